@@ -1,0 +1,82 @@
+import { Layer } from "effect"
+import { ApiKeys, type ApiKeyStore } from "./ApiKeys.ts"
+import { Channels, type ChannelStore } from "./Channels.ts"
+import { ContactFields, type ContactFieldStore } from "./ContactFields.ts"
+import { Contacts, type ContactStore } from "./Contacts.ts"
+import { Conversations, type ConversationStore } from "./Conversations.ts"
+import { Dispatch } from "./Dispatch.ts"
+import { Idempotency, type IdempotencyStore } from "./Idempotency.ts"
+import { Ids } from "./Ids.ts"
+import { Inbound } from "./Inbound.ts"
+import { Members, type MemberStore } from "./Members.ts"
+import { Messages, type MessageStore } from "./Messages.ts"
+import type { MessagingProvider } from "./MessagingProvider.ts"
+import { Organizations, type OrganizationStore } from "./Organizations.ts"
+import { Cursors } from "./Page.ts"
+import { Secrets } from "./Secrets.ts"
+import { Sends, type SendStore } from "./Sends.ts"
+import { Tags, type TagStore } from "./Tags.ts"
+import { Templates } from "./Templates.ts"
+import type { UnitOfWork } from "./UnitOfWork.ts"
+import { Worker } from "./Worker.ts"
+import { type WorkQueue, WorkSignal } from "./WorkQueue.ts"
+
+/** Everything a storage adapter must provide. Adding a port here breaks every adapter's build until it follows. */
+export type StoragePorts =
+  | ApiKeyStore
+  | ChannelStore
+  | ContactFieldStore
+  | ContactStore
+  | ConversationStore
+  | IdempotencyStore
+  | MemberStore
+  | MessageStore
+  | OrganizationStore
+  | SendStore
+  | TagStore
+  | UnitOfWork
+  | WorkQueue
+
+/** Every operation of the CRM. */
+export type Operations =
+  | ApiKeys
+  | Channels
+  | ContactFields
+  | Contacts
+  | Conversations
+  | Idempotency
+  | Inbound
+  | Members
+  | Messages
+  | Organizations
+  | Sends
+  | Tags
+  | Templates
+  | Worker
+
+/** What other operations are made of, innermost first. */
+const foundation = Layer.mergeAll(Cursors.layer, WorkSignal.layer).pipe(
+  Layer.provideMerge(Layer.mergeAll(Ids.layer, Secrets.layer))
+)
+
+const catalogues = Layer.mergeAll(Channels.layer, ContactFields.layer, Members.layer, Organizations.layer, Tags.layer, Templates.layer)
+
+const threads = Layer.mergeAll(Conversations.layer, Messages.layer, Contacts.layer)
+
+/**
+ * Layer that provides every operation of the CRM, given storage and a provider.
+ *
+ * This is the whole of core's wiring. An embedder provides it with an adapter's
+ * layer and runs operations; the server does the same behind HTTP.
+ */
+export const layer: Layer.Layer<Operations, never, StoragePorts | MessagingProvider> = Layer.mergeAll(
+  ApiKeys.layer,
+  Inbound.layer,
+  Worker.layer
+).pipe(
+  Layer.provideMerge(Layer.mergeAll(Dispatch.layer, Idempotency.layer)),
+  Layer.provideMerge(Sends.layer),
+  Layer.provideMerge(threads),
+  Layer.provideMerge(catalogues),
+  Layer.provide(foundation)
+)

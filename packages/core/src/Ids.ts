@@ -1,0 +1,55 @@
+/**
+ * Every kind of id, in one file that imports nothing of ours, so that modules
+ * may name each other's ids without importing each other.
+ */
+import { Context, Effect, Layer, Schema, SchemaTransformation } from "effect"
+import { v7 } from "uuid"
+
+/** A UUID is read in either case and kept in lower case, so that one id has one spelling. */
+const uuid = <const Brand extends string>(brand: Brand) =>
+  Schema.String.check(Schema.isUUID()).pipe(
+    Schema.decodeTo(Schema.String.check(Schema.isUUID()).pipe(Schema.brand<Brand>(brand as never)), SchemaTransformation.toLowerCase())
+  )
+
+export const ApiKeyId = uuid("ApiKeyId")
+export type ApiKeyId = typeof ApiKeyId.Type
+
+export const ChannelId = uuid("ChannelId")
+export type ChannelId = typeof ChannelId.Type
+
+export const ContactFieldId = uuid("ContactFieldId")
+export type ContactFieldId = typeof ContactFieldId.Type
+
+export const ContactId = uuid("ContactId")
+export type ContactId = typeof ContactId.Type
+
+export const ConversationId = uuid("ConversationId")
+export type ConversationId = typeof ConversationId.Type
+
+export const IdentityId = uuid("IdentityId")
+export type IdentityId = typeof IdentityId.Type
+
+export const MemberId = uuid("MemberId")
+export type MemberId = typeof MemberId.Type
+
+export const MessageId = uuid("MessageId")
+export type MessageId = typeof MessageId.Type
+
+export const OrganizationId = uuid("OrganizationId")
+export type OrganizationId = typeof OrganizationId.Type
+
+export const SendId = uuid("SendId")
+export type SendId = typeof SendId.Type
+
+export const TagId = uuid("TagId")
+export type TagId = typeof TagId.Type
+
+export const WorkId = uuid("WorkId")
+export type WorkId = typeof WorkId.Type
+
+/** Service that makes new ids: UUIDv7, which grow with time. A service, so that a test can make them predictable. */
+export class Ids extends Context.Service<Ids, {
+  readonly uuid: Effect.Effect<string>
+}>()("@messaging-crm/core/Ids") {
+  static readonly layer = Layer.succeed(Ids, { uuid: Effect.sync(() => v7()) })
+}

@@ -1,0 +1,40 @@
+/**
+ * Every number in the service's contract, in one table (spec §8).
+ *
+ * These are part of the published contract, so they are constants: schemas, the
+ * OpenAPI document and the database's checks repeat them. Numbers an operator
+ * may tune (the request rate) are `Context.Reference`s in the module that uses
+ * them, with the spec's value as the default.
+ *
+ * Names end in unit then bound, so related limits line up when sorted.
+ */
+export const limits = {
+  address_chars_max: 200,
+  body_bytes_max: 65_536,
+  cursor_chars_max: 2048,
+  custom_value_chars_max: 1000,
+  email_chars_max: 320,
+  idempotency_key_chars_max: 200,
+  idempotency_key_chars_min: 8,
+  json_depth_max: 32,
+  message_text_chars_max: 4096,
+  message_text_chars_min: 1,
+  name_chars_max: 200,
+  note_text_chars_max: 5000,
+  note_text_chars_min: 1,
+  notes_chars_max: 50_000,
+  page_size_default: 50,
+  page_size_max: 100,
+  page_size_min: 1,
+  phone_chars_max: 32,
+  phone_chars_min: 6,
+  preview_chars_max: 140,
+  query_chars_max: 200,
+  requests_per_minute: 120,
+  tag_ids_max: 30,
+  tag_name_chars_max: 40,
+  tag_name_chars_min: 1,
+  template_parameter_chars_max: 1024,
+  template_parameter_chars_min: 1,
+  url_chars_max: 2048
+} as const

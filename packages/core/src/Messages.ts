@@ -1,0 +1,242 @@
+/**
+ * Messages: what was said in a conversation, and how far it got (spec §2.3).
+ */
+import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import { CurrentActor } from "./Actor.ts"
+import { ContactStore } from "./Contacts.ts"
+import { ConversationNotFound, ConversationStore } from "./Conversations.ts"
+import { type ChannelId, ConversationId, MessageId, type OrganizationId } from "./Ids.ts"
+import { limits } from "./Limits.ts"
+import { type CursorInvalid, Cursors, type Page, type PageRequest } from "./Page.ts"
+import { preview } from "./Text.ts"
+import { Timestamp } from "./Timestamps.ts"
+
+// ---------------------------------------------------------------- data
+
+export const Direction = Schema.Literals(["inbound", "outbound"])
+export type Direction = typeof Direction.Type
+
+/** An open enum: callers are told that new types may appear. */
+export const MessageType = Schema.Literals([
+  "text",
+  "template",
+  "image",
+  "video",
+  "audio",
+  "document",
+  "sticker",
+  "location",
+  "contacts",
+  "interactive",
+  "reaction",
+  "unsupported"
+])
+export type MessageType = typeof MessageType.Type
+
+export const Sender = Schema.Struct({
+  type: Schema.Literals(["contact", "member", "agent", "system"]),
+  name: Schema.NullOr(Schema.String)
+}).annotate({ identifier: "Sender" })
+export interface Sender extends Schema.Schema.Type<typeof Sender> {}
+
+export const MessageStatus = Schema.Literals(["received", "sent", "delivered", "read", "failed"])
+export type MessageStatus = typeof MessageStatus.Type
+
+export const MessageMedia = Schema.Struct({
+  kind: Schema.Literals(["image", "video", "audio", "document", "sticker"]),
+  mime_type: Schema.NullOr(Schema.String),
+  filename: Schema.NullOr(Schema.String),
+  byte_size: Schema.NullOr(Schema.Int),
+  transcript: Schema.NullOr(Schema.String),
+  url: Schema.NullOr(Schema.String)
+}).annotate({ identifier: "Media" })
+export interface MessageMedia extends Schema.Schema.Type<typeof MessageMedia> {}
+
+const OptionalTimestamp = Schema.NullOr(Timestamp)
+
+export const Message = Schema.Struct({
+  id: MessageId,
+  conversation_id: ConversationId,
+  direction: Direction,
+  type: MessageType,
+  text: Schema.NullOr(Schema.String),
+  sender: Sender,
+  status: MessageStatus,
+  media: Schema.NullOr(MessageMedia),
+  provider_message_id: Schema.NullOr(Schema.String),
+  created_at: Timestamp,
+  sent_at: OptionalTimestamp,
+  delivered_at: OptionalTimestamp,
+  read_at: OptionalTimestamp,
+  failed_at: OptionalTimestamp,
+  edited_at: OptionalTimestamp,
+  deleted_at: OptionalTimestamp
+}).annotate({ identifier: "Message" })
+export interface Message extends Schema.Schema.Type<typeof Message> {}
+
+/** How far the provider says that an outbound message got, and when. */
+export const StatusReport = Schema.Struct({
+  status: Schema.Literals(["sent", "delivered", "read", "failed"]),
+  at: Timestamp
+})
+export interface StatusReport extends Schema.Schema.Type<typeof StatusReport> {}
+
+// -------------------------------------------------------------- errors
+
+export class MessageNotFound extends Schema.TaggedError<MessageNotFound>()("MessageNotFound", {}) {}
+
+// ---------------------------------------------------------- transitions
+
+const earliest = (a: Timestamp | null, b: Timestamp): Timestamp => a === null ? b : DateTime.min(a, b)
+
+const statusOf = (message: Pick<Message, "delivered_at" | "failed_at" | "read_at">): MessageStatus => {
+  if (message.read_at !== null) return "read"
+  if (message.delivered_at !== null) return "delivered"
+  return message.failed_at !== null ? "failed" : "sent"
+}
+
+/**
+ * Returns the outbound message after a report.
+ *
+ * Each time keeps its earliest report and the status follows from the times, so
+ * any order and any repetition of reports ends in the same message. `read`
+ * implies delivered; delivered and read overrule failed.
+ */
+export const report = (message: Message, { at, status }: StatusReport): Message => {
+  if (message.direction === "inbound") return message
+  const moved: Message = {
+    ...message,
+    sent_at: status === "sent" ? earliest(message.sent_at, at) : message.sent_at,
+    delivered_at: status === "delivered" || status === "read" ? earliest(message.delivered_at, at) : message.delivered_at,
+    read_at: status === "read" ? earliest(message.read_at, at) : message.read_at,
+    failed_at: status === "failed" ? earliest(message.failed_at, at) : message.failed_at
+  }
+  return { ...moved, status: statusOf(moved) }
+}
+
+// ---------------------------------------------------------------- port
+
+/**
+ * Port: where messages are kept, and the reports on messages nobody knows yet.
+ *
+ * **Contract** (checked by `conformance/Messages.ts`)
+ *
+ * - `hold` lets one unit of work at a time pass for one provider message of one
+ *   channel, until it ends. It is taken before anything that names that message.
+ * - `insert` answers false, and writes nothing, when the channel already has a
+ *   message with that provider id.
+ * - `list` returns a conversation's messages in `created_at` descending, id
+ *   descending, those after the position only.
+ * - `park` keeps a report once, however often it is given; `takeParked` returns
+ *   the reports on a message and forgets them.
+ * - `update` changes the times, status and text of an existing message.
+ */
+export class MessageStore extends Context.Service<MessageStore, {
+  readonly hold: (channel_id: ChannelId, provider_message_id: string) => Effect.Effect<void>
+  readonly insert: (
+    organization_id: OrganizationId,
+    channel_id: ChannelId,
+    message: Message
+  ) => Effect.Effect<boolean>
+  readonly update: (organization_id: OrganizationId, message: Message) => Effect.Effect<void>
+  readonly find: (
+    organization_id: OrganizationId,
+    conversation_id: ConversationId,
+    id: MessageId
+  ) => Effect.Effect<Option.Option<Message>>
+  readonly findByProviderId: (
+    organization_id: OrganizationId,
+    channel_id: ChannelId,
+    provider_message_id: string
+  ) => Effect.Effect<Option.Option<Message>>
+  readonly list: (
+    organization_id: OrganizationId,
+    conversation_id: ConversationId,
+    page: PageRequest
+  ) => Effect.Effect<ReadonlyArray<Message>>
+  readonly park: (
+    organization_id: OrganizationId,
+    channel_id: ChannelId,
+    provider_message_id: string,
+    report: StatusReport
+  ) => Effect.Effect<void>
+  readonly takeParked: (
+    organization_id: OrganizationId,
+    channel_id: ChannelId,
+    provider_message_id: string
+  ) => Effect.Effect<ReadonlyArray<StatusReport>>
+}>()("@messaging-crm/core/Messages/MessageStore") {}
+
+// ---------------------------------------------------------- operations
+
+/** Operations on the messages of the current actor's conversations. */
+export class Messages extends Context.Service<Messages, {
+  /** Returns a page of the conversation, newest first; the service chooses its size. */
+  readonly list: (
+    conversation_id: ConversationId,
+    cursor: string | null
+  ) => Effect.Effect<Page<Message>, ConversationNotFound | CursorInvalid, CurrentActor>
+  readonly get: (
+    conversation_id: ConversationId,
+    id: MessageId
+  ) => Effect.Effect<Message, MessageNotFound, CurrentActor>
+  /**
+   * Keeps a new message and moves the activity of its conversation and contact.
+   * Answers false, and changes nothing, when the channel already has the
+   * message. Joins the caller's unit of work.
+   */
+  readonly record: (
+    organization_id: OrganizationId,
+    channel_id: ChannelId,
+    message: Message
+  ) => Effect.Effect<boolean>
+}>()("@messaging-crm/core/Messages") {
+  static readonly layer = Layer.effect(
+    Messages,
+    Effect.gen(function*() {
+      const contacts = yield* ContactStore
+      const conversations = yield* ConversationStore
+      const cursors = yield* Cursors
+      const store = yield* MessageStore
+
+      const list = Effect.fn("Messages.list")(function*(conversation_id: ConversationId, cursor: string | null) {
+        const { organization_id } = yield* CurrentActor
+        const conversation = yield* conversations.find(organization_id, conversation_id)
+        if (Option.isNone(conversation)) return yield* new ConversationNotFound()
+        return yield* cursors.page({
+          list: "messages",
+          filters: { conversation_id },
+          cursor,
+          size: limits.page_size_default,
+          fetch: (page) => store.list(organization_id, conversation_id, page),
+          position: (message) => ({ at: message.created_at, id: message.id })
+        })
+      })
+
+      const get = Effect.fn("Messages.get")(function*(conversation_id: ConversationId, id: MessageId) {
+        const { organization_id } = yield* CurrentActor
+        const found = yield* store.find(organization_id, conversation_id, id)
+        return Option.isSome(found) ? found.value : yield* new MessageNotFound()
+      })
+
+      const record = Effect.fn("Messages.record")(function*(
+        organization_id: OrganizationId,
+        channel_id: ChannelId,
+        message: Message
+      ) {
+        if (!(yield* store.insert(organization_id, channel_id, message))) return false
+        const { conversation_id, created_at: at } = message
+        const shown = preview(message.text ?? `[${message.type}]`)
+        const contact_id = yield* conversations.recordActivity(organization_id, conversation_id, {
+          at,
+          preview: shown,
+          last_inbound_at: message.direction === "inbound" ? message.sent_at : null
+        })
+        yield* contacts.recordActivity(organization_id, contact_id, { at, preview: shown, conversation_id })
+        return true
+      })
+
+      return Messages.of({ list, get, record })
+    })
+  )
+}

@@ -1,0 +1,78 @@
+import { Context, type Effect, Schema } from "effect"
+import type { Channel } from "./Channels.ts"
+import type { SendId } from "./Ids.ts"
+import type { Content } from "./Sends/Content.ts"
+import type { Template } from "./Templates.ts"
+
+// ---------------------------------------------------------------- data
+
+/** Why a send failed: a stable word of the API. */
+export const FailureReason = Schema.Literals([
+  "recipient_unreachable",
+  "recipient_opted_out",
+  "reply_window_closed",
+  "template_not_found",
+  "template_not_approved",
+  "template_invalid",
+  "rate_limited",
+  "channel_blocked",
+  "provider_auth",
+  "provider_rejected",
+  "provider_unavailable",
+  "outcome_unknown"
+])
+export type FailureReason = typeof FailureReason.Type
+
+/** One message to hand over. */
+export interface Delivery {
+  readonly channel: Channel
+  /** Comes back in the provider's callbacks, or makes it deduplicate. Always the send id. */
+  readonly reference: SendId
+  /** The recipient's id on the channel; on phone messaging the number, `+` and digits. */
+  readonly recipient: string
+  readonly content: Content
+}
+
+/** The provider took the message and named it. */
+export interface Accepted {
+  readonly provider_message_id: string
+}
+
+// -------------------------------------------------------------- errors
+
+/** The provider refused, for good. Nothing was sent. */
+export class ProviderRejected extends Schema.TaggedError<ProviderRejected>()("ProviderRejected", {
+  reason: FailureReason
+}) {}
+
+/** Nothing was sent, certainly, and a later try may succeed: refused connection, an error body, throttling. */
+export class ProviderBusy extends Schema.TaggedError<ProviderBusy>()("ProviderBusy", {
+  reason: FailureReason,
+  retry_after_seconds: Schema.NullOr(Schema.Number)
+}) {}
+
+/** The request left and no answer came: nobody knows whether the message was taken. */
+export class ProviderSilent extends Schema.TaggedError<ProviderSilent>()("ProviderSilent", {}) {}
+
+/** The provider's catalogue of templates cannot be read now. */
+export class ProviderUnavailable extends Schema.TaggedError<ProviderUnavailable>()("ProviderUnavailable", {}) {}
+
+// ---------------------------------------------------------------- port
+
+/**
+ * Port: the messaging provider.
+ *
+ * **Contract** (checked by `conformance/MessagingProvider.ts`)
+ *
+ * - `deliver` succeeds only when the provider took the message.
+ * - `ProviderRejected` and `ProviderBusy` mean that it certainly did not;
+ *   `ProviderSilent` that nobody knows.
+ * - With `dedup` `client_ref`, two calls with one reference make one message.
+ *   With `callback_ref`, callbacks carry the reference. With `none`, neither.
+ * - `templates` returns the whole catalogue of a business account or fails.
+ */
+export class MessagingProvider extends Context.Service<MessagingProvider, {
+  readonly dedup: "client_ref" | "callback_ref" | "none"
+  readonly deliver: (delivery: Delivery) => Effect.Effect<Accepted, ProviderRejected | ProviderBusy | ProviderSilent>
+  readonly templates: (business_account_id: string) => Effect.Effect<ReadonlyArray<Template>, ProviderUnavailable>
+}>()("@messaging-crm/core/MessagingProvider") {}

@@ -1,0 +1,99 @@
+/**
+ * Pages and cursors: how a list that does not fit one answer is walked (spec §8, Pagination).
+ *
+ * A cursor carries where the page ended, of which list and under which filters,
+ * and is signed, so that only what the service issued is accepted.
+ */
+import { Context, Effect, Layer, Option, Schema } from "effect"
+import { CurrentActor } from "./Actor.ts"
+import { limits } from "./Limits.ts"
+import { Secrets } from "./Secrets.ts"
+import { Timestamp } from "./Timestamps.ts"
+
+// ---------------------------------------------------------------- data
+
+/** Where a page ended: the time the list is ordered by, and the id that breaks ties. */
+export interface Position {
+  readonly at: Timestamp
+  readonly id: string
+}
+
+/** One page of a list, and the cursor of the next page, null on the last. */
+export interface Page<A> {
+  readonly data: ReadonlyArray<A>
+  readonly next_cursor: string | null
+}
+
+/** What a store is asked for: at most `size` rows that come after `after`. */
+export interface PageRequest {
+  readonly after: Position | null
+  readonly size: number
+}
+
+/** Schema for `page_size`: 1 to 100. */
+export const PageSize = Schema.Int.check(Schema.isBetween({ minimum: limits.page_size_min, maximum: limits.page_size_max }))
+
+const Cursor = Schema.fromJsonString(Schema.Tuple([Schema.String, Schema.String, Timestamp, Schema.String]))
+const decodeCursor = Schema.decodeUnknownOption(Cursor)
+const encodeCursor = Schema.encodeEffect(Cursor)
+
+const decodeBase64Url = Schema.decodeUnknownOption(Schema.StringFromBase64Url)
+const encodeBase64Url = Schema.encodeSync(Schema.StringFromBase64Url)
+
+// -------------------------------------------------------------- errors
+
+/** The cursor was not issued by this list, for this organization and these filters. */
+export class CursorInvalid extends Schema.TaggedError<CursorInvalid>()("CursorInvalid", {}) {}
+
+// ---------------------------------------------------------- operations
+
+/** Operations that turn positions into cursors and back, for the current actor's organization. */
+export class Cursors extends Context.Service<Cursors, {
+  /**
+   * Reads one page: decodes the cursor, asks `fetch` for one row more than fits,
+   * and issues the cursor of the next page from the last row shown.
+   */
+  readonly page: <A, E, R>(options: {
+    readonly list: string
+    readonly filters: Readonly<Record<string, unknown>>
+    readonly cursor: string | null
+    readonly size: number
+    readonly fetch: (request: PageRequest) => Effect.Effect<ReadonlyArray<A>, E, R>
+    readonly position: (row: A) => Position
+  }) => Effect.Effect<Page<A>, E | CursorInvalid, R | CurrentActor>
+}>()("@messaging-crm/core/Page/Cursors") {
+  static readonly layer = Layer.effect(
+    Cursors,
+    Effect.gen(function*() {
+      const secrets = yield* Secrets
+
+      const issue = Effect.fnUntraced(function*(list: string, scope: string, position: Position) {
+        const body = encodeBase64Url(yield* Effect.orDie(encodeCursor([list, scope, position.at, position.id])))
+        return `${body}.${yield* secrets.sign("cursor", body)}`
+      })
+
+      const read = Effect.fnUntraced(function*(list: string, scope: string, cursor: string) {
+        const [body = "", signature = "", ...rest] = cursor.split(".")
+        if (rest.length > 0 || !(yield* secrets.verify("cursor", body, signature))) return yield* new CursorInvalid()
+        const parts = Option.flatMap(decodeBase64Url(body), decodeCursor)
+        if (Option.isNone(parts) || parts.value[0] !== list || parts.value[1] !== scope) return yield* new CursorInvalid()
+        return { at: parts.value[2], id: parts.value[3] }
+      })
+
+      return Cursors.of({
+        page: Effect.fnUntraced(function*(options) {
+          const { organization_id } = yield* CurrentActor
+          const scope = yield* secrets.sha256(JSON.stringify([organization_id, Object.entries(options.filters).sort()]))
+          const after = options.cursor === null ? null : yield* read(options.list, scope, options.cursor)
+          const rows = yield* options.fetch({ after, size: options.size + 1 })
+          const data = rows.slice(0, options.size)
+          const last = rows.length > options.size ? data.at(-1) : undefined
+          return {
+            data,
+            next_cursor: last === undefined ? null : yield* issue(options.list, scope, options.position(last))
+          }
+        })
+      })
+    })
+  )
+}

@@ -1,0 +1,32 @@
+import { parsePhoneNumberFromString } from "libphonenumber-js/min"
+import { Effect, Option, Schema, SchemaGetter, SchemaIssue } from "effect"
+import { limits } from "./Limits.ts"
+import { text } from "./Text.ts"
+
+const separators = /[\s()\-./]/gu
+const international = /^\+[1-9][0-9]{4,14}$/
+
+/**
+ * Returns the one form of a number that is stored and compared: `+` and digits,
+ * or none when it lacks a country code or cannot be a number (spec §4.3).
+ *
+ * Spaces, `()-./` and a leading `00` are accepted.
+ */
+export const canonical = (written: string): Option.Option<string> => {
+  const bare = written.replace(separators, "").replace(/^00/, "+")
+  if (!international.test(bare)) return Option.none()
+  const parsed = parsePhoneNumberFromString(bare)
+  return parsed !== undefined && parsed.isPossible() ? Option.some(parsed.number) : Option.none()
+}
+
+/** Schema for a phone number: 6 to 32 characters as written, canonical once decoded. */
+export const Phone = text({ min: limits.phone_chars_min, max: limits.phone_chars_max }).pipe(
+  Schema.decodeTo(Schema.String.check(Schema.isPattern(international)), {
+    decode: SchemaGetter.transformEffect((written: string) =>
+      Effect.fromOption(canonical(written)).pipe(
+        Effect.mapError(() => new SchemaIssue.InvalidValue({ expected: "a phone number with its country code, such as +4915112345678" }))
+      )
+    ),
+    encode: SchemaGetter.passthrough()
+  })
+)

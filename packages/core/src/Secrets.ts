@@ -1,0 +1,97 @@
+import { Context, Effect, Layer, Redacted } from "effect"
+
+const encoder = new TextEncoder()
+const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+/**
+ * The root keys, 32 bytes each, newest first: the first signs, all verify.
+ *
+ * The default is a key of this process alone, so what it signed is refused
+ * after a restart. A server sets it from `SECRET_KEY`.
+ */
+export const RootKeys = Context.Reference<ReadonlyArray<Redacted.Redacted<Uint8Array<ArrayBuffer>>>>(
+  "@messaging-crm/core/Secrets/RootKeys",
+  { defaultValue: () => [Redacted.make(globalThis.crypto.getRandomValues(new Uint8Array(32)))] }
+)
+
+/** Returns the lower-case hexadecimal form of bytes. */
+export const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
+
+/** Returns whether two texts are equal, in a time that does not tell where they differ. */
+const equalConstantTime = (a: string, b: string): boolean => {
+  if (a.length !== b.length) return false
+  let difference = 0
+  for (let index = 0; index < a.length; index++) difference |= a.charCodeAt(index) ^ b.charCodeAt(index)
+  return difference === 0
+}
+
+/** Service for digests, signatures and random text, so that core names no crypto library. */
+export class Secrets extends Context.Service<Secrets, {
+  /** Returns the lower-case hexadecimal SHA-256 digest of the UTF-8 text. */
+  readonly sha256: (text: string) => Effect.Effect<string>
+  /** Returns a hexadecimal 128-bit HMAC of the text, under the newest root key and for one purpose. */
+  readonly sign: (purpose: string, text: string) => Effect.Effect<string>
+  /** Returns whether the signature was made for this purpose and text under any root key. */
+  readonly verify: (purpose: string, text: string, signature: string) => Effect.Effect<boolean>
+  /** Returns that many random characters of `0-9A-Za-z`. */
+  readonly randomBase62: (length: number) => Effect.Effect<string>
+}>()("@messaging-crm/core/Secrets") {
+  static readonly layer = Layer.effect(
+    Secrets,
+    Effect.gen(function*() {
+      const keys = yield* Effect.forEach(yield* RootKeys, (key) =>
+        Effect.promise(() =>
+          globalThis.crypto.subtle.importKey("raw", Redacted.value(key), { name: "HMAC", hash: "SHA-256" }, false, ["sign"])
+        ))
+
+      const hmac = (key: CryptoKey, purpose: string, text: string) =>
+        Effect.promise(() => globalThis.crypto.subtle.sign("HMAC", key, encoder.encode(`${purpose}\n${text}`))).pipe(
+          Effect.map((signature) => hex(new Uint8Array(signature, 0, 16)))
+        )
+
+      return Secrets.of({
+        sha256: (text) =>
+          Effect.promise(() => globalThis.crypto.subtle.digest("SHA-256", encoder.encode(text))).pipe(
+            Effect.map((digest) => hex(new Uint8Array(digest)))
+          ),
+        sign: (purpose, text) => hmac(keys[0] as CryptoKey, purpose, text),
+        verify: (purpose, text, signature) =>
+          Effect.map(
+            Effect.forEach(keys, (key) => hmac(key, purpose, text)),
+            (valid) => valid.some((candidate) => equalConstantTime(candidate, signature))
+          ),
+        randomBase62: (length) => Effect.sync(() => randomBase62(length))
+      })
+    })
+  )
+}
+
+/** Bytes of 248 and more are drawn again: 248 is the largest multiple of 62 in a byte, so each character is equally likely. */
+const randomBase62 = (length: number): string => {
+  let text = ""
+  while (text.length < length) {
+    for (const byte of globalThis.crypto.getRandomValues(new Uint8Array(length))) {
+      if (byte < 248 && text.length < length) text += base62[byte % 62]
+    }
+  }
+  return text
+}
+
+const crcTable = Uint32Array.from({ length: 256 }, (_, index) => {
+  let value = index
+  for (let bit = 0; bit < 8; bit++) value = value & 1 ? 0xedb88320 ^ (value >>> 1) : value >>> 1
+  return value
+})
+
+/** Returns the CRC-32 of ASCII text as six base62 characters, most significant first. */
+export const checksum = (text: string): string => {
+  let crc = 0xffffffff
+  for (const byte of encoder.encode(text)) crc = (crcTable[(crc ^ byte) & 0xff] as number) ^ (crc >>> 8)
+  let rest = (crc ^ 0xffffffff) >>> 0
+  let digits = ""
+  for (let place = 0; place < 6; place++) {
+    digits = base62[rest % 62] + digits
+    rest = Math.floor(rest / 62)
+  }
+  return digits
+}

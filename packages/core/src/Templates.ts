@@ -1,0 +1,233 @@
+/**
+ * Templates: approved phone-messaging texts, read live from the provider (spec §2.6).
+ *
+ * A copy of each catalogue is kept in memory for ten minutes. It answers the
+ * template check of a send, which runs inside a transaction and so may not wait
+ * for the network; `refresh`, called before the transaction, brings it up to date.
+ */
+import { Clock, Context, Duration, Effect, Layer, Option, Ref, Schema } from "effect"
+import { CurrentActor } from "./Actor.ts"
+import { ChannelStore } from "./Channels.ts"
+import { limits } from "./Limits.ts"
+import { MessagingProvider, ProviderUnavailable } from "./MessagingProvider.ts"
+import { text } from "./Text.ts"
+
+// ---------------------------------------------------------------- data
+
+export const TemplateButton = Schema.Struct({
+  type: Schema.String,
+  text: Schema.NullOr(Schema.String),
+  url: Schema.NullOr(Schema.String)
+}).annotate({ identifier: "TemplateButton" })
+export interface TemplateButton extends Schema.Schema.Type<typeof TemplateButton> {}
+
+export const TemplateComponent = Schema.Struct({
+  /** Upper case, an open enum: `HEADER`, `BODY`, `FOOTER`, `BUTTONS` and more. */
+  type: Schema.String,
+  text: Schema.NullOr(Schema.String),
+  format: Schema.NullOr(Schema.String),
+  buttons: Schema.NullOr(Schema.Array(TemplateButton))
+}).annotate({ identifier: "TemplateComponent" })
+export interface TemplateComponent extends Schema.Schema.Type<typeof TemplateComponent> {}
+
+/** `category`, `status` and `parameter_format` are open enums, passed through from the provider. */
+export const Template = Schema.Struct({
+  id: Schema.String,
+  name: Schema.String,
+  language: Schema.String,
+  category: Schema.String,
+  status: Schema.String,
+  phone_messaging_business_account_id: Schema.String,
+  parameter_format: Schema.String,
+  components: Schema.Array(TemplateComponent)
+}).annotate({ identifier: "Template" })
+export interface Template extends Schema.Schema.Type<typeof Template> {}
+
+export const TemplateParameter = Schema.Struct({
+  type: Schema.Literal("text"),
+  text: text({ min: limits.template_parameter_chars_min, max: limits.template_parameter_chars_max }),
+  parameter_name: Schema.optionalKey(text({ min: 1, max: 64 }))
+})
+export interface TemplateParameter extends Schema.Schema.Type<typeof TemplateParameter> {}
+
+const ButtonIndex = Schema.Union([
+  Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9 })),
+  Schema.String.check(Schema.isPattern(/^[0-9]$/))
+])
+
+const parameters = Schema.Array(TemplateParameter).check(Schema.isMaxLength(100))
+
+/** The values for one part of a template (spec §4.3). */
+export const TemplateValues = Schema.Union([
+  Schema.Struct({ type: Schema.Literals(["header", "body"]), parameters }),
+  Schema.Struct({ type: Schema.Literal("button"), sub_type: Schema.String, index: ButtonIndex, parameters })
+])
+export type TemplateValues = typeof TemplateValues.Type
+
+/** A template and its values, as a caller names them. */
+export const TemplateChoice = Schema.Struct({
+  id: text({ min: 1, max: 200 }),
+  components: Schema.Array(TemplateValues).check(Schema.isMaxLength(20))
+}).annotate({ identifier: "TemplateChoice" })
+export interface TemplateChoice extends Schema.Schema.Type<typeof TemplateChoice> {}
+
+// -------------------------------------------------------------- errors
+
+/** The channel's business account has no such template. */
+export class TemplateNotFound extends Schema.TaggedError<TemplateNotFound>()("TemplateNotFound", {}) {}
+
+/** The template may not be sent in its present status. */
+export class TemplateNotApproved extends Schema.TaggedError<TemplateNotApproved>()("TemplateNotApproved", {
+  status: Schema.String
+}) {}
+
+/** The values do not fit the template's placeholders. */
+export class TemplateValuesMismatch extends Schema.TaggedError<TemplateValuesMismatch>()("TemplateValuesMismatch", {
+  detail: Schema.String
+}) {}
+
+// ---------------------------------------------------------- transitions
+
+const placeholder = /\{\{\s*([A-Za-z0-9_]+)\s*\}\}/g
+
+/** Returns the names of a text's placeholders, each once, in order of appearance. */
+const placeholders = (value: string | null): ReadonlyArray<string> =>
+  Array.from(new Set(Array.from((value ?? "").matchAll(placeholder), ([, key = ""]) => key)))
+
+/** One part of a template that takes values, and what a caller gave for it. */
+interface Slot {
+  readonly part: string
+  readonly wanted: ReadonlyArray<string>
+  readonly given: ReadonlyArray<TemplateParameter>
+}
+
+const partOf = (values: TemplateValues): string =>
+  values.type === "button" ? `button ${Number(values.index)}` : values.type
+
+const partsOf = (template: Template): ReadonlyMap<string, string | null> => {
+  const parts = new Map<string, string | null>()
+  for (const component of template.components) {
+    if (component.type === "HEADER" || component.type === "BODY") parts.set(component.type.toLowerCase(), component.text)
+    for (const [index, button] of (component.buttons ?? []).entries()) parts.set(`button ${index}`, button.url)
+  }
+  return parts
+}
+
+const misfit = (slot: Slot, named: boolean): string | null => {
+  if (slot.wanted.length !== slot.given.length) {
+    return `The ${slot.part} takes ${slot.wanted.length} parameters, not ${slot.given.length}.`
+  }
+  const names = slot.given.map((parameter) => parameter.parameter_name)
+  const missing = named ? slot.wanted.find((wanted) => !names.includes(wanted)) : undefined
+  return missing === undefined ? null : `The ${slot.part} needs a parameter with parameter_name "${missing}".`
+}
+
+/**
+ * Returns the rendered body of a template, or why the values do not fit.
+ *
+ * Values are put in by one pass over the template's text, so braces inside a
+ * value are never taken for a placeholder.
+ */
+export const render = Effect.fnUntraced(function*(template: Template, components: ReadonlyArray<TemplateValues>) {
+  if (template.status !== "APPROVED") return yield* new TemplateNotApproved({ status: template.status })
+  const parts = partsOf(template)
+  const given = new Map<string, ReadonlyArray<TemplateParameter>>()
+  for (const values of components) {
+    const part = partOf(values)
+    if (given.has(part)) return yield* new TemplateValuesMismatch({ detail: `The ${part} is given twice.` })
+    if (!parts.has(part)) return yield* new TemplateValuesMismatch({ detail: `The template has no ${part}.` })
+    given.set(part, values.parameters)
+  }
+  const named = template.parameter_format === "NAMED"
+  for (const [part, source] of parts) {
+    const detail = misfit({ part, wanted: placeholders(source), given: given.get(part) ?? [] }, named)
+    if (detail !== null) return yield* new TemplateValuesMismatch({ detail })
+  }
+  return fill(parts.get("body") ?? null, given.get("body") ?? [], named)
+})
+
+const fill = (source: string | null, given: ReadonlyArray<TemplateParameter>, named: boolean): string => {
+  const order = placeholders(source)
+  const positional = order.toSorted((a, b) => Number(a) - Number(b))
+  const value = (key: string): string =>
+    (named ? given.find((parameter) => parameter.parameter_name === key) : given[positional.indexOf(key)])?.text ?? ""
+  return (source ?? "").replace(placeholder, (_, key: string) => value(key))
+}
+
+// ---------------------------------------------------------- operations
+
+/** How long a copy may stand in for a provider that is down. */
+const copy_age_max = Duration.minutes(10)
+/** How long a copy is good enough for the template check of a send. */
+const copy_fresh = Duration.seconds(30)
+
+interface Copy {
+  readonly at_millis: number
+  readonly templates: ReadonlyArray<Template>
+}
+
+/** Operations on the templates of the current actor's channels. */
+export class Templates extends Context.Service<Templates, {
+  /** Returns every template of every business account, read now, or from a copy while the provider is down. */
+  readonly list: Effect.Effect<ReadonlyArray<Template>, ProviderUnavailable, CurrentActor>
+  /** Reads the catalogues whose copies are no longer fresh. Never fails: what cannot be read keeps its copy. */
+  readonly refresh: Effect.Effect<void, never, CurrentActor>
+  /** Returns a template of a business account from the copy, without asking the provider. */
+  readonly find: (business_account_id: string, id: string) => Effect.Effect<Template, TemplateNotFound | ProviderUnavailable>
+}>()("@messaging-crm/core/Templates") {
+  static readonly layer = Layer.effect(
+    Templates,
+    Effect.gen(function*() {
+      const channels = yield* ChannelStore
+      const provider = yield* MessagingProvider
+      const copies = yield* Ref.make<ReadonlyMap<string, Copy>>(new Map())
+
+      const accounts = CurrentActor.use(({ organization_id }) => channels.list(organization_id)).pipe(
+        Effect.map((all) =>
+          Array.from(new Set(all.flatMap((channel) => channel.phone_messaging_business_account_id ?? [])))
+        )
+      )
+
+      const copyOf = Effect.fnUntraced(function*(account: string, age_max: Duration.Duration) {
+        const copy = (yield* Ref.get(copies)).get(account)
+        const now = yield* Clock.currentTimeMillis
+        return copy !== undefined && now - copy.at_millis <= Duration.toMillis(age_max)
+          ? Option.some(copy.templates)
+          : Option.none()
+      })
+
+      const load = Effect.fnUntraced(function*(account: string) {
+        const templates = yield* provider.templates(account)
+        const at_millis = yield* Clock.currentTimeMillis
+        yield* Ref.update(copies, (all) => new Map(all).set(account, { at_millis, templates }))
+        return templates
+      })
+
+      const kept = (account: string) =>
+        Effect.flatMap(copyOf(account, copy_age_max), Option.match({
+          onNone: () => Effect.fail(new ProviderUnavailable()),
+          onSome: Effect.succeed
+        }))
+
+      const list = Effect.flatMap(accounts, (all) =>
+        Effect.forEach(all, (account) => Effect.catch(load(account), () => kept(account)), { concurrency: 4 })).pipe(
+        Effect.map((catalogues) => catalogues.flat()),
+        Effect.withSpan("Templates.list")
+      )
+
+      const refreshOne = (account: string) =>
+        Effect.flatMap(copyOf(account, copy_fresh), (fresh) =>
+          Option.isSome(fresh) ? Effect.void : Effect.ignore(load(account)))
+
+      const refresh = Effect.flatMap(accounts, (all) =>
+        Effect.forEach(all, refreshOne, { concurrency: 4, discard: true })).pipe(Effect.withSpan("Templates.refresh"))
+
+      const find = Effect.fn("Templates.find")(function*(business_account_id: string, id: string) {
+        const template = (yield* kept(business_account_id)).find((candidate) => candidate.id === id)
+        return template ?? (yield* new TemplateNotFound())
+      })
+
+      return Templates.of({ list, refresh, find })
+    })
+  )
+}

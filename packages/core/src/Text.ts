@@ -1,0 +1,69 @@
+import { Order, Schema, SchemaGetter } from "effect"
+import { limits } from "./Limits.ts"
+
+const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\u0000")
+
+/**
+ * Schema for text every adapter can store and hand back unchanged.
+ *
+ * PostgreSQL rejects U+0000 and unpaired surrogates in `text`, a JavaScript
+ * `Map` does not. Refusing both here keeps the two adapters in agreement.
+ */
+export const Text = Schema.String.check(
+  Schema.makeFilter(isStorable, { expected: "well-formed text without U+0000" })
+)
+
+/**
+ * Schema for text of `min` to `max` characters, counted as Unicode code points
+ * as PostgreSQL's `char_length` does, not as UTF-16 units.
+ */
+export const text = (options: { readonly min: number; readonly max: number }) =>
+  Text.check(Schema.isBetweenCodePoints(options.min, options.max))
+
+/** Schema for text kept as it was sent, of which something must be visible. */
+export const visibleText = (options: { readonly min: number; readonly max: number }) =>
+  text(options).check(Schema.makeFilter((value: string) => value.trim() !== "", { expected: "more than white space" }))
+
+/** Schema for one line of text that is trimmed before it is measured. */
+export const trimmedText = (options: { readonly min: number; readonly max: number }) =>
+  Text.pipe(
+    Schema.decodeTo(text(options), {
+      decode: SchemaGetter.transform((value: string) => value.trim()),
+      encode: SchemaGetter.passthrough()
+    })
+  )
+
+/** Schema for an optional line: trimmed, and null when nothing is left of it. */
+export const line = (max: number) => lineOf(text({ min: 1, max }))
+
+/** Schema for an optional line of a particular shape: trimmed, null when empty, else checked. */
+export const lineOf = <S extends Schema.Codec<string, string>>(shape: S) =>
+  Schema.NullOr(Text).pipe(
+    Schema.decodeTo(Schema.NullOr(shape), {
+      decode: SchemaGetter.transform((value: string | null) => value === null || value.trim() === "" ? null : value.trim()),
+      encode: SchemaGetter.passthrough({ strict: false })
+    })
+  )
+
+/**
+ * Returns the key under which two texts count as the same "regardless of case".
+ *
+ * Three conversions, because `toLowerCase` alone keeps `Straße` and `STRASSE`
+ * apart. Folding happens here and the key is stored: an adapter never calls
+ * `lower()`, whose answer depends on the database's locale.
+ */
+export const foldCase = (value: string): string =>
+  value.normalize("NFC").toLowerCase().toUpperCase().toLowerCase().normalize("NFC")
+
+/**
+ * Order of two texts by code point, which is PostgreSQL's `COLLATE "C"`.
+ *
+ * JavaScript's `<` compares UTF-16 units and so puts U+FFFD after U+1F600.
+ */
+export const byCodePoint: Order.Order<string> = Order.mapInput(
+  Order.Array(Order.Number),
+  (value: string) => Array.from(value, (character) => character.codePointAt(0) ?? 0)
+)
+
+/** Returns the first characters of a text, as many as a preview shows, never half a character. */
+export const preview = (value: string): string => Array.from(value).slice(0, limits.preview_chars_max).join("")

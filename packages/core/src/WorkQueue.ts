@@ -1,0 +1,95 @@
+/**
+ * The work queue: what a write promises and a worker does after the commit.
+ *
+ * Work is enqueued in the unit of work that promises it, so it exists exactly
+ * when the promise does. It waits in a lane: a `fifo` lane gives its items one
+ * by one, in the order of their enqueueing; any lane has a cap on how many are
+ * out at once. A worker claims items for a lease and settles each; an item that
+ * is never settled is given out again when its lease ends.
+ */
+import { Context, Duration, Effect, Latch, Layer, Schema } from "effect"
+import type { OrganizationId, WorkId } from "./Ids.ts"
+import type { Timestamp } from "./Timestamps.ts"
+
+// ---------------------------------------------------------------- data
+
+/** `send`: hand a message to the provider. `send_outcome`: give up on a send whose outcome stayed unknown. */
+export const WorkKind = Schema.Literals(["send", "send_outcome"])
+export type WorkKind = typeof WorkKind.Type
+
+/** How each kind's lanes give out their items. */
+export const lanes: Readonly<Record<WorkKind, { readonly cap: number; readonly fifo: boolean }>> = {
+  send: { cap: 1, fifo: true },
+  send_outcome: { cap: 1, fifo: true }
+}
+
+export interface Work {
+  readonly id: WorkId
+  readonly kind: WorkKind
+  /** A uuid: the conversation of a send, the send of a `send_outcome`. */
+  readonly lane: string
+  /** What the work is about. There is at most one item of a kind for one `ref`. */
+  readonly ref: string
+}
+
+/** Work held by one worker until its lease ends. */
+export interface ClaimedWork extends Work {
+  readonly organization_id: OrganizationId
+  /** How often the item has been claimed, this time included. */
+  readonly attempt: number
+  /** Names this claim. A claim made later takes the item away from it. */
+  readonly token: string
+}
+
+/** How long a claim lasts. Every attempt is cut well before. */
+export const lease = Duration.seconds(60)
+
+// ---------------------------------------------------------------- port
+
+/**
+ * Port: where work is kept.
+ *
+ * **Contract** (checked by `conformance/WorkQueue.ts`)
+ *
+ * - `enqueue` joins the caller's unit of work, and does nothing when there is
+ *   an item of that kind for that `ref`. The order of a fifo lane is the order
+ *   in which its enqueuers held the lane's subject locked.
+ * - `claim` returns at most `limit` items that are due, and of each lane no
+ *   more than its cap allows beside those already out; of a fifo lane only its
+ *   first item, and nothing while that one is not due or is out. Of concurrent
+ *   claims each item goes to exactly one. The claims bear `token`.
+ * - `finish`, `postpone` and `release` answer false, and change nothing, when
+ *   the claim no longer holds the item. `release` gives it back as if it had
+ *   not been claimed.
+ * - `sweep` gives back the items whose lease has ended.
+ * - A lane without items leaves nothing behind.
+ */
+export class WorkQueue extends Context.Service<WorkQueue, {
+  readonly enqueue: (organization_id: OrganizationId, work: Work, due_at: Timestamp) => Effect.Effect<void>
+  readonly claim: (options: {
+    readonly limit: number
+    readonly now: Timestamp
+    readonly lease_until: Timestamp
+    readonly token: string
+  }) => Effect.Effect<ReadonlyArray<ClaimedWork>>
+  readonly finish: (claimed: ClaimedWork) => Effect.Effect<boolean>
+  readonly postpone: (claimed: ClaimedWork, due_at: Timestamp) => Effect.Effect<boolean>
+  readonly release: (claimed: ClaimedWork) => Effect.Effect<boolean>
+  readonly sweep: (now: Timestamp) => Effect.Effect<void>
+}>()("@messaging-crm/core/WorkQueue") {}
+
+/** Wakes the workers of this process, so that work need not wait for the next look. Losing a call costs one poll. */
+export class WorkSignal extends Context.Service<WorkSignal, {
+  readonly notify: Effect.Effect<void>
+  /** Returns once `notify` was called since the last return. */
+  readonly wait: Effect.Effect<void>
+}>()("@messaging-crm/core/WorkQueue/WorkSignal") {
+  static readonly layer = Layer.effect(
+    WorkSignal,
+    Effect.map(Latch.make(false), (latch) =>
+      WorkSignal.of({
+        notify: Effect.asVoid(latch.open),
+        wait: Effect.andThen(latch.await, Effect.asVoid(latch.close))
+      }))
+  )
+}

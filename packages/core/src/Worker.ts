@@ -1,0 +1,109 @@
+/**
+ * The worker: carries out what the queue holds. The only loop in core.
+ */
+import { Context, DateTime, Duration, Effect, FiberSet, Layer, Random, Schedule } from "effect"
+import { Dispatch } from "./Dispatch.ts"
+import { Idempotency } from "./Idempotency.ts"
+import { Ids } from "./Ids.ts"
+import { type ClaimedWork, lease, WorkQueue, WorkSignal } from "./WorkQueue.ts"
+
+/** How many items one worker has in hand at once. */
+export const in_hand_max = 32
+/** How long items in hand may go on when the worker is told to stop. */
+export const shutdown_time_max = Duration.seconds(20)
+
+const poll_millis = 250
+const sweep_interval = Duration.seconds(15)
+const purge_interval = Duration.hours(1)
+
+export class Worker extends Context.Service<Worker, {
+  /** Claims the work that is due, carries it out, and returns how many items there were. */
+  readonly runOnce: Effect.Effect<number>
+  /**
+   * Works until it is interrupted. Then it claims nothing more, lets the items
+   * in hand end for up to 20 seconds, and gives back those that did not.
+   */
+  readonly run: Effect.Effect<never>
+}>()("@messaging-crm/core/Worker") {
+  static readonly layer = Layer.effect(
+    Worker,
+    Effect.gen(function*() {
+      const dispatch = yield* Dispatch
+      const idempotency = yield* Idempotency
+      const ids = yield* Ids
+      const queue = yield* WorkQueue
+      const signal = yield* WorkSignal
+
+      const claim = Effect.fnUntraced(function*(limit: number) {
+        const now = yield* DateTime.now
+        const lease_until = DateTime.addDuration(now, lease)
+        return yield* queue.claim({ limit, now, lease_until, token: yield* ids.uuid })
+      })
+
+      const carryOut = (claimed: ClaimedWork) => {
+        switch (claimed.kind) {
+          case "send":
+            return dispatch.attempt(claimed)
+          case "send_outcome":
+            return dispatch.giveUp(claimed)
+        }
+      }
+
+      /** An item that dies keeps its lease: when that ends, the item is given out again. */
+      const perform = (claimed: ClaimedWork) =>
+        carryOut(claimed).pipe(
+          Effect.onInterrupt(() => queue.release(claimed)),
+          Effect.catchDefect((defect) => Effect.logError("An item of work died", defect)),
+          Effect.annotateLogs({ work_id: claimed.id, kind: claimed.kind, ref: claimed.ref, attempt: claimed.attempt }),
+          Effect.ensuring(signal.notify)
+        )
+
+      const runOnce = Effect.gen(function*() {
+        const claimed = yield* claim(in_hand_max)
+        yield* Effect.forEach(claimed, perform, { concurrency: "unbounded", discard: true })
+        return claimed.length
+      }).pipe(Effect.withSpan("Worker.runOnce"))
+
+      const pause = Effect.gen(function*() {
+        const millis = poll_millis * (0.8 + 0.4 * (yield* Random.next))
+        yield* Effect.timeoutOption(signal.wait, Duration.millis(millis))
+      })
+
+      const turn = Effect.fnUntraced(function*(inHand: FiberSet.FiberSet<void>) {
+        const free = in_hand_max - (yield* FiberSet.size(inHand))
+        if (free <= 0) return yield* pause
+        // A claim that is not carried out would have to wait for its lease to end.
+        const claimed = yield* Effect.uninterruptible(Effect.gen(function*() {
+          const claimed = yield* claim(free)
+          yield* Effect.forEach(claimed, (item) => FiberSet.run(inHand, Effect.interruptible(perform(item))))
+          return claimed.length
+        }))
+        if (claimed < free) yield* pause
+      })
+
+      const survive = (what: string) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+        Effect.catchCause(effect, (cause) =>
+          Effect.andThen(Effect.logError(`${what} failed`, cause), Effect.sleep("1 second")))
+
+      const housekeeping = Effect.all([
+        Effect.flatMap(DateTime.now, queue.sweep).pipe(survive("The sweep"), Effect.repeat(Schedule.spaced(sweep_interval))),
+        idempotency.purge.pipe(survive("The purge"), Effect.repeat(Schedule.spaced(purge_interval)))
+      ], { concurrency: "unbounded", discard: true })
+
+      const run = Effect.gen(function*() {
+        const inHand = yield* FiberSet.make<void>()
+        yield* Effect.addFinalizer(() =>
+          Effect.timeoutOption(Effect.interruptible(FiberSet.awaitEmpty(inHand)), shutdown_time_max))
+        yield* Effect.forkScoped(housekeeping)
+        return yield* Effect.forever(survive("The worker")(turn(inHand)))
+      }).pipe(Effect.scoped)
+
+      return Worker.of({ runOnce, run })
+    })
+  )
+
+  /** Layer that runs the worker in the background for as long as it is held. */
+  static readonly layerLoop = Layer.effectDiscard(
+    Effect.flatMap(Worker, (worker) => Effect.forkScoped(worker.run))
+  )
+}
