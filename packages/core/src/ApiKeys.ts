@@ -3,9 +3,11 @@
  */
 import { Context, DateTime, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { type Actor, CurrentActor } from "./Actor.ts"
-import { ApiKeyId, Ids, MemberId, OrganizationId } from "./Ids.ts"
+import type { OrganizationId } from "./Ids.ts"
+import { ApiKeyId, Ids, MemberId } from "./Ids.ts"
 import { limits } from "./Limits.ts"
-import { MemberNotFound, Members, type Role } from "./Members.ts"
+import type { MemberNotFound } from "./Members.ts"
+import { Members, type Role } from "./Members.ts"
 import { checksum, Secrets } from "./Secrets.ts"
 import { trimmedText } from "./Text.ts"
 import { Timestamp } from "./Timestamps.ts"

@@ -5,16 +5,8 @@ import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { CurrentActor } from "./Actor.ts"
 import { ChannelType } from "./Channels.ts"
 import { admits, ContactFieldStore, isCalendarDate, isWebUrl } from "./ContactFields.ts"
-import {
-  ContactFieldId,
-  ContactId,
-  ConversationId,
-  IdentityId,
-  Ids,
-  MemberId,
-  type OrganizationId,
-  TagId
-} from "./Ids.ts"
+import type { ContactFieldId } from "./Ids.ts"
+import { ContactId, ConversationId, IdentityId, Ids, MemberId, type OrganizationId, TagId } from "./Ids.ts"
 import { limits } from "./Limits.ts"
 import { Members } from "./Members.ts"
 import { type CursorInvalid, Cursors, type Page, type PageRequest } from "./Page.ts"
@@ -97,7 +89,9 @@ const name = line(limits.name_chars_max)
 
 const email = lineOf(
   text({ min: 1, max: limits.email_chars_max }).check(
-    Schema.makeFilter((value: string) => /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/u.test(value), { expected: "an email address" })
+    Schema.makeFilter((value: string) => /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/u.test(value), {
+      expected: "an email address"
+    })
   )
 )
 
@@ -283,7 +277,11 @@ export class Contacts extends Context.Service<Contacts, {
 
       const checkOwner = Effect.fnUntraced(function*(id: MemberId | null) {
         if (id === null) return
-        yield* Effect.catchTag(members.get(id), "MemberNotFound", () => new ReferenceUnknown({ param: "owner_user_id" }))
+        yield* Effect.catchTag(
+          members.get(id),
+          "MemberNotFound",
+          () => new ReferenceUnknown({ param: "owner_user_id" })
+        )
       })
 
       const checkCustomValues = Effect.fnUntraced(function*(values: Readonly<Record<string, string | null>>) {

@@ -7,7 +7,7 @@
  * | closed | start, inbound message | open |
  * | open | start, inbound message | open |
  */
-import { Context, Duration, DateTime, Effect, Layer, Option, Schema } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
 import { CurrentActor } from "./Actor.ts"
 import { type Channel, ChannelType } from "./Channels.ts"
 import { fullName } from "./Contacts.ts"

@@ -59,7 +59,14 @@ const foundation = Layer.mergeAll(Cursors.layer, WorkSignal.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(Ids.layer, Secrets.layer))
 )
 
-const catalogues = Layer.mergeAll(Channels.layer, ContactFields.layer, Members.layer, Organizations.layer, Tags.layer, Templates.layer)
+const catalogues = Layer.mergeAll(
+  Channels.layer,
+  ContactFields.layer,
+  Members.layer,
+  Organizations.layer,
+  Tags.layer,
+  Templates.layer
+)
 
 const threads = Layer.mergeAll(Conversations.layer, Messages.layer, Contacts.layer)
 

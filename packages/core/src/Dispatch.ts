@@ -116,8 +116,10 @@ export class Dispatch extends Context.Service<Dispatch, {
         const id = WorkId.make(yield* ids.uuid)
         const due_at = DateTime.addDuration(yield* DateTime.now, doubt_time_max)
         const outcome = { id, kind: "send_outcome" as const, lane: claimed.ref, ref: claimed.ref }
-        const settlement = Effect.tap(work.finish(claimed), (held) =>
-          held ? work.enqueue(claimed.organization_id, outcome, due_at) : Effect.void)
+        const settlement = Effect.tap(
+          work.finish(claimed),
+          (held) => held ? work.enqueue(claimed.organization_id, outcome, due_at) : Effect.void
+        )
         yield* settle(claimed, doubt, settlement)
       })
 

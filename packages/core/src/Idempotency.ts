@@ -141,7 +141,9 @@ export class Idempotency extends Context.Service<Idempotency, {
       /** The inner unit of work, so that a refusal undoes the work but not its record. */
       const attempt = <E, R>(work: Effect.Effect<Answer, E, R>) =>
         work.pipe(
-          Effect.flatMap((answer) => answer.status >= 400 ? Effect.fail(new Refused({ answer })) : Effect.succeed(answer)),
+          Effect.flatMap((answer) =>
+            answer.status >= 400 ? Effect.fail(new Refused({ answer })) : Effect.succeed(answer)
+          ),
           unitOfWork.transact,
           Effect.catch((error) => error instanceof Refused ? Effect.succeed(error.answer) : Effect.fail(error))
         )
@@ -158,7 +160,12 @@ export class Idempotency extends Context.Service<Idempotency, {
           const found = yield* store.find(organization_id, key)
           if (Option.isSome(found)) {
             if (found.value.fingerprint !== fingerprint) return yield* new IdempotencyConflict()
-            return { status: found.value.status, body: found.value.body, request_id: found.value.request_id, replayed: true }
+            return {
+              status: found.value.status,
+              body: found.value.body,
+              request_id: found.value.request_id,
+              replayed: true
+            }
           }
           const { body, status } = yield* attempt(work)
           yield* store.insert(organization_id, key, { fingerprint, status, body, request_id }, yield* DateTime.now)
@@ -169,8 +176,10 @@ export class Idempotency extends Context.Service<Idempotency, {
         return outcome
       }, Effect.uninterruptible)
 
-      const purge = Effect.flatMap(DateTime.now, (now) =>
-        store.purge(DateTime.subtractDuration(now, record_age_max), 5000))
+      const purge = Effect.flatMap(
+        DateTime.now,
+        (now) => store.purge(DateTime.subtractDuration(now, record_age_max), 5000)
+      )
 
       return Idempotency.of({ once, purge })
     })

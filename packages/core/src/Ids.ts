@@ -8,7 +8,10 @@ import { v7 } from "uuid"
 /** A UUID is read in either case and kept in lower case, so that one id has one spelling. */
 const uuid = <const Brand extends string>(brand: Brand) =>
   Schema.String.check(Schema.isUUID()).pipe(
-    Schema.decodeTo(Schema.String.check(Schema.isUUID()).pipe(Schema.brand<Brand>(brand as never)), SchemaTransformation.toLowerCase())
+    Schema.decodeTo(
+      Schema.String.check(Schema.isUUID()).pipe(Schema.brand<Brand>(brand as never)),
+      SchemaTransformation.toLowerCase()
+    )
   )
 
 export const ApiKeyId = uuid("ApiKeyId")

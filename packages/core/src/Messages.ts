@@ -107,7 +107,9 @@ export const report = (message: Message, { at, status }: StatusReport): Message 
   const moved: Message = {
     ...message,
     sent_at: status === "sent" ? earliest(message.sent_at, at) : message.sent_at,
-    delivered_at: status === "delivered" || status === "read" ? earliest(message.delivered_at, at) : message.delivered_at,
+    delivered_at: status === "delivered" || status === "read"
+      ? earliest(message.delivered_at, at)
+      : message.delivered_at,
     read_at: status === "read" ? earliest(message.read_at, at) : message.read_at,
     failed_at: status === "failed" ? earliest(message.failed_at, at) : message.failed_at
   }

@@ -31,7 +31,9 @@ export interface PageRequest {
 }
 
 /** Schema for `page_size`: 1 to 100. */
-export const PageSize = Schema.Int.check(Schema.isBetween({ minimum: limits.page_size_min, maximum: limits.page_size_max }))
+export const PageSize = Schema.Int.check(
+  Schema.isBetween({ minimum: limits.page_size_min, maximum: limits.page_size_max })
+)
 
 const Cursor = Schema.fromJsonString(Schema.Tuple([Schema.String, Schema.String, Timestamp, Schema.String]))
 const decodeCursor = Schema.decodeUnknownOption(Cursor)
@@ -76,14 +78,18 @@ export class Cursors extends Context.Service<Cursors, {
         const [body = "", signature = "", ...rest] = cursor.split(".")
         if (rest.length > 0 || !(yield* secrets.verify("cursor", body, signature))) return yield* new CursorInvalid()
         const parts = Option.flatMap(decodeBase64Url(body), decodeCursor)
-        if (Option.isNone(parts) || parts.value[0] !== list || parts.value[1] !== scope) return yield* new CursorInvalid()
+        if (Option.isNone(parts) || parts.value[0] !== list || parts.value[1] !== scope) {
+          return yield* new CursorInvalid()
+        }
         return { at: parts.value[2], id: parts.value[3] }
       })
 
       return Cursors.of({
         page: Effect.fnUntraced(function*(options) {
           const { organization_id } = yield* CurrentActor
-          const scope = yield* secrets.sha256(JSON.stringify([organization_id, Object.entries(options.filters).sort()]))
+          const scope = yield* secrets.sha256(
+            JSON.stringify([organization_id, Object.entries(options.filters).toSorted()])
+          )
           const after = options.cursor === null ? null : yield* read(options.list, scope, options.cursor)
           const rows = yield* options.fetch({ after, size: options.size + 1 })
           const data = rows.slice(0, options.size)

@@ -1,5 +1,5 @@
-import { parsePhoneNumberFromString } from "libphonenumber-js/min"
 import { Effect, Option, Schema, SchemaGetter, SchemaIssue } from "effect"
+import { parsePhoneNumberFromString } from "libphonenumber-js/min"
 import { limits } from "./Limits.ts"
 import { text } from "./Text.ts"
 
@@ -24,7 +24,9 @@ export const Phone = text({ min: limits.phone_chars_min, max: limits.phone_chars
   Schema.decodeTo(Schema.String.check(Schema.isPattern(international)), {
     decode: SchemaGetter.transformEffect((written: string) =>
       Effect.fromOption(canonical(written)).pipe(
-        Effect.mapError(() => new SchemaIssue.InvalidValue({ expected: "a phone number with its country code, such as +4915112345678" }))
+        Effect.mapError(() =>
+          new SchemaIssue.InvalidValue({ expected: "a phone number with its country code, such as +4915112345678" })
+        )
       )
     ),
     encode: SchemaGetter.passthrough()

@@ -15,7 +15,8 @@ export const RootKeys = Context.Reference<ReadonlyArray<Redacted.Redacted<Uint8A
 )
 
 /** Returns the lower-case hexadecimal form of bytes. */
-export const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
+export const hex = (bytes: Uint8Array): string =>
+  Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
 
 /** Returns whether two texts are equal, in a time that does not tell where they differ. */
 const equalConstantTime = (a: string, b: string): boolean => {
@@ -24,6 +25,12 @@ const equalConstantTime = (a: string, b: string): boolean => {
   for (let index = 0; index < a.length; index++) difference |= a.charCodeAt(index) ^ b.charCodeAt(index)
   return difference === 0
 }
+
+/** Returns the first 128 bits of an HMAC-SHA256, in hexadecimal. */
+const hmac = (key: CryptoKey, purpose: string, text: string) =>
+  Effect.promise(() => globalThis.crypto.subtle.sign("HMAC", key, encoder.encode(`${purpose}\n${text}`))).pipe(
+    Effect.map((signature) => hex(new Uint8Array(signature, 0, 16)))
+  )
 
 /** Service for digests, signatures and random text, so that core names no crypto library. */
 export class Secrets extends Context.Service<Secrets, {
@@ -39,15 +46,15 @@ export class Secrets extends Context.Service<Secrets, {
   static readonly layer = Layer.effect(
     Secrets,
     Effect.gen(function*() {
-      const keys = yield* Effect.forEach(yield* RootKeys, (key) =>
-        Effect.promise(() =>
-          globalThis.crypto.subtle.importKey("raw", Redacted.value(key), { name: "HMAC", hash: "SHA-256" }, false, ["sign"])
-        ))
-
-      const hmac = (key: CryptoKey, purpose: string, text: string) =>
-        Effect.promise(() => globalThis.crypto.subtle.sign("HMAC", key, encoder.encode(`${purpose}\n${text}`))).pipe(
-          Effect.map((signature) => hex(new Uint8Array(signature, 0, 16)))
-        )
+      const keys = yield* Effect.forEach(
+        yield* RootKeys,
+        (key) =>
+          Effect.promise(() =>
+            globalThis.crypto.subtle.importKey("raw", Redacted.value(key), { name: "HMAC", hash: "SHA-256" }, false, [
+              "sign"
+            ])
+          )
+      )
 
       return Secrets.of({
         sha256: (text) =>

@@ -193,7 +193,11 @@ export class Sends extends Context.Service<Sends, {
         const template = yield* templates.find(channel.phone_messaging_business_account_id, choice.id)
         const text = yield* render(template, choice.components)
         const { id, language, name } = template
-        const content: Content = { type: "template", template: { id, name, language, components: choice.components }, text }
+        const content: Content = {
+          type: "template",
+          template: { id, name, language, components: choice.components },
+          text
+        }
         return content
       })
 
@@ -206,7 +210,14 @@ export class Sends extends Context.Service<Sends, {
         const now = yield* DateTime.now
         const send = queue(SendId.make(yield* ids.uuid), to.conversation_id, now)
         const { channel_id, recipient } = to
-        yield* store.insert(organization_id, { send, channel_id, recipient, member_id, content, first_attempt_at: null })
+        yield* store.insert(organization_id, {
+          send,
+          channel_id,
+          recipient,
+          member_id,
+          content,
+          first_attempt_at: null
+        })
         const id = WorkId.make(yield* ids.uuid)
         yield* work.enqueue(organization_id, { id, kind: "send", lane: to.conversation_id, ref: send.id }, now)
         return send

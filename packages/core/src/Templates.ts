@@ -107,7 +107,9 @@ const partOf = (values: TemplateValues): string =>
 const partsOf = (template: Template): ReadonlyMap<string, string | null> => {
   const parts = new Map<string, string | null>()
   for (const component of template.components) {
-    if (component.type === "HEADER" || component.type === "BODY") parts.set(component.type.toLowerCase(), component.text)
+    if (component.type === "HEADER" || component.type === "BODY") {
+      parts.set(component.type.toLowerCase(), component.text)
+    }
     for (const [index, button] of (component.buttons ?? []).entries()) parts.set(`button ${index}`, button.url)
   }
   return parts
@@ -117,8 +119,8 @@ const misfit = (slot: Slot, named: boolean): string | null => {
   if (slot.wanted.length !== slot.given.length) {
     return `The ${slot.part} takes ${slot.wanted.length} parameters, not ${slot.given.length}.`
   }
-  const names = slot.given.map((parameter) => parameter.parameter_name)
-  const missing = named ? slot.wanted.find((wanted) => !names.includes(wanted)) : undefined
+  const names = new Set(slot.given.map((parameter) => parameter.parameter_name))
+  const missing = named ? slot.wanted.find((wanted) => !names.has(wanted)) : undefined
   return missing === undefined ? null : `The ${slot.part} needs a parameter with parameter_name "${missing}".`
 }
 
@@ -173,7 +175,10 @@ export class Templates extends Context.Service<Templates, {
   /** Reads the catalogues whose copies are no longer fresh. Never fails: what cannot be read keeps its copy. */
   readonly refresh: Effect.Effect<void, never, CurrentActor>
   /** Returns a template of a business account from the copy, without asking the provider. */
-  readonly find: (business_account_id: string, id: string) => Effect.Effect<Template, TemplateNotFound | ProviderUnavailable>
+  readonly find: (
+    business_account_id: string,
+    id: string
+  ) => Effect.Effect<Template, TemplateNotFound | ProviderUnavailable>
 }>()("@messaging-crm/core/Templates") {
   static readonly layer = Layer.effect(
     Templates,
@@ -204,23 +209,32 @@ export class Templates extends Context.Service<Templates, {
       })
 
       const kept = (account: string) =>
-        Effect.flatMap(copyOf(account, copy_age_max), Option.match({
-          onNone: () => Effect.fail(new ProviderUnavailable()),
-          onSome: Effect.succeed
-        }))
+        Effect.flatMap(
+          copyOf(account, copy_age_max),
+          Option.match({
+            onNone: () => Effect.fail(new ProviderUnavailable()),
+            onSome: Effect.succeed
+          })
+        )
 
-      const list = Effect.flatMap(accounts, (all) =>
-        Effect.forEach(all, (account) => Effect.catch(load(account), () => kept(account)), { concurrency: 4 })).pipe(
+      const list = Effect.flatMap(
+        accounts,
+        (all) => Effect.forEach(all, (account) => Effect.catch(load(account), () => kept(account)), { concurrency: 4 })
+      ).pipe(
         Effect.map((catalogues) => catalogues.flat()),
         Effect.withSpan("Templates.list")
       )
 
       const refreshOne = (account: string) =>
-        Effect.flatMap(copyOf(account, copy_fresh), (fresh) =>
-          Option.isSome(fresh) ? Effect.void : Effect.ignore(load(account)))
+        Effect.flatMap(
+          copyOf(account, copy_fresh),
+          (fresh) => Option.isSome(fresh) ? Effect.void : Effect.ignore(load(account))
+        )
 
-      const refresh = Effect.flatMap(accounts, (all) =>
-        Effect.forEach(all, refreshOne, { concurrency: 4, discard: true })).pipe(Effect.withSpan("Templates.refresh"))
+      const refresh = Effect.flatMap(
+        accounts,
+        (all) => Effect.forEach(all, refreshOne, { concurrency: 4, discard: true })
+      ).pipe(Effect.withSpan("Templates.refresh"))
 
       const find = Effect.fn("Templates.find")(function*(business_account_id: string, id: string) {
         const template = (yield* kept(business_account_id)).find((candidate) => candidate.id === id)

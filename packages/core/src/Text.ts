@@ -40,7 +40,9 @@ export const line = (max: number) => lineOf(text({ min: 1, max }))
 export const lineOf = <S extends Schema.Codec<string, string>>(shape: S) =>
   Schema.NullOr(Text).pipe(
     Schema.decodeTo(Schema.NullOr(shape), {
-      decode: SchemaGetter.transform((value: string | null) => value === null || value.trim() === "" ? null : value.trim()),
+      decode: SchemaGetter.transform((value: string | null) =>
+        value === null || value.trim() === "" ? null : value.trim()
+      ),
       encode: SchemaGetter.passthrough({ strict: false })
     })
   )

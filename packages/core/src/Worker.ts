@@ -16,6 +16,13 @@ const poll_millis = 250
 const sweep_interval = Duration.seconds(15)
 const purge_interval = Duration.hours(1)
 
+/** Logs a failure and waits a little, so that a database that is away is neither fatal nor hammered. */
+const survive = (what: string) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.catchCause(
+    effect,
+    (cause) => Effect.andThen(Effect.logError(`${what} failed`, cause), Effect.sleep("1 second"))
+  )
+
 export class Worker extends Context.Service<Worker, {
   /** Claims the work that is due, carries it out, and returns how many items there were. */
   readonly runOnce: Effect.Effect<number>
@@ -81,19 +88,19 @@ export class Worker extends Context.Service<Worker, {
         if (claimed < free) yield* pause
       })
 
-      const survive = (what: string) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-        Effect.catchCause(effect, (cause) =>
-          Effect.andThen(Effect.logError(`${what} failed`, cause), Effect.sleep("1 second")))
-
       const housekeeping = Effect.all([
-        Effect.flatMap(DateTime.now, queue.sweep).pipe(survive("The sweep"), Effect.repeat(Schedule.spaced(sweep_interval))),
+        Effect.flatMap(DateTime.now, queue.sweep).pipe(
+          survive("The sweep"),
+          Effect.repeat(Schedule.spaced(sweep_interval))
+        ),
         idempotency.purge.pipe(survive("The purge"), Effect.repeat(Schedule.spaced(purge_interval)))
       ], { concurrency: "unbounded", discard: true })
 
       const run = Effect.gen(function*() {
         const inHand = yield* FiberSet.make<void>()
         yield* Effect.addFinalizer(() =>
-          Effect.timeoutOption(Effect.interruptible(FiberSet.awaitEmpty(inHand)), shutdown_time_max))
+          Effect.timeoutOption(Effect.interruptible(FiberSet.awaitEmpty(inHand)), shutdown_time_max)
+        )
         yield* Effect.forkScoped(housekeeping)
         return yield* Effect.forever(survive("The worker")(turn(inHand)))
       }).pipe(Effect.scoped)
