@@ -27,8 +27,10 @@ import { type ClaimedWork, WorkQueue } from "./WorkQueue.ts"
 export const attempt_time_max = Duration.seconds(20)
 /** How long a send may hold up its conversation. */
 export const retry_time_max = Duration.minutes(2)
-/** How long a callback may still tell the outcome of a send without an answer. */
-export const doubt_time_max = Duration.minutes(15)
+/** How long a callback may still tell the outcome of a send without an answer: 15 minutes. */
+export const DoubtTime = Context.Reference<Duration.Duration>("@messaging-crm/core/Dispatch/DoubtTime", {
+  defaultValue: () => Duration.minutes(15)
+})
 
 const retry_delays_seconds = [1, 5, 15, 30, 60] as const
 
@@ -57,6 +59,7 @@ export class Dispatch extends Context.Service<Dispatch, {
     Dispatch,
     Effect.gen(function*() {
       const channels = yield* ChannelStore
+      const doubt_time = yield* DoubtTime
       const ids = yield* Ids
       const messages = yield* MessageStore
       const provider = yield* MessagingProvider
@@ -114,7 +117,7 @@ export class Dispatch extends Context.Service<Dispatch, {
 
       const wait = Effect.fnUntraced(function*(claimed: ClaimedWork) {
         const id = WorkId.make(yield* ids.uuid)
-        const due_at = DateTime.addDuration(yield* DateTime.now, doubt_time_max)
+        const due_at = DateTime.addDuration(yield* DateTime.now, doubt_time)
         const outcome = { id, kind: "send_outcome" as const, lane: claimed.ref, ref: claimed.ref }
         const settlement = Effect.tap(
           work.finish(claimed),

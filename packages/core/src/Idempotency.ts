@@ -69,7 +69,7 @@ export const parseKey = (header: string): Option.Option<IdempotencyKey> => {
 export const canonicalJson = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? ""
-  const entries = Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1)
+  const entries = Object.entries(value).toSorted(([a], [b]) => a < b ? -1 : 1)
   return `{${entries.map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`).join(",")}}`
 }
 

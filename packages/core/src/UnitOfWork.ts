@@ -9,6 +9,12 @@ import { Context, type Effect } from "effect"
  * - Other fibers see all of its writes or none.
  * - A nested call joins the outer one: only the outermost commits, and a nested
  *   failure that is caught undoes the nested writes alone.
+ *
+ * **Details**
+ *
+ * Units of work that need the same things take them in one order, so that none
+ * waits for another in a circle: provider message, identity, conversation,
+ * send, message, lane, work.
  */
 export class UnitOfWork extends Context.Service<UnitOfWork, {
   readonly transact: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>

@@ -41,8 +41,10 @@ export interface ClaimedWork extends Work {
   readonly token: string
 }
 
-/** How long a claim lasts. Every attempt is cut well before. */
-export const lease = Duration.seconds(60)
+/** How long a claim lasts: 60 seconds. Every attempt is cut well before. */
+export const LeaseTime = Context.Reference<Duration.Duration>("@messaging-crm/core/WorkQueue/LeaseTime", {
+  defaultValue: () => Duration.seconds(60)
+})
 
 // ---------------------------------------------------------------- port
 

@@ -5,7 +5,7 @@ import { Context, DateTime, Duration, Effect, FiberSet, Layer, Random, Schedule 
 import { Dispatch } from "./Dispatch.ts"
 import { Idempotency } from "./Idempotency.ts"
 import { Ids } from "./Ids.ts"
-import { type ClaimedWork, lease, WorkQueue, WorkSignal } from "./WorkQueue.ts"
+import { type ClaimedWork, LeaseTime, WorkQueue, WorkSignal } from "./WorkQueue.ts"
 
 /** How many items one worker has in hand at once. */
 export const in_hand_max = 32
@@ -38,6 +38,7 @@ export class Worker extends Context.Service<Worker, {
       const dispatch = yield* Dispatch
       const idempotency = yield* Idempotency
       const ids = yield* Ids
+      const lease = yield* LeaseTime
       const queue = yield* WorkQueue
       const signal = yield* WorkSignal
 
