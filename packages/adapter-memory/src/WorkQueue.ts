@@ -1,0 +1,97 @@
+import type { OrganizationId } from "@messaging-crm/core/Ids"
+import type { Timestamp } from "@messaging-crm/core/Timestamps"
+import { type ClaimedWork, lanes as laneRules, type Work, WorkQueue } from "@messaging-crm/core/WorkQueue"
+import { DateTime, Effect, HashMap, Layer, Option } from "effect"
+import { type Rows, World } from "./World.ts"
+
+interface Item {
+  readonly organization_id: OrganizationId
+  readonly work: Work
+  readonly due_at: Timestamp
+  readonly attempt: number
+  readonly claim: { readonly token: string; readonly until: Timestamp } | null
+}
+
+/** The items of one kind and lane, in the order of their enqueueing. */
+export type Lane = ReadonlyArray<Item>
+
+const nameOf = ({ kind, lane }: Work): string => `${kind}|${lane}`
+
+const laneOf = (rows: Rows, name: string): Lane => Option.getOrElse(HashMap.get(rows.lanes, name), () => [])
+
+const put = (rows: Rows, name: string, lane: Lane): Rows => ({
+  ...rows,
+  lanes: lane.length === 0 ? HashMap.remove(rows.lanes, name) : HashMap.set(rows.lanes, name, lane)
+})
+
+const isDue = (now: Timestamp) => (item: Item): boolean =>
+  item.claim === null && DateTime.isLessThanOrEqualTo(item.due_at, now)
+
+/** Returns the items of a lane that may be given out now. */
+const ready = (lane: Lane, now: Timestamp): Lane => {
+  const first = lane[0]
+  if (first === undefined) return []
+  const { cap, fifo } = laneRules[first.work.kind]
+  const out = lane.filter((item) => item.claim !== null).length
+  return (fifo ? [first] : lane).filter(isDue(now)).slice(0, cap - out)
+}
+
+const toClaimed = ({ attempt, organization_id, work }: Item, token: string): ClaimedWork => ({
+  ...work,
+  organization_id,
+  attempt,
+  token
+})
+
+/** Layer that keeps work in the in-memory world. */
+export const layer = Layer.effect(
+  WorkQueue,
+  Effect.gen(function*() {
+    const world = yield* World
+
+    /** Changes the item, or removes it for null, if the claim still holds it. */
+    const settle = (claimed: ClaimedWork, change: (item: Item) => Item | null) =>
+      world.modify((rows) => {
+        const name = nameOf(claimed)
+        const lane = laneOf(rows, name)
+        const held = lane.some(({ claim, work }) => work.id === claimed.id && claim?.token === claimed.token)
+        if (!held) return [false, rows]
+        return [true, put(rows, name, lane.flatMap((item) => item.work.id === claimed.id ? change(item) ?? [] : item))]
+      })
+
+    return WorkQueue.of({
+      enqueue: (organization_id, work, due_at) =>
+        world.modify((rows) => {
+          const name = nameOf(work)
+          const lane = laneOf(rows, name)
+          if (lane.some((item) => item.work.ref === work.ref)) return [undefined, rows]
+          const item: Item = { organization_id, work, due_at, attempt: 0, claim: null }
+          return [undefined, put(rows, name, [...lane, item])]
+        }),
+      claim: ({ lease_until, limit, now, token }) =>
+        world.modify((rows) => {
+          const claimed: Array<ClaimedWork> = []
+          let changed = rows
+          for (const [name, lane] of rows.lanes) {
+            const given = new Set(ready(lane, now).slice(0, limit - claimed.length))
+            if (given.size === 0) continue
+            const marked = lane.map((item) =>
+              given.has(item) ? { ...item, attempt: item.attempt + 1, claim: { token, until: lease_until } } : item
+            )
+            changed = put(changed, name, marked)
+            for (const item of given) claimed.push(toClaimed({ ...item, attempt: item.attempt + 1 }, token))
+          }
+          return [claimed, changed]
+        }),
+      finish: (claimed) => settle(claimed, () => null),
+      postpone: (claimed, due_at) => settle(claimed, (item) => ({ ...item, due_at, claim: null })),
+      release: (claimed) => settle(claimed, (item) => ({ ...item, attempt: item.attempt - 1, claim: null })),
+      sweep: (now) =>
+        world.modify((rows) => {
+          const freed = (item: Item): Item =>
+            item.claim !== null && DateTime.isLessThanOrEqualTo(item.claim.until, now) ? { ...item, claim: null } : item
+          return [undefined, { ...rows, lanes: HashMap.map(rows.lanes, (lane) => lane.map(freed)) }]
+        })
+    })
+  })
+)

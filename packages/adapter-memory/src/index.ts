@@ -1,0 +1,33 @@
+import type { StoragePorts } from "@messaging-crm/core/Crm"
+import { Layer } from "effect"
+import * as ApiKeys from "./ApiKeys.ts"
+import * as Channels from "./Channels.ts"
+import * as ContactFields from "./ContactFields.ts"
+import * as Contacts from "./Contacts.ts"
+import * as Conversations from "./Conversations.ts"
+import * as Idempotency from "./Idempotency.ts"
+import * as Members from "./Members.ts"
+import * as Messages from "./Messages.ts"
+import * as Organizations from "./Organizations.ts"
+import * as Sends from "./Sends.ts"
+import * as Tags from "./Tags.ts"
+import * as UnitOfWork from "./UnitOfWork.ts"
+import * as WorkQueue from "./WorkQueue.ts"
+import { World } from "./World.ts"
+
+/** Layer that keeps everything in memory: a world of its own each time it is built. */
+export const layer: Layer.Layer<StoragePorts> = Layer.mergeAll(
+  ApiKeys.layer,
+  Channels.layer,
+  ContactFields.layer,
+  Contacts.layer,
+  Conversations.layer,
+  Idempotency.layer,
+  Members.layer,
+  Messages.layer,
+  Organizations.layer,
+  Sends.layer,
+  Tags.layer,
+  UnitOfWork.layer,
+  WorkQueue.layer
+).pipe(Layer.provide(World.layer))
