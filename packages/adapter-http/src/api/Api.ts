@@ -1,0 +1,41 @@
+import { HttpApi, OpenApi } from "effect/http-api"
+import { ChannelsGroup } from "./Channels.ts"
+import { ContactFieldsGroup } from "./ContactFields.ts"
+import { ContactsGroup } from "./Contacts.ts"
+import { ConversationsGroup } from "./Conversations.ts"
+import { MembersGroup } from "./Members.ts"
+import { MessagesGroup } from "./Messages.ts"
+import * as Pipeline from "./Pipeline.ts"
+import { SendsGroup } from "./Sends.ts"
+import { TagsGroup } from "./Tags.ts"
+import { TemplatesGroup } from "./Templates.ts"
+
+/**
+ * The whole contract: every endpoint, and the steps before each of them.
+ *
+ * A middleware added later runs earlier, so read the steps from the bottom up.
+ */
+export class Api extends HttpApi.make("messaging-crm")
+  .add(ContactsGroup)
+  .add(ContactFieldsGroup)
+  .add(ConversationsGroup)
+  .add(MessagesGroup)
+  .add(SendsGroup)
+  .add(ChannelsGroup)
+  .add(MembersGroup)
+  .add(TagsGroup)
+  .add(TemplatesGroup)
+  .prefix("/v1")
+  .middleware(Pipeline.InvalidInput)
+  .middleware(Pipeline.IdempotentWrites)
+  .middleware(Pipeline.JsonBody)
+  .middleware(Pipeline.Admission)
+  .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })
+  .annotate(HttpApi.QueryParseOptions, { onExcessProperty: "error" })
+  .annotate(OpenApi.Title, "Messaging CRM REST API")
+  .annotate(OpenApi.Version, "1.0.0")
+  .annotate(
+    OpenApi.Description,
+    "One organization's customer messaging: contacts, conversations, messages, catalogs and webhooks."
+  )
+{}

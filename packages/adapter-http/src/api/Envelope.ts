@@ -1,0 +1,30 @@
+import { limits } from "@messaging-crm/core/Limits"
+import { PageSize } from "@messaging-crm/core/Page"
+import { Schema, SchemaGetter } from "effect"
+
+/** Schema for the success body of one resource (spec §4). */
+export const Single = <S extends Schema.Top>(resource: S) => Schema.Struct({ data: resource })
+
+/** Schema for the success body of a list. A complete list always has a null cursor. */
+export const List = <S extends Schema.Top>(resource: S) =>
+  Schema.Struct({ data: Schema.Array(resource), next_cursor: Schema.NullOr(Schema.String) })
+
+/** Schema for `cursor`: opaque, at most 2048 characters; empty counts as absent. */
+export const cursor = Schema.optionalKey(
+  Schema.String.check(Schema.isMaxLength(limits.cursor_chars_max)).annotate({
+    description: "The `next_cursor` of the page before, unchanged."
+  })
+)
+
+/** Schema for `page_size`: 1 to 100, 50 when it is absent. */
+export const page_size = Schema.optionalKey(
+  Schema.String.check(Schema.isPattern(/^[0-9]{1,3}$/, { expected: "an integer from 1 to 100" })).pipe(
+    Schema.decodeTo(PageSize, {
+      decode: SchemaGetter.transform(Number),
+      encode: SchemaGetter.transform(String)
+    })
+  )
+)
+
+/** Returns the cursor that was given, or null for none. */
+export const givenCursor = (value: string | undefined): string | null => value === undefined || value === "" ? null : value

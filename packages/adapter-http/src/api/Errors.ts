@@ -1,0 +1,65 @@
+/**
+ * The error bodies of the API (spec §7), one schema per status, and their constructors.
+ *
+ * Core's errors carry no HTTP. The handlers and the pipeline translate them with
+ * the constructors below, and a domain error nobody translated does not compile.
+ */
+import { Context, Effect, Schema } from "effect"
+import { HttpApiSchema } from "effect/http-api"
+
+/** The id of the current request, as in its `X-Request-Id` header. */
+export const RequestId = Context.Reference<string>("@messaging-crm/adapter-http/api/Errors/RequestId", {
+  defaultValue: () => "unknown"
+})
+
+const body = <const Codes extends ReadonlyArray<string>>(identifier: string, status: number, codes: Codes) =>
+  Schema.Struct({
+    error: Schema.Struct({
+      code: Schema.Literals(codes),
+      /** For the person who reads it at three in the morning; not to be parsed. */
+      message: Schema.String,
+      /** The parameter or field that is at fault, as a dotted path, when known. */
+      param: Schema.NullOr(Schema.String),
+      request_id: Schema.String
+    })
+  }).annotate({ identifier }).pipe(HttpApiSchema.status(status))
+
+const retryAfter = { "retry-after": Schema.String.annotate({ description: "Seconds to wait before the next try." }) }
+
+export const BadRequest = body("BadRequest", 400, ["invalid_json", "invalid_input", "missing_idempotency_key"])
+export const Unauthorized = body("Unauthorized", 401, ["unauthorized"])
+export const Forbidden = body("Forbidden", 403, ["insufficient_scope"])
+export const NotFound = body("NotFound", 404, ["not_found"])
+export const MethodNotAllowed = body("MethodNotAllowed", 405, ["method_not_allowed"])
+export const Conflict = body("Conflict", 409, ["conflict", "idempotency_conflict", "request_processing"])
+export const BodyTooLarge = body("BodyTooLarge", 413, ["body_too_large"])
+export const UnsupportedMediaType = body("UnsupportedMediaType", 415, ["unsupported_media_type"])
+export const TooManyRequests = HttpApiSchema.WithHeaders(body("TooManyRequests", 429, ["rate_limited"]), retryAfter)
+export const InternalError = body("InternalError", 500, ["internal_error"])
+export const ProviderUnavailable = HttpApiSchema.WithHeaders(
+  body("ProviderUnavailable", 503, ["provider_unavailable"]),
+  retryAfter
+)
+
+/** Returns the body for an error of the current request. */
+export const make = <const Code extends string>(code: Code, message: string, param: string | null = null) =>
+  Effect.map(RequestId, (request_id) => ({ error: { code, message, param, request_id } }))
+
+/** Fails with the body for an error of the current request. */
+export const fail = <const Code extends string>(code: Code, message: string, param: string | null = null) =>
+  Effect.flatMap(make(code, message, param), Effect.fail)
+
+/** Fails with the body for an error of the current request, and tells when to come back. */
+export const failUntil = <const Code extends string>(code: Code, message: string, retry_after_seconds: number) =>
+  Effect.flatMap(make(code, message), (body) =>
+    Effect.fail(HttpApiSchema.withHeaders({ body, headers: { "retry-after": String(retry_after_seconds) } })))
+
+/** Fails with `invalid_input` for a parameter. */
+export const invalid = (param: string, message: string) => fail("invalid_input", message, param)
+
+/** Fails with `not_found`, in words that do not tell an absent resource from another organization's. */
+export const absent = (resource: string) => () => fail("not_found", `There is no such ${resource}.`)
+
+/** Fails with `provider_unavailable`. */
+export const providerUnavailable = () =>
+  failUntil("provider_unavailable", "The messaging provider cannot be reached now. Nothing was changed; try again.", 5)

@@ -1,0 +1,17 @@
+import { ContactFields } from "@messaging-crm/core/ContactFields"
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "../api/Api.ts"
+
+/** Layer that answers `/contact-fields`. */
+export const layer = HttpApiBuilder.group(
+  Api,
+  "contact_fields",
+  Effect.fnUntraced(function*(handlers) {
+    const contactFields = yield* ContactFields
+
+    return handlers.handleAll({
+      list: () => Effect.map(contactFields.list, (data) => ({ data, next_cursor: null }))
+    })
+  })
+)

@@ -1,0 +1,40 @@
+import { Contacts } from "@messaging-crm/core/Contacts"
+import { limits } from "@messaging-crm/core/Limits"
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "../api/Api.ts"
+import { givenCursor } from "../api/Envelope.ts"
+import * as Errors from "../api/Errors.ts"
+import * as Refusals from "./Refusals.ts"
+
+/** Layer that answers `/contacts`. */
+export const layer = HttpApiBuilder.group(
+  Api,
+  "contacts",
+  Effect.fnUntraced(function*(handlers) {
+    const contacts = yield* Contacts
+
+    return handlers.handleAll({
+      list: ({ query }) =>
+        contacts.list({
+          cursor: givenCursor(query.cursor),
+          page_size: query.page_size ?? limits.page_size_default
+        }).pipe(Effect.catchTag("CursorInvalid", Refusals.cursorInvalid)),
+      create: ({ payload }) =>
+        contacts.create(payload).pipe(
+          Effect.map((data) => ({ data })),
+          Effect.catchTags({
+            ContactUnnamed: () =>
+              Errors.invalid("first_name", "A contact needs at least a first or last name, a phone or an email."),
+            CustomValueInvalid: Refusals.customValueInvalid,
+            ReferenceUnknown: Refusals.referenceUnknown
+          })
+        ),
+      get: ({ params }) =>
+        contacts.get(params.contact_id).pipe(
+          Effect.map((data) => ({ data })),
+          Effect.catchTag("ContactNotFound", Errors.absent("contact"))
+        )
+    })
+  })
+)

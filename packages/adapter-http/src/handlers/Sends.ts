@@ -1,0 +1,22 @@
+import { Sends } from "@messaging-crm/core/Sends"
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "../api/Api.ts"
+import * as Errors from "../api/Errors.ts"
+
+/** Layer that answers `/sends`. */
+export const layer = HttpApiBuilder.group(
+  Api,
+  "sends",
+  Effect.fnUntraced(function*(handlers) {
+    const sends = yield* Sends
+
+    return handlers.handleAll({
+      get: ({ params }) =>
+        sends.get(params.send_id).pipe(
+          Effect.map((data) => ({ data })),
+          Effect.catchTag("SendNotFound", Errors.absent("send"))
+        )
+    })
+  })
+)

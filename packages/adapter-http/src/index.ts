@@ -1,0 +1,53 @@
+import { Ids } from "@messaging-crm/core/Ids"
+import { Secrets } from "@messaging-crm/core/Secrets"
+import { Layer } from "effect"
+import { HttpApiBuilder, OpenApi } from "effect/http-api"
+import { Api } from "./api/Api.ts"
+import * as Channels from "./handlers/Channels.ts"
+import * as ContactFields from "./handlers/ContactFields.ts"
+import * as Contacts from "./handlers/Contacts.ts"
+import * as Conversations from "./handlers/Conversations.ts"
+import * as Members from "./handlers/Members.ts"
+import * as Messages from "./handlers/Messages.ts"
+import * as Sends from "./handlers/Sends.ts"
+import * as Tags from "./handlers/Tags.ts"
+import * as Templates from "./handlers/Templates.ts"
+import * as Admission from "./middleware/Admission.ts"
+import * as Envelope from "./middleware/Envelope.ts"
+import * as IdempotentWrites from "./middleware/IdempotentWrites.ts"
+import * as InvalidInput from "./middleware/InvalidInput.ts"
+import * as JsonBody from "./middleware/JsonBody.ts"
+
+const handlers = Layer.mergeAll(
+  Channels.layer,
+  ContactFields.layer,
+  Contacts.layer,
+  Conversations.layer,
+  Members.layer,
+  Messages.layer,
+  Sends.layer,
+  Tags.layer,
+  Templates.layer
+)
+
+const pipeline = Layer.mergeAll(Admission.layer, JsonBody.layer, IdempotentWrites.layer, InvalidInput.layer)
+
+/** How paths are matched: exactly. To be given to whatever serves the router. */
+export const routerConfig = {
+  caseSensitive: true,
+  ignoreDuplicateSlashes: false,
+  ignoreTrailingSlash: false,
+  // Longer than any path that the server accepts, so that a malformed id is told from an unknown path.
+  maxParamLength: 16_384
+}
+
+/** Layer that adds the whole API, under `/v1`, to a router. Requires the operations; brings no server. */
+export const layer = HttpApiBuilder.layer(Api, { openapiPath: "/v1/openapi.json" }).pipe(
+  Layer.provide(handlers),
+  Layer.provide(pipeline),
+  Layer.merge(Envelope.layer),
+  Layer.provide([Ids.layer, Secrets.layer])
+)
+
+/** The OpenAPI 3.1 document of the very contract that validates every request. */
+export const openApi = OpenApi.fromApi(Api)

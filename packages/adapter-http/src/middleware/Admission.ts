@@ -1,0 +1,60 @@
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { ApiKeys, type Quota } from "@messaging-crm/core/ApiKeys"
+import { Clock, Context, Effect, Layer } from "effect"
+import { HttpEffect, HttpServerResponse } from "effect/http"
+import * as Errors from "../api/Errors.ts"
+import { Admission, RequiredScope } from "../api/Pipeline.ts"
+
+/** How much of the window is left, in the usual headers and in those of the IETF draft. */
+const rateHeaders = ({ limit, remaining, reset_seconds }: Quota, now_millis: number) => ({
+  "x-ratelimit-limit": String(limit),
+  "x-ratelimit-remaining": String(remaining),
+  "x-ratelimit-reset": String(reset_seconds),
+  "ratelimit-policy": `"default";q=${limit};w=60`,
+  "ratelimit": `"default";r=${remaining};t=${Math.max(0, Math.ceil(reset_seconds - now_millis / 1000))}`
+})
+
+/** Puts the rate headers on whatever the answer will be, refusals included. */
+const announce = Effect.fnUntraced(function*(quota: Quota) {
+  const headers = rateHeaders(quota, yield* Clock.currentTimeMillis)
+  yield* HttpEffect.appendPreResponseHandler((_, response) =>
+    Effect.succeed(HttpServerResponse.setHeaders(response, headers))
+  )
+})
+
+/** Layer that lets a request in by its bearer key, and tells everything after it for whom it speaks. */
+export const layer = Layer.effect(
+  Admission,
+  Effect.gen(function*() {
+    const apiKeys = yield* ApiKeys
+
+    return Admission.of({
+      bearer: (httpEffect, { credential, endpoint }) =>
+        apiKeys.admit(credential, Context.getUnsafe(endpoint.annotations, RequiredScope)).pipe(
+          Effect.catchTags({
+            Unauthorized: () =>
+              Errors.fail(
+                "unauthorized",
+                "The API key is missing, malformed, expired or revoked, or its creator may no longer hold keys."
+              ),
+            RateLimited: ({ quota, retry_after_seconds }) =>
+              Effect.andThen(
+                announce(quota),
+                Errors.failUntil(
+                  "rate_limited",
+                  `More than ${quota.limit} requests this minute with this key. Wait ${retry_after_seconds} s.`,
+                  retry_after_seconds
+                )
+              ),
+            InsufficientScope: ({ quota, required }) =>
+              Effect.andThen(
+                announce(quota),
+                Errors.fail("insufficient_scope", `This operation needs a key with the scope ${required}.`)
+              )
+          }),
+          Effect.tap(({ quota }) => announce(quota)),
+          Effect.flatMap(({ actor }) => Effect.provideService(httpEffect, CurrentActor, actor))
+        )
+    })
+  })
+)

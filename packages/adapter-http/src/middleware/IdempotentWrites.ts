@@ -1,0 +1,104 @@
+import { type Answer, canonicalJson, Idempotency, type Outcome, parseKey } from "@messaging-crm/core/Idempotency"
+import { Secrets } from "@messaging-crm/core/Secrets"
+import { Templates } from "@messaging-crm/core/Templates"
+import { Context, Effect, Layer, Option } from "effect"
+import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
+import * as Errors from "../api/Errors.ts"
+import { IdempotencyPolicy, IdempotentWrites, ReadsTemplates, RequestBody } from "../api/Pipeline.ts"
+
+const encoder = new TextEncoder()
+
+/** Refusals that are remembered, because the operation made them; the others are forgotten with their transaction. */
+const remembered: Readonly<Record<string, number>> = { conflict: 409, not_found: 404 }
+
+const statusOf = (error: unknown): number | undefined => {
+  // The errors of a handler are bodies of `api/Errors.ts`, with or without headers; their type is hidden from a middleware.
+  const body = error as { readonly error?: { readonly code: string } }
+  return body.error === undefined ? undefined : remembered[body.error.code]
+}
+
+/** Every answer of the API is small JSON, never a stream. */
+const toAnswer = ({ body, status }: HttpServerResponse.HttpServerResponse): Answer => ({
+  status,
+  body: body._tag === "Uint8Array" ? body.body : new Uint8Array()
+})
+
+const asAnswer = <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+  httpEffect.pipe(
+    Effect.map(toAnswer),
+    Effect.catch((error): Effect.Effect<Answer, E> => {
+      const status = statusOf(error)
+      return status === undefined
+        ? Effect.fail(error)
+        : Effect.succeed({ status, body: encoder.encode(JSON.stringify(error)) })
+    })
+  )
+
+const respond = ({ body, replayed, request_id, status }: Outcome) =>
+  HttpServerResponse.uint8Array(body, {
+    status,
+    contentType: "application/json",
+    headers: replayed ? { "idempotent-replayed": "true", "original-request-id": request_id } : {}
+  })
+
+const conflict = () =>
+  Errors.fail(
+    "idempotency_conflict",
+    "The Idempotency-Key was used before for another request. Use a new key for a new request.",
+    "Idempotency-Key"
+  )
+
+const processing = () =>
+  HttpEffect.appendPreResponseHandler((_, response) =>
+    Effect.succeed(HttpServerResponse.setHeader(response, "retry-after", "1"))
+  ).pipe(
+    Effect.andThen(Errors.fail("request_processing", "A request with this Idempotency-Key is running. Try again."))
+  )
+
+const query = (search: URLSearchParams): string => Array.from(search, (pair) => pair.join("=")).toSorted().join("&")
+
+/** Layer that runs a keyed write at most once and replays its answer, byte for byte. */
+export const layer = Layer.effect(
+  IdempotentWrites,
+  Effect.gen(function*() {
+    const idempotency = yield* Idempotency
+    const secrets = yield* Secrets
+    const templates = yield* Templates
+
+    const fingerprintOf = ({ method, url }: HttpServerRequest.HttpServerRequest, json: unknown) => {
+      const { pathname, searchParams } = new URL(url, "http://localhost")
+      const body = json === undefined ? "" : canonicalJson(json)
+      return secrets.sha256([method, pathname, query(searchParams), body].join("\n"))
+    }
+
+    return IdempotentWrites.of(Effect.fnUntraced(function*(httpEffect, { endpoint }) {
+      const policy = Context.getOption(endpoint.annotations, IdempotencyPolicy)
+      if (Option.isNone(policy)) return yield* httpEffect
+      const { flaw, json } = yield* RequestBody
+      const request = yield* HttpServerRequest.HttpServerRequest
+      const header = request.headers["idempotency-key"]
+      const isAbsent = header === undefined && policy.value === "optional"
+      const key = parseKey(header ?? "")
+      if (!isAbsent && Option.isNone(key)) {
+        return yield* Errors.fail(
+          "missing_idempotency_key",
+          "This operation needs an Idempotency-Key header of 8 to 200 printable ASCII characters without spaces.",
+          "Idempotency-Key"
+        )
+      }
+      if (flaw !== null) return yield* Errors.invalid(flaw.param, flaw.message)
+      if (Option.isSome(Context.getOption(endpoint.annotations, ReadsTemplates))) yield* templates.refresh
+      if (Option.isNone(key)) return yield* httpEffect
+      const outcome = yield* idempotency.once({
+        key: key.value,
+        fingerprint: yield* fingerprintOf(request, json),
+        request_id: yield* Errors.RequestId,
+        work: asAnswer(httpEffect)
+      }).pipe(
+        Effect.catchTag("IdempotencyConflict", conflict),
+        Effect.catchTag("RequestProcessing", processing)
+      )
+      return respond(outcome)
+    }))
+  })
+)

@@ -1,0 +1,73 @@
+import { limits } from "@messaging-crm/core/Limits"
+import { ByteSize, Effect, Layer, Option, Result } from "effect"
+import { HttpIncomingMessage, type HttpServerError, HttpServerRequest } from "effect/http"
+import * as Errors from "../api/Errors.ts"
+import { JsonBody, RequestBody } from "../api/Pipeline.ts"
+import { flawOf } from "./JsonText.ts"
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+const body_size_max = ByteSize.fromInputUnsafe(limits.body_bytes_max)
+
+const json = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i
+
+const isEncoded = (encoding = "identity"): boolean => encoding.trim().toLowerCase() !== "identity"
+
+/** A JSON text and its value, or none for bytes that are not JSON in UTF-8. */
+const parse = Option.liftThrowable((bytes: ArrayBuffer): { readonly text: string; readonly json: unknown } => {
+  const text = decoder.decode(bytes)
+  return { text, json: JSON.parse(text) }
+})
+
+const hasBody = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
+
+const tooLarge = Errors.fail("body_too_large", "The body exceeds 64 KiB (65,536 bytes).")
+// The caller went away in the middle of the body, so nobody reads this.
+const cutShort = Errors.fail("invalid_json", "The body ended early.")
+
+const isTooLarge = ({ reason }: HttpServerError.HttpServerError): boolean =>
+  reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
+
+/** Reads the bytes, within the limit: a body that is declared or grows larger is not read on. */
+const read = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
+  if (Number(request.headers["content-length"] ?? 0) > limits.body_bytes_max) return yield* tooLarge
+  const bytes = yield* request.arrayBuffer.pipe(
+    Effect.provideService(HttpIncomingMessage.MaxBodySize, body_size_max),
+    Effect.result
+  )
+  if (Result.isSuccess(bytes)) return bytes.success
+  return isTooLarge(bytes.failure) ? yield* tooLarge : yield* cutShort
+})
+
+const receive = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, isRequired: boolean) {
+  const { headers } = request
+  if (hasBody(request) && (!json.test(headers["content-type"] ?? "") || isEncoded(headers["content-encoding"]))) {
+    return yield* Errors.fail(
+      "unsupported_media_type",
+      "The body must be JSON in UTF-8, not compressed, and named so: Content-Type: application/json."
+    )
+  }
+  const bytes = yield* read(request)
+  if (bytes.byteLength === 0 && !isRequired) return RequestBody.of({ json: undefined, flaw: null })
+  const parsed = parse(bytes)
+  if (Option.isNone(parsed)) {
+    const message = bytes.byteLength === 0 ? "A JSON body is required." : "The body is not valid JSON."
+    return yield* Errors.fail("invalid_json", message)
+  }
+  return RequestBody.of({ json: parsed.value.json, flaw: flawOf(parsed.value.text) })
+})
+
+/**
+ * Layer that reads the body once, within its limit, and refuses what is not JSON.
+ *
+ * `HttpApiBuilder` would answer the wrong media type with plain text and bad
+ * JSON as a schema error, so both are caught before it looks.
+ */
+export const layer = Layer.succeed(JsonBody, (httpEffect, { endpoint }) =>
+  Effect.gen(function*() {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const body = endpoint.method === "GET"
+      ? RequestBody.of({ json: undefined, flaw: null })
+      : yield* receive(request, endpoint.payload.size > 0)
+    return yield* Effect.provideService(httpEffect, RequestBody, body)
+  }))

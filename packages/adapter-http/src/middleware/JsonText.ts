@@ -1,0 +1,73 @@
+/**
+ * What `JSON.parse` lets pass and we do not: a name given twice, of which it
+ * silently keeps the last, and a nesting so deep that writing it again would
+ * overflow the stack.
+ */
+import { limits } from "@messaging-crm/core/Limits"
+
+export interface Flaw {
+  /** The dotted path of the place. */
+  readonly param: string
+  readonly message: string
+}
+
+/** An object or array that the scan is inside of. */
+interface Level {
+  /** The names of an object so far, null for an array. */
+  readonly names: Set<string> | null
+  /** The name or position that the scan is at. */
+  place: string | number
+}
+
+const pathOf = (levels: ReadonlyArray<Level>): string => levels.map(({ place }) => place).join(".")
+
+/** Returns where the string that opens at `start` ends: the position of its closing quote. */
+const endOfString = (text: string, start: number): number => {
+  let index = start + 1
+  while (text[index] !== "\"") index += text[index] === "\\" ? 2 : 1
+  return index
+}
+
+/** Returns the first flaw of a text that is JSON, or null. Takes one pass. */
+export const flawOf = (text: string): Flaw | null => {
+  const levels: Array<Level> = []
+  let expectsName = false
+  for (let index = 0; index < text.length; index++) {
+    const level = levels.at(-1)
+    switch (text[index]) {
+      case "{":
+      case "[": {
+        const names = text[index] === "{" ? new Set<string>() : null
+        if (levels.length === limits.json_depth_max) {
+          return { param: pathOf(levels), message: `The body is nested deeper than ${limits.json_depth_max} levels.` }
+        }
+        levels.push({ names, place: 0 })
+        expectsName = names !== null
+        break
+      }
+      case "}":
+      case "]":
+        levels.pop()
+        break
+      case ",":
+        if (level === undefined) break
+        if (level.names === null) level.place = Number(level.place) + 1
+        else expectsName = true
+        break
+      case "\"": {
+        const end = endOfString(text, index)
+        if (expectsName && level !== undefined && level.names !== null) {
+          // Parsed, so that "a" and "\u0061" are one name.
+          const name = String(JSON.parse(text.slice(index, end + 1)))
+          level.place = name
+          if (level.names.has(name)) return { param: pathOf(levels), message: `${pathOf(levels)} is given twice.` }
+          level.names.add(name)
+          expectsName = false
+        }
+        index = end
+        break
+      }
+    }
+  }
+  return null
+}

@@ -1,0 +1,149 @@
+/**
+ * A small telephone network with memory, so that everything can be tried
+ * without an account.
+ *
+ * Like the real networks it does not deduplicate: it echoes the client's
+ * reference in its callbacks. It reports back later, out of order and sometimes
+ * twice, and it keeps a callback until somebody has taken it.
+ */
+import type { MessageReceived, MessageStatusReported, ProviderEvent } from "@messaging-crm/core/Inbound"
+import {
+  type Accepted,
+  type Delivery,
+  MessagingProvider,
+  ProviderBusy,
+  ProviderRejected,
+  ProviderSilent,
+  ProviderUnavailable
+} from "@messaging-crm/core/MessagingProvider"
+import { Context, DateTime, Duration, Effect, FiberSet, HashMap, Layer, Option, Queue, Random, Ref } from "effect"
+import { type Answer, type Behaviour, behaviourOf } from "./Behaviours.ts"
+import { catalogueOf } from "./Catalogue.ts"
+
+export type { Answer, Behaviour } from "./Behaviours.ts"
+
+/** A message that the network took. */
+export interface TakenMessage extends Accepted {
+  readonly delivery: Delivery
+  readonly taken_at: DateTime.Utc
+}
+
+/** The latest that an ordinary callback comes after its message was taken. */
+const callback_delay_max_millis = 200
+
+/** One callback in five comes twice. */
+const repeat_probability = 0.2
+
+/** The network, as a test or an operator sees it. */
+export class MockProvider extends Context.Service<MockProvider, {
+  /** Everything the network took, in order. A message that it took twice is here twice. */
+  readonly taken: Effect.Effect<ReadonlyArray<TakenMessage>>
+  /** What the network has to tell. Whoever takes a callback carries it home. */
+  readonly callbacks: Queue.Dequeue<ProviderEvent>
+  /** Sets what a number does from now on. */
+  readonly script: (recipient: string, behaviour: Behaviour) => Effect.Effect<void>
+  /** A person writes, or anything else that a network can report. */
+  readonly report: (event: ProviderEvent) => Effect.Effect<void>
+  /** Takes the network down, or up again: while it is down, nothing is taken and the catalogue cannot be read. */
+  readonly setDown: (down: boolean) => Effect.Effect<void>
+}>()("@messaging-crm/provider-mock/MockProvider") {}
+
+const make = Effect.gen(function*() {
+  const taken = yield* Ref.make<ReadonlyArray<TakenMessage>>([])
+  const calls = yield* Ref.make(HashMap.empty<string, number>())
+  const scripts = yield* Ref.make(HashMap.empty<string, Behaviour>())
+  const down = yield* Ref.make(false)
+  const callbacks = yield* Queue.unbounded<ProviderEvent>()
+  const later = yield* FiberSet.make<void>()
+
+  const tell = (event: ProviderEvent) => Effect.asVoid(Queue.offer(callbacks, event))
+
+  /** Tells each event on its own, after a delay of its own: so they come in any order. */
+  const tellLater = Effect.fnUntraced(function*(events: ReadonlyArray<ProviderEvent>) {
+    for (const event of events) {
+      const times = (yield* Random.next) < repeat_probability ? 2 : 1
+      for (let time = 0; time < times; time++) {
+        const delay = Duration.millis(yield* Random.nextIntBetween(1, callback_delay_max_millis))
+        yield* FiberSet.run(later, Effect.delay(tell(event), delay))
+      }
+    }
+  })
+
+  const reportsOn = (message: TakenMessage, { reports }: Behaviour): ReadonlyArray<ProviderEvent> =>
+    (["sent", ...reports] as const).map((status, index): MessageStatusReported => ({
+      event: "message_status_reported",
+      channel_id: message.delivery.channel.id,
+      provider_message_id: message.provider_message_id,
+      reference: message.delivery.reference,
+      status,
+      at: DateTime.add(message.taken_at, { milliseconds: index })
+    }))
+
+  const replyTo = (message: TakenMessage, { reply }: Behaviour): ReadonlyArray<MessageReceived> =>
+    reply === null ? [] : [{
+      event: "message_received",
+      channel_id: message.delivery.channel.id,
+      provider_message_id: `${message.provider_message_id}.reply`,
+      from: { external_id: message.delivery.recipient, display_name: "Echo", username: null },
+      type: reply,
+      text: reply === "text" ? `echo: ${message.delivery.content.text}` : null,
+      sent_at: DateTime.add(message.taken_at, { milliseconds: 10 })
+    }]
+
+  const take = Effect.fnUntraced(function*(delivery: Delivery, behaviour: Behaviour) {
+    const taken_at = yield* DateTime.now
+    const message = yield* Ref.modify(taken, (all) => {
+      const next = { delivery, taken_at, provider_message_id: `mock.${delivery.reference}.${all.length + 1}` }
+      return [next, [...all, next]]
+    })
+    yield* tellLater([...reportsOn(message, behaviour), ...replyTo(message, behaviour)])
+    return { provider_message_id: message.provider_message_id }
+  })
+
+  const nextAnswer = (delivery: Delivery, { answers }: Behaviour) =>
+    Ref.modify(calls, (all): [Answer, typeof all] => {
+      const call = Option.getOrElse(HashMap.get(all, delivery.reference), () => 0)
+      return [answers[Math.min(call, answers.length - 1)] ?? answers[0], HashMap.set(all, delivery.reference, call + 1)]
+    })
+
+  const deliver = Effect.fn("MockProvider.deliver")(function*(delivery: Delivery) {
+    if (yield* Ref.get(down)) {
+      return yield* new ProviderBusy({ reason: "provider_unavailable", retry_after_seconds: null })
+    }
+    const scripted = HashMap.get(yield* Ref.get(scripts), delivery.recipient)
+    const behaviour = Option.getOrElse(scripted, () => behaviourOf(delivery.recipient))
+    const answer = yield* nextAnswer(delivery, behaviour)
+    switch (answer.answer) {
+      case "accept":
+        return yield* take(delivery, behaviour)
+      case "accept_silently":
+        yield* take(delivery, behaviour)
+        return yield* new ProviderSilent()
+      case "drop_silently":
+        return yield* new ProviderSilent()
+      case "reject":
+        return yield* new ProviderRejected({ reason: answer.reason })
+      case "busy": {
+        const { reason, retry_after_seconds } = answer
+        return yield* new ProviderBusy({ reason, retry_after_seconds })
+      }
+    }
+  })
+
+  const templates = (account: string) =>
+    Effect.flatMap(Ref.get(down), (isDown) =>
+      isDown ? Effect.fail(new ProviderUnavailable()) : Effect.succeed(catalogueOf(account)))
+
+  return Context.make(MessagingProvider, { dedup: "callback_ref", deliver, templates }).pipe(
+    Context.add(MockProvider, {
+      taken: Ref.get(taken),
+      callbacks,
+      script: (recipient, behaviour) => Ref.update(scripts, HashMap.set(recipient, behaviour)),
+      report: tell,
+      setDown: (value) => Ref.set(down, value)
+    })
+  )
+})
+
+/** Layer that is one network, as a provider and as its operator sees it. */
+export const layer: Layer.Layer<MessagingProvider | MockProvider> = Layer.effectContext(make)
