@@ -59,7 +59,8 @@ const parameters = Schema.Array(TemplateParameter).check(Schema.isMaxLength(100)
 
 /** The values for one part of a template (spec §4.3). */
 export const TemplateValues = Schema.Union([
-  Schema.Struct({ type: Schema.Literals(["header", "body"]), parameters }),
+  Schema.Struct({ type: Schema.Literal("header"), parameters }),
+  Schema.Struct({ type: Schema.Literal("body"), parameters }),
   Schema.Struct({ type: Schema.Literal("button"), sub_type: Schema.String, index: ButtonIndex, parameters })
 ])
 export type TemplateValues = typeof TemplateValues.Type

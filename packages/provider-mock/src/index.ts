@@ -101,9 +101,10 @@ const make = Effect.gen(function*() {
   })
 
   const nextAnswer = (delivery: Delivery, { answers }: Behaviour) =>
-    Ref.modify(calls, (all): [Answer, typeof all] => {
-      const call = Option.getOrElse(HashMap.get(all, delivery.reference), () => 0)
-      return [answers[Math.min(call, answers.length - 1)] ?? answers[0], HashMap.set(all, delivery.reference, call + 1)]
+    Ref.modify(calls, (counts) => {
+      const call = Option.getOrElse(HashMap.get(counts, delivery.reference), () => 0)
+      const answer: Answer = answers[call] ?? answers.at(-1) ?? answers[0]
+      return [answer, HashMap.set(counts, delivery.reference, call + 1)]
     })
 
   const deliver = Effect.fn("MockProvider.deliver")(function*(delivery: Delivery) {
@@ -131,8 +132,10 @@ const make = Effect.gen(function*() {
   })
 
   const templates = (account: string) =>
-    Effect.flatMap(Ref.get(down), (isDown) =>
-      isDown ? Effect.fail(new ProviderUnavailable()) : Effect.succeed(catalogueOf(account)))
+    Effect.flatMap(
+      Ref.get(down),
+      (isDown) => isDown ? Effect.fail(new ProviderUnavailable()) : Effect.succeed(catalogueOf(account))
+    )
 
   return Context.make(MessagingProvider, { dedup: "callback_ref", deliver, templates }).pipe(
     Context.add(MockProvider, {

@@ -27,4 +27,5 @@ export const page_size = Schema.optionalKey(
 )
 
 /** Returns the cursor that was given, or null for none. */
-export const givenCursor = (value: string | undefined): string | null => value === undefined || value === "" ? null : value
+export const givenCursor = (value: string | undefined): string | null =>
+  value === undefined || value === "" ? null : value

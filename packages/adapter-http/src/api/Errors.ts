@@ -51,8 +51,10 @@ export const fail = <const Code extends string>(code: Code, message: string, par
 
 /** Fails with the body for an error of the current request, and tells when to come back. */
 export const failUntil = <const Code extends string>(code: Code, message: string, retry_after_seconds: number) =>
-  Effect.flatMap(make(code, message), (body) =>
-    Effect.fail(HttpApiSchema.withHeaders({ body, headers: { "retry-after": String(retry_after_seconds) } })))
+  Effect.flatMap(
+    make(code, message),
+    (body) => Effect.fail(HttpApiSchema.withHeaders({ body, headers: { "retry-after": String(retry_after_seconds) } }))
+  )
 
 /** Fails with `invalid_input` for a parameter. */
 export const invalid = (param: string, message: string) => fail("invalid_input", message, param)

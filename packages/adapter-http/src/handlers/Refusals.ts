@@ -16,7 +16,10 @@ export const customValueInvalid = ({ param, type }: CustomValueInvalid) =>
 export const template = {
   ProviderUnavailable: Errors.providerUnavailable,
   TemplateNotFound: () =>
-    Errors.invalid("template.id", "template.id is not a template of the channel's business account. See GET /templates."),
+    Errors.invalid(
+      "template.id",
+      "template.id is not a template of the channel's business account. See GET /templates."
+    ),
   TemplateNotApproved: ({ status }: TemplateNotApproved) =>
     Errors.invalid("template.id", `The template may not be sent: its status is ${status}, not APPROVED.`),
   TemplateValuesMismatch: ({ detail }: TemplateValuesMismatch) => Errors.invalid("template.components", detail)

@@ -82,7 +82,9 @@ export const layer = HttpRouter.middleware(
             "x-request-id": request_id
           }))
         )
-        return yield* httpEffect.pipe(
+        // The router would take the empty name after a trailing slash for an id.
+        const routed = new URL(request.url, "http://localhost").pathname.endsWith("/") ? unrouted(request) : httpEffect
+        return yield* routed.pipe(
           Effect.catchCauseIf((cause) => !Cause.hasInterruptsOnly(cause), recover(request)),
           Effect.tap((response) => log(request, response.status, started_millis)),
           Effect.provideService(Errors.RequestId, request_id),

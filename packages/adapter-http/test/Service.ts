@@ -1,0 +1,134 @@
+/** The whole API over memory and the mock network, asked through real requests. */
+import * as Http from "@messaging-crm/adapter-http"
+import * as Memory from "@messaging-crm/adapter-memory"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { ApiKeys, type Scope } from "@messaging-crm/core/ApiKeys"
+import { Channels } from "@messaging-crm/core/Channels"
+import * as Crm from "@messaging-crm/core/Crm"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { Inbound } from "@messaging-crm/core/Inbound"
+import { Organizations } from "@messaging-crm/core/Organizations"
+import { Worker } from "@messaging-crm/core/Worker"
+import * as Mock from "@messaging-crm/provider-mock"
+import { Context, Effect, Layer, ManagedRuntime, Option, Queue, Redacted, References } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
+
+const all: ReadonlyArray<Scope> = [
+  "contacts:read",
+  "contacts:write",
+  "conversations:read",
+  "conversations:write",
+  "messages:send",
+  "templates:read",
+  "members:read",
+  "tags:read",
+  "webhooks:manage"
+]
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  // The tests look into bodies of every shape.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  readonly body: any
+}
+
+const shared = Crm.layer.pipe(Layer.provideMerge(Layer.mergeAll(Memory.layer, Mock.layer)))
+
+/** Starts a service of its own, with memory of its own. */
+export const start = () => {
+  const quiet = Layer.succeed(References.MinimumLogLevel, "None")
+  const runtime = ManagedRuntime.make(Layer.mergeAll(shared, quiet))
+  const app = Layer.effectContext(runtime.contextEffect)
+  const { dispose, handler } = HttpRouter.toWebHandler(
+    Http.layer.pipe(Layer.provide(app), Layer.provide(HttpServer.layerServices)),
+    { routerConfig: Http.routerConfig, disableLogger: true }
+  )
+
+  const request = async (method: string, path: string, options: {
+    readonly key?: string
+    readonly json?: unknown
+    readonly text?: string | Uint8Array<ArrayBuffer> | ReadableStream
+    readonly headers?: Record<string, string>
+  } = {}): Promise<Answer> => {
+    const body = options.text ?? (options.json === undefined ? undefined : JSON.stringify(options.json))
+    const headers = new Headers(options.headers)
+    if (options.key !== undefined) headers.set("authorization", `Bearer ${options.key}`)
+    if (body !== undefined && !headers.has("content-type")) headers.set("content-type", "application/json")
+    if (typeof body === "string") headers.set("content-length", String(new TextEncoder().encode(body).byteLength))
+    const init = { method, headers, ...(body === undefined ? {} : { body, duplex: "half" }) }
+    const response = await handler(new Request(`http://localhost${path}`, init), Context.empty() as never)
+    const text = await response.text()
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: text === "" ? undefined : JSON.parse(text)
+    }
+  }
+
+  const organization = (name = "Acme") =>
+    runtime.runPromise(Effect.gen(function*() {
+      const organizations = yield* Organizations
+      const { organization, owner } = yield* organizations.create({
+        name,
+        owner_name: "Ada",
+        owner_email: "ada@acme.example"
+      })
+      const actor = { organization_id: organization.id, member_id: owner.id }
+      const channel = yield* Channels.use((channels) =>
+        channels.connect({
+          type: "phone_messaging",
+          name: "Support",
+          address: "+4930123456",
+          phone_messaging_business_account_id: `account-${organization.id}`
+        })
+      ).pipe(Effect.provideService(CurrentActor, actor))
+      const social = yield* Channels.use((channels) =>
+        channels.connect({
+          type: "photo_social",
+          name: "Photos",
+          address: "@acme",
+          phone_messaging_business_account_id: null
+        })
+      ).pipe(Effect.provideService(CurrentActor, actor))
+      return { organization, owner, channel, social, key: yield* makeKey(actor, all) }
+    }))
+
+  const makeKey = (actor: CurrentActor["Service"], scopes: ReadonlyArray<Scope>) =>
+    ApiKeys.use((keys) =>
+      keys.create({
+        created_by: Option.getOrThrow(Option.fromNullOr(actor.member_id)),
+        name: "test",
+        scopes,
+        expires: "90d"
+      })
+    ).pipe(Effect.map(({ key }) => Redacted.value(key)), Effect.provideService(CurrentActor, actor))
+
+  const keyWith = (
+    actor: { readonly organization_id: OrganizationId; readonly member_id: CurrentActor["Service"]["member_id"] },
+    scopes: ReadonlyArray<Scope>
+  ) => runtime.runPromise(makeKey(actor, scopes))
+
+  /** Lets the worker and the network go on until a question has an answer. */
+  const until = async (ask: () => Promise<boolean>): Promise<void> => {
+    for (let round = 0; round < 200; round++) {
+      if (await ask()) return
+      await runtime.runPromise(Effect.gen(function*() {
+        yield* Worker.use((worker) => worker.runOnce)
+        const { callbacks } = yield* Mock.MockProvider
+        for (const event of yield* Queue.clear(callbacks)) yield* Inbound.use((inbound) => inbound.receive(event))
+        yield* Effect.sleep("10 millis")
+      }))
+    }
+    throw new Error("It never came to that.")
+  }
+
+  const stop = async () => {
+    await dispose()
+    await runtime.dispose()
+  }
+
+  return { request, organization, keyWith, until, stop, runtime }
+}
