@@ -14,7 +14,6 @@ import { Phone } from "./Phones.ts"
 import { Tag, TagStore } from "./Tags.ts"
 import { line, lineOf, Text, text } from "./Text.ts"
 import { Timestamp } from "./Timestamps.ts"
-import { UnitOfWork } from "./UnitOfWork.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -273,7 +272,6 @@ export class Contacts extends Context.Service<Contacts, {
       const members = yield* Members
       const store = yield* ContactStore
       const tags = yield* TagStore
-      const unitOfWork = yield* UnitOfWork
 
       const checkOwner = Effect.fnUntraced(function*(id: MemberId | null) {
         if (id === null) return
@@ -319,7 +317,7 @@ export class Contacts extends Context.Service<Contacts, {
           tags: yield* findTags(tag_ids ?? []),
           updated_at: yield* DateTime.now
         }
-        yield* unitOfWork.transact(store.insert(organization_id, contact))
+        yield* store.insert(organization_id, contact)
         return contact
       })
 

@@ -1,0 +1,37 @@
+import { PgClient } from "@effect/sql-pg"
+import { Duration, type Redacted } from "effect"
+
+export interface Options {
+  readonly url: Redacted.Redacted
+  /** How many connections a process opens at most. */
+  readonly connections?: number
+  /** Where tables are looked for; the server's default when absent. */
+  readonly schema?: string
+}
+
+/**
+ * What our promises need of every session: a statement, a transaction and a
+ * node that hang are cut, so that a lock outlives its holder by 15 seconds at most.
+ */
+const session = {
+  TimeZone: "UTC",
+  statement_timeout: "5s",
+  transaction_timeout: "10s",
+  idle_in_transaction_session_timeout: "5s",
+  tcp_keepalives_idle: "5",
+  tcp_keepalives_interval: "5",
+  tcp_keepalives_count: "2",
+  client_connection_check_interval: "5s",
+  synchronous_commit: "on"
+}
+
+/** Layer for the driver with the settings that our promises need. Fails when the database cannot be reached. */
+export const layer = ({ connections = 10, schema, url }: Options) =>
+  PgClient.layer({
+    url,
+    applicationName: "messaging-crm",
+    connectTimeout: Duration.seconds(5),
+    maxConnections: connections,
+    multiplex: true,
+    startupParameters: schema === undefined ? session : { ...session, search_path: schema }
+  })

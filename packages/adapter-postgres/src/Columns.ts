@@ -1,0 +1,18 @@
+/** How the types of core stand in columns. */
+import type { Timestamp } from "@messaging-crm/core/Timestamps"
+import { DateTime, Schema } from "effect"
+
+/** Schema for a `timestamptz` column as the driver returns it. */
+export const At = Schema.DateTimeUtcFromDate
+
+/** Schema for a nullable `timestamptz` column. */
+export const OptionalAt = Schema.NullOr(At)
+
+/** Returns a moment as the driver takes it. */
+export const date = (at: Timestamp): Date => DateTime.toDateUtc(at)
+
+/** Returns an optional moment as the driver takes it. */
+export const optionalDate = (at: Timestamp | null): Date | null => at === null ? null : date(at)
+
+/** Returns a value for a `jsonb` column. */
+export const json = (value: unknown): string => JSON.stringify(value)

@@ -1,0 +1,190 @@
+import { Contact, ContactStore } from "@messaging-crm/core/Contacts"
+import { ContactId, IdentityId, OrganizationId } from "@messaging-crm/core/Ids"
+import { Effect, Layer, Option, Schema } from "effect"
+import { SqlClient, SqlSchema } from "effect/sql"
+import { At, date, json, OptionalAt, optionalDate } from "./Columns.ts"
+
+const Row = Schema.Struct({ ...Contact.fields, last_activity_at: OptionalAt, updated_at: At })
+
+const Who = Schema.Struct({ identity_id: IdentityId, contact_id: ContactId })
+
+const toRow = (organization_id: OrganizationId, { identities: _, tags: __, ...contact }: Contact) => ({
+  ...contact,
+  organization_id,
+  custom_values: json(contact.custom_values),
+  last_activity_at: optionalDate(contact.last_activity_at),
+  updated_at: date(contact.updated_at)
+})
+
+/** Layer that keeps contacts and their identities in PostgreSQL. */
+export const layer = Layer.effect(
+  ContactStore,
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+
+    /** Every column of a contact, with its identities and tags, so that no list asks again for each row. */
+    const columns = sql.literal(`
+      c.id, c.first_name, c.last_name, c.primary_email, c.primary_phone, c.company, c.job_title, c.birthday, c.city,
+      c.region, c.country, c.street_address, c.postal_code, c.website_url, c.network_url, c.source, c.notes,
+      c.owner_user_id, c.lead_status, c.lifecycle_stage, c.custom_values, c.last_activity_at, c.last_activity_preview,
+      c.last_conversation_id, c.updated_at,
+      coalesce((
+        SELECT jsonb_agg(
+          jsonb_build_object(
+            'id', i.id, 'channel_type', i.channel_type, 'external_id', i.external_id,
+            'display_name', i.display_name, 'username', i.username
+          )
+          ORDER BY i.id
+        )
+        FROM identities i
+        WHERE i.organization_id = c.organization_id AND i.contact_id = c.id
+      ), '[]') AS identities,
+      coalesce((
+        SELECT jsonb_agg(jsonb_build_object('id', t.id, 'name', t.name, 'color', t.color) ORDER BY t.name_key)
+        FROM contact_tags ct
+        JOIN tags t ON t.organization_id = ct.organization_id AND t.id = ct.tag_id
+        WHERE ct.organization_id = c.organization_id AND ct.contact_id = c.id
+      ), '[]') AS tags
+    `)
+
+    const find = SqlSchema.findOneOption({
+      Request: Schema.Struct({ organization_id: OrganizationId, id: ContactId }),
+      Result: Row,
+      execute: ({ id, organization_id }) =>
+        sql`
+          SELECT ${columns}
+          FROM contacts c
+          WHERE c.organization_id = ${organization_id} AND c.id = ${id}
+        `
+    })
+
+    const list = SqlSchema.findAll({
+      Request: Schema.Struct({
+        organization_id: OrganizationId,
+        after: Schema.NullOr(Schema.Struct({ at: At, id: Schema.String })),
+        size: Schema.Int
+      }),
+      Result: Row,
+      execute: ({ after, organization_id, size }) =>
+        sql`
+          SELECT ${columns}
+          FROM contacts c
+          WHERE c.organization_id = ${organization_id}
+            ${after === null ? sql.literal("") : sql`AND (c.updated_at, c.id) < (${after.at}, ${after.id}::uuid)`}
+          ORDER BY c.updated_at DESC, c.id DESC
+          LIMIT ${size}
+        `
+    })
+
+    const findIdentity = SqlSchema.findOneOption({
+      Request: Schema.Struct({
+        organization_id: OrganizationId,
+        channel_type: Schema.String,
+        external_id: Schema.String
+      }),
+      Result: Who,
+      execute: ({ channel_type, external_id, organization_id }) =>
+        sql`
+          SELECT id AS identity_id, contact_id
+          FROM identities
+          WHERE organization_id = ${organization_id}
+            AND channel_type = ${channel_type}
+            AND external_id = ${external_id}
+        `
+    })
+
+    // The unique key decides who is first. A concurrent claim makes this one wait for its end, and then claim nothing.
+    const claim = SqlSchema.findOneOption({
+      Request: Schema.Struct({
+        organization_id: OrganizationId,
+        identity: Schema.Struct({
+          id: IdentityId,
+          channel_type: Schema.String,
+          external_id: Schema.String,
+          display_name: Schema.NullOr(Schema.String),
+          username: Schema.NullOr(Schema.String)
+        }),
+        newcomer_id: ContactId,
+        phone: Schema.NullOr(Schema.String),
+        newcomer: Schema.String
+      }),
+      Result: Who,
+      execute: ({ identity, newcomer, newcomer_id, organization_id, phone }) =>
+        sql`
+          WITH owner AS (
+            SELECT id
+            FROM contacts
+            WHERE organization_id = ${organization_id} AND primary_phone = ${phone}
+            ORDER BY updated_at DESC, id DESC
+            LIMIT 1
+          ), claimed AS (
+            INSERT INTO identities (organization_id, id, contact_id, channel_type, external_id, display_name, username)
+            VALUES (
+              ${organization_id}, ${identity.id}, coalesce((SELECT id FROM owner), ${newcomer_id}::uuid),
+              ${identity.channel_type}, ${identity.external_id}, ${identity.display_name}, ${identity.username}
+            )
+            ON CONFLICT ON CONSTRAINT identities_external_id_unique DO NOTHING
+            RETURNING id, contact_id
+          ), met AS (
+            INSERT INTO contacts
+            SELECT (jsonb_populate_record(NULL::contacts, ${newcomer}::jsonb)).*
+            FROM claimed
+            WHERE contact_id = ${newcomer_id}
+          )
+          SELECT id AS identity_id, contact_id
+          FROM claimed
+        `
+    })
+
+    const claimIdentity: ContactStore["Service"]["claimIdentity"] = Effect.fnUntraced(
+      function*(organization_id, identity, newcomer) {
+        const { channel_type, external_id } = identity
+        const known = yield* Effect.orDie(findIdentity({ organization_id, channel_type, external_id }))
+        if (Option.isSome(known)) return known.value
+        const claimed = yield* Effect.orDie(claim({
+          organization_id,
+          identity,
+          newcomer_id: newcomer.id,
+          phone: newcomer.primary_phone,
+          newcomer: json({ ...toRow(organization_id, newcomer), custom_values: newcomer.custom_values })
+        }))
+        if (Option.isSome(claimed)) return claimed.value
+        return yield* claimIdentity(organization_id, identity, newcomer)
+      }
+    )
+
+    return ContactStore.of({
+      insert: (organization_id, contact) =>
+        sql`
+          WITH inserted AS (
+            INSERT INTO contacts ${sql.insert(toRow(organization_id, contact))}
+            RETURNING organization_id, id
+          )
+          INSERT INTO contact_tags (organization_id, contact_id, tag_id)
+          SELECT inserted.organization_id, inserted.id, tag_id
+          FROM inserted, unnest(${contact.tags.map((tag) => tag.id)}::uuid[]) AS tag_id
+        `.pipe(Effect.orDie, Effect.asVoid),
+      find: (organization_id, id) => Effect.orDie(find({ organization_id, id })),
+      list: (organization_id, page) => Effect.orDie(list({ organization_id, ...page })),
+      claimIdentity,
+      recordActivity: (organization_id, id, { at, conversation_id, preview }) => {
+        const moment = date(at)
+        return sql`
+          UPDATE contacts
+          SET
+            last_activity_at = greatest(last_activity_at, ${moment}),
+            last_activity_preview = CASE
+              WHEN last_activity_at > ${moment} THEN last_activity_preview
+              ELSE ${preview}
+            END,
+            last_conversation_id = CASE
+              WHEN last_activity_at > ${moment} THEN last_conversation_id
+              ELSE ${conversation_id}::uuid
+            END,
+            updated_at = greatest(updated_at, ${moment})
+          WHERE organization_id = ${organization_id} AND id = ${id}
+        `.pipe(Effect.orDie, Effect.asVoid)
+      }
+    })
+  })
+)

@@ -1,0 +1,202 @@
+/**
+ * The work queue in PostgreSQL.
+ *
+ * A lane's row is the lock under which its items are given out and settled, so
+ * what it says of them (`inflight`, `next_due`) is exact. It is locked by a
+ * statement of its own before the items are looked at: a statement's snapshot
+ * predates the locks that it waits for.
+ */
+import { OrganizationId, WorkId } from "@messaging-crm/core/Ids"
+import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
+import { type ClaimedWork, lanes, type Work, WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
+import { Effect, Layer, Schema } from "effect"
+import { SqlClient, SqlSchema } from "effect/sql"
+import { At, date } from "./Columns.ts"
+
+const Row = Schema.Struct({
+  id: WorkId,
+  organization_id: OrganizationId,
+  kind: WorkKind,
+  lane: Schema.String,
+  ref: Schema.String,
+  attempt: Schema.Int,
+  token: Schema.String
+})
+
+const laneName = ({ kind, lane }: Work): string => `${kind}:${lane}`
+
+const namesOf = (rows: ReadonlyArray<{ readonly name: string }>): ReadonlyArray<string> => rows.map(({ name }) => name)
+
+/** Layer that keeps work in PostgreSQL. */
+export const layer = Layer.effect(
+  WorkQueue,
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const { transact } = yield* UnitOfWork
+
+    const take = SqlSchema.findAll({
+      Request: Schema.Struct({
+        names: Schema.Array(Schema.String),
+        limit: Schema.Int,
+        now: At,
+        lease_until: At,
+        token: Schema.String
+      }),
+      Result: Row,
+      execute: ({ lease_until, limit, names, now, token }) =>
+        sql`
+          WITH due AS (
+            SELECT item.id
+            FROM work_lanes l
+            CROSS JOIN LATERAL (
+              SELECT id, due_at, leased_until
+              FROM work
+              WHERE lane_name = l.name
+              ORDER BY seq
+              LIMIT 1
+            ) item
+            WHERE l.name = ANY(${names}::text[]) AND l.fifo AND item.leased_until IS NULL AND item.due_at <= ${now}
+            UNION ALL
+            SELECT item.id
+            FROM work_lanes l
+            CROSS JOIN LATERAL (
+              SELECT id
+              FROM work
+              WHERE lane_name = l.name AND leased_until IS NULL AND due_at <= ${now}
+              ORDER BY due_at, seq
+              LIMIT l.cap - l.inflight
+            ) item
+            WHERE l.name = ANY(${names}::text[]) AND NOT l.fifo
+            LIMIT ${limit}
+          )
+          UPDATE work
+          SET leased_until = ${lease_until}, token = ${token}, attempt = work.attempt + 1
+          FROM due
+          WHERE work.id = due.id
+          RETURNING work.id, work.organization_id, work.kind, work.lane, work.ref, work.attempt, work.token
+        `
+    })
+
+    /** Brings what locked lanes say of their items up to date, and removes the lanes that have none. */
+    const refresh = (names: ReadonlyArray<string>) =>
+      sql`
+        DELETE FROM work_lanes
+        WHERE name = ANY(${names}::text[])
+          AND NOT EXISTS (SELECT FROM work WHERE lane_name = work_lanes.name)
+      `.pipe(Effect.andThen(sql`
+        UPDATE work_lanes l
+        SET
+          inflight = (SELECT count(*) FROM work WHERE lane_name = l.name AND leased_until IS NOT NULL),
+          next_due = coalesce(
+            CASE
+              WHEN l.fifo THEN (SELECT due_at FROM work WHERE lane_name = l.name ORDER BY seq LIMIT 1)
+              ELSE (
+                SELECT due_at
+                FROM work
+                WHERE lane_name = l.name AND leased_until IS NULL
+                ORDER BY due_at
+                LIMIT 1
+              )
+            END,
+            'infinity'
+          )
+        WHERE name = ANY(${names}::text[])
+      `))
+
+    /** Changes an item that the claim still holds, under its lane's lock, and answers whether it did. */
+    const settle = (
+      claimed: ClaimedWork,
+      change: (held: { readonly id: string; readonly token: string }) => Effect.Effect<ReadonlyArray<unknown>, unknown>
+    ) => {
+      const name = laneName(claimed)
+      return Effect.gen(function*() {
+        yield* sql`
+          SELECT name
+          FROM work_lanes
+          WHERE name = ${name}
+          FOR UPDATE
+        `
+        const changed = yield* change(claimed)
+        if (changed.length === 0) return false
+        yield* refresh([name])
+        return true
+      }).pipe(Effect.orDie, transact)
+    }
+
+    return WorkQueue.of({
+      // The item before its lane: a worker that removes the lane meanwhile makes the second statement wait and insert anew.
+      enqueue: (organization_id, work, due_at) => {
+        const { cap, fifo } = lanes[work.kind]
+        const due = date(due_at)
+        const name = laneName(work)
+        return sql`
+          WITH item AS (
+            INSERT INTO work ${sql.insert({ ...work, organization_id, lane_name: name, due_at: due })}
+            ON CONFLICT ON CONSTRAINT work_ref_unique DO NOTHING
+            RETURNING id
+          )
+          INSERT INTO work_lanes AS l (name, cap, fifo, next_due)
+          SELECT ${name}, ${cap}, ${fifo}, ${due}
+          FROM item
+          ON CONFLICT (name) DO UPDATE SET next_due = least(l.next_due, excluded.next_due)
+        `.pipe(Effect.orDie, Effect.asVoid)
+      },
+      claim: ({ lease_until, limit, now, token }) =>
+        Effect.gen(function*() {
+          const due = yield* sql<{ readonly name: string }>`
+            SELECT name
+            FROM work_lanes
+            WHERE next_due <= ${date(now)} AND inflight < cap
+            ORDER BY next_due
+            LIMIT ${limit}
+            FOR UPDATE SKIP LOCKED
+          `
+          if (due.length === 0) return []
+          const names = namesOf(due)
+          const claimed = yield* take({ names, limit, now, lease_until, token })
+          yield* refresh(names)
+          return claimed
+        }).pipe(Effect.orDie, transact),
+      finish: (claimed) =>
+        settle(claimed, ({ id, token }) =>
+          sql`
+            DELETE FROM work
+            WHERE id = ${id} AND token = ${token}
+            RETURNING id
+          `),
+      postpone: (claimed, due_at) =>
+        settle(claimed, ({ id, token }) =>
+          sql`
+            UPDATE work
+            SET due_at = ${date(due_at)}, leased_until = NULL, token = NULL
+            WHERE id = ${id} AND token = ${token}
+            RETURNING id
+          `),
+      release: (claimed) =>
+        settle(claimed, ({ id, token }) =>
+          sql`
+            UPDATE work
+            SET attempt = attempt - 1, leased_until = NULL, token = NULL
+            WHERE id = ${id} AND token = ${token}
+            RETURNING id
+          `),
+      sweep: (now) =>
+        Effect.gen(function*() {
+          const ended = yield* sql<{ readonly name: string }>`
+            SELECT name
+            FROM work_lanes
+            WHERE name IN (SELECT lane_name FROM work WHERE leased_until <= ${date(now)})
+            FOR UPDATE SKIP LOCKED
+          `
+          if (ended.length === 0) return
+          const names = namesOf(ended)
+          yield* sql`
+            UPDATE work
+            SET leased_until = NULL, token = NULL
+            WHERE lane_name = ANY(${names}::text[]) AND leased_until <= ${date(now)}
+          `
+          yield* refresh(names)
+        }).pipe(Effect.orDie, transact)
+    })
+  })
+)

@@ -1,0 +1,32 @@
+import type { StoragePorts } from "@messaging-crm/core/Crm"
+import { Layer } from "effect"
+import type { SqlClient } from "effect/sql"
+import * as ApiKeys from "./ApiKeys.ts"
+import * as Channels from "./Channels.ts"
+import * as ContactFields from "./ContactFields.ts"
+import * as Contacts from "./Contacts.ts"
+import * as Conversations from "./Conversations.ts"
+import * as Idempotency from "./Idempotency.ts"
+import * as Members from "./Members.ts"
+import * as Messages from "./Messages.ts"
+import * as Organizations from "./Organizations.ts"
+import * as Sends from "./Sends.ts"
+import * as Tags from "./Tags.ts"
+import * as UnitOfWork from "./UnitOfWork.ts"
+import * as WorkQueue from "./WorkQueue.ts"
+
+/** Layer that keeps everything in PostgreSQL. The database must be migrated. */
+export const layer: Layer.Layer<StoragePorts, never, SqlClient.SqlClient> = Layer.mergeAll(
+  ApiKeys.layer,
+  Channels.layer,
+  ContactFields.layer,
+  Contacts.layer,
+  Conversations.layer,
+  Idempotency.layer,
+  Members.layer,
+  Messages.layer,
+  Organizations.layer,
+  Sends.layer,
+  Tags.layer,
+  WorkQueue.layer
+).pipe(Layer.provideMerge(UnitOfWork.layer))

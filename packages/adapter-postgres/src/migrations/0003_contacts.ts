@@ -1,0 +1,80 @@
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+
+/** Contacts, who they are on the channels, and their tags. */
+export default Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+
+  yield* sql`
+    CREATE TABLE contacts (
+      organization_id uuid NOT NULL REFERENCES organizations,
+      id uuid NOT NULL,
+      first_name text CHECK (char_length(first_name) BETWEEN 1 AND 200),
+      last_name text CHECK (char_length(last_name) BETWEEN 1 AND 200),
+      primary_email text CHECK (char_length(primary_email) BETWEEN 1 AND 320),
+      primary_phone text COLLATE "C" CHECK (primary_phone ~ '^[+][1-9][0-9]{4,14}$'),
+      company text CHECK (char_length(company) BETWEEN 1 AND 200),
+      job_title text CHECK (char_length(job_title) BETWEEN 1 AND 200),
+      birthday text CHECK (birthday ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$'),
+      city text CHECK (char_length(city) BETWEEN 1 AND 200),
+      region text CHECK (char_length(region) BETWEEN 1 AND 200),
+      country text CHECK (char_length(country) BETWEEN 1 AND 200),
+      street_address text CHECK (char_length(street_address) BETWEEN 1 AND 200),
+      postal_code text CHECK (char_length(postal_code) BETWEEN 1 AND 200),
+      website_url text CHECK (char_length(website_url) BETWEEN 1 AND 2048),
+      network_url text CHECK (char_length(network_url) BETWEEN 1 AND 2048),
+      source text CHECK (char_length(source) BETWEEN 1 AND 200),
+      notes text CHECK (char_length(notes) <= 50000),
+      owner_user_id uuid,
+      lead_status text CHECK (
+        lead_status IN (
+          'new', 'open', 'in_progress', 'open_deal', 'unqualified', 'attempted_to_contact', 'connected', 'bad_timing'
+        )
+      ),
+      lifecycle_stage text CHECK (
+        lifecycle_stage IN (
+          'subscriber', 'lead', 'marketing_qualified', 'sales_qualified', 'opportunity', 'customer', 'evangelist', 'other'
+        )
+      ),
+      custom_values jsonb NOT NULL CHECK (jsonb_typeof(custom_values) = 'object'),
+      last_activity_at timestamptz(3),
+      last_activity_preview text CHECK (char_length(last_activity_preview) <= 140),
+      last_conversation_id uuid,
+      updated_at timestamptz(3) NOT NULL,
+      PRIMARY KEY (organization_id, id),
+      FOREIGN KEY (organization_id, owner_user_id) REFERENCES members (organization_id, id)
+    )
+  `
+  yield* sql`CREATE INDEX contacts_recent ON contacts (organization_id, updated_at DESC, id DESC)`
+  yield* sql`
+    CREATE INDEX contacts_phone ON contacts (organization_id, primary_phone, updated_at DESC, id DESC)
+    WHERE primary_phone IS NOT NULL
+  `
+  // Deferred, so that the unique key can decide who a newcomer is before the newcomer's contact is written.
+  yield* sql`
+    CREATE TABLE identities (
+      organization_id uuid NOT NULL,
+      id uuid NOT NULL,
+      contact_id uuid NOT NULL,
+      channel_type text NOT NULL CHECK (channel_type IN ('phone_messaging', 'photo_social', 'page_messaging')),
+      external_id text COLLATE "C" NOT NULL CHECK (char_length(external_id) BETWEEN 1 AND 500),
+      display_name text,
+      username text,
+      PRIMARY KEY (organization_id, id),
+      CONSTRAINT identities_external_id_unique UNIQUE (organization_id, channel_type, external_id),
+      UNIQUE (organization_id, contact_id, id),
+      FOREIGN KEY (organization_id, contact_id) REFERENCES contacts (organization_id, id) DEFERRABLE INITIALLY DEFERRED
+    )
+  `
+  yield* sql`
+    CREATE TABLE contact_tags (
+      organization_id uuid NOT NULL,
+      contact_id uuid NOT NULL,
+      tag_id uuid NOT NULL,
+      PRIMARY KEY (organization_id, contact_id, tag_id),
+      FOREIGN KEY (organization_id, contact_id) REFERENCES contacts (organization_id, id),
+      FOREIGN KEY (organization_id, tag_id) REFERENCES tags (organization_id, id)
+    )
+  `
+  yield* sql`CREATE INDEX contact_tags_tag ON contact_tags (organization_id, tag_id, contact_id)`
+})
