@@ -10,7 +10,12 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 
-const pages = ["README.md", ...globSync("docs/*.md"), ...globSync("packages/*/README.md"), ...globSync("examples/*/README.md")]
+const pages = [
+  "README.md",
+  ...globSync("docs/*.md"),
+  ...globSync("packages/*/README.md"),
+  ...globSync("examples/*/README.md")
+]
 const fence = /^```(sh|ts)\n([\s\S]*?)^```$/gm
 let failures = 0
 
@@ -69,7 +74,7 @@ const runTypeScript = (code, environment) => {
   const folder = mkdtempSync(join("examples", "snippet-"))
   const file = join(folder, "main.ts")
   writeFileSync(file, code)
-  writeFileSync(join(folder, "tsconfig.json"), '{"extends":"../../tsconfig.json","include":["main.ts"]}')
+  writeFileSync(join(folder, "tsconfig.json"), "{\"extends\":\"../../tsconfig.json\",\"include\":[\"main.ts\"]}")
   const checked = spawnSync("npx", ["tsc", "-p", folder], { encoding: "utf8" })
   const result = checked.status === 0
     ? spawnSync("npx", ["node", file], { env: environment, encoding: "utf8", timeout: 60_000 })

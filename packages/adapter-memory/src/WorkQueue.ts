@@ -36,6 +36,10 @@ const ready = (lane: Lane, now: Timestamp): Lane => {
   return (fifo ? [first] : lane).filter(isDue(now)).slice(0, cap - out)
 }
 
+/** Takes an item away from a claim whose lease has ended. */
+const freed = (now: Timestamp) => (item: Item): Item =>
+  item.claim !== null && DateTime.isLessThanOrEqualTo(item.claim.until, now) ? { ...item, claim: null } : item
+
 const toClaimed = ({ attempt, organization_id, work }: Item, token: string): ClaimedWork => ({
   ...work,
   organization_id,
@@ -88,9 +92,7 @@ export const layer = Layer.effect(
       release: (claimed) => settle(claimed, (item) => ({ ...item, attempt: item.attempt - 1, claim: null })),
       sweep: (now) =>
         world.modify((rows) => {
-          const freed = (item: Item): Item =>
-            item.claim !== null && DateTime.isLessThanOrEqualTo(item.claim.until, now) ? { ...item, claim: null } : item
-          return [undefined, { ...rows, lanes: HashMap.map(rows.lanes, (lane) => lane.map(freed)) }]
+          return [undefined, { ...rows, lanes: HashMap.map(rows.lanes, (lane) => lane.map(freed(now))) }]
         })
     })
   })

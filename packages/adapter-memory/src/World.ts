@@ -92,6 +92,16 @@ const Draft = Context.Reference<MutableRef.MutableRef<Rows> | null>("@messaging-
   defaultValue: () => null
 })
 
+/** Runs a part of a unit of work: when it fails, the draft is what it was before. */
+const join = <A, E, R>(draft: MutableRef.MutableRef<Rows>, effect: Effect.Effect<A, E, R>) =>
+  Effect.suspend(() => {
+    const before = MutableRef.get(draft)
+    return Effect.onExit(effect, (exit) =>
+      Effect.sync(() => {
+        if (Exit.isFailure(exit)) MutableRef.set(draft, before)
+      }))
+  })
+
 export class World extends Context.Service<World, {
   /** Reads what is committed or, inside a unit of work, its draft. Takes no turn. */
   readonly read: <A>(look: (rows: Rows) => A) => Effect.Effect<A>
@@ -116,15 +126,6 @@ export class World extends Context.Service<World, {
               }))
           })
         )
-
-      const join = <A, E, R>(draft: MutableRef.MutableRef<Rows>, effect: Effect.Effect<A, E, R>) =>
-        Effect.suspend(() => {
-          const before = MutableRef.get(draft)
-          return Effect.onExit(effect, (exit) =>
-            Effect.sync(() => {
-              if (Exit.isFailure(exit)) MutableRef.set(draft, before)
-            }))
-        })
 
       const transact = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
         Effect.flatMap(Draft, (draft) => draft === null ? begin(effect) : join(draft, effect))

@@ -5,8 +5,6 @@ export interface Options {
   readonly url: Redacted.Redacted
   /** How many connections a process opens at most. */
   readonly connections?: number
-  /** Where tables are looked for; the server's default when absent. */
-  readonly schema?: string
 }
 
 /**
@@ -26,12 +24,12 @@ const session = {
 }
 
 /** Layer for the driver with the settings that our promises need. Fails when the database cannot be reached. */
-export const layer = ({ connections = 10, schema, url }: Options) =>
+export const layer = ({ connections = 10, url }: Options) =>
   PgClient.layer({
     url,
     applicationName: "messaging-crm",
     connectTimeout: Duration.seconds(5),
     maxConnections: connections,
     multiplex: true,
-    startupParameters: schema === undefined ? session : { ...session, search_path: schema }
+    startupParameters: session
   })

@@ -1,6 +1,7 @@
-import { Contact, ContactStore } from "@messaging-crm/core/Contacts"
+import { Contact, ContactStore, Identity } from "@messaging-crm/core/Contacts"
 import { ContactId, IdentityId, OrganizationId } from "@messaging-crm/core/Ids"
-import { Effect, Layer, Option, Schema } from "effect"
+import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
+import { Effect, Layer, Option, Schema, Struct } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { At, date, json, OptionalAt, optionalDate } from "./Columns.ts"
 
@@ -8,8 +9,9 @@ const Row = Schema.Struct({ ...Contact.fields, last_activity_at: OptionalAt, upd
 
 const Who = Schema.Struct({ identity_id: IdentityId, contact_id: ContactId })
 
-const toRow = (organization_id: OrganizationId, { identities: _, tags: __, ...contact }: Contact) => ({
-  ...contact,
+/** Returns the columns of a contact. Its identities and tags are rows of their own. */
+const toRow = (organization_id: OrganizationId, contact: Contact) => ({
+  ...Struct.omit(contact, ["identities", "tags"]),
   organization_id,
   custom_values: json(contact.custom_values),
   last_activity_at: optionalDate(contact.last_activity_at),
@@ -21,6 +23,7 @@ export const layer = Layer.effect(
   ContactStore,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
+    const { transact } = yield* UnitOfWork
 
     /** Every column of a contact, with its identities and tags, so that no list asks again for each row. */
     const columns = sql.literal(`
@@ -97,73 +100,72 @@ export const layer = Layer.effect(
     const claim = SqlSchema.findOneOption({
       Request: Schema.Struct({
         organization_id: OrganizationId,
-        identity: Schema.Struct({
-          id: IdentityId,
-          channel_type: Schema.String,
-          external_id: Schema.String,
-          display_name: Schema.NullOr(Schema.String),
-          username: Schema.NullOr(Schema.String)
-        }),
+        identity: Identity,
         newcomer_id: ContactId,
-        phone: Schema.NullOr(Schema.String),
-        newcomer: Schema.String
+        phone: Schema.NullOr(Schema.String)
       }),
       Result: Who,
-      execute: ({ identity, newcomer, newcomer_id, organization_id, phone }) =>
+      execute: ({ identity, newcomer_id, organization_id, phone }) =>
         sql`
-          WITH owner AS (
-            SELECT id
-            FROM contacts
-            WHERE organization_id = ${organization_id} AND primary_phone = ${phone}
-            ORDER BY updated_at DESC, id DESC
-            LIMIT 1
-          ), claimed AS (
-            INSERT INTO identities (organization_id, id, contact_id, channel_type, external_id, display_name, username)
-            VALUES (
-              ${organization_id}, ${identity.id}, coalesce((SELECT id FROM owner), ${newcomer_id}::uuid),
-              ${identity.channel_type}, ${identity.external_id}, ${identity.display_name}, ${identity.username}
-            )
-            ON CONFLICT ON CONSTRAINT identities_external_id_unique DO NOTHING
-            RETURNING id, contact_id
-          ), met AS (
-            INSERT INTO contacts
-            SELECT (jsonb_populate_record(NULL::contacts, ${newcomer}::jsonb)).*
-            FROM claimed
-            WHERE contact_id = ${newcomer_id}
+          INSERT INTO identities (organization_id, id, contact_id, channel_type, external_id, display_name, username)
+          VALUES (
+            ${organization_id},
+            ${identity.id},
+            coalesce(
+              (
+                SELECT id
+                FROM contacts
+                WHERE organization_id = ${organization_id} AND primary_phone = ${phone}
+                ORDER BY updated_at DESC, id DESC
+                LIMIT 1
+              ),
+              ${newcomer_id}
+            ),
+            ${identity.channel_type},
+            ${identity.external_id},
+            ${identity.display_name},
+            ${identity.username}
           )
-          SELECT id AS identity_id, contact_id
-          FROM claimed
+          ON CONFLICT ON CONSTRAINT identities_external_id_unique DO NOTHING
+          RETURNING id AS identity_id, contact_id
         `
     })
+
+    const insert = (organization_id: OrganizationId, contact: Contact) =>
+      sql`
+        WITH inserted AS (
+          INSERT INTO contacts ${sql.insert(toRow(organization_id, contact))}
+          RETURNING organization_id, id
+        )
+        INSERT INTO contact_tags (organization_id, contact_id, tag_id)
+        SELECT inserted.organization_id, inserted.id, tag_id
+        FROM inserted, unnest(${contact.tags.map((tag) => tag.id)}::uuid[]) AS tag_id
+      `.pipe(Effect.orDie, Effect.asVoid)
+
+    /** Makes the identity, with the newcomer's contact if it is theirs, unless somebody else made it. */
+    const claimNew = (organization_id: OrganizationId, identity: Identity, newcomer: Contact) =>
+      claim({ organization_id, identity, newcomer_id: newcomer.id, phone: newcomer.primary_phone }).pipe(
+        Effect.orDie,
+        Effect.tap((claimed) =>
+          Option.isSome(claimed) && claimed.value.contact_id === newcomer.id
+            ? insert(organization_id, newcomer)
+            : Effect.void
+        ),
+        transact
+      )
 
     const claimIdentity: ContactStore["Service"]["claimIdentity"] = Effect.fnUntraced(
       function*(organization_id, identity, newcomer) {
         const { channel_type, external_id } = identity
         const known = yield* Effect.orDie(findIdentity({ organization_id, channel_type, external_id }))
         if (Option.isSome(known)) return known.value
-        const claimed = yield* Effect.orDie(claim({
-          organization_id,
-          identity,
-          newcomer_id: newcomer.id,
-          phone: newcomer.primary_phone,
-          newcomer: json({ ...toRow(organization_id, newcomer), custom_values: newcomer.custom_values })
-        }))
-        if (Option.isSome(claimed)) return claimed.value
-        return yield* claimIdentity(organization_id, identity, newcomer)
+        const claimed = yield* claimNew(organization_id, identity, newcomer)
+        return Option.isSome(claimed) ? claimed.value : yield* claimIdentity(organization_id, identity, newcomer)
       }
     )
 
     return ContactStore.of({
-      insert: (organization_id, contact) =>
-        sql`
-          WITH inserted AS (
-            INSERT INTO contacts ${sql.insert(toRow(organization_id, contact))}
-            RETURNING organization_id, id
-          )
-          INSERT INTO contact_tags (organization_id, contact_id, tag_id)
-          SELECT inserted.organization_id, inserted.id, tag_id
-          FROM inserted, unnest(${contact.tags.map((tag) => tag.id)}::uuid[]) AS tag_id
-        `.pipe(Effect.orDie, Effect.asVoid),
+      insert,
       find: (organization_id, id) => Effect.orDie(find({ organization_id, id })),
       list: (organization_id, page) => Effect.orDie(list({ organization_id, ...page })),
       claimIdentity,

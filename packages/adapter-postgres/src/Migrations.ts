@@ -24,24 +24,26 @@ export const run = Effect.gen(function*() {
   const migrate = Migrator.make({})({ loader: Migrator.fromRecord(record), table })
   // One transaction around all of them: the lock is let go with the commit, and a migration that fails leaves nothing.
   return yield* sql.withTransaction(
-    sql`SELECT pg_advisory_xact_lock(${lock})`.pipe(
-      Effect.andThen(sql`SET LOCAL statement_timeout = 0`),
+    sql`SET LOCAL statement_timeout = 0`.pipe(
       Effect.andThen(sql`SET LOCAL transaction_timeout = 0`),
+      Effect.andThen(sql`SELECT pg_advisory_xact_lock(${lock})`),
       Effect.andThen(migrate)
     )
   )
 })
 
-/** Returns whether the database's schema is the one that this code was written for. */
+/** Returns whether the database has every migration that this code was written for. It may have newer ones. */
 export const isCurrent = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
-  const present = yield* sql<{ readonly known: string | null }>`SELECT to_regclass(${table})::text AS known`
-  if (present[0]?.known == null) return false
-  const done = yield* sql<{ readonly last: number | null }>`
-    SELECT max(migration_id)::integer AS last
+  const [{ present } = { present: false }] = yield* sql<{ readonly present: boolean }>`
+    SELECT to_regclass(${table}) IS NOT NULL AS present
+  `
+  if (!present) return false
+  const [{ last } = { last: 0 }] = yield* sql<{ readonly last: number }>`
+    SELECT coalesce(max(migration_id), 0) AS last
     FROM ${sql(table)}
   `
-  return done[0]?.last === Object.keys(record).length
+  return last >= Object.keys(record).length
 })
 
 /** Layer that migrates when it is built. */

@@ -1,5 +1,5 @@
 import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
-import { Cause, Context, Effect, Layer } from "effect"
+import { Cause, Effect, Layer, Option } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 
 /** How often a transaction is begun again after the database undid it for another's sake. */
@@ -10,11 +10,6 @@ const isUndone = (defect: unknown): boolean =>
 
 const wasUndone = <E>(cause: Cause.Cause<E>): boolean =>
   cause.reasons.some((reason) => Cause.isDieReason(reason) && isUndone(reason.defect))
-
-/** Whether the current fiber is inside a transaction: only the outermost one can be begun again. */
-const Inside = Context.Reference<boolean>("@messaging-crm/adapter-postgres/UnitOfWork/Inside", {
-  defaultValue: () => false
-})
 
 /**
  * Layer that maps a unit of work to a transaction, and a nested one to a savepoint.
@@ -34,18 +29,20 @@ export const layer = Layer.effect(
         )
       )
 
-    const outermost = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
-      const attempt = (retries: number): Effect.Effect<A, E, R> =>
-        Effect.catchCauseIf(
-          once(Effect.provideService(effect, Inside, true)),
-          (cause) => retries < retries_max && wasUndone(cause),
-          () => attempt(retries + 1)
-        )
-      return attempt(0)
-    }
+    const again = <A, E, R>(effect: Effect.Effect<A, E, R>, retries: number): Effect.Effect<A, E, R> =>
+      Effect.catchCauseIf(
+        once(effect),
+        (cause) => retries < retries_max && wasUndone(cause),
+        () => again(effect, retries + 1)
+      )
 
     return UnitOfWork.of({
-      transact: (effect) => Effect.flatMap(Inside, (inside) => inside ? once(effect) : outermost(effect))
+      // A nested one is not begun again: what was undone is the transaction around it.
+      transact: (effect) =>
+        Effect.flatMap(
+          Effect.serviceOption(sql.transactionService),
+          (outer) => Option.isSome(outer) ? once(effect) : again(effect, 0)
+        )
     })
   })
 )

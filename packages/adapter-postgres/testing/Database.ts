@@ -1,27 +1,44 @@
-import { Config, Effect, Layer } from "effect"
+import { Config, Context, Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Client from "../src/Client.ts"
 import * as Migrations from "../src/Migrations.ts"
 
 /**
- * Layer for a migrated, empty schema of its own in the database at
- * `TEST_DATABASE_URL`, dropped when the layer is released. Test files therefore
- * run in parallel, and nothing needs truncating.
+ * An empty schema of its own in the database at `TEST_DATABASE_URL`, dropped
+ * when the layer is released. Test files therefore run in parallel, and nothing
+ * needs truncating.
+ *
+ * `url` leads every connection into the schema, so it is all that another
+ * client, or another process, needs to join in.
  */
-export const layer = Layer.unwrap(Effect.gen(function*() {
-  const url = yield* Config.Redacted("TEST_DATABASE_URL")
-  const schema = `test_${globalThis.crypto.randomUUID().replaceAll("-", "")}`
-
-  const admin = Layer.effectDiscard(Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-    yield* Effect.acquireRelease(
-      sql`CREATE SCHEMA ${sql(schema)}`,
-      () => Effect.orDie(sql`DROP SCHEMA ${sql(schema)} CASCADE`)
-    )
-  })).pipe(Layer.provide(Client.layer({ url, connections: 1 })))
-
-  return Migrations.layer.pipe(
-    Layer.provideMerge(Client.layer({ url, schema })),
-    Layer.provide(admin)
+export class Database extends Context.Service<Database, {
+  readonly url: Redacted.Redacted
+}>()("@messaging-crm/adapter-postgres/testing/Database") {
+  static readonly layer = Layer.effect(
+    Database,
+    Effect.gen(function*() {
+      const server = yield* Config.Redacted("TEST_DATABASE_URL")
+      const schema = `test_${globalThis.crypto.randomUUID().replaceAll("-", "")}`
+      const sql = yield* Effect.map(
+        Layer.build(Client.layer({ url: server, connections: 1 })),
+        Context.get(SqlClient.SqlClient)
+      )
+      yield* Effect.acquireRelease(
+        sql`CREATE SCHEMA ${sql(schema)}`,
+        () => Effect.orDie(sql`DROP SCHEMA ${sql(schema)} CASCADE`)
+      )
+      const url = new URL(Redacted.value(server))
+      url.searchParams.set("options", `-c search_path=${schema}`)
+      return { url: Redacted.make(url.href) }
+    })
   )
-}))
+}
+
+/** Layer for another client of the suite's schema, with connections of its own, as another process has. */
+export const layerClient = Layer.unwrap(Effect.map(Database, ({ url }) => Client.layer({ url })))
+
+/** Layer for a migrated schema of its own and a client of it. */
+export const layer = Migrations.layer.pipe(
+  Layer.provideMerge(layerClient),
+  Layer.provideMerge(Database.layer)
+)

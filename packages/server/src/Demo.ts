@@ -1,0 +1,193 @@
+/** The demo organization of `dev`: real data, made through the operations. */
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { ApiKeys, Scope } from "@messaging-crm/core/ApiKeys"
+import type { Channel } from "@messaging-crm/core/Channels"
+import { Channels } from "@messaging-crm/core/Channels"
+import { ContactFields } from "@messaging-crm/core/ContactFields"
+import { Contacts } from "@messaging-crm/core/Contacts"
+import type { ChannelId } from "@messaging-crm/core/Ids"
+import { MemberId, OrganizationId } from "@messaging-crm/core/Ids"
+import { Inbound } from "@messaging-crm/core/Inbound"
+import { Members } from "@messaging-crm/core/Members"
+import { Organizations } from "@messaging-crm/core/Organizations"
+import { Sends } from "@messaging-crm/core/Sends"
+import { Tags } from "@messaging-crm/core/Tags"
+import { Templates } from "@messaging-crm/core/Templates"
+import { DateTime, Effect, Option, Redacted, Schema } from "effect"
+import { join } from "node:path"
+import { kept } from "./Kept.ts"
+import * as Print from "./Print.ts"
+
+/** What `dev` tells when it is ready to answer. */
+export interface Ready {
+  readonly base_url: string
+  readonly docs_url: string
+  readonly database_url: string | null
+  readonly api_key: string | null
+  readonly organization_id: string | null
+  readonly member_id: string | null
+  readonly channels: ReadonlyArray<{ readonly id: string; readonly type: string }>
+  readonly template_ids: ReadonlyArray<string>
+}
+
+const Account = Schema.fromJsonString(
+  Schema.Struct({ api_key: Schema.String, organization_id: OrganizationId, member_id: MemberId })
+)
+const encodeAccount = Schema.encodeEffect(Account)
+const decodeAccount = Schema.decodeUnknownEffect(Account)
+
+const people = [
+  ["Amélie", "Dubois", "+33612345601", "Boulangerie Dubois"],
+  ["Jonas", "Weber", "+4915112345602", null],
+  ["Siobhán", "O’Neill", "+353861234603", "Harbour Bikes"],
+  ["Priya", "Natarajan", "+919812345604", "Blue Lotus Textiles"],
+  ["Mateo", "García", "+34612345605", null],
+  ["İpek", "Yılmaz", "+905321234506", "Yılmaz Optik"],
+  ["Noa", "Levi", "+972501234507", null],
+  ["花子", "山田", "+819012345608", "山田商店"]
+] as const
+
+const channelsToConnect = [
+  {
+    type: "phone_messaging",
+    name: "Support line",
+    address: "+493012345678",
+    phone_messaging_business_account_id: "demo"
+  },
+  { type: "photo_social", name: "Photos", address: "@demo.shop", phone_messaging_business_account_id: null },
+  { type: "page_messaging", name: "Page", address: "demo-shop", phone_messaging_business_account_id: null }
+] as const
+
+const catalogues = Effect.gen(function*() {
+  const channels = yield* Channels
+  const fields = yield* ContactFields
+  const members = yield* Members
+  const tags = yield* Tags
+  yield* Effect.orDie(members.add({ name: "Grace Hopper", email: "grace@demo.example", role: "admin" }))
+  yield* Effect.orDie(members.add({ name: "Alan Turing", email: "alan@demo.example", role: "member" }))
+  yield* Effect.orDie(fields.create({ key: "customer_number", name: "Customer number", type: "text", options: null }))
+  yield* Effect.orDie(fields.create({ key: "plan", name: "Plan", type: "select", options: ["basic", "plus", "pro"] }))
+  const vip = yield* Effect.orDie(tags.create({ name: "VIP", color: "amber" }))
+  yield* Effect.orDie(tags.create({ name: "Newsletter", color: "teal" }))
+  const connected = yield* Effect.forEach(channelsToConnect, (input) => Effect.orDie(channels.connect(input)))
+  return { vip, connected }
+})
+
+const orderReady = (id: string, name: string, order: string) => ({
+  id,
+  components: [
+    { type: "header" as const, parameters: [{ type: "text" as const, text: order }] },
+    {
+      type: "body" as const,
+      parameters: [{ type: "text" as const, text: name }, { type: "text" as const, text: order }]
+    },
+    { type: "button" as const, sub_type: "url", index: 0, parameters: [{ type: "text" as const, text: order }] }
+  ]
+})
+
+/** Conversations with messages: some we began, some the contacts did. */
+const conversations = Effect.fnUntraced(function*(channels: ReadonlyArray<Channel>) {
+  const inbound = yield* Inbound
+  const sends = yield* Sends
+  const templates = yield* Templates
+  const template = (yield* Effect.orDie(templates.list)).find(({ name }) => name === "order_ready")
+  const [phone, photo, page] = channels
+  if (phone === undefined || photo === undefined || page === undefined || template === undefined) return
+  for (const [index, [first_name, , number]] of people.slice(0, 4).entries()) {
+    yield* Effect.orDie(sends.start({
+      channel_id: phone.id,
+      phone: number,
+      template: orderReady(template.id, first_name, String(4711 + index))
+    }))
+  }
+  const says = (channel_id: ChannelId, external_id: string, display_name: string, text: string, index: number) =>
+    Effect.flatMap(DateTime.now, (sent_at) =>
+      Effect.orDie(inbound.receive({
+        event: "message_received",
+        channel_id,
+        provider_message_id: `demo.${channel_id}.${index}`,
+        from: { external_id, display_name, username: null },
+        type: "text",
+        text,
+        sent_at
+      })))
+  yield* says(phone.id, "+33612345601", "Amélie", "Merci ! Until when are you open today?", 1)
+  yield* says(phone.id, "+34612345605", "Mateo", "¿Tenéis la bici azul en talla M?", 2)
+  yield* says(photo.id, "photo-user-1", "lena.m", "Love the new colour! Is it in stock?", 3)
+  yield* says(page.id, "page-user-1", "Tom Becker", "My order has not arrived yet.", 4)
+})
+
+const seed = Effect.gen(function*() {
+  const organizations = yield* Organizations
+  const { organization, owner } = yield* organizations.create({
+    name: "Demo Shop",
+    owner_name: "Ada Lovelace",
+    owner_email: "ada@demo.example"
+  })
+  const actor = { organization_id: organization.id, member_id: owner.id }
+  return yield* Effect.gen(function*() {
+    const contacts = yield* Contacts
+    const keys = yield* ApiKeys
+    const { connected, vip } = yield* catalogues
+    for (const [index, [first_name, last_name, primary_phone, company]] of people.entries()) {
+      const tag_ids = index % 3 === 0 ? [vip.id] : []
+      yield* Effect.orDie(contacts.create({ first_name, last_name, primary_phone, company, source: "demo", tag_ids }))
+    }
+    yield* conversations(connected)
+    const { key } = yield* Effect.orDie(
+      keys.create({ created_by: owner.id, name: "demo", scopes: Scope.literals, expires: "1y" })
+    )
+    return yield* Effect.orDie(encodeAccount({ ...actor, api_key: Redacted.value(key) }))
+  }).pipe(Effect.provideService(CurrentActor, actor))
+})
+
+const seedContacts = Effect.fnUntraced(function*(total: number) {
+  const contacts = yield* Contacts
+  for (let index = 1; index <= total; index++) {
+    const number = String(index).padStart(7, "0")
+    yield* Effect.orDie(contacts.create({
+      first_name: "Contact",
+      last_name: number,
+      primary_phone: `+4915${number}00`,
+      primary_email: `contact-${number}@demo.example`,
+      source: "seed"
+    }))
+    if (index % 100 === 0 || index === total) yield* Print.progress("Contacts", index, total)
+  }
+})
+
+const none = { api_key: null, organization_id: null, member_id: null, channels: [], template_ids: [] }
+
+/** Makes the demo organization at the first start, finds it at later ones, and returns what there is to try. */
+export const prepare = Effect.fnUntraced(function*(options: {
+  readonly data_dir: string
+  readonly demo: boolean
+  readonly seed_contacts: number
+  readonly storage: "embedded" | "memory"
+}) {
+  if (!options.demo) return none
+  // What is in memory is new at each start, and so is who may ask for it.
+  const text = options.storage === "memory" ? yield* seed : yield* kept(join(options.data_dir, "demo.json"), seed)
+  const { api_key, member_id, organization_id } = yield* Effect.orDie(decodeAccount(text))
+  return yield* Effect.gen(function*() {
+    if (options.seed_contacts > 0) yield* seedContacts(options.seed_contacts)
+    const channels = (yield* Channels.use(({ list }) => list)).map(({ id, type }) => ({ id, type }))
+    const templates = yield* Effect.orDie(Templates.use(({ list }) => list))
+    return { api_key, organization_id, member_id, channels, template_ids: templates.map(({ id }) => id) }
+  }).pipe(Effect.provideService(CurrentActor, { organization_id, member_id }))
+})
+
+/** Lines to paste into a shell: a list, and the start of a conversation. */
+export const curlLines = ({ api_key, base_url, channels, template_ids }: Ready): ReadonlyArray<string> => {
+  const channel = Option.fromUndefinedOr(channels.find(({ type }) => type === "phone_messaging"))
+  const id = template_ids.find((template) => template.endsWith("order_ready"))
+  if (Option.isNone(channel) || id === undefined) return []
+  const body = { channel_id: channel.value.id, phone: "+4915112345678", template: orderReady(id, "Kim", "4720") }
+  return [
+    `curl ${base_url}/contacts -H 'Authorization: Bearer ${api_key}'`,
+    "",
+    `curl ${base_url}/conversations -H 'Authorization: Bearer ${api_key}' -H "Idempotency-Key: $(date +%s%N)" -H 'Content-Type: application/json' -d '${
+      JSON.stringify(body)
+    }'`
+  ]
+}

@@ -1,0 +1,83 @@
+/** The composition root: the only file that names every adapter. */
+import { NodeHttpServer } from "@effect/platform-node"
+import * as Http from "@messaging-crm/adapter-http"
+import { Api } from "@messaging-crm/adapter-http/api/Api"
+import * as Memory from "@messaging-crm/adapter-memory"
+import * as Postgres from "@messaging-crm/adapter-postgres"
+import * as Client from "@messaging-crm/adapter-postgres/Client"
+import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
+import * as Crm from "@messaging-crm/core/Crm"
+import { limits } from "@messaging-crm/core/Limits"
+import { RootKeys } from "@messaging-crm/core/Secrets"
+import { Worker } from "@messaging-crm/core/Worker"
+import * as Mock from "@messaging-crm/provider-mock"
+import { Effect, Layer, Option, type Redacted } from "effect"
+import { HttpRouter } from "effect/http"
+import { HttpApiScalar } from "effect/http-api"
+import { createServer } from "node:http"
+import { read, readOr, settings } from "./Config.ts"
+import * as Health from "./Health.ts"
+import * as MockIngress from "./MockIngress.ts"
+import * as MockNetwork from "./MockNetwork.ts"
+import * as RemoteMock from "./RemoteMock.ts"
+
+/** The limits of the HTTP server itself; Node's own are made for friendlier networks. */
+const createHttpServer = () => {
+  const server = createServer({
+    headersTimeout: 10_000,
+    requestTimeout: 20_000,
+    connectionsCheckingInterval: 2000,
+    keepAliveTimeout: 65_000,
+    maxHeaderSize: 16_384
+  })
+  server.maxHeadersCount = 100
+  server.maxRequestsPerSocket = 1000
+  server.maxConnections = 4096
+  return server
+}
+
+/** Layer for a listening socket. */
+export const listen = (options: { readonly host: string; readonly port: number }) =>
+  NodeHttpServer.layer(createHttpServer, { ...options, gracefulShutdownTimeout: "20 seconds" })
+
+/** Layer for the driver, on a pool of the size that is set. */
+export const database = (url: Redacted.Redacted) =>
+  Layer.unwrap(Effect.map(readOr(settings.database_pool, 10), (connections) => Client.layer({ url, connections })))
+
+/** Layer for what an operator may tune. */
+export const tuning = Layer.unwrap(Effect.gen(function*() {
+  const requests = yield* readOr(settings.rate_limit_per_minute, limits.requests_per_minute)
+  const keys = yield* read(settings.secret_key)
+  const rate = Layer.succeed(RequestsPerMinute, requests)
+  return Option.isNone(keys) ? rate : Layer.merge(rate, Layer.succeed(RootKeys, keys.value))
+}))
+
+/** Layer for every operation, over a storage and the provider that is set: a mock in this process unless its URL is. */
+export const operations = <E>(storage: Layer.Layer<Crm.StoragePorts, E>) =>
+  Layer.unwrap(Effect.map(read(settings.provider_url), (url) =>
+    Option.isSome(url)
+      ? Crm.layer.pipe(Layer.provide([storage, RemoteMock.layer(url.value)]))
+      : MockIngress.layerInProcess.pipe(Layer.provideMerge(Crm.layer), Layer.provide([storage, Mock.layer]))))
+
+/** Layer for everything that answers on the port. */
+export const api = (isReady: Effect.Effect<boolean>) =>
+  HttpRouter.serve(
+    Layer.mergeAll(Http.layer, HttpApiScalar.layer(Api), Health.layer(isReady), MockIngress.layer),
+    { routerConfig: Http.routerConfig, disableLogger: true, disableListenLog: true }
+  )
+
+/** Layer for the storage in memory. */
+export const memory: Layer.Layer<Crm.StoragePorts> = Memory.layer
+
+/** Layer for the storage in a database, which must be migrated. */
+export const postgres = Postgres.layer
+
+/** Layer that works on what is queued, for as long as it is held. */
+export const worker = Worker.layerLoop
+
+/** Layer for a mock provider in a process of its own. */
+export const mockNetwork = (callback_url: string) =>
+  HttpRouter.serve(MockNetwork.layer, { disableLogger: true, disableListenLog: true }).pipe(
+    Layer.merge(MockNetwork.layerCallbacks(callback_url)),
+    Layer.provide(Mock.layer)
+  )

@@ -1,0 +1,92 @@
+/** The mock provider as a process of its own: its memory and counters outlive a killed server. */
+import { NodeHttpServerRequest } from "@effect/platform-node"
+import { ProviderEvent } from "@messaging-crm/core/Inbound"
+import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
+import { Secrets } from "@messaging-crm/core/Secrets"
+import { MockProvider } from "@messaging-crm/provider-mock"
+import { Effect, Layer, Queue, Schedule, Schema } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import * as Wire from "./MockWire.ts"
+
+const answerTaken = HttpServerResponse.schemaJson(Wire.Taken)
+const answerRejected = HttpServerResponse.schemaJson(Wire.Rejected)
+const answerBusy = HttpServerResponse.schemaJson(Wire.Busy)
+
+/** Drops the connection, as a network does whose answer is lost on the way. */
+const hangUp = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+  Effect.andThen(
+    Effect.sync(() => NodeHttpServerRequest.toIncomingMessage(request).socket.destroy()),
+    Effect.succeed(HttpServerResponse.empty())
+  ))
+
+/** Layer for the network's HTTP face. */
+export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
+  const mock = yield* MockProvider
+  const provider = yield* MessagingProvider
+
+  const deliver = HttpServerRequest.schemaBodyJson(Wire.DeliverRequest).pipe(
+    Effect.flatMap(provider.deliver),
+    Effect.flatMap((taken) => answerTaken(taken)),
+    Effect.catchTags({
+      ProviderRejected: (error) => answerRejected(error, { status: 422 }),
+      ProviderBusy: (error) => answerBusy(error, { status: 503 }),
+      ProviderSilent: () => hangUp
+    })
+  )
+
+  const templates = Effect.gen(function*() {
+    const { account = "" } = yield* HttpRouter.params
+    const catalogue = yield* provider.templates(decodeURIComponent(account))
+    return yield* HttpServerResponse.schemaJson(Wire.TemplatesAnswer)({ templates: catalogue })
+  }).pipe(
+    Effect.catchTag("ProviderUnavailable", () => Effect.succeed(HttpServerResponse.empty({ status: 503 })))
+  )
+
+  const taken = Effect.flatMap(mock.taken, (all) =>
+    HttpServerResponse.schemaJson(Wire.TakenMessages)({
+      taken: all.map(({ delivery, provider_message_id, taken_at }) => ({
+        provider_message_id,
+        reference: delivery.reference,
+        recipient: delivery.recipient,
+        text: delivery.content.text,
+        taken_at
+      }))
+    }))
+
+  const report = HttpServerRequest.schemaBodyJson(ProviderEvent).pipe(
+    Effect.flatMap(mock.report),
+    Effect.as(HttpServerResponse.empty({ status: 204 }))
+  )
+
+  yield* router.add("POST", "/deliver", deliver)
+  yield* router.add("GET", "/templates/:account", templates)
+  yield* router.add("GET", "/taken", taken)
+  yield* router.add("POST", "/report", report)
+}))
+
+const encode = Schema.encodeEffect(Schema.fromJsonString(Wire.Callback))
+
+const post = (url: string, body: string, signature: string) =>
+  Effect.tryPromise(async (signal) => {
+    const headers = { "content-type": "application/json", [Wire.signatureHeader]: signature }
+    const response = await fetch(url, { method: "POST", body, headers, signal })
+    await response.arrayBuffer()
+    if (!response.ok) throw new Error(`The callback was answered with ${response.status}.`)
+  }).pipe(Effect.timeout("10 seconds"))
+
+/** Layer that calls back, signed, and repeats each callback until it is answered with a 2xx. */
+export const layerCallbacks = (callback_url: string) =>
+  Layer.effectDiscard(Effect.gen(function*() {
+    const { callbacks } = yield* MockProvider
+    const secrets = yield* Secrets
+    yield* Effect.gen(function*() {
+      const body = yield* Effect.orDie(encode({ events: [yield* Queue.take(callbacks)] }))
+      const signature = yield* secrets.sign(Wire.signaturePurpose, body)
+      yield* Effect.retry(post(callback_url, body, signature), Schedule.spaced("100 millis"))
+    }).pipe(
+      Effect.ignore,
+      Effect.forever,
+      Effect.replicateEffect(8, { concurrency: "unbounded", discard: true }),
+      Effect.forkScoped
+    )
+  })).pipe(Layer.provide(Secrets.layer))

@@ -1,0 +1,36 @@
+/** What a command prints: one JSON document with `--json`, words without. Logs never come here. */
+import { Effect } from "effect"
+import { Flag } from "effect/cli"
+
+/** The flag that every command has. */
+export const json = Flag.Boolean("json").pipe(
+  Flag.withDefault(false),
+  Flag.withDescription("Print one JSON document on stdout")
+)
+
+/** Prints a line on stdout. */
+export const line = (text: string) => Effect.sync(() => process.stdout.write(`${text}\n`))
+
+/** Prints a value as JSON, or as the words that a person reads. */
+export const result = (asJson: boolean, value: unknown, words: string) => line(asJson ? JSON.stringify(value) : words)
+
+const width = 30
+
+/** Draws how far a long piece of work has come, on the terminal's error stream, and nothing where there is no terminal. */
+export const progress = (label: string, done: number, total: number) =>
+  Effect.sync(() => {
+    if (!process.stderr.isTTY) return
+    const filled = Math.round((width * done) / total)
+    const bar = "█".repeat(filled) + "░".repeat(width - filled)
+    process.stderr.write(`\r${label} ${bar} ${done}/${total}${done === total ? "\n" : ""}`)
+  })
+
+/** Returns rows as aligned columns under their names. */
+export const table = (rows: ReadonlyArray<Readonly<Record<string, unknown>>>): string => {
+  const [first] = rows
+  if (first === undefined) return "none"
+  const names = Object.keys(first)
+  const cells = [names, ...rows.map((row) => names.map((name) => String(row[name] ?? "")))]
+  const widths = names.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)))
+  return cells.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd()).join("\n")
+}

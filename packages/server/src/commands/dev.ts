@@ -1,0 +1,91 @@
+import type * as Crm from "@messaging-crm/core/Crm"
+import { RootKeys } from "@messaging-crm/core/Secrets"
+import { Effect, Layer, Option, Redacted } from "effect"
+import { Command, Flag } from "effect/cli"
+import { HttpServer } from "effect/http"
+import { join } from "node:path"
+import { read, readOr, settings } from "../Config.ts"
+import * as Database from "../Database.ts"
+import * as Demo from "../Demo.ts"
+import { start } from "../EmbeddedPostgres.ts"
+import { kept } from "../Kept.ts"
+import * as Layers from "../Layers.ts"
+import * as Logging from "../Logging.ts"
+import * as Print from "../Print.ts"
+
+interface Storage {
+  readonly database_url: string | null
+  readonly ports: Layer.Layer<Crm.StoragePorts>
+  readonly isReady: Effect.Effect<boolean>
+}
+
+const embedded = Effect.fnUntraced(function*(data_dir: string) {
+  const database_url = yield* start({ directory: join(data_dir, "postgres") })
+  const database = yield* Layer.build(
+    Database.migrated.pipe(Layer.provideMerge(Layers.database(Redacted.make(database_url))))
+  )
+  const isReady = yield* Effect.provideContext(Database.isReady, database)
+  const ports = Layers.postgres.pipe(Layer.provide(Layer.succeedContext(database)))
+  return { database_url, ports, isReady } satisfies Storage
+})
+
+const inMemory: Storage = { database_url: null, ports: Layers.memory, isReady: Effect.succeed(true) }
+
+/** The root key of this data directory, unless one is set. */
+const rootKeys = Effect.fnUntraced(function*(data_dir: string) {
+  if (Option.isSome(yield* read(settings.secret_key))) return Layer.empty
+  const key = yield* kept(
+    join(data_dir, "secret-key"),
+    Effect.sync(() => Buffer.from(globalThis.crypto.getRandomValues(new Uint8Array(32))).toString("base64"))
+  )
+  return Layer.succeed(RootKeys, [Redacted.make(Uint8Array.from(Buffer.from(key, "base64")))])
+})
+
+const words = (ready: Demo.Ready): string =>
+  [
+    "",
+    `  API        ${ready.base_url}`,
+    `  Docs       ${ready.docs_url}`,
+    `  Database   ${ready.database_url ?? "in memory"}`,
+    ...(ready.api_key === null ? [] : [`  API key    ${ready.api_key}`, "", "Try it:", "", ...Demo.curlLines(ready)]),
+    ""
+  ].join("\n")
+
+export const dev = Command.make("dev", {
+  port: Flag.String("port").pipe(Flag.optional, Flag.withDescription("PORT; 0 takes any free one")),
+  host: Flag.String("host").pipe(Flag.optional, Flag.withDescription("HOST")),
+  storage: Flag.Literals("storage", ["embedded", "memory"]).pipe(
+    Flag.withDefault("embedded"),
+    Flag.withDescription("PostgreSQL from npm, or memory that is gone with the process")
+  ),
+  data_dir: Flag.String("data-dir").pipe(Flag.withDefault(".data"), Flag.withDescription("Where everything is kept")),
+  seed_contacts: Flag.Int("seed-contacts").pipe(Flag.withDefault(0), Flag.withDescription("Extra generated contacts")),
+  demo: Flag.Boolean("demo").pipe(Flag.withDefault(true), Flag.withDescription("--no-demo starts empty")),
+  json: Print.json
+}, (flags) =>
+  Effect.gen(function*() {
+    const host = yield* readOr(settings.host, "127.0.0.1", flags.host)
+    const port = yield* readOr(settings.port, 3000, flags.port)
+    const keys = yield* rootKeys(flags.data_dir)
+    const storage = flags.storage === "memory" ? inMemory : yield* embedded(flags.data_dir)
+    const operations = yield* Layer.build(
+      Layers.operations(storage.ports).pipe(Layer.provide([Layers.tuning, keys]))
+    )
+    const service = Layer.merge(Layers.api(storage.isReady), Layers.worker).pipe(
+      Layer.provideMerge(Layers.listen({ host, port })),
+      Layer.provide([Layer.succeedContext(operations), Layers.tuning, keys])
+    )
+    const running = yield* Layer.build(service)
+    const address = yield* Effect.provideContext(HttpServer.addressFormattedWith(Effect.succeed), running)
+    const seeded = yield* Effect.provideContext(Demo.prepare(flags), operations)
+    const ready: Demo.Ready = {
+      base_url: `${address}/v1`,
+      docs_url: `${address}/docs`,
+      database_url: storage.database_url,
+      ...seeded
+    }
+    yield* Print.result(flags.json, ready, words(ready))
+    return yield* Effect.never
+  }).pipe(Effect.scoped, Effect.provide(Logging.layer))).pipe(
+    Command.withDescription("Run everything on this machine, with data to try it on")
+  )

@@ -1,0 +1,24 @@
+import { Effect, Layer } from "effect"
+import { Command, Flag } from "effect/cli"
+import { HttpServer } from "effect/http"
+import { readOr, readRequired, settings } from "../Config.ts"
+import * as Layers from "../Layers.ts"
+import * as Logging from "../Logging.ts"
+
+export const mockProvider = Command.make("mock-provider", {
+  port: Flag.String("port").pipe(Flag.optional, Flag.withDescription("PORT")),
+  callback_url: Flag.String("callback-url").pipe(
+    Flag.withDescription("Where callbacks go: …/ingress/mock of a service")
+  )
+}, (flags) =>
+  Effect.gen(function*() {
+    yield* readRequired(settings.secret_key)
+    const listen = Layers.listen({ host: "127.0.0.1", port: yield* readOr(settings.port, 4010, flags.port) })
+    const announce = Layer.effectDiscard(
+      HttpServer.addressFormattedWith((address) => Effect.logInfo(`Listening on ${address}`))
+    )
+    const network = Layer.merge(Layers.mockNetwork(flags.callback_url), announce).pipe(Layer.provide(listen))
+    yield* Layer.launch(network.pipe(Layer.provide(Layers.tuning)))
+  }).pipe(Effect.provide(Logging.layer))).pipe(
+    Command.withDescription("Run the mock provider as a process of its own; servers reach it with PROVIDER_URL")
+  )

@@ -1,0 +1,7 @@
+import { openApi } from "@messaging-crm/adapter-http"
+import { Command } from "effect/cli"
+import * as Print from "../Print.ts"
+
+export const openapi = Command.make("openapi", {}, () => Print.line(JSON.stringify(openApi, null, 2))).pipe(
+  Command.withDescription("Print the OpenAPI 3.1 document")
+)

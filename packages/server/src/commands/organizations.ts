@@ -1,0 +1,29 @@
+import { Member } from "@messaging-crm/core/Members"
+import { CreateOrganization, Organization, Organizations } from "@messaging-crm/core/Organizations"
+import { Effect, Schema } from "effect"
+import { Command, Flag } from "effect/cli"
+import * as Admin from "../Admin.ts"
+import * as Print from "../Print.ts"
+
+const Created = Schema.encodeSync(Schema.Struct({ organization: Organization, owner: Member }))
+
+const create = Command.make(
+  "create",
+  {
+    name: Flag.String("name").pipe(Flag.withDescription("The organization's name")),
+    owner_name: Flag.String("owner-name").pipe(Flag.withDescription("Its first owner's name")),
+    owner_email: Flag.String("owner-email").pipe(Flag.withDescription("Its first owner's email address")),
+    json: Print.json
+  },
+  Effect.fnUntraced(function*({ json, ...flags }) {
+    const input = yield* Admin.typed(CreateOrganization, flags)
+    const created = yield* Admin.withOperations(Organizations.use((organizations) => organizations.create(input)))
+    const { organization, owner } = created
+    yield* Print.result(json, Created(created), `Organization ${organization.id}, owner ${owner.id} (${owner.email}).`)
+  })
+).pipe(Command.withDescription("Create an organization with its first owner"))
+
+export const organizations = Command.make("organizations").pipe(
+  Command.withDescription("Organizations"),
+  Command.withSubcommands([create])
+)

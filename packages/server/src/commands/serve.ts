@@ -1,0 +1,53 @@
+import { Effect, Layer } from "effect"
+import { Command, Flag } from "effect/cli"
+import { HttpServer } from "effect/http"
+import { readOr, readRequired, settings } from "../Config.ts"
+import * as Database from "../Database.ts"
+import * as Layers from "../Layers.ts"
+import * as Logging from "../Logging.ts"
+
+const port = Flag.String("port").pipe(Flag.optional, Flag.withDescription("PORT"))
+const host = Flag.String("host").pipe(Flag.optional, Flag.withDescription("HOST"))
+const migrate = Flag.Boolean("migrate").pipe(
+  Flag.withDefault(false),
+  Flag.withDescription("Bring the database's schema up to date first")
+)
+
+/** What `serve` and `worker` are made of: the operations on the database that is set. */
+const production = Effect.fnUntraced(function*(migrates: boolean) {
+  const url = yield* readRequired(settings.database_url)
+  yield* readRequired(settings.secret_key)
+  yield* readRequired(settings.provider)
+  const database = (migrates ? Database.migrated : Database.current).pipe(Layer.provideMerge(Layers.database(url)))
+  const operations = Layers.operations(Layers.postgres.pipe(Layer.provide(database)))
+  return { database, operations }
+})
+
+export const serve = Command.make("serve", {
+  port,
+  host,
+  migrate,
+  worker: Flag.Boolean("worker").pipe(Flag.withDefault(true), Flag.withDescription("--no-worker answers the API only"))
+}, (flags) =>
+  Effect.gen(function*() {
+    const { database, operations } = yield* production(flags.migrate)
+    const listen = Layers.listen({
+      host: yield* readOr(settings.host, "0.0.0.0", flags.host),
+      port: yield* readOr(settings.port, 3000, flags.port)
+    })
+    const api = Layer.unwrap(Effect.map(Database.isReady, Layers.api)).pipe(Layer.provide(database))
+    const announce = Layer.effectDiscard(
+      HttpServer.addressFormattedWith((address) => Effect.logInfo(`Listening on ${address}`))
+    )
+    const service = Layer.mergeAll(api, flags.worker ? Layers.worker : Layer.empty, announce).pipe(
+      Layer.provide([operations, listen])
+    )
+    yield* Layer.launch(service.pipe(Layer.provide(Layers.tuning)))
+  }).pipe(Effect.provide(Logging.layer))).pipe(Command.withDescription("Answer the API and work on what is queued"))
+
+export const worker = Command.make("worker", { migrate }, (flags) =>
+  Effect.gen(function*() {
+    const { operations } = yield* production(flags.migrate)
+    yield* Effect.logInfo("Working")
+    yield* Layer.launch(Layers.worker.pipe(Layer.provide(operations), Layer.provide(Layers.tuning)))
+  }).pipe(Effect.provide(Logging.layer))).pipe(Command.withDescription("Work on what is queued, without the API"))

@@ -1,0 +1,64 @@
+#!/usr/bin/env node
+import "effect/schema/SchemaJITCompiler/enable"
+import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import { Cause, Effect, Exit, type Runtime } from "effect"
+import { Command } from "effect/cli"
+import { channels } from "./commands/channels.ts"
+import { contactFields } from "./commands/contactFields.ts"
+import { dev } from "./commands/dev.ts"
+import { keys } from "./commands/keys.ts"
+import { members } from "./commands/members.ts"
+import { migrate } from "./commands/migrate.ts"
+import { mockProvider } from "./commands/mockProvider.ts"
+import { openapi } from "./commands/openapi.ts"
+import { organizations } from "./commands/organizations.ts"
+import { serve, worker } from "./commands/serve.ts"
+
+const root = Command.make("messaging-crm").pipe(
+  Command.withDescription("One organization's customer messaging behind one REST API"),
+  Command.withSubcommands([
+    dev,
+    serve,
+    worker,
+    migrate,
+    organizations,
+    members,
+    keys,
+    channels,
+    contactFields,
+    openapi,
+    mockProvider
+  ])
+)
+
+/** Words for the person who typed the command; the whole story only where there are no words. */
+const report = (cause: Cause.Cause<unknown>): string => {
+  const error = Cause.squash(cause)
+  if (error instanceof Error && "_tag" in error && error.message !== "") return error.message
+  return Cause.pretty(cause)
+}
+
+/** Being told to stop is not a failure. */
+const teardown: Runtime.Teardown = (exit, onExit) => {
+  if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return onExit(0)
+  const error = Cause.squash(exit.cause)
+  // The command line has shown its own help and errors already.
+  if (!(error instanceof Error && "_tag" in error && error._tag === "ShowHelp")) {
+    process.stderr.write(`${report(exit.cause)}\n`)
+  }
+  onExit(1)
+}
+
+// The first signal asks, the second insists.
+let asked = false
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.on(signal, () => {
+    if (asked) process.exit(130)
+    asked = true
+  })
+}
+
+NodeRuntime.runMain(
+  Command.run(root, { version: "0.0.0" }).pipe(Effect.provide(NodeServices.layer)),
+  { disableErrorReporting: true, teardown }
+)
