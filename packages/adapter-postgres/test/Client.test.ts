@@ -1,6 +1,6 @@
 import * as Database from "@messaging-crm/adapter-postgres/testing/Database"
 import { assert, it } from "@effect/vitest"
-import { Effect, Exit } from "effect"
+import { Effect, Exit, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 
 /** What our promises need of a session, as PostgreSQL shows it. */
@@ -29,35 +29,27 @@ it.layer(Database.layer)("Client", (it) => {
       assert.deepStrictEqual(Object.fromEntries(rows.map(({ name, setting }) => [name, setting])), promised)
     }))
 
-  it.effect("sends statements of several fibers over one connection", () =>
+  it.effect("fails what a killed backend was doing, and nothing after it", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
-      const ask = sql<{ readonly pid: number }>`SELECT pg_backend_pid() AS pid`
-      const rows = yield* Effect.all(Array.from({ length: 200 }, () => ask), { concurrency: "unbounded" })
-      assert.isAtMost(new Set(rows.map(([row]) => row?.pid)).size, 10)
-    }))
-
-  it.effect("survives the end of every backend, also of one in a transaction", () =>
-    Effect.gen(function*() {
-      const sql = yield* SqlClient.SqlClient
-      const endAll = sql`
-        SELECT pg_terminate_backend(pid)
-        FROM pg_stat_activity
-        WHERE application_name = 'messaging-crm' AND query LIKE '%the victim%' AND pid <> pg_backend_pid()
-      `
       const victim = yield* Effect.forkChild(
         Effect.exit(sql.withTransaction(sql`SELECT pg_sleep(4) AS "the victim"`))
       )
-      yield* Effect.repeat(endAll, { until: (ended) => ended.length > 0 })
-      const alone = Effect.exit(sql`SELECT pg_terminate_backend(pg_backend_pid())`)
-      const ended = yield* Effect.all([alone, alone, alone], { concurrency: "unbounded" })
-      assert.isTrue(Exit.isFailure(yield* victim.pipe((fiber) => fiber.await, Effect.flatten)))
-      assert.isTrue(ended.some(Exit.isFailure))
+      const kill = sql`
+        SELECT pg_terminate_backend(pid)
+        FROM pg_stat_activity
+        WHERE query LIKE '%"the victim"%' AND pid <> pg_backend_pid()
+      `
+      yield* Effect.repeat(kill, { until: (killed) => killed.length > 0 })
+      assert.isTrue(Exit.isFailure(yield* Fiber.join(victim)))
 
-      const answers = yield* Effect.all(
-        Array.from({ length: 40 }, () => sql<{ readonly one: number }>`SELECT 1 AS one`),
-        { concurrency: "unbounded" }
-      )
-      assert.isTrue(answers.every(([row]) => row?.one === 1))
+      // Statements of several fibers share a connection, and so its end.
+      const suicide = Effect.exit(sql`SELECT pg_terminate_backend(pg_backend_pid())`)
+      const ended = yield* Effect.all(Array.from({ length: 40 }, () => suicide), { concurrency: "unbounded" })
+      assert.isTrue(ended.every(Exit.isFailure))
+
+      const question = sql<{ readonly answer: number }>`SELECT 42 AS answer`
+      const answers = yield* Effect.all(Array.from({ length: 40 }, () => question), { concurrency: "unbounded" })
+      assert.deepStrictEqual(new Set(answers.map(([row]) => row?.answer)), new Set([42]))
     }))
 })
