@@ -1,5 +1,5 @@
-import * as Database from "@messaging-crm/adapter-postgres/testing/Database"
 import { assert, it } from "@effect/vitest"
+import * as Database from "@messaging-crm/adapter-postgres/testing/Database"
 import { Effect, Exit, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 

@@ -1,0 +1,117 @@
+import { assert, it } from "@effect/vitest"
+import { type OrganizationId, WorkId } from "@messaging-crm/core/Ids"
+import { type ClaimedWork, WorkQueue } from "@messaging-crm/core/WorkQueue"
+import { Context, DateTime, Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import * as Processes from "./Processes.ts"
+
+const now = DateTime.makeUnsafe(0)
+const lease_until = DateTime.makeUnsafe(60_000)
+
+type Queue = Context.Service.Shape<typeof WorkQueue>
+
+/** The queue as four processes see it. */
+const queues = Effect.replicateEffect(Effect.map(Processes.start, Context.get(WorkQueue)), 4)
+
+const enqueue = Effect.fnUntraced(function*(organization_id: OrganizationId, lane: string) {
+  const queue = yield* WorkQueue
+  const ref = yield* Processes.newId
+  yield* queue.enqueue(organization_id, { id: WorkId.make(yield* Processes.newId), kind: "send", lane, ref }, now)
+  return ref
+})
+
+/** Fills lanes and returns what each holds, in order. */
+const fill = Effect.fnUntraced(function*(options: { readonly lanes: number; readonly items: number }) {
+  const organization_id = yield* Processes.newOrganization
+  const lanes = yield* Effect.replicateEffect(Processes.newId, options.lanes)
+  const filled = yield* Effect.forEach(lanes, (lane) =>
+    Effect.map(
+      Effect.replicateEffect(enqueue(organization_id, lane), options.items),
+      (refs) => [lane, refs] as const
+    ), { concurrency: "unbounded" })
+  return new Map(filled)
+})
+
+/** What has been finished, by lane. */
+class Done {
+  readonly lanes = new Map<string, Array<string>>()
+  count = 0
+  readonly add = ({ lane, ref }: ClaimedWork) => {
+    this.count++
+    this.lanes.set(lane, [...(this.lanes.get(lane) ?? []), ref])
+  }
+}
+
+/** Claims and carries out until so many items are done. */
+const work = (queue: Queue, done: Done, total: number, perform: (item: ClaimedWork) => Effect.Effect<unknown>) =>
+  Effect.gen(function*() {
+    while (done.count < total) {
+      const claimed = yield* queue.claim({ limit: 8, now, lease_until, token: yield* Processes.newId })
+      yield* Effect.forEach(claimed, perform, { concurrency: "unbounded" })
+    }
+  })
+
+const assertNothingLeft = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const left = yield* sql`
+    SELECT lane_name FROM work
+    UNION ALL
+    SELECT name FROM work_lanes
+  `
+  assert.lengthOf(left, 0)
+})
+
+it.layer(Processes.database)("WorkQueue", (it) => {
+  it.effect("gives four processes a lane's items one by one and in order, also when some are put off", () =>
+    Effect.gen(function*() {
+      const filled = yield* fill({ lanes: 20, items: 15 })
+      const done = new Done()
+      const out = new Set<string>()
+      yield* Effect.forEach(yield* queues, (queue) =>
+        work(queue, done, 300, (item) =>
+          Effect.gen(function*() {
+            assert.isFalse(out.has(item.lane), "two of a lane are out")
+            out.add(item.lane)
+            yield* Effect.yieldNow
+            out.delete(item.lane)
+            if (item.attempt === 1 && item.ref < "8") return assert.isTrue(yield* queue.postpone(item, now))
+            done.add(item)
+            assert.isTrue(yield* queue.finish(item))
+          })), { concurrency: "unbounded" })
+      assert.deepStrictEqual(done.lanes, filled)
+      yield* assertNothingLeft
+    }))
+
+  it.effect("has every item finished once and in order, although every lease keeps ending", () =>
+    Effect.gen(function*() {
+      const filled = yield* fill({ lanes: 20, items: 15 })
+      const done = new Done()
+      yield* Effect.forEach(yield* queues, (queue) =>
+        work(queue, done, 300, (item) =>
+          Effect.gen(function*() {
+            if (item.attempt % 3 === 1) yield* queue.sweep(lease_until)
+            if (yield* queue.finish(item)) done.add(item)
+          })), { concurrency: "unbounded" })
+      assert.deepStrictEqual(done.lanes, filled)
+      yield* assertNothingLeft
+    }))
+
+  it.effect("loses nothing that is put in a lane while its last item is taken out", () =>
+    Effect.gen(function*() {
+      const organization_id = yield* Processes.newOrganization
+      const lane = yield* Processes.newId
+      const done = new Done()
+      const workers = Effect.forEach(yield* queues, (queue) =>
+        work(queue, done, 200, (item) =>
+          Effect.map(queue.finish(item), (finished) => {
+            assert.isTrue(finished)
+            done.add(item)
+          })), { concurrency: "unbounded" })
+      const [refs] = yield* Effect.all(
+        [Effect.replicateEffect(enqueue(organization_id, lane), 200), workers],
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(done.lanes.get(lane), refs)
+      yield* assertNothingLeft
+    }))
+})
