@@ -1,0 +1,44 @@
+import { assert, it } from "@effect/vitest"
+import * as Client from "@messaging-crm/adapter-postgres/Client"
+import { start } from "@messaging-crm/server/EmbeddedPostgres"
+import { Effect, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
+import { execFile } from "node:child_process"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+
+/** A directory in one that nobody else may enter. */
+const closedDirectory = Effect.acquireRelease(
+  Effect.promise(() => mkdtemp(join(tmpdir(), "messaging-crm-embedded-"))),
+  (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
+).pipe(Effect.map((directory) => join(directory, "data")))
+
+const on = <A, E>(url: string, effect: Effect.Effect<A, E, SqlClient.SqlClient>) =>
+  Effect.provide(effect, Client.layer({ url: Redacted.make(url), connections: 1 }))
+
+const program = `
+  import { start } from "@messaging-crm/server/EmbeddedPostgres"
+  import { Effect } from "effect"
+  await Effect.runPromise(Effect.scoped(Effect.flatMap(start({ directory: process.argv[1] }), (url) =>
+    Effect.callback(() => process.stdout.write(url, () => process.kill(process.pid, "SIGKILL"))))))
+`
+
+/** Another process starts PostgreSQL and is killed. Returns the URL of what it leaves running. */
+const startAndDie = (directory: string) =>
+  Effect.callback<string, Error>((resume) => {
+    execFile(process.execPath, ["--input-type=module", "--eval", program, directory], (error, url) => {
+      resume(error?.signal === "SIGKILL" ? Effect.succeed(url) : Effect.fail(error ?? new Error("It was not killed")))
+    })
+  })
+
+it.live("keeps its data, and starts again after the process that had started it was killed", () =>
+  Effect.gen(function*() {
+    const directory = yield* closedDirectory
+    const left = yield* startAndDie(directory)
+    yield* on(left, SqlClient.SqlClient.use((sql) => sql`CREATE TABLE kept AS SELECT 42 AS answer`))
+
+    const again = yield* start({ directory })
+    const rows = yield* on(again, SqlClient.SqlClient.use((sql) => sql`SELECT answer FROM kept`))
+    assert.deepStrictEqual(rows, [{ answer: 42 }])
+  }))
