@@ -1,0 +1,118 @@
+/** The promises of `ApiKeyStore`, as tests. */
+import { type ApiKey, ApiKeyStore } from "@messaging-crm/core/ApiKeys"
+import { ApiKeyId, type MemberId, type OrganizationId } from "@messaging-crm/core/Ids"
+import { MemberStore } from "@messaging-crm/core/Members"
+import { assert } from "@effect/vitest"
+import { DateTime, Effect, Option } from "effect"
+import { hardText } from "./Arbitraries.ts"
+import * as Fixtures from "./Fixtures.ts"
+import { after, type It, type Options } from "./Fixtures.ts"
+
+/** A store of several processes uses its own clock, so keys of these tests end in another century. */
+const never = DateTime.makeUnsafe("2150-01-01T00:00:00.000Z")
+const longAgo = DateTime.makeUnsafe("2001-01-01T00:00:00.000Z")
+
+export const suite = (it: It, { runs }: Options) => {
+  const newKey = Effect.fnUntraced(function*(
+    organization_id: OrganizationId,
+    created_by: MemberId,
+    fields: Partial<ApiKey> = {}
+  ) {
+    const id = ApiKeyId.make(yield* Fixtures.uuid)
+    const key: ApiKey = {
+      id,
+      name: "key",
+      last_four: "abcd",
+      scopes: ["tags:read"],
+      created_by,
+      created_at: Fixtures.noon,
+      expires_at: never,
+      revoked_at: null,
+      ...fields
+    }
+    const digest = id.replaceAll("-", "").padEnd(64, "0")
+    yield* ApiKeyStore.use((store) => store.insert(organization_id, key, digest))
+    return { key, digest }
+  })
+
+  const admit = (digest: string, limit = 3) => ApiKeyStore.use((store) => store.admit(digest, limit, Fixtures.noon))
+  const isAdmitted = (digest: string) => Effect.map(admit(digest), Option.isSome)
+
+  it.effect.prop("lists keys as they were inserted, newest first", { name: hardText({ min: 1, max: 200 }) }, ({ name }) =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const { id } = yield* Fixtures.member(ours)
+      const older = yield* newKey(ours, id, { name })
+      const newer = yield* newKey(ours, id, { created_at: after(1), scopes: ["contacts:read", "messages:send"] })
+      assert.deepStrictEqual(yield* ApiKeyStore.use((store) => store.list(ours)), [newer.key, older.key])
+    }), { arbitrary: { runs: Math.ceil(runs / 10) } })
+
+  it.effect("admits a known key of a present owner or admin, and says for whom it speaks", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      for (const role of ["owner", "admin"] as const) {
+        const { id } = yield* Fixtures.member(ours, role)
+        const { digest, key } = yield* newKey(ours, id, { scopes: ["tags:read", "messages:send"] })
+        const metered = Option.getOrThrow(yield* admit(digest))
+        assert.strictEqual(metered.key_id, key.id)
+        assert.strictEqual(metered.organization_id, ours)
+        assert.strictEqual(metered.created_by, id)
+        assert.deepStrictEqual(metered.scopes, ["tags:read", "messages:send"])
+      }
+      assert.isFalse(yield* isAdmitted("f".repeat(64)))
+    }))
+
+  it.effect("does not admit a revoked or expired key", () =>
+    Effect.gen(function*() {
+      const store = yield* ApiKeyStore
+      const ours = yield* Fixtures.organization
+      const { id } = yield* Fixtures.member(ours)
+      const { digest, key } = yield* newKey(ours, id)
+      assert.isTrue(yield* isAdmitted(digest))
+      assert.isTrue(yield* store.revoke(ours, key.id, after(1)))
+      assert.isFalse(yield* isAdmitted(digest))
+      assert.isTrue(yield* store.revoke(ours, key.id, after(2)))
+      assert.deepStrictEqual((yield* store.list(ours)).map(({ revoked_at }) => revoked_at), [after(1)])
+      const expired = yield* newKey(ours, id, { expires_at: longAgo })
+      assert.isFalse(yield* isAdmitted(expired.digest))
+    }))
+
+  it.effect("does not admit a key whose creator lost the role or left, at once", () =>
+    Effect.gen(function*() {
+      const members = yield* MemberStore
+      const ours = yield* Fixtures.organization
+      const { id } = yield* Fixtures.member(ours)
+      const { digest } = yield* newKey(ours, id)
+      yield* members.setRole(ours, id, "member")
+      assert.isFalse(yield* isAdmitted(digest))
+      yield* members.setRole(ours, id, "admin")
+      assert.isTrue(yield* isAdmitted(digest))
+      yield* members.remove(ours, id, after(1))
+      assert.isFalse(yield* isAdmitted(digest))
+    }))
+
+  it.effect("gives each of many concurrent requests a count of its own, up to one beyond the limit", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const { id } = yield* Fixtures.member(ours)
+      const [one, other] = [yield* newKey(ours, id), yield* newKey(ours, id)]
+      const answers = yield* Effect.all(Array.from({ length: 60 }, () => admit(one.digest, 20)), {
+        concurrency: "unbounded"
+      })
+      const counts = answers.map((answer) => Option.getOrThrow(answer).count).toSorted((a, b) => a - b)
+      assert.deepStrictEqual(counts.slice(0, 20), Array.from({ length: 20 }, (_, index) => index + 1))
+      assert.isTrue(counts.slice(20).every((count) => count === 21))
+      assert.strictEqual(Option.getOrThrow(yield* admit(other.digest, 20)).count, 1)
+    }))
+
+  it.effect("keeps organizations apart", () =>
+    Effect.gen(function*() {
+      const store = yield* ApiKeyStore
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const { id } = yield* Fixtures.member(ours)
+      const { digest, key } = yield* newKey(ours, id)
+      assert.deepStrictEqual(yield* store.list(theirs), [])
+      assert.isFalse(yield* store.revoke(theirs, key.id, after(1)))
+      assert.isTrue(yield* isAdmitted(digest))
+    }))
+}

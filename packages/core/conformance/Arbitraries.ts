@@ -1,0 +1,65 @@
+/** Generators that the suites share, and that a third party may use for an adapter of its own. */
+import { Text } from "@messaging-crm/core/Text"
+import { Arbitrary, DateTime, Schema } from "effect"
+
+/**
+ * Characters on which storage engines disagree: those PostgreSQL cannot hold,
+ * those with a composed and a decomposed form, those whose case folding changes
+ * length, those that read from the right or have no width, the highest of one
+ * plane next to the lowest of the next, and those that mean something in SQL.
+ */
+const hardCharacters = [
+  "\u0000",
+  "\uD800",
+  "a",
+  "A",
+  "_",
+  "%",
+  "'",
+  "\\",
+  "\"",
+  "$1",
+  "!",
+  "\u00E9",
+  "e\u0301",
+  "\u0130",
+  "\u0131",
+  "\u00DF",
+  "\u1E9E",
+  "\u03C2",
+  "\u03A3",
+  "\uFB01",
+  "\u212A",
+  "\u05D0",
+  "\u200D",
+  "\uFFFD",
+  "\u{1F600}"
+] as const
+
+/**
+ * Text of `min` to `max` characters, made of the hard characters `Text` admits.
+ *
+ * `Arbitrary.schema` of a string with code point bounds yields printable ASCII
+ * and random astral characters only, so it never meets these.
+ */
+export const hardText = (options: { readonly min: number; readonly max: number }) =>
+  Arbitrary.array(Arbitrary.schema(Schema.Literals(hardCharacters.filter(Schema.is(Text)))), {
+    minLength: options.min,
+    // Some of the characters are two code points.
+    maxLength: Math.floor(options.max / 2)
+  }).pipe(Arbitrary.map((characters) => characters.join("")))
+
+/** Hard text or null. */
+export const optionalHardText = (options: { readonly min: number; readonly max: number }) =>
+  Arbitrary.array(hardText(options), { minLength: 0, maxLength: 1 }).pipe(Arbitrary.map(([value]) => value ?? null))
+
+/** A moment between 2000 and 2100, to the millisecond. */
+export const moment = Arbitrary.schema(
+  Schema.Int.check(Schema.isBetween({ minimum: 946_684_800_000, maximum: 4_102_444_800_000 }))
+).pipe(Arbitrary.map((millis) => DateTime.makeUnsafe(millis)))
+
+/** Bytes, also such as are no text. */
+export const bytes = Arbitrary.array(
+  Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 }))),
+  { maxLength: 64 }
+).pipe(Arbitrary.map((values) => Uint8Array.from(values)))

@@ -1,0 +1,73 @@
+/** The promises of `ChannelStore`, as tests. */
+import { type Channel, ChannelAddressTaken, ChannelStore } from "@messaging-crm/core/Channels"
+import { ChannelId } from "@messaging-crm/core/Ids"
+import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
+import { assert } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import { hardText } from "./Arbitraries.ts"
+import * as Fixtures from "./Fixtures.ts"
+import { after, type It, type Options } from "./Fixtures.ts"
+
+export const suite = (it: It, { runs }: Options) => {
+  const newChannel = (fields: Partial<Channel>) =>
+    Effect.map(Fixtures.uuid, (id): Channel => ({
+      id: ChannelId.make(id),
+      type: "photo_social",
+      name: "Photos",
+      address: id,
+      phone_messaging_business_account_id: null,
+      connected_at: Fixtures.noon,
+      ...fields
+    }))
+
+  it.effect.prop("returns a channel as it was inserted", {
+    name: hardText({ min: 1, max: 200 }),
+    address: hardText({ min: 1, max: 200 })
+  }, (fields) =>
+    Effect.gen(function*() {
+      const store = yield* ChannelStore
+      const ours = yield* Fixtures.organization
+      const channel = yield* newChannel(fields)
+      yield* store.insert(ours, channel)
+      assert.deepStrictEqual(yield* store.find(ours, channel.id), Option.some(channel))
+      assert.deepStrictEqual(yield* store.list(ours), [channel])
+      assert.deepStrictEqual(yield* store.locate(channel.id), Option.some({ organization_id: ours, channel }))
+    }), { arbitrary: { runs } })
+
+  it.effect("refuses a second channel of one type and address, and writes nothing", () =>
+    Effect.gen(function*() {
+      const store = yield* ChannelStore
+      const { transact } = yield* UnitOfWork
+      const ours = yield* Fixtures.organization
+      const [first, second] = [yield* newChannel({ address: "@a" }), yield* newChannel({ address: "@a" })]
+      const third = yield* newChannel({ address: "@a", type: "page_messaging", connected_at: after(1) })
+      yield* transact(Effect.gen(function*() {
+        yield* Effect.orDie(store.insert(ours, first))
+        assert.instanceOf(yield* Effect.flip(store.insert(ours, second)), ChannelAddressTaken)
+        yield* Effect.orDie(store.insert(ours, third))
+      }))
+      assert.deepStrictEqual(yield* store.list(ours), [first, third])
+      assert.deepStrictEqual(yield* store.locate(second.id), Option.none())
+    }))
+
+  it.effect("lists the oldest first, then by id", () =>
+    Effect.gen(function*() {
+      const store = yield* ChannelStore
+      const ours = yield* Fixtures.organization
+      const channels = yield* Effect.all([2, 1, 1].map((millis) => newChannel({ connected_at: after(millis) })))
+      yield* Effect.forEach(channels, (channel) => Effect.orDie(store.insert(ours, channel)))
+      const [last, ...tied] = channels.map(({ id }) => id)
+      assert.deepStrictEqual((yield* store.list(ours)).map(({ id }) => id), [...tied.toSorted(), last])
+    }))
+
+  it.effect("keeps organizations apart", () =>
+    Effect.gen(function*() {
+      const store = yield* ChannelStore
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const [mine, yours] = [yield* newChannel({ address: "@a" }), yield* newChannel({ address: "@a" })]
+      yield* store.insert(ours, mine)
+      yield* store.insert(theirs, yours)
+      assert.deepStrictEqual(yield* store.find(theirs, mine.id), Option.none())
+      assert.deepStrictEqual(yield* store.list(theirs), [yours])
+    }))
+}

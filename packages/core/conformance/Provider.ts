@@ -1,0 +1,42 @@
+import { type Delivery, MessagingProvider, type ProviderBusy, type ProviderRejected, type ProviderSilent, type Accepted } from "@messaging-crm/core/MessagingProvider"
+import type { Template } from "@messaging-crm/core/Templates"
+import { Context, Effect, Layer, Ref } from "effect"
+
+export type Outcome = Effect.Effect<Accepted, ProviderRejected | ProviderBusy | ProviderSilent>
+
+/** A provider that does as it is told, and remembers what it was asked. */
+export class ScriptedProvider extends Context.Service<ScriptedProvider, {
+  readonly asked: Effect.Effect<ReadonlyArray<Delivery>>
+  /** What it answers from now on. */
+  readonly answer: (how: (delivery: Delivery) => Outcome) => Effect.Effect<void>
+}>()("@messaging-crm/core/conformance/ScriptedProvider") {}
+
+/** The one template that it has, on any account: a greeting with one placeholder. */
+export const greeting = (account: string): Template => ({
+  id: "greeting",
+  name: "greeting",
+  language: "en",
+  category: "UTILITY",
+  status: "APPROVED",
+  phone_messaging_business_account_id: account,
+  parameter_format: "POSITIONAL",
+  components: [{ type: "BODY", text: "Hello {{1}}", format: null, buttons: null }]
+})
+
+/** Layer for the scripted provider. It takes everything until it is told otherwise. */
+export const layer = (dedup: MessagingProvider["Service"]["dedup"]) =>
+  Layer.effectContext(Effect.gen(function*() {
+    const asked = yield* Ref.make<ReadonlyArray<Delivery>>([])
+    const takes = (delivery: Delivery): Outcome => Effect.succeed({ provider_message_id: `p.${delivery.reference}` })
+    const answer = yield* Ref.make(takes)
+    return Context.make(MessagingProvider, {
+      dedup,
+      deliver: Effect.fnUntraced(function*(delivery: Delivery) {
+        yield* Ref.update(asked, (all) => [...all, delivery])
+        return yield* (yield* Ref.get(answer))(delivery)
+      }),
+      templates: (account) => Effect.succeed([greeting(account)])
+    }).pipe(
+      Context.add(ScriptedProvider, { asked: Ref.get(asked), answer: (how) => Ref.set(answer, how) })
+    )
+  }))

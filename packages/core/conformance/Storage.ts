@@ -1,0 +1,56 @@
+import type { StoragePorts } from "@messaging-crm/core/Crm"
+import { Ids } from "@messaging-crm/core/Ids"
+import { describe, it } from "@effect/vitest"
+import { Layer } from "effect"
+import * as ApiKeys from "./ApiKeys.ts"
+import * as Channels from "./Channels.ts"
+import * as ContactFields from "./ContactFields.ts"
+import * as Contacts from "./Contacts.ts"
+import * as Conversations from "./Conversations.ts"
+import type { It, Options } from "./Fixtures.ts"
+import * as Idempotency from "./Idempotency.ts"
+import * as Journeys from "./Journeys.ts"
+import * as Members from "./Members.ts"
+import * as Messages from "./Messages.ts"
+import * as Organizations from "./Organizations.ts"
+import * as Sends from "./Sends.ts"
+import * as Tags from "./Tags.ts"
+import * as UnitOfWork from "./UnitOfWork.ts"
+import * as WorkQueue from "./WorkQueue.ts"
+
+/** The suite of each port, so that none is forgotten. */
+const ports: Readonly<Record<string, (it: It, options: Options) => void>> = {
+  ApiKeyStore: ApiKeys.suite,
+  ChannelStore: Channels.suite,
+  ContactFieldStore: ContactFields.suite,
+  ContactStore: Contacts.suite,
+  ConversationStore: Conversations.suite,
+  IdempotencyStore: Idempotency.suite,
+  MemberStore: Members.suite,
+  MessageStore: Messages.suite,
+  OrganizationStore: Organizations.suite,
+  SendStore: Sends.suite,
+  TagStore: Tags.suite,
+  UnitOfWork: UnitOfWork.suite,
+  WorkQueue: WorkQueue.suite
+}
+
+/**
+ * Registers every promise of a storage, as tests, for one adapter.
+ *
+ * Each test, and each run of a property, makes its own organization, so runs
+ * cannot see one another and no adapter needs a reset. A property that fails
+ * prints the seed that repeats it.
+ */
+export const suite = (
+  adapter: string,
+  storage: Layer.Layer<StoragePorts, unknown>,
+  options: Options = { runs: 100 }
+): void => {
+  describe(adapter, () => {
+    it.layer(Layer.merge(storage, Ids.layer), { timeout: "60 seconds" })((it) => {
+      for (const [port, register] of Object.entries(ports)) describe(port, () => register(it, options))
+    })
+    Journeys.suite(storage)
+  })
+}

@@ -1,0 +1,92 @@
+/** The promises of `TagStore`, as tests. */
+import { TagId } from "@messaging-crm/core/Ids"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { limits } from "@messaging-crm/core/Limits"
+import { type CreateTag, type Tag, TagColor, TagNameTaken, TagStore } from "@messaging-crm/core/Tags"
+import { byCodePoint, foldCase } from "@messaging-crm/core/Text"
+import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
+import { assert } from "@effect/vitest"
+import { Arbitrary, Effect, Result } from "effect"
+import { hardText } from "./Arbitraries.ts"
+import * as Fixtures from "./Fixtures.ts"
+import type { It, Options } from "./Fixtures.ts"
+
+const createTag = Arbitrary.all({
+  name: hardText({ min: limits.tag_name_chars_min, max: limits.tag_name_chars_max }),
+  color: Arbitrary.schema(TagColor)
+})
+
+const insert = Effect.fnUntraced(function*(organization_id: OrganizationId, input: CreateTag) {
+  const tag: Tag = { id: TagId.make(yield* Fixtures.uuid), ...input }
+  yield* TagStore.use((store) => store.insert(organization_id, tag, foldCase(tag.name)))
+  return tag
+})
+
+const listed = (organization_id: OrganizationId) => TagStore.use((store) => store.list(organization_id))
+
+export const suite = (it: It, { runs }: Options) => {
+  it.effect.prop("returns a tag as it was inserted", { input: createTag }, ({ input }) =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const tag = yield* insert(ours, input)
+      assert.deepStrictEqual(yield* listed(ours), [tag])
+    }), { arbitrary: { runs } })
+
+  it.effect.prop("refuses a name that differs only in case, and writes nothing", { input: createTag }, ({ input }) =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const tag = yield* insert(ours, input)
+      const again = { ...input, name: input.name.toUpperCase() }
+      assert.instanceOf(yield* Effect.flip(insert(ours, again)), TagNameTaken)
+      assert.deepStrictEqual(yield* listed(ours), [tag])
+    }), { arbitrary: { runs } })
+
+  it.effect.prop("lists by name key, by code point", {
+    inputs: Arbitrary.array(createTag, { maxLength: 8 })
+  }, ({ inputs }) =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      yield* Effect.forEach(inputs, (input) => Effect.ignore(insert(ours, input)))
+      const keys = (yield* listed(ours)).map((tag) => foldCase(tag.name))
+      const expected = Array.from(new Set(inputs.map((input) => foldCase(input.name)))).toSorted(byCodePoint)
+      assert.deepStrictEqual(keys, expected)
+    }), { arbitrary: { runs } })
+
+  it.effect("finds those of the given tags that the organization has, by name key", () =>
+    Effect.gen(function*() {
+      const store = yield* TagStore
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const b = yield* insert(ours, { name: "b", color: "red" })
+      const a = yield* insert(ours, { name: "a", color: "blue" })
+      yield* insert(ours, { name: "c", color: "blue" })
+      const foreign = yield* insert(theirs, { name: "a", color: "red" })
+      const unknown = TagId.make(yield* Fixtures.uuid)
+      assert.deepStrictEqual(yield* store.findMany(ours, [b.id, foreign.id, unknown, a.id, b.id]), [a, b])
+      assert.deepStrictEqual(yield* store.findMany(ours, []), [])
+      assert.deepStrictEqual(yield* listed(theirs), [foreign])
+    }))
+
+  it.effect("lets exactly one of many concurrent inserts of a name through", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const names = ["vip", "VIP", "Vip", "vIp", "viP"]
+      const results = yield* Effect.all(
+        names.map((name) => Effect.result(insert(ours, { name, color: "red" }))),
+        { concurrency: "unbounded" }
+      )
+      assert.lengthOf(results.filter(Result.isSuccess), 1)
+      assert.lengthOf(yield* listed(ours), 1)
+    }))
+
+  it.effect("leaves a unit of work usable after a refused name", () =>
+    Effect.gen(function*() {
+      const { transact } = yield* UnitOfWork
+      const ours = yield* Fixtures.organization
+      yield* transact(Effect.gen(function*() {
+        yield* Effect.orDie(insert(ours, { name: "vip", color: "red" }))
+        yield* Effect.flip(insert(ours, { name: "VIP", color: "red" }))
+        yield* Effect.orDie(insert(ours, { name: "new", color: "red" }))
+      }))
+      assert.lengthOf(yield* listed(ours), 2)
+    }))
+}

@@ -1,0 +1,191 @@
+/** The promises of `WorkQueue`, as tests. The queue is global, so each test first empties it. */
+import { WorkId } from "@messaging-crm/core/Ids"
+import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
+import { type ClaimedWork, type Work, WorkQueue } from "@messaging-crm/core/WorkQueue"
+import { assert } from "@effect/vitest"
+import { Arbitrary, DateTime, Effect, Schema } from "effect"
+import * as Fixtures from "./Fixtures.ts"
+import { after, type It, type Options } from "./Fixtures.ts"
+
+const newWork = Effect.fnUntraced(function*(lane: string) {
+  const [id, ref] = [yield* Fixtures.uuid, yield* Fixtures.uuid]
+  return { id: WorkId.make(id), kind: "send", lane, ref } satisfies Work
+})
+
+const claim = Effect.fnUntraced(function*(options: { readonly limit?: number; readonly at?: DateTime.Utc } = {}) {
+  const { at: now = Fixtures.noon, limit = 100 } = options
+  const token = yield* Fixtures.uuid
+  const lease_until = DateTime.add(now, { seconds: 60 })
+  return yield* WorkQueue.use((queue) => queue.claim({ limit, now, lease_until, token }))
+})
+
+const refs = (claimed: ReadonlyArray<ClaimedWork>) => claimed.map(({ ref }) => ref)
+
+/** An empty queue, an organization and a lane. */
+const start = Effect.gen(function*() {
+  const queue = yield* WorkQueue
+  const endOfTime = DateTime.makeUnsafe("2090-01-01T00:00:00.000Z")
+  for (;;) {
+    yield* queue.sweep(endOfTime)
+    const left = yield* claim({ at: endOfTime })
+    if (left.length === 0) break
+    yield* Effect.forEach(left, queue.finish)
+  }
+  return { queue, ours: yield* Fixtures.organization, lane: yield* Fixtures.uuid }
+})
+
+export const suite = (it: It, { runs }: Options) => {
+  it.effect("gives out what is due, once, with the claim's token and its number", () =>
+    Effect.gen(function*() {
+      const { lane, ours, queue } = yield* start
+      const work = yield* newWork(lane)
+      yield* queue.enqueue(ours, work, Fixtures.noon)
+      assert.deepStrictEqual(yield* claim({ at: after(-1) }), [])
+      const [claimed, ...more] = yield* claim()
+      assert.deepStrictEqual(more, [])
+      assert.deepStrictEqual(claimed, { ...work, organization_id: ours, attempt: 1, token: claimed?.token ?? "" })
+      assert.deepStrictEqual(yield* claim(), [])
+    }))
+
+  it.effect("enqueues with the unit of work, or not at all", () =>
+    Effect.gen(function*() {
+      const { lane, ours, queue } = yield* start
+      const { transact } = yield* UnitOfWork
+      const work = yield* newWork(lane)
+      yield* Effect.ignore(transact(Effect.andThen(queue.enqueue(ours, work, Fixtures.noon), Effect.fail("no"))))
+      assert.deepStrictEqual(yield* claim(), [])
+      yield* transact(queue.enqueue(ours, work, Fixtures.noon))
+      assert.lengthOf(yield* claim(), 1)
+    }))
+
+  it.effect("keeps one item of a kind for one ref", () =>
+    Effect.gen(function*() {
+      const { lane, ours, queue } = yield* start
+      const work = yield* newWork(lane)
+      yield* queue.enqueue(ours, work, Fixtures.noon)
+      yield* queue.enqueue(ours, { ...work, id: WorkId.make(yield* Fixtures.uuid) }, Fixtures.noon)
+      const [claimed] = yield* claim()
+      assert.strictEqual(claimed?.id, work.id)
+      yield* Effect.forEach(claimed === undefined ? [] : [claimed], queue.finish)
+      assert.deepStrictEqual(yield* claim(), [])
+      yield* queue.enqueue(ours, work, Fixtures.noon)
+      assert.lengthOf(yield* claim(), 1)
+    }))
+
+  it.effect.prop("gives a fifo lane's items one by one, in the order of their enqueueing", {
+    dues: Arbitrary.array(Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5 }))), {
+      minLength: 1,
+      maxLength: 6
+    })
+  }, ({ dues }) =>
+    Effect.gen(function*() {
+      const { lane, ours, queue } = yield* start
+      const items = yield* Effect.forEach(dues, (due) =>
+        Effect.tap(newWork(lane), (work) => queue.enqueue(ours, work, after(due))))
+      const given: Array<string> = []
+      for (const _ of items) {
+        const claimed = yield* claim({ at: after(5) })
+        assert.lengthOf(claimed, 1)
+        given.push(...refs(claimed))
+        yield* Effect.forEach(claimed, queue.finish)
+      }
+      assert.deepStrictEqual(given, items.map(({ ref }) => ref))
+      assert.deepStrictEqual(yield* claim({ at: after(5) }), [])
+    }), { arbitrary: { runs: Math.ceil(runs / 10) } })
+
+  it.effect("gives nothing of a fifo lane while its first item is not due or is out", () =>
+    Effect.gen(function*() {
+      const { lane, ours, queue } = yield* start
+      const [first, second] = [yield* newWork(lane), yield* newWork(lane)]
+      yield* queue.enqueue(ours, first, after(10))
+      yield* queue.enqueue(ours, second, Fixtures.noon)
+      assert.deepStrictEqual(yield* claim({ at: after(9) }), [])
+      const claimed = yield* claim({ at: after(10) })
+      assert.deepStrictEqual(refs(claimed), [first.ref])
+      assert.deepStrictEqual(yield* claim({ at: after(10) }), [])
+      yield* Effect.forEach(claimed, (item) => queue.postpone(item, after(20)))
+      assert.deepStrictEqual(yield* claim({ at: after(19) }), [])
+      assert.deepStrictEqual(refs(yield* claim({ at: after(20) })), [first.ref])
+    }))
+
+  it.effect("gives out lanes beside each other, up to the limit", () =>
+    Effect.gen(function*() {
+      const { ours, queue } = yield* start
+      const works = yield* Effect.forEach([1, 2, 3], () => Effect.flatMap(Fixtures.uuid, newWork))
+      yield* Effect.forEach(works, (work) => queue.enqueue(ours, work, Fixtures.noon))
+      const [first, second] = [yield* claim({ limit: 2 }), yield* claim({ limit: 2 })]
+      assert.lengthOf(first, 2)
+      assert.deepStrictEqual(refs([...first, ...second]).toSorted(), works.map(({ ref }) => ref).toSorted())
+    }))
+
+  it.effect("gives each item to one of many concurrent claims", () =>
+    Effect.gen(function*() {
+      const { ours, queue } = yield* start
+      const works = yield* Effect.forEach(Array.from({ length: 20 }), () => Effect.flatMap(Fixtures.uuid, newWork))
+      yield* Effect.forEach(works, (work) => queue.enqueue(ours, work, Fixtures.noon))
+      const claims = yield* Effect.all(Array.from({ length: 8 }, () => claim({ limit: 5 })), {
+        concurrency: "unbounded"
+      })
+      const rest = yield* claim()
+      const given = refs([...claims.flat(), ...rest])
+      assert.strictEqual(new Set(given).size, given.length)
+      assert.deepStrictEqual(given.toSorted(), works.map(({ ref }) => ref).toSorted())
+    }))
+
+  it.effect("does not make a claim wait for a lane that another one is settling", () =>
+    Effect.gen(function*() {
+      const { ours, queue } = yield* start
+      const { transact } = yield* UnitOfWork
+      const [busy, free] = yield* Effect.forEach([1, 2], () => Effect.flatMap(Fixtures.uuid, newWork))
+      if (busy === undefined || free === undefined) return
+      yield* queue.enqueue(ours, busy, Fixtures.noon)
+      const claimed = yield* claim()
+      yield* queue.enqueue(ours, free, Fixtures.noon)
+      const settled = transact(Effect.gen(function*() {
+        yield* Effect.forEach(claimed, (item) => queue.postpone(item, Fixtures.noon))
+        yield* Effect.yieldNow
+      }))
+      const [, given] = yield* Effect.all([settled, claim()], { concurrency: "unbounded" })
+      assert.include(refs(given), free.ref)
+    }))
+
+  it.effect("settles only what the claim still holds", () =>
+    Effect.gen(function*() {
+      const { lane, ours, queue } = yield* start
+      const work = yield* newWork(lane)
+      yield* queue.enqueue(ours, work, Fixtures.noon)
+      const [stale] = yield* claim()
+      yield* queue.sweep(after(60_000))
+      const [held] = yield* claim({ at: after(60_000) })
+      if (stale === undefined || held === undefined) return assert.fail("The item was not given out twice.")
+      assert.strictEqual(held.attempt, 2)
+      for (const settle of [queue.finish, queue.release, (item: ClaimedWork) => queue.postpone(item, after(0))]) {
+        assert.isFalse(yield* settle(stale))
+      }
+      assert.deepStrictEqual(yield* claim({ at: after(60_000) }), [])
+      assert.isTrue(yield* queue.finish(held))
+      assert.isFalse(yield* queue.finish(held))
+      assert.deepStrictEqual(yield* claim({ at: after(999_999) }), [])
+    }))
+
+  it.effect("takes a release for a claim that was never made", () =>
+    Effect.gen(function*() {
+      const { lane, ours, queue } = yield* start
+      yield* queue.enqueue(ours, yield* newWork(lane), Fixtures.noon)
+      const first = yield* claim()
+      assert.deepStrictEqual(yield* Effect.forEach(first, queue.release), [true])
+      assert.deepStrictEqual((yield* claim()).map(({ attempt }) => attempt), [1])
+    }))
+
+  it.effect("gives back what is held longer than its lease, and nothing else", () =>
+    Effect.gen(function*() {
+      const { lane, ours, queue } = yield* start
+      const work = yield* newWork(lane)
+      yield* queue.enqueue(ours, work, Fixtures.noon)
+      assert.lengthOf(yield* claim(), 1)
+      yield* queue.sweep(after(59_999))
+      assert.deepStrictEqual(yield* claim({ at: after(59_999) }), [])
+      yield* queue.sweep(after(60_000))
+      assert.deepStrictEqual(refs(yield* claim({ at: after(60_000) })), [work.ref])
+    }))
+}
