@@ -26,7 +26,10 @@ export const layer = Layer.effect(
         }).pipe(
           Effect.flatMap((inserted) => inserted ? Effect.void : new MemberEmailTaken({ email: member.email }))
         ),
-      find: (organization_id, id) => world.read((rows) => Table.get(rows.members, organization_id, id)),
+      find: (organization_id, id) =>
+        world.read((rows) =>
+          Option.map(Table.get(rows.members, organization_id, id), ({ left_at, member }) => ({ member, left_at }))
+        ),
       list: (organization_id) =>
         world.read((rows) =>
           Table.all(rows.members, organization_id)
