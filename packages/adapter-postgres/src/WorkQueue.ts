@@ -124,7 +124,8 @@ export const layer = Layer.effect(
     }
 
     return WorkQueue.of({
-      // The item before its lane: a worker that removes the lane meanwhile makes the second statement wait and insert anew.
+      // The lane is always updated, which locks it: a worker that finds it without items at this moment would remove it.
+      // If one just did, the insertion is begun anew.
       enqueue: (organization_id, work, due_at) => {
         const { cap, fifo } = lanes[work.kind]
         const due = date(due_at)

@@ -8,7 +8,7 @@ import * as Processes from "./Processes.ts"
 const long_ago = DateTime.makeUnsafe(0)
 const digest = "a".repeat(64)
 
-it.layer(Processes.database)("ApiKeys", (it) => {
+it.layer(Processes.database, { excludeTestServices: true })("ApiKeys", (it) => {
   it.effect("lets exactly as many of 1500 requests to three processes in as the limit says", () =>
     Effect.gen(function*() {
       const organization_id = yield* Processes.newOrganization

@@ -21,7 +21,7 @@ const stranger = Effect.gen(function*() {
   return [identity, newcomer] as const
 })
 
-it.layer(Processes.database)("Contacts", (it) => {
+it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => {
   it.effect("makes one contact of a person whom 48 callers of four processes meet at once", () =>
     Effect.gen(function*() {
       const organization_id = yield* Processes.newOrganization

@@ -6,7 +6,7 @@ import * as Processes from "./Processes.ts"
 
 const key = IdempotencyKey.make("12345678")
 
-it.layer(Processes.database)("Idempotency", (it) => {
+it.layer(Processes.database, { excludeTestServices: true })("Idempotency", (it) => {
   it.effect("refuses a key that another process uses at once, and frees it when that process dies", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient

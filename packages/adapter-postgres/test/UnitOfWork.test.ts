@@ -19,7 +19,7 @@ const rename = (id: OrganizationId, name: string) =>
 const nameOf = (id: OrganizationId) =>
   Effect.map(OrganizationStore.use((store) => store.find(id)), (found) => Option.getOrThrow(found).name)
 
-it.layer(Processes.database)("UnitOfWork", (it) => {
+it.layer(Processes.database, { excludeTestServices: true })("UnitOfWork", (it) => {
   it.effect("begins again what was undone to resolve a deadlock", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
