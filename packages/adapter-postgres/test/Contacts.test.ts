@@ -1,34 +1,23 @@
 import { assert, it } from "@effect/vitest"
-import { type Contact, ContactStore, type Identity, introduce } from "@messaging-crm/core/Contacts"
-import { ContactId, IdentityId } from "@messaging-crm/core/Ids"
+import * as Fixtures from "@messaging-crm/core/conformance/Fixtures"
+import { ContactStore } from "@messaging-crm/core/Contacts"
 import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
-import { Array, DateTime, Effect, Fiber, Latch } from "effect"
+import { Array, Effect, Fiber, Latch } from "effect"
 import * as Processes from "./Processes.ts"
 
 const phone = "+4915112345678"
 
-const stranger = Effect.gen(function*() {
-  const person = {
-    channel_type: "phone_messaging",
-    external_id: phone,
-    phone,
-    display_name: null,
-    username: null
-  } as const
-  const newcomer: Contact = introduce(ContactId.make(yield* Processes.newId), person, DateTime.makeUnsafe(0))
-  const { phone: _, ...shown } = person
-  const identity: Identity = { id: IdentityId.make(yield* Processes.newId), ...shown }
-  return [identity, newcomer] as const
-})
-
 it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => {
   it.effect("makes one contact of a person whom 48 callers of four processes meet at once", () =>
     Effect.gen(function*() {
-      const organization_id = yield* Processes.newOrganization
+      const organization_id = yield* Fixtures.organization
       const claims = Effect.gen(function*() {
         const store = yield* ContactStore
         const { transact } = yield* UnitOfWork
-        const claim = Effect.flatMap(stranger, (who) => store.claimIdentity(organization_id, ...who))
+        const claim = Effect.flatMap(
+          Fixtures.stranger(phone, phone),
+          ({ identity, newcomer }) => store.claimIdentity(organization_id, identity, newcomer)
+        )
         return yield* Effect.all(Array.makeBy(12, (index) => index % 2 === 0 ? claim : transact(claim)), {
           concurrency: "unbounded"
         })
@@ -49,13 +38,14 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
 
   it.effect("lets the next caller in when the first one's unit of work is undone", () =>
     Effect.gen(function*() {
-      const organization_id = yield* Processes.newOrganization
+      const organization_id = yield* Fixtures.organization
       const store = yield* ContactStore
       const { transact } = yield* UnitOfWork
       const claimed = yield* Latch.make()
       const undo = yield* Latch.make()
+      const undone = yield* Fixtures.stranger(phone, phone)
       const first = yield* Effect.forkChild(Effect.exit(
-        store.claimIdentity(organization_id, ...(yield* stranger)).pipe(
+        store.claimIdentity(organization_id, undone.identity, undone.newcomer).pipe(
           Effect.andThen(claimed.open),
           Effect.andThen(undo.await),
           Effect.andThen(Effect.fail("undone")),
@@ -63,7 +53,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
         )
       ))
       yield* claimed.await
-      const [identity, newcomer] = yield* stranger
+      const { identity, newcomer } = yield* Fixtures.stranger(phone, phone)
       const second = yield* Effect.forkChild(store.claimIdentity(organization_id, identity, newcomer))
       yield* undo.open
       yield* Fiber.join(first)

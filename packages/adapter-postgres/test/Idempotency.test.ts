@@ -1,4 +1,5 @@
 import { assert, it } from "@effect/vitest"
+import * as Fixtures from "@messaging-crm/core/conformance/Fixtures"
 import { IdempotencyKey, IdempotencyStore, RequestProcessing } from "@messaging-crm/core/Idempotency"
 import { Context, Deferred, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
@@ -10,7 +11,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Idempotency", (it) 
   it.effect("refuses a key that another process uses at once, and frees it when that process dies", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
-      const organization_id = yield* Processes.newOrganization
+      const organization_id = yield* Fixtures.organization
       const store = yield* IdempotencyStore
       const other = Context.get(yield* Processes.start, IdempotencyStore)
       const held = yield* Deferred.make<number>()

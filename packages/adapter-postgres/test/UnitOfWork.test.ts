@@ -1,4 +1,5 @@
 import { assert, it } from "@effect/vitest"
+import * as Fixtures from "@messaging-crm/core/conformance/Fixtures"
 import { ContactStore } from "@messaging-crm/core/Contacts"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { OrganizationStore } from "@messaging-crm/core/Organizations"
@@ -24,7 +25,7 @@ it.layer(Processes.database, { excludeTestServices: true })("UnitOfWork", (it) =
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const { transact } = yield* UnitOfWork
-      const [left, right] = [yield* Processes.newOrganization, yield* Processes.newOrganization]
+      const [left, right] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const attempts = yield* Ref.make(0)
       const both = [yield* Deferred.make<void>(), yield* Deferred.make<void>()] as const
 
@@ -63,7 +64,7 @@ it.layer(Processes.database, { excludeTestServices: true })("UnitOfWork", (it) =
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const { transact } = yield* UnitOfWork
-      const id = yield* Processes.newOrganization
+      const id = yield* Fixtures.organization
       const written = yield* Latch.make()
       const fiber = yield* Effect.forkChild(
         rename(id, "half").pipe(
@@ -82,7 +83,7 @@ it.layer(Processes.database, { excludeTestServices: true })("UnitOfWork", (it) =
   it.effect("turns a statement that the database refuses into a defect, and its connection stays usable", () =>
     Effect.gen(function*() {
       const { transact } = yield* UnitOfWork
-      const id = yield* Processes.newOrganization
+      const id = yield* Fixtures.organization
       const exit = yield* Effect.exit(transact(rename(id, "")))
       assert.isTrue(Exit.hasDies(exit))
       const contacts = yield* ContactStore

@@ -1,4 +1,5 @@
 import { assert, it } from "@effect/vitest"
+import * as Fixtures from "@messaging-crm/core/conformance/Fixtures"
 import { type OrganizationId, WorkId } from "@messaging-crm/core/Ids"
 import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
 import { type ClaimedWork, WorkQueue } from "@messaging-crm/core/WorkQueue"
@@ -16,7 +17,7 @@ const queues = Effect.replicateEffect(Effect.map(Processes.start, Context.get(Wo
 
 const enqueue = Effect.fnUntraced(function*(organization_id: OrganizationId, lane: string) {
   const queue = yield* WorkQueue
-  const ref = yield* Processes.newId
+  const ref = yield* Fixtures.uuid
   const id = WorkId.make(globalThis.crypto.randomUUID())
   yield* queue.enqueue(organization_id, { id, kind: "send", lane, ref }, now)
   return ref
@@ -24,8 +25,8 @@ const enqueue = Effect.fnUntraced(function*(organization_id: OrganizationId, lan
 
 /** Fills lanes and returns what each holds, in order. */
 const fill = Effect.fnUntraced(function*(options: { readonly lanes: number; readonly items: number }) {
-  const organization_id = yield* Processes.newOrganization
-  const lanes = yield* Effect.replicateEffect(Processes.newId, options.lanes)
+  const organization_id = yield* Fixtures.organization
+  const lanes = yield* Effect.replicateEffect(Fixtures.uuid, options.lanes)
   const filled = yield* Effect.forEach(lanes, (lane) =>
     Effect.map(
       Effect.replicateEffect(enqueue(organization_id, lane), options.items),
@@ -53,7 +54,7 @@ const work = <R>(
 ) =>
   Effect.gen(function*() {
     while (done.count < total) {
-      const claimed = yield* queue.claim({ limit: 8, now, lease_until, token: yield* Processes.newId })
+      const claimed = yield* queue.claim({ limit: 8, now, lease_until, token: yield* Fixtures.uuid })
       yield* Effect.forEach(claimed, perform, { concurrency: "unbounded" })
     }
   })
@@ -106,11 +107,11 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
   it.effect("loses nothing that is put in a lane while its only item is taken out", () =>
     Effect.gen(function*() {
       const { transact } = yield* UnitOfWork
-      const organization_id = yield* Processes.newOrganization
-      const lanes = yield* Effect.replicateEffect(Processes.newId, 10)
+      const organization_id = yield* Fixtures.organization
+      const lanes = yield* Effect.replicateEffect(Fixtures.uuid, 10)
       // A unit of work goes on after it has enqueued.
       const enqueueNext = (lane: string) =>
-        transact(Effect.andThen(enqueue(organization_id, lane), Processes.newOrganization))
+        transact(Effect.andThen(enqueue(organization_id, lane), Fixtures.organization))
       yield* Effect.forEach(lanes, (lane) => enqueue(organization_id, lane))
       const done = new Done()
       yield* Effect.forEach(yield* queues, (queue) =>

@@ -1,7 +1,11 @@
-import { Config, Context, Effect, Layer, Redacted } from "effect"
+import { Clock, Config, Context, Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Client from "../src/Client.ts"
 import * as Migrations from "../src/Migrations.ts"
+
+/** A test owns the time of what it tests, not that of the driver's pool. */
+const client = (options: Client.Options) =>
+  Client.layer(options).pipe(Layer.provide(Layer.sync(Clock.Clock)(Clock.Clock.defaultValue)))
 
 /**
  * An empty schema of its own in the database at `TEST_DATABASE_URL`, dropped
@@ -20,7 +24,7 @@ export class Database extends Context.Service<Database, {
       const server = yield* Config.Redacted("TEST_DATABASE_URL")
       const schema = `test_${globalThis.crypto.randomUUID().replaceAll("-", "")}`
       const sql = yield* Effect.map(
-        Layer.build(Client.layer({ url: server, connections: 1 })),
+        Layer.build(client({ url: server, connections: 1 })),
         Context.get(SqlClient.SqlClient)
       )
       yield* Effect.acquireRelease(
@@ -28,14 +32,14 @@ export class Database extends Context.Service<Database, {
         () => Effect.orDie(sql`DROP SCHEMA ${sql(schema)} CASCADE`)
       )
       const url = new URL(Redacted.value(server))
-      url.searchParams.set("options", `-c search_path=${schema}`)
+      url.searchParams.set("options", `-csearch_path=${schema}`)
       return { url: Redacted.make(url.href) }
     })
   )
 }
 
 /** Layer for another client of the suite's schema, with connections of its own, as another process has. */
-export const layerClient = Layer.unwrap(Effect.map(Database, ({ url }) => Client.layer({ url })))
+export const layerClient = Layer.unwrap(Effect.map(Database, ({ url }) => client({ url })))
 
 /** Layer for a migrated schema of its own and a client of it. */
 export const layer = Migrations.layer.pipe(
