@@ -23,7 +23,7 @@ const session = {
   synchronous_commit: "on"
 }
 
-/** Layer for the driver with the settings that our promises need. Fails when the database cannot be reached. */
+/** Layer for the driver with the settings that our promises need. It connects at the first statement, not before. */
 export const layer = ({ connections = 10, url }: Options) =>
   PgClient.layer({
     url,
