@@ -1,8 +1,8 @@
 /** The promises of `ApiKeyStore`, as tests. */
+import { assert } from "@effect/vitest"
 import { type ApiKey, ApiKeyStore } from "@messaging-crm/core/ApiKeys"
 import { ApiKeyId, type MemberId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { MemberStore } from "@messaging-crm/core/Members"
-import { assert } from "@effect/vitest"
 import { DateTime, Effect, Option } from "effect"
 import { hardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
@@ -38,14 +38,19 @@ export const suite = (it: It, { runs }: Options) => {
   const admit = (digest: string, limit = 3) => ApiKeyStore.use((store) => store.admit(digest, limit, Fixtures.noon))
   const isAdmitted = (digest: string) => Effect.map(admit(digest), Option.isSome)
 
-  it.effect.prop("lists keys as they were inserted, newest first", { name: hardText({ min: 1, max: 200 }) }, ({ name }) =>
-    Effect.gen(function*() {
-      const ours = yield* Fixtures.organization
-      const { id } = yield* Fixtures.member(ours)
-      const older = yield* newKey(ours, id, { name })
-      const newer = yield* newKey(ours, id, { created_at: after(1), scopes: ["contacts:read", "messages:send"] })
-      assert.deepStrictEqual(yield* ApiKeyStore.use((store) => store.list(ours)), [newer.key, older.key])
-    }), { arbitrary: { runs: Math.ceil(runs / 10) } })
+  it.effect.prop(
+    "lists keys as they were inserted, newest first",
+    { name: hardText({ min: 1, max: 200 }) },
+    ({ name }) =>
+      Effect.gen(function*() {
+        const ours = yield* Fixtures.organization
+        const { id } = yield* Fixtures.member(ours)
+        const older = yield* newKey(ours, id, { name })
+        const newer = yield* newKey(ours, id, { created_at: after(1), scopes: ["contacts:read", "messages:send"] })
+        assert.deepStrictEqual(yield* ApiKeyStore.use((store) => store.list(ours)), [newer.key, older.key])
+      }),
+    { arbitrary: { runs: Math.ceil(runs / 10) } }
+  )
 
   it.effect("admits a known key of a present owner or admin, and says for whom it speaks", () =>
     Effect.gen(function*() {

@@ -1,8 +1,8 @@
 /** The promises of `ChannelStore`, as tests. */
+import { assert } from "@effect/vitest"
 import { type Channel, ChannelAddressTaken, ChannelStore } from "@messaging-crm/core/Channels"
 import { ChannelId } from "@messaging-crm/core/Ids"
 import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
-import { assert } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { hardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"

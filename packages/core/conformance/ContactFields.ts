@@ -1,8 +1,8 @@
 /** The promises of `ContactFieldStore`, as tests. */
+import { assert } from "@effect/vitest"
 import { type ContactField, ContactFieldKeyTaken, ContactFieldStore } from "@messaging-crm/core/ContactFields"
 import { ContactFieldId } from "@messaging-crm/core/Ids"
 import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
-import { assert } from "@effect/vitest"
 import { Arbitrary, Effect } from "effect"
 import { hardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"

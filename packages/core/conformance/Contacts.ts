@@ -1,9 +1,9 @@
 /** The promises of `ContactStore`, as tests. */
+import { assert } from "@effect/vitest"
 import { type Contact, ContactStore } from "@messaging-crm/core/Contacts"
 import { ContactId, ConversationId, TagId } from "@messaging-crm/core/Ids"
 import { type Tag, TagStore } from "@messaging-crm/core/Tags"
 import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
-import { assert } from "@effect/vitest"
 import { Arbitrary, Effect, Option, Schema } from "effect"
 import { hardText, moment, optionalHardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"

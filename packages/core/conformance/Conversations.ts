@@ -1,8 +1,8 @@
 /** The promises of `ConversationStore`, as tests. */
+import { assert } from "@effect/vitest"
 import { ConversationStore } from "@messaging-crm/core/Conversations"
 import { ConversationId } from "@messaging-crm/core/Ids"
 import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
-import { assert } from "@effect/vitest"
 import { DateTime, Effect, Option } from "effect"
 import { hardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
@@ -34,7 +34,10 @@ export const suite = (it: It, { runs }: Options) => {
       const on = yield* Fixtures.channel(ours)
       const { contact_id, identity_id } = yield* Fixtures.thread(ours)
       const parts = { channel_id: on.id, contact_id, identity_id }
-      const open = Effect.flatMap(Fixtures.uuid, (id) => store.open(ours, ConversationId.make(id), parts, Fixtures.noon))
+      const open = Effect.flatMap(
+        Fixtures.uuid,
+        (id) => store.open(ours, ConversationId.make(id), parts, Fixtures.noon)
+      )
       const opened = yield* Effect.all(Array.from({ length: 12 }, () => open), { concurrency: "unbounded" })
       assert.strictEqual(new Set(opened).size, 1)
     }))

@@ -1,4 +1,5 @@
 /** Rows that others stand on, each made through its port. */
+import type { Vitest } from "@effect/vitest"
 import { type Channel, ChannelStore, type ChannelType } from "@messaging-crm/core/Channels"
 import { type Contact, ContactStore, type Identity, introduce } from "@messaging-crm/core/Contacts"
 import { ConversationStore } from "@messaging-crm/core/Conversations"
@@ -19,7 +20,6 @@ import type { Message } from "@messaging-crm/core/Messages"
 import { OrganizationStore } from "@messaging-crm/core/Organizations"
 import { queue, type SendRow } from "@messaging-crm/core/Sends"
 import { foldCase } from "@messaging-crm/core/Text"
-import type { Vitest } from "@effect/vitest"
 import { DateTime, Effect } from "effect"
 
 /** `it`, with an adapter's storage and ids at hand. */
@@ -125,14 +125,16 @@ export const message = Effect.fnUntraced(function*(conversation_id: Conversation
   return row
 })
 
-export const send = Effect.fnUntraced(function*(on: { readonly conversation_id: ConversationId; readonly channel: Channel }) {
-  const row: SendRow = {
-    send: queue(SendId.make(yield* uuid), on.conversation_id, noon),
-    channel_id: on.channel.id,
-    recipient: "+4915112345678",
-    member_id: null,
-    content: { type: "text", text: "Hello" },
-    first_attempt_at: null
+export const send = Effect.fnUntraced(
+  function*(on: { readonly conversation_id: ConversationId; readonly channel: Channel }) {
+    const row: SendRow = {
+      send: queue(SendId.make(yield* uuid), on.conversation_id, noon),
+      channel_id: on.channel.id,
+      recipient: "+4915112345678",
+      member_id: null,
+      content: { type: "text", text: "Hello" },
+      first_attempt_at: null
+    }
+    return row
   }
-  return row
-})
+)

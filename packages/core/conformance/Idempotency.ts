@@ -1,7 +1,7 @@
 /** The promises of `IdempotencyStore`, as tests. */
+import { assert } from "@effect/vitest"
 import { IdempotencyKey, IdempotencyStore, RequestProcessing } from "@messaging-crm/core/Idempotency"
 import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
-import { assert } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Option, Result } from "effect"
 import { bytes } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
@@ -34,9 +34,13 @@ export const suite = (it: It, { runs }: Options) => {
       )
       yield* Deferred.await(started)
       let ran = false
-      const second = yield* Effect.flip(store.exclusively(ours, key, Effect.sync(() => {
-        ran = true
-      })))
+      const second = yield* Effect.flip(store.exclusively(
+        ours,
+        key,
+        Effect.sync(() => {
+          ran = true
+        })
+      ))
       assert.instanceOf(second, RequestProcessing)
       assert.isFalse(ran)
       yield* Deferred.succeed(may_end, undefined)
@@ -78,7 +82,9 @@ export const suite = (it: It, { runs }: Options) => {
       const { transact } = yield* UnitOfWork
       const ours = yield* Fixtures.organization
       const insert = store.insert(ours, key, record(new Uint8Array([1])), Fixtures.noon)
-      assert.isTrue(Exit.isFailure(yield* Effect.exit(store.exclusively(ours, key, Effect.andThen(insert, Effect.fail("no"))))))
+      assert.isTrue(
+        Exit.isFailure(yield* Effect.exit(store.exclusively(ours, key, Effect.andThen(insert, Effect.fail("no")))))
+      )
       assert.deepStrictEqual(yield* store.find(ours, key), Option.none())
       yield* store.exclusively(ours, key, Effect.andThen(Effect.ignore(transact(Effect.fail("refused"))), insert))
       assert.isTrue(Option.isSome(yield* store.find(ours, key)))

@@ -1,4 +1,5 @@
 /** What several ports promise together: a send from its request to its last report, whatever the provider does. */
+import { assert, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ConversationStore } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
@@ -10,7 +11,6 @@ import { Phone } from "@messaging-crm/core/Phones"
 import { Sends } from "@messaging-crm/core/Sends"
 import { Worker } from "@messaging-crm/core/Worker"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
-import { assert, it } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 import * as Fixtures from "./Fixtures.ts"
@@ -83,8 +83,9 @@ const asked = Effect.fnUntraced(function*(id: SendId) {
 })
 
 const permutations = <A>(values: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
-  values.length === 0 ? [[]] : values.flatMap((value, index) =>
-    permutations(values.toSpliced(index, 1)).map((rest) => [value, ...rest]))
+  values.length === 0 ?
+    [[]] :
+    values.flatMap((value, index) => permutations(values.toSpliced(index, 1)).map((rest) => [value, ...rest]))
 
 const busy = new ProviderBusy({ reason: "provider_unavailable", retry_after_seconds: null })
 
@@ -241,20 +242,23 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
       }))
   })
 
-  it.layer(crm("client_ref"), { timeout: "60 seconds" })("a send to a provider that deduplicates by reference", (it) => {
-    it.effect("is asked for again with the same reference when the answer was lost", () =>
-      Effect.gen(function*() {
-        const { get, provider, start } = yield* begin
-        yield* provider.answer(() => Effect.fail(new ProviderSilent()))
-        const { id } = yield* start()
-        yield* work
-        yield* provider.answer(({ reference }) => Effect.succeed({ provider_message_id: `p.${reference}` }))
-        yield* TestClock.adjust("1 seconds")
-        yield* work
-        assert.strictEqual((yield* get(id)).status, "sent")
-        assert.strictEqual(yield* asked(id), 2)
-      }))
-  })
+  it.layer(crm("client_ref"), { timeout: "60 seconds" })(
+    "a send to a provider that deduplicates by reference",
+    (it) => {
+      it.effect("is asked for again with the same reference when the answer was lost", () =>
+        Effect.gen(function*() {
+          const { get, provider, start } = yield* begin
+          yield* provider.answer(() => Effect.fail(new ProviderSilent()))
+          const { id } = yield* start()
+          yield* work
+          yield* provider.answer(({ reference }) => Effect.succeed({ provider_message_id: `p.${reference}` }))
+          yield* TestClock.adjust("1 seconds")
+          yield* work
+          assert.strictEqual((yield* get(id)).status, "sent")
+          assert.strictEqual(yield* asked(id), 2)
+        }))
+    }
+  )
 
   it.layer(crm("callback_ref"), { timeout: "60 seconds" })("what a provider reports", (it) => {
     const times = { sent: 1, delivered: 2, read: 3, failed: 4 } as const
@@ -266,7 +270,10 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         const ends = new Set<string>()
         for (const [index, order] of permutations(all).entries()) {
           const { id } = yield* start()
-          const reports = [...order, ...order.slice(0, 2)].map((status) => ({ status, at: Fixtures.after(times[status]) }))
+          const reports = [...order, ...order.slice(0, 2)].map((status) => ({
+            status,
+            at: Fixtures.after(times[status])
+          }))
           const early = index % reports.length
           // Without a reference, an early report has nothing to complete and is kept.
           yield* Effect.forEach(reports.slice(0, early), (report) => reported(id, report, { reference: null }))
@@ -287,11 +294,16 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         yield* work
         for (const id of ["m1", "m2", "m1", "m2", "m1"]) yield* written(id, `text ${id}`)
         const { data } = yield* Messages.use((messages) => messages.list(conversation_id, null)).pipe(as)
-        assert.deepStrictEqual(data.filter(({ direction }) => direction === "inbound").map(({ text }) => text).toSorted(), [
-          "text m1",
-          "text m2"
-        ])
-        const row = Option.getOrThrow(yield* ConversationStore.use((store) => store.find(organization_id, conversation_id)))
+        assert.deepStrictEqual(
+          data.filter(({ direction }) => direction === "inbound").map(({ text }) => text).toSorted(),
+          [
+            "text m1",
+            "text m2"
+          ]
+        )
+        const row = Option.getOrThrow(
+          yield* ConversationStore.use((store) => store.find(organization_id, conversation_id))
+        )
         assert.deepStrictEqual(row.last_inbound_at, yield* DateTime.now)
         const reply = Sends.use((sends) => sends.send(conversation_id, { type: "text", text: "Hi" })).pipe(as)
         assert.strictEqual((yield* reply).status, "queued")

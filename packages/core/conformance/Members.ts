@@ -1,9 +1,9 @@
 /** The promises of `MemberStore`, as tests. */
+import { assert } from "@effect/vitest"
 import { MemberId } from "@messaging-crm/core/Ids"
 import { type Member, MemberEmailTaken, MemberStore } from "@messaging-crm/core/Members"
 import { foldCase } from "@messaging-crm/core/Text"
 import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
-import { assert } from "@effect/vitest"
 import { Effect, Option, Result } from "effect"
 import { hardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"

@@ -1,8 +1,8 @@
 /** The promises of `MessageStore`, as tests. */
+import { assert } from "@effect/vitest"
 import { ChannelId, ConversationId } from "@messaging-crm/core/Ids"
 import { type Message, MessageStore, type StatusReport } from "@messaging-crm/core/Messages"
 import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
-import { assert } from "@effect/vitest"
 import { Arbitrary, Effect, Option, Schema } from "effect"
 import { hardText, moment, optionalHardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
@@ -177,7 +177,10 @@ export const suite = (it: It, { runs }: Options) => {
       yield* store.update(theirs, { ...message, text: "Stolen" })
       assert.deepStrictEqual(yield* store.find(ours, conversation_id, message.id), Option.some(message))
       assert.lengthOf(yield* store.takeParked(ours, channel.id, "q"), 1)
-      const elsewhere = { conversation: ConversationId.make(yield* Fixtures.uuid), channel: ChannelId.make(yield* Fixtures.uuid) }
+      const elsewhere = {
+        conversation: ConversationId.make(yield* Fixtures.uuid),
+        channel: ChannelId.make(yield* Fixtures.uuid)
+      }
       assert.deepStrictEqual(yield* store.find(ours, elsewhere.conversation, message.id), Option.none())
       assert.deepStrictEqual(yield* store.findByProviderId(ours, elsewhere.channel, "p"), Option.none())
     }))

@@ -1,7 +1,7 @@
 /** The promises of `OrganizationStore`, as tests. */
+import { assert } from "@effect/vitest"
 import { OrganizationId } from "@messaging-crm/core/Ids"
 import { type Organization, OrganizationStore } from "@messaging-crm/core/Organizations"
-import { assert } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { hardText, moment } from "./Arbitraries.ts"
 import { type It, type Options, uuid } from "./Fixtures.ts"

@@ -1,4 +1,11 @@
-import { type Delivery, MessagingProvider, type ProviderBusy, type ProviderRejected, type ProviderSilent, type Accepted } from "@messaging-crm/core/MessagingProvider"
+import {
+  type Accepted,
+  type Delivery,
+  MessagingProvider,
+  type ProviderBusy,
+  type ProviderRejected,
+  type ProviderSilent
+} from "@messaging-crm/core/MessagingProvider"
 import type { Template } from "@messaging-crm/core/Templates"
 import { Context, Effect, Layer, Ref } from "effect"
 

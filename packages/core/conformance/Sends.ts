@@ -1,9 +1,9 @@
 /** The promises of `SendStore`, as tests. */
-import { SendId } from "@messaging-crm/core/Ids"
-import { accept, begin, fail, type SendRow, SendStore } from "@messaging-crm/core/Sends"
-import { MessageStore } from "@messaging-crm/core/Messages"
-import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
 import { assert } from "@effect/vitest"
+import { SendId } from "@messaging-crm/core/Ids"
+import { MessageStore } from "@messaging-crm/core/Messages"
+import { accept, begin, fail, type SendRow, SendStore } from "@messaging-crm/core/Sends"
+import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
 import { DateTime, Effect, Option } from "effect"
 import { hardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"

@@ -1,6 +1,6 @@
+import { describe, it } from "@effect/vitest"
 import type { StoragePorts } from "@messaging-crm/core/Crm"
 import { Ids } from "@messaging-crm/core/Ids"
-import { describe, it } from "@effect/vitest"
 import { Layer } from "effect"
 import * as ApiKeys from "./ApiKeys.ts"
 import * as Channels from "./Channels.ts"

@@ -1,11 +1,11 @@
 /** The promises of `TagStore`, as tests. */
+import { assert } from "@effect/vitest"
 import { TagId } from "@messaging-crm/core/Ids"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { type CreateTag, type Tag, TagColor, TagNameTaken, TagStore } from "@messaging-crm/core/Tags"
 import { byCodePoint, foldCase } from "@messaging-crm/core/Text"
 import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
-import { assert } from "@effect/vitest"
 import { Arbitrary, Effect, Result } from "effect"
 import { hardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
@@ -32,14 +32,19 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* listed(ours), [tag])
     }), { arbitrary: { runs } })
 
-  it.effect.prop("refuses a name that differs only in case, and writes nothing", { input: createTag }, ({ input }) =>
-    Effect.gen(function*() {
-      const ours = yield* Fixtures.organization
-      const tag = yield* insert(ours, input)
-      const again = { ...input, name: input.name.toUpperCase() }
-      assert.instanceOf(yield* Effect.flip(insert(ours, again)), TagNameTaken)
-      assert.deepStrictEqual(yield* listed(ours), [tag])
-    }), { arbitrary: { runs } })
+  it.effect.prop(
+    "refuses a name that differs only in case, and writes nothing",
+    { input: createTag },
+    ({ input }) =>
+      Effect.gen(function*() {
+        const ours = yield* Fixtures.organization
+        const tag = yield* insert(ours, input)
+        const again = { ...input, name: input.name.toUpperCase() }
+        assert.instanceOf(yield* Effect.flip(insert(ours, again)), TagNameTaken)
+        assert.deepStrictEqual(yield* listed(ours), [tag])
+      }),
+    { arbitrary: { runs } }
+  )
 
   it.effect.prop("lists by name key, by code point", {
     inputs: Arbitrary.array(createTag, { maxLength: 8 })

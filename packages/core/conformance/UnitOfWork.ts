@@ -1,8 +1,8 @@
 /** The promises of `UnitOfWork`, as tests. Tags stand for whatever is written. */
+import { assert } from "@effect/vitest"
 import { type OrganizationId, TagId } from "@messaging-crm/core/Ids"
 import { TagStore } from "@messaging-crm/core/Tags"
 import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
-import { assert } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import * as Fixtures from "./Fixtures.ts"
 import type { It } from "./Fixtures.ts"
@@ -41,7 +41,9 @@ export const suite = (it: It) => {
       const ours = yield* Fixtures.organization
       const reached = yield* Deferred.make<void>()
       const fiber = yield* Effect.forkChild(
-        transact(write(ours, "a").pipe(Effect.andThen(Deferred.succeed(reached, undefined)), Effect.andThen(Effect.never)))
+        transact(
+          write(ours, "a").pipe(Effect.andThen(Deferred.succeed(reached, undefined)), Effect.andThen(Effect.never))
+        )
       )
       yield* Deferred.await(reached)
       yield* Fiber.interrupt(fiber)

@@ -1,8 +1,8 @@
 /** The promises of `WorkQueue`, as tests. The queue is global, so each test first empties it. */
+import { assert } from "@effect/vitest"
 import { WorkId } from "@messaging-crm/core/Ids"
 import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
 import { type ClaimedWork, type Work, WorkQueue } from "@messaging-crm/core/WorkQueue"
-import { assert } from "@effect/vitest"
 import { Arbitrary, DateTime, Effect, Schema } from "effect"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
@@ -89,7 +89,12 @@ export const suite = (it: It, { runs }: Options) => {
         given.push(...refs(claimed))
         yield* Effect.forEach(claimed, queue.finish)
       }
-      assert.deepStrictEqual(given, items.map(({ ref }) => ref))
+      assert.deepStrictEqual(
+        given,
+        items.map(({ ref }) =>
+          ref
+        )
+      )
       assert.deepStrictEqual(yield* claim({ at: after(5) }), [])
     }), { arbitrary: { runs: Math.ceil(runs / 10) } })
 

@@ -14,27 +14,12 @@ import * as Mock from "@messaging-crm/provider-mock"
 import { Effect, Layer, Option, type Redacted } from "effect"
 import { HttpRouter } from "effect/http"
 import { HttpApiScalar } from "effect/http-api"
-import { createServer } from "node:http"
 import { read, readOr, settings } from "./Config.ts"
 import * as Health from "./Health.ts"
+import { createHttpServer } from "./HttpServer.ts"
 import * as MockIngress from "./MockIngress.ts"
 import * as MockNetwork from "./MockNetwork.ts"
 import * as RemoteMock from "./RemoteMock.ts"
-
-/** The limits of the HTTP server itself; Node's own are made for friendlier networks. */
-const createHttpServer = () => {
-  const server = createServer({
-    headersTimeout: 10_000,
-    requestTimeout: 20_000,
-    connectionsCheckingInterval: 2000,
-    keepAliveTimeout: 65_000,
-    maxHeaderSize: 16_384
-  })
-  server.maxHeadersCount = 100
-  server.maxRequestsPerSocket = 1000
-  server.maxConnections = 4096
-  return server
-}
 
 /** Layer for a listening socket. */
 export const listen = (options: { readonly host: string; readonly port: number }) =>

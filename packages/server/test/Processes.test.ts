@@ -1,0 +1,103 @@
+/** What only several processes on one database can show. */
+import { assert, it } from "@effect/vitest"
+import * as Client from "@messaging-crm/adapter-postgres/Client"
+import { Effect, Redacted, Schedule, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import * as Processes from "../testing/Processes.ts"
+
+const idOf = (text: string) =>
+  Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Struct({ data: Schema.Struct({ id: Schema.String }) })))(text)
+    .data.id
+
+const statusOf = (text: string) =>
+  Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Struct({ data: Schema.Struct({ status: Schema.String }) })))(
+    text
+  ).data.status
+
+it.live(
+  "200 concurrent starts for one number on three processes make one of everything, and 200 messages in order",
+  () =>
+    Effect.gen(function*() {
+      const { acme, database_url, environment, network_url, servers } = yield* Processes.cluster({
+        servers: 3,
+        environment: { RATE_LIMIT_PER_MINUTE: "100000" }
+      })
+      yield* Effect.forEach(servers, (server) => Processes.serve(environment, server), { concurrency: "unbounded" })
+      const { channel_id, key } = acme
+      const waves = Array.from(
+        { length: 10 },
+        (_, wave) =>
+          Array.from({ length: 20 }, (_, index) => ({ wave, name: `${wave}-${index}`, server: servers[index % 3] }))
+      )
+      const ids = yield* Effect.forEach(waves, (wave) =>
+        Effect.forEach(wave, ({ name, server }) =>
+          Effect.gen(function*() {
+            if (server === undefined) {
+              return yield* Effect.die("no server")
+            }
+            const json = Processes.greeting(channel_id, "+49 151 7654321", name)
+            const options = { key, json, idempotency_key: `start-${name}` }
+            const answer = yield* Processes.request(server, "POST", "/conversations", options)
+            assert.strictEqual(answer.status, 202, answer.text)
+            return idOf(answer.text)
+          }), { concurrency: "unbounded" }))
+      const [first] = servers
+      if (first === undefined) {
+        return
+      }
+      yield* Effect.forEach(ids.flat(), (id) =>
+        Processes.request(first, "GET", `/sends/${id}`, { key }).pipe(
+          Effect.flatMap(({ text }) =>
+            statusOf(text) === "sent" ? Effect.void : Effect.fail(text)
+          ),
+          Effect.retry({ schedule: Schedule.spaced("50 millis"), times: 600 })
+        ), { concurrency: 4 })
+
+      const messages = yield* Processes.taken(network_url)
+      const references = messages.map(({ reference }) => reference)
+      assert.strictEqual(references.length, 200)
+      assert.deepStrictEqual(references.toSorted(), ids.flat().toSorted())
+      // Starts of one wave compete; those of the next began when all of it were accepted.
+      const waveOf = new Map(ids.flatMap((wave, index) => wave.map((id) => [id, index] as const)))
+      const order = references.map((reference) => waveOf.get(reference))
+      assert.deepStrictEqual(order, order.toSorted())
+
+      const counts = yield* SqlClient.SqlClient.use((sql) =>
+        sql`
+        SELECT
+          (SELECT count(*)::integer FROM contacts) AS contacts,
+          (SELECT count(*)::integer FROM identities) AS identities,
+          (SELECT count(*)::integer FROM conversations) AS conversations,
+          (SELECT count(*)::integer FROM messages) AS messages,
+          (SELECT count(*)::integer FROM work) + (SELECT count(*)::integer FROM work_lanes) AS work
+      `
+      ).pipe(Effect.provide(Client.layer({ url: Redacted.make(database_url) })))
+      assert.deepStrictEqual(counts, [{ contacts: 1, identities: 1, conversations: 1, messages: 200, work: 0 }])
+    }).pipe(Effect.scoped),
+  120_000
+)
+
+it.live("one key on three processes gets exactly 120 answers a minute", () =>
+  Effect.gen(function*() {
+    const { acme, environment, servers } = yield* Processes.cluster({ servers: 3, environment: {} })
+    yield* Effect.forEach(servers, (server) => Processes.serve(environment, server), { concurrency: "unbounded" })
+    const asked = servers.flatMap((server) => Array.from({ length: 500 }, () => server))
+    const answers = yield* Effect.forEach(asked, (server) =>
+      Processes.request(server, "GET", "/tags", { key: acme.key }), {
+      concurrency: 100
+    })
+    const admitted = answers.filter(({ status }) =>
+      status === 200
+    )
+    const refused = answers.filter(({ status }) => status === 429)
+    assert.strictEqual(admitted.length, 120)
+    assert.strictEqual(refused.length, 1380)
+    const remaining = admitted.map(({ headers }) => Number(headers.get("x-ratelimit-remaining"))).toSorted((a, b) =>
+      a - b
+    )
+    assert.deepStrictEqual(remaining, Array.from({ length: 120 }, (_, index) => index))
+    for (const { headers } of refused) {
+      const wait = Number(headers.get("retry-after"))
+      assert.isTrue(Number.isInteger(wait) && wait >= 1 && wait <= 60, headers.get("retry-after") ?? "none")
+    }
+  }).pipe(Effect.scoped), 120_000)

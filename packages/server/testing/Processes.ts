@@ -1,0 +1,238 @@
+/**
+ * The service as several real processes on one database, with the telephone
+ * network as a process of its own. Everything listens on 127.0.0.1 and ends with
+ * the scope.
+ */
+import * as Client from "@messaging-crm/adapter-postgres/Client"
+import { Config, Effect, Redacted, Schedule, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { type ChildProcess, spawn } from "node:child_process"
+import { createServer } from "node:net"
+import { fileURLToPath } from "node:url"
+
+/** The binary. */
+export const main = fileURLToPath(new URL("../src/main.ts", import.meta.url))
+
+export const scopes = [
+  "contacts:read",
+  "contacts:write",
+  "conversations:read",
+  "conversations:write",
+  "messages:send",
+  "templates:read",
+  "members:read",
+  "tags:read",
+  "webhooks:manage"
+]
+
+export type Environment = Readonly<Record<string, string>>
+
+export const freePort = Effect.callback<number>((resume) => {
+  const probe = createServer().listen(0, "127.0.0.1", () => {
+    const address = probe.address()
+    probe.close(() => resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0)))
+  })
+})
+
+const environmentOf = (environment: Environment) => ({
+  PATH: process.env["PATH"] ?? "",
+  LOG_LEVEL: "error",
+  ...environment
+})
+
+const exited = (child: ChildProcess) =>
+  Effect.callback<number>((resume) => {
+    if (child.exitCode !== null || child.signalCode !== null) return resume(Effect.succeed(child.exitCode ?? -1))
+    child.once("exit", (code) => resume(Effect.succeed(code ?? -1)))
+  })
+
+/** A process that runs until it is told to stop. What it logs goes to our stderr. */
+export const start = (file: string, args: ReadonlyArray<string>, environment: Environment) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const child = spawn(process.execPath, [file, ...args], {
+        env: environmentOf(environment),
+        stdio: ["ignore", "pipe", "inherit"]
+      })
+      return { child, exited: exited(child) }
+    }),
+    ({ child, exited }) => Effect.andThen(Effect.sync(() => child.kill("SIGKILL")), exited)
+  )
+
+/** Runs a command to its end and returns the JSON that it printed. */
+export const command = (args: ReadonlyArray<string>, environment: Environment) =>
+  Effect.callback<unknown, Error>((resume) => {
+    const child = spawn(process.execPath, [main, ...args, "--json"], {
+      env: environmentOf(environment),
+      stdio: ["ignore", "pipe", "inherit"]
+    })
+    const chunks: Array<Buffer> = []
+    child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk))
+    child.once("close", (code) => {
+      const text = Buffer.concat(chunks).toString()
+      resume(
+        code === 0
+          ? Effect.sync(() => JSON.parse(text))
+          : Effect.fail(new Error(`${args.join(" ")} ended with ${code}`))
+      )
+    })
+  })
+
+const isUp = (url: string) =>
+  Effect.tryPromise(async () => {
+    const response = await fetch(url)
+    await response.arrayBuffer()
+    if (!response.ok) throw new Error(String(response.status))
+  })
+
+/** Waits until a URL answers, for a minute at most. */
+export const untilUp = (url: string) =>
+  isUp(url).pipe(Effect.retry({ schedule: Schedule.spaced("30 millis"), times: 2000 }), Effect.orDie)
+
+/** A database of its own on the test server, dropped at the end. */
+export const database = Effect.gen(function*() {
+  const server = yield* Config.String("TEST_DATABASE_URL")
+  const name = `processes_${globalThis.crypto.randomUUID().replaceAll("-", "")}`
+  const run = (statement: string) =>
+    SqlClient.SqlClient.use((sql) => sql.unsafe(statement)).pipe(
+      Effect.provide(Client.layer({ url: Redacted.make(server), connections: 1 })),
+      Effect.orDie
+    )
+  yield* Effect.acquireRelease(run(`CREATE DATABASE ${name}`), () => run(`DROP DATABASE ${name} WITH (FORCE)`))
+  return Object.assign(new URL(server), { pathname: `/${name}` }).href
+})
+
+const Id = Schema.Struct({ id: Schema.String })
+const Organization = Schema.Struct({ organization: Id, owner: Id })
+const Key = Schema.Struct({ key: Schema.String })
+
+const decode = <A, I>(schema: Schema.Codec<A, I>) => (value: unknown) =>
+  Effect.orDie(Schema.decodeUnknownEffect(schema)(value))
+
+/** An organization with an owner, a phone channel and a key, made by the admin commands. */
+export const organization = Effect.fnUntraced(function*(environment: Environment) {
+  const created = yield* command(
+    ["organizations", "create", "--name", "Acme", "--owner-name", "Ada", "--owner-email", "ada@acme.example"],
+    environment
+  ).pipe(Effect.flatMap(decode(Organization)))
+  const of = ["--organization", created.organization.id]
+  const { id: channel_id } = yield* command(
+    [
+      "channels",
+      "connect",
+      ...of,
+      "--type",
+      "phone_messaging",
+      "--name",
+      "Support",
+      "--address",
+      "+493012345678",
+      "--business-account",
+      "acme"
+    ],
+    environment
+  ).pipe(Effect.flatMap(decode(Id)))
+  const { key } = yield* command(
+    [
+      "keys",
+      "create",
+      ...of,
+      "--member",
+      created.owner.id,
+      "--name",
+      "test",
+      "--expires",
+      "90d",
+      ...scopes.flatMap((scope) => ["--scope", scope])
+    ],
+    environment
+  ).pipe(Effect.flatMap(decode(Key)))
+  return { organization_id: created.organization.id, member_id: created.owner.id, channel_id, key }
+})
+
+/** One server on a port that stays its own, so that it can be started again. */
+export interface Server {
+  readonly port: number
+  readonly url: string
+}
+
+/** A migrated database, the telephone network, an organization, and the addresses of servers that are not started yet. */
+export const cluster = Effect.fnUntraced(
+  function*(options: { readonly servers: number; readonly environment: Environment }) {
+    const database_url = yield* database
+    const network_port = yield* freePort
+    const network_url = `http://127.0.0.1:${network_port}`
+    const environment: Environment = {
+      DATABASE_URL: database_url,
+      PROVIDER: "mock",
+      PROVIDER_URL: network_url,
+      SECRET_KEY: Buffer.from(globalThis.crypto.getRandomValues(new Uint8Array(32))).toString("base64"),
+      HOST: "127.0.0.1",
+      ...options.environment
+    }
+    const servers = yield* Effect.forEach(
+      Array.from({ length: options.servers }),
+      () => Effect.map(freePort, (port): Server => ({ port, url: `http://127.0.0.1:${port}` }))
+    )
+    yield* command(["migrate"], environment)
+    const acme = yield* organization(environment)
+    const callback_url = `${servers[0]?.url}/ingress/mock`
+    yield* start(main, ["mock-provider", "--port", String(network_port), "--callback-url", callback_url], environment)
+    yield* untilUp(`${network_url}/taken`)
+    return { acme, database_url, environment, network_url, servers }
+  }
+)
+
+/** Starts a server of the cluster and waits until it is ready. */
+export const serve = Effect.fnUntraced(function*(environment: Environment, { port, url }: Server, file: string = main) {
+  const process = yield* start(file, ["serve", "--port", String(port)], environment)
+  yield* untilUp(`${url}/health/ready`)
+  return process
+})
+
+const TakenMessages = Schema.fromJsonString(Schema.Struct({
+  taken: Schema.Array(Schema.Struct({ reference: Schema.String, recipient: Schema.String, text: Schema.String }))
+}))
+
+/** What the network took, in order. */
+export const taken = (network_url: string) =>
+  Effect.promise(async () => (await fetch(`${network_url}/taken`)).text()).pipe(
+    Effect.flatMap((text) => decode(TakenMessages)(text)),
+    Effect.map((answer) => answer.taken)
+  )
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+}
+
+/** Asks a server once. Fails when the connection does. */
+export const request = (
+  server: Server,
+  method: "GET" | "POST",
+  path: string,
+  options: { readonly key: string; readonly json?: unknown; readonly idempotency_key?: string }
+) =>
+  Effect.tryPromise(async (signal): Promise<Answer> => {
+    const headers = new Headers({ authorization: `Bearer ${options.key}` })
+    if (options.idempotency_key !== undefined) headers.set("idempotency-key", options.idempotency_key)
+    if (options.json !== undefined) headers.set("content-type", "application/json")
+    const body = options.json === undefined ? null : JSON.stringify(options.json)
+    const response = await fetch(`${server.url}/v1${path}`, { method, headers, body, signal })
+    return { status: response.status, headers: response.headers, text: await response.text() }
+  })
+
+/** The body that starts a conversation with a number. */
+export const greeting = (channel_id: string, phone: string, name: string) => ({
+  channel_id,
+  phone,
+  template: {
+    id: "acme.order_ready",
+    components: [
+      { type: "header", parameters: [{ type: "text", text: "1" }] },
+      { type: "body", parameters: [{ type: "text", text: name }, { type: "text", text: "1" }] },
+      { type: "button", sub_type: "url", index: 0, parameters: [{ type: "text", text: "1" }] }
+    ]
+  }
+})
