@@ -132,3 +132,6 @@ export const start = () => {
 
   return { request, organization, keyWith, until, stop, runtime }
 }
+
+/** Options with an idempotency key: the given one, or one of its own. */
+export const idempotency = (key: string = globalThis.crypto.randomUUID()) => ({ headers: { "idempotency-key": key } })

@@ -18,7 +18,7 @@ import { start as startPostgres } from "../src/EmbeddedPostgres.ts"
 import * as Processes from "../testing/Processes.ts"
 
 const kills_wanted = Number(process.argv[2] ?? 120)
-const clients = 8
+const clients = 12
 const impatientServer = fileURLToPath(new URL("./server.ts", import.meta.url))
 
 interface Wish {
@@ -71,7 +71,7 @@ const killer = Effect.fnUntraced(function*(
   while ((yield* Ref.get(kills)) < kills_wanted) {
     yield* Effect.scoped(Effect.gen(function*() {
       yield* Processes.serve(environment, server, impatientServer)
-      yield* Effect.sleep(`${yield* Random.nextIntBetween(20, 900)} millis`)
+      yield* Effect.sleep(`${yield* Random.nextIntBetween(50, 2500)} millis`)
     }))
     const count = yield* Ref.updateAndGet(kills, (value) => value + 1)
     if (count % 20 === 0) console.log(`${count} kills`)

@@ -219,7 +219,8 @@ export const request = (
     if (options.idempotency_key !== undefined) headers.set("idempotency-key", options.idempotency_key)
     if (options.json !== undefined) headers.set("content-type", "application/json")
     const body = options.json === undefined ? null : JSON.stringify(options.json)
-    const response = await fetch(`${server.url}/v1${path}`, { method, headers, body, signal })
+    const init = body === null ? { method, headers, signal } : { method, headers, signal, body }
+    const response = await fetch(`${server.url}/v1${path}`, init)
     return { status: response.status, headers: response.headers, text: await response.text() }
   })
 

@@ -1,0 +1,108 @@
+/** The contract as a whole: every operation has one scope, and the document says what the routes do. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Http from "@messaging-crm/adapter-http"
+import { Api } from "@messaging-crm/adapter-http/api/Api"
+import { IdempotencyPolicy, RequiredScope } from "@messaging-crm/adapter-http/api/Pipeline"
+import { Scope } from "@messaging-crm/core/ApiKeys"
+import { Context, Option } from "effect"
+import { HttpApi } from "effect/http-api"
+import { readFileSync } from "node:fs"
+import { afterAll } from "vitest"
+import { idempotency, start } from "./Service.ts"
+
+interface Operation {
+  readonly method: string
+  readonly path: string
+  readonly scope: Option.Option<Scope>
+  readonly policy: Option.Option<string>
+}
+
+const operations: Array<Operation> = []
+HttpApi.reflect(Api, {
+  onGroup: () => {},
+  onEndpoint: ({ endpoint }) => {
+    operations.push({
+      method: endpoint.method,
+      path: endpoint.path,
+      scope: Context.getOption(endpoint.annotations, RequiredScope),
+      policy: Context.getOption(endpoint.annotations, IdempotencyPolicy)
+    })
+  }
+})
+
+const unknown = "01990000-0000-7000-8000-000000000000"
+const concrete = (path: string) => path.replace(/:\w+/g, unknown)
+
+const service = start()
+afterAll(() => service.stop())
+
+describe("every operation", () => {
+  it("has one scope, and an idempotency policy exactly when it writes", () => {
+    for (const { method, path, policy, scope } of operations) {
+      assert.isTrue(Option.isSome(scope), `${method} ${path}`)
+      assert.strictEqual(Option.isSome(policy), method !== "GET", `${method} ${path}`)
+    }
+  })
+
+  it("answers 403 to a key with every other scope, and not to one with its own", async () => {
+    const { organization, owner } = await service.organization()
+    const actor = { organization_id: organization.id, member_id: owner.id }
+    for (const { method, path, scope } of operations) {
+      const required = Option.getOrThrow(scope)
+      const others = await service.keyWith(actor, Scope.literals.filter((each) => each !== required))
+      const own = await service.keyWith(actor, [required])
+      const refused = await service.request(method, concrete(path), { key: others })
+      assert.strictEqual(refused.status, 403, `${method} ${path}`)
+      assert.strictEqual(refused.body.error.code, "insufficient_scope")
+      assert.include(refused.body.error.message, required)
+      assert.notStrictEqual(
+        (await service.request(method, concrete(path), { key: own })).status,
+        403,
+        `${method} ${path}`
+      )
+    }
+  })
+
+  it("answers a malformed id with 400 and its name, and an unknown one with 404", async () => {
+    const { key } = await service.organization()
+    for (const { method, path } of operations.filter(({ path }) => path.includes(":"))) {
+      const names = Array.from(path.matchAll(/:(\w+)/g), ([, name = ""]) => name)
+      const [name = ""] = names
+      const options = {
+        key,
+        ...(method === "GET" ? {} : { json: { type: "text", text: "x" }, ...idempotency() })
+      }
+      const malformed = await service.request(method, concrete(path).replace(unknown, "x".repeat(300)), options)
+      assert.strictEqual(malformed.status, 400, `${method} ${path}`)
+      assert.strictEqual(malformed.body.error.param, name)
+      const absent = await service.request(
+        method,
+        concrete(path).toUpperCase().replace(/^.*?(?=\/)/, "").replace("/V1", "/v1").replace(
+          /[A-Z]{4,}/g,
+          (word) => word.toLowerCase()
+        ),
+        options
+      )
+      assert.strictEqual(absent.status, 404, `${method} ${path}`)
+      assert.strictEqual(absent.body.error.code, "not_found")
+    }
+  })
+})
+
+describe("the OpenAPI document", () => {
+  it("is served without a key, and is the one that is committed", async () => {
+    const served = await service.request("GET", "/v1/openapi.json")
+    assert.strictEqual(served.status, 200)
+    assert.match(served.body.openapi, /^3\.1\./)
+    const committed = JSON.parse(readFileSync(new URL("../openapi.json", import.meta.url), "utf8"))
+    assert.deepStrictEqual(served.body, committed)
+    assert.deepStrictEqual(JSON.parse(JSON.stringify(Http.openApi)), committed)
+  })
+
+  it("has exactly the operations of the contract", () => {
+    const documented = Object.entries(Http.openApi.paths).flatMap(([path, item]) =>
+      Object.keys(item).map((method) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ":$1")}`)
+    )
+    assert.deepStrictEqual(documented.toSorted(), operations.map(({ method, path }) => `${method} ${path}`).toSorted())
+  })
+})

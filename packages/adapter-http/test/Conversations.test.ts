@@ -1,0 +1,263 @@
+/** `/conversations`, their messages, and `/sends`: from a start to a message that was read. */
+import { assert, describe, it } from "@effect/vitest"
+import { Inbound } from "@messaging-crm/core/Inbound"
+import { DateTime, Effect } from "effect"
+import { afterAll } from "vitest"
+import { idempotency, start } from "./Service.ts"
+
+const service = start()
+afterAll(() => service.stop())
+
+type Organization = Awaited<ReturnType<typeof service.organization>>
+
+const text = (value: string) => ({ type: "text", text: value })
+
+const greeting = ({ channel }: Organization) => ({
+  id: `${channel.phone_messaging_business_account_id}.order_ready`,
+  components: [
+    { type: "header", parameters: [text("7")] },
+    { type: "body", parameters: [text("Kim"), text("{{1}}")] },
+    { type: "button", sub_type: "url", index: "0", parameters: [text("7")] }
+  ]
+})
+
+const startWith = (ours: Organization, json: Record<string, unknown> = {}) =>
+  service.request("POST", "/v1/conversations", {
+    key: ours.key,
+    json: { channel_id: ours.channel.id, phone: "+49 151 12345678", template: greeting(ours), ...json },
+    ...idempotency()
+  })
+
+const follow = async ({ key }: Organization, id: string, status: string) => {
+  const get = () => service.request("GET", `/v1/sends/${id}`, { key })
+  await service.until(async () => (await get()).body.data.status === status)
+  return (await get()).body.data
+}
+
+describe("start", () => {
+  it("queues a send, which becomes a message that is delivered and read", async () => {
+    const ours = await service.organization()
+    const started = await startWith(ours)
+    assert.strictEqual(started.status, 202)
+    const queued = started.body.data
+    assert.deepStrictEqual(queued, {
+      id: queued.id,
+      conversation_id: queued.conversation_id,
+      status: "queued",
+      message_id: null,
+      failure_reason: null,
+      created_at: queued.created_at
+    })
+    const sent = await follow(ours, queued.id, "sent")
+    const path = `/v1/conversations/${sent.conversation_id}`
+    const get = () => service.request("GET", `${path}/messages/${sent.message_id}`, { key: ours.key })
+    await service.until(async () => (await get()).body.data.status === "read")
+    const { data: message } = (await get()).body
+    // What a value holds is never taken for a placeholder.
+    assert.strictEqual(message.text, "Hello Kim, your order {{1}} is ready.")
+    assert.strictEqual(message.type, "template")
+    assert.deepStrictEqual(message.sender, { type: "member", name: "Ada" })
+    assert.isNotNull(message.delivered_at)
+    assert.isNotNull(message.read_at)
+    const list = await service.request("GET", `${path}/messages`, { key: ours.key })
+    assert.deepStrictEqual(list.body, { data: [message], next_cursor: null })
+    const { data: conversation } = (await service.request("GET", path, { key: ours.key })).body
+    assert.deepStrictEqual(conversation.channel, { id: ours.channel.id, type: "phone_messaging" })
+    assert.strictEqual(conversation.contact.external_id, "+4915112345678")
+    assert.strictEqual(conversation.status, "open")
+    assert.strictEqual(conversation.last_activity_preview, message.text)
+    const { data: contact } =
+      (await service.request("GET", `/v1/contacts/${conversation.contact.id}`, { key: ours.key })).body
+    assert.strictEqual(contact.primary_phone, "+4915112345678")
+    assert.strictEqual(contact.last_conversation_id, conversation.id)
+    assert.lengthOf(contact.identities, 1)
+  })
+
+  it("reuses the number's conversation, in any spelling, and the contact that has it as primary phone", async () => {
+    const ours = await service.organization()
+    const json = { first_name: "Kim", primary_phone: "+4915112345678" }
+    const contact = await service.request("POST", "/v1/contacts", { key: ours.key, json, ...idempotency() })
+    const [first, second] = [await startWith(ours), await startWith(ours, { phone: "0049-151/12345678" })]
+    assert.strictEqual(second.body.data.conversation_id, first.body.data.conversation_id)
+    const { data } =
+      (await service.request("GET", `/v1/conversations/${first.body.data.conversation_id}`, { key: ours.key })).body
+    assert.strictEqual(data.contact.id, contact.body.data.id)
+    assert.strictEqual(data.contact.display_name, "Kim")
+  })
+
+  it("refuses what does not fit, names the field, and leaves nothing behind", async () => {
+    const ours = await service.organization()
+    const foreign = await service.organization()
+    const template = (change: (template: ReturnType<typeof greeting>) => unknown) => ({
+      template: change(greeting(ours))
+    })
+    for (
+      const [json, param] of [
+        [{ channel_id: "x" }, "channel_id"],
+        [{ channel_id: foreign.channel.id }, "channel_id"],
+        [{ channel_id: ours.social.id }, "channel_id"],
+        [{ phone: "12345" }, "phone"],
+        [{ phone: "015112345678" }, "phone"],
+        [{ phone: `+${"1".repeat(40)}` }, "phone"],
+        [{ phone: null }, "phone"],
+        [{ text: "Hello" }, "text"],
+        [template(() => null), "template"],
+        [template(({ components }) => ({ components })), "template.id"],
+        [template((whole) => ({ ...whole, id: "unknown" })), "template.id"],
+        [template((whole) => ({ ...whole, id: whole.id.replace("order_ready", "invoice_ready") })), "template.id"],
+        [template((whole) => ({ ...whole, id: whole.id.replace("order_ready", "win_back") })), "template.id"],
+        [template((whole) => ({ ...whole, id: greeting(foreign).id })), "template.id"],
+        [template((whole) => ({ ...whole, foo: 1 })), "template.foo"],
+        [template(({ id }) => ({ id, components: [] })), "template.components"],
+        [template(({ components, id }) => ({ id, components: components.slice(1) })), "template.components"],
+        [template(({ components, id }) => ({ id, components: [...components, components[0]] })), "template.components"],
+        [
+          template(({ id }) => ({ id, components: [{ type: "HEADER", parameters: [] }] })),
+          "template.components.0.type"
+        ],
+        [template(({ id }) => ({ id, components: [{ type: "body" }] })), "template.components.0.parameters"],
+        [
+          template(({ id }) => ({ id, components: [{ type: "body", parameters: [text("")] }] })),
+          "template.components.0.parameters.0.text"
+        ],
+        [
+          template(({ id }) => ({ id, components: [{ type: "body", parameters: [{ type: "image", text: "x" }] }] })),
+          "template.components.0.parameters.0.type"
+        ]
+      ] as const
+    ) {
+      const answer = await startWith(ours, json)
+      assert.strictEqual(answer.status, 400, JSON.stringify(json))
+      assert.strictEqual(answer.body.error.code, "invalid_input")
+      assert.strictEqual(answer.body.error.param, param, JSON.stringify(json))
+    }
+    assert.deepStrictEqual((await service.request("GET", "/v1/contacts", { key: ours.key })).body.data, [])
+  })
+
+  it("fills named templates by their names", async () => {
+    const ours = await service.organization()
+    const named = (components: unknown) => ({
+      template: { id: `${ours.channel.phone_messaging_business_account_id}.appointment_reminder`, components }
+    })
+    const value = (parameter_name: string, value: string) => ({ ...text(value), parameter_name })
+    const parameters = [value("time", "9:30"), value("first_name", "Kim"), value("day", "Monday")]
+    const good = await startWith(ours, named([{ type: "body", parameters }]))
+    const { conversation_id, message_id } = await follow(ours, good.body.data.id, "sent")
+    const message = await service.request("GET", `/v1/conversations/${conversation_id}/messages/${message_id}`, {
+      key: ours.key
+    })
+    assert.strictEqual(message.body.data.text, "Hello Kim, we see you on Monday at 9:30.")
+    const wrong = [value("time", "9:30"), value("first_name", "Kim"), value("month", "May")]
+    const bad = await startWith(ours, named([{ type: "body", parameters: wrong }]))
+    assert.strictEqual(bad.body.error.param, "template.components")
+    assert.include(bad.body.error.message, "day")
+  })
+})
+
+describe("send", () => {
+  const wroteTo = (ours: Organization, channel_id = ours.channel.id, external_id = "+4915112345678") =>
+    service.runtime.runPromise(Effect.gen(function*() {
+      const sent_at = yield* DateTime.now
+      yield* Inbound.use((inbound) =>
+        inbound.receive({
+          event: "message_received",
+          channel_id,
+          provider_message_id: globalThis.crypto.randomUUID(),
+          from: { external_id, display_name: "Kim", username: null },
+          type: "text",
+          text: "Hello?",
+          sent_at
+        })
+      )
+    }))
+
+  it("takes a text inside the reply window, and refuses one outside it", async () => {
+    const ours = await service.organization()
+    const { conversation_id } = (await startWith(ours)).body.data
+    const send = (json: unknown) =>
+      service.request("POST", `/v1/conversations/${conversation_id}/messages`, {
+        key: ours.key,
+        json,
+        ...idempotency()
+      })
+    const refused = await send(text("Hi"))
+    assert.strictEqual(refused.status, 409)
+    assert.strictEqual(refused.body.error.code, "conflict")
+    assert.strictEqual(refused.body.error.param, "type")
+    await wroteTo(ours)
+    const taken = await send(text("  kept as sent  "))
+    assert.strictEqual(taken.status, 202)
+    const { message_id } = await follow(ours, taken.body.data.id, "sent")
+    const list = await service.request("GET", `/v1/conversations/${conversation_id}/messages`, { key: ours.key })
+    const [newest] = list.body.data
+    assert.strictEqual(newest.id, message_id)
+    assert.strictEqual(newest.text, "  kept as sent  ")
+    assert.deepStrictEqual(list.body.data.map((row: { readonly direction: string }) => row.direction).toSorted(), [
+      "inbound",
+      "outbound",
+      "outbound"
+    ])
+    assert.strictEqual((await send({ type: "template", template: greeting(ours) })).status, 202)
+    for (
+      const [json, param] of [
+        [{}, "type"],
+        [{ type: "image" }, "type"],
+        [{ type: "text" }, "text"],
+        [text(""), "text"],
+        [text(" \n "), "text"],
+        [text("x".repeat(4097)), "text"],
+        [{ ...text("x"), template: greeting(ours) }, "template"],
+        [{ type: "template" }, "template"]
+      ] as const
+    ) {
+      const answer = await send(json)
+      assert.strictEqual(answer.status, 400, JSON.stringify(json).slice(0, 80))
+      assert.strictEqual(answer.body.error.param, param)
+    }
+    assert.strictEqual((await send(text("😀".repeat(4096)))).status, 202)
+  })
+
+  it("refuses a template on a channel of another type", async () => {
+    const ours = await service.organization()
+    await wroteTo(ours, ours.social.id, "photo-user-9")
+    const [contact] = (await service.request("GET", "/v1/contacts", { key: ours.key })).body.data
+    const path = `/v1/conversations/${contact.last_conversation_id}/messages`
+    const json = { type: "template", template: greeting(ours) }
+    const answer = await service.request("POST", path, { key: ours.key, json, ...idempotency() })
+    assert.strictEqual(answer.status, 400)
+    assert.strictEqual(answer.body.error.param, "type")
+  })
+
+  it("reports why a send failed", async () => {
+    const ours = await service.organization()
+    const { id } = (await startWith(ours, { phone: "+4915112340002" })).body.data
+    const failed = await follow(ours, id, "failed")
+    assert.strictEqual(failed.failure_reason, "recipient_unreachable")
+    assert.isNull(failed.message_id)
+  })
+})
+
+it("never shows another organization's conversation, message or send", async () => {
+  const [ours, theirs] = [await service.organization(), await service.organization()]
+  const { id } = (await startWith(ours)).body.data
+  const { conversation_id, message_id } = await follow(ours, id, "sent")
+  for (
+    const path of [
+      `/v1/sends/${id}`,
+      `/v1/conversations/${conversation_id}`,
+      `/v1/conversations/${conversation_id}/messages`,
+      `/v1/conversations/${conversation_id}/messages/${message_id}`
+    ]
+  ) {
+    assert.strictEqual((await service.request("GET", path, { key: ours.key })).status, 200)
+    const foreign = await service.request("GET", path, { key: theirs.key })
+    assert.strictEqual(foreign.status, 404, path)
+    assert.strictEqual(foreign.body.error.code, "not_found")
+  }
+  const send = await service.request("POST", `/v1/conversations/${conversation_id}/messages`, {
+    key: theirs.key,
+    json: text("x"),
+    ...idempotency()
+  })
+  assert.strictEqual(send.status, 404)
+})

@@ -1,0 +1,348 @@
+/** What happens to every request, whatever the operation. */
+import { assert, describe, it } from "@effect/vitest"
+import { afterAll, beforeAll } from "vitest"
+import { type Answer, idempotency, start } from "./Service.ts"
+
+const service = start()
+let key = ""
+beforeAll(async () => {
+  key = (await service.organization()).key
+})
+afterAll(() => service.stop())
+
+const code = ({ body }: Answer) => body?.error?.code
+const param = ({ body }: Answer) => body?.error?.param
+
+const tag = (name: string) => ({ name, color: "red" })
+
+describe("every answer", () => {
+  it("carries a request id, which is also in the error, and is kept out of caches", async () => {
+    for (const path of ["/v1/tags", "/nothing", "/v1/openapi.json"]) {
+      const answer = await service.request("GET", path)
+      assert.match(answer.headers.get("x-request-id") ?? "", /^[0-9a-f-]{36}$/)
+      if (answer.body.error !== undefined) {
+        assert.strictEqual(answer.body.error.request_id, answer.headers.get("x-request-id"))
+        assert.hasAllKeys(answer.body.error, ["code", "message", "param", "request_id"])
+      }
+      assert.strictEqual(answer.headers.get("cache-control"), "no-store")
+      assert.strictEqual(answer.headers.get("x-content-type-options"), "nosniff")
+    }
+  })
+
+  it("keeps a request id of 1 to 128 plain characters, and no other", async () => {
+    const idFor = async (id: string) =>
+      (await service.request("GET", "/v1/tags", { headers: { "x-request-id": id } })).headers.get("x-request-id")
+    for (const id of ["a", "Req_1.2-3", "x".repeat(128)]) assert.strictEqual(await idFor(id), id)
+    for (const id of ["with space", "x".repeat(129), "é", "a/b"]) assert.notStrictEqual(await idFor(id), id)
+  })
+})
+
+describe("routes", () => {
+  it("answers an unknown path, another case and a trailing slash with 404", async () => {
+    for (
+      const path of ["/", "/v1", "/v1/nothing", "/v1/Tags", "/v1/tags/", "//v1/tags", "/v1/sends", "/v1/contacts//"]
+    ) {
+      const answer = await service.request("GET", path, { key })
+      assert.strictEqual(answer.status, 404, path)
+      assert.strictEqual(code(answer), "not_found")
+    }
+  })
+
+  it("answers a wrong method with 405 and the methods that are allowed, OPTIONS too", async () => {
+    for (
+      const [method, path, allow] of [
+        ["DELETE", "/v1/tags", "GET, POST, HEAD"],
+        ["OPTIONS", "/v1/contacts", "GET, POST, HEAD"],
+        ["POST", "/v1/members", "GET, HEAD"],
+        ["PUT", "/v1/sends/x", "GET, HEAD"]
+      ] as const
+    ) {
+      const answer = await service.request(method, path, { key })
+      assert.strictEqual(answer.status, 405, `${method} ${path}`)
+      assert.strictEqual(code(answer), "method_not_allowed")
+      assert.strictEqual(answer.headers.get("allow"), allow)
+    }
+  })
+
+  it("answers HEAD as GET, without the body", async () => {
+    const [head, get] = [
+      await service.request("HEAD", "/v1/tags", { key }),
+      await service.request("GET", "/v1/tags", { key })
+    ]
+    assert.strictEqual(head.status, get.status)
+    assert.strictEqual(head.text, "")
+  })
+})
+
+describe("admission", () => {
+  it("answers every unusable key with the same 401", async () => {
+    const bodies = new Set<string>()
+    for (const authorization of [null, "Bearer", "Bearer x", `Basic ${key}`, `Bearer svc_live_${"x".repeat(43)}`]) {
+      const headers: Record<string, string> = authorization === null ? {} : { authorization }
+      const answer = await service.request("GET", "/v1/tags", { headers })
+      assert.strictEqual(answer.status, 401)
+      assert.isNull(answer.headers.get("x-ratelimit-limit"))
+      bodies.add(JSON.stringify({ ...answer.body.error, request_id: "" }))
+    }
+    assert.strictEqual(bodies.size, 1)
+  })
+
+  it("puts the rate on every authenticated answer, and refuses the 121st request until the window ends", async () => {
+    const other = await service.organization()
+    for (let number = 1; number <= 120; number++) {
+      const answer = await service.request("GET", number % 2 === 0 ? "/v1/tags" : "/v1/sends/x", { key: other.key })
+      assert.strictEqual(answer.status, number % 2 === 0 ? 200 : 400)
+      assert.strictEqual(answer.headers.get("x-ratelimit-limit"), "120")
+      assert.strictEqual(answer.headers.get("x-ratelimit-remaining"), String(120 - number))
+      assert.match(answer.headers.get("x-ratelimit-reset") ?? "", /^[0-9]{10}$/)
+    }
+    const refused = await service.request("GET", "/v1/tags", { key: other.key })
+    assert.strictEqual(refused.status, 429)
+    assert.strictEqual(code(refused), "rate_limited")
+    assert.strictEqual(refused.headers.get("x-ratelimit-remaining"), "0")
+    assert.match(refused.headers.get("retry-after") ?? "", /^([1-9]|[1-5][0-9]|60)$/)
+    assert.strictEqual((await service.request("GET", "/v1/tags", { key })).status, 200)
+  })
+
+  it("answers a key without the scope with 403, before it looks at the body", async () => {
+    const ours = await service.organization()
+    const actor = { organization_id: ours.organization.id, member_id: ours.owner.id }
+    const weak = await service.keyWith(actor, ["tags:read"])
+    const answer = await service.request("POST", "/v1/tags", {
+      key: weak,
+      text: "{",
+      headers: { "content-type": "x/y" }
+    })
+    assert.strictEqual(answer.status, 403)
+    assert.strictEqual(code(answer), "insufficient_scope")
+    assert.strictEqual(answer.headers.get("x-ratelimit-limit"), "120")
+  })
+})
+
+describe("the body", () => {
+  const post = (options: Parameters<typeof service.request>[2]) =>
+    service.request("POST", "/v1/tags", { key, ...options })
+
+  it("must be JSON by name, in UTF-8, and not compressed", async () => {
+    const text = JSON.stringify(tag("media"))
+    for (
+      const headers of [
+        { "content-type": "text/plain" },
+        { "content-type": "application/json; charset=latin1" },
+        { "content-type": "application/merge-patch+json" },
+        { "content-type": "application/json", "content-encoding": "gzip" }
+      ]
+    ) {
+      const answer = await post({ text, headers })
+      assert.strictEqual(answer.status, 415, JSON.stringify(headers))
+      assert.strictEqual(code(answer), "unsupported_media_type")
+    }
+    for (const type of ["application/json", "Application/JSON; charset=UTF-8", "application/json;charset=\"utf-8\""]) {
+      const answer = await post({ json: tag(`media ${type.length}`), headers: { "content-type": type } })
+      assert.strictEqual(answer.status, 200, type)
+    }
+  })
+
+  it("may have 65,536 bytes, and is refused beyond, declared or streamed", async () => {
+    const padded = (bytes: number) => `${JSON.stringify(tag("padded"))}${" ".repeat(bytes)}`.slice(0, bytes)
+    assert.strictEqual((await post({ text: padded(65_536) })).status, 200)
+    const streamed = new Blob([padded(65_537)]).stream()
+    for (const options of [{ text: padded(65_537) }, { text: streamed, headers: { "transfer-encoding": "chunked" } }]) {
+      const answer = await post(options)
+      assert.strictEqual(answer.status, 413)
+      assert.strictEqual(code(answer), "body_too_large")
+    }
+  })
+
+  it("must be valid JSON, and be there where one is required", async () => {
+    for (const text of ["", "{", "{\"name\":}", "{'a':1}", "nul", Uint8Array.from([0x22, 0xff, 0x22])]) {
+      const answer = await post({ text })
+      assert.strictEqual(answer.status, 400)
+      assert.strictEqual(code(answer), "invalid_json")
+    }
+  })
+
+  it("must not give a name twice, in whatever spelling, nor nest deeper than 32 levels", async () => {
+    for (
+      const [text, where] of [
+        ["{\"name\":\"a\",\"color\":\"red\",\"name\":\"b\"}", "name"],
+        ["{\"name\":\"a\",\"n\\u0061me\":\"b\"}", "name"],
+        ["{\"a\":[{},{\"b\":1,\"b\":2}]}", "a.1.b"],
+        [`{"name":${"[".repeat(32)}${"]".repeat(32)}}`, `name${".0".repeat(31)}`],
+        [`{"name":${"[".repeat(30_000)}${"]".repeat(30_000)}}`, `name${".0".repeat(31)}`]
+      ] as const
+    ) {
+      const answer = await post({ text })
+      assert.strictEqual(code(answer), "invalid_input", text.slice(0, 80))
+      assert.strictEqual(param(answer), where)
+    }
+  })
+
+  it("must hold only fields that are known, and text that can be kept", async () => {
+    for (
+      const [text, where] of [
+        ["{\"name\":\"a\",\"color\":\"red\",\"foo\":{\"bar\":1}}", "foo"],
+        ["{\"__proto__\":{\"a\":1},\"name\":\"a\",\"color\":\"red\"}", "__proto__"],
+        ["{\"name\":\"a\\u0000b\",\"color\":\"red\"}", "name"],
+        ["{\"name\":\"\\ud800\",\"color\":\"red\"}", "name"],
+        ["{\"color\":\"red\"}", "name"],
+        ["[]", null],
+        ["null", null],
+        ["\"name\"", null]
+      ] as const
+    ) {
+      const answer = await post({ text })
+      assert.strictEqual(answer.status, 400, text)
+      assert.strictEqual(code(answer), "invalid_input")
+      assert.strictEqual(param(answer), where)
+    }
+  })
+})
+
+describe("queries", () => {
+  it("refuses a parameter that is unknown, repeated or empty", async () => {
+    for (
+      const [path, where] of [
+        ["/v1/tags?page_size=1", "page_size"],
+        ["/v1/contacts?foo=1", "foo"],
+        ["/v1/contacts?page_size=1&page_size=2", "page_size"],
+        ["/v1/contacts?page_size=", "page_size"],
+        ["/v1/contacts?page_size=0", "page_size"],
+        ["/v1/contacts?page_size=101", "page_size"],
+        ["/v1/contacts?page_size=1.5", "page_size"],
+        ["/v1/contacts?page_size=%2B5", "page_size"],
+        ["/v1/contacts?cursor=forged", "cursor"],
+        [`/v1/contacts?cursor=${"x".repeat(2049)}`, "cursor"]
+      ] as const
+    ) {
+      const answer = await service.request("GET", path, { key })
+      assert.strictEqual(answer.status, 400, path)
+      assert.strictEqual(code(answer), "invalid_input", path)
+      assert.strictEqual(param(answer), where)
+    }
+    assert.strictEqual((await service.request("GET", "/v1/contacts?cursor=", { key })).status, 200)
+  })
+})
+
+describe("idempotency", () => {
+  const contact = (json: unknown, header?: string) =>
+    service.request("POST", "/v1/contacts", {
+      key,
+      json,
+      ...(header === undefined ? {} : { headers: { "idempotency-key": header } })
+    })
+
+  it("requires a key of 8 to 200 printable ASCII characters, and refuses a bad one where it is optional", async () => {
+    for (const header of [undefined, "", "short", "x".repeat(201), "with space", "ümlaut-key"]) {
+      const answer = await contact({ first_name: "A" }, header)
+      assert.strictEqual(answer.status, 400, header)
+      assert.strictEqual(code(answer), "missing_idempotency_key")
+      assert.strictEqual(param(answer), "Idempotency-Key")
+    }
+    const optional = await service.request("POST", "/v1/tags", {
+      key,
+      json: tag("optional"),
+      headers: { "idempotency-key": "short" }
+    })
+    assert.strictEqual(code(optional), "missing_idempotency_key")
+    assert.strictEqual((await service.request("POST", "/v1/tags", { key, json: tag("optional") })).status, 200)
+  })
+
+  it("replays the first answer byte for byte, also for other spellings of the request and the key", async () => {
+    const header = "replay-key-1"
+    const first = await contact({ first_name: "A", last_name: null }, header)
+    assert.strictEqual(first.status, 201)
+    assert.isNull(first.headers.get("idempotent-replayed"))
+    for (
+      const [text, spelling] of [
+        ["{\"first_name\":\"A\",\"last_name\":null}", header],
+        ["{ \"last_name\" : null, \"first_name\": \"\\u0041\" }", header],
+        ["{\"first_name\":\"A\",\"last_name\":null}", `"${header}"`]
+      ] as const
+    ) {
+      const again = await service.request("POST", "/v1/contacts", {
+        key,
+        text,
+        headers: { "idempotency-key": spelling }
+      })
+      assert.strictEqual(again.status, 201)
+      assert.strictEqual(again.text, first.text)
+      assert.strictEqual(again.headers.get("idempotent-replayed"), "true")
+      assert.strictEqual(again.headers.get("original-request-id"), first.headers.get("x-request-id"))
+      assert.notStrictEqual(again.headers.get("x-request-id"), first.headers.get("x-request-id"))
+    }
+    const other = await contact({ first_name: "A" }, header)
+    assert.strictEqual(other.status, 409)
+    assert.strictEqual(code(other), "idempotency_conflict")
+    const elsewhere = await service.request("POST", "/v1/tags", {
+      key,
+      json: tag("x"),
+      headers: { "idempotency-key": header }
+    })
+    assert.strictEqual(code(elsewhere), "idempotency_conflict")
+  })
+
+  it("remembers a refusal of the operation, with its first request id", async () => {
+    await service.request("POST", "/v1/tags", { key, json: tag("taken") })
+    const headers = { "idempotency-key": "refused-key" }
+    const first = await service.request("POST", "/v1/tags", { key, json: tag("TAKEN"), headers })
+    const again = await service.request("POST", "/v1/tags", { key, json: tag("TAKEN"), headers })
+    assert.strictEqual(first.status, 409)
+    assert.strictEqual(again.status, 409)
+    assert.strictEqual(again.text, first.text)
+    assert.strictEqual(again.headers.get("idempotent-replayed"), "true")
+  })
+
+  it("forgets what was invalid, so that the corrected request goes through under the same key", async () => {
+    const header = "corrected-key"
+    assert.strictEqual((await contact({ first_name: 1 }, header)).status, 400)
+    assert.strictEqual((await contact({}, header)).status, 400)
+    assert.strictEqual((await contact({ first_name: "A" }, header)).status, 201)
+  })
+
+  it("runs one of many identical requests at once, and answers the others with its bytes or `request_processing`", async () => {
+    const header = "parallel-key"
+    const answers = await Promise.all(Array.from({ length: 20 }, () => contact({ first_name: "Once" }, header)))
+    const fresh = answers.filter((answer) => answer.status === 201 && !answer.headers.has("idempotent-replayed"))
+    assert.lengthOf(fresh, 1)
+    for (const answer of answers) {
+      if (answer.status === 201) assert.strictEqual(answer.text, fresh[0]?.text)
+      else {
+        assert.strictEqual(code(answer), "request_processing")
+        assert.strictEqual(answer.headers.get("retry-after"), "1")
+      }
+    }
+  })
+
+  it("is the organization's: another one may use the same key", async () => {
+    const other = await service.organization()
+    const options = { json: { first_name: "A" }, ...idempotency("shared-key") }
+    const [ours, theirs] = [
+      await service.request("POST", "/v1/contacts", { key, ...options }),
+      await service.request("POST", "/v1/contacts", { key: other.key, ...options })
+    ]
+    assert.strictEqual(ours.status, 201)
+    assert.strictEqual(theirs.status, 201)
+    assert.notStrictEqual(ours.body.data.id, theirs.body.data.id)
+  })
+})
+
+it("checks in the order of the contract", async () => {
+  const ours = await service.organization()
+  const actor = { organization_id: ours.organization.id, member_id: ours.owner.id }
+  const weak = await service.keyWith(actor, ["tags:read"])
+  const wrong = { text: "{", headers: { "content-type": "text/plain" } }
+  const big = " ".repeat(70_000)
+  const steps: ReadonlyArray<readonly [string, Promise<Answer>]> = [
+    ["not_found", service.request("POST", "/v1/nothing", wrong)],
+    ["method_not_allowed", service.request("PUT", "/v1/contacts", wrong)],
+    ["unauthorized", service.request("POST", "/v1/contacts", wrong)],
+    ["insufficient_scope", service.request("POST", "/v1/contacts", { key: weak, ...wrong })],
+    ["unsupported_media_type", service.request("POST", "/v1/contacts", { key, ...wrong, text: big })],
+    ["body_too_large", service.request("POST", "/v1/contacts", { key, text: big })],
+    ["invalid_json", service.request("POST", "/v1/contacts", { key, text: "{" })],
+    ["missing_idempotency_key", service.request("POST", "/v1/contacts", { key, text: "{\"foo\":1}" })],
+    ["invalid_input", service.request("POST", "/v1/contacts", { key, text: "{\"foo\":1}", ...idempotency() })]
+  ]
+  for (const [expected, answer] of steps) assert.strictEqual(code(await answer), expected)
+})
