@@ -1,0 +1,66 @@
+import { assert, describe, it } from "@effect/vitest"
+import { hardText } from "@messaging-crm/core/conformance/Arbitraries"
+import { canonical } from "@messaging-crm/core/Phones"
+import { byCodePoint, foldCase, line, preview, text, trimmedText, visibleText } from "@messaging-crm/core/Text"
+import { Option, Schema } from "effect"
+
+describe("foldCase", () => {
+  it.prop("counts a text and its upper case as the same", { value: hardText({ min: 0, max: 40 }) }, ({ value }) => {
+    assert.strictEqual(foldCase(value.toUpperCase()), foldCase(value))
+    assert.strictEqual(foldCase(foldCase(value)), foldCase(value))
+  })
+
+  it("is more than toLowerCase", () => {
+    for (
+      const [a, b] of [["Straße", "STRASSE"], ["ẞ", "ß"], ["ΟΔΟΣ", "οδος"], ["É", "e\u0301"], ["ﬁ", "FI"], [
+        "K",
+        "\u212A"
+      ]] as const
+    ) {
+      assert.strictEqual(foldCase(a), foldCase(b), `${a} and ${b}`)
+    }
+    assert.notStrictEqual(foldCase("a"), foldCase("b"))
+  })
+})
+
+it("byCodePoint orders as PostgreSQL's C collation does", () => {
+  const sorted = ["\u{1F600}", "\uFFFD", "b", "a", "ab", ""].toSorted(byCodePoint)
+  assert.deepStrictEqual(sorted, ["", "a", "ab", "b", "\uFFFD", "\u{1F600}"])
+})
+
+describe("schemas", () => {
+  const decode = <A, I>(schema: Schema.Codec<A, I>, value: unknown) =>
+    Option.getOrNull(Schema.decodeUnknownOption(schema)(value))
+
+  it("count code points, and refuse what cannot be stored", () => {
+    const two = text({ min: 1, max: 2 })
+    assert.strictEqual(decode(two, "😀😀"), "😀😀")
+    for (const value of ["", "abc", "a\u0000", "\uD800", 1, null]) assert.isNull(decode(two, value))
+  })
+
+  it("trim before they measure, or keep what was sent", () => {
+    assert.strictEqual(decode(trimmedText({ min: 1, max: 2 }), "  ab "), "ab")
+    assert.isNull(decode(trimmedText({ min: 1, max: 2 }), "   "))
+    assert.strictEqual(decode(visibleText({ min: 1, max: 9 }), " a "), " a ")
+    assert.isNull(decode(visibleText({ min: 1, max: 9 }), " \n\t "))
+    assert.deepStrictEqual(Schema.decodeUnknownOption(line(3))("  "), Option.some(null))
+    assert.deepStrictEqual(Schema.decodeUnknownOption(line(3))(" abc "), Option.some("abc"))
+    assert.deepStrictEqual(Schema.decodeUnknownOption(line(3))("abcd"), Option.none())
+  })
+})
+
+it("a preview has at most 140 characters, and never half a one", () => {
+  assert.strictEqual(preview("😀".repeat(141)), "😀".repeat(140))
+  assert.strictEqual(preview("short"), "short")
+})
+
+it("a phone number has one form, and none without a country code", () => {
+  for (const written of ["+4915112345678", "0049 151 12345678", "+49 (151) 123-456.78", "+49/151/12345678"]) {
+    assert.deepStrictEqual(canonical(written), Option.some("+4915112345678"), written)
+  }
+  for (
+    const written of ["015112345678", "+0 123456", "+49", "++4915112345678", "+49151abc5678", "00", "+1234567890123456"]
+  ) {
+    assert.deepStrictEqual(canonical(written), Option.none(), written)
+  }
+})

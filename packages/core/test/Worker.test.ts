@@ -1,0 +1,106 @@
+/** The loop: what it has in hand, and what it gives back when it is told to stop. */
+import { assert, it } from "@effect/vitest"
+import * as Memory from "@messaging-crm/adapter-memory"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import * as Fixtures from "@messaging-crm/core/conformance/Fixtures"
+import * as Provider from "@messaging-crm/core/conformance/Provider"
+import { ScriptedProvider } from "@messaging-crm/core/conformance/Provider"
+import * as Crm from "@messaging-crm/core/Crm"
+import { Ids, type SendId } from "@messaging-crm/core/Ids"
+import { Phone } from "@messaging-crm/core/Phones"
+import { Sends } from "@messaging-crm/core/Sends"
+import { Worker } from "@messaging-crm/core/Worker"
+import { WorkQueue } from "@messaging-crm/core/WorkQueue"
+import { DateTime, Deferred, Effect, Fiber, Layer } from "effect"
+import { TestClock } from "effect/testing"
+
+const world = Crm.layer.pipe(
+  Layer.provideMerge(Layer.mergeAll(Memory.layer, Provider.layer("callback_ref"), Ids.layer))
+)
+
+const queued = Effect.gen(function*() {
+  const organization_id = yield* Fixtures.organization
+  const channel = yield* Fixtures.channel(organization_id)
+  const start = (phone: string) =>
+    Sends.use((sends) =>
+      sends.start({
+        channel_id: channel.id,
+        phone: Phone.make(phone),
+        template: { id: "greeting", components: [{ type: "body", parameters: [{ type: "text", text: "Kim" }] }] }
+      })
+    ).pipe(Effect.provideService(CurrentActor, { organization_id, member_id: null }), Effect.orDie)
+  const get = (id: SendId) =>
+    Sends.use((sends) => sends.get(id)).pipe(
+      Effect.provideService(CurrentActor, { organization_id, member_id: null }),
+      Effect.orDie
+    )
+  return { get, start }
+})
+
+it.effect("does what is queued while it runs, without being asked", () =>
+  Effect.gen(function*() {
+    const { get, start } = yield* queued
+    const fiber = yield* Effect.forkChild(Worker.use((worker) => worker.run))
+    const { id } = yield* start("+4915112345678")
+    yield* TestClock.adjust("1 seconds")
+    assert.strictEqual((yield* get(id)).status, "sent")
+    yield* Fiber.interrupt(fiber)
+  }).pipe(Effect.provide(world)))
+
+it.effect("lets what it has in hand end when it is told to stop, and takes nothing more", () =>
+  Effect.gen(function*() {
+    const { get, start } = yield* queued
+    const [asked, may_answer] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+    yield* ScriptedProvider.use((provider) =>
+      provider.answer(({ reference }) =>
+        Deferred.succeed(asked, undefined).pipe(
+          Effect.andThen(Deferred.await(may_answer)),
+          Effect.as({ provider_message_id: `p.${reference}` })
+        )
+      )
+    )
+    const fiber = yield* Effect.forkChild(Worker.use((worker) => worker.run))
+    const first = yield* start("+4915112345678")
+    yield* Effect.andThen(TestClock.adjust("1 seconds"), Deferred.await(asked))
+    const stopping = yield* Effect.forkChild(Fiber.interrupt(fiber))
+    yield* TestClock.adjust("5 seconds")
+    const second = yield* start("+4915112345679")
+    yield* Deferred.succeed(may_answer, undefined)
+    yield* Fiber.join(stopping)
+    assert.strictEqual((yield* get(first.id)).status, "sent")
+    assert.strictEqual((yield* get(second.id)).status, "queued")
+  }).pipe(Effect.provide(world)))
+
+it.effect("counts an answer that does not come within 20 seconds as lost, also while it stops", () =>
+  Effect.gen(function*() {
+    const { get, start } = yield* queued
+    const asked = yield* Deferred.make<void>()
+    yield* ScriptedProvider.use((provider) =>
+      provider.answer(() => Effect.andThen(Deferred.succeed(asked, undefined), Effect.never))
+    )
+    const fiber = yield* Effect.forkChild(Worker.use((worker) => worker.run))
+    const { id } = yield* start("+4915112345678")
+    yield* Effect.andThen(TestClock.adjust("1 seconds"), Deferred.await(asked))
+    const stopping = yield* Effect.forkChild(Fiber.interrupt(fiber))
+    yield* TestClock.adjust("21 seconds")
+    yield* Fiber.join(stopping)
+    assert.strictEqual((yield* get(id)).status, "unknown")
+  }).pipe(Effect.provide(world)))
+
+it.effect("gives back what it is made to drop", () =>
+  Effect.gen(function*() {
+    const { start } = yield* queued
+    const asked = yield* Deferred.make<void>()
+    yield* ScriptedProvider.use((provider) =>
+      provider.answer(() => Effect.andThen(Deferred.succeed(asked, undefined), Effect.never))
+    )
+    const { id } = yield* start("+4915112345678")
+    const fiber = yield* Effect.forkChild(Worker.use((worker) => worker.runOnce))
+    yield* Deferred.await(asked)
+    yield* Fiber.interrupt(fiber)
+    const now = yield* DateTime.now
+    const claimed = yield* WorkQueue.use((queue) =>
+      queue.claim({ limit: 9, now, lease_until: DateTime.add(now, { seconds: 60 }), token: id })
+    )
+    assert.deepStrictEqual(claimed.map(({ attempt, ref }) => ({ attempt, ref })), [{ attempt: 1, ref: id }])
+  }).pipe(Effect.provide(world)))

@@ -1,0 +1,128 @@
+/** The telephone network and its magic numbers. */
+import { assert, describe, it } from "@effect/vitest"
+import type { Channel } from "@messaging-crm/core/Channels"
+import { ChannelId, SendId } from "@messaging-crm/core/Ids"
+import type { ProviderEvent } from "@messaging-crm/core/Inbound"
+import { type Delivery, MessagingProvider } from "@messaging-crm/core/MessagingProvider"
+import { layer, MockProvider } from "@messaging-crm/provider-mock"
+import { DateTime, Effect, Queue, Result } from "effect"
+import { TestClock } from "effect/testing"
+
+const channel: Channel = {
+  id: ChannelId.make("01990000-0000-7000-8000-000000000001"),
+  type: "phone_messaging",
+  name: "Support",
+  address: "+493012345678",
+  phone_messaging_business_account_id: "acme",
+  connected_at: DateTime.makeUnsafe(0)
+}
+
+let last = 0
+
+const delivery = (recipient: string): Delivery => ({
+  channel,
+  reference: SendId.make(`01990000-0000-7000-8000-${String(++last).padStart(12, "0")}`),
+  recipient,
+  content: { type: "text", text: "Hello" }
+})
+
+const deliver = (to: Delivery) => Effect.result(MessagingProvider.use((provider) => provider.deliver(to)))
+
+/** Everything that the network reports within a second, each report once. */
+const reports = Effect.gen(function*() {
+  yield* TestClock.adjust("1 seconds")
+  const { callbacks } = yield* MockProvider
+  const events = yield* Queue.clear(callbacks)
+  const kind = (event: ProviderEvent) => event.event === "message_received" ? event.type : event.status
+  return Array.from(new Set(events.map(kind))).toSorted()
+})
+
+const takenOf = ({ reference }: Delivery) =>
+  MockProvider.use((mock) => mock.taken).pipe(
+    Effect.map((all) => all.filter((message) => message.delivery.reference === reference).length)
+  )
+
+describe("a number that ends in", () => {
+  for (
+    const [digits, outcome, taken, reported] of [
+      ["5678", "taken", 1, ["delivered", "read", "sent"]],
+      ["0001", "taken", 1, ["delivered", "sent"]],
+      ["0002", "ProviderRejected", 0, []],
+      ["0003", "taken", 1, ["failed", "sent"]],
+      ["0005", "ProviderSilent", 1, ["delivered", "read", "sent"]],
+      ["0006", "ProviderSilent", 0, []],
+      ["0007", "taken", 1, ["delivered", "read", "sent", "text"]],
+      ["0008", "taken", 1, ["delivered", "image", "read", "sent"]]
+    ] as const
+  ) {
+    it.effect(`${digits} gives ${outcome}, and reports ${reported.join(", ") || "nothing"}`, () =>
+      Effect.gen(function*() {
+        const to = delivery(`+4915112${digits}`)
+        const result = yield* deliver(to)
+        assert.strictEqual(Result.isSuccess(result) ? "taken" : result.failure._tag, outcome)
+        assert.strictEqual(yield* takenOf(to), taken)
+        assert.deepStrictEqual(yield* reports, [...reported])
+      }).pipe(Effect.provide(layer)))
+  }
+
+  it.effect("0004 is busy twice and then takes the message, 0009 throttles once", () =>
+    Effect.gen(function*() {
+      for (const [digits, refusals] of [["0004", 2], ["0009", 1]] as const) {
+        const to = delivery(`+4915112${digits}`)
+        for (let call = 0; call < refusals; call++) {
+          const refused = yield* deliver(to)
+          assert.isTrue(Result.isFailure(refused) && refused.failure._tag === "ProviderBusy")
+          if (Result.isFailure(refused) && refused.failure._tag === "ProviderBusy") {
+            assert.strictEqual(refused.failure.retry_after_seconds, digits === "0009" ? 2 : null)
+          }
+        }
+        assert.isTrue(Result.isSuccess(yield* deliver(to)))
+        assert.strictEqual(yield* takenOf(to), 1)
+      }
+    }).pipe(Effect.provide(layer)))
+})
+
+it.effect("reports with the reference, some of it twice, each within 200 ms", () =>
+  Effect.gen(function*() {
+    const sent = yield* Effect.forEach(Array.from({ length: 50 }), () => {
+      const to = delivery("+49151125678")
+      return Effect.as(deliver(to), to.reference)
+    })
+    yield* TestClock.adjust("200 millis")
+    const events = yield* Effect.flatMap(MockProvider, ({ callbacks }) => Queue.clear(callbacks))
+    const references = events.flatMap((event) =>
+      event.event === "message_status_reported" ? [event.reference ?? ""] : []
+    )
+    assert.deepStrictEqual(Array.from(new Set(references)).toSorted(), sent.toSorted())
+    assert.isAbove(events.length, 150)
+  }).pipe(Effect.provide(layer)))
+
+it.effect("does what a script says, takes nothing while it is down, and knows each account's templates", () =>
+  Effect.gen(function*() {
+    const mock = yield* MockProvider
+    const provider = yield* MessagingProvider
+    const number = "+4915112345678"
+    yield* mock.script(number, {
+      answers: [{ answer: "reject", reason: "recipient_opted_out" }],
+      reports: [],
+      reply: null
+    })
+    const refused = yield* deliver(delivery(number))
+    assert.isTrue(Result.isFailure(refused) && refused.failure._tag === "ProviderRejected")
+    yield* mock.setDown(true)
+    const down = yield* deliver(delivery("+49151125679"))
+    assert.isTrue(Result.isFailure(down) && down.failure._tag === "ProviderBusy")
+    assert.isTrue(Result.isFailure(yield* Effect.result(provider.templates("acme"))))
+    yield* mock.setDown(false)
+    const templates = yield* provider.templates("acme")
+    assert.deepStrictEqual(templates.map(({ status }) => status), [
+      "APPROVED",
+      "APPROVED",
+      "APPROVED",
+      "PENDING",
+      "PAUSED"
+    ])
+    assert.include(templates.map(({ parameter_format }) => parameter_format), "NAMED")
+    assert.isTrue(templates.every((template) => template.phone_messaging_business_account_id === "acme"))
+    assert.deepStrictEqual(yield* mock.taken, [])
+  }).pipe(Effect.provide(layer)))
