@@ -125,4 +125,26 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       assert.sameMembers(Array.from(done.lanes.keys()), lanes)
       yield* assertNothingLeft
     }))
+
+  it.effect("passes over a lane that somebody has locked, instead of waiting for it", () =>
+    Effect.gen(function*() {
+      const { transact } = yield* UnitOfWork
+      const queue = yield* WorkQueue
+      const organization_id = yield* Fixtures.organization
+      const [busy, free] = [yield* Fixtures.uuid, yield* Fixtures.uuid]
+      const first = yield* enqueue(organization_id, busy)
+      const claim = Effect.flatMap(Fixtures.uuid, (token) => queue.claim({ limit: 8, now, lease_until, token }))
+      const held = yield* claim
+      assert.deepStrictEqual(held.map(({ ref }) => ref), [first])
+      const second = yield* enqueue(organization_id, free)
+      // Back in its lane, and due, but its lane is locked until the unit of work ends, which waits for the claim.
+      const claimed = yield* transact(Effect.gen(function*() {
+        yield* Effect.forEach(held, (item) => queue.postpone(item, now))
+        const [other] = yield* queues
+        return yield* (other ?? queue).claim({ limit: 8, now, lease_until, token: yield* Fixtures.uuid })
+      }))
+      assert.deepStrictEqual(claimed.map(({ ref }) => ref), [second])
+      yield* Effect.forEach([...claimed, ...yield* claim], queue.finish)
+      yield* assertNothingLeft
+    }))
 })

@@ -54,7 +54,9 @@ interface Story {
 /** What is stored, and what the network took, once nothing is queued any more. */
 interface Remains {
   readonly contacts: ReadonlyArray<{ readonly key: string; readonly count: number }>
-  readonly sends: ReadonlyArray<{ readonly id: string; readonly status: string }>
+  readonly sends: ReadonlyArray<
+    { readonly id: string; readonly status: string; readonly failure_reason: string | null }
+  >
   readonly messages: number
   readonly queued: number
   readonly taken: ReadonlyArray<string>
@@ -156,7 +158,7 @@ const remains = Effect.fnUntraced(function*({ network_url }: Cluster) {
       WHERE source = 'kill-test'
       GROUP BY first_name
     `,
-    sends: yield* sql<Remains["sends"][number]>`SELECT id, status FROM sends`,
+    sends: yield* sql<Remains["sends"][number]>`SELECT id, status, failure_reason FROM sends`,
     messages: messages?.count ?? -1,
     queued: yield* queued,
     taken: (yield* Processes.taken(network_url)).map(({ reference }) => reference)
@@ -189,7 +191,9 @@ const judge = ({ differences, granted, kills }: Story, { contacts, messages, que
     sends: sends.length,
     sent: sent.length,
     taken: taken.length,
-    other: sends.filter(({ status }) => status !== "sent").map(({ status }) => status)
+    unsent: sends.filter(({ status }) => status !== "sent").map(({ failure_reason, status }) =>
+      failure_reason ?? status
+    )
   }
   console.log(JSON.stringify({ ...numbers, complaints }))
   return complaints.length === 0

@@ -61,8 +61,8 @@ export const postgres = Postgres.layer
 export const worker = Worker.layerLoop
 
 /** Layer for a mock provider in a process of its own. */
-export const mockNetwork = (callback_url: string) =>
+export const mockNetwork = (callback_urls: ReadonlyArray<string>) =>
   HttpRouter.serve(MockNetwork.layer, { disableLogger: true, disableListenLog: true }).pipe(
-    Layer.merge(MockNetwork.layerCallbacks(callback_url)),
+    Layer.merge(MockNetwork.layerCallbacks(callback_urls)),
     Layer.provide(Mock.layer)
   )

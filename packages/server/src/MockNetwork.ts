@@ -4,7 +4,7 @@ import { ProviderEvent } from "@messaging-crm/core/Inbound"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { MockProvider } from "@messaging-crm/provider-mock"
-import { Effect, Layer, Queue, Schedule, Schema } from "effect"
+import { Effect, Layer, Queue, Ref, Schedule, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Wire from "./MockWire.ts"
 
@@ -74,19 +74,31 @@ const post = (url: string, body: string, signature: string) =>
     if (!response.ok) throw new Error(`The callback was answered with ${response.status}.`)
   }).pipe(Effect.timeout("10 seconds"))
 
-/** Layer that calls back, signed, and repeats each callback until it is answered with a 2xx. */
-export const layerCallbacks = (callback_url: string) =>
+/** How many events one callback carries at most. */
+const batch_max = 50
+
+/**
+ * Layer that calls back, signed, and repeats each callback until it is answered
+ * with a 2xx, each time at the next of the addresses.
+ */
+export const layerCallbacks = (callback_urls: ReadonlyArray<string>) =>
   Layer.effectDiscard(Effect.gen(function*() {
     const { callbacks } = yield* MockProvider
     const secrets = yield* Secrets
+    const turn = yield* Ref.make(0)
+    const next = Effect.map(Ref.getAndUpdate(turn, (count) => count + 1), (count) =>
+      callback_urls[count % callback_urls.length] ?? "")
     yield* Effect.gen(function*() {
-      const body = yield* Effect.orDie(encode({ events: [yield* Queue.take(callbacks)] }))
+      const events = yield* Queue.takeBetween(callbacks, 1, batch_max)
+      const body = yield* Effect.orDie(encode({ events }))
       const signature = yield* secrets.sign(Wire.signaturePurpose, body)
-      yield* Effect.retry(post(callback_url, body, signature), Schedule.spaced("100 millis"))
+      const attempt = Effect.flatMap(next, (url) =>
+        post(url, body, signature))
+      yield* Effect.retry(attempt, Schedule.spaced("100 millis"))
     }).pipe(
       Effect.ignore,
       Effect.forever,
-      Effect.replicateEffect(8, { concurrency: "unbounded", discard: true }),
+      Effect.replicateEffect(4, { concurrency: "unbounded", discard: true }),
       Effect.forkScoped
     )
   })).pipe(Layer.provide(Secrets.layer))

@@ -176,8 +176,8 @@ export const cluster = Effect.fnUntraced(
     )
     yield* command(["migrate"], environment)
     const acme = yield* organization(environment)
-    const callback_url = `${servers[0]?.url}/ingress/mock`
-    yield* start(main, ["mock-provider", "--port", String(network_port), "--callback-url", callback_url], environment)
+    const callbacks = servers.flatMap(({ url }) => ["--callback-url", `${url}/ingress/mock`])
+    yield* start(main, ["mock-provider", "--port", String(network_port), ...callbacks], environment)
     yield* untilUp(`${network_url}/taken`)
     return { acme, database_url, environment, network_url, servers }
   }

@@ -7,8 +7,11 @@ import * as Logging from "../Logging.ts"
 
 export const mockProvider = Command.make("mock-provider", {
   port: Flag.String("port").pipe(Flag.optional, Flag.withDescription("PORT")),
-  callback_url: Flag.String("callback-url").pipe(
-    Flag.withDescription("Where callbacks go: …/ingress/mock of a service")
+  callback_urls: Flag.String("callback-url").pipe(
+    Flag.atLeast(1),
+    Flag.withDescription(
+      "Where callbacks go: …/ingress/mock of a service. May be given several times; each try goes to the next"
+    )
   )
 }, (flags) =>
   Effect.gen(function*() {
@@ -17,7 +20,7 @@ export const mockProvider = Command.make("mock-provider", {
     const announce = Layer.effectDiscard(
       HttpServer.addressFormattedWith((address) => Effect.logInfo(`Listening on ${address}`))
     )
-    const network = Layer.merge(Layers.mockNetwork(flags.callback_url), announce).pipe(Layer.provide(listen))
+    const network = Layer.merge(Layers.mockNetwork(flags.callback_urls), announce).pipe(Layer.provide(listen))
     yield* Layer.launch(network.pipe(Layer.provide(Layers.tuning)))
   }).pipe(Effect.provide(Logging.layer))).pipe(
     Command.withDescription("Run the mock provider as a process of its own; servers reach it with PROVIDER_URL")
