@@ -18,7 +18,7 @@ import { start as startPostgres } from "../src/EmbeddedPostgres.ts"
 import * as Processes from "../testing/Processes.ts"
 
 const kills_wanted = Number(process.argv[2] ?? 120)
-const clients = 12
+const clients = 6
 const impatientServer = fileURLToPath(new URL("./server.ts", import.meta.url))
 
 interface Wish {
@@ -73,7 +73,7 @@ const killer = Effect.fnUntraced(function*(
   while ((yield* Ref.get(kills)) < kills_wanted) {
     yield* Effect.scoped(Effect.gen(function*() {
       yield* Processes.serve(environment, server, impatientServer)
-      yield* Effect.sleep(`${yield* Random.nextIntBetween(50, 2500)} millis`)
+      yield* Effect.sleep(`${yield* Random.nextIntBetween(50, 3000)} millis`)
     }))
     const count = yield* Ref.updateAndGet(kills, (value) => value + 1)
     if (count % 20 === 0) console.log(`${count} kills`)
@@ -141,14 +141,14 @@ const story = Effect.fnUntraced(function*(cluster: Cluster) {
   } satisfies Story
 })
 
-/** Waits until nothing is queued, for two minutes at most, and looks at what there is. */
+/** Waits until nothing is queued, for 200 seconds at most, and looks at what there is. */
 const remains = Effect.fnUntraced(function*({ network_url }: Cluster) {
   const sql = yield* SqlClient.SqlClient
   const queued = sql<{ readonly count: number }>`
     SELECT (SELECT count(*) FROM work)::integer + (SELECT count(*) FROM work_lanes)::integer AS count
   `.pipe(Effect.map(([row]) => row?.count ?? -1))
   yield* queued.pipe(
-    Effect.repeat({ schedule: Schedule.spaced("250 millis"), times: 480, until: (count) => count === 0 })
+    Effect.repeat({ schedule: Schedule.spaced("250 millis"), times: 800, until: (count) => count === 0 })
   )
   const [messages] = yield* sql<{ readonly count: number }>`SELECT count(*)::integer AS count FROM messages`
   return {
@@ -202,7 +202,7 @@ const judge = ({ differences, granted, kills }: Story, { contacts, messages, que
 const test = Effect.gen(function*() {
   const cluster = yield* Processes.cluster({
     servers: 3,
-    environment: { RATE_LIMIT_PER_MINUTE: "1000000", DATABASE_POOL: "8", LOG_LEVEL: "none" }
+    environment: { RATE_LIMIT_PER_MINUTE: "1000000", DATABASE_POOL: "8", LOG_LEVEL: "error", LOG_FORMAT: "json" }
   })
   const told = yield* story(cluster)
   const found = yield* remains(cluster).pipe(

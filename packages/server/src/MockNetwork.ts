@@ -75,7 +75,7 @@ const post = (url: string, body: string, signature: string) =>
   }).pipe(Effect.timeout("10 seconds"))
 
 /** How many events one callback carries at most. */
-const batch_max = 50
+const batch_max = 10
 
 /**
  * Layer that calls back, signed, and repeats each callback until it is answered
@@ -98,7 +98,7 @@ export const layerCallbacks = (callback_urls: ReadonlyArray<string>) =>
     }).pipe(
       Effect.ignore,
       Effect.forever,
-      Effect.replicateEffect(4, { concurrency: "unbounded", discard: true }),
+      Effect.replicateEffect(8, { concurrency: "unbounded", discard: true }),
       Effect.forkScoped
     )
   })).pipe(Layer.provide(Secrets.layer))
