@@ -132,19 +132,18 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       const queue = yield* WorkQueue
       const organization_id = yield* Fixtures.organization
       const [busy, free] = [yield* Fixtures.uuid, yield* Fixtures.uuid]
-      const first = yield* enqueue(organization_id, busy)
-      const claim = Effect.flatMap(Fixtures.uuid, (token) => queue.claim({ limit: 8, now, lease_until, token }))
-      const held = yield* claim
-      assert.deepStrictEqual(held.map(({ ref }) => ref), [first])
-      const second = yield* enqueue(organization_id, free)
-      // Back in its lane, and due, but its lane is locked until the unit of work ends, which waits for the claim.
-      const claimed = yield* transact(Effect.gen(function*() {
-        yield* Effect.forEach(held, (item) => queue.postpone(item, now))
-        const [other] = yield* queues
-        return yield* (other ?? queue).claim({ limit: 8, now, lease_until, token: yield* Fixtures.uuid })
-      }))
-      assert.deepStrictEqual(claimed.map(({ ref }) => ref), [second])
-      yield* Effect.forEach([...claimed, ...yield* claim], queue.finish)
+      const passedOver = yield* enqueue(organization_id, busy)
+      const given = yield* enqueue(organization_id, free)
+      const claim = (from: Queue) =>
+        Effect.flatMap(Fixtures.uuid, (token) => from.claim({ limit: 8, now, lease_until, token }))
+      const [other = queue] = yield* queues
+      // The lane stays locked by what is put in it until the unit of work ends, which waits for the claim.
+      const claimed = yield* transact(Effect.andThen(enqueue(organization_id, busy), claim(other)))
+      assert.deepStrictEqual(claimed.map(({ ref }) => ref), [given])
+      const later = yield* claim(queue)
+      assert.deepStrictEqual(later.map(({ ref }) => ref), [passedOver])
+      yield* Effect.forEach([...claimed, ...later], queue.finish)
+      yield* Effect.forEach(yield* claim(queue), queue.finish)
       yield* assertNothingLeft
     }))
 })
