@@ -183,6 +183,28 @@ const isLeftRunning = (cluster: string): Effect.Effect<boolean> =>
     Effect.orElseSucceed(() => false)
   )
 
+const ownerIn = (directory: string) => join(directory, "owner.pid")
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+/** Refuses a cluster whose server runs for another process that is still there: it is in use, not left behind. */
+const refuseIfOwned = (directory: string) =>
+  Effect.tryPromise(() => readFile(ownerIn(directory), "utf8")).pipe(
+    Effect.orElseSucceed(() => ""),
+    Effect.flatMap((text) => {
+      const owner = Number(text)
+      return owner > 0 && owner !== process.pid && isAlive(owner)
+        ? Effect.fail(failed(`${directory} is in use by process ${owner}. Stop it, or choose another --data-dir.`))
+        : Effect.void
+    })
+  )
+
 const settings = (port: number, durable: boolean): string =>
   [
     `-p ${port}`,
@@ -205,7 +227,11 @@ export const start = Effect.fnUntraced(function*(
   const run = yield* runnerFor([dirname(pg_ctl), home])
   const cluster = yield* initialise({ initdb, run }, home, password)
   const stop = run(pg_ctl, ["stop", "-D", cluster, "-m", "fast", "-w"])
-  if (yield* isLeftRunning(cluster)) yield* stop
+  if (yield* isLeftRunning(cluster)) {
+    yield* refuseIfOwned(home)
+    yield* stop
+  }
+  yield* attempt("The data directory cannot be written", () => writeFile(ownerIn(home), String(process.pid)))
   const launch = Effect.gen(function*() {
     const chosen = port ?? (yield* freePort)
     const log = join(cluster, "server.log")

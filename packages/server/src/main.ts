@@ -3,6 +3,7 @@ import "effect/schema/SchemaJITCompiler/enable"
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Cause, Effect, Exit, type Runtime } from "effect"
 import { Command } from "effect/cli"
+import { HttpServerError } from "effect/http"
 import { channels } from "./commands/channels.ts"
 import { contactFields } from "./commands/contactFields.ts"
 import { dev } from "./commands/dev.ts"
@@ -34,6 +35,7 @@ const root = Command.make("messaging-crm").pipe(
 /** Words for the person who typed the command; the whole story only where there are no words. */
 const report = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
+  if (error instanceof HttpServerError.ServeError) return `Cannot listen, choose another PORT or HOST: ${error.cause}`
   if (error instanceof Error && "_tag" in error && error.message !== "") return error.message
   return Cause.pretty(cause)
 }
