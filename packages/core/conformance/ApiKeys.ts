@@ -49,7 +49,7 @@ export const suite = (it: It, { runs }: Options) => {
         const newer = yield* newKey(ours, id, { created_at: after(1), scopes: ["contacts:read", "messages:send"] })
         assert.deepStrictEqual(yield* ApiKeyStore.use((store) => store.list(ours)), [newer.key, older.key])
       }),
-    { arbitrary: { runs: Math.ceil(runs / 10) } }
+    { arbitrary: { runs } }
   )
 
   it.effect("admits a known key of a present owner or admin, and says for whom it speaks", () =>

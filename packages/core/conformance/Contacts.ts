@@ -90,7 +90,7 @@ export const suite = (it: It, { runs }: Options) => {
         walked.push(...page)
       }
       assert.deepStrictEqual(walked.map(key), contacts.map(key).toSorted().toReversed())
-    }), { arbitrary: { runs: Math.ceil(runs / 5) } })
+    }), { arbitrary: { runs } })
 
   it.effect("makes the identity and the newcomer's contact for a person nobody knows", () =>
     Effect.gen(function*() {

@@ -92,7 +92,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(found.last_activity_at, after(5))
       assert.strictEqual(found.last_activity_preview, preview)
       assert.deepStrictEqual(found.last_inbound_at, after(4))
-    }), { arbitrary: { runs: Math.ceil(runs / 5) } })
+    }), { arbitrary: { runs } })
 
   it.effect("keeps organizations apart", () =>
     Effect.gen(function*() {

@@ -37,7 +37,7 @@ export const suite = (it: It, { runs }: Options) => {
         yield* store.findByProviderId(ours, channel.id, provider_message_id),
         Option.some(message)
       )
-    }), { arbitrary: { runs: Math.ceil(runs / 2) } })
+    }), { arbitrary: { runs } })
 
   it.effect("answers false, and writes nothing, for a provider id that the channel has", () =>
     Effect.gen(function*() {
@@ -119,7 +119,7 @@ export const suite = (it: It, { runs }: Options) => {
         walked.push(...page)
       }
       assert.deepStrictEqual(walked.map(key), messages.map(key).toSorted().toReversed())
-    }), { arbitrary: { runs: Math.ceil(runs / 5) } })
+    }), { arbitrary: { runs } })
 
   it.effect("changes the times, status and text of a message", () =>
     Effect.gen(function*() {

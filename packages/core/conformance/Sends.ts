@@ -30,7 +30,7 @@ export const suite = (it: It, { runs }: Options) => {
       }
       yield* store.insert(ours, row)
       assert.deepStrictEqual(yield* store.find(ours, row.send.id), Option.some(row))
-    }), { arbitrary: { runs: Math.ceil(runs / 2) } })
+    }), { arbitrary: { runs } })
 
   it.effect("returns a send as it was last updated", () =>
     Effect.gen(function*() {

@@ -96,7 +96,7 @@ export const suite = (it: It, { runs }: Options) => {
         )
       )
       assert.deepStrictEqual(yield* claim({ at: after(5) }), [])
-    }), { arbitrary: { runs: Math.ceil(runs / 10) } })
+    }), { arbitrary: { runs } })
 
   it.effect("gives nothing of a fifo lane while its first item is not due or is out", () =>
     Effect.gen(function*() {
