@@ -188,3 +188,151 @@ it("never shows another organization's contact", async () => {
   assert.strictEqual(foreign.status, 404)
   assert.deepStrictEqual((await service.request("GET", "/v1/contacts", { key: theirs.key })).body.data, [])
 })
+
+describe("update", () => {
+  const make = async () => {
+    const ours = await service.organization()
+    const json = { first_name: "Ada", company: "Acme", notes: "first", lifecycle_stage: "lead" }
+    const { data } = (await service.request("POST", "/v1/contacts", { key: ours.key, json, ...idempotency() })).body
+    const patch = (body: unknown) =>
+      service.request("PATCH", `/v1/contacts/${data.id}`, { key: ours.key, json: body, ...idempotency() })
+    const note = (text: unknown) =>
+      service.request("POST", `/v1/contacts/${data.id}/notes`, { key: ours.key, json: { text } })
+    return { ...ours, contact: data, note, patch }
+  }
+
+  it("changes the fields that are given, clears those that are null, and leaves the others", async () => {
+    const { contact, key, patch } = await make()
+    const tag = (await service.request("POST", "/v1/tags", { key, json: { name: "VIP", color: "red" } })).body.data
+    const changed = await patch({ company: null, last_name: "L", primary_phone: "+49 151 12345678", tag_ids: [tag.id] })
+    assert.strictEqual(changed.status, 200)
+    const { data } = changed.body
+    assert.deepStrictEqual(data, {
+      ...contact,
+      company: null,
+      last_name: "L",
+      primary_phone: "+4915112345678",
+      tags: [tag],
+      updated_at: data.updated_at
+    })
+    assert.deepStrictEqual((await service.request("GET", `/v1/contacts/${contact.id}`, { key })).body.data, data)
+    assert.deepStrictEqual((await patch({})).body.data, data)
+    assert.deepStrictEqual((await patch({ tag_ids: null })).body.data.tags, [])
+  })
+
+  it("merges custom values by key, and clears one or all of them with null", async () => {
+    const { organization, owner, patch } = await make()
+    const field = (name: string) =>
+      service.runtime.runPromise(
+        ContactFields.use((fields) => fields.create({ key: name, name, type: "text", options: null })).pipe(
+          Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
+        )
+      )
+    const [a, b] = [await field("a"), await field("b")]
+    const values = async (custom_values: unknown) => (await patch({ custom_values })).body.data.custom_values
+    assert.deepStrictEqual(await values({ [a.id]: "1" }), { [a.id]: "1" })
+    assert.deepStrictEqual(await values({ [b.id]: "2" }), { [a.id]: "1", [b.id]: "2" })
+    assert.deepStrictEqual(await values({ [a.id]: null }), { [b.id]: "2" })
+    assert.deepStrictEqual((await patch({ first_name: "Eve" })).body.data.custom_values, { [b.id]: "2" })
+    assert.deepStrictEqual(await values(null), {})
+  })
+
+  it("refuses what does not fit, and changes nothing", async () => {
+    const { contact, key, patch } = await make()
+    for (
+      const [json, param] of [
+        [{ first_name: "Eve", owner_user_id: absent }, "owner_user_id"],
+        [{ first_name: "Eve", tag_ids: [absent] }, "tag_ids"],
+        [{ first_name: "Eve", custom_values: { [absent]: "x" } }, `custom_values.${absent}`],
+        [{ first_name: "Eve", birthday: "soon" }, "birthday"],
+        [{ updated_at: null }, "updated_at"]
+      ] as const
+    ) {
+      const answer = await patch(json)
+      assert.strictEqual(answer.status, 400)
+      assert.strictEqual(answer.body.error.param, param)
+    }
+    assert.deepStrictEqual((await service.request("GET", `/v1/contacts/${contact.id}`, { key })).body.data, contact)
+  })
+
+  it("appends notes after a blank line, up to 50,000 characters", async () => {
+    const { note, patch } = await make()
+    assert.strictEqual((await note(" second ")).body.data.notes, "first\n\n second ")
+    for (const text of ["", "  ", "x".repeat(5001), null]) {
+      const answer = await note(text)
+      assert.strictEqual(answer.status, 400)
+      assert.strictEqual(answer.body.error.param, "text")
+    }
+    await patch({ notes: null })
+    assert.strictEqual((await note("alone")).body.data.notes, "alone")
+    await patch({ notes: "x".repeat(49_990) })
+    assert.strictEqual((await note("12345678")).status, 200)
+    const refused = await note("1")
+    assert.strictEqual(refused.status, 400)
+    assert.strictEqual(refused.body.error.param, "text")
+  })
+})
+
+it("narrows the list by text, tag, owner, stage and channel, together", async () => {
+  const { key, owner } = await service.organization()
+  const create = async (json: unknown) =>
+    (await service.request("POST", "/v1/contacts", { key, json, ...idempotency() })).body.data.id
+  const tag = (await service.request("POST", "/v1/tags", { key, json: { name: "VIP", color: "red" } })).body.data
+  const ada = await create({
+    first_name: "Ada",
+    last_name: "Straße",
+    primary_phone: "+49 151 12345678",
+    tag_ids: [tag.id]
+  })
+  const eve = await create({
+    first_name: "Eve",
+    company: "100%_Acme",
+    owner_user_id: owner.id,
+    lifecycle_stage: "lead"
+  })
+  const list = async (query: Record<string, string>) => {
+    const answer = await service.request("GET", `/v1/contacts?${new URLSearchParams(query)}`, { key })
+    assert.strictEqual(answer.status, 200, answer.text)
+    return answer.body.data.map((row: { readonly id: string }) => row.id).toSorted()
+  }
+  const both = [ada, eve].toSorted()
+  for (
+    const [query, expected] of [
+      [{ query: "ADA STRASSE" }, [ada]],
+      [{ query: "0151-123" }, []],
+      [{ query: "151 123/45" }, [ada]],
+      [{ query: "+49151" }, [ada]],
+      [{ query: "0%_a" }, [eve]],
+      [{ query: "%" }, [eve]],
+      [{ query: "" }, both],
+      [{ query: "  " }, both],
+      [{ tag_id: tag.id }, [ada]],
+      [{ tag_id: absent }, []],
+      [{ owner_user_id: owner.id }, [eve]],
+      [{ lifecycle_stage: "lead" }, [eve]],
+      [{ channel: "phone_messaging" }, [ada]],
+      [{ channel: "photo_social" }, []],
+      [{ query: "e", owner_user_id: owner.id, lifecycle_stage: "lead" }, [eve]],
+      [{ query: "ada", owner_user_id: owner.id }, []]
+    ] as const
+  ) {
+    assert.deepStrictEqual(await list(query), [...expected].toSorted(), JSON.stringify(query))
+  }
+  for (
+    const [query, param] of [
+      ["tag_id=x", "tag_id"],
+      ["owner_user_id=", "owner_user_id"],
+      ["lifecycle_stage=friend", "lifecycle_stage"],
+      ["channel=pigeon", "channel"],
+      [`query=${"x".repeat(201)}`, "query"]
+    ] as const
+  ) {
+    const answer = await service.request("GET", `/v1/contacts?${query}`, { key })
+    assert.strictEqual(answer.status, 400)
+    assert.strictEqual(answer.body.error.param, param)
+  }
+  const page = await service.request("GET", "/v1/contacts?page_size=1", { key })
+  const cursor = encodeURIComponent(page.body.next_cursor)
+  const other = await service.request("GET", `/v1/contacts?page_size=1&query=a&cursor=${cursor}`, { key })
+  assert.strictEqual(other.body.error.param, "cursor")
+})

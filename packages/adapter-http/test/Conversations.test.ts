@@ -237,6 +237,126 @@ describe("send", () => {
   })
 })
 
+describe("a conversation", () => {
+  const make = async () => {
+    const ours = await service.organization()
+    const { conversation_id } = (await startWith(ours)).body.data
+    const path = `/v1/conversations/${conversation_id}`
+    const get = async () => (await service.request("GET", path, { key: ours.key })).body.data
+    const change = (method: string, what: string, json?: unknown) =>
+      service.request(method, `${path}/${what}`, {
+        key: ours.key,
+        ...(json === undefined ? {} : { json }),
+        ...idempotency()
+      })
+    return { ...ours, change, get, ours }
+  }
+
+  it("is closed with a category or without, and reopened; a repeat changes nothing", async () => {
+    const { change, get, ours } = await make()
+    const closed = await change("POST", "close", { category: " resolved " })
+    assert.strictEqual(closed.status, 200)
+    assert.strictEqual(closed.body.data.status, "closed")
+    assert.strictEqual(closed.body.data.close_category, "resolved")
+    assert.isNotNull(closed.body.data.closed_at)
+    assert.deepStrictEqual((await change("POST", "close", { category: "spam" })).body, closed.body)
+    const opened = await change("POST", "reopen")
+    assert.strictEqual(opened.body.data.status, "open")
+    assert.isNull(opened.body.data.close_category)
+    assert.isNull(opened.body.data.closed_at)
+    assert.deepStrictEqual((await change("POST", "reopen", {})).body, opened.body)
+    for (const json of [undefined, {}, { category: null }, { category: "" }]) {
+      assert.isNull((await change("POST", "close", json)).body.data.close_category)
+      await change("POST", "reopen")
+    }
+    await change("POST", "close")
+    await startWith(ours)
+    assert.strictEqual((await get()).status, "open")
+    for (
+      const [what, json, param] of [
+        ["close", { category: "x".repeat(65) }, "category"],
+        ["close", { category: 1 }, "category"],
+        ["close", { reason: "x" }, "reason"],
+        ["reopen", { category: "x" }, "category"]
+      ] as const
+    ) {
+      const answer = await change("POST", what, json)
+      assert.strictEqual(answer.status, 400)
+      assert.strictEqual(answer.body.error.param, param)
+    }
+    assert.strictEqual((await change("POST", "close", null)).status, 400)
+  })
+
+  it("is assigned, with the contact unless told otherwise, and unassigned", async () => {
+    const { change, get, key, owner } = await make()
+    const ownerOf = async () => {
+      const { contact } = await get()
+      return (await service.request("GET", `/v1/contacts/${contact.id}`, { key })).body.data.owner_user_id
+    }
+    const assign = (json: unknown) => change("PATCH", "assignment", json)
+    const assigned = await assign({ assigned_user_id: owner.id })
+    assert.strictEqual(assigned.status, 200)
+    assert.strictEqual(assigned.body.data.assigned_user_id, owner.id)
+    assert.strictEqual(await ownerOf(), owner.id)
+    assert.isNull((await assign({ assigned_user_id: null, sync_contact_owner: false })).body.data.assigned_user_id)
+    assert.strictEqual(await ownerOf(), owner.id)
+    await assign({ assigned_user_id: null })
+    assert.isNull(await ownerOf())
+    const foreign = await service.organization()
+    for (
+      const [json, param] of [
+        [{}, "assigned_user_id"],
+        [{ assigned_user_id: "x" }, "assigned_user_id"],
+        [{ assigned_user_id: foreign.owner.id }, "assigned_user_id"],
+        [{ assigned_user_id: null, sync_contact_owner: "yes" }, "sync_contact_owner"]
+      ] as const
+    ) {
+      const answer = await assign(json)
+      assert.strictEqual(answer.status, 400)
+      assert.strictEqual(answer.body.error.param, param)
+    }
+  })
+
+  it("is listed by status and assignee, latest activity first", async () => {
+    const { change, key, ours, owner } = await make()
+    const second = (await startWith(ours, { phone: "+49 151 12345679" })).body.data.conversation_id
+    await change("POST", "close")
+    await change("PATCH", "assignment", { assigned_user_id: owner.id })
+    const list = async (query: string) => {
+      const answer = await service.request("GET", `/v1/conversations${query}`, { key })
+      assert.strictEqual(answer.status, 200, answer.text)
+      return answer.body.data.map((row: { readonly id: string }) => row.id)
+    }
+    const all = await list("")
+    assert.lengthOf(all, 2)
+    assert.deepStrictEqual(await list("?status=all"), all)
+    assert.deepStrictEqual(await list("?status=open"), [second])
+    assert.notDeepEqual(await list("?status=closed"), [second])
+    assert.deepStrictEqual(await list(`?assigned_user_id=${owner.id}`), await list("?status=closed"))
+    assert.deepStrictEqual(await list(`?status=open&assigned_user_id=${owner.id}`), [])
+    const page = await service.request("GET", "/v1/conversations?page_size=1", { key })
+    const cursor = encodeURIComponent(page.body.next_cursor)
+    assert.deepStrictEqual([
+      ...page.body.data.map((row: { readonly id: string }) => row.id),
+      ...await list(`?page_size=1&cursor=${cursor}`)
+    ], all)
+    for (
+      const [query, param] of [
+        ["status=shut", "status"],
+        ["assigned_user_id=me", "assigned_user_id"],
+        [`status=open&cursor=${cursor}`, "cursor"],
+        ["page_size=0", "page_size"]
+      ] as const
+    ) {
+      const answer = await service.request("GET", `/v1/conversations?${query}`, { key })
+      assert.strictEqual(answer.status, 400)
+      assert.strictEqual(answer.body.error.param, param)
+    }
+    const foreign = await service.request("GET", `/v1/contacts?cursor=${cursor}`, { key })
+    assert.strictEqual(foreign.body.error.param, "cursor")
+  })
+})
+
 it("never shows another organization's conversation, message or send", async () => {
   const [ours, theirs] = [await service.organization(), await service.organization()]
   const { id } = (await startWith(ours)).body.data

@@ -1,4 +1,4 @@
-import { type Contact, ContactStore, type Identity } from "@messaging-crm/core/Contacts"
+import { type Contact, type ContactMatch, ContactStore, type Identity, searchText } from "@messaging-crm/core/Contacts"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { DateTime, Effect, Layer, Option } from "effect"
 import { page } from "./Order.ts"
@@ -12,16 +12,47 @@ const put = (rows: Rows, organization_id: OrganizationId, contact: Contact): Row
   contacts: Table.set(rows.contacts, organization_id, contact.id, contact)
 })
 
-const insert = (rows: Rows, organization_id: OrganizationId, contact: Contact): Rows => {
-  const inserted = put(rows, organization_id, contact)
-  const phone = contact.primary_phone
-  if (phone === null) return inserted
-  const others = Option.getOrElse(Table.get(rows.contact_phones, organization_id, phone), () => [])
+/** The contacts with a primary phone, without one of them. */
+const withoutPhone = (rows: Rows, organization_id: OrganizationId, { id, primary_phone }: Contact): Rows => {
+  if (primary_phone === null) return rows
+  const others = Option.getOrElse(Table.get(rows.contact_phones, organization_id, primary_phone), () => [])
+    .filter((other) => other !== id)
+  const { contact_phones } = rows
   return {
-    ...inserted,
-    contact_phones: Table.set(rows.contact_phones, organization_id, phone, [...others, contact.id])
+    ...rows,
+    contact_phones: others.length === 0
+      ? Table.remove(contact_phones, organization_id, primary_phone)
+      : Table.set(contact_phones, organization_id, primary_phone, others)
   }
 }
+
+/** Puts a contact that is new, or whose primary phone may have changed. */
+const insert = (rows: Rows, organization_id: OrganizationId, contact: Contact): Rows => {
+  const before = Table.get(rows.contacts, organization_id, contact.id)
+  const inserted = put(
+    Option.isSome(before) ? withoutPhone(rows, organization_id, before.value) : rows,
+    organization_id,
+    contact
+  )
+  const phone = contact.primary_phone
+  if (phone === null) return inserted
+  const others = Option.getOrElse(Table.get(inserted.contact_phones, organization_id, phone), () => [])
+  return {
+    ...inserted,
+    contact_phones: Table.set(inserted.contact_phones, organization_id, phone, [...others, contact.id])
+  }
+}
+
+const isOn = (contact: Contact, channel: ContactMatch["channel"]): boolean =>
+  contact.identities.some(({ channel_type }) => channel_type === channel) ||
+  (channel === "phone_messaging" && contact.primary_phone !== null)
+
+const matches = ({ channel, lifecycle_stage, needles, owner_user_id, tag_id }: ContactMatch) => (contact: Contact) =>
+  (tag_id === null || contact.tags.some(({ id }) => id === tag_id)) &&
+  (owner_user_id === null || contact.owner_user_id === owner_user_id) &&
+  (lifecycle_stage === null || contact.lifecycle_stage === lifecycle_stage) &&
+  (channel === null || isOn(contact, channel)) &&
+  (needles === null || needles.some((needle) => searchText(contact).includes(needle)))
 
 /** Returns the most recently updated contact with that primary phone. */
 const withPhone = (rows: Rows, organization_id: OrganizationId, phone: string | null): Option.Option<Contact> => {
@@ -42,8 +73,26 @@ export const layer = Layer.effect(
     return ContactStore.of({
       insert: (organization_id, contact) => world.modify((rows) => [undefined, insert(rows, organization_id, contact)]),
       find: (organization_id, id) => world.read((rows) => Table.get(rows.contacts, organization_id, id)),
-      list: (organization_id, request) =>
-        world.read((rows) => page(Table.all(rows.contacts, organization_id), request, position)),
+      // A unit of work has the turn to itself, so reading is locking.
+      lock: (organization_id, id) => world.read((rows) => Table.get(rows.contacts, organization_id, id)),
+      list: (organization_id, match, request) =>
+        world.read((rows) => page(Table.all(rows.contacts, organization_id).filter(matches(match)), request, position)),
+      update: (organization_id, contact) =>
+        world.modify((rows) => {
+          const found = Table.get(rows.contacts, organization_id, contact.id)
+          if (Option.isNone(found)) return [undefined, rows]
+          const { identities, last_activity_at, last_activity_preview, last_conversation_id } = found.value
+          const kept = { identities, last_activity_at, last_activity_preview, last_conversation_id }
+          const updated_at = DateTime.max(found.value.updated_at, contact.updated_at)
+          return [undefined, insert(rows, organization_id, { ...contact, ...kept, updated_at })]
+        }),
+      setOwner: (organization_id, id, owner_user_id, now) =>
+        world.modify((rows) => {
+          const found = Table.get(rows.contacts, organization_id, id)
+          if (Option.isNone(found)) return [undefined, rows]
+          const updated_at = DateTime.max(found.value.updated_at, now)
+          return [undefined, put(rows, organization_id, { ...found.value, owner_user_id, updated_at })]
+        }),
       claimIdentity: (organization_id, identity, newcomer) =>
         world.modify((rows) => {
           const key = `${identity.channel_type}|${identity.external_id}`

@@ -2,6 +2,7 @@ import { type ConversationRow, ConversationStore } from "@messaging-crm/core/Con
 import type { ConversationId, OrganizationId } from "@messaging-crm/core/Ids"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { DateTime, Effect, Layer, Option } from "effect"
+import { page } from "./Order.ts"
 import * as Table from "./Table.ts"
 import { type Rows, World } from "./World.ts"
 
@@ -83,6 +84,24 @@ export const layer = Layer.effect(
       find: (organization_id, id) => world.read((rows) => find(rows, organization_id, id)),
       // A unit of work has the turn to itself, so reading is locking.
       lock: (organization_id, id) => world.read((rows) => find(rows, organization_id, id)),
+      list: (organization_id, { assigned_user_id, status }, request) =>
+        world.read((rows) =>
+          page(
+            Table.all(rows.conversations, organization_id).filter((thread) =>
+              (status === null || thread.status === status) &&
+              (assigned_user_id === null || thread.assigned_user_id === assigned_user_id)
+            ),
+            request,
+            (thread) => ({ at: thread.last_activity_at, id: thread.id })
+          ).map((thread) => toRow(rows, organization_id, thread))
+        ),
+      update: (organization_id, { assigned_user_id, close_category, closed_at, id, opened_at, status }) =>
+        world.modify((rows) => {
+          const found = Table.get(rows.conversations, organization_id, id)
+          if (Option.isNone(found)) return [undefined, rows]
+          const changed = { ...found.value, assigned_user_id, close_category, closed_at, opened_at, status }
+          return [undefined, put(rows, organization_id, changed)]
+        }),
       recordActivity: (organization_id, id, { at, last_inbound_at, preview }) =>
         world.modify((rows) => {
           const thread = Option.getOrThrow(Table.get(rows.conversations, organization_id, id))

@@ -1,8 +1,9 @@
-import { Contact, ContactStore, Identity } from "@messaging-crm/core/Contacts"
+import { Contact, type ContactMatch, ContactStore, Identity, searchText } from "@messaging-crm/core/Contacts"
 import { ContactId, IdentityId, OrganizationId } from "@messaging-crm/core/Ids"
+import type { PageRequest } from "@messaging-crm/core/Page"
 import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
 import { Effect, Layer, Option, Schema, Struct } from "effect"
-import { SqlClient, SqlSchema } from "effect/sql"
+import { SqlClient, SqlSchema, type Statement } from "effect/sql"
 import { At, date, json, OptionalAt, optionalDate } from "./Columns.ts"
 
 const Row = Schema.Struct({ ...Contact.fields, last_activity_at: OptionalAt, updated_at: At })
@@ -14,9 +15,16 @@ const toRow = (organization_id: OrganizationId, contact: Contact) => ({
   ...Struct.omit(contact, ["identities", "tags"]),
   organization_id,
   custom_values: json(contact.custom_values),
+  search_text: searchText(contact),
   last_activity_at: optionalDate(contact.last_activity_at),
   updated_at: date(contact.updated_at)
 })
+
+/** Columns that an update of a contact leaves alone. */
+const kept = ["id", "organization_id", "last_activity_at", "last_activity_preview", "last_conversation_id"] as const
+
+/** Returns the pattern of what contains the needle, in which `%` and `_` are ordinary characters. */
+const containing = (needle: string): string => `%${needle.replace(/[\\%_]/g, "\\$&")}%`
 
 /** Layer that keeps contacts and their identities in PostgreSQL. */
 export const layer = Layer.effect(
@@ -61,23 +69,53 @@ export const layer = Layer.effect(
         `
     })
 
-    const list = SqlSchema.findAll({
-      Request: Schema.Struct({
-        organization_id: OrganizationId,
-        after: Schema.NullOr(Schema.Struct({ at: At, id: Schema.String })),
-        size: Schema.Int
-      }),
+    const lock = SqlSchema.findOneOption({
+      Request: Schema.Struct({ organization_id: OrganizationId, id: ContactId }),
       Result: Row,
-      execute: ({ after, organization_id, size }) =>
+      execute: ({ id, organization_id }) =>
         sql`
           SELECT ${columns}
           FROM contacts c
-          WHERE c.organization_id = ${organization_id}
-            ${after === null ? sql.literal("") : sql`AND (c.updated_at, c.id) < (${after.at}, ${after.id}::uuid)`}
-          ORDER BY c.updated_at DESC, c.id DESC
-          LIMIT ${size}
+          WHERE c.organization_id = ${organization_id} AND c.id = ${id}
+          FOR UPDATE OF c
         `
     })
+
+    /** The conditions of a list, the organization's first. */
+    const conditions = (organization_id: OrganizationId, match: ContactMatch, after: PageRequest["after"]) => {
+      const { channel, lifecycle_stage, needles, owner_user_id, tag_id } = match
+      const all: Array<Statement.Fragment> = [sql`c.organization_id = ${organization_id}`]
+      if (owner_user_id !== null) all.push(sql`c.owner_user_id = ${owner_user_id}`)
+      if (lifecycle_stage !== null) all.push(sql`c.lifecycle_stage = ${lifecycle_stage}`)
+      if (needles !== null) all.push(sql.or(needles.map((needle) => sql`c.search_text LIKE ${containing(needle)}`)))
+      if (tag_id !== null) {
+        all.push(sql`EXISTS (
+          SELECT FROM contact_tags ct
+          WHERE ct.organization_id = c.organization_id AND ct.contact_id = c.id AND ct.tag_id = ${tag_id}
+        )`)
+      }
+      if (channel !== null) {
+        all.push(sql`(
+          EXISTS (
+            SELECT FROM identities i
+            WHERE i.organization_id = c.organization_id AND i.contact_id = c.id AND i.channel_type = ${channel}
+          ) OR (${channel} = 'phone_messaging' AND c.primary_phone IS NOT NULL)
+        )`)
+      }
+      if (after !== null) all.push(sql`(c.updated_at, c.id) < (${date(after.at)}, ${after.id}::uuid)`)
+      return sql.and(all)
+    }
+
+    const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
+
+    const list = (organization_id: OrganizationId, match: ContactMatch, { after, size }: PageRequest) =>
+      sql`
+        SELECT ${columns}
+        FROM contacts c
+        WHERE ${conditions(organization_id, match, after)}
+        ORDER BY c.updated_at DESC, c.id DESC
+        LIMIT ${size}
+      `.pipe(Effect.flatMap(decodeRows), Effect.orDie)
 
     const findIdentity = SqlSchema.findOneOption({
       Request: Schema.Struct({
@@ -167,7 +205,35 @@ export const layer = Layer.effect(
     return ContactStore.of({
       insert,
       find: (organization_id, id) => Effect.orDie(find({ organization_id, id })),
-      list: (organization_id, page) => Effect.orDie(list({ organization_id, ...page })),
+      lock: (organization_id, id) => Effect.orDie(lock({ organization_id, id })),
+      list,
+      update: (organization_id, contact) => {
+        const tag_ids = contact.tags.map((tag) => tag.id)
+        const { updated_at, ...row } = Struct.omit(toRow(organization_id, contact), kept)
+        return sql`
+          WITH removed AS (
+            DELETE FROM contact_tags
+            WHERE organization_id = ${organization_id}
+              AND contact_id = ${contact.id}
+              AND tag_id <> ALL(${tag_ids}::uuid[])
+          ), added AS (
+            INSERT INTO contact_tags (organization_id, contact_id, tag_id)
+            SELECT c.organization_id, c.id, tag_id
+            FROM contacts c, unnest(${tag_ids}::uuid[]) AS tag_id
+            WHERE c.organization_id = ${organization_id} AND c.id = ${contact.id}
+            ON CONFLICT DO NOTHING
+          )
+          UPDATE contacts
+          SET ${sql.update(row)}, updated_at = greatest(updated_at, ${updated_at})
+          WHERE organization_id = ${organization_id} AND id = ${contact.id}
+        `.pipe(Effect.orDie, Effect.asVoid)
+      },
+      setOwner: (organization_id, id, owner_user_id, now) =>
+        sql`
+          UPDATE contacts
+          SET owner_user_id = ${owner_user_id}, updated_at = greatest(updated_at, ${date(now)})
+          WHERE organization_id = ${organization_id} AND id = ${id}
+        `.pipe(Effect.orDie, Effect.asVoid),
       claimIdentity,
       recordActivity: (organization_id, id, { at, conversation_id, preview }) => {
         const moment = date(at)

@@ -1,6 +1,7 @@
 import { ChannelType } from "@messaging-crm/core/Channels"
-import { ConversationStatus, ConversationStore } from "@messaging-crm/core/Conversations"
+import { type ConversationFilters, ConversationStatus, ConversationStore } from "@messaging-crm/core/Conversations"
 import { ChannelId, ContactId, ConversationId, IdentityId, MemberId, OrganizationId } from "@messaging-crm/core/Ids"
+import type { PageRequest } from "@messaging-crm/core/Page"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { At, date, OptionalAt, optionalDate } from "./Columns.ts"
@@ -69,7 +70,39 @@ export const layer = Layer.effect(
         `
     })
 
+    const conditions = (
+      organization_id: OrganizationId,
+      { assigned_user_id, status }: ConversationFilters,
+      after: PageRequest["after"]
+    ) => {
+      const all = [sql`v.organization_id = ${organization_id}`]
+      if (status !== null) all.push(sql`v.status = ${status}`)
+      if (assigned_user_id !== null) all.push(sql`v.assigned_user_id = ${assigned_user_id}`)
+      if (after !== null) all.push(sql`(v.last_activity_at, v.id) < (${date(after.at)}, ${after.id}::uuid)`)
+      return sql.and(all)
+    }
+
+    const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
+
     return ConversationStore.of({
+      list: (organization_id, filters, { after, size }) =>
+        sql`
+          ${select}
+          WHERE ${conditions(organization_id, filters, after)}
+          ORDER BY v.last_activity_at DESC, v.id DESC
+          LIMIT ${size}
+        `.pipe(Effect.flatMap(decodeRows), Effect.orDie),
+      update: (organization_id, { assigned_user_id, close_category, closed_at, id, opened_at, status }) =>
+        sql`
+          UPDATE conversations
+          SET
+            status = ${status},
+            close_category = ${close_category},
+            assigned_user_id = ${assigned_user_id},
+            opened_at = ${date(opened_at)},
+            closed_at = ${optionalDate(closed_at)}
+          WHERE organization_id = ${organization_id} AND id = ${id}
+        `.pipe(Effect.orDie, Effect.asVoid),
       // An open conversation is updated too, to itself: that locks it.
       open: (organization_id, id, { channel_id, contact_id, identity_id }, now) => {
         const at = date(now)

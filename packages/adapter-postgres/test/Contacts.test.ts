@@ -29,7 +29,9 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
       assert.lengthOf(new Set(met.map(({ contact_id }) => contact_id)), 1)
       assert.lengthOf(new Set(met.map(({ identity_id }) => identity_id)), 1)
 
-      const kept = yield* ContactStore.use((store) => store.list(organization_id, { after: null, size: 100 }))
+      const kept = yield* ContactStore.use((store) =>
+        store.list(organization_id, Fixtures.everyone, { after: null, size: 100 })
+      )
       assert.deepStrictEqual(
         kept.map(({ id, identities }) => ({ contact_id: id, identity_id: identities.map(({ id }) => id).join() })),
         met.slice(0, 1)

@@ -88,7 +88,7 @@ it.layer(Processes.database, { excludeTestServices: true })("UnitOfWork", (it) =
       assert.isTrue(Exit.hasDies(exit))
       const contacts = yield* ContactStore
       const listed = yield* Effect.all(
-        Array.from({ length: 40 }, () => transact(contacts.list(id, { after: null, size: 1 }))),
+        Array.from({ length: 40 }, () => transact(contacts.list(id, Fixtures.everyone, { after: null, size: 1 }))),
         { concurrency: "unbounded" }
       )
       assert.isTrue(listed.every((rows) => rows.length === 0))

@@ -1,6 +1,12 @@
 /** The promises of `ConversationStore`, as tests. */
 import { assert } from "@effect/vitest"
-import { ConversationStore } from "@messaging-crm/core/Conversations"
+import {
+  close,
+  type ConversationFilters,
+  type ConversationRow,
+  ConversationStore,
+  reopen
+} from "@messaging-crm/core/Conversations"
 import { ConversationId } from "@messaging-crm/core/Ids"
 import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
 import { DateTime, Effect, Option } from "effect"
@@ -94,6 +100,58 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(found.last_inbound_at, after(4))
     }), { arbitrary: { runs } })
 
+  it.effect("lists what passes every filter, latest activity first, and walks without gap or repeat", () =>
+    Effect.gen(function*() {
+      const store = yield* ConversationStore
+      const ours = yield* Fixtures.organization
+      const { id: assigned_user_id } = yield* Fixtures.member(ours)
+      const threads = yield* Effect.forEach([1, 3, 2, 3, 0], (millis) =>
+        Effect.gen(function*() {
+          const { conversation_id } = yield* Fixtures.thread(ours)
+          yield* store.recordActivity(ours, conversation_id, { ...nothing, at: after(millis) })
+          return Option.getOrThrow(yield* store.find(ours, conversation_id))
+        }))
+      const key = (row: ConversationRow) => `${row.last_activity_at.epochMilliseconds} ${row.id}`
+      const walk = Effect.fnUntraced(function*(filters: ConversationFilters) {
+        const walked: Array<ConversationRow> = []
+        for (;;) {
+          const last = walked.at(-1)
+          const position = last === undefined ? null : { at: last.last_activity_at, id: last.id }
+          const page = yield* store.list(ours, filters, { after: position, size: 2 })
+          if (page.length === 0) return walked
+          walked.push(...page)
+        }
+      })
+      const all = yield* walk({ status: null, assigned_user_id: null })
+      assert.deepStrictEqual(all, threads.toSorted((a, b) => key(a) < key(b) ? 1 : -1))
+      const [first, second] = threads
+      if (first === undefined || second === undefined) return
+      yield* store.update(ours, close(first, "resolved", after(9)))
+      yield* store.update(ours, { ...close(second, null, after(9)), assigned_user_id })
+      const ids = (rows: ReadonlyArray<ConversationRow>) => rows.map(({ id }) => id)
+      assert.deepStrictEqual(ids(yield* walk({ status: "closed", assigned_user_id: null })), [second.id, first.id])
+      assert.deepStrictEqual(ids(yield* walk({ status: "closed", assigned_user_id })), [second.id])
+      assert.deepStrictEqual(ids(yield* walk({ status: "open", assigned_user_id })), [])
+      assert.lengthOf(yield* walk({ status: "open", assigned_user_id: null }), 3)
+    }))
+
+  it.effect("writes the status with its times and category, and the assignment", () =>
+    Effect.gen(function*() {
+      const store = yield* ConversationStore
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const { id: assigned_user_id } = yield* Fixtures.member(ours)
+      const { channel, contact_id, conversation_id, identity_id } = yield* Fixtures.thread(ours)
+      const before = Option.getOrThrow(yield* store.find(ours, conversation_id))
+      const closed = { ...close(before, "spam", after(7)), assigned_user_id }
+      yield* store.update(theirs, closed)
+      assert.deepStrictEqual(yield* store.find(ours, conversation_id), Option.some(before))
+      yield* store.update(ours, closed)
+      assert.deepStrictEqual(yield* store.find(ours, conversation_id), Option.some(closed))
+      const parts = { channel_id: channel.id, contact_id, identity_id }
+      yield* store.open(ours, ConversationId.make(yield* Fixtures.uuid), parts, after(9))
+      assert.deepStrictEqual(yield* store.find(ours, conversation_id), Option.some(reopen(closed, after(9))))
+    }))
+
   it.effect("keeps organizations apart", () =>
     Effect.gen(function*() {
       const store = yield* ConversationStore
@@ -102,6 +160,8 @@ export const suite = (it: It, { runs }: Options) => {
       const { conversation_id } = yield* Fixtures.thread(ours)
       const before = yield* store.find(ours, conversation_id)
       assert.deepStrictEqual(yield* store.find(theirs, conversation_id), Option.none())
+      const any = { status: null, assigned_user_id: null }
+      assert.deepStrictEqual(yield* store.list(theirs, any, { after: null, size: 9 }), [])
       assert.deepStrictEqual(yield* transact(store.lock(theirs, conversation_id)), Option.none())
       yield* Effect.exit(store.recordActivity(theirs, conversation_id, { ...nothing, at: after(9) }))
       assert.deepStrictEqual(yield* store.find(ours, conversation_id), before)

@@ -1,7 +1,7 @@
 /** Rows that others stand on, each made through its port. */
 import type { Vitest } from "@effect/vitest"
 import { type Channel, ChannelStore, type ChannelType } from "@messaging-crm/core/Channels"
-import { type Contact, ContactStore, type Identity, introduce } from "@messaging-crm/core/Contacts"
+import { type Contact, type ContactMatch, ContactStore, type Identity, introduce } from "@messaging-crm/core/Contacts"
 import { ConversationStore } from "@messaging-crm/core/Conversations"
 import type * as Crm from "@messaging-crm/core/Crm"
 import {
@@ -29,6 +29,15 @@ export type It = Vitest.MethodsNonLive<Crm.StoragePorts | Ids>
 export interface Options {
   /** Runs of each property. */
   readonly runs: number
+}
+
+/** The filters that let every contact pass. */
+export const everyone: ContactMatch = {
+  needles: null,
+  tag_id: null,
+  owner_user_id: null,
+  lifecycle_stage: null,
+  channel: null
 }
 
 /** Noon of a day; tests count milliseconds from it. */

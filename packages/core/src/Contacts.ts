@@ -12,8 +12,9 @@ import { Members } from "./Members.ts"
 import { type CursorInvalid, Cursors, type Page, type PageRequest } from "./Page.ts"
 import { Phone } from "./Phones.ts"
 import { Tag, TagStore } from "./Tags.ts"
-import { line, lineOf, Text, text } from "./Text.ts"
+import { foldCase, line, lineOf, Text, text, visibleText } from "./Text.ts"
 import { Timestamp } from "./Timestamps.ts"
+import { UnitOfWork } from "./UnitOfWork.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -111,7 +112,7 @@ export const WritableContact = Schema.Struct({
   first_name: Schema.optionalKey(name),
   last_name: Schema.optionalKey(name),
   primary_email: Schema.optionalKey(email),
-  primary_phone: Schema.optionalKey(Schema.NullOr(Phone)),
+  primary_phone: Schema.optionalKey(lineOf(Phone)),
   company: Schema.optionalKey(name),
   job_title: Schema.optionalKey(name),
   birthday: Schema.optionalKey(birthday),
@@ -135,6 +136,29 @@ export interface WritableContact extends Schema.Schema.Type<typeof WritableConta
 export const CreateContact = WritableContact.annotate({ identifier: "CreateContact" })
 export interface CreateContact extends WritableContact {}
 
+/** What a caller may change: a field that is absent keeps its value, null clears it (spec §4.2). */
+export const UpdateContact = WritableContact.annotate({ identifier: "UpdateContact" })
+export interface UpdateContact extends WritableContact {}
+
+export const AddNote = Schema.Struct({
+  text: visibleText({ min: limits.note_text_chars_min, max: limits.note_text_chars_max })
+}).annotate({ identifier: "AddNote" })
+export interface AddNote extends Schema.Schema.Type<typeof AddNote> {}
+
+/** Which contacts a list shows; a filter that is null lets all pass (spec §4.1). */
+export interface ContactFilters {
+  readonly query: string | null
+  readonly tag_id: TagId | null
+  readonly owner_user_id: MemberId | null
+  readonly lifecycle_stage: LifecycleStage | null
+  readonly channel: ChannelType | null
+}
+
+/** What is looked for in a contact's search text: any one of the needles. */
+export interface ContactMatch extends Omit<ContactFilters, "query"> {
+  readonly needles: ReadonlyArray<string> | null
+}
+
 /** A person as a channel shows them: what is needed to find or create a contact. */
 export interface Person {
   readonly channel_type: ChannelType
@@ -156,6 +180,9 @@ export class ContactUnnamed extends Schema.TaggedError<ContactUnnamed>()("Contac
 export class ReferenceUnknown extends Schema.TaggedError<ReferenceUnknown>()("ReferenceUnknown", {
   param: Schema.String
 }) {}
+
+/** The notes would become longer than they may be. */
+export class NotesTooLong extends Schema.TaggedError<NotesTooLong>()("NotesTooLong", {}) {}
 
 /** A custom value does not fit its field's type. */
 export class CustomValueInvalid extends Schema.TaggedError<CustomValueInvalid>()("CustomValueInvalid", {
@@ -205,6 +232,32 @@ export const introduce = (id: ContactId, person: Person, updated_at: Timestamp):
   updated_at
 })
 
+/**
+ * Returns the text that a `query` is looked for in: name, phone, email and
+ * company, folded, each on a line of its own so that nothing matches across two.
+ */
+export const searchText = (contact: Contact): string =>
+  [fullName(contact), contact.primary_phone, contact.primary_email, contact.company]
+    .flatMap((part) => part === null ? [] : foldCase(part))
+    .join("\n")
+
+/** Returns what to look for, or null for a blank query. A number is also looked for without its separators. */
+export const needlesOf = (query: string | null): ReadonlyArray<string> | null => {
+  if (query === null || query.trim() === "") return null
+  const digits = query.replace(/[\s()\-./+]/gu, "")
+  return /^[0-9]+$/.test(digits) ? Array.from(new Set([foldCase(query), digits])) : [foldCase(query)]
+}
+
+/** Returns the notes with one more, after a blank line. */
+const appended = (notes: string | null, text: string): string => notes === null ? text : `${notes}\n\n${text}`
+
+/** Returns the contact with the values of the given fields; custom values merge by key. */
+const edit = (contact: Contact, { custom_values, tag_ids: _tag_ids, ...plain }: UpdateContact): Contact => ({
+  ...contact,
+  ...plain,
+  custom_values: custom_values === null ? {} : present({ ...contact.custom_values, ...custom_values })
+})
+
 /** Returns the given custom values without those that are null. */
 const present = (values: Readonly<Record<string, string | null>>): Record<string, string> =>
   Object.fromEntries(Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== null))
@@ -218,8 +271,14 @@ const present = (values: Readonly<Record<string, string | null>>): Record<string
  *
  * - `find` returns what was inserted, with its identities by id and its tags by
  *   `name_key`, and none for another organization's contact.
- * - `list` returns contacts in `updated_at` descending, id descending, those
- *   after the position only.
+ * - `lock` returns what `find` returns, and lets no other unit of work pass the
+ *   same point for that contact until this one ends.
+ * - `list` returns the contacts that pass every filter that is not null, in
+ *   `updated_at` descending, id descending, those after the position only. A
+ *   needle matches where it is contained in the search text, character by
+ *   character. A contact is on phone messaging also by its primary phone.
+ * - `update` writes every field but the identities and the activity, and
+ *   replaces the tags. `setOwner` writes the owner; both move `updated_at`, never backwards.
  * - `claimIdentity` returns the identity of (organization, channel type,
  *   external id) and its contact. When there is none it makes `identity`, for
  *   the most recently updated contact with that `primary_phone`, else for
@@ -229,8 +288,20 @@ const present = (values: Readonly<Record<string, string | null>>): Record<string
  */
 export class ContactStore extends Context.Service<ContactStore, {
   readonly insert: (organization_id: OrganizationId, contact: Contact) => Effect.Effect<void>
+  readonly update: (organization_id: OrganizationId, contact: Contact) => Effect.Effect<void>
+  readonly setOwner: (
+    organization_id: OrganizationId,
+    id: ContactId,
+    owner_user_id: MemberId | null,
+    now: Timestamp
+  ) => Effect.Effect<void>
+  readonly lock: (organization_id: OrganizationId, id: ContactId) => Effect.Effect<Option.Option<Contact>>
   readonly find: (organization_id: OrganizationId, id: ContactId) => Effect.Effect<Option.Option<Contact>>
-  readonly list: (organization_id: OrganizationId, page: PageRequest) => Effect.Effect<ReadonlyArray<Contact>>
+  readonly list: (
+    organization_id: OrganizationId,
+    match: ContactMatch,
+    page: PageRequest
+  ) => Effect.Effect<ReadonlyArray<Contact>>
   readonly claimIdentity: (
     organization_id: OrganizationId,
     identity: Identity,
@@ -252,11 +323,20 @@ export class Contacts extends Context.Service<Contacts, {
     input: CreateContact
   ) => Effect.Effect<Contact, ContactUnnamed | ReferenceUnknown | CustomValueInvalid, CurrentActor>
   readonly get: (id: ContactId) => Effect.Effect<Contact, ContactNotFound, CurrentActor>
+  /** Changes the given fields (spec §4.2). */
+  readonly update: (
+    id: ContactId,
+    input: UpdateContact
+  ) => Effect.Effect<Contact, ContactNotFound | ReferenceUnknown | CustomValueInvalid, CurrentActor>
+  /** Appends to the notes (spec §4.2). */
+  readonly addNote: (
+    id: ContactId,
+    input: AddNote
+  ) => Effect.Effect<Contact, ContactNotFound | NotesTooLong, CurrentActor>
   /** Returns a page of contacts, most recently updated first (spec §4.1). */
-  readonly list: (options: {
-    readonly cursor: string | null
-    readonly page_size: number
-  }) => Effect.Effect<Page<Contact>, CursorInvalid, CurrentActor>
+  readonly list: (
+    options: ContactFilters & { readonly cursor: string | null; readonly page_size: number }
+  ) => Effect.Effect<Page<Contact>, CursorInvalid, CurrentActor>
   /** Returns the identity and contact of a person, made now when nobody has met them. Joins the caller's unit of work. */
   readonly meet: (
     organization_id: OrganizationId,
@@ -272,6 +352,7 @@ export class Contacts extends Context.Service<Contacts, {
       const members = yield* Members
       const store = yield* ContactStore
       const tags = yield* TagStore
+      const unitOfWork = yield* UnitOfWork
 
       const checkOwner = Effect.fnUntraced(function*(id: MemberId | null) {
         if (id === null) return
@@ -327,17 +408,54 @@ export class Contacts extends Context.Service<Contacts, {
         return Option.isSome(found) ? found.value : yield* new ContactNotFound()
       })
 
-      const list = Effect.fn("Contacts.list")(function*(options: {
-        readonly cursor: string | null
-        readonly page_size: number
-      }) {
+      /** Changes the locked contact and writes it. */
+      const change = Effect.fnUntraced(function*<E, R>(
+        id: ContactId,
+        move: (contact: Contact) => Effect.Effect<Contact, E, R>
+      ) {
         const { organization_id } = yield* CurrentActor
+        const found = yield* store.lock(organization_id, id)
+        if (Option.isNone(found)) return yield* new ContactNotFound()
+        const moved = yield* move(found.value)
+        const updated_at = DateTime.max(found.value.updated_at, yield* DateTime.now)
+        const contact = { ...moved, updated_at }
+        yield* store.update(organization_id, contact)
+        return contact
+      })
+
+      const update = Effect.fn("Contacts.update")(function*(id: ContactId, input: UpdateContact) {
+        if (Object.keys(input).length === 0) return yield* get(id)
+        yield* checkOwner(input.owner_user_id ?? null)
+        yield* checkCustomValues(input.custom_values ?? {})
+        const replaced = input.tag_ids === undefined ? null : yield* findTags(input.tag_ids ?? [])
+        const move = (contact: Contact) => Effect.succeed({ ...edit(contact, input), tags: replaced ?? contact.tags })
+        return yield* unitOfWork.transact(change(id, move))
+      })
+
+      const addNote = Effect.fn("Contacts.addNote")(function*(id: ContactId, { text }: AddNote) {
+        const move = (contact: Contact) => {
+          const notes = appended(contact.notes, text)
+          return Array.from(notes).length > limits.notes_chars_max
+            ? Effect.fail(new NotesTooLong())
+            : Effect.succeed({ ...contact, notes })
+        }
+        return yield* unitOfWork.transact(change(id, move))
+      })
+
+      const list = Effect.fn("Contacts.list")(function*(
+        { cursor, page_size, query, ...filters }: ContactFilters & {
+          readonly cursor: string | null
+          readonly page_size: number
+        }
+      ) {
+        const { organization_id } = yield* CurrentActor
+        const match = { ...filters, needles: needlesOf(query) }
         return yield* cursors.page({
           list: "contacts",
-          filters: {},
-          cursor: options.cursor,
-          size: options.page_size,
-          fetch: (page) => store.list(organization_id, page),
+          filters: { ...match },
+          cursor,
+          size: page_size,
+          fetch: (page) => store.list(organization_id, match, page),
           position: (contact) => ({ at: contact.updated_at, id: contact.id })
         })
       })
@@ -354,7 +472,7 @@ export class Contacts extends Context.Service<Contacts, {
         return yield* store.claimIdentity(organization_id, identity, newcomer)
       })
 
-      return Contacts.of({ create, get, list, meet })
+      return Contacts.of({ create, get, update, addNote, list, meet })
     })
   )
 }

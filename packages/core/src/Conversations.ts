@@ -3,16 +3,24 @@
  *
  * | State | Trigger | Next state |
  * | --- | --- | --- |
- * | none | start, inbound message | open |
- * | closed | start, inbound message | open |
- * | open | start, inbound message | open |
+ * | none, open, closed | start, inbound message | open |
+ * | open | close | closed |
+ * | closed | reopen | open |
+ * | any | assign | unchanged |
+ *
+ * Closing a closed conversation and reopening an open one change nothing.
  */
 import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
 import { CurrentActor } from "./Actor.ts"
 import { type Channel, ChannelType } from "./Channels.ts"
-import { fullName } from "./Contacts.ts"
+import { ContactStore, fullName, ReferenceUnknown } from "./Contacts.ts"
 import { ChannelId, ContactId, ConversationId, type IdentityId, Ids, MemberId, type OrganizationId } from "./Ids.ts"
+import { limits } from "./Limits.ts"
+import { Members } from "./Members.ts"
+import { type CursorInvalid, Cursors, type Page, type PageRequest } from "./Page.ts"
+import { line } from "./Text.ts"
 import { Timestamp } from "./Timestamps.ts"
+import { UnitOfWork } from "./UnitOfWork.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -65,6 +73,26 @@ export interface ConversationRow {
   readonly last_inbound_at: Timestamp | null
 }
 
+/** Which conversations a list shows (spec §4.1). */
+export interface ConversationFilters {
+  readonly status: ConversationStatus | null
+  readonly assigned_user_id: MemberId | null
+}
+
+export const AssignConversation = Schema.Struct({
+  /** Null unassigns. */
+  assigned_user_id: Schema.NullOr(MemberId),
+  /** Whether the member becomes the contact's owner too; true when absent. */
+  sync_contact_owner: Schema.optionalKey(Schema.Boolean)
+}).annotate({ identifier: "AssignConversation" })
+export interface AssignConversation extends Schema.Schema.Type<typeof AssignConversation> {}
+
+export const CloseConversation = Schema.Struct({
+  /** Any word; `resolved`, `no_response`, `spam`, `duplicate` and `other` are suggestions. */
+  category: Schema.optionalKey(line(limits.close_category_chars_max))
+}).annotate({ identifier: "CloseConversation" })
+export interface CloseConversation extends Schema.Schema.Type<typeof CloseConversation> {}
+
 // -------------------------------------------------------------- errors
 
 export class ConversationNotFound extends Schema.TaggedError<ConversationNotFound>()("ConversationNotFound", {}) {}
@@ -77,6 +105,14 @@ export const reply_window = Duration.hours(24)
 /** Returns whether a text may be sent now. */
 export const isReplyWindowOpen = (row: Pick<ConversationRow, "last_inbound_at">, now: Timestamp): boolean =>
   row.last_inbound_at !== null && DateTime.isLessThan(now, DateTime.addDuration(row.last_inbound_at, reply_window))
+
+/** Returns the conversation once it is closed; a closed one does not change. */
+export const close = (row: ConversationRow, close_category: string | null, closed_at: Timestamp): ConversationRow =>
+  row.status === "closed" ? row : { ...row, status: "closed", close_category, closed_at }
+
+/** Returns the conversation once it is open again; an open one does not change. */
+export const reopen = (row: ConversationRow, opened_at: Timestamp): ConversationRow =>
+  row.status === "open" ? row : { ...row, status: "open", close_category: null, opened_at, closed_at: null }
 
 /** Returns the conversation as callers see it. */
 export const toConversation = (row: ConversationRow): Conversation => ({
@@ -114,6 +150,9 @@ export const toConversation = (row: ConversationRow): Conversation => ({
  * - After `open`, and after `lock`, no other unit of work passes the same point
  *   for that conversation until this one ends.
  * - `lock` returns what `find` returns.
+ * - `list` returns the conversations that pass every filter that is not null, in
+ *   `last_activity_at` descending, id descending, those after the position only.
+ * - `update` writes the status with its times and category, and the assignment.
  * - `recordActivity` sets the last activity, and `last_inbound_at` when given;
  *   neither time moves backwards, and an older activity leaves the preview. It
  *   returns the conversation's contact.
@@ -137,6 +176,12 @@ export class ConversationStore extends Context.Service<ConversationStore, {
     organization_id: OrganizationId,
     id: ConversationId
   ) => Effect.Effect<Option.Option<ConversationRow>>
+  readonly list: (
+    organization_id: OrganizationId,
+    filters: ConversationFilters,
+    page: PageRequest
+  ) => Effect.Effect<ReadonlyArray<ConversationRow>>
+  readonly update: (organization_id: OrganizationId, row: ConversationRow) => Effect.Effect<void>
   readonly recordActivity: (
     organization_id: OrganizationId,
     id: ConversationId,
@@ -149,6 +194,20 @@ export class ConversationStore extends Context.Service<ConversationStore, {
 /** Operations on the current actor's conversations. */
 export class Conversations extends Context.Service<Conversations, {
   readonly get: (id: ConversationId) => Effect.Effect<Conversation, ConversationNotFound, CurrentActor>
+  /** Returns a page of conversations, latest activity first (spec §4.1). */
+  readonly list: (
+    options: ConversationFilters & { readonly cursor: string | null; readonly page_size: number }
+  ) => Effect.Effect<Page<Conversation>, CursorInvalid, CurrentActor>
+  /** Assigns the conversation, and by default the contact, to a member, or to nobody (spec §4.5). */
+  readonly assign: (
+    id: ConversationId,
+    input: AssignConversation
+  ) => Effect.Effect<Conversation, ConversationNotFound | ReferenceUnknown, CurrentActor>
+  readonly close: (
+    id: ConversationId,
+    input: CloseConversation
+  ) => Effect.Effect<Conversation, ConversationNotFound, CurrentActor>
+  readonly reopen: (id: ConversationId) => Effect.Effect<Conversation, ConversationNotFound, CurrentActor>
   /** Returns the person's conversation on the channel, made or opened as needed. Joins the caller's unit of work. */
   readonly open: (
     organization_id: OrganizationId,
@@ -159,8 +218,12 @@ export class Conversations extends Context.Service<Conversations, {
   static readonly layer = Layer.effect(
     Conversations,
     Effect.gen(function*() {
+      const contacts = yield* ContactStore
+      const cursors = yield* Cursors
       const ids = yield* Ids
+      const members = yield* Members
       const store = yield* ConversationStore
+      const unitOfWork = yield* UnitOfWork
 
       const get = Effect.fn("Conversations.get")(function*(id: ConversationId) {
         const { organization_id } = yield* CurrentActor
@@ -177,7 +240,73 @@ export class Conversations extends Context.Service<Conversations, {
         return yield* store.open(organization_id, id, { channel_id: channel.id, ...who }, yield* DateTime.now)
       })
 
-      return Conversations.of({ get, open })
+      const list = Effect.fn("Conversations.list")(function*(
+        { cursor, page_size, ...filters }: ConversationFilters & {
+          readonly cursor: string | null
+          readonly page_size: number
+        }
+      ) {
+        const { organization_id } = yield* CurrentActor
+        const page = yield* cursors.page({
+          list: "conversations",
+          filters: { ...filters },
+          cursor,
+          size: page_size,
+          fetch: (request) => store.list(organization_id, filters, request),
+          position: (row) => ({ at: row.last_activity_at, id: row.id })
+        })
+        return { ...page, data: page.data.map(toConversation) }
+      })
+
+      /** Changes the locked conversation, and writes it only when something changed. */
+      const change = Effect.fnUntraced(function*(
+        id: ConversationId,
+        move: (row: ConversationRow, now: Timestamp) => ConversationRow
+      ) {
+        const { organization_id } = yield* CurrentActor
+        const found = yield* store.lock(organization_id, id)
+        if (Option.isNone(found)) return yield* new ConversationNotFound()
+        const row = move(found.value, yield* DateTime.now)
+        if (row !== found.value) yield* store.update(organization_id, row)
+        return row
+      })
+
+      const assignNow = Effect.fnUntraced(function*(
+        id: ConversationId,
+        { assigned_user_id, sync_contact_owner = true }: AssignConversation
+      ) {
+        const { organization_id } = yield* CurrentActor
+        const row = yield* change(
+          id,
+          (found) => found.assigned_user_id === assigned_user_id ? found : { ...found, assigned_user_id }
+        )
+        if (sync_contact_owner) {
+          yield* contacts.setOwner(organization_id, row.contact_id, assigned_user_id, yield* DateTime.now)
+        }
+        return toConversation(row)
+      })
+
+      const assign = Effect.fn("Conversations.assign")(function*(id: ConversationId, input: AssignConversation) {
+        if (input.assigned_user_id !== null) {
+          yield* Effect.catchTag(
+            members.get(input.assigned_user_id),
+            "MemberNotFound",
+            () => new ReferenceUnknown({ param: "assigned_user_id" })
+          )
+        }
+        return yield* unitOfWork.transact(assignNow(id, input))
+      })
+
+      const closeOne = Effect.fn("Conversations.close")(function*(id: ConversationId, input: CloseConversation) {
+        const closed = change(id, (row, now) => close(row, input.category ?? null, now))
+        return toConversation(yield* unitOfWork.transact(closed))
+      })
+
+      const reopenOne = Effect.fn("Conversations.reopen")(function*(id: ConversationId) {
+        return toConversation(yield* unitOfWork.transact(change(id, reopen)))
+      })
+
+      return Conversations.of({ get, list, assign, close: closeOne, reopen: reopenOne, open })
     })
   )
 }

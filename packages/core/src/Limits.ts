@@ -11,6 +11,7 @@
 export const limits = {
   address_chars_max: 200,
   body_bytes_max: 65_536,
+  close_category_chars_max: 64,
   cursor_chars_max: 2048,
   custom_value_chars_max: 1000,
   email_chars_max: 320,

@@ -25,6 +25,11 @@ export class ReadsTemplates extends Context.Service<ReadsTemplates, true>()(
   "@messaging-crm/adapter-http/api/Pipeline/ReadsTemplates"
 ) {}
 
+/** Endpoint annotation: the operation takes a body, and does without one too. */
+export class OptionalBody extends Context.Service<OptionalBody, true>()(
+  "@messaging-crm/adapter-http/api/Pipeline/OptionalBody"
+) {}
+
 const key = Schema.String.annotate({
   description:
     "8 to 200 printable ASCII characters. A retry with the same key and body gets the first answer, byte for byte. Remembered for at least 24 hours."

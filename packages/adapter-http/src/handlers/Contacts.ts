@@ -18,7 +18,12 @@ export const layer = HttpApiBuilder.group(
       list: ({ query }) =>
         contacts.list({
           cursor: givenCursor(query.cursor),
-          page_size: query.page_size ?? limits.page_size_default
+          page_size: query.page_size ?? limits.page_size_default,
+          query: query.query ?? null,
+          tag_id: query.tag_id ?? null,
+          owner_user_id: query.owner_user_id ?? null,
+          lifecycle_stage: query.lifecycle_stage ?? null,
+          channel: query.channel ?? null
         }).pipe(Effect.catchTag("CursorInvalid", Refusals.cursorInvalid)),
       create: ({ payload }) =>
         contacts.create(payload).pipe(
@@ -34,6 +39,24 @@ export const layer = HttpApiBuilder.group(
         contacts.get(params.contact_id).pipe(
           Effect.map((data) => ({ data })),
           Effect.catchTag("ContactNotFound", Errors.absent("contact"))
+        ),
+      update: ({ params, payload }) =>
+        contacts.update(params.contact_id, payload).pipe(
+          Effect.map((data) => ({ data })),
+          Effect.catchTags({
+            ContactNotFound: Errors.absent("contact"),
+            CustomValueInvalid: Refusals.customValueInvalid,
+            ReferenceUnknown: Refusals.referenceUnknown
+          })
+        ),
+      addNote: ({ params, payload }) =>
+        contacts.addNote(params.contact_id, payload).pipe(
+          Effect.map((data) => ({ data })),
+          Effect.catchTags({
+            ContactNotFound: Errors.absent("contact"),
+            NotesTooLong: () =>
+              Errors.invalid("text", `text would make the notes longer than ${limits.notes_chars_max} characters.`)
+          })
         )
     })
   })

@@ -1,8 +1,10 @@
 import { Conversations } from "@messaging-crm/core/Conversations"
+import { limits } from "@messaging-crm/core/Limits"
 import { Sends } from "@messaging-crm/core/Sends"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
+import { givenCursor } from "../api/Envelope.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Refusals from "./Refusals.ts"
 
@@ -15,6 +17,13 @@ export const layer = HttpApiBuilder.group(
     const sends = yield* Sends
 
     return handlers.handleAll({
+      list: ({ query }) =>
+        conversations.list({
+          cursor: givenCursor(query.cursor),
+          page_size: query.page_size ?? limits.page_size_default,
+          status: query.status === undefined || query.status === "all" ? null : query.status,
+          assigned_user_id: query.assigned_user_id ?? null
+        }).pipe(Effect.catchTag("CursorInvalid", Refusals.cursorInvalid)),
       start: ({ payload }) =>
         sends.start(payload).pipe(
           Effect.map((data) => ({ data })),
@@ -27,6 +36,24 @@ export const layer = HttpApiBuilder.group(
         ),
       get: ({ params }) =>
         conversations.get(params.conversation_id).pipe(
+          Effect.map((data) => ({ data })),
+          Effect.catchTag("ConversationNotFound", Errors.absent("conversation"))
+        ),
+      assign: ({ params, payload }) =>
+        conversations.assign(params.conversation_id, payload).pipe(
+          Effect.map((data) => ({ data })),
+          Effect.catchTags({
+            ConversationNotFound: Errors.absent("conversation"),
+            ReferenceUnknown: Refusals.referenceUnknown
+          })
+        ),
+      close: ({ params, payload }) =>
+        conversations.close(params.conversation_id, payload ?? {}).pipe(
+          Effect.map((data) => ({ data })),
+          Effect.catchTag("ConversationNotFound", Errors.absent("conversation"))
+        ),
+      reopen: ({ params }) =>
+        conversations.reopen(params.conversation_id).pipe(
           Effect.map((data) => ({ data })),
           Effect.catchTag("ConversationNotFound", Errors.absent("conversation"))
         )

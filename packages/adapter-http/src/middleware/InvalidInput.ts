@@ -10,10 +10,6 @@ const isObject = (json: unknown): boolean => typeof json === "object" && json !=
 const refuse = Effect.fnUntraced(function*(error: HttpApiError.HttpApiSchemaError) {
   // Ours, not the caller's: an answer that does not fit the contract.
   if (error.kind === "Body" || error.kind === "ResponseHeaders") return yield* Effect.die(error)
-  const { json } = yield* RequestBody
-  if (error.kind === "Payload" && !isObject(json)) {
-    return yield* Errors.fail("invalid_input", "The body must be a JSON object.")
-  }
   const { message, param } = explain(error.cause.issue)
   return yield* Errors.fail("invalid_input", message, param)
 })
@@ -27,10 +23,10 @@ const checkGiven = Effect.fnUntraced(function*(endpoint: HttpApiEndpoint.Top) {
       return yield* Errors.invalid(name, `${name} is not known here: this operation takes no query.`)
     }
   }
-  if (endpoint.payload.size > 0) return
   const { json } = yield* RequestBody
   if (json === undefined) return
-  if (!isObject(json)) return yield* Errors.fail("invalid_input", "This operation takes no body.")
+  if (!isObject(json)) return yield* Errors.fail("invalid_input", "The body must be a JSON object.")
+  if (endpoint.payload.size > 0) return
   const [name] = Object.keys(Object(json))
   if (name !== undefined) return yield* Errors.invalid(name, `${name} is not known here: this operation takes no body.`)
 })

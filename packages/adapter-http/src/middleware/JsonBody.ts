@@ -1,8 +1,9 @@
 import { limits } from "@messaging-crm/core/Limits"
-import { ByteSize, Effect, Layer, Option, Result } from "effect"
+import { ByteSize, Context, Effect, Layer, Option, Result } from "effect"
 import { HttpIncomingMessage, type HttpServerError, HttpServerRequest } from "effect/http"
+import type { HttpApiEndpoint } from "effect/http-api"
 import * as Errors from "../api/Errors.ts"
-import { JsonBody, RequestBody } from "../api/Pipeline.ts"
+import { JsonBody, OptionalBody, RequestBody } from "../api/Pipeline.ts"
 import { flawOf } from "./JsonText.ts"
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
@@ -57,6 +58,9 @@ const receive = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServe
   return RequestBody.of({ json: parsed.value.json, flaw: flawOf(parsed.value.text) })
 })
 
+const requiresBody = ({ annotations, payload }: HttpApiEndpoint.Top): boolean =>
+  payload.size > 0 && Option.isNone(Context.getOption(annotations, OptionalBody))
+
 /**
  * Layer that reads the body once, within its limit, and refuses what is not JSON.
  *
@@ -68,6 +72,6 @@ export const layer = Layer.succeed(JsonBody, (httpEffect, { endpoint }) =>
     const request = yield* HttpServerRequest.HttpServerRequest
     const body = endpoint.method === "GET"
       ? RequestBody.of({ json: undefined, flaw: null })
-      : yield* receive(request, endpoint.payload.size > 0)
+      : yield* receive(request, requiresBody(endpoint))
     return yield* Effect.provideService(httpEffect, RequestBody, body)
   }))

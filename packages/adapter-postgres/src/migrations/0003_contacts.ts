@@ -40,6 +40,7 @@ export default Effect.gen(function*() {
       last_activity_at timestamptz(3),
       last_activity_preview text CHECK (char_length(last_activity_preview) <= 140),
       last_conversation_id uuid,
+      search_text text COLLATE "C" NOT NULL,
       updated_at timestamptz(3) NOT NULL,
       PRIMARY KEY (organization_id, id),
       FOREIGN KEY (organization_id, owner_user_id) REFERENCES members (organization_id, id)
@@ -50,6 +51,11 @@ export default Effect.gen(function*() {
     CREATE INDEX contacts_phone ON contacts (organization_id, primary_phone, updated_at DESC, id DESC)
     WHERE primary_phone IS NOT NULL
   `
+  yield* sql`CREATE INDEX contacts_owner ON contacts (organization_id, owner_user_id, updated_at DESC, id DESC)`
+  yield* sql`CREATE INDEX contacts_stage ON contacts (organization_id, lifecycle_stage, updated_at DESC, id DESC)`
+  // In `public`, where every schema of the database finds it.
+  yield* sql`CREATE EXTENSION IF NOT EXISTS pg_trgm WITH SCHEMA public`
+  yield* sql`CREATE INDEX contacts_search ON contacts USING gin (search_text public.gin_trgm_ops)`
   // Deferred, so that the unique key can decide who a newcomer is before the newcomer's contact is written.
   yield* sql`
     CREATE TABLE identities (

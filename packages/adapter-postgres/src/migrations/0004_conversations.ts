@@ -36,6 +36,13 @@ export default Effect.gen(function*() {
     CREATE INDEX conversations_recent ON conversations (organization_id, last_activity_at DESC, id DESC)
   `
   yield* sql`
+    CREATE INDEX conversations_status ON conversations (organization_id, status, last_activity_at DESC, id DESC)
+  `
+  yield* sql`
+    CREATE INDEX conversations_assigned
+    ON conversations (organization_id, assigned_user_id, last_activity_at DESC, id DESC)
+  `
+  yield* sql`
     CREATE TABLE messages (
       organization_id uuid NOT NULL,
       conversation_id uuid NOT NULL,
