@@ -2,7 +2,7 @@
 import * as Http from "@messaging-crm/adapter-http"
 import * as Memory from "@messaging-crm/adapter-memory"
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import { ApiKeys, type Scope } from "@messaging-crm/core/ApiKeys"
+import { ApiKeys, Scope } from "@messaging-crm/core/ApiKeys"
 import { Channels } from "@messaging-crm/core/Channels"
 import * as Crm from "@messaging-crm/core/Crm"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
@@ -12,18 +12,6 @@ import { Worker } from "@messaging-crm/core/Worker"
 import * as Mock from "@messaging-crm/provider-mock"
 import { Context, Effect, Layer, ManagedRuntime, Option, Queue, Redacted, References } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
-
-const all: ReadonlyArray<Scope> = [
-  "contacts:read",
-  "contacts:write",
-  "conversations:read",
-  "conversations:write",
-  "messages:send",
-  "templates:read",
-  "members:read",
-  "tags:read",
-  "webhooks:manage"
-]
 
 export interface Answer {
   readonly status: number
@@ -93,7 +81,7 @@ export const start = () => {
           phone_messaging_business_account_id: null
         })
       ).pipe(Effect.provideService(CurrentActor, actor))
-      return { organization, owner, channel, social, key: yield* makeKey(actor, all) }
+      return { organization, owner, channel, social, key: yield* makeKey(actor, Scope.literals) }
     }))
 
   const makeKey = (actor: CurrentActor["Service"], scopes: ReadonlyArray<Scope>) =>

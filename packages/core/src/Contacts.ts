@@ -3,171 +3,30 @@
  */
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { CurrentActor } from "./Actor.ts"
-import { ChannelType } from "./Channels.ts"
-import { admits, ContactFieldStore, isCalendarDate, isWebUrl } from "./ContactFields.ts"
-import type { ContactFieldId } from "./Ids.ts"
-import { ContactId, ConversationId, IdentityId, Ids, MemberId, type OrganizationId, TagId } from "./Ids.ts"
+import { admits, ContactFieldStore } from "./ContactFields.ts"
+import type { AddNote, Contact, CreateContact, Identity, Person, UpdateContact } from "./Contacts/Contact.ts"
+import { type ContactFilters, type ContactMatch, needlesOf } from "./Contacts/Search.ts"
+import {
+  type ContactFieldId,
+  ContactId,
+  type ConversationId,
+  IdentityId,
+  Ids,
+  type MemberId,
+  type OrganizationId,
+  type TagId
+} from "./Ids.ts"
 import { limits } from "./Limits.ts"
 import { Members } from "./Members.ts"
 import { type CursorInvalid, Cursors, type Page, type PageRequest } from "./Page.ts"
-import { Phone } from "./Phones.ts"
-import { Tag, TagStore } from "./Tags.ts"
-import { foldCase, line, lineOf, Text, text, visibleText } from "./Text.ts"
-import { Timestamp } from "./Timestamps.ts"
+import { TagStore } from "./Tags.ts"
+import type { Timestamp } from "./Timestamps.ts"
 import { UnitOfWork } from "./UnitOfWork.ts"
 
 // ---------------------------------------------------------------- data
 
-export const LeadStatus = Schema.Literals([
-  "new",
-  "open",
-  "in_progress",
-  "open_deal",
-  "unqualified",
-  "attempted_to_contact",
-  "connected",
-  "bad_timing"
-])
-export type LeadStatus = typeof LeadStatus.Type
-
-export const LifecycleStage = Schema.Literals([
-  "subscriber",
-  "lead",
-  "marketing_qualified",
-  "sales_qualified",
-  "opportunity",
-  "customer",
-  "evangelist",
-  "other"
-])
-export type LifecycleStage = typeof LifecycleStage.Type
-
-/** Who a contact is on one type of channel. */
-export const Identity = Schema.Struct({
-  id: IdentityId,
-  channel_type: ChannelType,
-  external_id: Schema.String,
-  display_name: Schema.NullOr(Schema.String),
-  username: Schema.NullOr(Schema.String)
-}).annotate({ identifier: "Identity" })
-export interface Identity extends Schema.Schema.Type<typeof Identity> {}
-
-const OptionalText = Schema.NullOr(Schema.String)
-
-export const Contact = Schema.Struct({
-  id: ContactId,
-  first_name: OptionalText,
-  last_name: OptionalText,
-  primary_email: OptionalText,
-  primary_phone: OptionalText,
-  company: OptionalText,
-  job_title: OptionalText,
-  birthday: OptionalText,
-  city: OptionalText,
-  region: OptionalText,
-  country: OptionalText,
-  street_address: OptionalText,
-  postal_code: OptionalText,
-  website_url: OptionalText,
-  network_url: OptionalText,
-  source: OptionalText,
-  notes: OptionalText,
-  owner_user_id: Schema.NullOr(MemberId),
-  lead_status: Schema.NullOr(LeadStatus),
-  lifecycle_stage: Schema.NullOr(LifecycleStage),
-  custom_values: Schema.Record(Schema.String, Schema.String),
-  identities: Schema.Array(Identity),
-  tags: Schema.Array(Tag),
-  last_activity_at: Schema.NullOr(Timestamp),
-  last_activity_preview: OptionalText,
-  last_conversation_id: Schema.NullOr(ConversationId),
-  updated_at: Timestamp
-}).annotate({ identifier: "Contact" })
-export interface Contact extends Schema.Schema.Type<typeof Contact> {}
-
-const name = line(limits.name_chars_max)
-
-const email = lineOf(
-  text({ min: 1, max: limits.email_chars_max }).check(
-    Schema.makeFilter((value: string) => /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/u.test(value), {
-      expected: "an email address"
-    })
-  )
-)
-
-const webUrl = lineOf(
-  text({ min: 1, max: limits.url_chars_max }).check(
-    Schema.makeFilter(isWebUrl, { expected: "an absolute http or https URL" })
-  )
-)
-
-const birthday = lineOf(
-  Text.check(Schema.makeFilter(isCalendarDate, { expected: "a date of the calendar, YYYY-MM-DD" }))
-)
-
-const CustomValue = text({ min: 0, max: limits.custom_value_chars_max })
-
-/** What a caller may write, each field optional and nullable (spec §4.2). */
-export const WritableContact = Schema.Struct({
-  first_name: Schema.optionalKey(name),
-  last_name: Schema.optionalKey(name),
-  primary_email: Schema.optionalKey(email),
-  primary_phone: Schema.optionalKey(lineOf(Phone)),
-  company: Schema.optionalKey(name),
-  job_title: Schema.optionalKey(name),
-  birthday: Schema.optionalKey(birthday),
-  city: Schema.optionalKey(name),
-  region: Schema.optionalKey(name),
-  country: Schema.optionalKey(name),
-  street_address: Schema.optionalKey(name),
-  postal_code: Schema.optionalKey(name),
-  website_url: Schema.optionalKey(webUrl),
-  network_url: Schema.optionalKey(webUrl),
-  source: Schema.optionalKey(name),
-  notes: Schema.optionalKey(Schema.NullOr(text({ min: 0, max: limits.notes_chars_max }))),
-  owner_user_id: Schema.optionalKey(Schema.NullOr(MemberId)),
-  lead_status: Schema.optionalKey(Schema.NullOr(LeadStatus)),
-  lifecycle_stage: Schema.optionalKey(Schema.NullOr(LifecycleStage)),
-  custom_values: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.NullOr(CustomValue)))),
-  tag_ids: Schema.optionalKey(Schema.NullOr(Schema.Array(TagId).check(Schema.isMaxLength(limits.tag_ids_max))))
-})
-export interface WritableContact extends Schema.Schema.Type<typeof WritableContact> {}
-
-export const CreateContact = WritableContact.annotate({ identifier: "CreateContact" })
-export interface CreateContact extends WritableContact {}
-
-/** What a caller may change: a field that is absent keeps its value, null clears it (spec §4.2). */
-export const UpdateContact = WritableContact.annotate({ identifier: "UpdateContact" })
-export interface UpdateContact extends WritableContact {}
-
-export const AddNote = Schema.Struct({
-  text: visibleText({ min: limits.note_text_chars_min, max: limits.note_text_chars_max })
-}).annotate({ identifier: "AddNote" })
-export interface AddNote extends Schema.Schema.Type<typeof AddNote> {}
-
-/** Which contacts a list shows; a filter that is null lets all pass (spec §4.1). */
-export interface ContactFilters {
-  readonly query: string | null
-  readonly tag_id: TagId | null
-  readonly owner_user_id: MemberId | null
-  readonly lifecycle_stage: LifecycleStage | null
-  readonly channel: ChannelType | null
-}
-
-/** What is looked for in a contact's search text: any one of the needles. */
-export interface ContactMatch extends Omit<ContactFilters, "query"> {
-  readonly needles: ReadonlyArray<string> | null
-}
-
-/** A person as a channel shows them: what is needed to find or create a contact. */
-export interface Person {
-  readonly channel_type: ChannelType
-  readonly external_id: string
-  /** The number, where the channel's ids are numbers. */
-  readonly phone: string | null
-  readonly display_name: string | null
-  readonly username: string | null
-}
+export * from "./Contacts/Contact.ts"
+export * from "./Contacts/Search.ts"
 
 // -------------------------------------------------------------- errors
 
@@ -220,10 +79,6 @@ const empty = {
   last_conversation_id: null
 } satisfies Omit<Contact, "id" | "updated_at">
 
-/** Returns a person's name, or null when the contact has none. */
-export const fullName = (contact: Pick<Contact, "first_name" | "last_name">): string | null =>
-  [contact.first_name, contact.last_name].filter((part) => part !== null).join(" ") || null
-
 /** Returns the contact that a person nobody knew becomes. */
 export const introduce = (id: ContactId, person: Person, updated_at: Timestamp): Contact => ({
   ...empty,
@@ -231,22 +86,6 @@ export const introduce = (id: ContactId, person: Person, updated_at: Timestamp):
   primary_phone: person.phone,
   updated_at
 })
-
-/**
- * Returns the text that a `query` is looked for in: name, phone, email and
- * company, folded, each on a line of its own so that nothing matches across two.
- */
-export const searchText = (contact: Contact): string =>
-  [fullName(contact), contact.primary_phone, contact.primary_email, contact.company]
-    .flatMap((part) => part === null ? [] : foldCase(part))
-    .join("\n")
-
-/** Returns what to look for, or null for a blank query. A number is also looked for without its separators. */
-export const needlesOf = (query: string | null): ReadonlyArray<string> | null => {
-  if (query === null || query.trim() === "") return null
-  const digits = query.replace(/[\s()\-./+]/gu, "")
-  return /^[0-9]+$/.test(digits) ? Array.from(new Set([foldCase(query), digits])) : [foldCase(query)]
-}
 
 /** Returns the notes with one more, after a blank line. */
 const appended = (notes: string | null, text: string): string => notes === null ? text : `${notes}\n\n${text}`

@@ -1,27 +1,35 @@
 /**
  * What a number does is decided by its last four digits, like the test cards of a payment service.
  */
-import type { FailureReason } from "@messaging-crm/core/MessagingProvider"
+import { FailureReason } from "@messaging-crm/core/MessagingProvider"
+import { Schema } from "effect"
 
 /** What the network does when it is asked to deliver. */
-export type Answer =
-  | { readonly answer: "accept" }
-  | { readonly answer: "reject"; readonly reason: FailureReason }
+export const Answer = Schema.Union([
+  Schema.Struct({ answer: Schema.Literal("accept") }),
+  Schema.Struct({ answer: Schema.Literal("reject"), reason: FailureReason }),
   /** Certainly nothing sent; may succeed later. */
-  | { readonly answer: "busy"; readonly reason: FailureReason; readonly retry_after_seconds: number | null }
+  Schema.Struct({
+    answer: Schema.Literal("busy"),
+    reason: FailureReason,
+    retry_after_seconds: Schema.NullOr(Schema.Number)
+  }),
   /** Takes the message, but the caller never hears of it. */
-  | { readonly answer: "accept_silently" }
+  Schema.Struct({ answer: Schema.Literal("accept_silently") }),
   /** Takes nothing, and the caller never hears of it. */
-  | { readonly answer: "drop_silently" }
+  Schema.Struct({ answer: Schema.Literal("drop_silently") })
+])
+export type Answer = typeof Answer.Type
 
-export interface Behaviour {
+export const Behaviour = Schema.Struct({
   /** Answers to the first, second … call for one message. The last one stays. */
-  readonly answers: readonly [Answer, ...ReadonlyArray<Answer>]
+  answers: Schema.NonEmptyArray(Answer),
   /** What becomes of a message that was taken, in this order of time. */
-  readonly reports: ReadonlyArray<"delivered" | "failed" | "read">
+  reports: Schema.Array(Schema.Literals(["delivered", "failed", "read"])),
   /** What the person answers once the message was taken. */
-  readonly reply: "image" | "text" | null
-}
+  reply: Schema.NullOr(Schema.Literals(["image", "text"]))
+})
+export interface Behaviour extends Schema.Schema.Type<typeof Behaviour> {}
 
 const accept: Answer = { answer: "accept" }
 const transient: Answer = { answer: "busy", reason: "provider_unavailable", retry_after_seconds: null }

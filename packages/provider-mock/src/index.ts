@@ -6,6 +6,7 @@
  * reference in its callbacks. It reports back later, out of order and sometimes
  * twice, and it keeps a callback until somebody has taken it.
  */
+import type { SendId } from "@messaging-crm/core/Ids"
 import type { MessageReceived, MessageStatusReported, ProviderEvent } from "@messaging-crm/core/Inbound"
 import {
   type Accepted,
@@ -16,11 +17,13 @@ import {
   ProviderSilent,
   ProviderUnavailable
 } from "@messaging-crm/core/MessagingProvider"
-import { Context, DateTime, Duration, Effect, FiberSet, HashMap, Layer, Option, Queue, Random, Ref } from "effect"
-import { type Answer, type Behaviour, behaviourOf } from "./Behaviours.ts"
+import { Chunk, Context, DateTime, Duration, Effect, FiberSet, HashMap, Layer, Option, Queue, Random, Ref } from "effect"
+import type { Answer, Behaviour } from "./Behaviours.ts"
 import { catalogueOf } from "./Catalogue.ts"
+import * as Scripts from "./Scripts.ts"
 
-export type { Answer, Behaviour } from "./Behaviours.ts"
+export { Answer, Behaviour } from "./Behaviours.ts"
+export { Target } from "./Scripts.ts"
 
 /** A message that the network took. */
 export interface TakenMessage extends Accepted {
@@ -38,10 +41,14 @@ const repeat_probability = 0.2
 export class MockProvider extends Context.Service<MockProvider, {
   /** Everything the network took, in order. A message that it took twice is here twice. */
   readonly taken: Effect.Effect<ReadonlyArray<TakenMessage>>
+  /** What it took under a client's reference, or for a number: more than one message of a reference is one too many. */
+  readonly takenOf: (
+    of: { readonly reference: SendId } | { readonly recipient: string }
+  ) => Effect.Effect<ReadonlyArray<TakenMessage>>
   /** What the network has to tell. Whoever takes a callback carries it home. */
   readonly callbacks: Queue.Dequeue<ProviderEvent>
-  /** Sets what a number does from now on. */
-  readonly script: (recipient: string, behaviour: Behaviour) => Effect.Effect<void>
+  /** Sets what happens to a message, to all to a number, or in the next calls, from now on. */
+  readonly script: (target: Scripts.Target, behaviour: Behaviour) => Effect.Effect<void>
   /** A person writes, or anything else that a network can report. */
   readonly report: (event: ProviderEvent) => Effect.Effect<void>
   /** Takes the network down, or up again: while it is down, nothing is taken and the catalogue cannot be read. */
@@ -49,9 +56,9 @@ export class MockProvider extends Context.Service<MockProvider, {
 }>()("@messaging-crm/provider-mock/MockProvider") {}
 
 const make = Effect.gen(function*() {
-  const taken = yield* Ref.make<ReadonlyArray<TakenMessage>>([])
+  const taken = yield* Ref.make(Chunk.empty<TakenMessage>())
   const calls = yield* Ref.make(HashMap.empty<string, number>())
-  const scripts = yield* Ref.make(HashMap.empty<string, Behaviour>())
+  const scripts = yield* Ref.make(Scripts.none)
   const down = yield* Ref.make(false)
   const callbacks = yield* Queue.unbounded<ProviderEvent>()
   const later = yield* FiberSet.make<void>()
@@ -93,8 +100,8 @@ const make = Effect.gen(function*() {
   const take = Effect.fnUntraced(function*(delivery: Delivery, behaviour: Behaviour) {
     const taken_at = yield* DateTime.now
     const message = yield* Ref.modify(taken, (all) => {
-      const next = { delivery, taken_at, provider_message_id: `mock.${delivery.reference}.${all.length + 1}` }
-      return [next, [...all, next]]
+      const next = { delivery, taken_at, provider_message_id: `mock.${delivery.reference}.${Chunk.size(all) + 1}` }
+      return [next, Chunk.append(all, next)]
     })
     yield* tellLater([...reportsOn(message, behaviour), ...replyTo(message, behaviour)])
     return { provider_message_id: message.provider_message_id }
@@ -111,8 +118,7 @@ const make = Effect.gen(function*() {
     if (yield* Ref.get(down)) {
       return yield* new ProviderBusy({ reason: "provider_unavailable", retry_after_seconds: null })
     }
-    const scripted = HashMap.get(yield* Ref.get(scripts), delivery.recipient)
-    const behaviour = Option.getOrElse(scripted, () => behaviourOf(delivery.recipient))
+    const behaviour = yield* Ref.modify(scripts, (all) => Scripts.choose(all, delivery))
     const answer = yield* nextAnswer(delivery, behaviour)
     switch (answer.answer) {
       case "accept":
@@ -137,11 +143,18 @@ const make = Effect.gen(function*() {
       (isDown) => isDown ? Effect.fail(new ProviderUnavailable()) : Effect.succeed(catalogueOf(account))
     )
 
+  const allTaken = Effect.map(Ref.get(taken), Chunk.toReadonlyArray)
+
   return Context.make(MessagingProvider, { dedup: "callback_ref", deliver, templates }).pipe(
     Context.add(MockProvider, {
-      taken: Ref.get(taken),
+      taken: allTaken,
+      takenOf: (of) =>
+        Effect.map(allTaken, (all) =>
+          all.filter(({ delivery }) =>
+            "reference" in of ? delivery.reference === of.reference : delivery.recipient === of.recipient
+          )),
       callbacks,
-      script: (recipient, behaviour) => Ref.update(scripts, HashMap.set(recipient, behaviour)),
+      script: (target, behaviour) => Ref.update(scripts, (all) => Scripts.set(all, target, behaviour)),
       report: tell,
       setDown: (value) => Ref.set(down, value)
     })

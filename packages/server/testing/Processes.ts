@@ -4,6 +4,7 @@
  * the scope.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
+import { Scope } from "@messaging-crm/core/ApiKeys"
 import { Config, Effect, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { type ChildProcess, spawn } from "node:child_process"
@@ -12,18 +13,6 @@ import { fileURLToPath } from "node:url"
 
 /** The binary. */
 export const main = fileURLToPath(new URL("../src/main.ts", import.meta.url))
-
-export const scopes = [
-  "contacts:read",
-  "contacts:write",
-  "conversations:read",
-  "conversations:write",
-  "messages:send",
-  "templates:read",
-  "members:read",
-  "tags:read",
-  "webhooks:manage"
-]
 
 export type Environment = Readonly<Record<string, string>>
 
@@ -143,7 +132,7 @@ export const organization = Effect.fnUntraced(function*(environment: Environment
       "test",
       "--expires",
       "90d",
-      ...scopes.flatMap((scope) => ["--scope", scope])
+      ...Scope.literals.flatMap((scope) => ["--scope", scope])
     ],
     environment
   ).pipe(Effect.flatMap(decode(Key)))

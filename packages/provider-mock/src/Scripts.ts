@@ -1,0 +1,44 @@
+/** Behaviours that a test or an operator sets, over those that the numbers have of their own. */
+import { SendId } from "@messaging-crm/core/Ids"
+import type { Delivery } from "@messaging-crm/core/MessagingProvider"
+import { HashMap, Option, Schema } from "effect"
+import { type Behaviour, behaviourOf } from "./Behaviours.ts"
+
+/** What a behaviour is set for: one message, one number, or the next calls, whoever they are for. */
+export const Target = Schema.Union([
+  Schema.Struct({ reference: SendId }),
+  Schema.Struct({ recipient: Schema.String }),
+  Schema.Struct({ next_calls: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000 })) })
+])
+export type Target = typeof Target.Type
+
+export interface Scripts {
+  /** One for each of the next calls. */
+  readonly next: ReadonlyArray<Behaviour>
+  readonly by_reference: HashMap.HashMap<string, Behaviour>
+  readonly by_recipient: HashMap.HashMap<string, Behaviour>
+}
+
+export const none: Scripts = { next: [], by_reference: HashMap.empty(), by_recipient: HashMap.empty() }
+
+/** Returns the scripts with one more. */
+export const set = (scripts: Scripts, target: Target, behaviour: Behaviour): Scripts => {
+  if ("reference" in target) {
+    return { ...scripts, by_reference: HashMap.set(scripts.by_reference, target.reference, behaviour) }
+  }
+  if ("recipient" in target) {
+    return { ...scripts, by_recipient: HashMap.set(scripts.by_recipient, target.recipient, behaviour) }
+  }
+  return { ...scripts, next: [...scripts.next, ...Array.from({ length: target.next_calls }, () => behaviour)] }
+}
+
+/** Returns what to do with a delivery, and what is left for later ones. The narrowest script wins, the next calls first. */
+export const choose = (scripts: Scripts, { recipient, reference }: Delivery): readonly [Behaviour, Scripts] => {
+  const [next, ...rest] = scripts.next
+  if (next !== undefined) return [next, { ...scripts, next: rest }]
+  const behaviour = HashMap.get(scripts.by_reference, reference).pipe(
+    Option.orElse(() => HashMap.get(scripts.by_recipient, recipient)),
+    Option.getOrElse(() => behaviourOf(recipient))
+  )
+  return [behaviour, scripts]
+}
