@@ -102,7 +102,7 @@ it.effect("does what a script says, takes nothing while it is down, and knows ea
     const mock = yield* MockProvider
     const provider = yield* MessagingProvider
     const number = "+4915112345678"
-    yield* mock.script(number, {
+    yield* mock.script({ recipient: number }, {
       answers: [{ answer: "reject", reason: "recipient_opted_out" }],
       reports: [],
       reply: null

@@ -1,15 +1,15 @@
 /** The demo organization of `dev`: real data, made through the operations. */
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys, Scope } from "@messaging-crm/core/ApiKeys"
-import type { Channel } from "@messaging-crm/core/Channels"
-import { Channels } from "@messaging-crm/core/Channels"
+import { type Channel, Channels } from "@messaging-crm/core/Channels"
 import { ContactFields } from "@messaging-crm/core/ContactFields"
 import { Contacts } from "@messaging-crm/core/Contacts"
-import type { ChannelId } from "@messaging-crm/core/Ids"
-import { MemberId, OrganizationId } from "@messaging-crm/core/Ids"
+import { Conversations } from "@messaging-crm/core/Conversations"
+import { type ChannelId, MemberId, OrganizationId } from "@messaging-crm/core/Ids"
 import { Inbound } from "@messaging-crm/core/Inbound"
 import { Members } from "@messaging-crm/core/Members"
 import { Organizations } from "@messaging-crm/core/Organizations"
+import { Phone } from "@messaging-crm/core/Phones"
 import { Sends } from "@messaging-crm/core/Sends"
 import { Tags } from "@messaging-crm/core/Tags"
 import { Templates } from "@messaging-crm/core/Templates"
@@ -46,6 +46,21 @@ const people = [
   ["Noa", "Levi", "+972501234507", null],
   ["花子", "山田", "+819012345608", "山田商店"]
 ] as const
+
+const givenNames = ["Lea", "Oskar", "Zeynep", "Tomás", "Ngozi", "Mei", "Ravi", "Freya", "Łukasz", "Amina"]
+const familyNames = ["Schmidt", "Costa", "Okafor", "Chen", "Nowak", "Haddad", "Lindqvist"]
+
+/** More contacts than a page shows, so that walking a list can be tried. */
+const crowd = givenNames.flatMap((first_name, row) =>
+  familyNames.map((last_name, column) => ({
+    first_name,
+    last_name,
+    primary_email: `${row}.${column}@demo.example`,
+    primary_phone: `+49151900${row}${column}100`,
+    lifecycle_stage: column % 2 === 0 ? "lead" as const : "customer" as const,
+    source: "demo"
+  }))
+)
 
 const channelsToConnect = [
   {
@@ -100,6 +115,13 @@ const conversations = Effect.fnUntraced(function*(channels: ReadonlyArray<Channe
       template: orderReady(template.id, first_name, String(4711 + index))
     }))
   }
+  // Numbers of the telephone network that cannot be reached, and that fail later.
+  for (const number of ["+4915199990002", "+4915199990003"]) {
+    const phoneNumber = Phone.make(number)
+    yield* Effect.orDie(
+      sends.start({ channel_id: phone.id, phone: phoneNumber, template: orderReady(template.id, "Max", "4719") })
+    )
+  }
   const says = (channel_id: ChannelId, external_id: string, display_name: string, text: string, index: number) =>
     Effect.flatMap(DateTime.now, (sent_at) =>
       Effect.orDie(inbound.receive({
@@ -115,6 +137,17 @@ const conversations = Effect.fnUntraced(function*(channels: ReadonlyArray<Channe
   yield* says(phone.id, "+34612345605", "Mateo", "¿Tenéis la bici azul en talla M?", 2)
   yield* says(photo.id, "photo-user-1", "lena.m", "Love the new colour! Is it in stock?", 3)
   yield* says(page.id, "page-user-1", "Tom Becker", "My order has not arrived yet.", 4)
+})
+
+/** One conversation closed, one assigned. */
+const settled = Effect.fnUntraced(function*(assigned_user_id: MemberId) {
+  const conversations = yield* Conversations
+  const { data } = yield* Effect.orDie(
+    conversations.list({ status: null, assigned_user_id: null, cursor: null, page_size: 2 })
+  )
+  const [first, second] = data
+  if (first !== undefined) yield* Effect.orDie(conversations.close(first.id, { category: "resolved" }))
+  if (second !== undefined) yield* Effect.orDie(conversations.assign(second.id, { assigned_user_id }))
 })
 
 const seed = Effect.gen(function*() {
@@ -133,7 +166,9 @@ const seed = Effect.gen(function*() {
       const tag_ids = index % 3 === 0 ? [vip.id] : []
       yield* Effect.orDie(contacts.create({ first_name, last_name, primary_phone, company, source: "demo", tag_ids }))
     }
+    yield* Effect.forEach(crowd, (input) => Effect.orDie(contacts.create(input)), { discard: true })
     yield* conversations(connected)
+    yield* settled(owner.id)
     const { key } = yield* Effect.orDie(
       keys.create({ created_by: owner.id, name: "demo", scopes: Scope.literals, expires: "1y" })
     )
