@@ -17,7 +17,20 @@ import {
   ProviderSilent,
   ProviderUnavailable
 } from "@messaging-crm/core/MessagingProvider"
-import { Chunk, Context, DateTime, Duration, Effect, FiberSet, HashMap, Layer, Option, Queue, Random, Ref } from "effect"
+import {
+  Chunk,
+  Context,
+  DateTime,
+  Duration,
+  Effect,
+  FiberSet,
+  HashMap,
+  Layer,
+  Option,
+  Queue,
+  Random,
+  Ref
+} from "effect"
 import type { Answer, Behaviour } from "./Behaviours.ts"
 import { catalogueOf } from "./Catalogue.ts"
 import * as Scripts from "./Scripts.ts"
@@ -149,10 +162,13 @@ const make = Effect.gen(function*() {
     Context.add(MockProvider, {
       taken: allTaken,
       takenOf: (of) =>
-        Effect.map(allTaken, (all) =>
-          all.filter(({ delivery }) =>
-            "reference" in of ? delivery.reference === of.reference : delivery.recipient === of.recipient
-          )),
+        Effect.map(
+          allTaken,
+          (all) =>
+            all.filter(({ delivery }) =>
+              "reference" in of ? delivery.reference === of.reference : delivery.recipient === of.recipient
+            )
+        ),
       callbacks,
       script: (target, behaviour) => Ref.update(scripts, (all) => Scripts.set(all, target, behaviour)),
       report: tell,

@@ -3,9 +3,9 @@ import { assert, describe, it } from "@effect/vitest"
 import type { Channel } from "@messaging-crm/core/Channels"
 import { ChannelId, SendId } from "@messaging-crm/core/Ids"
 import type { ProviderEvent } from "@messaging-crm/core/Inbound"
-import { type Delivery, MessagingProvider } from "@messaging-crm/core/MessagingProvider"
-import { layer, MockProvider } from "@messaging-crm/provider-mock"
-import { DateTime, Effect, Queue, Result } from "effect"
+import { type Delivery, type FailureReason, MessagingProvider } from "@messaging-crm/core/MessagingProvider"
+import { type Behaviour, layer, MockProvider } from "@messaging-crm/provider-mock"
+import { DateTime, Effect, Queue, Random, Result } from "effect"
 import { TestClock } from "effect/testing"
 
 const channel: Channel = {
@@ -38,9 +38,7 @@ const reports = Effect.gen(function*() {
 })
 
 const takenOf = ({ reference }: Delivery) =>
-  MockProvider.use((mock) => mock.taken).pipe(
-    Effect.map((all) => all.filter((message) => message.delivery.reference === reference).length)
-  )
+  Effect.map(MockProvider.use((mock) => mock.takenOf({ reference })), (taken) => taken.length)
 
 describe("a number that ends in", () => {
   for (
@@ -125,4 +123,77 @@ it.effect("does what a script says, takes nothing while it is down, and knows ea
     assert.include(templates.map(({ parameter_format }) => parameter_format), "NAMED")
     assert.isTrue(templates.every((template) => template.phone_messaging_business_account_id === "acme"))
     assert.deepStrictEqual(yield* mock.taken, [])
+  }).pipe(Effect.provide(layer)))
+
+it.effect("does what a script says to a message, before a number's, and to the next calls before both", () =>
+  Effect.gen(function*() {
+    const mock = yield* MockProvider
+    const rejects = (reason: FailureReason): Behaviour => ({
+      answers: [{ answer: "reject", reason }],
+      reports: [],
+      reply: null
+    })
+    const outcome = (to: Delivery) =>
+      Effect.map(deliver(to), (result) => {
+        if (Result.isSuccess(result)) return "taken"
+        return result.failure._tag === "ProviderSilent" ? "silent" : result.failure.reason
+      })
+    const recipient = "+4915112345678"
+    const [first, second, third] = [delivery(recipient), delivery(recipient), delivery(recipient)] as const
+    yield* mock.script({ recipient }, rejects("recipient_opted_out"))
+    yield* mock.script({ reference: second.reference }, rejects("template_invalid"))
+    yield* mock.script({ next_calls: 2 }, rejects("channel_blocked"))
+    const elsewhere = delivery("+4915112345679")
+    const calls = [elsewhere, second, first, second, third, elsewhere]
+    assert.deepStrictEqual(yield* Effect.forEach(calls, outcome), [
+      "channel_blocked",
+      "channel_blocked",
+      "recipient_opted_out",
+      "template_invalid",
+      "recipient_opted_out",
+      "taken"
+    ])
+    assert.lengthOf(yield* mock.takenOf({ recipient }), 0)
+    assert.lengthOf(yield* mock.takenOf({ recipient: elsewhere.recipient }), 1)
+  }).pipe(Effect.provide(layer)))
+
+it.effect("does not deduplicate: who delivers a reference twice has sent two messages, and it shows", () =>
+  Effect.gen(function*() {
+    const to = delivery("+4915112345678")
+    const names = yield* Effect.forEach([to, to], (twice) => MessagingProvider.use(({ deliver }) => deliver(twice)))
+    assert.strictEqual(new Set(names.map(({ provider_message_id }) => provider_message_id)).size, 2)
+    assert.strictEqual(yield* takenOf(to), 2)
+  }).pipe(Effect.provide(layer)))
+
+it.effect("calls back in the same way under the same seed, and in another under another", () =>
+  Effect.gen(function*() {
+    const to = delivery("+4915112345678")
+    const told = Effect.gen(function*() {
+      yield* deliver(to)
+      yield* TestClock.adjust("1 seconds")
+      const events = yield* Effect.flatMap(MockProvider, ({ callbacks }) => Queue.clear(callbacks))
+      return events.map((event) => event.event === "message_received" ? event.type : event.status).join()
+    })
+    const under = (seed: string) => told.pipe(Random.withSeed(seed), Effect.provide(layer))
+    const seeds = Array.from({ length: 20 }, (_, index) => `seed ${index}`)
+    const once = yield* Effect.forEach(seeds, under)
+    assert.deepStrictEqual(yield* Effect.forEach(seeds, under), once)
+    assert.isAbove(new Set(once).size, 1)
+  }))
+
+it.effect("hands over what is reported, and keeps it until somebody takes it", () =>
+  Effect.gen(function*() {
+    const mock = yield* MockProvider
+    const event: ProviderEvent = {
+      event: "message_received",
+      channel_id: channel.id,
+      provider_message_id: "p1",
+      from: { external_id: "+4915112345678", display_name: null, username: null },
+      type: "text",
+      text: "Hello?",
+      sent_at: DateTime.makeUnsafe(0)
+    }
+    yield* mock.report(event)
+    yield* TestClock.adjust("1 days")
+    assert.deepStrictEqual(yield* Queue.clear(mock.callbacks), [event])
   }).pipe(Effect.provide(layer)))
