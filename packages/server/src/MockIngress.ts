@@ -1,13 +1,22 @@
 import { Inbound } from "@messaging-crm/core/Inbound"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { MockProvider } from "@messaging-crm/provider-mock"
-import { Effect, Layer, Queue, Schedule, Schema } from "effect"
-import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { ByteSize, Effect, Exit, Layer, Option, Queue, Schedule, Schema } from "effect"
+import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Callback, signatureHeader, signaturePurpose } from "./MockWire.ts"
 
 const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Callback))
 
 const answer = (status: number, text: string) => HttpServerResponse.text(text, { status })
+const unreadable = answer(400, "The body cannot be read.")
+
+/** More than a batch of the longest events has, and little enough to hold for a stranger. */
+const body_size_max = ByteSize.fromInputUnsafe("1 MiB")
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+/** Returns the text of bytes, or none where they are not UTF-8: so a signature of the text is one of the very bytes. */
+const textOf = Option.liftThrowable((bytes: ArrayBuffer) => utf8.decode(bytes))
 
 /**
  * Layer for `POST /ingress/mock`: what a mock provider in a process of its own
@@ -19,16 +28,22 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
 
   const receive = Effect.gen(function*() {
     const request = yield* HttpServerRequest.HttpServerRequest
-    const body = yield* request.text
+    const body = textOf(yield* request.arrayBuffer)
+    if (Option.isNone(body)) return unreadable
     const signature = request.headers[signatureHeader] ?? ""
-    if (!(yield* secrets.verify(signaturePurpose, body, signature))) return answer(401, "The signature does not fit.")
-    const { events } = yield* decode(body)
+    if (!(yield* secrets.verify(signaturePurpose, body.value, signature))) {
+      return answer(401, "The signature does not fit.")
+    }
+    const { events } = yield* decode(body.value)
     // A channel that no longer exists stays unknown however often the event is repeated.
-    yield* Effect.forEach(events, (event) => Effect.ignore(inbound.receive(event)), { discard: true })
+    const taken = yield* Effect.forEach(events, (event) => Effect.exit(Effect.ignore(inbound.receive(event))))
+    // One event that cannot be taken in now must not keep the others out: each had its turn before the batch fails.
+    yield* Exit.asVoidAll(taken)
     return answer(200, "ok")
   }).pipe(
+    Effect.provideService(HttpIncomingMessage.MaxBodySize, body_size_max),
     Effect.catchTags({
-      HttpServerError: () => Effect.succeed(answer(400, "The body cannot be read.")),
+      HttpServerError: () => Effect.succeed(unreadable),
       SchemaError: () => Effect.succeed(answer(400, "The body is not a callback."))
     })
   )
@@ -36,7 +51,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   yield* router.add("POST", "/ingress/mock", receive)
 })).pipe(Layer.provide(Secrets.layer))
 
-/** Layer that carries home what the mock provider in this process has to tell. */
+/** Layer that carries home what the mock provider in this process has to tell, each event until it is taken in. */
 export const layerInProcess = Layer.effectDiscard(Effect.gen(function*() {
   const inbound = yield* Inbound
   const { callbacks } = yield* MockProvider

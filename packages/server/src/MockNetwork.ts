@@ -4,13 +4,18 @@ import { ProviderEvent } from "@messaging-crm/core/Inbound"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { MockProvider } from "@messaging-crm/provider-mock"
-import { Effect, Layer, Queue, Ref, Schedule, Schema } from "effect"
+import { Data, Effect, Layer, Queue, Ref, Schedule, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Wire from "./MockWire.ts"
 
 const answerTaken = HttpServerResponse.schemaJson(Wire.Taken)
 const answerRejected = HttpServerResponse.schemaJson(Wire.Rejected)
 const answerBusy = HttpServerResponse.schemaJson(Wire.Busy)
+const answerTemplates = HttpServerResponse.schemaJson(Wire.TemplatesAnswer)
+const answerTakenMessages = HttpServerResponse.schemaJson(Wire.TakenMessages)
+
+const done = HttpServerResponse.empty({ status: 204 })
+const malformed = () => Effect.succeed(HttpServerResponse.empty({ status: 400 }))
 
 /** Drops the connection, as a network does whose answer is lost on the way. */
 const hangUp = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
@@ -29,50 +34,73 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     Effect.flatMap((taken) => answerTaken(taken)),
     Effect.catchTags({
       ProviderRejected: (error) => answerRejected(error, { status: 422 }),
-      ProviderBusy: (error) => answerBusy(error, { status: 503 }),
-      ProviderSilent: () => hangUp
+      ProviderBusy: (error) => answerBusy(error, { status: error.reason === "rate_limited" ? 429 : 503 }),
+      ProviderSilent: () => hangUp,
+      SchemaError: malformed
     })
   )
 
   const templates = Effect.gen(function*() {
     const { account = "" } = yield* HttpRouter.params
     const catalogue = yield* provider.templates(decodeURIComponent(account))
-    return yield* HttpServerResponse.schemaJson(Wire.TemplatesAnswer)({ templates: catalogue })
+    return yield* answerTemplates({ templates: catalogue })
   }).pipe(
     Effect.catchTag("ProviderUnavailable", () => Effect.succeed(HttpServerResponse.empty({ status: 503 })))
   )
 
-  const taken = Effect.flatMap(mock.taken, (all) =>
-    HttpServerResponse.schemaJson(Wire.TakenMessages)({
-      taken: all.map(({ delivery, provider_message_id, taken_at }) => ({
-        provider_message_id,
-        reference: delivery.reference,
-        recipient: delivery.recipient,
-        text: delivery.content.text,
-        taken_at
-      }))
-    }))
+  const takenOf = ({ recipient, reference }: typeof Wire.TakenQuery.Type) => {
+    if (reference !== undefined) return mock.takenOf({ reference })
+    return recipient === undefined ? mock.taken : mock.takenOf({ recipient })
+  }
 
-  const report = HttpServerRequest.schemaBodyJson(ProviderEvent).pipe(
-    Effect.flatMap(mock.report),
-    Effect.as(HttpServerResponse.empty({ status: 204 }))
+  const taken = HttpServerRequest.schemaSearchParams(Wire.TakenQuery).pipe(
+    Effect.flatMap(takenOf),
+    Effect.flatMap((all) =>
+      answerTakenMessages({
+        taken: all.map(({ delivery, provider_message_id, taken_at }) => ({
+          provider_message_id,
+          reference: delivery.reference,
+          recipient: delivery.recipient,
+          text: delivery.content.text,
+          taken_at
+        }))
+      })
+    ),
+    Effect.catchTag("SchemaError", malformed)
   )
+
+  /** Answers a request that only does something. */
+  const command = <A, I>(schema: Schema.Codec<A, I>, run: (body: A) => Effect.Effect<void>) =>
+    HttpServerRequest.schemaBodyJson(schema).pipe(
+      Effect.flatMap(run),
+      Effect.as(done),
+      Effect.catchTag("SchemaError", malformed)
+    )
 
   yield* router.add("POST", "/deliver", deliver)
   yield* router.add("GET", "/templates/:account", templates)
   yield* router.add("GET", "/taken", taken)
-  yield* router.add("POST", "/report", report)
+  yield* router.add("POST", "/report", command(ProviderEvent, mock.report))
+  yield* router.add("POST", "/script", command(Wire.Script, ({ behaviour, target }) => mock.script(target, behaviour)))
+  yield* router.add("POST", "/down", command(Wire.Down, ({ down }) => mock.setDown(down)))
 }))
 
 const encode = Schema.encodeEffect(Schema.fromJsonString(Wire.Callback))
+
+/** A callback was not answered with a 2xx. */
+class NotTaken extends Data.TaggedError("NotTaken")<{ readonly answered: string }> {}
 
 const post = (url: string, body: string, signature: string) =>
   Effect.tryPromise(async (signal) => {
     const headers = { "content-type": "application/json", [Wire.signatureHeader]: signature }
     const response = await fetch(url, { method: "POST", body, headers, signal })
     await response.arrayBuffer()
-    if (!response.ok) throw new Error(`The callback was answered with ${response.status}.`)
-  }).pipe(Effect.timeout("10 seconds"))
+    return response
+  }).pipe(
+    Effect.timeout("10 seconds"),
+    Effect.mapError(() => new NotTaken({ answered: "not at all" })),
+    Effect.flatMap(({ ok, status }) => ok ? Effect.void : new NotTaken({ answered: `with ${status}` }))
+  )
 
 /** How many events one callback carries at most. */
 const batch_max = 10
@@ -94,7 +122,9 @@ export const layerCallbacks = (callback_urls: ReadonlyArray<string>) =>
       const signature = yield* secrets.sign(Wire.signaturePurpose, body)
       const attempt = Effect.flatMap(next, (url) =>
         post(url, body, signature))
-      yield* Effect.retry(attempt, Schedule.spaced("100 millis"))
+      const again = Effect.retry(attempt, Schedule.spaced("100 millis"))
+      yield* Effect.catch(attempt, ({ answered }) =>
+        Effect.andThen(Effect.logWarning(`A callback was answered ${answered} and is repeated`), again))
     }).pipe(
       Effect.ignore,
       Effect.forever,

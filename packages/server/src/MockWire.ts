@@ -6,6 +6,7 @@ import { FailureReason } from "@messaging-crm/core/MessagingProvider"
 import { Content } from "@messaging-crm/core/Sends/Content"
 import { Template } from "@messaging-crm/core/Templates"
 import { Timestamp } from "@messaging-crm/core/Timestamps"
+import { Behaviour, Target } from "@messaging-crm/provider-mock"
 import { Schema } from "effect"
 
 export const DeliverRequest = Schema.Struct({
@@ -15,12 +16,18 @@ export const DeliverRequest = Schema.Struct({
   content: Content
 })
 
-/** The answer to a delivery: 200 taken, 422 refused for good, 503 not now. */
+/** The answer to a delivery: 200 taken, 422 refused for good, 429 and 503 not now. Any other tells nothing. */
 export const Taken = Schema.Struct({ provider_message_id: Schema.String })
 export const Rejected = Schema.Struct({ reason: FailureReason })
 export const Busy = Schema.Struct({ reason: FailureReason, retry_after_seconds: Schema.NullOr(Schema.Number) })
 
 export const TemplatesAnswer = Schema.Struct({ templates: Schema.Array(Template) })
+
+/** Whose messages to count: those of a reference, or of a number, or all. */
+export const TakenQuery = Schema.Struct({
+  reference: Schema.optionalKey(SendId),
+  recipient: Schema.optionalKey(Schema.String)
+})
 
 /** What the network took, for whoever counts. */
 export const TakenMessages = Schema.Struct({
@@ -32,6 +39,12 @@ export const TakenMessages = Schema.Struct({
     taken_at: Timestamp
   }))
 })
+
+/** Sets what the network does. */
+export const Script = Schema.Struct({ target: Target, behaviour: Behaviour })
+
+/** Takes the network down, or up again. */
+export const Down = Schema.Struct({ down: Schema.Boolean })
 
 /** The body of a callback to `/ingress/mock`. */
 export const Callback = Schema.Struct({ events: Schema.Array(ProviderEvent) })

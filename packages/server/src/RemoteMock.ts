@@ -16,7 +16,14 @@ const decodeBusy = Schema.decodeUnknownEffect(Schema.fromJsonString(Wire.Busy))
 const decodeTemplates = Schema.decodeUnknownEffect(Schema.fromJsonString(Wire.TemplatesAnswer))
 
 /** Failures of a connection that was never made, so that nothing can have been sent. */
-const unconnected = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"])
+const unconnected = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT"
+])
 
 const codeOf = (error: unknown): string => {
   // An `Error` of Node: the code is on it or on what caused it.
@@ -41,10 +48,12 @@ const understand = Effect.fnUntraced(function*({ status, text }: { readonly stat
       return yield* decodeTaken(text)
     case 422:
       return yield* new ProviderRejected(yield* decodeRejected(text))
+    case 429:
     case 503:
       return yield* new ProviderBusy(yield* decodeBusy(text))
     default:
-      return yield* busy
+      // Who refuses a request as such has not looked at the message; any other answer may come from halfway.
+      return yield* status >= 400 && status < 500 ? busy : new ProviderSilent()
   }
 })
 

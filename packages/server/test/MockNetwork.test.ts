@@ -1,0 +1,270 @@
+/** The telephone network in a process of its own, as servers reach it and are called back: over real sockets. */
+import { assert, describe, it } from "@effect/vitest"
+import type { Channel } from "@messaging-crm/core/Channels"
+import { ChannelId, SendId } from "@messaging-crm/core/Ids"
+import { ChannelUnknown, Inbound, type MessageStatusReported, type ProviderEvent } from "@messaging-crm/core/Inbound"
+import { type Delivery, MessagingProvider } from "@messaging-crm/core/MessagingProvider"
+import { Secrets } from "@messaging-crm/core/Secrets"
+import { DateTime, Effect, Layer, Ref, References, Result, Schedule, Schema } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
+import { createServer, type RequestListener } from "node:http"
+import * as Layers from "../src/Layers.ts"
+import * as MockIngress from "../src/MockIngress.ts"
+import * as Wire from "../src/MockWire.ts"
+import * as RemoteMock from "../src/RemoteMock.ts"
+import { freePort } from "../testing/Processes.ts"
+
+const channel: Channel = {
+  id: ChannelId.make("01990000-0000-7000-8000-000000000001"),
+  type: "phone_messaging",
+  name: "Support",
+  address: "+493012345678",
+  phone_messaging_business_account_id: "acme",
+  connected_at: DateTime.makeUnsafe(0)
+}
+
+const reference = (number: number) => SendId.make(`01990000-0000-7000-8000-${String(number).padStart(12, "0")}`)
+
+const delivery = (number: number, recipient: string): Delivery => ({
+  channel,
+  reference: reference(number),
+  recipient,
+  content: { type: "text", text: "Grüß Gott 🙂" }
+})
+
+/** What became of a delivery, as the port tells it. */
+const outcome = (to: Delivery) =>
+  Effect.map(Effect.result(MessagingProvider.use(({ deliver }) => deliver(to))), (result) => {
+    if (Result.isSuccess(result)) return "taken"
+    const { failure } = result
+    if (failure._tag === "ProviderSilent") return "silent"
+    return failure._tag === "ProviderBusy"
+      ? `busy: ${failure.reason}, ${failure.retry_after_seconds}`
+      : `rejected: ${failure.reason}`
+  })
+
+const listen = Layers.listen({ host: "127.0.0.1", port: 0 })
+
+const address = HttpServer.addressFormattedWith(Effect.succeed)
+
+/** The network on a port of its own, which calls back at this address. */
+const network = (callback_url: string) =>
+  Layers.mockNetwork([callback_url]).pipe(
+    Layer.provideMerge(listen),
+    // It warns of each callback that is not taken at once, and here most are not.
+    Layer.provide(Layer.succeed(References.MinimumLogLevel, "None"))
+  )
+
+/** A server that answers as it is told, for as long as the scope. */
+const answering = (listener: RequestListener) =>
+  Effect.acquireRelease(
+    Effect.callback<{ readonly url: string; readonly close: () => void }>((resume) => {
+      const server = createServer(listener).listen(0, "127.0.0.1", () => {
+        const at = server.address()
+        const port = typeof at === "object" && at !== null ? at.port : 0
+        const close = () => {
+          server.close()
+          server.closeAllConnections()
+        }
+        resume(Effect.succeed({ url: `http://127.0.0.1:${port}`, close }))
+      })
+    }),
+    ({ close }) => Effect.sync(close)
+  ).pipe(Effect.map(({ url }) => url))
+
+const post = (url: string, body: string | Uint8Array<ArrayBuffer>, headers: Readonly<Record<string, string>> = {}) =>
+  Effect.promise(async () => {
+    const response = await fetch(url, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body
+    })
+    await response.arrayBuffer()
+    return response.status
+  })
+
+describe("a provider over HTTP", () => {
+  it.live("tells of the network what the network would have told itself", () =>
+    Effect.gen(function*() {
+      const nobody = `http://127.0.0.1:${yield* freePort}`
+      yield* Effect.gen(function*() {
+        const url = yield* address
+        yield* Effect.gen(function*() {
+          const first = delivery(1, "+4915112345678")
+          assert.strictEqual(yield* outcome(first), "taken")
+          assert.strictEqual(yield* outcome(delivery(2, "+4915112340002")), "rejected: recipient_unreachable")
+          assert.strictEqual(yield* outcome(delivery(3, "+4915112340004")), "busy: provider_unavailable, null")
+          assert.strictEqual(yield* outcome(delivery(4, "+4915112340009")), "busy: rate_limited, 2")
+          assert.strictEqual(yield* outcome(delivery(5, "+4915112340005")), "silent")
+          assert.strictEqual(yield* outcome(delivery(6, "+4915112340006")), "silent")
+
+          const rejects = { answers: [{ answer: "reject", reason: "template_invalid" }], reports: [], reply: null }
+          const script = JSON.stringify({ target: { next_calls: 1 }, behaviour: rejects })
+          assert.strictEqual(yield* post(`${url}/script`, script), 204)
+          assert.strictEqual(yield* outcome(delivery(7, "+4915112345678")), "rejected: template_invalid")
+
+          const { templates } = yield* MessagingProvider
+          assert.deepStrictEqual(
+            (yield* templates("an account / of ours")).map(({ phone_messaging_business_account_id: account }) =>
+              account
+            ),
+            Array.from({ length: 5 }, () => "an account / of ours")
+          )
+          assert.strictEqual(yield* post(`${url}/down`, JSON.stringify({ down: true })), 204)
+          assert.isTrue(Result.isFailure(yield* Effect.result(templates("acme"))))
+          assert.strictEqual(yield* outcome(delivery(8, "+4915112345678")), "busy: provider_unavailable, null")
+          assert.strictEqual(yield* post(`${url}/script`, "{}"), 400)
+
+          const count = (query: string) =>
+            Effect.promise(async () => (await fetch(`${url}/taken${query}`)).text()).pipe(
+              Effect.flatMap(Schema.decodeUnknownEffect(Schema.fromJsonString(Wire.TakenMessages))),
+              Effect.map(({ taken }) => taken.length)
+            )
+          assert.strictEqual(yield* count(""), 2)
+          assert.strictEqual(yield* count(`?reference=${first.reference}`), 1)
+          assert.strictEqual(yield* count(`?recipient=${encodeURIComponent("+4915112340005")}`), 1)
+          assert.strictEqual(yield* count(`?recipient=${encodeURIComponent("+4915112340006")}`), 0)
+        }).pipe(Effect.provide(RemoteMock.layer(url)))
+      }).pipe(Effect.provide(network(nobody)))
+    }))
+
+  it.live("knows that nothing was sent where nobody listens, and that nobody knows where the answer tells nothing", () =>
+    Effect.gen(function*() {
+      const nobody = `http://127.0.0.1:${yield* freePort}`
+      const refused = yield* Effect.provide(outcome(delivery(1, "+49151")), RemoteMock.layer(nobody))
+      assert.strictEqual(refused, "busy: provider_unavailable, null")
+      for (
+        const [listener, expected] of [
+          [(_request, response) => response.writeHead(404).end("no"), "busy: provider_unavailable, null"],
+          [(_request, response) => response.writeHead(502).end("<html>"), "silent"],
+          [(_request, response) => response.writeHead(503).end("<html>"), "silent"],
+          [(_request, response) => response.writeHead(200).end("ok"), "silent"],
+          [(request) => request.socket.destroy(), "silent"]
+        ] satisfies ReadonlyArray<readonly [RequestListener, string]>
+      ) {
+        const url = yield* answering(listener)
+        assert.strictEqual(yield* Effect.provide(outcome(delivery(1, "+49151")), RemoteMock.layer(url)), expected)
+      }
+    }).pipe(Effect.scoped))
+})
+
+it.live("the network repeats a callback, signed, until it is answered with a 200", () =>
+  Effect.gen(function*() {
+    const refusals = yield* Ref.make(0)
+    const answered = yield* Ref.make<ReadonlyArray<{ readonly body: string; readonly signature: string }>>([])
+    const run = Effect.runForkWith(yield* Effect.context())
+    const url = yield* answering((request, response) => {
+      const chunks: Array<Buffer> = []
+      request.on("data", (chunk: Buffer) => chunks.push(chunk))
+      request.on("end", () =>
+        run(Effect.gen(function*() {
+          const refused = (yield* Ref.getAndUpdate(refusals, (count) => count + 1)) < 5
+          const signature = String(request.headers[Wire.signatureHeader])
+          const body = Buffer.concat(chunks).toString()
+          if (!refused) yield* Ref.update(answered, (all) => [...all, { body, signature }])
+          response.writeHead(refused ? 503 : 200).end()
+        })))
+    })
+    const statuses = Effect.gen(function*() {
+      const secrets = yield* Secrets
+      const callbacks = yield* Ref.get(answered)
+      const events = yield* Effect.forEach(
+        callbacks,
+        Effect.fnUntraced(function*({ body, signature }) {
+          assert.isTrue(yield* secrets.verify(Wire.signaturePurpose, body, signature))
+          return (yield* Schema.decodeEffect(Schema.fromJsonString(Wire.Callback))(body)).events
+        })
+      )
+      return new Set(
+        events.flat().map((event) => event.event === "message_status_reported" ? event.status : event.type)
+      )
+    }).pipe(Effect.provide(Secrets.layer))
+
+    yield* Effect.gen(function*() {
+      const remote = RemoteMock.layer(yield* address)
+      assert.strictEqual(yield* Effect.provide(outcome(delivery(1, "+4915112340007")), remote), "taken")
+      yield* statuses.pipe(
+        Effect.repeat({ schedule: Schedule.spaced("20 millis"), until: ({ size }) => size === 4, times: 500 })
+      )
+      assert.deepStrictEqual(Array.from(yield* statuses).toSorted(), ["delivered", "read", "sent", "text"])
+      assert.isAbove(yield* Ref.get(refusals), 5)
+    }).pipe(Effect.provide(network(url)))
+  }).pipe(Effect.scoped))
+
+describe("the ingress", () => {
+  const event = (name: string): MessageStatusReported => ({
+    event: "message_status_reported",
+    channel_id: channel.id,
+    provider_message_id: name,
+    reference: null,
+    status: "read",
+    at: DateTime.makeUnsafe(0)
+  })
+
+  const encode = Schema.encodeEffect(Schema.fromJsonString(Wire.Callback))
+
+  /** Posts to an ingress behind which some events cannot be taken in, and returns what could. */
+  const ingress = <A, E>(
+    use: (url: string, received: Effect.Effect<ReadonlyArray<string>>) => Effect.Effect<A, E, Secrets>
+  ) =>
+    Effect.gen(function*() {
+      const received = yield* Ref.make<ReadonlyArray<string>>([])
+      const inbound = Layer.succeed(Inbound, {
+        receive: ({ channel_id, provider_message_id: name }: ProviderEvent) => {
+          if (name === "broken") return Effect.die("The database is away.")
+          if (name === "foreign") return Effect.fail(new ChannelUnknown({ channel_id }))
+          return Ref.update(received, (names) => [...names, name])
+        }
+      })
+      const service = HttpRouter.serve(MockIngress.layer, { disableLogger: true, disableListenLog: true }).pipe(
+        Layer.provide(inbound),
+        Layer.provideMerge(Layer.merge(listen, Secrets.layer))
+      )
+      return yield* Effect.gen(function*() {
+        return yield* use(`${yield* address}/ingress/mock`, Ref.get(received))
+      }).pipe(Effect.provide(service))
+    })
+
+  it.live("takes in what is signed, and acknowledges what belongs to nobody", () =>
+    ingress((url, received) =>
+      Effect.gen(function*() {
+        const body = yield* encode({ events: [event("one"), event("foreign"), event("größer 🙂")] })
+        const signature = yield* Secrets.use(({ sign }) => sign(Wire.signaturePurpose, body))
+        assert.strictEqual(yield* post(url, body, { [Wire.signatureHeader]: signature }), 200)
+        assert.deepStrictEqual(yield* received, ["one", "größer 🙂"])
+      })
+    ))
+
+  it.live("lets no event keep the others of its batch out, and asks for the batch again", () =>
+    ingress((url, received) =>
+      Effect.gen(function*() {
+        const body = yield* encode({ events: [event("broken"), event("two")] })
+        const signature = yield* Secrets.use(({ sign }) => sign(Wire.signaturePurpose, body))
+        assert.strictEqual(yield* post(url, body, { [Wire.signatureHeader]: signature }), 500)
+        assert.deepStrictEqual(yield* received, ["two"])
+      })
+    ))
+
+  it.live("refuses what is not signed for it, byte for byte, and what it cannot read", () =>
+    ingress((url, received) =>
+      Effect.gen(function*() {
+        const { sign } = yield* Secrets
+        const body = yield* encode({ events: [event("one")] })
+        const signature = yield* sign(Wire.signaturePurpose, body)
+        const signed = { [Wire.signatureHeader]: signature }
+        const foreign = { [Wire.signatureHeader]: yield* sign("cursor", body) }
+        assert.strictEqual(yield* post(url, body), 401)
+        assert.strictEqual(yield* post(url, body, foreign), 401)
+        assert.strictEqual(yield* post(url, `${body} `, signed), 401)
+        assert.strictEqual(yield* post(url, `\uFEFF${body}`, signed), 401)
+        assert.strictEqual(yield* post(url, body.replace("one", "two"), signed), 401)
+        assert.strictEqual(yield* post(url, Uint8Array.of(0x7b, 0xff, 0x7d), signed), 400)
+        assert.strictEqual(yield* post(url, " ".repeat(1_048_577), signed), 400)
+        for (const unfit of ["", "{", "{\"events\":[{}]}"]) {
+          const own = { [Wire.signatureHeader]: yield* sign(Wire.signaturePurpose, unfit) }
+          assert.strictEqual(yield* post(url, unfit, own), 400)
+        }
+        assert.deepStrictEqual(yield* received, [])
+      })
+    ))
+})
