@@ -40,7 +40,20 @@ describe("every answer", () => {
 describe("routes", () => {
   it("answers an unknown path, another case and a trailing slash with 404", async () => {
     for (
-      const path of ["/", "/v1", "/v1/nothing", "/v1/Tags", "/v1/tags/", "//v1/tags", "/v1/sends", "/v1/contacts//"]
+      const path of [
+        "/",
+        "//",
+        "/v1",
+        "/v1/nothing",
+        "/v1/Tags",
+        "/v1/tags/",
+        "//v1/tags",
+        "//x/v1/tags",
+        "/v1/sends",
+        "/v1/contacts//",
+        "/v1/contacts/%",
+        "/v1/contacts/%ff"
+      ]
     ) {
       const answer = await service.request("GET", path, { key })
       assert.strictEqual(answer.status, 404, path)
@@ -82,6 +95,7 @@ describe("admission", () => {
       const answer = await service.request("GET", "/v1/tags", { headers })
       assert.strictEqual(answer.status, 401)
       assert.isNull(answer.headers.get("x-ratelimit-limit"))
+      assert.strictEqual(answer.headers.get("www-authenticate"), "Bearer")
       bodies.add(JSON.stringify({ ...answer.body.error, request_id: "" }))
     }
     assert.strictEqual(bodies.size, 1)
@@ -141,6 +155,14 @@ describe("the body", () => {
       const answer = await post({ json: tag(`media ${type.length}`), headers: { "content-type": type } })
       assert.strictEqual(answer.status, 200, type)
     }
+  })
+
+  it("must be named so even when no header tells that there is one", async () => {
+    const text = () => new Blob([JSON.stringify(tag("streamed"))]).stream()
+    const answer = await post({ text: text(), headers: { "content-type": "text/plain" } })
+    assert.strictEqual(answer.status, 415)
+    assert.strictEqual(code(answer), "unsupported_media_type")
+    assert.strictEqual((await post({ text: text() })).status, 200)
   })
 
   it("may have 65,536 bytes, and is refused beyond, declared or streamed", async () => {

@@ -22,15 +22,18 @@ export interface Answer {
   readonly body: any
 }
 
-const shared = Crm.layer.pipe(Layer.provideMerge(Layer.mergeAll(Memory.layer, Mock.layer)))
-
-/** Starts a service of its own, with memory of its own. */
-export const start = () => {
+/** Starts a service of its own, with memory of its own. What is put in place of its parts is seen by requests alone. */
+export const start = (options: {
+  readonly instead?: Layer.Layer<never>
+  readonly provider?: typeof Mock.layer
+} = {}) => {
+  const { instead = Layer.empty, provider = Mock.layer } = options
+  const crm = Crm.layer.pipe(Layer.provideMerge(Layer.mergeAll(Memory.layer, provider)))
   const quiet = Layer.succeed(References.MinimumLogLevel, "None")
-  const runtime = ManagedRuntime.make(Layer.mergeAll(shared, quiet))
-  const app = Layer.effectContext(runtime.contextEffect)
+  const runtime = ManagedRuntime.make(Layer.mergeAll(crm, quiet))
+  const app = Layer.merge(Layer.effectContext(runtime.contextEffect), instead)
   const { dispose, handler } = HttpRouter.toWebHandler(
-    Http.layer.pipe(Layer.provide(app), Layer.provide(HttpServer.layerServices)),
+    Http.layer.pipe(Layer.provideMerge(app), Layer.provide(HttpServer.layerServices)),
     { routerConfig: Http.routerConfig, disableLogger: true }
   )
 

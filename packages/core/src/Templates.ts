@@ -169,6 +169,14 @@ interface Copy {
   readonly templates: ReadonlyArray<Template>
 }
 
+/**
+ * Whether `refresh` was called before the unit of work that runs now, so that
+ * it does nothing inside: whoever opens the unit of work sets this.
+ */
+export const IsRefreshed = Context.Reference<boolean>("@messaging-crm/core/Templates/IsRefreshed", {
+  defaultValue: () => false
+})
+
 /** Operations on the templates of the current actor's channels. */
 export class Templates extends Context.Service<Templates, {
   /** Returns every template of every business account, read now, or from a copy while the provider is down. */
@@ -232,10 +240,12 @@ export class Templates extends Context.Service<Templates, {
           (fresh) => Option.isSome(fresh) ? Effect.void : Effect.ignore(load(account))
         )
 
-      const refresh = Effect.flatMap(
+      const refreshAll = Effect.flatMap(
         accounts,
         (all) => Effect.forEach(all, refreshOne, { concurrency: 4, discard: true })
       ).pipe(Effect.withSpan("Templates.refresh"))
+
+      const refresh = Effect.flatMap(IsRefreshed, (isRefreshed) => isRefreshed ? Effect.void : refreshAll)
 
       const find = Effect.fn("Templates.find")(function*(business_account_id: string, id: string) {
         const template = (yield* kept(business_account_id)).find((candidate) => candidate.id === id)

@@ -20,7 +20,7 @@ export class IdempotencyPolicy extends Context.Service<IdempotencyPolicy, "requi
   "@messaging-crm/adapter-http/api/Pipeline/IdempotencyPolicy"
 ) {}
 
-/** Endpoint annotation: the write checks a template, so the catalogue is read before its transaction. */
+/** Endpoint annotation: the write checks a `template` of its body, so the catalogue is read before its transaction. */
 export class ReadsTemplates extends Context.Service<ReadsTemplates, true>()(
   "@messaging-crm/adapter-http/api/Pipeline/ReadsTemplates"
 ) {}

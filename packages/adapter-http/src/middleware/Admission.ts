@@ -1,9 +1,9 @@
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys, type Quota } from "@messaging-crm/core/ApiKeys"
 import { Clock, Context, Effect, Layer } from "effect"
-import { HttpEffect, HttpServerResponse } from "effect/http"
 import * as Errors from "../api/Errors.ts"
 import { Admission, RequiredScope } from "../api/Pipeline.ts"
+import { answerWith } from "./Headers.ts"
 
 /** How much of the window is left, in the usual headers and in those of the IETF draft. */
 const rateHeaders = ({ limit, remaining, reset_seconds }: Quota, now_millis: number) => ({
@@ -14,13 +14,8 @@ const rateHeaders = ({ limit, remaining, reset_seconds }: Quota, now_millis: num
   "ratelimit": `"default";r=${remaining};t=${Math.max(0, Math.ceil(reset_seconds - now_millis / 1000))}`
 })
 
-/** Puts the rate headers on whatever the answer will be, refusals included. */
-const announce = Effect.fnUntraced(function*(quota: Quota) {
-  const headers = rateHeaders(quota, yield* Clock.currentTimeMillis)
-  yield* HttpEffect.appendPreResponseHandler((_, response) =>
-    Effect.succeed(HttpServerResponse.setHeaders(response, headers))
-  )
-})
+const announce = (quota: Quota) =>
+  Effect.flatMap(Clock.currentTimeMillis, (now_millis) => answerWith(rateHeaders(quota, now_millis)))
 
 /** Layer that lets a request in by its bearer key, and tells everything after it for whom it speaks. */
 export const layer = Layer.effect(
@@ -33,9 +28,12 @@ export const layer = Layer.effect(
         apiKeys.admit(credential, Context.getUnsafe(endpoint.annotations, RequiredScope)).pipe(
           Effect.catchTags({
             Unauthorized: () =>
-              Errors.fail(
-                "unauthorized",
-                "The API key is missing, malformed, expired or revoked, or its creator may no longer hold keys."
+              Effect.andThen(
+                answerWith({ "www-authenticate": "Bearer" }),
+                Errors.fail(
+                  "unauthorized",
+                  "The API key is missing, malformed, expired or revoked, or its creator may no longer hold keys."
+                )
               ),
             RateLimited: ({ quota, retry_after_seconds }) =>
               Effect.andThen(

@@ -1,37 +1,53 @@
 import { Ids } from "@messaging-crm/core/Ids"
-import { Cause, Clock, Effect, type Types } from "effect"
-import { HttpEffect, HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Cause, Clock, Context, Duration, Effect, Option, Schema, type Types } from "effect"
+import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApi } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import * as Errors from "../api/Errors.ts"
+import { answerWith } from "./Headers.ts"
+
+/** How long a read may take. A reference, so that an embedder may set it. */
+export const ReadDeadline = Context.Reference<Duration.Duration>(
+  "@messaging-crm/adapter-http/middleware/Envelope/ReadDeadline",
+  { defaultValue: () => Duration.seconds(8) }
+)
 
 interface Route {
   readonly method: string
+  /** As the contract spells it, `/v1/contacts/:contact_id`: what is logged instead of the path. */
+  readonly template: string
   readonly pattern: RegExp
 }
 
 /** Every route of the contract, to tell a wrong method from an unknown path. */
 const routes: ReadonlyArray<Route> = (() => {
-  const found: Array<Route> = [{ method: "GET", pattern: /^\/v1\/openapi\.json$/ }]
+  const found: Array<Route> = []
+  const add = (method: string, template: string) =>
+    found.push({ method, template, pattern: new RegExp(`^${template.replace(".", "\\.").replace(/:\w+/g, "[^/]+")}$`) })
+  add("GET", "/v1/openapi.json")
   HttpApi.reflect(Api, {
     onGroup: () => {},
-    onEndpoint: ({ endpoint }) => {
-      found.push({ method: endpoint.method, pattern: new RegExp(`^${endpoint.path.replace(/:\w+/g, "[^/]+")}$`) })
-    }
+    onEndpoint: ({ endpoint }) => void add(endpoint.method, endpoint.path)
   })
   return found
 })()
 
+/** Not `new URL`, to which `//a/b` is a host and `//` is none. */
+const pathOf = ({ url }: HttpServerRequest.HttpServerRequest): string => /^[^?#]*/.exec(url)?.[0] ?? ""
+
+/** Returns the routes of a path, one for each method. */
+const routesOf = (path: string): ReadonlyArray<Route> => routes.filter(({ pattern }) => pattern.test(path))
+
 /** Returns the methods that a path answers to. */
-const methodsOf = (url: string): ReadonlyArray<string> => {
-  const { pathname } = new URL(url, "http://localhost")
-  const methods = routes.filter(({ pattern }) => pattern.test(pathname)).map(({ method }) => method)
+const methodsOf = (path: string): ReadonlyArray<string> => {
+  const methods = routesOf(path).map(({ method }) => method)
   return methods.includes("GET") ? [...methods, "HEAD"] : methods
 }
 
 const unrouted = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
-  const methods = methodsOf(request.url)
-  if (methods.length === 0) {
+  const methods = methodsOf(pathOf(request))
+  // A path that has the method and was not routed all the same holds a `%` that spells nothing.
+  if (methods.length === 0 || methods.includes(request.method)) {
     const body = yield* Errors.make("not_found", "There is no such endpoint. The API's paths begin with /v1.")
     return HttpServerResponse.jsonUnsafe(body, { status: 404 })
   }
@@ -53,14 +69,46 @@ const isUnrouted = (error: unknown): boolean =>
 const recover = (request: HttpServerRequest.HttpServerRequest) => (cause: Cause.Cause<Types.unhandled>) =>
   isUnrouted(Cause.squash(cause)) ? unrouted(request) : failed(cause)
 
-const kept = /^[A-Za-z0-9._-]{1,128}$/
+/**
+ * Ends a read that takes too long. A write is left alone: it cannot be stopped
+ * half way, its time is bounded by its transaction, and its answer is remembered.
+ */
+const bounded = Effect.fnUntraced(function*<E, R>(
+  { method }: HttpServerRequest.HttpServerRequest,
+  httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+) {
+  if (method !== "GET" && method !== "HEAD") return yield* httpEffect
+  const duration = yield* ReadDeadline
+  const late = `The read took longer than ${Duration.format(duration)}`
+  return yield* Effect.timeoutOrElse(httpEffect, { duration, orElse: () => Effect.die(new Cause.TimeoutError(late)) })
+})
 
-/** Only what is listed here is ever logged: no header, body, query or path parameter. */
-const log = (request: HttpServerRequest.HttpServerRequest, status: number, started_millis: number) =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) =>
-    Effect.logDebug("Answered").pipe(
-      Effect.annotateLogs({ method: request.method, status, duration_ms: now - started_millis })
-    ))
+const decodeError = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Schema.Struct({ error: Schema.Struct({ code: Schema.String }) }))
+)
+const decoder = new TextDecoder()
+
+const codeOf = ({ body, status }: HttpServerResponse.HttpServerResponse): string | null =>
+  status < 400 || body._tag !== "Uint8Array"
+    ? null
+    : Option.getOrNull(Option.map(decodeError(decoder.decode(body.body)), ({ error }) => error.code))
+
+/** Only what is listed here and the request id is ever logged: no header, body, query or path parameter. */
+const log = Effect.fnUntraced(function*(
+  { method }: HttpServerRequest.HttpServerRequest,
+  route: Route | undefined,
+  response: HttpServerResponse.HttpServerResponse,
+  started_millis: number
+) {
+  const duration_ms = (yield* Clock.currentTimeMillis) - started_millis
+  const line = { method, route: route?.template ?? null, status: response.status, code: codeOf(response), duration_ms }
+  // What is not the API's, a probe of the health for one, is of less interest.
+  yield* (route === undefined ? Effect.logDebug("Answered") : Effect.logInfo("Answered")).pipe(
+    Effect.annotateLogs(line)
+  )
+})
+
+const kept = /^[A-Za-z0-9._-]{1,128}$/
 
 /**
  * Layer around every route: a request id on each response, headers that keep
@@ -75,18 +123,17 @@ export const layer = HttpRouter.middleware(
         const request = yield* HttpServerRequest.HttpServerRequest
         const given = request.headers["x-request-id"] ?? ""
         const request_id = kept.test(given) ? given : yield* ids.uuid
-        yield* HttpEffect.appendPreResponseHandler((_, response) =>
-          Effect.succeed(HttpServerResponse.setHeaders(response, {
-            "cache-control": "no-store",
-            "x-content-type-options": "nosniff",
-            "x-request-id": request_id
-          }))
-        )
+        yield* answerWith({
+          "cache-control": "no-store",
+          "x-content-type-options": "nosniff",
+          "x-request-id": request_id
+        })
+        const path = pathOf(request)
         // The router would take the empty name after a trailing slash for an id.
-        const routed = new URL(request.url, "http://localhost").pathname.endsWith("/") ? unrouted(request) : httpEffect
+        const routed = path.endsWith("/") ? unrouted(request) : bounded(request, httpEffect)
         return yield* routed.pipe(
           Effect.catchCauseIf((cause) => !Cause.hasInterruptsOnly(cause), recover(request)),
-          Effect.tap((response) => log(request, response.status, started_millis)),
+          Effect.tap((response) => log(request, routesOf(path)[0], response, started_millis)),
           Effect.provideService(Errors.RequestId, request_id),
           Effect.annotateLogs({ request_id })
         )

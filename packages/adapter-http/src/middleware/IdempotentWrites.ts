@@ -1,10 +1,11 @@
 import { type Answer, canonicalJson, Idempotency, type Outcome, parseKey } from "@messaging-crm/core/Idempotency"
 import { Secrets } from "@messaging-crm/core/Secrets"
-import { Templates } from "@messaging-crm/core/Templates"
-import { Context, Effect, Layer, Option } from "effect"
-import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { IsRefreshed, Templates } from "@messaging-crm/core/Templates"
+import { Context, Effect, Layer, Option, Predicate } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Errors from "../api/Errors.ts"
 import { IdempotencyPolicy, IdempotentWrites, ReadsTemplates, RequestBody } from "../api/Pipeline.ts"
+import { answerWith } from "./Headers.ts"
 
 const encoder = new TextEncoder()
 
@@ -49,10 +50,9 @@ const conflict = () =>
   )
 
 const processing = () =>
-  HttpEffect.appendPreResponseHandler((_, response) =>
-    Effect.succeed(HttpServerResponse.setHeader(response, "retry-after", "1"))
-  ).pipe(
-    Effect.andThen(Errors.fail("request_processing", "A request with this Idempotency-Key is running. Try again."))
+  Effect.andThen(
+    answerWith({ "retry-after": "1" }),
+    Errors.fail("request_processing", "A request with this Idempotency-Key is running. Try again.")
   )
 
 const query = (search: URLSearchParams): string => Array.from(search, (pair) => pair.join("=")).toSorted().join("&")
@@ -87,7 +87,8 @@ export const layer = Layer.effect(
         )
       }
       if (flaw !== null) return yield* Errors.invalid(flaw.param, flaw.message)
-      if (Option.isSome(Context.getOption(endpoint.annotations, ReadsTemplates))) yield* templates.refresh
+      const readsTemplates = Option.isSome(Context.getOption(endpoint.annotations, ReadsTemplates))
+      if (readsTemplates && Predicate.hasProperty(json, "template")) yield* templates.refresh
       if (Option.isNone(key)) return yield* httpEffect
       const outcome = yield* idempotency.once({
         key: key.value,
@@ -96,7 +97,8 @@ export const layer = Layer.effect(
         work: asAnswer(httpEffect)
       }).pipe(
         Effect.catchTag("IdempotencyConflict", conflict),
-        Effect.catchTag("RequestProcessing", processing)
+        Effect.catchTag("RequestProcessing", processing),
+        Effect.provideService(IsRefreshed, readsTemplates)
       )
       return respond(outcome)
     }))

@@ -22,6 +22,13 @@ const parse = Option.liftThrowable((bytes: ArrayBuffer): { readonly text: string
 const hasBody = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
 
+const isJson = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  json.test(headers["content-type"] ?? "") && !isEncoded(headers["content-encoding"])
+
+const notJson = Errors.fail(
+  "unsupported_media_type",
+  "The body must be JSON in UTF-8, not compressed, and named so: Content-Type: application/json."
+)
 const tooLarge = Errors.fail("body_too_large", "The body exceeds 64 KiB (65,536 bytes).")
 // The caller went away in the middle of the body, so nobody reads this.
 const cutShort = Errors.fail("invalid_json", "The body ended early.")
@@ -41,14 +48,10 @@ const read = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRe
 })
 
 const receive = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, isRequired: boolean) {
-  const { headers } = request
-  if (hasBody(request) && (!json.test(headers["content-type"] ?? "") || isEncoded(headers["content-encoding"]))) {
-    return yield* Errors.fail(
-      "unsupported_media_type",
-      "The body must be JSON in UTF-8, not compressed, and named so: Content-Type: application/json."
-    )
-  }
+  if (hasBody(request) && !isJson(request)) return yield* notJson
   const bytes = yield* read(request)
+  // In HTTP/2 no header has to tell that there is a body.
+  if (bytes.byteLength > 0 && !isJson(request)) return yield* notJson
   if (bytes.byteLength === 0 && !isRequired) return RequestBody.of({ json: undefined, flaw: null })
   const parsed = parse(bytes)
   if (Option.isNone(parsed)) {

@@ -1,0 +1,182 @@
+/** What is answered, and what is logged, when the service or what it stands on is in trouble. */
+import { assert, describe, it } from "@effect/vitest"
+import { ReadDeadline } from "@messaging-crm/adapter-http/middleware/Envelope"
+import { Idempotency, RequestProcessing } from "@messaging-crm/core/Idempotency"
+import { TagId } from "@messaging-crm/core/Ids"
+import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
+import { Tags } from "@messaging-crm/core/Tags"
+import * as Mock from "@messaging-crm/provider-mock"
+import { Duration, Effect, Layer, Logger, References } from "effect"
+import { idempotency, start } from "./Service.ts"
+
+const serving = async (
+  options: Parameters<typeof start>[0],
+  use: (service: ReturnType<typeof start>) => Promise<void>
+): Promise<void> => {
+  const service = start(options)
+  try {
+    await use(service)
+  } finally {
+    await service.stop()
+  }
+}
+
+/** Collects the lines of the JSON log, at every level. */
+const logged = () => {
+  const lines: Array<string> = []
+  const logger = Logger.map(Logger.formatJson, (line) => void lines.push(line))
+  return { lines, layer: Layer.mergeAll(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, "Debug")) }
+}
+
+const tagsThat = (tags: Partial<Tags["Service"]>) =>
+  Layer.succeed(Tags, Tags.of({ create: () => Effect.die("unused"), list: Effect.die("unused"), ...tags }))
+
+const red = { name: "x", color: "red" }
+
+describe("a defect", () => {
+  it("is answered with 500 that tells nothing but the request id, under which the cause is logged", async () => {
+    const { layer, lines } = logged()
+    const dies = Effect.die(new Error("disk on fire"))
+    await serving({ instead: Layer.merge(layer, tagsThat({ list: dies, create: () => dies })) }, async (service) => {
+      const { key } = await service.organization()
+      for (const [method, json] of [["GET", undefined], ["POST", red]] as const) {
+        const answer = await service.request(method, "/v1/tags", { key, json, headers: { "x-request-id": method } })
+        assert.strictEqual(answer.status, 500)
+        assert.deepInclude(answer.body.error, { code: "internal_error", param: null, request_id: method })
+        assert.notInclude(answer.text, "fire")
+        assert.strictEqual(answer.headers.get("x-ratelimit-limit"), "120")
+        assert.strictEqual(answer.headers.get("x-request-id"), method)
+        assert.lengthOf(lines.filter((line) => line.includes("disk on fire") && line.includes(`"${method}"`)), 1)
+      }
+    })
+  })
+
+  it("leaves the idempotency key free", async () => {
+    let isBroken = true
+    const create: Tags["Service"]["create"] = ({ color, name }) =>
+      Effect.suspend(() =>
+        isBroken
+          ? Effect.die("broken")
+          : Effect.succeed({ id: TagId.make(globalThis.crypto.randomUUID()), color, name })
+      )
+    await serving({ instead: tagsThat({ create }) }, async (service) => {
+      const { key } = await service.organization()
+      const post = () => service.request("POST", "/v1/tags", { key, json: red, ...idempotency("one-and-the-same") })
+      assert.strictEqual((await post()).status, 500)
+      isBroken = false
+      const second = await post()
+      assert.strictEqual(second.status, 200)
+      assert.isFalse(second.headers.has("idempotent-replayed"))
+      assert.strictEqual((await post()).text, second.text)
+    })
+  })
+
+  it("is also an answer that does not fit the contract, of which the log shows no value", async () => {
+    const { layer, lines } = logged()
+    const list = Effect.succeed([{ id: "canary-1", name: "canary-2", color: "canary-3" }]) as unknown
+    const instead = Layer.merge(layer, tagsThat({ list: list as Tags["Service"]["list"] }))
+    await serving({ instead }, async (service) => {
+      const { key } = await service.organization()
+      const answer = await service.request("GET", "/v1/tags", { key })
+      assert.strictEqual(answer.status, 500)
+      assert.include(lines.join("\n"), "data")
+      assert.notInclude(lines.join("\n"), "canary")
+    })
+  })
+})
+
+it("ends a read that takes too long with 500", async () => {
+  const instead = Layer.merge(tagsThat({ list: Effect.never }), Layer.succeed(ReadDeadline, Duration.millis(20)))
+  await serving({ instead }, async (service) => {
+    const { key } = await service.organization()
+    const answer = await service.request("GET", "/v1/tags", { key })
+    assert.strictEqual(answer.status, 500)
+    assert.strictEqual(answer.body.error.code, "internal_error")
+    assert.strictEqual(answer.headers.get("x-ratelimit-limit"), "120")
+  })
+})
+
+it("answers `request_processing` at once, with a time to come back, while the first request runs", async () => {
+  const busy = { once: () => Effect.fail(new RequestProcessing()), purge: Effect.succeed(0) }
+  await serving({ instead: Layer.succeed(Idempotency, busy) }, async (service) => {
+    const { key } = await service.organization()
+    const json = { first_name: "A" }
+    const answer = await service.request("POST", "/v1/contacts", { key, json, ...idempotency() })
+    assert.strictEqual(answer.status, 409)
+    assert.deepInclude(answer.body.error, { code: "request_processing", param: null })
+    assert.strictEqual(answer.headers.get("retry-after"), "1")
+  })
+})
+
+it("asks the provider for its templates before the transaction only, and for a text not at all", async () => {
+  let asked = 0
+  const provider = Layer.effect(
+    MessagingProvider,
+    Effect.map(MessagingProvider, (mock) =>
+      MessagingProvider.of({
+        ...mock,
+        templates: (account) =>
+          Effect.suspend(() => {
+            asked += 1
+            return mock.templates(account)
+          })
+      }))
+  ).pipe(Layer.provideMerge(Mock.layer))
+  await serving({ provider }, async (service) => {
+    const { channel, key } = await service.organization()
+    await service.runtime.runPromise(Mock.MockProvider.use((mock) => mock.setDown(true)))
+    const template = { id: "x", components: [] }
+    const json = { channel_id: channel.id, phone: "+4915112345678", template }
+    const started = await service.request("POST", "/v1/conversations", { key, json, ...idempotency() })
+    assert.strictEqual(started.status, 503)
+    assert.strictEqual(asked, 1)
+    const path = "/v1/conversations/01990000-0000-7000-8000-000000000000/messages"
+    const text = { type: "text", text: "Hello" }
+    assert.strictEqual((await service.request("POST", path, { key, json: text, ...idempotency() })).status, 404)
+    assert.strictEqual(asked, 1)
+  })
+})
+
+it("logs of a request its method, route, status, code and duration, and nothing that was sent", async () => {
+  const { layer, lines } = logged()
+  await serving({ instead: layer }, async (service) => {
+    const { key } = await service.organization()
+    const canary = "canary-0123456789"
+    const id = "01990000-0000-7000-8000-00000000c0de"
+    const json = { first_name: canary, primary_phone: "+4915100000042", notes: canary }
+    for (
+      const [method, path, options] of [
+        ["POST", "/v1/contacts", { json }],
+        ["POST", "/v1/contacts", { json: { ...json, [canary]: canary } }],
+        ["POST", "/v1/contacts", { text: `{"${canary}` }],
+        ["GET", `/v1/contacts?query=${canary}`, {}],
+        ["GET", `/v1/contacts/${id}`, {}],
+        ["GET", `/v1/${canary}`, {}]
+      ] as const
+    ) {
+      const headers = { "idempotency-key": `${canary}-${lines.length}` }
+      await service.request(method, path, { key, ...options, headers })
+    }
+    const all = lines.join("\n")
+    for (const secret of ["canary", "4915100000042", "svc_live_", key, id]) assert.notInclude(all, secret)
+    const answered = lines.flatMap((line) => {
+      const { annotations, message } = JSON.parse(line)
+      return message === "Answered" ? [annotations] : []
+    })
+    for (const { duration_ms, request_id } of answered) {
+      assert.isNumber(duration_ms)
+      assert.match(request_id, /^[0-9a-f-]{36}$/)
+    }
+    assert.deepStrictEqual(
+      answered.map(({ code, method, route, status }) => [method, route, status, code]),
+      [
+        ["POST", "/v1/contacts", 201, null],
+        ["POST", "/v1/contacts", 400, "invalid_input"],
+        ["POST", "/v1/contacts", 400, "invalid_json"],
+        ["GET", "/v1/contacts", 200, null],
+        ["GET", "/v1/contacts/:contact_id", 404, "not_found"],
+        ["GET", null, 404, "not_found"]
+      ]
+    )
+  })
+})
