@@ -107,4 +107,20 @@ describe("the OpenAPI document", () => {
     )
     assert.deepStrictEqual(documented.toSorted(), operations.map(({ method, path }) => `${method} ${path}`).toSorted())
   })
+
+  it("says of each operation its scope, its key, and only the refusals that it can answer with", () => {
+    const { paths } = JSON.parse(JSON.stringify(Http.openApi))
+    for (const { method, path, policy, scope } of operations) {
+      const operation = paths[path.replace(/:(\w+)/g, "{$1}")][method.toLowerCase()]
+      const key = operation.parameters.find(({ name }: { readonly name: string }) => name === "idempotency-key")
+      assert.strictEqual(operation["x-required-scope"], Option.getOrThrow(scope))
+      assert.strictEqual(key?.required, Option.getOrUndefined(policy.pipe(Option.map((each) => each === "required"))))
+      assert.includeMembers(Object.keys(operation.responses), ["400", "401", "403", "429", "500"])
+      for (const status of ["409", "413", "415"]) {
+        assert.strictEqual(status in operation.responses, method !== "GET", `${method} ${path} ${status}`)
+      }
+      assert.strictEqual("404" in operation.responses, path.includes(":"), `${method} ${path}`)
+    }
+    assert.isFalse(paths["/v1/conversations/{conversation_id}/close"].post.requestBody.required)
+  })
 })

@@ -3,6 +3,7 @@ import { ChannelsGroup } from "./Channels.ts"
 import { ContactFieldsGroup } from "./ContactFields.ts"
 import { ContactsGroup } from "./Contacts.ts"
 import { ConversationsGroup } from "./Conversations.ts"
+import { completeFor } from "./Document.ts"
 import { MembersGroup } from "./Members.ts"
 import { MessagesGroup } from "./Messages.ts"
 import * as Pipeline from "./Pipeline.ts"
@@ -10,12 +11,8 @@ import { SendsGroup } from "./Sends.ts"
 import { TagsGroup } from "./Tags.ts"
 import { TemplatesGroup } from "./Templates.ts"
 
-/**
- * The whole contract: every endpoint, and the steps before each of them.
- *
- * A middleware added later runs earlier, so read the steps from the bottom up.
- */
-export class Api extends HttpApi.make("messaging-crm")
+/** A middleware added later runs earlier, so read the steps from the bottom up. */
+const contract = HttpApi.make("messaging-crm")
   .add(ContactsGroup)
   .add(ContactFieldsGroup)
   .add(ConversationsGroup)
@@ -38,4 +35,6 @@ export class Api extends HttpApi.make("messaging-crm")
     OpenApi.Description,
     "One organization's customer messaging: contacts, conversations, messages, catalogs and webhooks."
   )
-{}
+
+/** The whole contract: every endpoint, and the steps before each of them. */
+export class Api extends contract.annotate(OpenApi.Transform, completeFor(contract)) {}

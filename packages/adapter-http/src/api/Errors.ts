@@ -12,7 +12,12 @@ export const RequestId = Context.Reference<string>("@messaging-crm/adapter-http/
   defaultValue: () => "unknown"
 })
 
-const body = <const Codes extends ReadonlyArray<string>>(identifier: string, status: number, codes: Codes) =>
+const body = <const Codes extends ReadonlyArray<string>>(
+  identifier: string,
+  status: number,
+  codes: Codes,
+  description: string
+) =>
   Schema.Struct({
     error: Schema.Struct({
       code: Schema.Literals(codes),
@@ -22,22 +27,49 @@ const body = <const Codes extends ReadonlyArray<string>>(identifier: string, sta
       param: Schema.NullOr(Schema.String),
       request_id: Schema.String
     })
-  }).annotate({ identifier }).pipe(HttpApiSchema.status(status))
+  }).annotate({ identifier, description }).pipe(HttpApiSchema.status(status))
 
 const retryAfter = { "retry-after": Schema.String.annotate({ description: "Seconds to wait before the next try." }) }
 
-export const BadRequest = body("BadRequest", 400, ["invalid_json", "invalid_input", "missing_idempotency_key"])
-export const Unauthorized = body("Unauthorized", 401, ["unauthorized"])
-export const Forbidden = body("Forbidden", 403, ["insufficient_scope"])
-export const NotFound = body("NotFound", 404, ["not_found"])
-export const MethodNotAllowed = body("MethodNotAllowed", 405, ["method_not_allowed"])
-export const Conflict = body("Conflict", 409, ["conflict", "idempotency_conflict", "request_processing"])
-export const BodyTooLarge = body("BodyTooLarge", 413, ["body_too_large"])
-export const UnsupportedMediaType = body("UnsupportedMediaType", 415, ["unsupported_media_type"])
-export const TooManyRequests = HttpApiSchema.WithHeaders(body("TooManyRequests", 429, ["rate_limited"]), retryAfter)
-export const InternalError = body("InternalError", 500, ["internal_error"])
+export const BadRequest = body(
+  "BadRequest",
+  400,
+  ["invalid_json", "invalid_input", "missing_idempotency_key"],
+  "The request is not valid; `param` names the field, parameter or header at fault. Nothing was changed."
+)
+export const Unauthorized = body(
+  "Unauthorized",
+  401,
+  ["unauthorized"],
+  "The key is missing, malformed, expired or revoked, or its creator may no longer hold keys."
+)
+export const Forbidden = body("Forbidden", 403, ["insufficient_scope"], "The key lacks the operation's scope.")
+export const NotFound = body("NotFound", 404, ["not_found"], "The organization has no such resource.")
+export const Conflict = body(
+  "Conflict",
+  409,
+  ["conflict", "idempotency_conflict", "request_processing"],
+  "The state of the resource prevents the operation, or the Idempotency-Key is taken or in use."
+)
+export const BodyTooLarge = body("BodyTooLarge", 413, ["body_too_large"], "The body exceeds 64 KiB.")
+export const UnsupportedMediaType = body(
+  "UnsupportedMediaType",
+  415,
+  ["unsupported_media_type"],
+  "The body is not `application/json`."
+)
+export const TooManyRequests = HttpApiSchema.WithHeaders(
+  body("TooManyRequests", 429, ["rate_limited"], "The key made too many requests this minute."),
+  retryAfter
+)
+export const InternalError = body(
+  "InternalError",
+  500,
+  ["internal_error"],
+  "The service failed. Repeat a read; read the resource before repeating a write."
+)
 export const ProviderUnavailable = HttpApiSchema.WithHeaders(
-  body("ProviderUnavailable", 503, ["provider_unavailable"]),
+  body("ProviderUnavailable", 503, ["provider_unavailable"], "The messaging provider cannot be reached now."),
   retryAfter
 )
 

@@ -7,7 +7,7 @@
 import type { CurrentActor } from "@messaging-crm/core/Actor"
 import type { Scope } from "@messaging-crm/core/ApiKeys"
 import { Context, Schema } from "effect"
-import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
+import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
 import * as Errors from "./Errors.ts"
 
 /** Endpoint annotation: the one scope the operation requires. */
@@ -49,12 +49,19 @@ export class RequestBody extends Context.Service<RequestBody, {
   readonly flaw: { readonly param: string; readonly message: string } | null
 }>()("@messaging-crm/adapter-http/api/Pipeline/RequestBody") {}
 
+const bearer = HttpApiSecurity.bearer.pipe(
+  HttpApiSecurity.annotate(
+    OpenApi.Description,
+    "An organization's API key, `svc_live_` and 43 characters. Each operation names the one scope it needs in `x-required-scope`."
+  )
+)
+
 /** Step 1: the key is good, has requests left this minute and has the endpoint's scope. */
 export class Admission extends HttpApiMiddleware.Service<Admission, {
   provides: CurrentActor
 }>()("@messaging-crm/adapter-http/api/Pipeline/Admission", {
-  security: { bearer: HttpApiSecurity.bearer },
-  error: [Errors.Unauthorized, Errors.Forbidden, Errors.TooManyRequests]
+  security: { bearer },
+  error: [Errors.Unauthorized, Errors.Forbidden, Errors.TooManyRequests, Errors.InternalError]
 }) {}
 
 /** Step 2: the body is JSON and small enough. */
