@@ -1,11 +1,13 @@
 /** What the admin commands share: operations on the database that is set, for an organization, as its operator. */
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { OrganizationId } from "@messaging-crm/core/Ids"
+import { Organizations } from "@messaging-crm/core/Organizations"
 import { Data, Effect, Layer, Schema } from "effect"
 import { Flag } from "effect/cli"
 import { readRequired, settings } from "./Config.ts"
 import * as Database from "./Database.ts"
 import * as Layers from "./Layers.ts"
+import * as Logging from "./Logging.ts"
 
 /** A command cannot be done. The message is for the person who typed it. */
 export class Refused extends Data.TaggedError("Refused")<{ readonly message: string }> {}
@@ -27,11 +29,15 @@ export const withOperations = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     const storage = Layers.postgres.pipe(Layer.provide(database))
     const layer = Layers.operations(storage).pipe(Layer.merge(Database.current.pipe(Layer.provide(database))))
     return yield* Effect.provide(effect, layer.pipe(Layer.provide(Layers.tuning)))
-  })
+  }).pipe(Effect.provide(Logging.layer))
 
 /** Provides the operations, for one organization, as its operator. */
 export const asOperator = <A, E, R>(organization_id: OrganizationId, effect: Effect.Effect<A, E, R>) =>
-  withOperations(Effect.provideService(effect, CurrentActor, { organization_id, member_id: null }))
+  Organizations.use((organizations) => organizations.get(organization_id)).pipe(
+    Effect.catchTag("OrganizationNotFound", refuse("There is no such organization.")),
+    Effect.andThen(Effect.provideService(effect, CurrentActor, { organization_id, member_id: null })),
+    withOperations
+  )
 
 /** Reads what was typed through the schema of the operation. */
 export const typed = <A, I>(schema: Schema.Codec<A, I>, input: I) =>

@@ -10,6 +10,8 @@ export class WrongSetting extends Data.TaggedError("WrongSetting")<{ readonly me
 interface Setting<A> {
   readonly name: string
   readonly meaning: string
+  /** What holds when it is absent, in words. */
+  readonly otherwise: string
   readonly expected: string
   readonly parse: (text: string) => Option.Option<A>
   readonly secret?: boolean
@@ -38,18 +40,21 @@ export const settings = {
   port: setting({
     name: "PORT",
     meaning: "the port to listen on; 0 takes any free one",
+    otherwise: "3000",
     expected: "a port number from 0 to 65535",
     parse: integer(0, 65_535)
   }),
   host: setting({
     name: "HOST",
     meaning: "the address to listen on",
+    otherwise: "127.0.0.1 in dev, 0.0.0.0 in serve",
     expected: "a host name or an IP address",
     parse: (text) => /^[A-Za-z0-9.:-]+$/.test(text) ? Option.some(text) : Option.none()
   }),
   database_url: setting({
     name: "DATABASE_URL",
     meaning: "the PostgreSQL database",
+    otherwise: "required, except in dev, which brings its own",
     expected: "a URL such as postgres://user:password@host:5432/database",
     parse: (text) => Option.map(url("postgres:", "postgresql:")(text), Redacted.make),
     secret: true
@@ -57,13 +62,14 @@ export const settings = {
   database_pool: setting({
     name: "DATABASE_POOL",
     meaning: "how many connections a process opens",
+    otherwise: "10",
     expected: "a number from 1 to 1000",
     parse: integer(1, 1000)
   }),
   secret_key: setting({
     name: "SECRET_KEY",
-    meaning:
-      "32 bytes in base64; signs cursors and callbacks, encrypts secrets; a comma-separated list allows rotation, newest first",
+    meaning: "32 bytes in base64; signs cursors and callbacks; a comma-separated list allows rotation, newest first",
+    otherwise: "required by serve, worker and mock-provider; dev keeps one in its data directory",
     expected: "32 bytes in base64, or a comma-separated list of such keys; `openssl rand -base64 32` makes one",
     parse: rootKeys,
     secret: true
@@ -71,34 +77,49 @@ export const settings = {
   rate_limit_per_minute: setting({
     name: "RATE_LIMIT_PER_MINUTE",
     meaning: "how many requests a key may make in a minute",
+    otherwise: "120",
     expected: "a number from 1 to 1000000",
     parse: integer(1, 1_000_000)
   }),
   provider: setting({
     name: "PROVIDER",
     meaning: "the messaging provider",
+    otherwise: "mock in dev; required by serve and worker",
     expected: "\"mock\"",
     parse: oneOf("mock")
   }),
   provider_url: setting({
     name: "PROVIDER_URL",
     meaning: "a mock provider in a process of its own",
+    otherwise: "the mock provider runs inside the service",
     expected: "a URL such as http://127.0.0.1:4010",
-    parse: url("http:", "https:")
+    parse: url("http:")
   }),
   log_level: setting({
     name: "LOG_LEVEL",
     meaning: "how much is logged",
+    otherwise: "info",
     expected: "one of debug, info, warning, error, none",
     parse: oneOf("debug", "info", "warning", "error", "none")
   }),
   log_format: setting({
     name: "LOG_FORMAT",
-    meaning: "pretty on a terminal, else json",
+    meaning: "how it is logged",
+    otherwise: "pretty on a terminal, else json",
     expected: "one of pretty, json",
     parse: oneOf("pretty", "json")
   })
 } as const
+
+const name_width = Math.max(...Object.values(settings).map(({ name }) => name.length))
+
+/** The table in words, for `--help`. */
+export const help: string = [
+  "Settings, from the environment. A flag of the same name wins.",
+  ...Object.values(settings).map(({ meaning, name, otherwise }) =>
+    `  ${name.padEnd(name_width)}  ${meaning} (${otherwise})`
+  )
+].join("\n  ")
 
 /** Reads a setting from its flag or the environment: none when it is absent or empty. */
 export const read = Effect.fnUntraced(function*<A>(

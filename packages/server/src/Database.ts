@@ -12,12 +12,22 @@ export const isReady = Effect.map(SqlClient.SqlClient, (sql) =>
     Effect.catchCause(() => Effect.succeed(false))
   ))
 
+/** The driver's errors say what they were doing, and only their innermost cause what went wrong. */
+const reasonOf = (error: Error): string => error.cause instanceof Error ? reasonOf(error.cause) : error.message
+
+/** Says of a database that cannot be used why, without its URL, which holds the password. */
+const unusable = (error: Error) =>
+  new WrongSetting({ message: `The database at DATABASE_URL cannot be used: ${reasonOf(error)}.` })
+
+/** Migrates the database, and returns the migrations that it lacked. */
+export const migrate = Effect.mapError(Migrations.run, unusable)
+
 /** Layer that migrates the database. */
-export const migrated = Migrations.layer
+export const migrated = Layer.effectDiscard(migrate)
 
 /** Layer that refuses a database whose schema is behind. */
 export const current = Layer.effectDiscard(
-  Effect.flatMap(Migrations.isCurrent, (isCurrent) =>
+  Effect.flatMap(Effect.mapError(Migrations.isCurrent, unusable), (isCurrent) =>
     isCurrent ? Effect.void : Effect.fail(
       new WrongSetting({
         message: "The database at DATABASE_URL is behind: run `messaging-crm migrate`, or start with --migrate."

@@ -1,19 +1,27 @@
-import { Effect } from "effect"
-import { mkdir, readFile, writeFile } from "node:fs/promises"
+import { Effect, Option } from "effect"
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises"
 import { dirname } from "node:path"
 import { WrongSetting } from "./Config.ts"
 
+const isMissing = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOENT"
+
 /** Returns a secret that is kept in a file for its owner's eyes only, made when it is not there yet. */
-export const kept = <E, R>(file: string, make: Effect.Effect<string, E, R>) =>
-  Effect.tryPromise(() => readFile(file, "utf8")).pipe(
-    Effect.catch(() =>
-      Effect.tap(make, (text) =>
-        Effect.tryPromise({
-          try: async () => {
-            await mkdir(dirname(file), { recursive: true })
-            await writeFile(file, text, { mode: 0o600 })
-          },
-          catch: () => new WrongSetting({ message: `${file} cannot be written: choose another --data-dir.` })
-        }))
-    )
+export const kept = Effect.fnUntraced(function*<E, R>(file: string, make: Effect.Effect<string, E, R>) {
+  const fails = (what: string) => new WrongSetting({ message: `${file} cannot be ${what}: choose another --data-dir.` })
+  const found = yield* Effect.tryPromise({ try: () => readFile(file, "utf8"), catch: (error) => error }).pipe(
+    Effect.asSome,
+    Effect.catch((error) => isMissing(error) ? Effect.succeedNone : fails("read"))
   )
+  if (Option.isSome(found)) return found.value
+  const text = yield* make
+  yield* Effect.tryPromise({
+    try: async () => {
+      await mkdir(dirname(file), { recursive: true })
+      // Renamed into its place, so that a start that is cut short leaves no half of it.
+      await writeFile(`${file}.new`, text, { mode: 0o600 })
+      await rename(`${file}.new`, file)
+    },
+    catch: () => fails("written")
+  })
+  return text
+})

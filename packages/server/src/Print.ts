@@ -1,6 +1,14 @@
 /** What a command prints: one JSON document with `--json`, words without. Logs never come here. */
-import { Effect } from "effect"
-import { Flag } from "effect/cli"
+import { Console, Effect, Layer } from "effect"
+import { CliOutput, Flag } from "effect/cli"
+import { HttpServer } from "effect/http"
+
+/** A console that leaves stdout to what a command prints. */
+export const stderr: Console.Console = {
+  ...globalThis.console,
+  log: globalThis.console.error,
+  info: globalThis.console.error
+}
 
 /** The flag that every command has. */
 export const json = Flag.Boolean("json").pipe(
@@ -11,8 +19,24 @@ export const json = Flag.Boolean("json").pipe(
 /** Prints a line on stdout. */
 export const line = (text: string) => Effect.sync(() => process.stdout.write(`${text}\n`))
 
+/** Layer that leaves stdout empty when a command was typed wrongly: its help goes to stderr with what is wrong. */
+export const layerHelp = CliOutput.layerPresenter({
+  present: (event) => {
+    const present = CliOutput.defaultPresenter.present(event)
+    return event._tag === "InvalidInvocation" ? Effect.provideService(present, Console.Console, stderr) : present
+  }
+})
+
 /** Prints a value as JSON, or as the words that a person reads. */
 export const result = (asJson: boolean, value: unknown, words: string) => line(asJson ? JSON.stringify(value) : words)
+
+/** Layer that says where a server listens: on stdout with `--json`, in the words of the command, else in the log. */
+export const announce = (asJson: boolean, words: (address: string) => unknown) =>
+  Layer.effectDiscard(
+    HttpServer.addressFormattedWith((address) =>
+      asJson ? line(JSON.stringify(words(address))) : Effect.logInfo(`Listening on ${address}`)
+    )
+  )
 
 const width = 30
 

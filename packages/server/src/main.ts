@@ -14,9 +14,11 @@ import { mockProvider } from "./commands/mockProvider.ts"
 import { openapi } from "./commands/openapi.ts"
 import { organizations } from "./commands/organizations.ts"
 import { serve, worker } from "./commands/serve.ts"
+import { help } from "./Config.ts"
+import * as Print from "./Print.ts"
 
 const root = Command.make("messaging-crm").pipe(
-  Command.withDescription("One organization's customer messaging behind one REST API"),
+  Command.withDescription(`One organization's customer messaging behind one REST API\n\n  ${help}`),
   Command.withSubcommands([
     dev,
     serve,
@@ -36,7 +38,9 @@ const root = Command.make("messaging-crm").pipe(
 const report = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
   if (error instanceof HttpServerError.ServeError) return `Cannot listen, choose another PORT or HOST: ${error.cause}`
-  if (error instanceof Error && "_tag" in error && error.message !== "") return error.message
+  if (error instanceof Error && "_tag" in error && error.message !== "") {
+    return error.message.replaceAll(/\s*\n\s*/g, " ")
+  }
   return Cause.pretty(cause)
 }
 
@@ -61,6 +65,6 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
 }
 
 NodeRuntime.runMain(
-  Command.run(root, { version: "0.0.0" }).pipe(Effect.provide(NodeServices.layer)),
+  Command.run(root, { version: "0.0.0" }).pipe(Effect.provide([NodeServices.layer, Print.layerHelp])),
   { disableErrorReporting: true, teardown }
 )

@@ -4,7 +4,7 @@ import { Effect, Layer, Option, Redacted } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import { join } from "node:path"
-import { read, readOr, settings } from "../Config.ts"
+import { help, read, readOr, settings, WrongSetting } from "../Config.ts"
 import * as Database from "../Database.ts"
 import * as Demo from "../Demo.ts"
 import { start } from "../EmbeddedPostgres.ts"
@@ -34,11 +34,14 @@ const inMemory: Storage = { database_url: null, ports: Layers.memory, isReady: E
 /** The root key of this data directory, unless one is set. */
 const rootKeys = Effect.fnUntraced(function*(data_dir: string) {
   if (Option.isSome(yield* read(settings.secret_key))) return Layer.empty
-  const key = yield* kept(
-    join(data_dir, "secret-key"),
+  const file = join(data_dir, "secret-key")
+  const text = yield* kept(
+    file,
     Effect.sync(() => Buffer.from(globalThis.crypto.getRandomValues(new Uint8Array(32))).toString("base64"))
   )
-  return Layer.succeed(RootKeys, [Redacted.make(Uint8Array.from(Buffer.from(key, "base64")))])
+  const keys = settings.secret_key.parse(text)
+  if (Option.isNone(keys)) return yield* new WrongSetting({ message: `${file} holds no key: remove it.` })
+  return Layer.succeed(RootKeys, keys.value)
 })
 
 const words = (ready: Demo.Ready): string =>
@@ -64,6 +67,7 @@ export const dev = Command.make("dev", {
   json: Print.json
 }, (flags) =>
   Effect.gen(function*() {
+    yield* readOr(settings.provider, "mock")
     const host = yield* readOr(settings.host, "127.0.0.1", flags.host)
     const port = yield* readOr(settings.port, 3000, flags.port)
     const keys = yield* rootKeys(flags.data_dir)
@@ -87,5 +91,6 @@ export const dev = Command.make("dev", {
     yield* Print.result(flags.json, ready, words(ready))
     return yield* Effect.never
   }).pipe(Effect.scoped, Effect.provide(Logging.layer))).pipe(
-    Command.withDescription("Run everything on this machine, with data to try it on")
+    Command.withShortDescription("Run everything on this machine, with data to try it on"),
+    Command.withDescription(`Run everything on this machine, with data to try it on\n\n  ${help}`)
   )

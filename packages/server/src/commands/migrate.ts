@@ -1,8 +1,9 @@
-import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { readRequired, settings } from "../Config.ts"
+import * as Database from "../Database.ts"
 import * as Layers from "../Layers.ts"
+import * as Logging from "../Logging.ts"
 import * as Print from "../Print.ts"
 
 export const migrate = Command.make(
@@ -10,7 +11,7 @@ export const migrate = Command.make(
   { json: Print.json },
   Effect.fnUntraced(function*({ json }) {
     const url = yield* readRequired(settings.database_url)
-    const applied = yield* Effect.provide(Migrations.run, Layers.database(url))
+    const applied = yield* Effect.provide(Database.migrate, [Layers.database(url), Logging.layer])
     const names = applied.map(([id, name]) => `${id} ${name}`)
     yield* Print.result(json, { applied: names }, names.length === 0 ? "The database is up to date." : names.join("\n"))
   })

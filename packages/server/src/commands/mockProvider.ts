@@ -1,9 +1,9 @@
 import { Effect, Layer } from "effect"
 import { Command, Flag } from "effect/cli"
-import { HttpServer } from "effect/http"
 import { readOr, readRequired, settings } from "../Config.ts"
 import * as Layers from "../Layers.ts"
 import * as Logging from "../Logging.ts"
+import * as Print from "../Print.ts"
 
 export const mockProvider = Command.make("mock-provider", {
   port: Flag.String("port").pipe(Flag.optional, Flag.withDescription("PORT")),
@@ -12,14 +12,13 @@ export const mockProvider = Command.make("mock-provider", {
     Flag.withDescription(
       "Where callbacks go: …/ingress/mock of a service. May be given several times; each try goes to the next"
     )
-  )
+  ),
+  json: Print.json
 }, (flags) =>
   Effect.gen(function*() {
     yield* readRequired(settings.secret_key)
     const listen = Layers.listen({ host: "127.0.0.1", port: yield* readOr(settings.port, 4010, flags.port) })
-    const announce = Layer.effectDiscard(
-      HttpServer.addressFormattedWith((address) => Effect.logInfo(`Listening on ${address}`))
-    )
+    const announce = Print.announce(flags.json, (address) => ({ provider_url: address }))
     const network = Layer.merge(Layers.mockNetwork(flags.callback_urls), announce).pipe(Layer.provide(listen))
     yield* Layer.launch(network.pipe(Layer.provide(Layers.tuning)))
   }).pipe(Effect.provide(Logging.layer))).pipe(

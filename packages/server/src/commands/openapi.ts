@@ -2,6 +2,9 @@ import { openApi } from "@messaging-crm/adapter-http"
 import { Command } from "effect/cli"
 import * as Print from "../Print.ts"
 
-export const openapi = Command.make("openapi", {}, () => Print.line(JSON.stringify(openApi, null, 2))).pipe(
-  Command.withDescription("Print the OpenAPI 3.1 document")
-)
+export const openapi = Command.make(
+  "openapi",
+  { json: Print.json },
+  // It is a JSON document anyway; the flag is there because every command has it.
+  () => Print.line(JSON.stringify(openApi, null, 2))
+).pipe(Command.withDescription("Print the OpenAPI 3.1 document"))

@@ -1,10 +1,10 @@
 import { Effect, Layer } from "effect"
 import { Command, Flag } from "effect/cli"
-import { HttpServer } from "effect/http"
-import { readOr, readRequired, settings } from "../Config.ts"
+import { help, readOr, readRequired, settings } from "../Config.ts"
 import * as Database from "../Database.ts"
 import * as Layers from "../Layers.ts"
 import * as Logging from "../Logging.ts"
+import * as Print from "../Print.ts"
 
 const port = Flag.String("port").pipe(Flag.optional, Flag.withDescription("PORT"))
 const host = Flag.String("host").pipe(Flag.optional, Flag.withDescription("HOST"))
@@ -27,7 +27,8 @@ export const serve = Command.make("serve", {
   port,
   host,
   migrate,
-  worker: Flag.Boolean("worker").pipe(Flag.withDefault(true), Flag.withDescription("--no-worker answers the API only"))
+  worker: Flag.Boolean("worker").pipe(Flag.withDefault(true), Flag.withDescription("--no-worker answers the API only")),
+  json: Print.json
 }, (flags) =>
   Effect.gen(function*() {
     const { database, operations } = yield* production(flags.migrate)
@@ -36,18 +37,22 @@ export const serve = Command.make("serve", {
       port: yield* readOr(settings.port, 3000, flags.port)
     })
     const api = Layer.unwrap(Effect.map(Database.isReady, Layers.api)).pipe(Layer.provide(database))
-    const announce = Layer.effectDiscard(
-      HttpServer.addressFormattedWith((address) => Effect.logInfo(`Listening on ${address}`))
-    )
+    const announce = Print.announce(flags.json, (address) => ({ base_url: `${address}/v1` }))
     const service = Layer.mergeAll(api, flags.worker ? Layers.worker : Layer.empty, announce).pipe(
       Layer.provide([operations, listen])
     )
     yield* Layer.launch(service.pipe(Layer.provide(Layers.tuning)))
-  }).pipe(Effect.provide(Logging.layer))).pipe(Command.withDescription("Answer the API and work on what is queued"))
+  }).pipe(Effect.provide(Logging.layer))).pipe(
+    Command.withShortDescription("Answer the API and work on what is queued"),
+    Command.withDescription(`Answer the API and work on what is queued\n\n  ${help}`)
+  )
 
-export const worker = Command.make("worker", { migrate }, (flags) =>
+export const worker = Command.make("worker", { migrate, json: Print.json }, (flags) =>
   Effect.gen(function*() {
     const { operations } = yield* production(flags.migrate)
-    yield* Effect.logInfo("Working")
+    yield* flags.json ? Print.line(JSON.stringify({ status: "working" })) : Effect.logInfo("Working")
     yield* Layer.launch(Layers.worker.pipe(Layer.provide(operations), Layer.provide(Layers.tuning)))
-  }).pipe(Effect.provide(Logging.layer))).pipe(Command.withDescription("Work on what is queued, without the API"))
+  }).pipe(Effect.provide(Logging.layer))).pipe(
+    Command.withShortDescription("Work on what is queued, without the API"),
+    Command.withDescription(`Work on what is queued, without the API\n\n  ${help}`)
+  )
