@@ -109,6 +109,10 @@ describe("admission", () => {
       assert.strictEqual(answer.headers.get("x-ratelimit-limit"), "120")
       assert.strictEqual(answer.headers.get("x-ratelimit-remaining"), String(120 - number))
       assert.match(answer.headers.get("x-ratelimit-reset") ?? "", /^[0-9]{10}$/)
+      assert.strictEqual(answer.headers.get("ratelimit-policy"), "\"default\";q=120;w=60")
+      const [, left, rest] = /^"default";r=([0-9]+);t=([0-9]+)$/.exec(answer.headers.get("ratelimit") ?? "") ?? []
+      assert.strictEqual(left, String(120 - number))
+      assert.isAtMost(Number(rest), 60)
     }
     const refused = await service.request("GET", "/v1/tags", { key: other.key })
     assert.strictEqual(refused.status, 429)

@@ -6,13 +6,17 @@ import { Admission, RequiredScope } from "../api/Pipeline.ts"
 import { answerWith } from "./Headers.ts"
 
 /** How much of the window is left, in the usual headers and in those of the IETF draft. */
-const rateHeaders = ({ limit, remaining, reset_seconds }: Quota, now_millis: number) => ({
-  "x-ratelimit-limit": String(limit),
-  "x-ratelimit-remaining": String(remaining),
-  "x-ratelimit-reset": String(reset_seconds),
-  "ratelimit-policy": `"default";q=${limit};w=60`,
-  "ratelimit": `"default";r=${remaining};t=${Math.max(0, Math.ceil(reset_seconds - now_millis / 1000))}`
-})
+const rateHeaders = ({ limit, remaining, reset_seconds }: Quota, now_millis: number) => {
+  // The end is rounded up, and of a clock that need not be ours: the rest is kept within the window.
+  const rest_seconds = Math.min(60, Math.max(0, Math.ceil(reset_seconds - now_millis / 1000)))
+  return {
+    "x-ratelimit-limit": String(limit),
+    "x-ratelimit-remaining": String(remaining),
+    "x-ratelimit-reset": String(reset_seconds),
+    "ratelimit-policy": `"default";q=${limit};w=60`,
+    "ratelimit": `"default";r=${remaining};t=${rest_seconds}`
+  }
+}
 
 const announce = (quota: Quota) =>
   Effect.flatMap(Clock.currentTimeMillis, (now_millis) => answerWith(rateHeaders(quota, now_millis)))
