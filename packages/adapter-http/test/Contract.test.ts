@@ -1,46 +1,15 @@
 /** The contract as a whole: every operation has one scope, and the document says what the routes do. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Http from "@messaging-crm/adapter-http"
-import { Api } from "@messaging-crm/adapter-http/api/Api"
-import { IdempotencyPolicy, RequiredScope } from "@messaging-crm/adapter-http/api/Pipeline"
 import { Scope } from "@messaging-crm/core/ApiKeys"
-import { Context, Option } from "effect"
-import { HttpApi } from "effect/http-api"
+import { Option } from "effect"
 import { readFileSync } from "node:fs"
 import { afterAll } from "vitest"
+import { bodyFor, operations } from "./Operations.ts"
 import { idempotency, start } from "./Service.ts"
-
-interface Operation {
-  readonly method: string
-  readonly path: string
-  readonly scope: Option.Option<Scope>
-  readonly policy: Option.Option<string>
-}
-
-const operations: Array<Operation> = []
-HttpApi.reflect(Api, {
-  onGroup: () => {},
-  onEndpoint: ({ endpoint }) => {
-    operations.push({
-      method: endpoint.method,
-      path: endpoint.path,
-      scope: Context.getOption(endpoint.annotations, RequiredScope),
-      policy: Context.getOption(endpoint.annotations, IdempotencyPolicy)
-    })
-  }
-})
 
 const unknown = "0199abcd-0000-7000-8000-00000000000f"
 const concrete = (path: string) => path.replace(/:\w+/g, unknown)
-
-/** A body that fits the operation, so that only the id is at fault. */
-const bodyFor = (path: string): { readonly json?: unknown } => {
-  if (path.endsWith("/messages")) return { json: { type: "text", text: "x" } }
-  if (path.endsWith("/notes")) return { json: { text: "x" } }
-  if (path.endsWith("/assignment")) return { json: { assigned_user_id: null } }
-  if (path.endsWith("/contacts/:contact_id")) return { json: { first_name: "A" } }
-  return {}
-}
 
 const service = start()
 afterAll(() => service.stop())

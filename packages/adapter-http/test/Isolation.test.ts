@@ -1,0 +1,50 @@
+/** What one organization's key can see and do of another's: nothing, by whatever operation. */
+import { assert, it } from "@effect/vitest"
+import { afterAll } from "vitest"
+import { bodyFor, operations } from "./Operations.ts"
+import { idempotency, start } from "./Service.ts"
+
+const service = start()
+afterAll(() => service.stop())
+
+it("answers 404 to every operation on another organization's id, and changes nothing", async () => {
+  const [ours, theirs] = [await service.organization(), await service.organization()]
+  const get = async (path: string) => (await service.request("GET", path, { key: ours.key })).text
+  const started = await service.request("POST", "/v1/conversations", {
+    key: ours.key,
+    json: {
+      channel_id: ours.channel.id,
+      phone: "+4915112345678",
+      template: {
+        id: `${ours.channel.phone_messaging_business_account_id}.order_ready`,
+        components: [
+          { type: "header", parameters: [{ type: "text", text: "7" }] },
+          { type: "body", parameters: [{ type: "text", text: "Kim" }, { type: "text", text: "7" }] },
+          { type: "button", sub_type: "url", index: 0, parameters: [{ type: "text", text: "7" }] }
+        ]
+      }
+    },
+    ...idempotency()
+  })
+  const { conversation_id, id: send_id } = started.body.data
+  const send = async () => JSON.parse(await get(`/v1/sends/${send_id}`)).data
+  await service.until(async () => (await send()).status === "sent")
+  const { message_id } = await send()
+  const messagePath = `/v1/conversations/${conversation_id}/messages/${message_id}`
+  await service.until(async () => JSON.parse(await get(messagePath)).data.status === "read")
+  const contact_id = JSON.parse(await get(`/v1/conversations/${conversation_id}`)).data.contact.id
+
+  const ids: Readonly<Record<string, string>> = { contact_id, conversation_id, message_id, send_id }
+  const ofOurs = (path: string) => path.replace(/:(\w+)/g, (_, name: string) => ids[name] ?? `no ${name}`)
+  const resources = operations.filter(({ method, path }) => method === "GET" && path.includes(":")).map(({ path }) =>
+    ofOurs(path)
+  )
+  const before = await Promise.all(resources.map(get))
+  for (const { method, path } of operations.filter(({ path }) => path.includes(":"))) {
+    const options = method === "GET" ? {} : { ...bodyFor(path), ...idempotency() }
+    const answer = await service.request(method, ofOurs(path), { key: theirs.key, ...options })
+    assert.strictEqual(answer.status, 404, `${method} ${path}`)
+    assert.strictEqual(answer.body.error.code, "not_found")
+  }
+  assert.deepStrictEqual(await Promise.all(resources.map(get)), before)
+})
