@@ -7,11 +7,12 @@ import { type Delivery, MessagingProvider } from "@messaging-crm/core/MessagingP
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { DateTime, Effect, Layer, Ref, References, Result, Schedule, Schema } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
-import { createServer, type RequestListener } from "node:http"
+import type { RequestListener } from "node:http"
 import * as Layers from "../src/Layers.ts"
 import * as MockIngress from "../src/MockIngress.ts"
 import * as Wire from "../src/MockWire.ts"
 import * as RemoteMock from "../src/RemoteMock.ts"
+import { answering } from "../testing/Answering.ts"
 import { freePort } from "../testing/Processes.ts"
 
 const channel: Channel = {
@@ -54,23 +55,6 @@ const network = (callback_url: string) =>
     // It warns of each callback that is not taken at once, and here most are not.
     Layer.provide(Layer.succeed(References.MinimumLogLevel, "None"))
   )
-
-/** A server that answers as it is told, for as long as the scope. */
-const answering = (listener: RequestListener) =>
-  Effect.acquireRelease(
-    Effect.callback<{ readonly url: string; readonly close: () => void }>((resume) => {
-      const server = createServer(listener).listen(0, "127.0.0.1", () => {
-        const at = server.address()
-        const port = typeof at === "object" && at !== null ? at.port : 0
-        const close = () => {
-          server.close()
-          server.closeAllConnections()
-        }
-        resume(Effect.succeed({ url: `http://127.0.0.1:${port}`, close }))
-      })
-    }),
-    ({ close }) => Effect.sync(close)
-  ).pipe(Effect.map(({ url }) => url))
 
 const post = (url: string, body: string | Uint8Array<ArrayBuffer>, headers: Readonly<Record<string, string>> = {}) =>
   Effect.promise(async () => {

@@ -1,11 +1,14 @@
 /** The binary, as a person runs it. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schedule, Schema } from "effect"
+import { catalogueOf } from "@messaging-crm/provider-mock/Catalogue"
+import { Deferred, Effect, Schedule, Schema } from "effect"
 import { spawn } from "node:child_process"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
+import * as Wire from "../src/MockWire.ts"
+import { answering } from "../testing/Answering.ts"
 import * as Processes from "../testing/Processes.ts"
 
 const Ready = Schema.fromJsonString(Schema.Struct({
@@ -75,16 +78,20 @@ const journey = Effect.fnUntraced(function*(server: Processes.Server, ready: typ
 })
 
 const run = (args: ReadonlyArray<string>, environment: Processes.Environment) =>
-  Effect.callback<{ readonly code: number | null; readonly stderr: string }>((resume) => {
+  Effect.callback<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }>((resume) => {
     const child = spawn(process.execPath, [Processes.main, ...args], {
       env: { PATH: process.env["PATH"] ?? "", ...environment },
-      stdio: ["ignore", "ignore", "pipe"]
+      stdio: ["ignore", "pipe", "pipe"]
     })
+    let stdout = ""
     let stderr = ""
+    child.stdout.on("data", (chunk: Buffer) => {
+      stdout += chunk.toString()
+    })
     child.stderr.on("data", (chunk: Buffer) => {
       stderr += chunk.toString()
     })
-    child.once("close", (code) => resume(Effect.succeed({ code, stderr })))
+    child.once("close", (code) => resume(Effect.succeed({ code, stdout, stderr })))
   })
 
 describe("dev", () => {
@@ -141,49 +148,110 @@ describe("dev", () => {
         ],
         environment
       )
-      assert.strictEqual(refused.code, 1)
-      assert.include(refused.stderr, "Only owners and admins may hold keys.")
+      assert.deepStrictEqual(refused, { code: 1, stdout: "", stderr: "Only owners and admins may hold keys.\n" })
+      const nobody = ["--organization", "00000000-0000-4000-8000-000000000001"]
+      const unknown = yield* run(["keys", "list", ...nobody, "--json"], environment)
+      assert.deepStrictEqual(unknown, { code: 1, stdout: "", stderr: "There is no such organization.\n" })
       assert.strictEqual(yield* second.stop, 0)
-    }).pipe(Effect.scoped), 60_000)
+    }).pipe(Effect.scoped), 120_000)
 })
 
-it.live("a wrong setting stops the start, with a message that names it", () =>
-  Effect.gen(function*() {
-    const database = "postgres://postgres@127.0.0.1:1/postgres"
-    const secret = Buffer.alloc(32).toString("base64")
-    for (
-      const [args, environment, named] of [
-        [["dev"], { PORT: "http" }, "PORT must be"],
-        [["dev", "--port", "70000"], {}, "PORT must be"],
-        [
-          ["dev", "--storage", "memory", "--port", "0"],
-          { RATE_LIMIT_PER_MINUTE: "0" },
-          "RATE_LIMIT_PER_MINUTE must be"
-        ],
-        [["dev", "--storage", "memory", "--port", "0"], { SECRET_KEY: "short" }, "SECRET_KEY must be"],
-        [["dev", "--storage", "memory", "--port", "0"], { LOG_LEVEL: "loud" }, "LOG_LEVEL must be"],
-        [["serve"], {}, "DATABASE_URL is required"],
-        [["serve"], { DATABASE_URL: "mysql://x" }, "DATABASE_URL must be"],
-        [["serve"], { DATABASE_URL: database }, "SECRET_KEY is required"],
-        [["serve"], { DATABASE_URL: database, SECRET_KEY: secret }, "PROVIDER is required"],
-        [["serve"], { DATABASE_URL: database, SECRET_KEY: secret, PROVIDER: "pigeon" }, "PROVIDER must be"]
-      ] as const
-    ) {
-      const { code, stderr } = yield* run(args, environment)
-      assert.strictEqual(code, 1, named)
-      assert.include(stderr, named)
-      assert.notInclude(stderr, "mysql://x")
-    }
-  }), 120_000)
+const unreachable = "postgres://postgres:swordfish@127.0.0.1:1/postgres"
+const secret = Buffer.alloc(32).toString("base64")
+const inMemory = ["dev", "--storage", "memory", "--port", "0"]
+
+it.live("a wrong setting stops the start, with one line that names it", () =>
+  Effect.forEach(
+    [
+      [["dev"], { PORT: "http" }, "PORT must be"],
+      [["dev", "--port", "70000"], {}, "PORT must be"],
+      [inMemory, { RATE_LIMIT_PER_MINUTE: "0" }, "RATE_LIMIT_PER_MINUTE must be"],
+      [inMemory, { SECRET_KEY: "short" }, "SECRET_KEY must be"],
+      [inMemory, { LOG_LEVEL: "loud" }, "LOG_LEVEL must be"],
+      [inMemory, { PROVIDER: "pigeon" }, "PROVIDER must be"],
+      [inMemory, { PROVIDER_URL: "127.0.0.1:4010" }, "PROVIDER_URL must be"],
+      [["serve"], {}, "DATABASE_URL is required"],
+      [["serve"], { DATABASE_URL: "mysql://x" }, "DATABASE_URL must be"],
+      [["serve"], { DATABASE_URL: unreachable }, "SECRET_KEY is required"],
+      [["serve"], { DATABASE_URL: unreachable, SECRET_KEY: secret }, "PROVIDER is required"],
+      [["serve"], { DATABASE_URL: unreachable, SECRET_KEY: secret, PROVIDER: "pigeon" }, "PROVIDER must be"],
+      [["worker"], { DATABASE_URL: unreachable, SECRET_KEY: secret, PROVIDER: "mock" }, "DATABASE_URL cannot be used"],
+      [["mock-provider", "--callback-url", "http://127.0.0.1:1"], {}, "SECRET_KEY is required"],
+      [["migrate", "--json"], { DATABASE_URL: unreachable, DATABASE_POOL: "many" }, "DATABASE_POOL must be"]
+    ] as const,
+    ([args, environment, named]) =>
+      Effect.map(run(args, environment), ({ code, stderr, stdout }) => {
+        assert.strictEqual(code, 1, named)
+        assert.include(stderr, named)
+        assert.match(stderr, /^[^\n]+\n$/)
+        assert.notMatch(stderr, /mysql:|swordfish|short/)
+        assert.strictEqual(stdout, "")
+      }),
+    { concurrency: 2, discard: true }
+  ), 240_000)
 
 it.live("serve refuses a database that is behind", () =>
   Effect.gen(function*() {
-    const environment = {
-      DATABASE_URL: yield* Processes.database,
-      SECRET_KEY: Buffer.alloc(32).toString("base64"),
-      PROVIDER: "mock"
-    }
+    const environment = { DATABASE_URL: yield* Processes.database, SECRET_KEY: secret, PROVIDER: "mock" }
     const { code, stderr } = yield* run(["serve", "--port", "0"], environment)
     assert.strictEqual(code, 1)
     assert.include(stderr, "messaging-crm migrate")
   }).pipe(Effect.scoped), 60_000)
+
+/** A provider that lets its answer to a delivery wait until it is told, and says when it was asked. */
+const slowProvider = Effect.gen(function*() {
+  const asked = yield* Deferred.make<void>()
+  const answer = yield* Deferred.make<void>()
+  const run = Effect.runForkWith(yield* Effect.context())
+  const templates = yield* Schema.encodeEffect(Schema.fromJsonString(Wire.TemplatesAnswer))({
+    templates: catalogueOf("acme")
+  })
+  const url = yield* answering((request, response) => {
+    if (request.url?.startsWith("/templates/")) return void response.end(templates)
+    run(Effect.gen(function*() {
+      yield* Deferred.succeed(asked, undefined)
+      yield* Deferred.await(answer)
+      response.end(JSON.stringify({ provider_message_id: "late" }))
+    }))
+  })
+  return { url, asked: Deferred.await(asked), answer: Deferred.succeed(answer, undefined) }
+})
+
+it.live("told to stop, serve takes no new connection and finishes the attempt in hand", () =>
+  Effect.gen(function*() {
+    const provider = yield* slowProvider
+    const port = yield* Processes.freePort
+    const server: Processes.Server = { port, url: `http://127.0.0.1:${port}` }
+    const environment: Processes.Environment = {
+      DATABASE_URL: yield* Processes.database,
+      SECRET_KEY: secret,
+      PROVIDER: "mock",
+      PROVIDER_URL: provider.url,
+      HOST: "127.0.0.1"
+    }
+    yield* Processes.command(["migrate"], environment)
+    const { channel_id, key } = yield* Processes.organization(environment)
+    const first = yield* Processes.serve(environment, server)
+    const started = yield* Processes.request(server, "POST", "/conversations", {
+      key,
+      json: Processes.greeting(channel_id, "+49 151 12345678", "Kim"),
+      idempotency_key: "stopped-meanwhile"
+    })
+    assert.strictEqual(started.status, 202, started.text)
+    yield* provider.asked
+    first.child.kill("SIGTERM")
+    yield* Effect.tryPromise(() => fetch(`${server.url}/health/live`).then((response) => response.arrayBuffer())).pipe(
+      Effect.flip,
+      Effect.retry({ schedule: Schedule.spaced("20 millis"), times: 500 })
+    )
+    assert.isNull(first.child.exitCode)
+    yield* provider.answer
+    assert.strictEqual(yield* first.exited, 0)
+
+    yield* Processes.start(Processes.main, ["serve", "--no-worker", "--port", String(port)], environment)
+    yield* Processes.untilUp(`${server.url}/health/ready`)
+    const { data } = yield* Schema.decodeUnknownEffect(Data)(started.text)
+    const found = yield* Processes.request(server, "GET", `/sends/${data["id"]}`, { key })
+    const { data: send } = yield* Schema.decodeUnknownEffect(Data)(found.text)
+    assert.strictEqual(send["status"], "sent")
+  }).pipe(Effect.scoped), 120_000)

@@ -50,8 +50,11 @@ export const serve = Command.make("serve", {
 export const worker = Command.make("worker", { migrate, json: Print.json }, (flags) =>
   Effect.gen(function*() {
     const { operations } = yield* production(flags.migrate)
-    yield* flags.json ? Print.line(JSON.stringify({ status: "working" })) : Effect.logInfo("Working")
-    yield* Layer.launch(Layers.worker.pipe(Layer.provide(operations), Layer.provide(Layers.tuning)))
+    const announce = Layer.effectDiscard(
+      flags.json ? Print.line(JSON.stringify({ status: "working" })) : Effect.logInfo("Working")
+    )
+    const service = Layer.merge(Layers.worker, announce).pipe(Layer.provide(operations))
+    yield* Layer.launch(service.pipe(Layer.provide(Layers.tuning)))
   }).pipe(Effect.provide(Logging.layer))).pipe(
     Command.withShortDescription("Work on what is queued, without the API"),
     Command.withDescription(`Work on what is queued, without the API\n\n  ${help}`)
