@@ -1,7 +1,7 @@
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { type ClaimedWork, lanes as laneRules, type Work, WorkQueue } from "@messaging-crm/core/WorkQueue"
-import { DateTime, Effect, HashMap, Layer, Option } from "effect"
+import { DateTime, Effect, HashMap, HashSet, Layer, Option } from "effect"
 import { type Rows, World } from "./World.ts"
 
 interface Item {
@@ -16,6 +16,8 @@ interface Item {
 export type Lane = ReadonlyArray<Item>
 
 const nameOf = ({ kind, lane }: Work): string => `${kind}|${lane}`
+
+const refOf = ({ kind, ref }: Work): string => `${kind}|${ref}`
 
 const laneOf = (rows: Rows, name: string): Lane => Option.getOrElse(HashMap.get(rows.lanes, name), () => [])
 
@@ -58,19 +60,22 @@ export const layer = Layer.effect(
       world.modify((rows) => {
         const name = nameOf(claimed)
         const lane = laneOf(rows, name)
-        const held = lane.some(({ claim, work }) => work.id === claimed.id && claim?.token === claimed.token)
-        if (!held) return [false, rows]
-        return [true, put(rows, name, lane.flatMap((item) => item.work.id === claimed.id ? change(item) ?? [] : item))]
+        const held = lane.find(({ claim, work }) => work.id === claimed.id && claim?.token === claimed.token)
+        if (held === undefined) return [false, rows]
+        const changed = change(held)
+        const work_refs = changed === null ? HashSet.remove(rows.work_refs, refOf(held.work)) : rows.work_refs
+        return [true, put({ ...rows, work_refs }, name, lane.flatMap((item) => item === held ? changed ?? [] : item))]
       })
 
     return WorkQueue.of({
       enqueue: (organization_id, work, due_at) =>
         world.modify((rows) => {
+          const ref = refOf(work)
+          if (HashSet.has(rows.work_refs, ref)) return [undefined, rows]
           const name = nameOf(work)
-          const lane = laneOf(rows, name)
-          if (lane.some((item) => item.work.ref === work.ref)) return [undefined, rows]
           const item: Item = { organization_id, work, due_at, attempt: 0, claim: null }
-          return [undefined, put(rows, name, [...lane, item])]
+          const work_refs = HashSet.add(rows.work_refs, ref)
+          return [undefined, put({ ...rows, work_refs }, name, [...laneOf(rows, name), item])]
         }),
       claim: ({ lease_until, limit, now, token }) =>
         world.modify((rows) => {

@@ -26,7 +26,7 @@ import type { Organization } from "@messaging-crm/core/Organizations"
 import type { SendRow } from "@messaging-crm/core/Sends"
 import type { Tag } from "@messaging-crm/core/Tags"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
-import { Context, Effect, Exit, HashMap, Layer, MutableRef, Semaphore } from "effect"
+import { Context, Effect, Exit, HashMap, HashSet, Layer, MutableRef, Semaphore } from "effect"
 import type { Thread } from "./Conversations.ts"
 import * as Table from "./Table.ts"
 import type { Lane } from "./WorkQueue.ts"
@@ -60,6 +60,8 @@ export interface Rows {
   readonly sends: Table.Table<SendRow>
   readonly idempotency: Table.Table<IdempotencyRecord & { readonly created_at: Timestamp }>
   readonly lanes: HashMap.HashMap<string, Lane>
+  /** Kind and ref of every item in the lanes. */
+  readonly work_refs: HashSet.HashSet<string>
 }
 
 const nothing: Rows = {
@@ -84,7 +86,8 @@ const nothing: Rows = {
   parked_reports: Table.empty(),
   sends: Table.empty(),
   idempotency: Table.empty(),
-  lanes: HashMap.empty()
+  lanes: HashMap.empty(),
+  work_refs: HashSet.empty()
 }
 
 /** The draft of the unit of work that the current fiber is in, if any. */

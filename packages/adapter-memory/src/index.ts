@@ -16,7 +16,7 @@ import * as WorkQueue from "./WorkQueue.ts"
 import { World } from "./World.ts"
 
 /** Layer that keeps everything in memory: a world of its own each time it is built. */
-export const layer: Layer.Layer<StoragePorts> = Layer.mergeAll(
+export const layer: Layer.Layer<StoragePorts | World> = Layer.mergeAll(
   ApiKeys.layer,
   Channels.layer,
   ContactFields.layer,
@@ -30,4 +30,4 @@ export const layer: Layer.Layer<StoragePorts> = Layer.mergeAll(
   Tags.layer,
   UnitOfWork.layer,
   WorkQueue.layer
-).pipe(Layer.provide(World.layer))
+).pipe(Layer.provideMerge(World.layer))

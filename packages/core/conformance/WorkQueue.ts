@@ -72,6 +72,24 @@ export const suite = (it: It, { runs }: Options) => {
       assert.lengthOf(yield* claim(), 1)
     }))
 
+  it.effect("keeps it in the lane that it was put in first, and an item of another kind for that ref beside it", () =>
+    Effect.gen(function*() {
+      const { lane, ours, queue } = yield* start
+      const { transact } = yield* UnitOfWork
+      const work = yield* newWork(lane)
+      const [again, next] = yield* Effect.forEach([1, 2], () => Effect.flatMap(Fixtures.uuid, newWork))
+      if (again === undefined || next === undefined) return
+      const other = { ...yield* newWork(lane), kind: "send_outcome", ref: work.ref } as const
+      yield* transact(Effect.gen(function*() {
+        yield* queue.enqueue(ours, work, Fixtures.noon)
+        yield* queue.enqueue(ours, { ...again, ref: work.ref }, Fixtures.noon)
+        yield* queue.enqueue(ours, other, Fixtures.noon)
+        yield* queue.enqueue(ours, next, Fixtures.noon)
+      }))
+      const ids = (yield* claim()).map(({ id }) => id)
+      assert.deepStrictEqual(ids.toSorted(), [work.id, other.id, next.id].toSorted())
+    }))
+
   it.effect.prop("gives a fifo lane's items one by one, in the order of their enqueueing", {
     dues: Arbitrary.array(Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5 }))), {
       minLength: 1,

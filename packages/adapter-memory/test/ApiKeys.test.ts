@@ -1,0 +1,52 @@
+/** The window of a key, on a clock that a test can move: a store that several processes share has one of its own. */
+import { assert, it } from "@effect/vitest"
+import { layer } from "@messaging-crm/adapter-memory"
+import { type ApiKey, ApiKeyStore } from "@messaging-crm/core/ApiKeys"
+import * as Fixtures from "@messaging-crm/core/conformance/Fixtures"
+import { after } from "@messaging-crm/core/conformance/Fixtures"
+import { ApiKeyId, Ids } from "@messaging-crm/core/Ids"
+import { DateTime, Effect, Layer, Option } from "effect"
+
+const digest = "a".repeat(64)
+
+const begin = Effect.gen(function*() {
+  const store = yield* ApiKeyStore
+  const organization_id = yield* Fixtures.organization
+  const { id } = yield* Fixtures.member(organization_id)
+  const key: ApiKey = {
+    id: ApiKeyId.make(yield* Fixtures.uuid),
+    name: "key",
+    last_four: "aaaa",
+    scopes: ["tags:read"],
+    created_by: id,
+    created_at: Fixtures.noon,
+    expires_at: after(200_000),
+    revoked_at: null
+  }
+  yield* store.insert(organization_id, key, digest)
+  return (millis: number) => store.admit(digest, 2, after(millis))
+})
+
+it.layer(Layer.merge(layer, Ids.layer))("a key's window", (it) => {
+  it.effect("opens at the first request, lasts 60 seconds, and is not prolonged by those beyond the limit", () =>
+    Effect.gen(function*() {
+      const admit = yield* begin
+      const at = (millis: number) =>
+        Effect.map(admit(millis), (answer) => {
+          const { count, now, window_ends_at } = Option.getOrThrow(answer)
+          assert.deepStrictEqual(now, after(millis))
+          return { count, ends: DateTime.distance(Fixtures.noon, window_ends_at) }
+        })
+      const first = yield* at(500)
+      const rest = yield* Effect.forEach([500, 30_000, 60_000, 60_499], at)
+      assert.deepStrictEqual([first, ...rest].map(({ count }) => count), [1, 2, 3, 3, 3])
+      for (const { ends } of [first, ...rest]) assert.deepStrictEqual(ends, first.ends)
+      const next = yield* at(60_500)
+      assert.strictEqual(next.count, 1)
+      assert.notDeepEqual(next.ends, first.ends)
+      assert.strictEqual((yield* at(120_499)).count, 2)
+      assert.strictEqual((yield* at(120_500)).count, 1)
+      assert.isTrue(Option.isSome(yield* admit(199_999)))
+      assert.isTrue(Option.isNone(yield* admit(200_000)))
+    }))
+})
