@@ -220,6 +220,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* transact(store.lock(theirs, contact.id)), Option.none())
       const turn = Effect.gen(function*() {
         const found = Option.getOrThrow(yield* store.lock(ours, contact.id))
+        yield* Effect.yieldNow
         yield* store.update(ours, { ...found, notes: `${found.notes ?? ""}x` })
       })
       yield* Effect.all(Array.from({ length: 10 }, () => transact(turn)), { concurrency: "unbounded" })

@@ -57,6 +57,7 @@ export const suite = (it: It, { runs }: Options) => {
       const parts = { channel_id: channel.id, contact_id, identity_id }
       const advance = Effect.gen(function*() {
         const found = Option.getOrThrow(yield* store.find(ours, conversation_id))
+        yield* Effect.yieldNow
         const at = DateTime.add(found.last_activity_at, { milliseconds: 1 })
         yield* store.recordActivity(ours, conversation_id, { ...nothing, at })
       })

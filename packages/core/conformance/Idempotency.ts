@@ -68,10 +68,16 @@ export const suite = (it: It, { runs }: Options) => {
       const store = yield* IdempotencyStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const other = IdempotencyKey.make("another-key")
+      const started = yield* Deferred.make<void>()
+      // The first is running when the others ask. It does not wait for their end: a store may run one at a time.
+      const first = yield* Effect.forkChild(
+        store.exclusively(ours, key, Effect.andThen(Deferred.succeed(started, undefined), Effect.yieldNow))
+      )
+      yield* Deferred.await(started)
       const results = yield* Effect.all([
-        Effect.result(store.exclusively(ours, key, Effect.void)),
         Effect.result(store.exclusively(theirs, key, Effect.void)),
-        Effect.result(store.exclusively(ours, other, Effect.void))
+        Effect.result(store.exclusively(ours, other, Effect.void)),
+        Effect.result(Fiber.join(first))
       ], { concurrency: "unbounded" })
       assert.isTrue(results.every(Result.isSuccess))
     }))

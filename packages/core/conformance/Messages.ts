@@ -83,6 +83,7 @@ export const suite = (it: It, { runs }: Options) => {
       const turn = Effect.gen(function*() {
         yield* store.hold(channel.id, "p")
         const found = yield* store.findByProviderId(ours, channel.id, "p")
+        yield* Effect.yieldNow
         const text = Option.isSome(found) ? `${found.value.text}x` : "x"
         const message = Option.isSome(found)
           ? { ...found.value, text }
@@ -141,6 +142,9 @@ export const suite = (it: It, { runs }: Options) => {
       }
       yield* store.update(ours, changed)
       assert.deepStrictEqual(yield* store.find(ours, conversation_id, message.id), Option.some(changed))
+      const unknown = yield* Fixtures.message(conversation_id)
+      yield* store.update(ours, unknown)
+      assert.deepStrictEqual(yield* store.find(ours, conversation_id, unknown.id), Option.none())
     }))
 
   it.effect("keeps a parked report once, and returns it once", () =>
@@ -175,6 +179,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.list(theirs, conversation_id, { after: null, size: 9 }), [])
       assert.deepStrictEqual(yield* store.takeParked(theirs, channel.id, "q"), [])
       yield* store.update(theirs, { ...message, text: "Stolen" })
+      assert.deepStrictEqual(yield* store.find(theirs, conversation_id, message.id), Option.none())
       assert.deepStrictEqual(yield* store.find(ours, conversation_id, message.id), Option.some(message))
       assert.lengthOf(yield* store.takeParked(ours, channel.id, "q"), 1)
       const elsewhere = {

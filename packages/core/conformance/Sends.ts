@@ -59,6 +59,7 @@ export const suite = (it: It, { runs }: Options) => {
       yield* store.insert(ours, row)
       const turn = Effect.gen(function*() {
         const found = Option.getOrThrow(yield* store.lock(ours, row.send.id))
+        yield* Effect.yieldNow
         const first_attempt_at = DateTime.add(found.first_attempt_at ?? Fixtures.noon, { milliseconds: 1 })
         yield* store.update(ours, { ...found, first_attempt_at })
       })

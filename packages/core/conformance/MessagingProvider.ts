@@ -1,0 +1,144 @@
+/** The promises of `MessagingProvider`, as tests, for the adapter of any provider. */
+import { assert, describe, it } from "@effect/vitest"
+import type { Channel } from "@messaging-crm/core/Channels"
+import { ChannelId, Ids, SendId } from "@messaging-crm/core/Ids"
+import type { ProviderEvent } from "@messaging-crm/core/Inbound"
+import { type Accepted, type Delivery, MessagingProvider } from "@messaging-crm/core/MessagingProvider"
+import { Template } from "@messaging-crm/core/Templates"
+import { Effect, Layer, Result, Schema } from "effect"
+import * as Fixtures from "./Fixtures.ts"
+
+/** What a provider under test can be made to do, and what it can be asked about. */
+export interface Options<R> {
+  readonly dedup: MessagingProvider["Service"]["dedup"]
+  /** An account, and the ids of every template that it has. */
+  readonly account: { readonly id: string; readonly template_ids: ReadonlyArray<string> }
+  /** A recipient for each way in which an attempt can end. */
+  readonly recipients: Readonly<Record<"accepted" | "ProviderBusy" | "ProviderRejected" | "ProviderSilent", string>>
+  /** How each message was named that the provider took under a reference. One taken twice is here twice. */
+  readonly taken: (reference: SendId) => Effect.Effect<ReadonlyArray<Accepted>, never, R>
+  /** Everything that the provider has reported since the last time, once it has nothing more to report. */
+  readonly reported: Effect.Effect<ReadonlyArray<ProviderEvent>, never, R>
+  /** Makes the provider's catalogue unreadable. */
+  readonly breakCatalogue: Effect.Effect<void, never, R>
+}
+
+const newDelivery = Effect.fnUntraced(function*(account: string, recipient: string) {
+  const channel: Channel = {
+    id: ChannelId.make(yield* Fixtures.uuid),
+    type: "phone_messaging",
+    name: "Support",
+    address: "+493012345678",
+    phone_messaging_business_account_id: account,
+    connected_at: Fixtures.noon
+  }
+  const reference = SendId.make(yield* Fixtures.uuid)
+  return { channel, reference, recipient, content: { type: "text", text: "Hello" } } satisfies Delivery
+})
+
+const deliver = (delivery: Delivery) => MessagingProvider.use((provider) => Effect.result(provider.deliver(delivery)))
+
+const templates = (account: string) => MessagingProvider.use((provider) => provider.templates(account))
+
+/** Registers every promise of a provider, as tests, for one adapter. Each test has a provider of its own. */
+export const suite = <R>(
+  adapter: string,
+  layer: Layer.Layer<MessagingProvider | R, unknown>,
+  { account, breakCatalogue, dedup, recipients, reported, taken }: Options<R>
+): void => {
+  const promises = <E>(name: string, test: () => Effect.Effect<void, E, MessagingProvider | R | Ids>) =>
+    it.effect(name, () => Effect.provide(test(), Layer.merge(layer, Ids.layer)))
+
+  describe(adapter, () => {
+    promises("delivers only what it took, and names it", () =>
+      Effect.gen(function*() {
+        const delivery = yield* newDelivery(account.id, recipients.accepted)
+        const accepted = Result.getOrThrow(yield* deliver(delivery))
+        assert.isNotEmpty(accepted.provider_message_id)
+        assert.deepStrictEqual(
+          (yield* taken(delivery.reference)).map(({ provider_message_id }) => provider_message_id),
+          [accepted.provider_message_id]
+        )
+      }))
+
+    promises("names no two messages alike", () =>
+      Effect.gen(function*() {
+        const deliveries = yield* Effect.replicateEffect(newDelivery(account.id, recipients.accepted), 10)
+        const results = yield* Effect.all(deliveries.map(deliver), { concurrency: "unbounded" })
+        const names = results.map((result) => Result.getOrThrow(result).provider_message_id)
+        assert.strictEqual(new Set(names).size, deliveries.length)
+      }))
+
+    for (const outcome of ["ProviderBusy", "ProviderRejected"] as const) {
+      promises(`took certainly nothing when it answers ${outcome}`, () =>
+        Effect.gen(function*() {
+          const delivery = yield* newDelivery(account.id, recipients[outcome])
+          const result = yield* deliver(delivery)
+          assert.strictEqual(Result.isFailure(result) ? result.failure._tag : "accepted", outcome)
+          assert.deepStrictEqual(yield* taken(delivery.reference), [])
+        }))
+    }
+
+    promises(
+      "says that nobody knows when no answer comes, and has taken at most one message",
+      () =>
+        Effect.gen(function*() {
+          const delivery = yield* newDelivery(account.id, recipients.ProviderSilent)
+          const result = yield* deliver(delivery)
+          assert.strictEqual(Result.isFailure(result) ? result.failure._tag : "accepted", "ProviderSilent")
+          assert.isAtMost((yield* taken(delivery.reference)).length, 1)
+        })
+    )
+
+    promises(`says how it deduplicates: ${dedup}`, () =>
+      Effect.gen(function*() {
+        assert.strictEqual(yield* MessagingProvider.use((provider) => Effect.succeed(provider.dedup)), dedup)
+      }))
+
+    if (dedup === "client_ref") {
+      promises("makes one message of any number of calls with one reference", () =>
+        Effect.gen(function*() {
+          const delivery = yield* newDelivery(account.id, recipients.accepted)
+          const calls = Array.from({ length: 5 }, () => deliver(delivery))
+          const results = [...yield* Effect.all(calls, { concurrency: "unbounded" }), yield* deliver(delivery)]
+          const [message, ...more] = yield* taken(delivery.reference)
+          assert.deepStrictEqual(more, [])
+          const names = results.flatMap((result) => Result.isSuccess(result) ? result.success.provider_message_id : [])
+          assert.deepStrictEqual(Array.from(new Set(names)), [message?.provider_message_id])
+        }))
+    }
+
+    if (dedup === "callback_ref") {
+      promises("reports on what it took with its reference, also when no answer came", () =>
+        Effect.gen(function*() {
+          for (const recipient of [recipients.accepted, recipients.ProviderSilent]) {
+            const delivery = yield* newDelivery(account.id, recipient)
+            yield* deliver(delivery)
+            const names = (yield* taken(delivery.reference)).map(({ provider_message_id }) => provider_message_id)
+            const reports = (yield* reported).filter((event) => event.event === "message_status_reported")
+            assert.deepStrictEqual(Array.from(new Set(reports.map((report) => report.provider_message_id))), names)
+            for (const { channel_id, reference } of reports) {
+              assert.strictEqual(reference, delivery.reference)
+              assert.strictEqual(channel_id, delivery.channel.id)
+            }
+          }
+        }))
+    }
+
+    promises("returns the whole catalogue of a business account", () =>
+      Effect.gen(function*() {
+        const catalogue = yield* templates(account.id)
+        assert.isTrue(Schema.is(Schema.Array(Template))(catalogue))
+        assert.deepStrictEqual(catalogue.map(({ id }) => id).toSorted(), account.template_ids.toSorted())
+        for (const template of catalogue) {
+          assert.strictEqual(template.phone_messaging_business_account_id, account.id)
+        }
+      }))
+
+    promises("fails rather than return a part of the catalogue", () =>
+      Effect.gen(function*() {
+        yield* breakCatalogue
+        assert.strictEqual((yield* Effect.flip(templates(account.id)))._tag, "ProviderUnavailable")
+      }))
+  })
+}

@@ -1,0 +1,125 @@
+import { assert, describe, it } from "@effect/vitest"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { OrganizationId } from "@messaging-crm/core/Ids"
+import { Cursors, PageSize, type Position } from "@messaging-crm/core/Page"
+import { RootKeys, Secrets } from "@messaging-crm/core/Secrets"
+import { Arbitrary, DateTime, Effect, Layer, Redacted, Schema } from "effect"
+
+const ours = OrganizationId.make("01990000-0000-7000-8000-000000000001")
+const theirs = OrganizationId.make("01990000-0000-7000-8000-000000000002")
+
+const as = (organization_id: OrganizationId) =>
+  Effect.provideService(CurrentActor, { organization_id, member_id: null })
+
+const cursors = Cursors.layer.pipe(Layer.provide(Secrets.layer))
+
+/** Rows from the newest to the oldest, two of each moment. */
+const rows = Array.from({ length: 9 }, (_, index): Position => ({
+  at: DateTime.makeUnsafe(1_000_000 - 7 * Math.floor(index / 2)),
+  id: `row-${index}`
+}))
+
+interface Request {
+  readonly cursor: string | null
+  readonly size?: number
+  readonly list?: string
+  readonly filters?: Readonly<Record<string, unknown>>
+}
+
+const page = ({ cursor, filters = { status: "open", query: null }, list = "rows", size = 4 }: Request) =>
+  Cursors.use((service) =>
+    service.page({
+      list,
+      filters,
+      cursor,
+      size,
+      fetch: ({ after, size }) =>
+        Effect.succeed(rows.slice(after === null ? 0 : rows.findIndex(({ id }) => id === after.id) + 1).slice(0, size)),
+      position: (row) => row
+    })
+  )
+
+const cursorOf = Effect.fnUntraced(function*(request: Omit<Request, "cursor"> = {}) {
+  const { next_cursor } = yield* page({ ...request, cursor: null })
+  return next_cursor ?? assert.fail("The first page is the last.")
+})
+
+const isRefused = (request: Request) =>
+  Effect.match(page(request), { onFailure: (error) => error._tag === "CursorInvalid", onSuccess: () => false })
+
+describe("a cursor", () => {
+  it.effect.prop("leads through a list without gap or repeat, and is null on the last page", {
+    size: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10 }))
+  }, ({ size }) =>
+    Effect.gen(function*() {
+      const walked: Array<Position> = []
+      let cursor: string | null = null
+      for (let pages = 0; pages < Math.ceil(rows.length / size); pages++) {
+        const { data, next_cursor }: { data: ReadonlyArray<Position>; next_cursor: string | null } = yield* page({
+          cursor,
+          size
+        })
+        assert.isAtMost(data.length, size)
+        walked.push(...data)
+        cursor = next_cursor
+      }
+      assert.isNull(cursor)
+      assert.deepStrictEqual(walked, rows)
+    }).pipe(as(ours), Effect.provide(cursors)))
+
+  it.effect("is accepted with the filters that it was issued for, in any order, and any page size", () =>
+    Effect.gen(function*() {
+      const cursor = yield* cursorOf()
+      const { data } = yield* page({ cursor, size: 2, filters: { query: null, status: "open" } })
+      assert.deepStrictEqual(data, rows.slice(4, 6))
+    }).pipe(as(ours), Effect.provide(cursors)))
+
+  it.effect("is refused by another list, another organization and other filters", () =>
+    Effect.gen(function*() {
+      const cursor = yield* cursorOf()
+      assert.isTrue(yield* isRefused({ cursor, list: "others" }))
+      assert.isTrue(yield* as(theirs)(isRefused({ cursor })))
+      for (const filters of [{}, { status: "open" }, { status: "closed", query: null }]) {
+        assert.isTrue(yield* isRefused({ cursor, filters }))
+      }
+    }).pipe(as(ours), Effect.provide(cursors)))
+
+  it.effect.prop("is refused when any of its characters is another", {
+    index: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000 })),
+    character: Arbitrary.schema(Schema.Literals(["A", "b", "0", "-", "_", ".", "=", "\u00E9"]))
+  }, ({ character, index }) =>
+    Effect.gen(function*() {
+      const cursor = yield* cursorOf()
+      const position = index % cursor.length
+      const forged = `${cursor.slice(0, position)}${character}${cursor.slice(position + 1)}`
+      if (forged !== cursor) assert.isTrue(yield* isRefused({ cursor: forged }))
+      assert.isFalse(yield* isRefused({ cursor }))
+    }).pipe(as(ours), Effect.provide(cursors)))
+
+  it.effect("is refused when it is no cursor at all", () =>
+    Effect.gen(function*() {
+      const cursor = yield* cursorOf()
+      for (const nonsense of ["", ".", "..", "null", "\u0000", cursor.slice(1), `${cursor}.`, `${cursor}${cursor}`]) {
+        assert.isTrue(yield* isRefused({ cursor: nonsense }), nonsense)
+      }
+    }).pipe(as(ours), Effect.provide(cursors)))
+
+  it.effect("lives as long as the key that signed it is known", () =>
+    Effect.gen(function*() {
+      const [old, young] = [1, 2].map((byte) => Redacted.make(new Uint8Array(32).fill(byte)))
+      if (old === undefined || young === undefined) return
+      const under = (keys: ReadonlyArray<typeof old>) =>
+        Effect.provide(
+          Layer.fresh(cursors).pipe(
+            Layer.provide(Layer.succeed(RootKeys, keys))
+          )
+        )
+      const cursor = yield* under([old])(cursorOf())
+      assert.isFalse(yield* under([young, old])(isRefused({ cursor })))
+      assert.isTrue(yield* under([young])(isRefused({ cursor })))
+    }).pipe(as(ours)))
+})
+
+it("a page has 1 to 100 rows", () => {
+  assert.deepStrictEqual([0, 1, 50, 100, 101, 1.5].map(Schema.is(PageSize)), [false, true, true, true, false, false])
+})
