@@ -60,6 +60,8 @@ export class MockProvider extends Context.Service<MockProvider, {
   ) => Effect.Effect<ReadonlyArray<TakenMessage>>
   /** What the network has to tell. Whoever takes a callback carries it home. */
   readonly callbacks: Queue.Dequeue<ProviderEvent>
+  /** Waits until everything that the network has to tell so far is among the callbacks. */
+  readonly told: Effect.Effect<void>
   /** Sets what happens to a message, to all to a number, or in the next calls, from now on. */
   readonly script: (target: Scripts.Target, behaviour: Behaviour) => Effect.Effect<void>
   /** A person writes, or anything else that a network can report. */
@@ -170,6 +172,7 @@ const make = Effect.gen(function*() {
             )
         ),
       callbacks,
+      told: FiberSet.awaitEmpty(later),
       script: (target, behaviour) => Ref.update(scripts, (all) => Scripts.set(all, target, behaviour)),
       report: tell,
       setDown: (value) => Ref.set(down, value)

@@ -5,7 +5,8 @@ import { ChannelId, SendId } from "@messaging-crm/core/Ids"
 import { ChannelUnknown, Inbound, type MessageStatusReported, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import { type Delivery, MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { Secrets } from "@messaging-crm/core/Secrets"
-import { DateTime, Effect, Layer, Ref, References, Result, Schedule, Schema } from "effect"
+import * as Mock from "@messaging-crm/provider-mock"
+import { DateTime, Deferred, Effect, Layer, Ref, References, Result, Schedule, Schema } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import type { RequestListener } from "node:http"
 import * as Layers from "../src/Layers.ts"
@@ -251,4 +252,58 @@ describe("the ingress", () => {
         assert.deepStrictEqual(yield* received, [])
       })
     ))
+})
+
+describe("the network in the same process", () => {
+  const kindOf = (event: ProviderEvent) => event.event === "message_received" ? event.type : event.status
+
+  /** Delivers one message to a number that answers, stops when it is time, and returns what was taken in by then. */
+  const takenIn = (receive: (event: ProviderEvent) => Effect.Effect<void>, time: Effect.Effect<void>) =>
+    Effect.gen(function*() {
+      const received = yield* Ref.make<ReadonlySet<string>>(new Set())
+      const inbound = Layer.succeed(Inbound, {
+        receive: (event) =>
+          Effect.andThen(receive(event), Ref.update(received, (kinds) => new Set([...kinds, kindOf(event)])))
+      })
+      const layer = MockIngress.layerInProcess.pipe(Layer.provide(inbound), Layer.provideMerge(Mock.layer))
+      const delivered = Effect.tap(outcome(delivery(1, "+4915112340007")), time)
+      assert.strictEqual(yield* Effect.provide(delivered, layer), "taken")
+      return Array.from(yield* Ref.get(received)).toSorted()
+    })
+
+  it.live("is heard out when the process is told to stop", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* takenIn(() => Effect.void, Effect.void), ["delivered", "read", "sent", "text"])
+    }))
+
+  it.live("does not hold up a stop for long when nothing can be taken in", () =>
+    Effect.gen(function*() {
+      const begun = yield* Deferred.make<void>()
+      const hangs = () => Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)
+      assert.deepStrictEqual(yield* takenIn(hangs, Deferred.await(begun)), [])
+    }))
+
+  it.live("tells again what could not be taken in", () =>
+    Effect.gen(function*() {
+      const received = yield* Ref.make<ReadonlyArray<string>>([])
+      const inbound = Layer.succeed(Inbound, {
+        receive: (event) =>
+          Ref.modify(received, (kinds) => {
+            const isFirst = !kinds.includes(kindOf(event))
+            return [isFirst ? Effect.die("The database is away.") : Effect.void, [...kinds, kindOf(event)]]
+          }).pipe(Effect.flatten)
+      })
+      const layer = MockIngress.layerInProcess.pipe(Layer.provide(inbound), Layer.provideMerge(Mock.layer))
+      const times = (kind: string) =>
+        Effect.map(Ref.get(received), (kinds) => kinds.filter((one) => one === kind).length)
+      yield* Effect.gen(function*() {
+        assert.strictEqual(yield* outcome(delivery(1, "+4915112340001")), "taken")
+        for (const kind of ["sent", "delivered"]) {
+          const told = yield* times(kind).pipe(
+            Effect.repeat({ schedule: Schedule.spaced("20 millis"), until: (count) => count >= 2, times: 500 })
+          )
+          assert.isAtLeast(told, 2)
+        }
+      }).pipe(Effect.provide(layer))
+    }))
 })
