@@ -155,23 +155,6 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(given.toSorted(), works.map(({ ref }) => ref).toSorted())
     }))
 
-  it.effect("does not make a claim wait for a lane that another one is settling", () =>
-    Effect.gen(function*() {
-      const { ours, queue } = yield* start
-      const { transact } = yield* UnitOfWork
-      const [busy, free] = yield* Effect.forEach([1, 2], () => Effect.flatMap(Fixtures.uuid, newWork))
-      if (busy === undefined || free === undefined) return
-      yield* queue.enqueue(ours, busy, Fixtures.noon)
-      const claimed = yield* claim()
-      yield* queue.enqueue(ours, free, Fixtures.noon)
-      const settled = transact(Effect.gen(function*() {
-        yield* Effect.forEach(claimed, (item) => queue.postpone(item, Fixtures.noon))
-        yield* Effect.yieldNow
-      }))
-      const [, given] = yield* Effect.all([settled, claim()], { concurrency: "unbounded" })
-      assert.include(refs(given), free.ref)
-    }))
-
   it.effect("settles only what the claim still holds", () =>
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
