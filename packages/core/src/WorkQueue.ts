@@ -13,20 +13,24 @@ import type { Timestamp } from "./Timestamps.ts"
 
 // ---------------------------------------------------------------- data
 
-/** `send`: hand a message to the provider. `send_outcome`: give up on a send whose outcome stayed unknown. */
-export const WorkKind = Schema.Literals(["send", "send_outcome"])
+/**
+ * `send`: hand a message to the provider. `send_outcome`: give up on a send
+ * whose outcome stayed unknown. `delivery`: post an event to a webhook.
+ */
+export const WorkKind = Schema.Literals(["send", "send_outcome", "delivery"])
 export type WorkKind = typeof WorkKind.Type
 
 /** How each kind's lanes give out their items. */
 export const lanes: Readonly<Record<WorkKind, { readonly cap: number; readonly fifo: boolean }>> = {
   send: { cap: 1, fifo: true },
-  send_outcome: { cap: 1, fifo: true }
+  send_outcome: { cap: 1, fifo: true },
+  delivery: { cap: 8, fifo: false }
 }
 
 export interface Work {
   readonly id: WorkId
   readonly kind: WorkKind
-  /** A uuid: the conversation of a send, the send of a `send_outcome`. */
+  /** A uuid: the conversation of a send, the send of a `send_outcome`, the webhook of a delivery. */
   readonly lane: string
   /** What the work is about. There is at most one item of a kind for one `ref`. */
   readonly ref: string

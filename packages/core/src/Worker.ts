@@ -54,6 +54,8 @@ export class Worker extends Context.Service<Worker, {
             return dispatch.attempt(claimed)
           case "send_outcome":
             return dispatch.giveUp(claimed)
+          case "delivery":
+            return Effect.die(new Error("Nothing delivers events yet"))
         }
       }
 
