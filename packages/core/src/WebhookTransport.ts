@@ -2,6 +2,13 @@ import { Context, type Effect, Schema } from "effect"
 
 // ---------------------------------------------------------------- data
 
+/** One signed request. */
+export interface WebhookRequest {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
 /** What an endpoint answered; its status alone decides about the delivery. */
 export interface WebhookAnswer {
   readonly status: number
@@ -54,9 +61,5 @@ export class WebhookUnanswered extends Schema.TaggedError<WebhookUnanswered>()("
  *   that is `blocked_address`, however the name resolved a moment ago.
  */
 export class WebhookTransport extends Context.Service<WebhookTransport, {
-  readonly post: (request: {
-    readonly url: string
-    readonly headers: Readonly<Record<string, string>>
-    readonly body: string
-  }) => Effect.Effect<WebhookAnswer, WebhookUnanswered>
+  readonly post: (request: WebhookRequest) => Effect.Effect<WebhookAnswer, WebhookUnanswered>
 }>()("@messaging-crm/core/WebhookTransport") {}
