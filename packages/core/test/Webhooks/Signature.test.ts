@@ -1,0 +1,98 @@
+import { assert, describe, it } from "@effect/vitest"
+import { hardText, moment } from "@messaging-crm/core/conformance/Arbitraries"
+import { headersOf, newSecret, sign, type Signed } from "@messaging-crm/core/Webhooks/Signature"
+import { Arbitrary, DateTime, Effect, Redacted, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import * as StandardWebhooks from "standardwebhooks"
+import * as Svix from "svix"
+
+interface Verifier {
+  readonly verify: (body: string, headers: Record<string, string>) => unknown
+}
+
+/** The public libraries that an integrator would use. */
+const libraries: Readonly<Record<string, (secret: string) => Verifier>> = {
+  standardwebhooks: (secret) => new StandardWebhooks.Webhook(secret),
+  svix: (secret) => new Svix.Webhook(secret)
+}
+
+const id = "01990000-0000-7000-8000-000000000001"
+
+const bodies = hardText({ min: 0, max: 200 }).pipe(Arbitrary.map((text) => JSON.stringify({ text })))
+
+const isAccepted = (verifier: Verifier, body: string, headers: Record<string, string>) =>
+  Effect.match(Effect.try(() => verifier.verify(body, headers)), { onFailure: () => false, onSuccess: () => true })
+
+/** The verifiers look at the machine's clock. */
+const now = DateTime.now.pipe(TestClock.withLive)
+
+describe("a signature", () => {
+  it.effect("is the one of the standard's example", () =>
+    Effect.gen(function*() {
+      const signed: Signed = {
+        id: "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        timestamp: DateTime.makeUnsafe(1_614_265_330_999),
+        body: "{\"test\": 2432232314}"
+      }
+      const secret = Redacted.make("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+      assert.strictEqual(yield* sign(secret, signed), "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=")
+    }))
+
+  for (const [library, verifierOf] of Object.entries(libraries)) {
+    it.effect.prop(`is accepted by ${library}, and with another body, id or time it is not`, {
+      body: bodies,
+      other: bodies
+    }, ({ body, other }) =>
+      Effect.gen(function*() {
+        const secret = yield* newSecret
+        const verifier = verifierOf(Redacted.value(secret))
+        const at = yield* now
+        const headers = yield* headersOf(secret, { id, timestamp: at, body })
+        assert.isTrue(yield* isAccepted(verifier, body, headers))
+        assert.strictEqual(yield* isAccepted(verifier, other, headers), other === body)
+        assert.isFalse(yield* isAccepted(verifier, `${body} `, headers))
+        assert.isFalse(yield* isAccepted(verifier, body, { ...headers, "webhook-id": id.replace("1", "2") }))
+        assert.isFalse(yield* isAccepted(verifierOf(Redacted.value(yield* newSecret)), body, headers))
+        for (const minutes of [-6, 6]) {
+          const stale = yield* headersOf(secret, { id, timestamp: DateTime.add(at, { minutes }), body })
+          assert.isFalse(yield* isAccepted(verifier, body, stale))
+          const forged = { ...headers, "webhook-timestamp": stale["webhook-timestamp"] ?? "" }
+          assert.isFalse(yield* isAccepted(verifier, body, forged))
+        }
+      }), { arbitrary: { runs: 200 } })
+  }
+
+  it.effect.prop("depends on its second, and on nothing smaller", { at: moment }, ({ at }) =>
+    Effect.gen(function*() {
+      const secret = yield* newSecret
+      const signed = (timestamp: DateTime.Utc) => sign(secret, { id, timestamp, body: "{}" })
+      const second = DateTime.makeUnsafe(Math.floor(DateTime.toEpochMillis(at) / 1000) * 1000)
+      assert.strictEqual(yield* signed(at), yield* signed(second))
+      assert.notStrictEqual(yield* signed(at), yield* signed(DateTime.add(second, { seconds: 1 })))
+    }))
+
+  it.effect("comes with headers that say what is sent and by whom", () =>
+    Effect.gen(function*() {
+      const signed = { id, timestamp: DateTime.makeUnsafe(1_000), body: "{}" }
+      const secret = yield* newSecret
+      assert.deepStrictEqual(yield* headersOf(secret, signed), {
+        "content-type": "application/json",
+        "user-agent": "messaging-crm-webhooks/1",
+        "webhook-id": id,
+        "webhook-timestamp": "1",
+        "webhook-signature": yield* sign(secret, signed)
+      })
+    }))
+})
+
+it.effect("a secret is 32 bytes that nobody guesses, and is not shown", () =>
+  Effect.gen(function*() {
+    const secrets = yield* Effect.replicateEffect(newSecret, 100)
+    const texts = secrets.map(Redacted.value)
+    assert.strictEqual(new Set(texts).size, texts.length)
+    for (const text of texts) {
+      assert.match(text, /^whsec_[A-Za-z0-9+/]{43}=$/)
+      assert.strictEqual(Schema.decodeSync(Schema.Uint8ArrayFromBase64)(text.slice("whsec_".length)).byteLength, 32)
+    }
+    assert.notInclude(String(secrets), "whsec_")
+  }))

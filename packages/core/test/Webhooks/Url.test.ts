@@ -1,0 +1,159 @@
+import { assert, describe, it } from "@effect/vitest"
+import { hardText } from "@messaging-crm/core/conformance/Arbitraries"
+import { refusalOf } from "@messaging-crm/core/Webhooks/Url"
+import { Arbitrary, Schema } from "effect"
+
+const loopback = (address: string) => address === "127.0.0.1" || address === "::1"
+const at_most = (length: number) => `https://example.com/${"a".repeat(length - "https://example.com/".length)}`
+
+const good = [
+  "https://example.com",
+  "https://example.com/",
+  "HTTPS://Example.COM/Hooks",
+  "https://hooks.example.co.uk/a/b?token=1%20",
+  "https://example.com:443/",
+  "https://example.com:1024/",
+  "https://example.com:65535/",
+  "https://xn--bcher-kva.example/",
+  "https://bücher.example/",
+  "https://example.com./",
+  "https://1.2.3.4.example.com/",
+  "https://notlocal.com/",
+  "https://localhost.example.com/",
+  "https://example.com/@user",
+  "https://example.com/?next=http://127.0.0.1/",
+  at_most(2048)
+]
+
+/** What the parser makes of some of them is an address, a private name or another host. */
+const bad = [
+  ["", "absolute"],
+  ["example.com", "absolute"],
+  ["//example.com/", "absolute"],
+  ["/hooks", "absolute"],
+  ["https:", "absolute"],
+  ["https://", "absolute"],
+  ["https:///", "absolute"],
+  ["https:example.com", "absolute"],
+  ["https:/example.com", "absolute"],
+  ["https:\\\\example.com", "absolute"],
+  ["https:///example.com", "absolute"],
+  [" https://example.com/", "absolute"],
+  ["https://example.com/\n", "absolute"],
+  ["https://exam\tple.com/", "absolute"],
+  ["https://example.com/a b", "absolute"],
+  ["https://exa mple.com/", "absolute"],
+  ["https://example.com/\u0000", "absolute"],
+  ["https://example.com:99999/", "absolute"],
+  ["https://1.2.3.256/", "absolute"],
+  ["https://[::1/", "absolute"],
+  ["https://[fe80::1%25eth0]/", "absolute"],
+  ["ftp://example.com/", "absolute"],
+  ["file:///etc/passwd", "absolute"],
+  ["javascript:alert(1)", "absolute"],
+  ["data:text/plain,x", "absolute"],
+  ["http://example.com/", "https"],
+  ["http://127.0.0.1/", "https"],
+  ["https://user:password@example.com/", "user name"],
+  ["https://user@example.com/", "user name"],
+  ["https://@example.com/", "user name"],
+  ["https://:@example.com/", "user name"],
+  ["https://example.com@127.0.0.1/", "user name"],
+  ["https://example.com/#fragment", "fragment"],
+  ["https://example.com/#", "fragment"],
+  ["https://example.com:80/", "port"],
+  ["https://example.com:22/", "port"],
+  ["https://example.com:1023/", "port"],
+  ["https://example.com:0/", "port"],
+  ["https://127.0.0.1/", "IP address"],
+  ["https://127.0.0.1:8443/", "IP address"],
+  ["https://8.8.8.8/", "IP address"],
+  ["https://127.1/", "IP address"],
+  ["https://127.0.0.1./", "IP address"],
+  ["https://2130706433/", "IP address"],
+  ["https://0x7f.1/", "IP address"],
+  ["https://0x7f000001/", "IP address"],
+  ["https://0177.0.0.1/", "IP address"],
+  ["https://①②⑦.⓪.⓪.①/", "IP address"],
+  ["https://169。254。169。254/", "IP address"],
+  ["https://%31%32%37.0.0.1/", "IP address"],
+  ["https://0/", "IP address"],
+  ["https://[::1]/", "IP address"],
+  ["https://[::ffff:127.0.0.1]/", "IP address"],
+  ["https://[2606:4700:4700::1111]/", "IP address"],
+  ["https://localhost/", "public domain"],
+  ["https://LOCALHOST/", "public domain"],
+  ["https://localhost./", "public domain"],
+  ["https://ⓛⓞⓒⓐⓛⓗⓞⓢⓣ/", "public domain"],
+  ["https://a.localhost/", "public domain"],
+  ["https://printer.local/", "public domain"],
+  ["https://metadata.google.internal/", "public domain"],
+  ["https://metadata.google.internal./", "public domain"],
+  ["https://router.home.arpa/", "public domain"],
+  ["https://facebookcorewwwi.onion/", "public domain"],
+  ["https://intranet/", "public domain"],
+  ["https://com./", "public domain"],
+  ["https://example..com/", "domain name"],
+  ["https://.example.com/", "domain name"],
+  ["https://./", "domain name"],
+  ["https://exa*mple.com/", "domain name"],
+  [`https://${"a".repeat(64)}.com/`, "domain name"],
+  [`https://${"a.".repeat(127)}com/`, "domain name"],
+  [at_most(2049), "2048 characters"]
+] as const
+
+describe("a webhook's URL", () => {
+  it("may be any public https one", () => {
+    for (const url of good) assert.isNull(refusalOf(url, null), url)
+  })
+
+  it("is refused with a sentence that says why", () => {
+    for (const [url, reason] of bad) assert.include(refusalOf(url, null) ?? "allowed", reason, url)
+  })
+
+  it("may be private and http where such addresses are allowed, and nothing else", () => {
+    for (
+      const url of [
+        "http://127.0.0.1:3001/hooks",
+        "http://127.1/",
+        "http://localhost/",
+        "http://receiver:8080/",
+        "https://[::1]:8443/",
+        "https://printer.local/",
+        "http://example.com/"
+      ]
+    ) {
+      assert.isNull(refusalOf(url, loopback), url)
+    }
+    const also_private = new Set(["https", "IP address", "public domain"])
+    for (const [url, reason] of bad) {
+      if (!also_private.has(reason)) assert.include(refusalOf(url, loopback) ?? "allowed", reason, url)
+    }
+    for (const url of ["http://10.0.0.1/", "https://169。254。169。254/", "https://8.8.8.8/", "https://[::2]/"]) {
+      assert.include(refusalOf(url, loopback) ?? "allowed", "IP address", url)
+    }
+  })
+
+  it.prop("never makes another host of what was written", {
+    scheme: Schema.Literals(["https://", "HTTPS://", "https:/", "http://"]),
+    host: Arbitrary.array(
+      Arbitrary.schema(Schema.Literals(["a", "b.example", "1", ".", "①", "%31", "@", ":1024", "\\", "[", "é"])),
+      { maxLength: 6 }
+    ),
+    end: Schema.Literals(["", "/", "/hooks", "?a", "#"]),
+    rest: hardText({ min: 0, max: 4 })
+  }, ({ end, host, rest, scheme }) => {
+    const text = `${scheme}${host.join("")}${end}${rest}`
+    if (refusalOf(text, null) !== null) return
+    const { hash, hostname, href, password, protocol, username } = new URL(text)
+    assert.deepStrictEqual({ protocol, username, password, hash }, {
+      protocol: "https:",
+      username: "",
+      password: "",
+      hash: ""
+    })
+    assert.match(hostname, /^[a-z0-9_-]+(\.[a-z0-9_-]+)+\.?$/)
+    assert.notMatch(hostname, /^[0-9.]+$/)
+    assert.isNull(refusalOf(href, null))
+  }, { arbitrary: { runs: 5000 } })
+})
