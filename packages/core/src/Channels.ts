@@ -17,11 +17,15 @@ export const Channel = Schema.Struct({
   id: ChannelId,
   type: ChannelType,
   name: Schema.String,
-  address: Schema.String,
-  /** Null on the two social channel types. */
-  phone_messaging_business_account_id: Schema.NullOr(Schema.String),
+  address: Schema.String.annotate({ description: "What contacts write to: a number, an account's or a page's name." }),
+  phone_messaging_business_account_id: Schema.NullOr(Schema.String).annotate({
+    description: "The account whose templates can be sent on the channel. Null on the two social channel types."
+  }),
   connected_at: Timestamp
-}).annotate({ identifier: "Channel" })
+}).annotate({
+  identifier: "Channel",
+  description: "A number, an account or a page that the organization is reached on."
+})
 export interface Channel extends Schema.Schema.Type<typeof Channel> {}
 
 export const ConnectChannel = Schema.Struct({

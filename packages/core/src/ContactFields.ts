@@ -15,14 +15,17 @@ export type ContactFieldType = typeof ContactFieldType.Type
 
 export const ContactField = Schema.Struct({
   id: ContactFieldId,
-  /** A slug, unique in the organization. */
-  key: Schema.String,
+  key: Schema.String.annotate({ description: "A slug, unique in the organization." }),
   name: Schema.String,
-  type: ContactFieldType,
-  /** The choices of a `select`, null for every other type. */
-  options: Schema.NullOr(Schema.Array(Schema.String)),
+  type: ContactFieldType.annotate({ description: "Which values the field takes; every value is written as a string." }),
+  options: Schema.NullOr(Schema.Array(Schema.String)).annotate({
+    description: "The choices of a `select`, null for every other type."
+  }),
   created_at: Timestamp
-}).annotate({ identifier: "ContactField" })
+}).annotate({
+  identifier: "ContactField",
+  description: "A field of the organization's own, whose values are in `custom_values` of its contacts."
+})
 export interface ContactField extends Schema.Schema.Type<typeof ContactField> {}
 
 export const CreateContactField = Schema.Struct({

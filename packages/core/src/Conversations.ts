@@ -33,19 +33,24 @@ export const Conversation = Schema.Struct({
   contact: Schema.Struct({
     id: ContactId,
     display_name: Schema.NullOr(Schema.String),
-    external_id: Schema.NullOr(Schema.String),
+    external_id: Schema.NullOr(Schema.String).annotate({ description: "Who the contact is on this channel." }),
     username: Schema.NullOr(Schema.String)
   }),
   status: ConversationStatus,
-  close_category: Schema.NullOr(Schema.String),
-  assigned_user_id: Schema.NullOr(MemberId),
-  agent_id: Schema.NullOr(Schema.String),
+  close_category: Schema.NullOr(Schema.String).annotate({ description: "Why it was closed; null while it is open." }),
+  assigned_user_id: Schema.NullOr(MemberId).annotate({ description: "The member who takes care of it." }),
+  agent_id: Schema.NullOr(Schema.String.annotate({ format: "uuid" })).annotate({
+    description: "The automatic agent that takes care of it."
+  }),
   created_at: Timestamp,
   opened_at: Timestamp,
-  closed_at: Schema.NullOr(Timestamp),
+  closed_at: Schema.NullOr(Timestamp).annotate({ description: "Null while it is open." }),
   last_activity_at: Timestamp,
-  last_activity_preview: Schema.NullOr(Schema.String)
-}).annotate({ identifier: "Conversation" })
+  last_activity_preview: Schema.NullOr(Schema.String).annotate({ description: "The start of the last message." })
+}).annotate({
+  identifier: "Conversation",
+  description: "A thread between one contact and the organization on one channel. A number has one per channel."
+})
 export interface Conversation extends Schema.Schema.Type<typeof Conversation> {}
 
 /** A conversation as it is stored, beside the parts of its contact and identity that it shows. */
@@ -80,16 +85,22 @@ export interface ConversationFilters {
 }
 
 export const AssignConversation = Schema.Struct({
-  /** Null unassigns. */
-  assigned_user_id: Schema.NullOr(MemberId),
-  /** Whether the member becomes the contact's owner too; true when absent. */
-  sync_contact_owner: Schema.optionalKey(Schema.Boolean)
+  assigned_user_id: Schema.NullOr(MemberId).annotate({ description: "Null unassigns." }),
+  sync_contact_owner: Schema.optionalKey(
+    Schema.Boolean.annotate({ description: "Whether the member becomes the contact's owner too.", default: true })
+  )
 }).annotate({ identifier: "AssignConversation" })
 export interface AssignConversation extends Schema.Schema.Type<typeof AssignConversation> {}
 
 export const CloseConversation = Schema.Struct({
-  /** Any word; `resolved`, `no_response`, `spam`, `duplicate` and `other` are suggestions. */
-  category: Schema.optionalKey(line(limits.close_category_chars_max))
+  category: Schema.optionalKey(
+    line(limits.close_category_chars_max).pipe(
+      Schema.annotateEncoded({
+        description: "Any word; `resolved`, `no_response`, `spam`, `duplicate` and `other` are suggestions.",
+        default: null
+      })
+    )
+  )
 }).annotate({ identifier: "CloseConversation" })
 export interface CloseConversation extends Schema.Schema.Type<typeof CloseConversation> {}
 

@@ -5,11 +5,13 @@
 import { Context, Effect, Layer, Schema, SchemaTransformation } from "effect"
 import { v7 } from "uuid"
 
+const isUuid = Schema.isUUID(undefined, { toJsonSchema: () => ({ format: "uuid" }) })
+
 /** A UUID is read in either case and kept in lower case, so that one id has one spelling. */
 const uuid = <const Brand extends string>(brand: Brand) =>
-  Schema.String.check(Schema.isUUID()).pipe(
+  Schema.String.check(isUuid).pipe(
     Schema.decodeTo(
-      Schema.String.check(Schema.isUUID()).pipe(Schema.brand<Brand>(brand as never)),
+      Schema.String.check(isUuid).pipe(Schema.brand<Brand>(brand as never)),
       SchemaTransformation.toLowerCase()
     )
   )

@@ -17,9 +17,12 @@ export const Member = Schema.Struct({
   id: MemberId,
   name: Schema.String,
   email: Schema.String,
-  role: Role,
+  role: Role.annotate({ description: "Owners and admins hold API keys." }),
   created_at: Timestamp
-}).annotate({ identifier: "Member" })
+}).annotate({
+  identifier: "Member",
+  description: "A person of the organization, who owns contacts and is assigned conversations."
+})
 export interface Member extends Schema.Schema.Type<typeof Member> {}
 
 /** A member as it is stored: who has left is still named where they acted. */

@@ -30,13 +30,15 @@ export const MessageType = Schema.Literals([
   "interactive",
   "reaction",
   "unsupported"
-])
+]).annotate({ format: "open-enum" })
 export type MessageType = typeof MessageType.Type
 
 export const Sender = Schema.Struct({
-  type: Schema.Literals(["contact", "member", "agent", "system"]),
+  type: Schema.Literals(["contact", "member", "agent", "system"]).annotate({
+    description: "What is sent over the API is sent by the member who made the key."
+  }),
   name: Schema.NullOr(Schema.String)
-}).annotate({ identifier: "Sender" })
+}).annotate({ identifier: "Sender", description: "Who wrote a message." })
 export interface Sender extends Schema.Schema.Type<typeof Sender> {}
 
 export const MessageStatus = Schema.Literals(["received", "sent", "delivered", "read", "failed"])
@@ -57,13 +59,18 @@ const OptionalTimestamp = Schema.NullOr(Timestamp)
 export const Message = Schema.Struct({
   id: MessageId,
   conversation_id: ConversationId,
-  direction: Direction,
+  direction: Direction.annotate({ description: "`inbound` from the contact, `outbound` from the organization." }),
   type: MessageType,
-  text: Schema.NullOr(Schema.String),
+  text: Schema.NullOr(Schema.String).annotate({
+    description: "The text, the caption, or the template with its values."
+  }),
   sender: Sender,
-  status: MessageStatus,
+  status: MessageStatus.annotate({
+    description:
+      "`received` of an inbound message. An outbound one only moves forward: `sent`, `delivered`, `read`; or `failed`, which a later `delivered` or `read` overrules."
+  }),
   media: Schema.NullOr(MessageMedia),
-  provider_message_id: Schema.NullOr(Schema.String),
+  provider_message_id: Schema.NullOr(Schema.String).annotate({ description: "The messaging provider's name for it." }),
   created_at: Timestamp,
   sent_at: OptionalTimestamp,
   delivered_at: OptionalTimestamp,
@@ -71,7 +78,11 @@ export const Message = Schema.Struct({
   failed_at: OptionalTimestamp,
   edited_at: OptionalTimestamp,
   deleted_at: OptionalTimestamp
-}).annotate({ identifier: "Message" })
+}).annotate({
+  identifier: "Message",
+  description:
+    "What was said in a conversation, and how far it got. `created_at` is the service's time, the others are the provider's."
+})
 export interface Message extends Schema.Schema.Type<typeof Message> {}
 
 /** How far the provider says that an outbound message got, and when. */

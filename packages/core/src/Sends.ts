@@ -44,11 +44,14 @@ export type SendStatus = typeof SendStatus.Type
 export const Send = Schema.Struct({
   id: SendId,
   conversation_id: ConversationId,
-  status: SendStatus,
-  message_id: Schema.NullOr(MessageId),
-  failure_reason: Schema.NullOr(FailureReason),
+  status: SendStatus.annotate({
+    description:
+      "`queued`, then `sending`, then `sent` or `failed`. `unknown` when the provider's answer was lost: the send is not repeated, and ends `sent` or `failed` within 15 minutes."
+  }),
+  message_id: Schema.NullOr(MessageId).annotate({ description: "Set exactly when the status is `sent`." }),
+  failure_reason: Schema.NullOr(FailureReason).annotate({ description: "Set exactly when the status is `failed`." }),
   created_at: Timestamp
-}).annotate({ identifier: "Send" })
+}).annotate({ identifier: "Send", description: "An outbound message that was accepted and is being delivered." })
 export interface Send extends Schema.Schema.Type<typeof Send> {}
 
 /** A send beside what the worker needs to carry it out. */
@@ -64,8 +67,10 @@ export interface SendRow {
 }
 
 export const StartConversation = Schema.Struct({
-  channel_id: ChannelId,
-  phone: Phone,
+  channel_id: ChannelId.pipe(Schema.annotateEncoded({ description: "A phone-messaging channel." })),
+  phone: Phone.pipe(
+    Schema.annotateEncoded({ description: "With country code; spaces, `()-./` and a leading `00` are accepted." })
+  ),
   template: TemplateChoice
 }).annotate({ identifier: "StartConversation" })
 export interface StartConversation extends Schema.Schema.Type<typeof StartConversation> {}
@@ -74,8 +79,11 @@ export const SendMessage = Schema.Union([
   Schema.Struct({
     type: Schema.Literal("text"),
     text: visibleText({ min: limits.message_text_chars_min, max: limits.message_text_chars_max })
-  }),
-  Schema.Struct({ type: Schema.Literal("template"), template: TemplateChoice })
+  }).annotate({ title: "A text", description: "Inside the reply window: 24 hours from the contact's last message." }),
+  Schema.Struct({ type: Schema.Literal("template"), template: TemplateChoice }).annotate({
+    title: "A template",
+    description: "At any time, on a phone-messaging channel."
+  })
 ]).annotate({ identifier: "SendMessage" })
 export type SendMessage = typeof SendMessage.Type
 

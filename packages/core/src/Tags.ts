@@ -27,13 +27,15 @@ export const TagColor = Schema.Literals([
 export type TagColor = typeof TagColor.Type
 
 /** Trimmed, then 1 to 40 characters. */
-export const TagName = trimmedText({ min: limits.tag_name_chars_min, max: limits.tag_name_chars_max })
+export const TagName = trimmedText({ min: limits.tag_name_chars_min, max: limits.tag_name_chars_max }).pipe(
+  Schema.annotateEncoded({ description: "Trimmed. Unique in the organization, regardless of case." })
+)
 
 export const Tag = Schema.Struct({
   id: TagId,
   name: TagName,
   color: TagColor
-}).annotate({ identifier: "Tag" })
+}).annotate({ identifier: "Tag", description: "A coloured label that the organization puts on its contacts." })
 export interface Tag extends Schema.Schema.Type<typeof Tag> {}
 
 export const CreateTag = Schema.Struct({

@@ -1,7 +1,8 @@
-import { Order, Schema, SchemaGetter } from "effect"
+import { type JsonSchema, Order, Schema, SchemaGetter } from "effect"
 import { limits } from "./Limits.ts"
 
 const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\u0000")
+const storable = "well-formed text without U+0000"
 
 /**
  * Schema for text every adapter can store and hand back unchanged.
@@ -9,24 +10,36 @@ const isStorable = (text: string): boolean => text.isWellFormed() && !text.inclu
  * PostgreSQL rejects U+0000 and unpaired surrogates in `text`, a JavaScript
  * `Map` does not. Refusing both here keeps the two adapters in agreement.
  */
-export const Text = Schema.String.check(
-  Schema.makeFilter(isStorable, { expected: "well-formed text without U+0000" })
-)
+export const Text = Schema.String.check(Schema.makeFilter(isStorable, { expected: storable }))
 
 /**
  * Schema for text of `min` to `max` characters, counted as Unicode code points
  * as PostgreSQL's `char_length` does, not as UTF-16 units.
  */
-export const text = (options: { readonly min: number; readonly max: number }) =>
-  Text.check(Schema.isBetweenCodePoints(options.min, options.max))
+export const text = ({ max, min }: { readonly min: number; readonly max: number }) =>
+  Text.check(
+    Schema.isBetweenCodePoints(min, max, {
+      toJsonSchema: () => ({ ...(min === 0 ? {} : { minLength: min }), maxLength: max })
+    })
+  )
 
 /** Schema for text kept as it was sent, of which something must be visible. */
 export const visibleText = (options: { readonly min: number; readonly max: number }) =>
   text(options).check(Schema.makeFilter((value: string) => value.trim() !== "", { expected: "more than white space" }))
 
+/** What a schema for text says of it as JSON Schema, beyond that it is text. */
+const saidOf = (shape: Schema.Constraint) => {
+  const { type: _type, ...rest } = Schema.toJsonSchemaDocument(shape).schema
+  return rest
+}
+
+/** Schema for text before it is trimmed. Its bounds hold for what is left, so here they are said and not checked. */
+const untrimmed = (said: JsonSchema.JsonSchema) =>
+  Schema.String.check(Schema.makeFilter(isStorable, { expected: storable, toJsonSchema: () => said }))
+
 /** Schema for one line of text that is trimmed before it is measured. */
 export const trimmedText = (options: { readonly min: number; readonly max: number }) =>
-  Text.pipe(
+  untrimmed(saidOf(text(options))).pipe(
     Schema.decodeTo(text(options), {
       decode: SchemaGetter.transform((value: string) => value.trim()),
       encode: SchemaGetter.passthrough()
@@ -37,8 +50,10 @@ export const trimmedText = (options: { readonly min: number; readonly max: numbe
 export const line = (max: number) => lineOf(text({ min: 1, max }))
 
 /** Schema for an optional line of a particular shape: trimmed, null when empty, else checked. */
-export const lineOf = <S extends Schema.Codec<string, string>>(shape: S) =>
-  Schema.NullOr(Text).pipe(
+export const lineOf = <S extends Schema.Codec<string, string>>(shape: S) => {
+  // An empty text is null, so no least length is said.
+  const { minLength: _minLength, ...said } = saidOf(shape)
+  return Schema.NullOr(untrimmed(said)).pipe(
     Schema.decodeTo(Schema.NullOr(shape), {
       decode: SchemaGetter.transform((value: string | null) =>
         value === null || value.trim() === "" ? null : value.trim()
@@ -46,6 +61,7 @@ export const lineOf = <S extends Schema.Codec<string, string>>(shape: S) =>
       encode: SchemaGetter.passthrough({ strict: false })
     })
   )
+}
 
 /**
  * Returns the key under which two texts count as the same "regardless of case".

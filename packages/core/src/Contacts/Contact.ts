@@ -39,43 +39,59 @@ export type LifecycleStage = typeof LifecycleStage.Type
 export const Identity = Schema.Struct({
   id: IdentityId,
   channel_type: ChannelType,
-  external_id: Schema.String,
+  external_id: Schema.String.annotate({ description: "The channel's own identifier; a number on phone messaging." }),
   display_name: Schema.NullOr(Schema.String),
   username: Schema.NullOr(Schema.String)
-}).annotate({ identifier: "Identity" })
+}).annotate({ identifier: "Identity", description: "Who a contact is on one type of channel." })
 export interface Identity extends Schema.Schema.Type<typeof Identity> {}
 
 const OptionalText = Schema.NullOr(Schema.String)
+
+/** Fields that mean the same to who reads and to who writes. */
+const meanings = {
+  birthday: { description: "A day of the calendar, `YYYY-MM-DD`." },
+  region: { description: "State, province or region." },
+  network_url: { description: "The person's profile on a professional network." },
+  source: { description: "Where the contact came from." },
+  notes: { description: "Free text." },
+  owner_user_id: { description: "The member who owns the contact." },
+  lead_status: { description: "How far sales has come with the contact." },
+  lifecycle_stage: { description: "How far the contact has come with the organization." }
+}
 
 export const Contact = Schema.Struct({
   id: ContactId,
   first_name: OptionalText,
   last_name: OptionalText,
   primary_email: OptionalText,
-  primary_phone: OptionalText,
+  primary_phone: OptionalText.annotate({ description: "`+` and digits, with country code." }),
   company: OptionalText,
   job_title: OptionalText,
-  birthday: OptionalText,
+  birthday: Schema.NullOr(Schema.String.annotate({ format: "date" })).annotate(meanings.birthday),
   city: OptionalText,
-  region: OptionalText,
+  region: OptionalText.annotate(meanings.region),
   country: OptionalText,
   street_address: OptionalText,
   postal_code: OptionalText,
   website_url: OptionalText,
-  network_url: OptionalText,
-  source: OptionalText,
-  notes: OptionalText,
-  owner_user_id: Schema.NullOr(MemberId),
-  lead_status: Schema.NullOr(LeadStatus),
-  lifecycle_stage: Schema.NullOr(LifecycleStage),
-  custom_values: Schema.Record(Schema.String, Schema.String),
-  identities: Schema.Array(Identity),
+  network_url: OptionalText.annotate(meanings.network_url),
+  source: OptionalText.annotate(meanings.source),
+  notes: OptionalText.annotate(meanings.notes),
+  owner_user_id: Schema.NullOr(MemberId).annotate(meanings.owner_user_id),
+  lead_status: Schema.NullOr(LeadStatus).annotate(meanings.lead_status),
+  lifecycle_stage: Schema.NullOr(LifecycleStage).annotate(meanings.lifecycle_stage),
+  custom_values: Schema.Record(Schema.String, Schema.String).annotate({
+    description: "Values of the organization's own fields, by contact field id."
+  }),
+  identities: Schema.Array(Identity).annotate({ description: "Who the contact is on the channels." }),
   tags: Schema.Array(Tag),
   last_activity_at: Schema.NullOr(Timestamp),
-  last_activity_preview: OptionalText,
+  last_activity_preview: OptionalText.annotate({ description: "The start of the last message." }),
   last_conversation_id: Schema.NullOr(ConversationId),
-  updated_at: Timestamp
-}).annotate({ identifier: "Contact" })
+  updated_at: Timestamp.pipe(
+    Schema.annotateEncoded({ description: "Moves with edits, notes, tags and activity, never backwards." })
+  )
+}).annotate({ identifier: "Contact", description: "A person in the CRM." })
 export interface Contact extends Schema.Schema.Type<typeof Contact> {}
 
 const name = line(limits.name_chars_max)
@@ -83,19 +99,28 @@ const name = line(limits.name_chars_max)
 const email = lineOf(
   text({ min: 1, max: limits.email_chars_max }).check(
     Schema.makeFilter((value: string) => /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/u.test(value), {
-      expected: "an email address"
+      expected: "an email address",
+      toJsonSchema: () => ({ format: "email" })
     })
   )
 )
 
 const webUrl = lineOf(
   text({ min: 1, max: limits.url_chars_max }).check(
-    Schema.makeFilter(isWebUrl, { expected: "an absolute http or https URL" })
+    Schema.makeFilter(isWebUrl, {
+      expected: "an absolute http or https URL",
+      toJsonSchema: () => ({ format: "uri" })
+    })
   )
 )
 
 const birthday = lineOf(
-  Text.check(Schema.makeFilter(isCalendarDate, { expected: "a date of the calendar, YYYY-MM-DD" }))
+  Text.check(
+    Schema.makeFilter(isCalendarDate, {
+      expected: "a date of the calendar, YYYY-MM-DD",
+      toJsonSchema: () => ({ format: "date" })
+    })
+  )
 )
 
 const CustomValue = text({ min: 0, max: limits.custom_value_chars_max })
@@ -105,36 +130,55 @@ export const WritableContact = Schema.Struct({
   first_name: Schema.optionalKey(name),
   last_name: Schema.optionalKey(name),
   primary_email: Schema.optionalKey(email),
-  primary_phone: Schema.optionalKey(lineOf(Phone)),
+  primary_phone: Schema.optionalKey(
+    lineOf(Phone).pipe(Schema.annotateEncoded({ description: "With country code; spaces and `()-./` are accepted." }))
+  ),
   company: Schema.optionalKey(name),
   job_title: Schema.optionalKey(name),
-  birthday: Schema.optionalKey(birthday),
+  birthday: Schema.optionalKey(birthday.pipe(Schema.annotateEncoded(meanings.birthday))),
   city: Schema.optionalKey(name),
-  region: Schema.optionalKey(name),
+  region: Schema.optionalKey(name.pipe(Schema.annotateEncoded(meanings.region))),
   country: Schema.optionalKey(name),
   street_address: Schema.optionalKey(name),
   postal_code: Schema.optionalKey(name),
   website_url: Schema.optionalKey(webUrl),
-  network_url: Schema.optionalKey(webUrl),
-  source: Schema.optionalKey(name),
-  notes: Schema.optionalKey(Schema.NullOr(text({ min: 0, max: limits.notes_chars_max }))),
-  owner_user_id: Schema.optionalKey(Schema.NullOr(MemberId)),
-  lead_status: Schema.optionalKey(Schema.NullOr(LeadStatus)),
-  lifecycle_stage: Schema.optionalKey(Schema.NullOr(LifecycleStage)),
-  custom_values: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.NullOr(CustomValue)))),
-  tag_ids: Schema.optionalKey(Schema.NullOr(Schema.Array(TagId).check(Schema.isMaxLength(limits.tag_ids_max))))
+  network_url: Schema.optionalKey(webUrl.pipe(Schema.annotateEncoded(meanings.network_url))),
+  source: Schema.optionalKey(name.pipe(Schema.annotateEncoded(meanings.source))),
+  notes: Schema.optionalKey(Schema.NullOr(text({ min: 0, max: limits.notes_chars_max })).annotate(meanings.notes)),
+  owner_user_id: Schema.optionalKey(Schema.NullOr(MemberId).annotate(meanings.owner_user_id)),
+  lead_status: Schema.optionalKey(Schema.NullOr(LeadStatus).annotate(meanings.lead_status)),
+  lifecycle_stage: Schema.optionalKey(Schema.NullOr(LifecycleStage).annotate(meanings.lifecycle_stage)),
+  custom_values: Schema.optionalKey(
+    Schema.NullOr(Schema.Record(Schema.String, Schema.NullOr(CustomValue))).annotate({
+      description:
+        "Values by contact field id. They merge by key: a key that is absent keeps its value, null removes it, and null for the whole removes all."
+    })
+  ),
+  tag_ids: Schema.optionalKey(
+    Schema.NullOr(Schema.Array(TagId).check(Schema.isMaxLength(limits.tag_ids_max))).annotate({
+      description: "Replaces the whole set of tags; null clears it."
+    })
+  )
 })
 export interface WritableContact extends Schema.Schema.Type<typeof WritableContact> {}
 
-export const CreateContact = WritableContact.annotate({ identifier: "CreateContact" })
+export const CreateContact = WritableContact.annotate({
+  identifier: "CreateContact",
+  description: "At least a name, a phone or an email. Texts are trimmed, and an empty one counts as null."
+})
 export interface CreateContact extends WritableContact {}
 
 /** What a caller may change: a field that is absent keeps its value, null clears it (spec §4.2). */
-export const UpdateContact = WritableContact.annotate({ identifier: "UpdateContact" })
+export const UpdateContact = WritableContact.annotate({
+  identifier: "UpdateContact",
+  description: "A field that is absent keeps its value, null clears it."
+})
 export interface UpdateContact extends WritableContact {}
 
 export const AddNote = Schema.Struct({
-  text: visibleText({ min: limits.note_text_chars_min, max: limits.note_text_chars_max })
+  text: visibleText({ min: limits.note_text_chars_min, max: limits.note_text_chars_max }).annotate({
+    description: "Appended to the notes after a blank line, as it is."
+  })
 }).annotate({ identifier: "AddNote" })
 export interface AddNote extends Schema.Schema.Type<typeof AddNote> {}
 
