@@ -7,6 +7,7 @@ import * as Channels from "./handlers/Channels.ts"
 import * as ContactFields from "./handlers/ContactFields.ts"
 import * as Contacts from "./handlers/Contacts.ts"
 import * as Conversations from "./handlers/Conversations.ts"
+import * as Media from "./handlers/Media.ts"
 import * as Members from "./handlers/Members.ts"
 import * as Messages from "./handlers/Messages.ts"
 import * as Sends from "./handlers/Sends.ts"
@@ -41,10 +42,11 @@ export const routerConfig = {
   maxParamLength: 16_384
 }
 
-/** Layer that adds the whole API, under `/v1`, to a router. Requires the operations; brings no server. */
+/** Layer that adds the whole API, under `/v1`, and the links that it hands out, under `/media`, to a router. Requires the operations; brings no server. */
 export const layer = HttpApiBuilder.layer(Api, { openapiPath: "/v1/openapi.json" }).pipe(
   Layer.provide(handlers),
   Layer.provide(pipeline),
+  Layer.merge(Media.layer),
   Layer.merge(Envelope.layer),
   Layer.provide([Ids.layer, Secrets.layer])
 )

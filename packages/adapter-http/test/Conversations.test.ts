@@ -166,6 +166,7 @@ describe("send", () => {
           from: { external_id, display_name: "Kim", username: null },
           type: "text",
           text: "Hello?",
+          media: null,
           sent_at
         })
       )

@@ -20,6 +20,7 @@ import type {
   OrganizationId,
   TagId
 } from "@messaging-crm/core/Ids"
+import type { MediaFile } from "@messaging-crm/core/Media"
 import type { MemberRow } from "@messaging-crm/core/Members"
 import type { Message, StatusReport } from "@messaging-crm/core/Messages"
 import type { Organization } from "@messaging-crm/core/Organizations"
@@ -56,6 +57,7 @@ export interface Rows {
   readonly messages: Table.Table<Message>
   /** Channel and provider message id, to the message as it was inserted. */
   readonly provider_messages: Table.Table<Pick<Message, "conversation_id" | "id">>
+  readonly media: Table.Table<MediaFile>
   readonly parked_reports: Table.Table<ReadonlyArray<StatusReport>>
   readonly sends: Table.Table<SendRow>
   readonly idempotency: Table.Table<IdempotencyRecord & { readonly created_at: Timestamp }>
@@ -83,6 +85,7 @@ const nothing: Rows = {
   threads: Table.empty(),
   messages: Table.empty(),
   provider_messages: Table.empty(),
+  media: Table.empty(),
   parked_reports: Table.empty(),
   sends: Table.empty(),
   idempotency: Table.empty(),

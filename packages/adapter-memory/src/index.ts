@@ -6,6 +6,7 @@ import * as ContactFields from "./ContactFields.ts"
 import * as Contacts from "./Contacts.ts"
 import * as Conversations from "./Conversations.ts"
 import * as Idempotency from "./Idempotency.ts"
+import * as Media from "./Media.ts"
 import * as Members from "./Members.ts"
 import * as Messages from "./Messages.ts"
 import * as Organizations from "./Organizations.ts"
@@ -23,6 +24,7 @@ export const layer: Layer.Layer<StoragePorts | World> = Layer.mergeAll(
   Contacts.layer,
   Conversations.layer,
   Idempotency.layer,
+  Media.layer,
   Members.layer,
   Messages.layer,
   Organizations.layer,

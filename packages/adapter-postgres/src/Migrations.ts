@@ -5,6 +5,7 @@ import m0002 from "./migrations/0002_catalogues.ts"
 import m0003 from "./migrations/0003_contacts.ts"
 import m0004 from "./migrations/0004_conversations.ts"
 import m0005 from "./migrations/0005_work.ts"
+import m0006 from "./migrations/0006_media.ts"
 
 /** Every migration, in order. Imported, not read from a folder, so a bundle carries them. */
 const record = {
@@ -12,7 +13,8 @@ const record = {
   "0002_catalogues": m0002,
   "0003_contacts": m0003,
   "0004_conversations": m0004,
-  "0005_work": m0005
+  "0005_work": m0005,
+  "0006_media": m0006
 }
 
 const table = "messaging_crm_migrations"

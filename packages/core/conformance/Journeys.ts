@@ -64,6 +64,7 @@ const begin = Effect.gen(function*() {
           from,
           type: "text",
           text,
+          media: null,
           sent_at
         })
       ).pipe(Effect.orDie)

@@ -10,6 +10,7 @@ import * as Conversations from "./Conversations.ts"
 import type { It, Options } from "./Fixtures.ts"
 import * as Idempotency from "./Idempotency.ts"
 import * as Journeys from "./Journeys.ts"
+import * as Media from "./Media.ts"
 import * as Members from "./Members.ts"
 import * as Messages from "./Messages.ts"
 import * as Organizations from "./Organizations.ts"
@@ -26,6 +27,7 @@ const ports: Readonly<Record<string, (it: It, options: Options) => void>> = {
   ContactStore: Contacts.suite,
   ConversationStore: Conversations.suite,
   IdempotencyStore: Idempotency.suite,
+  MediaStore: Media.suite,
   MemberStore: Members.suite,
   MessageStore: Messages.suite,
   OrganizationStore: Organizations.suite,

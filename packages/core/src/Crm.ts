@@ -8,6 +8,7 @@ import { Dispatch } from "./Dispatch.ts"
 import { Idempotency, type IdempotencyStore } from "./Idempotency.ts"
 import { Ids } from "./Ids.ts"
 import { Inbound } from "./Inbound.ts"
+import { Media, type MediaStore } from "./Media.ts"
 import { Members, type MemberStore } from "./Members.ts"
 import { Messages, type MessageStore } from "./Messages.ts"
 import type { MessagingProvider } from "./MessagingProvider.ts"
@@ -29,6 +30,7 @@ export type StoragePorts =
   | ContactStore
   | ConversationStore
   | IdempotencyStore
+  | MediaStore
   | MemberStore
   | MessageStore
   | OrganizationStore
@@ -46,6 +48,7 @@ export type Operations =
   | Conversations
   | Idempotency
   | Inbound
+  | Media
   | Members
   | Messages
   | Organizations
@@ -84,6 +87,7 @@ export const layer: Layer.Layer<Operations, never, StoragePorts | MessagingProvi
   Layer.provideMerge(Layer.mergeAll(Dispatch.layer, Idempotency.layer)),
   Layer.provideMerge(Sends.layer),
   Layer.provideMerge(threads),
+  Layer.provideMerge(Media.layer),
   Layer.provideMerge(catalogues),
   Layer.provide(foundation)
 )

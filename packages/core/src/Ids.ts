@@ -34,6 +34,9 @@ export type ConversationId = typeof ConversationId.Type
 export const IdentityId = uuid("IdentityId")
 export type IdentityId = typeof IdentityId.Type
 
+export const MediaId = uuid("MediaId")
+export type MediaId = typeof MediaId.Type
+
 export const MemberId = uuid("MemberId")
 export type MemberId = typeof MemberId.Type
 

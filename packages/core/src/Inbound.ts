@@ -10,6 +10,7 @@ import { type Channel, ChannelStore } from "./Channels.ts"
 import { Contacts } from "./Contacts.ts"
 import { Conversations } from "./Conversations.ts"
 import { ChannelId, Ids, MessageId, type OrganizationId, SendId } from "./Ids.ts"
+import { Media, ReceivedMedia } from "./Media.ts"
 import { type Message, Messages, MessageStore, MessageType, report, StatusReport } from "./Messages.ts"
 import { Sends } from "./Sends.ts"
 import { Text, text } from "./Text.ts"
@@ -43,7 +44,9 @@ export const MessageReceived = Schema.Struct({
     username: Schema.NullOr(Text)
   }),
   type: MessageType,
+  /** What was written, or the caption of the media. */
   text: Schema.NullOr(Text),
+  media: Schema.NullOr(ReceivedMedia),
   /** The provider's time. */
   sent_at: Timestamp
 })
@@ -70,6 +73,7 @@ export class Inbound extends Context.Service<Inbound, {
       const contacts = yield* Contacts
       const conversations = yield* Conversations
       const ids = yield* Ids
+      const media = yield* Media
       const messages = yield* Messages
       const sends = yield* Sends
       const store = yield* MessageStore
@@ -89,7 +93,7 @@ export class Inbound extends Context.Service<Inbound, {
       const messageReceived = Effect.fnUntraced(function*(
         organization_id: OrganizationId,
         channel: Channel,
-        { from, provider_message_id, sent_at, text, type }: MessageReceived
+        { from, media: file, provider_message_id, sent_at, text, type }: MessageReceived
       ) {
         const known = yield* store.findByProviderId(organization_id, channel.id, provider_message_id)
         if (Option.isSome(known)) return
@@ -104,7 +108,7 @@ export class Inbound extends Context.Service<Inbound, {
           text,
           sender: { type: "contact", name: from.display_name },
           status: "received",
-          media: null,
+          media: file === null ? null : yield* media.keep(organization_id, file),
           provider_message_id,
           created_at: yield* DateTime.now,
           sent_at,

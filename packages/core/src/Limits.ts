@@ -18,6 +18,7 @@ export const limits = {
   idempotency_key_chars_max: 200,
   idempotency_key_chars_min: 8,
   json_depth_max: 32,
+  media_bytes_max: 16_000_000,
   message_text_chars_max: 4096,
   message_text_chars_min: 1,
   name_chars_max: 200,

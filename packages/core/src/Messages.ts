@@ -7,6 +7,7 @@ import { ContactStore } from "./Contacts.ts"
 import { ConversationNotFound, ConversationStore } from "./Conversations.ts"
 import { type ChannelId, ConversationId, MessageId, type OrganizationId } from "./Ids.ts"
 import { limits } from "./Limits.ts"
+import { LinkedMedia, Media, MessageMedia } from "./Media.ts"
 import { type CursorInvalid, Cursors, type Page, type PageRequest } from "./Page.ts"
 import { preview } from "./Text.ts"
 import { Timestamp } from "./Timestamps.ts"
@@ -44,16 +45,6 @@ export interface Sender extends Schema.Schema.Type<typeof Sender> {}
 export const MessageStatus = Schema.Literals(["received", "sent", "delivered", "read", "failed"])
 export type MessageStatus = typeof MessageStatus.Type
 
-export const MessageMedia = Schema.Struct({
-  kind: Schema.Literals(["image", "video", "audio", "document", "sticker"]),
-  mime_type: Schema.NullOr(Schema.String),
-  filename: Schema.NullOr(Schema.String),
-  byte_size: Schema.NullOr(Schema.Int),
-  transcript: Schema.NullOr(Schema.String),
-  url: Schema.NullOr(Schema.String)
-}).annotate({ identifier: "Media" })
-export interface MessageMedia extends Schema.Schema.Type<typeof MessageMedia> {}
-
 const OptionalTimestamp = Schema.NullOr(Timestamp)
 
 export const Message = Schema.Struct({
@@ -78,12 +69,19 @@ export const Message = Schema.Struct({
   failed_at: OptionalTimestamp,
   edited_at: OptionalTimestamp,
   deleted_at: OptionalTimestamp
+})
+export interface Message extends Schema.Schema.Type<typeof Message> {}
+
+/** A message as it is read: its file is under a link that is made for this one reading. */
+export const LinkedMessage = Schema.Struct({
+  ...Message.fields,
+  media: Schema.NullOr(LinkedMedia)
 }).annotate({
   identifier: "Message",
   description:
     "What was said in a conversation, and how far it got. `created_at` is the service's time, the others are the provider's."
 })
-export interface Message extends Schema.Schema.Type<typeof Message> {}
+export interface LinkedMessage extends Schema.Schema.Type<typeof LinkedMessage> {}
 
 /** How far the provider says that an outbound message got, and when. */
 export const StatusReport = Schema.Struct({
@@ -188,11 +186,11 @@ export class Messages extends Context.Service<Messages, {
   readonly list: (
     conversation_id: ConversationId,
     cursor: string | null
-  ) => Effect.Effect<Page<Message>, ConversationNotFound | CursorInvalid, CurrentActor>
+  ) => Effect.Effect<Page<LinkedMessage>, ConversationNotFound | CursorInvalid, CurrentActor>
   readonly get: (
     conversation_id: ConversationId,
     id: MessageId
-  ) => Effect.Effect<Message, MessageNotFound, CurrentActor>
+  ) => Effect.Effect<LinkedMessage, MessageNotFound, CurrentActor>
   /**
    * Keeps a new message and moves the activity of its conversation and contact.
    * Answers false, and changes nothing, when the channel already has the
@@ -210,13 +208,22 @@ export class Messages extends Context.Service<Messages, {
       const contacts = yield* ContactStore
       const conversations = yield* ConversationStore
       const cursors = yield* Cursors
+      const media = yield* Media
       const store = yield* MessageStore
+
+      const link = Effect.fnUntraced(function*(message: Message) {
+        const linked: LinkedMessage = {
+          ...message,
+          media: message.media === null ? null : yield* media.link(message.media)
+        }
+        return linked
+      })
 
       const list = Effect.fn("Messages.list")(function*(conversation_id: ConversationId, cursor: string | null) {
         const { organization_id } = yield* CurrentActor
         const conversation = yield* conversations.find(organization_id, conversation_id)
         if (Option.isNone(conversation)) return yield* new ConversationNotFound()
-        return yield* cursors.page({
+        const { data, next_cursor } = yield* cursors.page({
           list: "messages",
           filters: { conversation_id },
           cursor,
@@ -224,12 +231,13 @@ export class Messages extends Context.Service<Messages, {
           fetch: (page) => store.list(organization_id, conversation_id, page),
           position: (message) => ({ at: message.created_at, id: message.id })
         })
+        return { data: yield* Effect.forEach(data, link), next_cursor }
       })
 
       const get = Effect.fn("Messages.get")(function*(conversation_id: ConversationId, id: MessageId) {
         const { organization_id } = yield* CurrentActor
         const found = yield* store.find(organization_id, conversation_id, id)
-        return Option.isSome(found) ? found.value : yield* new MessageNotFound()
+        return Option.isSome(found) ? yield* link(found.value) : yield* new MessageNotFound()
       })
 
       const record = Effect.fn("Messages.record")(function*(

@@ -33,9 +33,11 @@ import {
 } from "effect"
 import type { Answer, Behaviour } from "./Behaviours.ts"
 import { catalogueOf } from "./Catalogue.ts"
+import { picture } from "./Picture.ts"
 import * as Scripts from "./Scripts.ts"
 
 export { Answer, Behaviour } from "./Behaviours.ts"
+export { picture } from "./Picture.ts"
 export { Target } from "./Scripts.ts"
 
 /** A message that the network took. */
@@ -109,6 +111,9 @@ const make = Effect.gen(function*() {
       from: { external_id: message.delivery.recipient, display_name: "Echo", username: null },
       type: reply,
       text: reply === "text" ? `echo: ${message.delivery.content.text}` : null,
+      media: reply === "text"
+        ? null
+        : { kind: reply, mime_type: "image/png", filename: null, transcript: null, bytes: picture },
       sent_at: DateTime.add(message.taken_at, { milliseconds: 10 })
     }]
 

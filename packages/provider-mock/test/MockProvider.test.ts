@@ -191,6 +191,7 @@ it.effect("hands over what is reported, and keeps it until somebody takes it", (
       from: { external_id: "+4915112345678", display_name: null, username: null },
       type: "text",
       text: "Hello?",
+      media: null,
       sent_at: DateTime.makeUnsafe(0)
     }
     yield* mock.report(event)

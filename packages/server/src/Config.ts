@@ -68,11 +68,19 @@ export const settings = {
   }),
   secret_key: setting({
     name: "SECRET_KEY",
-    meaning: "32 bytes in base64; signs cursors and callbacks; a comma-separated list allows rotation, newest first",
+    meaning:
+      "32 bytes in base64; signs cursors, media links and callbacks; a comma-separated list allows rotation, newest first",
     otherwise: "required by serve, worker and mock-provider; dev keeps one in its data directory",
     expected: "32 bytes in base64, or a comma-separated list of such keys; `openssl rand -base64 32` makes one",
     parse: rootKeys,
     secret: true
+  }),
+  public_url: setting({
+    name: "PUBLIC_URL",
+    meaning: "where clients reach the service; links to media begin with it",
+    otherwise: "the host that a request names",
+    expected: "a URL such as https://crm.example.com",
+    parse: (text) => Option.map(url("http:", "https:")(text), (given) => given.replace(/\/+$/, ""))
   }),
   rate_limit_per_minute: setting({
     name: "RATE_LIMIT_PER_MINUTE",

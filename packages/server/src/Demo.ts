@@ -6,13 +6,14 @@ import { ContactFields } from "@messaging-crm/core/ContactFields"
 import { Contacts } from "@messaging-crm/core/Contacts"
 import { Conversations } from "@messaging-crm/core/Conversations"
 import { type ChannelId, MemberId, OrganizationId } from "@messaging-crm/core/Ids"
-import { Inbound } from "@messaging-crm/core/Inbound"
+import { Inbound, type MessageReceived } from "@messaging-crm/core/Inbound"
 import { Members } from "@messaging-crm/core/Members"
 import { Organizations } from "@messaging-crm/core/Organizations"
 import { Phone } from "@messaging-crm/core/Phones"
 import { Sends } from "@messaging-crm/core/Sends"
 import { Tags } from "@messaging-crm/core/Tags"
 import { Templates } from "@messaging-crm/core/Templates"
+import { picture } from "@messaging-crm/provider-mock"
 import { DateTime, Effect, Option, Redacted, Schema } from "effect"
 import { join } from "node:path"
 import { kept } from "./Kept.ts"
@@ -100,6 +101,28 @@ const orderReady = (id: string, name: string, order: string) => ({
   ]
 })
 
+type Said = Pick<MessageReceived, "media" | "text" | "type">
+
+const words = (text: string): Said => ({ type: "text", text, media: null })
+
+const snapshot: Said = {
+  type: "image",
+  text: null,
+  media: { kind: "image", mime_type: "image/png", filename: null, transcript: null, bytes: picture }
+}
+
+const order: Said = {
+  type: "document",
+  text: "This one.",
+  media: {
+    kind: "document",
+    mime_type: "text/plain; charset=utf-8",
+    filename: "Bestellung für Tom.txt",
+    transcript: null,
+    bytes: new TextEncoder().encode("1 × bicycle, blue, size M\n2 × inner tube, 28″\n")
+  }
+}
+
 /** Conversations with messages: some we began, some the contacts did. */
 const conversations = Effect.fnUntraced(function*(channels: ReadonlyArray<Channel>) {
   const inbound = yield* Inbound
@@ -122,21 +145,22 @@ const conversations = Effect.fnUntraced(function*(channels: ReadonlyArray<Channe
       sends.start({ channel_id: phone.id, phone: phoneNumber, template: orderReady(template.id, "Max", "4719") })
     )
   }
-  const says = (channel_id: ChannelId, external_id: string, display_name: string, text: string, index: number) =>
+  const says = (channel_id: ChannelId, external_id: string, display_name: string, index: number, said: Said) =>
     Effect.flatMap(DateTime.now, (sent_at) =>
       Effect.orDie(inbound.receive({
         event: "message_received",
         channel_id,
         provider_message_id: `demo.${channel_id}.${index}`,
         from: { external_id, display_name, username: null },
-        type: "text",
-        text,
+        ...said,
         sent_at
       })))
-  yield* says(phone.id, "+33612345601", "Amélie", "Merci ! Until when are you open today?", 1)
-  yield* says(phone.id, "+34612345605", "Mateo", "¿Tenéis la bici azul en talla M?", 2)
-  yield* says(photo.id, "photo-user-1", "lena.m", "Love the new colour! Is it in stock?", 3)
-  yield* says(page.id, "page-user-1", "Tom Becker", "My order has not arrived yet.", 4)
+  yield* says(phone.id, "+33612345601", "Amélie", 1, words("Merci ! Until when are you open today?"))
+  yield* says(phone.id, "+34612345605", "Mateo", 2, words("¿Tenéis la bici azul en talla M?"))
+  yield* says(photo.id, "photo-user-1", "lena.m", 3, words("Love the new colour! Is it in stock?"))
+  yield* says(photo.id, "photo-user-1", "lena.m", 4, snapshot)
+  yield* says(page.id, "page-user-1", "Tom Becker", 5, words("My order has not arrived yet."))
+  yield* says(page.id, "page-user-1", "Tom Becker", 6, order)
 })
 
 /** One conversation closed, one assigned. */

@@ -8,6 +8,7 @@ import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
 import * as Crm from "@messaging-crm/core/Crm"
 import { limits } from "@messaging-crm/core/Limits"
+import { PublicUrl } from "@messaging-crm/core/Media"
 import { RootKeys } from "@messaging-crm/core/Secrets"
 import { Worker } from "@messaging-crm/core/Worker"
 import * as Mock from "@messaging-crm/provider-mock"
@@ -33,8 +34,12 @@ export const database = (url: Redacted.Redacted) =>
 export const tuning = Layer.unwrap(Effect.gen(function*() {
   const requests = yield* readOr(settings.rate_limit_per_minute, limits.requests_per_minute)
   const keys = yield* read(settings.secret_key)
-  const rate = Layer.succeed(RequestsPerMinute, requests)
-  return Option.isNone(keys) ? rate : Layer.merge(rate, Layer.succeed(RootKeys, keys.value))
+  const public_url = yield* read(settings.public_url)
+  return Layer.mergeAll(
+    Layer.succeed(RequestsPerMinute, requests),
+    Option.isNone(keys) ? Layer.empty : Layer.succeed(RootKeys, keys.value),
+    Option.isNone(public_url) ? Layer.empty : Layer.succeed(PublicUrl, public_url.value)
+  )
 }))
 
 /** Layer for every operation, over a storage and the provider that is set: a mock in this process unless its URL is. */

@@ -1,4 +1,5 @@
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
+import { limits } from "@messaging-crm/core/Limits"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { MockProvider } from "@messaging-crm/provider-mock"
 import { ByteSize, Effect, Exit, Layer, Option, Queue, Schema } from "effect"
@@ -10,8 +11,8 @@ const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Callback))
 const answer = (status: number, text: string) => HttpServerResponse.text(text, { status })
 const unreadable = answer(400, "The body cannot be read.")
 
-/** More than a batch of the longest events has, and little enough to hold for a stranger. */
-const body_size_max = ByteSize.fromInputUnsafe("1 MiB")
+/** What the largest file is in base64, and as much as an event or a batch of events without files has besides. */
+const body_size_max = ByteSize.bytes(Math.ceil(limits.media_bytes_max * 4 / 3) + 1_048_576)
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 

@@ -105,6 +105,15 @@ const post = (url: string, body: string, signature: string) =>
 /** How many events one callback carries at most. */
 const batch_max = 10
 
+const hasFile = (event: ProviderEvent): boolean => event.event === "message_received" && event.media !== null
+
+/** Gives each event with a file a callback of its own, so that no body is larger than one file makes it. */
+const batches = (events: ReadonlyArray<ProviderEvent>): ReadonlyArray<ReadonlyArray<ProviderEvent>> => {
+  const light = events.filter((event) => !hasFile(event))
+  const alone = events.filter(hasFile).map((event) => [event])
+  return light.length === 0 ? alone : [light, ...alone]
+}
+
 /**
  * Layer that calls back, signed, and repeats each callback until it is answered
  * with a 2xx, each time at the next of the addresses.
@@ -116,8 +125,7 @@ export const layerCallbacks = (callback_urls: ReadonlyArray<string>) =>
     const turn = yield* Ref.make(0)
     const next = Effect.map(Ref.getAndUpdate(turn, (count) => count + 1), (count) =>
       callback_urls[count % callback_urls.length] ?? "")
-    yield* Effect.gen(function*() {
-      const events = yield* Queue.takeBetween(callbacks, 1, batch_max)
+    const callBack = Effect.fnUntraced(function*(events: ReadonlyArray<ProviderEvent>) {
       const body = yield* Effect.orDie(encode({ events }))
       const signature = yield* secrets.sign(Wire.signaturePurpose, body)
       const attempt = Effect.flatMap(next, (url) =>
@@ -125,7 +133,11 @@ export const layerCallbacks = (callback_urls: ReadonlyArray<string>) =>
       const again = Effect.retry(attempt, Schedule.spaced("100 millis"))
       yield* Effect.catch(attempt, ({ answered }) =>
         Effect.andThen(Effect.logWarning(`A callback was answered ${answered} and is repeated`), again))
-    }).pipe(
+    })
+    yield* Queue.takeBetween(callbacks, 1, batch_max).pipe(
+      Effect.flatMap((events) =>
+        Effect.forEach(batches(events), callBack, { discard: true })
+      ),
       Effect.ignore,
       Effect.forever,
       Effect.replicateEffect(8, { concurrency: "unbounded", discard: true }),

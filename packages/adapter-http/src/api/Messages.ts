@@ -1,5 +1,5 @@
 import { ConversationId, MessageId } from "@messaging-crm/core/Ids"
-import { Message } from "@messaging-crm/core/Messages"
+import { LinkedMessage } from "@messaging-crm/core/Messages"
 import { Send, SendMessage } from "@messaging-crm/core/Sends"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { cursor, List, Single } from "./Envelope.ts"
@@ -12,14 +12,14 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
     HttpApiEndpoint.get("list", "/conversations/:conversation_id/messages", {
       params: { conversation_id: ConversationId },
       query: { cursor },
-      success: List(Message),
+      success: List(LinkedMessage),
       error: Errors.NotFound
     })
       .annotate(RequiredScope, "conversations:read")
       .annotate(OpenApi.Summary, "List messages"),
     HttpApiEndpoint.get("get", "/conversations/:conversation_id/messages/:message_id", {
       params: { conversation_id: ConversationId, message_id: MessageId },
-      success: Single(Message),
+      success: Single(LinkedMessage),
       error: Errors.NotFound
     })
       .annotate(RequiredScope, "conversations:read")

@@ -1,11 +1,17 @@
+import { PublicUrl } from "@messaging-crm/core/Media"
 import { Messages } from "@messaging-crm/core/Messages"
 import { Sends } from "@messaging-crm/core/Sends"
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
+import { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { givenCursor } from "../api/Envelope.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Refusals from "./Refusals.ts"
+
+/** Returns where the caller reached us. A wrong `Host` misleads nobody but who sent it. */
+const originOf = (request: HttpServerRequest.HttpServerRequest): string =>
+  Option.match(HttpServerRequest.toURL(request), { onNone: () => "", onSome: ({ origin }) => origin })
 
 /** Layer that answers `/conversations/{conversation_id}/messages`. */
 export const layer = HttpApiBuilder.group(
@@ -13,20 +19,27 @@ export const layer = HttpApiBuilder.group(
   "messages",
   Effect.fnUntraced(function*(handlers) {
     const messages = yield* Messages
+    const public_url = yield* PublicUrl
     const sends = yield* Sends
 
+    /** Lets the links of an answer begin where an operator says that we are reached, or else where this caller reached us. */
+    const linked = (request: HttpServerRequest.HttpServerRequest) =>
+      Effect.provideService(PublicUrl, public_url === "" ? originOf(request) : public_url)
+
     return handlers.handleAll({
-      list: ({ params, query }) =>
+      list: ({ params, query, request }) =>
         messages.list(params.conversation_id, givenCursor(query.cursor)).pipe(
           Effect.catchTags({
             ConversationNotFound: Errors.absent("conversation"),
             CursorInvalid: Refusals.cursorInvalid
-          })
+          }),
+          linked(request)
         ),
-      get: ({ params }) =>
+      get: ({ params, request }) =>
         messages.get(params.conversation_id, params.message_id).pipe(
           Effect.map((data) => ({ data })),
-          Effect.catchTag("MessageNotFound", Errors.absent("message"))
+          Effect.catchTag("MessageNotFound", Errors.absent("message")),
+          linked(request)
         ),
       send: ({ params, payload }) =>
         sends.send(params.conversation_id, payload).pipe(

@@ -19,12 +19,13 @@ interface Route {
   readonly pattern: RegExp
 }
 
-/** Every route of the contract, to tell a wrong method from an unknown path. */
+/** Every route of the contract and the one of its links, to tell a wrong method from an unknown path. */
 const routes: ReadonlyArray<Route> = (() => {
   const found: Array<Route> = []
   const add = (method: string, template: string) =>
     found.push({ method, template, pattern: new RegExp(`^${template.replace(".", "\\.").replace(/:\w+/g, "[^/]+")}$`) })
   add("GET", "/v1/openapi.json")
+  add("GET", "/media/:link")
   HttpApi.reflect(Api, {
     onGroup: () => {},
     onEndpoint: ({ endpoint }) => void add(endpoint.method, endpoint.path)

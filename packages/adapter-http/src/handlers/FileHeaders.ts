@@ -1,0 +1,61 @@
+/** The headers under which a stranger's file is handed out, so that no browser runs any of it. */
+import type { MediaFile } from "@messaging-crm/core/Media"
+
+/** What a browser can show without running it. Anything else is saved, SVG and HTML above all. */
+const showable = /^(?:image\/(?:avif|bmp|gif|jpeg|png|webp)|audio\/[\w.+-]+|video\/[\w.+-]+)(?:;|$)/i
+
+const media_type_chars_max = 127
+
+/** A media type as a header may carry it, with parameters such as `codecs`. */
+const mediaType = /^[\w.+-]+\/[\w.+-]+(?:; ?[\w-]+=(?:[\w.+-]+|"[\w., +-]*"))*$/
+
+/** Returns the media type, or the one of mere bytes for what no header may carry. */
+export const contentType = ({ mime_type }: MediaFile): string =>
+  mime_type !== null && mime_type.length <= media_type_chars_max && mediaType.test(mime_type)
+    ? mime_type
+    : "application/octet-stream"
+
+const filename_chars_max = 200
+
+/** What a file system, or a reader of bidirectional text, would take for something else than a name. */
+const misleading = /[\p{Cc}/\\\u202A-\u202E\u2066-\u2069]/gu
+
+/** Keeps the end of a name that is too long, for the sake of its extension. */
+const safeName = (filename: string): string =>
+  Array.from(filename.replace(misleading, "_")).slice(-filename_chars_max).join("")
+
+/** The characters that `encodeURIComponent` leaves alone and RFC 8187 does not. */
+const percent = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`
+
+const extendedName = (name: string): string => encodeURIComponent(name).replace(/['()*]/g, percent)
+
+/**
+ * Returns whether a file is shown or saved, and under which name (RFC 6266).
+ *
+ * The name is told twice: in ASCII for those who know nothing else, and as it is.
+ */
+export const contentDisposition = (file: MediaFile): string => {
+  const disposition = showable.test(contentType(file)) ? "inline" : "attachment"
+  if (file.filename === null) return disposition
+  const name = safeName(file.filename)
+  const ascii = name.replace(/[^\x20-\x7E]|["%]/gu, "_")
+  return `${disposition}; filename="${ascii}"; filename*=UTF-8''${extendedName(name)}`
+}
+
+interface Range {
+  readonly start: number
+  /** The first byte that is no longer part of it. */
+  readonly end: number
+}
+
+/** One range, as players and resumed downloads ask for it. */
+const singleRange = /^bytes=(\d{0,12})-(\d{0,12})$/
+
+/** Returns the range that is asked for, or null where the whole file is the answer: RFC 9110 allows it to any range. */
+export const rangeOf = (header: string, size: number): Range | null => {
+  const [, first = "", last = ""] = singleRange.exec(header) ?? []
+  if (first === "" && last === "") return null
+  const start = first === "" ? Math.max(0, size - Number(last)) : Number(first)
+  const end = first === "" || last === "" ? size : Math.min(size, Number(last) + 1)
+  return start < end ? { start, end } : null
+}
