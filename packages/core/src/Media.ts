@@ -46,9 +46,14 @@ export const LinkedMedia = Schema.Struct({
   mime_type: Schema.NullOr(Schema.String),
   filename: Schema.NullOr(Schema.String),
   byte_size: Schema.NullOr(Schema.Int),
-  transcript: Schema.NullOr(Schema.String),
-  url: Schema.NullOr(Schema.String)
-}).annotate({ identifier: "Media" })
+  transcript: Schema.NullOr(Schema.String).annotate({
+    description: "What is said in it, where somebody wrote it down."
+  }),
+  url: Schema.NullOr(Schema.String).annotate({
+    description:
+      "Gives the file to whoever has it, without a key, for an hour. Each reading of the message makes a new one. Null for a file that is not kept: it is larger than 16 MB, or the provider did not hand it over."
+  })
+}).annotate({ identifier: "Media", description: "The file that came with a message." })
 export interface LinkedMedia extends Schema.Schema.Type<typeof LinkedMedia> {}
 
 /** A file as it is kept, with what it takes to hand it out. */
