@@ -5,6 +5,7 @@ import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
 import { Effect, Layer, Option, Schema, Struct } from "effect"
 import { SqlClient, SqlSchema, type Statement } from "effect/sql"
 import { At, date, json, OptionalAt, optionalDate } from "./Columns.ts"
+import * as Search from "./Contacts/Search.ts"
 
 const Row = Schema.Struct({ ...Contact.fields, last_activity_at: OptionalAt, updated_at: At })
 
@@ -15,16 +16,12 @@ const toRow = (organization_id: OrganizationId, contact: Contact) => ({
   ...Struct.omit(contact, ["identities", "tags"]),
   organization_id,
   custom_values: json(contact.custom_values),
-  search_text: searchText(contact),
   last_activity_at: optionalDate(contact.last_activity_at),
   updated_at: date(contact.updated_at)
 })
 
 /** Columns that an update of a contact leaves alone. */
 const kept = ["id", "organization_id", "last_activity_at", "last_activity_preview", "last_conversation_id"] as const
-
-/** Returns the pattern of what contains the needle, in which `%` and `_` are ordinary characters. */
-const containing = (needle: string): string => `%${needle.replace(/[\\%_]/g, "\\$&")}%`
 
 /** Layer that keeps contacts and their identities in PostgreSQL. */
 export const layer = Layer.effect(
@@ -81,41 +78,24 @@ export const layer = Layer.effect(
         `
     })
 
-    /** The conditions of a list, the organization's first. */
-    const conditions = (organization_id: OrganizationId, match: ContactMatch, after: PageRequest["after"]) => {
-      const { channel, lifecycle_stage, needles, owner_user_id, tag_id } = match
-      const all: Array<Statement.Fragment> = [sql`c.organization_id = ${organization_id}`]
-      if (owner_user_id !== null) all.push(sql`c.owner_user_id = ${owner_user_id}`)
-      if (lifecycle_stage !== null) all.push(sql`c.lifecycle_stage = ${lifecycle_stage}`)
-      if (needles !== null) all.push(sql.or(needles.map((needle) => sql`c.search_text LIKE ${containing(needle)}`)))
-      if (tag_id !== null) {
-        all.push(sql`EXISTS (
-          SELECT FROM contact_tags ct
-          WHERE ct.organization_id = c.organization_id AND ct.contact_id = c.id AND ct.tag_id = ${tag_id}
-        )`)
-      }
-      if (channel !== null) {
-        all.push(sql`(
-          EXISTS (
-            SELECT FROM identities i
-            WHERE i.organization_id = c.organization_id AND i.contact_id = c.id AND i.channel_type = ${channel}
-          ) OR (${channel} = 'phone_messaging' AND c.primary_phone IS NOT NULL)
-        )`)
-      }
-      if (after !== null) all.push(sql`(c.updated_at, c.id) < (${date(after.at)}, ${after.id}::uuid)`)
-      return sql.and(all)
-    }
-
     const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
 
-    const list = (organization_id: OrganizationId, match: ContactMatch, { after, size }: PageRequest) =>
+    // Planned for its values: what is looked for decides how it is found, and one plan for all would be wrong for most.
+    const inOrder = (organization_id: OrganizationId, ids: Statement.Fragment) =>
       sql`
         SELECT ${columns}
-        FROM contacts c
-        WHERE ${conditions(organization_id, match, after)}
+        FROM (${ids}) page
+        JOIN contacts c ON c.organization_id = ${organization_id} AND c.id = page.id
         ORDER BY c.updated_at DESC, c.id DESC
-        LIMIT ${size}
-      `.pipe(Effect.flatMap(decodeRows), Effect.orDie)
+      `.unprepared.pipe(Effect.flatMap(decodeRows), Effect.orDie)
+
+    const list = Effect.fnUntraced(
+      function*(organization_id: OrganizationId, match: ContactMatch, request: PageRequest) {
+        const { along, alongSuffices, through } = Search.ways(sql, organization_id, match, request)
+        const page = yield* inOrder(organization_id, along)
+        return alongSuffices || page.length === request.size ? page : yield* inOrder(organization_id, through)
+      }
+    )
 
     const findIdentity = SqlSchema.findOneOption({
       Request: Schema.Struct({
@@ -174,6 +154,10 @@ export const layer = Layer.effect(
         WITH inserted AS (
           INSERT INTO contacts ${sql.insert(toRow(organization_id, contact))}
           RETURNING organization_id, id
+        ), found_by AS (
+          INSERT INTO contact_texts (organization_id, contact_id, search_text)
+          SELECT organization_id, id, ${searchText(contact)}
+          FROM inserted
         )
         INSERT INTO contact_tags (organization_id, contact_id, tag_id)
         SELECT inserted.organization_id, inserted.id, tag_id
@@ -208,6 +192,7 @@ export const layer = Layer.effect(
       lock: (organization_id, id) => Effect.orDie(lock({ organization_id, id })),
       list,
       update: (organization_id, contact) => {
+        const search_text = searchText(contact)
         const tag_ids = contact.tags.map((tag) => tag.id)
         const { updated_at, ...row } = Struct.omit(toRow(organization_id, contact), kept)
         return sql`
@@ -222,6 +207,12 @@ export const layer = Layer.effect(
             FROM contacts c, unnest(${tag_ids}::uuid[]) AS tag_id
             WHERE c.organization_id = ${organization_id} AND c.id = ${contact.id}
             ON CONFLICT DO NOTHING
+          ), found_by AS (
+            UPDATE contact_texts
+            SET search_text = ${search_text}
+            WHERE organization_id = ${organization_id}
+              AND contact_id = ${contact.id}
+              AND search_text <> ${search_text}
           )
           UPDATE contacts
           SET ${sql.update(row)}, updated_at = greatest(updated_at, ${updated_at})

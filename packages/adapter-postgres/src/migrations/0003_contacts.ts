@@ -40,7 +40,6 @@ export default Effect.gen(function*() {
       last_activity_at timestamptz(3),
       last_activity_preview text CHECK (char_length(last_activity_preview) <= 140),
       last_conversation_id uuid,
-      search_text text COLLATE "C" NOT NULL,
       updated_at timestamptz(3) NOT NULL,
       PRIMARY KEY (organization_id, id),
       FOREIGN KEY (organization_id, owner_user_id) REFERENCES members (organization_id, id)
@@ -53,9 +52,23 @@ export default Effect.gen(function*() {
   `
   yield* sql`CREATE INDEX contacts_owner ON contacts (organization_id, owner_user_id, updated_at DESC, id DESC)`
   yield* sql`CREATE INDEX contacts_stage ON contacts (organization_id, lifecycle_stage, updated_at DESC, id DESC)`
-  // In `public`, where every schema of the database finds it.
+  // In `public`, where every schema of the database finds them.
+  yield* sql`CREATE EXTENSION IF NOT EXISTS btree_gin WITH SCHEMA public`
   yield* sql`CREATE EXTENSION IF NOT EXISTS pg_trgm WITH SCHEMA public`
-  yield* sql`CREATE INDEX contacts_search ON contacts USING gin (search_text public.gin_trgm_ops)`
+  // Apart from the contacts, which change with every message: an entry of this index has dozens of keys.
+  yield* sql`
+    CREATE TABLE contact_texts (
+      organization_id uuid NOT NULL,
+      contact_id uuid NOT NULL,
+      search_text text COLLATE "C" NOT NULL,
+      PRIMARY KEY (organization_id, contact_id),
+      FOREIGN KEY (organization_id, contact_id) REFERENCES contacts (organization_id, id)
+    )
+  `
+  yield* sql`
+    CREATE INDEX contact_texts_search ON contact_texts
+    USING gin (organization_id, search_text public.gin_trgm_ops)
+  `
   // Deferred, so that the unique key can decide who a newcomer is before the newcomer's contact is written.
   yield* sql`
     CREATE TABLE identities (
