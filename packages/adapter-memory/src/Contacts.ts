@@ -72,6 +72,12 @@ export const layer = Layer.effect(
 
     return ContactStore.of({
       insert: (organization_id, contact) => world.modify((rows) => [undefined, insert(rows, organization_id, contact)]),
+      insertNew: (organization_id, contacts) =>
+        world.modify((rows) => {
+          const absent = contacts.filter(({ id }) => !Table.has(rows.contacts, organization_id, id))
+          const inserted = absent.reduce((so_far, contact) => insert(so_far, organization_id, contact), rows)
+          return [absent.map(({ id }) => id), inserted]
+        }),
       find: (organization_id, id) => world.read((rows) => Table.get(rows.contacts, organization_id, id)),
       // A unit of work has the turn to itself, so reading is locking.
       lock: (organization_id, id) => world.read((rows) => Table.get(rows.contacts, organization_id, id)),

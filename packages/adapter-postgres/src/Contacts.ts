@@ -9,6 +9,8 @@ import * as Search from "./Contacts/Search.ts"
 
 const Row = Schema.Struct({ ...Contact.fields, last_activity_at: OptionalAt, updated_at: At })
 
+const Inserted = Schema.Array(Schema.Struct({ id: ContactId }))
+
 const Who = Schema.Struct({ identity_id: IdentityId, contact_id: ContactId })
 
 /** Returns the columns of a contact. Its identities and tags are rows of their own. */
@@ -164,6 +166,48 @@ export const layer = Layer.effect(
         FROM inserted, unnest(${contact.tags.map((tag) => tag.id)}::uuid[]) AS tag_id
       `.pipe(Effect.orDie, Effect.asVoid)
 
+    const decodeInserted = Schema.decodeUnknownEffect(Inserted)
+
+    // One order for all, so that concurrent calls that share contacts never wait for each other in a circle.
+    const insertNew = (organization_id: OrganizationId, contacts: ReadonlyArray<Contact>) => {
+      const rows = contacts.map((contact) => ({
+        ...toRow(organization_id, contact),
+        custom_values: contact.custom_values
+      }))
+      const labels = contacts.flatMap(({ id, tags }) => tags.map((tag) => ({ contact_id: id, tag_id: tag.id })))
+      return sql`
+        WITH inserted AS (
+          INSERT INTO contacts (
+            organization_id, id, first_name, last_name, primary_email, primary_phone, company, job_title, birthday,
+            city, region, country, street_address, postal_code, website_url, network_url, source, notes, owner_user_id,
+            lead_status, lifecycle_stage, custom_values, last_activity_at, last_activity_preview, last_conversation_id,
+            search_text, updated_at
+          )
+          SELECT
+            organization_id, id, first_name, last_name, primary_email, primary_phone, company, job_title, birthday,
+            city, region, country, street_address, postal_code, website_url, network_url, source, notes, owner_user_id,
+            lead_status, lifecycle_stage, custom_values, last_activity_at, last_activity_preview, last_conversation_id,
+            search_text, updated_at
+          FROM jsonb_populate_recordset(NULL::contacts, ${json(rows)})
+          ORDER BY id
+          ON CONFLICT DO NOTHING
+          RETURNING organization_id, id
+        ), labelled AS (
+          INSERT INTO contact_tags (organization_id, contact_id, tag_id)
+          SELECT inserted.organization_id, inserted.id, label.tag_id
+          FROM inserted
+          JOIN jsonb_to_recordset(${json(labels)}) AS label (contact_id uuid, tag_id uuid)
+            ON label.contact_id = inserted.id
+        )
+        SELECT id
+        FROM inserted
+      `.pipe(
+        Effect.flatMap(decodeInserted),
+        Effect.orDie,
+        Effect.map((inserted) => inserted.map(({ id }) => id))
+      )
+    }
+
     /** Makes the identity, with the newcomer's contact if it is theirs, unless somebody else made it. */
     const claimNew = (organization_id: OrganizationId, identity: Identity, newcomer: Contact) =>
       claim({ organization_id, identity, newcomer_id: newcomer.id, phone: newcomer.primary_phone }).pipe(
@@ -188,6 +232,7 @@ export const layer = Layer.effect(
 
     return ContactStore.of({
       insert,
+      insertNew,
       find: (organization_id, id) => Effect.orDie(find({ organization_id, id })),
       lock: (organization_id, id) => Effect.orDie(lock({ organization_id, id })),
       list,

@@ -47,6 +47,75 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.list(ours, Fixtures.everyone, { after: null, size: 2 }), [contact])
     }), { arbitrary: { runs } })
 
+  it.effect.prop("inserts those of many that are new, with their tags, and leaves the others as they are", {
+    all: Arbitrary.array(fields, { minLength: 1, maxLength: 6 }),
+    values: Arbitrary.array(hardText({ min: 1, max: 50 }), { maxLength: 3 })
+  }, ({ all, values }) =>
+    Effect.gen(function*() {
+      const store = yield* ContactStore
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const tag: Tag = { id: TagId.make(yield* Fixtures.uuid), name: "vip", color: "red" }
+      yield* TagStore.use((tags) => Effect.orDie(tags.insert(ours, tag, "vip")))
+      const { id: owner_user_id } = yield* Fixtures.member(ours)
+      const known = yield* Fixtures.contact(ours, { first_name: "known" })
+      const fresh = yield* Effect.forEach(all, (fields, index) =>
+        Effect.gen(function*() {
+          const { newcomer } = yield* Fixtures.stranger("nobody")
+          const custom_values = Object.fromEntries(values.map((value, place) => [`${place}`, value]))
+          return { ...newcomer, ...fields, custom_values, owner_user_id, tags: index % 2 === 0 ? [tag] : [] }
+        }))
+      const ids = fresh.map(({ id }) => id).toSorted()
+      const again = { ...known, first_name: "again", tags: [tag], updated_at: after(9) }
+      assert.deepStrictEqual((yield* store.insertNew(ours, [again, ...fresh])).toSorted(), ids)
+      assert.deepStrictEqual(yield* store.insertNew(ours, fresh), [])
+      for (const contact of [known, ...fresh]) {
+        assert.deepStrictEqual(yield* store.find(ours, contact.id), Option.some(contact))
+        assert.deepStrictEqual(yield* store.find(theirs, contact.id), Option.none())
+      }
+      const elsewhere = fresh.map((contact) => ({ ...contact, owner_user_id: null, tags: [] }))
+      assert.deepStrictEqual((yield* store.insertNew(theirs, elsewhere)).toSorted(), ids)
+      const needles = fresh.map(searchText)
+      const found = yield* store.list(ours, { ...Fixtures.everyone, needles }, { after: null, size: 99 })
+      assert.includeMembers(found.map(({ id }) => id), ids)
+    }), { arbitrary: { runs } })
+
+  it.effect("inserts nothing of nothing", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      assert.deepStrictEqual(yield* ContactStore.use((store) => store.insertNew(ours, [])), [])
+    }))
+
+  it.effect("lets exactly one of concurrent calls insert a contact, in whatever order they name them", () =>
+    Effect.gen(function*() {
+      const store = yield* ContactStore
+      const { transact } = yield* UnitOfWork
+      const ours = yield* Fixtures.organization
+      const contacts = yield* Effect.forEach(
+        Array.from({ length: 40 }),
+        () => Effect.map(Fixtures.stranger("nobody"), ({ newcomer }) => newcomer)
+      )
+      const calls = Array.from({ length: 16 }, (_, index) => {
+        const some = [...contacts.slice(index), ...contacts.slice(0, index)].slice(0, 30)
+        const call = store.insertNew(ours, index % 2 === 0 ? some : some.toReversed())
+        return index % 3 === 0 ? transact(call) : call
+      })
+      const inserted = (yield* Effect.all(calls, { concurrency: "unbounded" })).flat()
+      assert.deepStrictEqual(inserted.toSorted(), contacts.map(({ id }) => id).toSorted())
+      assert.lengthOf(yield* store.list(ours, Fixtures.everyone, { after: null, size: 99 }), 40)
+    }))
+
+  it.effect("forgets many contacts with their unit of work", () =>
+    Effect.gen(function*() {
+      const store = yield* ContactStore
+      const { transact } = yield* UnitOfWork
+      const ours = yield* Fixtures.organization
+      const { newcomer } = yield* Fixtures.stranger("nobody")
+      const insert = store.insertNew(ours, [newcomer])
+      yield* Effect.ignore(transact(Effect.andThen(insert, Effect.fail("no"))))
+      assert.deepStrictEqual(yield* store.find(ours, newcomer.id), Option.none())
+      assert.deepStrictEqual(yield* insert, [newcomer.id])
+    }))
+
   it.effect("returns a contact's identities by id, and its tags by name key", () =>
     Effect.gen(function*() {
       const store = yield* ContactStore

@@ -1,31 +1,27 @@
 /**
  * Contacts: the people in the CRM, with their identities on the channels (spec §2.1, §4.2).
  */
-import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import { Context, DateTime, Effect, Layer, Option, Result, Schema } from "effect"
 import { CurrentActor } from "./Actor.ts"
-import { admits, ContactFieldStore } from "./ContactFields.ts"
 import type { AddNote, Contact, CreateContact, Identity, Person, UpdateContact } from "./Contacts/Contact.ts"
-import { type ContactFilters, type ContactMatch, needlesOf } from "./Contacts/Search.ts"
 import {
-  type ContactFieldId,
-  ContactId,
-  type ConversationId,
-  IdentityId,
-  Ids,
-  type MemberId,
-  type OrganizationId,
-  type TagId
-} from "./Ids.ts"
+  type CustomValueInvalid,
+  reader,
+  type References,
+  type ReferenceUnknown,
+  resolve
+} from "./Contacts/References.ts"
+import { type ContactFilters, type ContactMatch, needlesOf } from "./Contacts/Search.ts"
+import { ContactId, type ConversationId, IdentityId, Ids, type MemberId, type OrganizationId } from "./Ids.ts"
 import { limits } from "./Limits.ts"
-import { Members } from "./Members.ts"
 import { type CursorInvalid, Cursors, type Page, type PageRequest } from "./Page.ts"
-import { TagStore } from "./Tags.ts"
 import type { Timestamp } from "./Timestamps.ts"
 import { UnitOfWork } from "./UnitOfWork.ts"
 
 // ---------------------------------------------------------------- data
 
 export * from "./Contacts/Contact.ts"
+export { CustomValueInvalid, ReferenceUnknown } from "./Contacts/References.ts"
 export * from "./Contacts/Search.ts"
 
 // -------------------------------------------------------------- errors
@@ -35,19 +31,8 @@ export class ContactNotFound extends Schema.TaggedError<ContactNotFound>()("Cont
 /** A contact needs at least a name, a phone or an email. */
 export class ContactUnnamed extends Schema.TaggedError<ContactUnnamed>()("ContactUnnamed", {}) {}
 
-/** The body refers to something the organization does not have. `param` is its path. */
-export class ReferenceUnknown extends Schema.TaggedError<ReferenceUnknown>()("ReferenceUnknown", {
-  param: Schema.String
-}) {}
-
 /** The notes would become longer than they may be. */
 export class NotesTooLong extends Schema.TaggedError<NotesTooLong>()("NotesTooLong", {}) {}
-
-/** A custom value does not fit its field's type. */
-export class CustomValueInvalid extends Schema.TaggedError<CustomValueInvalid>()("CustomValueInvalid", {
-  param: Schema.String,
-  type: Schema.String
-}) {}
 
 // ---------------------------------------------------------- transitions
 
@@ -87,6 +72,22 @@ export const introduce = (id: ContactId, person: Person, updated_at: Timestamp):
   updated_at
 })
 
+/** Returns the contact that somebody describes, without what only its birth decides. */
+export const compose = (
+  references: References,
+  input: CreateContact
+): Result.Result<Omit<Contact, "id" | "updated_at">, ContactUnnamed | ReferenceUnknown | CustomValueInvalid> => {
+  const { custom_values, tag_ids: _tag_ids, ...plain } = input
+  const named = [plain.first_name, plain.last_name, plain.primary_phone, plain.primary_email]
+  if (named.every((value) => value === undefined || value === null)) return Result.fail(new ContactUnnamed())
+  return Result.map(resolve(references, input), (tags) => ({
+    ...empty,
+    ...plain,
+    custom_values: present(custom_values ?? {}),
+    tags
+  }))
+}
+
 /** Returns the notes with one more, after a blank line. */
 const appended = (notes: string | null, text: string): string => notes === null ? text : `${notes}\n\n${text}`
 
@@ -108,6 +109,9 @@ const present = (values: Readonly<Record<string, string | null>>): Record<string
  *
  * **Contract** (checked by `conformance/Contacts.ts`)
  *
+ * - `insertNew` inserts those of the contacts, whose ids differ, that the
+ *   organization does not have, and returns their ids. The others stay as they
+ *   are. Of any number of concurrent calls exactly one inserts a contact, and none fails.
  * - `find` returns what was inserted, with its identities by id and its tags by
  *   `name_key`, and none for another organization's contact.
  * - `lock` returns what `find` returns, and lets no other unit of work pass the
@@ -127,6 +131,10 @@ const present = (values: Readonly<Record<string, string | null>>): Record<string
  */
 export class ContactStore extends Context.Service<ContactStore, {
   readonly insert: (organization_id: OrganizationId, contact: Contact) => Effect.Effect<void>
+  readonly insertNew: (
+    organization_id: OrganizationId,
+    contacts: ReadonlyArray<Contact>
+  ) => Effect.Effect<ReadonlyArray<ContactId>>
   readonly update: (organization_id: OrganizationId, contact: Contact) => Effect.Effect<void>
   readonly setOwner: (
     organization_id: OrganizationId,
@@ -186,55 +194,17 @@ export class Contacts extends Context.Service<Contacts, {
     Contacts,
     Effect.gen(function*() {
       const cursors = yield* Cursors
-      const fields = yield* ContactFieldStore
       const ids = yield* Ids
-      const members = yield* Members
+      const read = yield* reader
       const store = yield* ContactStore
-      const tags = yield* TagStore
       const unitOfWork = yield* UnitOfWork
-
-      const checkOwner = Effect.fnUntraced(function*(id: MemberId | null) {
-        if (id === null) return
-        yield* Effect.catchTag(
-          members.get(id),
-          "MemberNotFound",
-          () => new ReferenceUnknown({ param: "owner_user_id" })
-        )
-      })
-
-      const checkCustomValues = Effect.fnUntraced(function*(values: Readonly<Record<string, string | null>>) {
-        if (Object.keys(values).length === 0) return
-        const { organization_id } = yield* CurrentActor
-        const known = new Map((yield* fields.list(organization_id)).map((field) => [field.id, field]))
-        for (const [key, value] of Object.entries(values)) {
-          const param = `custom_values.${key}`
-          const field = known.get(key as ContactFieldId)
-          if (field === undefined) return yield* new ReferenceUnknown({ param })
-          if (value !== null && !admits(field, value)) return yield* new CustomValueInvalid({ param, type: field.type })
-        }
-      })
-
-      const findTags = Effect.fnUntraced(function*(tag_ids: ReadonlyArray<TagId>) {
-        if (tag_ids.length === 0) return []
-        const { organization_id } = yield* CurrentActor
-        const wanted = Array.from(new Set(tag_ids))
-        const found = yield* tags.findMany(organization_id, wanted)
-        return found.length === wanted.length ? found : yield* new ReferenceUnknown({ param: "tag_ids" })
-      })
 
       const create = Effect.fn("Contacts.create")(function*(input: CreateContact) {
         const { organization_id } = yield* CurrentActor
-        const { custom_values, tag_ids, ...plain } = input
-        const named = [plain.first_name, plain.last_name, plain.primary_phone, plain.primary_email]
-        if (named.every((value) => value === undefined || value === null)) return yield* new ContactUnnamed()
-        yield* checkOwner(plain.owner_user_id ?? null)
-        yield* checkCustomValues(custom_values ?? {})
+        const described = yield* Effect.fromResult(compose(yield* read([input]), input))
         const contact: Contact = {
-          ...empty,
-          ...plain,
+          ...described,
           id: ContactId.make(yield* ids.uuid),
-          custom_values: present(custom_values ?? {}),
-          tags: yield* findTags(tag_ids ?? []),
           updated_at: yield* DateTime.now
         }
         yield* store.insert(organization_id, contact)
@@ -264,10 +234,9 @@ export class Contacts extends Context.Service<Contacts, {
 
       const update = Effect.fn("Contacts.update")(function*(id: ContactId, input: UpdateContact) {
         if (Object.keys(input).length === 0) return yield* get(id)
-        yield* checkOwner(input.owner_user_id ?? null)
-        yield* checkCustomValues(input.custom_values ?? {})
-        const replaced = input.tag_ids === undefined ? null : yield* findTags(input.tag_ids ?? [])
-        const move = (contact: Contact) => Effect.succeed({ ...edit(contact, input), tags: replaced ?? contact.tags })
+        const tags = yield* Effect.fromResult(resolve(yield* read([input]), input))
+        const move = (contact: Contact) =>
+          Effect.succeed({ ...edit(contact, input), tags: input.tag_ids === undefined ? contact.tags : tags })
         return yield* unitOfWork.transact(change(id, move))
       })
 

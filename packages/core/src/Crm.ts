@@ -2,6 +2,7 @@ import { Layer } from "effect"
 import { ApiKeys, type ApiKeyStore } from "./ApiKeys.ts"
 import { Channels, type ChannelStore } from "./Channels.ts"
 import { ContactFields, type ContactFieldStore } from "./ContactFields.ts"
+import { ContactImports } from "./ContactImports.ts"
 import { Contacts, type ContactStore } from "./Contacts.ts"
 import { Conversations, type ConversationStore } from "./Conversations.ts"
 import { Dispatch } from "./Dispatch.ts"
@@ -44,6 +45,7 @@ export type Operations =
   | ApiKeys
   | Channels
   | ContactFields
+  | ContactImports
   | Contacts
   | Conversations
   | Idempotency
@@ -71,7 +73,7 @@ const catalogues = Layer.mergeAll(
   Templates.layer
 )
 
-const threads = Layer.mergeAll(Conversations.layer, Messages.layer, Contacts.layer)
+const threads = Layer.mergeAll(Conversations.layer, Messages.layer, Contacts.layer, ContactImports.layer)
 
 /**
  * Layer that provides every operation of the CRM, given storage and a provider.

@@ -3,7 +3,7 @@
  * may name each other's ids without importing each other.
  */
 import { Context, Effect, Layer, Schema, SchemaTransformation } from "effect"
-import { v7 } from "uuid"
+import { v5, v7 } from "uuid"
 
 const isUuid = Schema.isUUID(undefined, { toJsonSchema: () => ({ format: "uuid" }) })
 
@@ -54,6 +54,9 @@ export type TagId = typeof TagId.Type
 
 export const WorkId = uuid("WorkId")
 export type WorkId = typeof WorkId.Type
+
+/** Returns the UUID that stands for a text within an organization: always the same one (version 5). */
+export const uuidOf = (organization_id: OrganizationId, text: string): string => v5(text, organization_id)
 
 /** Service that makes new ids: UUIDv7, which grow with time. A service, so that a test can make them predictable. */
 export class Ids extends Context.Service<Ids, {
