@@ -5,6 +5,7 @@ import { Layer } from "effect"
 import * as ApiKeys from "./ApiKeys.ts"
 import * as Channels from "./Channels.ts"
 import * as ContactFields from "./ContactFields.ts"
+import * as ContactImports from "./ContactImports.ts"
 import * as Contacts from "./Contacts.ts"
 import * as Conversations from "./Conversations.ts"
 import type { It, Options } from "./Fixtures.ts"
@@ -54,5 +55,6 @@ export const suite = (
       for (const [port, register] of Object.entries(ports)) describe(port, () => register(it, options))
     })
     Journeys.suite(storage)
+    ContactImports.suite(storage, options)
   })
 }

@@ -1,0 +1,175 @@
+/** What an import of contacts promises over any storage: everything goes in once, and nothing is changed. */
+import { assert, it } from "@effect/vitest"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { ContactFields } from "@messaging-crm/core/ContactFields"
+import { ContactImports } from "@messaging-crm/core/ContactImports"
+import { ContactStore, type CreateContact } from "@messaging-crm/core/Contacts"
+import * as Crm from "@messaging-crm/core/Crm"
+import { Ids, MemberId } from "@messaging-crm/core/Ids"
+import { Tags } from "@messaging-crm/core/Tags"
+import { Arbitrary, Effect, Layer, Result, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import { hardText } from "./Arbitraries.ts"
+import * as Fixtures from "./Fixtures.ts"
+import type { Options } from "./Fixtures.ts"
+import * as Provider from "./Provider.ts"
+
+/** An organization with a tag and two fields, and what is done there. */
+const begin = Effect.gen(function*() {
+  const organization_id = yield* Fixtures.organization
+  const { id: owner_user_id } = yield* Fixtures.member(organization_id)
+  const as = Effect.provideService(CurrentActor, { organization_id, member_id: null })
+  const vip = yield* Tags.use((tags) => tags.create({ name: "VIP", color: "red" })).pipe(as, Effect.orDie)
+  const field = (key: string, type: "text" | "number") =>
+    ContactFields.use((fields) => fields.create({ key, name: key, type, options: null })).pipe(as, Effect.orDie)
+  const customer_number = yield* field("customer_number", "text")
+  const visits = yield* field("visits", "number")
+  const add = (inputs: ReadonlyArray<CreateContact>) => as(ContactImports.use((imports) => imports.add(inputs)))
+  const importTable = (columns: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>, key?: string) =>
+    ContactImports.use((imports) =>
+      Effect.flatMap(imports.open(columns, key ?? null), (table) => imports.addRows(table, rows))
+    ).pipe(as, Effect.orDie)
+  const contacts = ContactStore.use((store) =>
+    store.list(organization_id, Fixtures.everyone, { after: null, size: 999 })
+  )
+  return { add, as, contacts, customer_number, importTable, organization_id, owner_user_id, vip, visits }
+})
+
+/** What became of each, an error by its tag. */
+const told = (results: ReadonlyArray<Result.Result<string, { readonly _tag: string }>>) =>
+  results.map(Result.match({ onSuccess: (arrival) => arrival, onFailure: ({ _tag }) => _tag }))
+
+const written = Arbitrary.array(
+  Arbitrary.all({
+    first_name: hardText({ min: 1, max: 4 }),
+    notes: Arbitrary.array(hardText({ min: 1, max: 100 }), { maxLength: 1 })
+  }),
+  { minLength: 1, maxLength: 8 }
+)
+
+export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }: Options) => {
+  const crm = Crm.layer.pipe(
+    Layer.provideMerge(Layer.mergeAll(storage, Provider.layer("callback_ref"), Ids.layer))
+  )
+
+  it.layer(crm, { timeout: "60 seconds" })("an import of contacts", (it) => {
+    it.effect.prop("creates each contact once, however often and in whatever portions it is repeated", {
+      written,
+      size: Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3 })))
+    }, ({ size, written }) =>
+      Effect.gen(function*() {
+        const { add, contacts } = yield* begin
+        const inputs = written.map(({ first_name, notes: [notes] }): CreateContact =>
+          notes === undefined ? { first_name } : { first_name, notes }
+        )
+        const distinct = new Set(inputs.map(({ first_name, notes }) => JSON.stringify([first_name, notes])))
+        const portions = inputs.flatMap((_, index) =>
+          index % size === 0 ? [add(inputs.slice(index, index + size))] : []
+        )
+        const answers = yield* Effect.all([...portions, add(inputs), ...portions], { concurrency: "unbounded" })
+        assert.lengthOf(told(answers.flat()).filter((arrival) => arrival === "created"), distinct.size)
+        const before = yield* contacts
+        assert.lengthOf(before, distinct.size)
+        yield* TestClock.adjust("1 minute")
+        assert.notInclude(told(yield* add(inputs.toReversed())), "created")
+        assert.deepStrictEqual(yield* contacts, before)
+      }), { arbitrary: { runs: Math.min(runs, 50) } })
+
+    it.effect("takes contacts of which the same is said in other words for one", () =>
+      Effect.gen(function*() {
+        const { add, vip, visits } = yield* begin
+        const said: CreateContact = { first_name: "Kim", tag_ids: [vip.id], custom_values: { [visits.id]: "3" } }
+        const again: CreateContact = {
+          tag_ids: [vip.id, vip.id],
+          custom_values: { [visits.id]: "3" },
+          last_name: null,
+          first_name: "Kim"
+        }
+        const other: CreateContact = { ...said, custom_values: { [visits.id]: "4" } }
+        assert.deepStrictEqual(told(yield* add([said, again, other])), ["created", "unchanged", "created"])
+      }))
+
+    it.effect("refuses what cannot be created, and creates the rest", () =>
+      Effect.gen(function*() {
+        const { add, contacts, vip, visits } = yield* begin
+        const { vip: foreign } = yield* begin
+        const nobody = MemberId.make(yield* Fixtures.uuid)
+        const answers = yield* add([
+          { first_name: "Kim", tag_ids: [vip.id] },
+          { company: "Acme" },
+          { first_name: "Kim", owner_user_id: nobody },
+          { first_name: "Kim", custom_values: { [nobody]: "3" } },
+          { first_name: "Kim", custom_values: { [visits.id]: "often" } },
+          { first_name: "Kim", tag_ids: [foreign.id] },
+          { first_name: "Lee" }
+        ])
+        assert.deepStrictEqual(told(answers), [
+          "created",
+          "ContactUnnamed",
+          "ReferenceUnknown",
+          "ReferenceUnknown",
+          "CustomValueInvalid",
+          "ReferenceUnknown",
+          "created"
+        ])
+        assert.lengthOf(yield* contacts, 2)
+      }))
+
+    it.effect("reads a row as its columns say", () =>
+      Effect.gen(function*() {
+        const { contacts, customer_number, importTable, owner_user_id, vip, visits } = yield* begin
+        const columns = ["first_name", "primary_phone", "owner_user_id", "tags", "custom_values.visits"]
+        const more = [`custom_values.${customer_number.id}`, "notes"]
+        const cells = [" Kim ", "0049 151 12345678", owner_user_id.toUpperCase(), "vip; ", "3", "A-1", "a\r\nb"]
+        assert.deepStrictEqual(told(yield* importTable([...columns, ...more], [cells])), ["created"])
+        const [contact] = yield* contacts
+        assert.deepInclude(contact, {
+          first_name: "Kim",
+          last_name: null,
+          primary_phone: "+4915112345678",
+          owner_user_id,
+          tags: [vip],
+          custom_values: { [visits.id]: "3", [customer_number.id]: "A-1" },
+          notes: "a\r\nb"
+        })
+      }))
+
+    it.effect("refuses rows, and imports those around them", () =>
+      Effect.gen(function*() {
+        const { contacts, importTable } = yield* begin
+        const answers = yield* importTable(["first_name", "primary_phone", "tags"], [
+          ["Ada", "", ""],
+          ["Ada"],
+          ["Ada", "12", ""],
+          ["Ada", "", "vip;unheard"],
+          ["", "", "vip"],
+          ["Bob", "", ""],
+          ["Ada", " ", ""]
+        ])
+        const refused = ["CellsMismatch", "SchemaError", "TagUnknown", "ContactUnnamed"]
+        assert.deepStrictEqual(told(answers), ["created", ...refused, "created", "unchanged"])
+        assert.lengthOf(yield* contacts, 2)
+      }))
+
+    it.effect("tells rows apart by the key alone, and leaves the contact that has it as it is", () =>
+      Effect.gen(function*() {
+        const { contacts, importTable } = yield* begin
+        const columns = ["first_name", "custom_values.customer_number"]
+        const key = "custom_values.customer_number"
+        const first = yield* importTable(columns, [["Kim", "A-1"], ["Lee", "A-2"], ["Kim", ""]], key)
+        assert.deepStrictEqual(told(first), ["created", "created", "KeyMissing"])
+        const before = yield* contacts
+        const second = yield* importTable(columns, [["Kimberley", "A-1"], ["Kim", "A-3"]], key)
+        assert.deepStrictEqual(told(second), ["unchanged", "created"])
+        assert.includeDeepMembers([...yield* contacts], [...before])
+        assert.lengthOf(yield* contacts, 3)
+      }))
+
+    it.effect("imports the same into two organizations", () =>
+      Effect.gen(function*() {
+        const [ours, theirs] = [yield* begin, yield* begin]
+        assert.deepStrictEqual(told(yield* ours.add([{ first_name: "Kim" }])), ["created"])
+        assert.deepStrictEqual(told(yield* theirs.add([{ first_name: "Kim" }])), ["created"])
+      }))
+  })
+}

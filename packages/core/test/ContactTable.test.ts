@@ -1,0 +1,59 @@
+import { assert, describe, it } from "@effect/vitest"
+import { CreateContact } from "@messaging-crm/core/Contacts"
+import { readColumns } from "@messaging-crm/core/Contacts/Table"
+import { ContactFieldId } from "@messaging-crm/core/Ids"
+import { DateTime, Result } from "effect"
+
+const id = "01990000-0000-7000-8000-00000000000a"
+
+const catalogues = {
+  fields: [{
+    id: ContactFieldId.make(id),
+    key: "plan",
+    name: "Plan",
+    type: "text" as const,
+    options: null,
+    created_at: DateTime.makeUnsafe(0)
+  }],
+  tags: []
+}
+
+const read = (names: ReadonlyArray<string>, key: string | null = null) =>
+  Result.match(readColumns(names, key, catalogues), {
+    onSuccess: ({ columns, key }) => ({ params: columns.map(({ param }) => param), key: key?.param ?? null }),
+    onFailure: ({ _tag, column }) => `${_tag} ${column}`
+  })
+
+describe("the columns of a table", () => {
+  it("are the writable fields, tags by name, and contact fields by key or id", () => {
+    const fields = Object.keys(CreateContact.fields).filter((name) => name !== "custom_values")
+    const names = [...fields, "tags", "custom_values.plan"]
+    assert.deepStrictEqual(read(names), { params: [...fields, "tags", `custom_values.${id}`], key: null })
+    assert.deepStrictEqual(read([` custom_values.${id.toUpperCase()} `]), {
+      params: [`custom_values.${id}`],
+      key: null
+    })
+  })
+
+  it("are refused by name when a contact has no such thing", () => {
+    const unknown = ["", "name", "First_Name", "custom_values", "custom_values.", "custom_values.colour", "toString"]
+    for (const name of unknown) assert.strictEqual(read(["first_name", name, "nor this"]), `ColumnUnknown ${name}`)
+  })
+
+  it("are refused by name when two say the same", () => {
+    assert.strictEqual(read(["source", "city", "source"]), "ColumnRepeated source")
+    assert.strictEqual(
+      read(["custom_values.plan", `custom_values.${id}`]),
+      `ColumnRepeated custom_values.${id}`
+    )
+  })
+
+  it("contain the key, which says one thing", () => {
+    assert.deepStrictEqual(read(["custom_values.plan"], "custom_values.plan"), {
+      params: [`custom_values.${id}`],
+      key: `custom_values.${id}`
+    })
+    assert.strictEqual(read(["first_name"], "primary_email"), "KeyUnsuitable primary_email")
+    assert.strictEqual(read(["first_name", "tags"], "tags"), "KeyUnsuitable tags")
+  })
+})
