@@ -1,0 +1,66 @@
+import { type UnansweredCode, WebhookUnanswered } from "@messaging-crm/core/WebhookTransport"
+import { Effect, type Scope } from "effect"
+import * as net from "node:net"
+import * as tls from "node:tls"
+
+const codes: Readonly<Record<string, UnansweredCode>> = {
+  ECONNREFUSED: "connection_refused",
+  EHOSTUNREACH: "connection_refused",
+  ENETUNREACH: "connection_refused",
+  EADDRNOTAVAIL: "connection_refused",
+  ECONNRESET: "connection_reset",
+  EPIPE: "connection_reset",
+  UND_ERR_SOCKET: "connection_reset",
+  ETIMEDOUT: "timeout"
+}
+
+/** Returns what an error of a socket or of undici means to an endpoint's owner. */
+export const failureOf = (error: unknown, otherwise: UnansweredCode): WebhookUnanswered => {
+  // An `Error` of Node: when several addresses were tried, it has the code of the first.
+  const code = String((Object(error) as { readonly code?: unknown }).code)
+  // An endpoint that wants a certificate of ours says so after the handshake.
+  const meant = /^ERR_(SSL|TLS)_/.test(code) ? "tls_error" : codes[code]
+  return new WebhookUnanswered({ failure_code: meant ?? otherwise })
+}
+
+/** Returns the host of a URL as a socket takes it: a name without its last full stop, or an address without brackets. */
+export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$|\.$/g, "")
+
+const dial = (url: URL, addresses: ReadonlyArray<string>): net.Socket => {
+  const host = hostOf(url)
+  const found = addresses.map((address) => ({ address, family: net.isIP(address) }))
+  const options = {
+    host,
+    port: Number(url.port) || (url.protocol === "https:" ? 443 : 80),
+    // The name is never looked up again: whoever owns it may answer differently the second time.
+    lookup: (_hostname, _options, answer) => answer(null, found),
+    autoSelectFamily: true,
+    // The default of 250 ms takes an endpoint on another continent for one that is down.
+    autoSelectFamilyAttemptTimeout: 1000,
+    noDelay: true
+  } satisfies net.TcpNetConnectOpts
+  return url.protocol === "https:"
+    ? tls.connect({ ...options, servername: net.isIP(host) === 0 ? host : "", ALPNProtocols: ["http/1.1"] })
+    : net.connect(options)
+}
+
+/**
+ * Opens a connection to one of the addresses, with the certificate checked
+ * against the name. It is destroyed with its scope, also half open.
+ */
+export const open = Effect.fnUntraced(function*(
+  url: URL,
+  addresses: ReadonlyArray<string>
+): Effect.fn.Return<net.Socket, WebhookUnanswered, Scope.Scope> {
+  const socket = yield* Effect.acquireRelease(
+    Effect.sync(() => dial(url, addresses)),
+    (socket) => Effect.sync(() => socket.destroy())
+  )
+  const isSecure = url.protocol === "https:"
+  yield* Effect.callback<void, WebhookUnanswered>((resume) => {
+    socket.once(isSecure ? "secureConnect" : "connect", () => resume(Effect.void))
+    // Never taken off: an error that nobody listens to would end the process.
+    socket.on("error", (error) => resume(Effect.fail(failureOf(error, isSecure ? "tls_error" : "connection_refused"))))
+  })
+  return socket
+})

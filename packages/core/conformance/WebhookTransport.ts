@@ -1,0 +1,156 @@
+/** The promises of `WebhookTransport`, as tests, for any adapter. */
+import { assert, describe, it } from "@effect/vitest"
+import { AllowedAddresses, type WebhookRequest, WebhookTransport } from "@messaging-crm/core/WebhookTransport"
+import { Arbitrary, Effect, Layer, Ref, Result, Schema, type Scope } from "effect"
+import { hardText } from "./Arbitraries.ts"
+
+/** What a receiver does with every request. */
+export type Manner =
+  | { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: string }
+  /** Answers with 200 and a body without end: as fast as it is read, or a byte now and then. */
+  | "endless"
+  | "dripping"
+  /** Takes the request and never answers. */
+  | "silent"
+
+/** An HTTP endpoint on 127.0.0.1. */
+export interface Receiver {
+  readonly url: string
+  /** What it got, with lower-case names of headers. */
+  readonly received: Effect.Effect<ReadonlyArray<Omit<WebhookRequest, "url">>>
+  /** How many connections it was offered. */
+  readonly connections: Effect.Effect<number>
+}
+
+/** What the adapter under test needs for it. */
+export interface Options {
+  /** The transport with a deadline of a second at most, where names resolve so. */
+  readonly layer: (resolve: (hostname: string) => Effect.Effect<ReadonlyArray<string>>) => Layer.Layer<WebhookTransport>
+  /** Starts a receiver, which ends with the scope. */
+  readonly receive: (manner: Manner) => Effect.Effect<Receiver, never, Scope.Scope>
+}
+
+const answering = (status: number, headers: Readonly<Record<string, string>> = {}, body = ""): Manner => ({
+  status,
+  headers,
+  body
+})
+
+const request = (url: string): WebhookRequest => ({ url, headers: { "content-type": "application/json" }, body: "{}" })
+
+const post = (request: WebhookRequest) => WebhookTransport.use((transport) => Effect.result(transport.post(request)))
+
+const loopback = "127.0.0.1"
+
+/** Registers every promise of a transport, as tests, for one adapter. */
+export const suite = (adapter: string, { layer, receive }: Options): void => {
+  const allowing = (
+    allowed: ((address: string) => boolean) | null,
+    resolve: (hostname: string) => Effect.Effect<ReadonlyArray<string>> = () => Effect.succeed([])
+  ) => Effect.provide(layer(resolve).pipe(Layer.provide(Layer.succeed(AllowedAddresses, allowed))))
+
+  const allowingLoopback = allowing((address) => address === loopback)
+
+  describe(adapter, () => {
+    it.live.prop("the endpoint gets the body byte for byte, and every header", {
+      text: hardText({ min: 0, max: 200 }),
+      value: Arbitrary.schema(Schema.String.check(Schema.isPattern(/^[!-~]{1,20}$/)))
+    }, ({ text, value }) =>
+      Effect.gen(function*() {
+        const receiver = yield* receive(answering(200))
+        const body = JSON.stringify({ text })
+        yield* post({ url: receiver.url, headers: { "content-type": "application/json", "x-value": value }, body })
+        const received = yield* receiver.received
+        assert.deepStrictEqual(received.map(({ body }) => body), [body])
+        for (const { headers } of received) {
+          assert.strictEqual(headers["content-type"], "application/json")
+          assert.strictEqual(headers["x-value"], value)
+          assert.strictEqual(headers["content-length"], String(new TextEncoder().encode(body).length))
+        }
+      }).pipe(allowingLoopback, Effect.scoped), { arbitrary: { runs: 50 } })
+
+    for (const status of [200, 201, 204, 304, 400, 404, 410, 429, 500, 503]) {
+      it.live(`${status} is an answer`, () =>
+        Effect.gen(function*() {
+          const body = status === 204 || status === 304 ? "" : "Grüße"
+          const { url } = yield* receive(answering(status, { "retry-after": "7" }, body))
+          assert.deepStrictEqual(yield* post(request(url)), Result.succeed({ status, body, retry_after: "7" }))
+        }).pipe(allowingLoopback, Effect.scoped))
+    }
+
+    for (const status of [301, 302, 303, 307, 308]) {
+      it.live(`${status} is an answer, and not followed`, () =>
+        Effect.gen(function*() {
+          const other = yield* receive(answering(200))
+          const { url } = yield* receive(answering(status, { location: other.url }))
+          assert.deepStrictEqual(yield* post(request(url)), Result.succeed({ status, body: "", retry_after: null }))
+          assert.strictEqual(yield* other.connections, 0)
+        }).pipe(allowingLoopback, Effect.scoped))
+    }
+
+    for (const manner of ["endless", "dripping"] as const) {
+      it.live(`a body that is ${manner} is left unread, and its status counts`, () =>
+        Effect.gen(function*() {
+          const { url } = yield* receive(manner)
+          const { body, status } = Result.getOrThrow(yield* post(request(url)))
+          assert.strictEqual(status, 200)
+          assert.isAtMost(new TextEncoder().encode(body).length, 4096)
+        }).pipe(allowingLoopback, Effect.scoped))
+    }
+
+    it.live("of a body only the beginning is kept, as text that can be stored", () =>
+      Effect.gen(function*() {
+        const { url } = yield* receive(answering(500, {}, `\u0000${"é".repeat(3000)}`))
+        const { body } = Result.getOrThrow(yield* post(request(url)))
+        assert.notInclude(body, "\u0000")
+        assert.isTrue(body.isWellFormed())
+        assert.match(body, /^.é{1000,2048}$/u)
+        assert.isAtMost(new TextEncoder().encode(body).length, 4096)
+      }).pipe(allowingLoopback, Effect.scoped))
+
+    it.live("no status in time is a timeout", () =>
+      Effect.gen(function*() {
+        const receiver = yield* receive("silent")
+        const failure = Result.getOrThrow(Result.flip(yield* post(request(receiver.url))))
+        assert.strictEqual(failure.failure_code, "timeout")
+        assert.lengthOf(yield* receiver.received, 1)
+      }).pipe(allowingLoopback, Effect.scoped))
+
+    it.live("an address that is not public gets nothing unless it is allowed, written out or behind a name", () =>
+      Effect.gen(function*() {
+        const receiver = yield* receive(answering(200))
+        const named = receiver.url.replace(loopback, "hooks.example")
+        for (const url of [receiver.url, named, named.replace("http:", "https:")]) {
+          for (const allowed of [null, () => false]) {
+            const result = yield* post(request(url)).pipe(allowing(allowed, () => Effect.succeed([loopback])))
+            assert.strictEqual(Result.getOrThrow(Result.flip(result)).failure_code, "blocked_address", url)
+          }
+        }
+        assert.strictEqual(yield* receiver.connections, 0)
+      }).pipe(Effect.scoped))
+
+    it.live("an address that is not allowed gets nothing, however the name resolved a moment ago", () =>
+      Effect.gen(function*() {
+        const receiver = yield* receive(answering(200))
+        const url = receiver.url.replace(loopback, "hooks.example")
+        const nobody = "127.0.0.2"
+        const turns = [[nobody], [loopback], [nobody, loopback], [loopback, nobody]]
+        const turn = yield* Ref.make(0)
+        const resolve = () => Ref.modify(turn, (now) => [turns[now % turns.length] ?? [], now + 1] as const)
+        const results = yield* Effect.replicateEffect(post(request(url)), 1000).pipe(
+          allowing((address) => address === nobody, resolve)
+        )
+        const blocked = results.filter((result) =>
+          Result.isFailure(result) && result.failure.failure_code === "blocked_address"
+        )
+        assert.lengthOf(blocked, 750)
+        assert.strictEqual(yield* receiver.connections, 0)
+      }).pipe(Effect.scoped))
+
+    it.live("a name that leads nowhere is said to", () =>
+      Effect.gen(function*() {
+        const failure = Result.getOrThrow(Result.flip(yield* post(request("https://hooks.example"))))
+        assert.strictEqual(failure.failure_code, "dns_error")
+      }).pipe(allowing(null)))
+  })
+}
