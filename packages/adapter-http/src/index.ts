@@ -1,6 +1,8 @@
+import type * as Crm from "@messaging-crm/core/Crm"
 import { Ids } from "@messaging-crm/core/Ids"
 import { Secrets } from "@messaging-crm/core/Secrets"
-import { Layer } from "effect"
+import { Layer, type ManagedRuntime } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
 import { HttpApiBuilder, OpenApi } from "effect/http-api"
 import { Api } from "./api/Api.ts"
 import * as Channels from "./handlers/Channels.ts"
@@ -50,6 +52,23 @@ export const layer = HttpApiBuilder.layer(Api, { openapiPath: "/v1/openapi.json"
   Layer.merge(Envelope.layer),
   Layer.provide([Ids.layer, Secrets.layer])
 )
+
+/**
+ * Returns the whole API as a function of the web's `Request`, for a server that is there already.
+ *
+ * It works with what the runtime holds, and for as long. It answers any path
+ * that it is given, so give it the API's alone.
+ */
+export const toWebHandler = <E>(
+  crm: ManagedRuntime.ManagedRuntime<Crm.Operations, E>
+): (request: Request) => Promise<Response> =>
+  HttpRouter.toWebHandler(
+    layer.pipe(
+      Layer.provideMerge(Layer.effectContext(crm.contextEffect)),
+      Layer.provide(HttpServer.layerServices)
+    ),
+    { routerConfig, disableLogger: true }
+  ).handler
 
 /** The OpenAPI 3.1 document of the very contract that validates every request. */
 export const openApi = OpenApi.fromApi(Api)

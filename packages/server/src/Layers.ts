@@ -12,6 +12,7 @@ import { PublicUrl } from "@messaging-crm/core/Media"
 import { RootKeys } from "@messaging-crm/core/Secrets"
 import { Worker } from "@messaging-crm/core/Worker"
 import * as Mock from "@messaging-crm/provider-mock"
+import * as Callbacks from "@messaging-crm/provider-mock/Callbacks"
 import { Effect, Layer, Option, type Redacted } from "effect"
 import { HttpRouter } from "effect/http"
 import { HttpApiScalar } from "effect/http-api"
@@ -47,7 +48,7 @@ export const operations = <E>(storage: Layer.Layer<Crm.StoragePorts, E>) =>
   Layer.unwrap(Effect.map(read(settings.provider_url), (url) =>
     Option.isSome(url)
       ? Crm.layer.pipe(Layer.provide([storage, RemoteMock.layer(url.value)]))
-      : MockIngress.layerInProcess.pipe(Layer.provideMerge(Crm.layer), Layer.provide([storage, Mock.layer]))))
+      : Callbacks.layer.pipe(Layer.provideMerge(Crm.layer), Layer.provide([storage, Mock.layer]))))
 
 /** Layer for everything that answers on the port. */
 export const api = (isReady: Effect.Effect<boolean>) =>

@@ -1,8 +1,7 @@
-import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
+import { Inbound } from "@messaging-crm/core/Inbound"
 import { limits } from "@messaging-crm/core/Limits"
 import { Secrets } from "@messaging-crm/core/Secrets"
-import { MockProvider } from "@messaging-crm/provider-mock"
-import { ByteSize, Effect, Exit, Layer, Option, Queue, Schema } from "effect"
+import { ByteSize, Effect, Exit, Layer, Option, Schema } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Callback, signatureHeader, signaturePurpose } from "./MockWire.ts"
 
@@ -51,42 +50,3 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
 
   yield* router.add("POST", "/ingress/mock", receive)
 })).pipe(Layer.provide(Secrets.layer))
-
-/** How long a stop waits for what the network in this process still has to tell. */
-const farewell_time_max = "2 seconds"
-
-/**
- * Layer that carries home what the mock provider in this process has to tell.
- *
- * An event that cannot be taken in is told again, and a stop hears the network
- * out: it ends with the process, so nobody could be told later.
- */
-export const layerInProcess = Layer.effectDiscard(Effect.gen(function*() {
-  const inbound = yield* Inbound
-  const { callbacks, report, told } = yield* MockProvider
-
-  const receive = (event: ProviderEvent) => Effect.ignore(inbound.receive(event))
-
-  /** Once taken from the network an event is nowhere else: what does not get home goes back to it. */
-  const carry = Effect.uninterruptibleMask((restore) =>
-    Effect.flatMap(restore(Queue.take(callbacks)), (event) =>
-      restore(receive(event)).pipe(
-        Effect.onInterrupt(() => report(event)),
-        Effect.catchDefect(() => Effect.andThen(report(event), restore(Effect.sleep("200 millis"))))
-      ))
-  )
-
-  yield* Effect.addFinalizer(() =>
-    told.pipe(
-      Effect.andThen(Queue.clear(callbacks)),
-      Effect.flatMap((events) => Effect.forEach(events, receive, { discard: true })),
-      Effect.interruptible,
-      Effect.timeoutOption(farewell_time_max),
-      Effect.ignoreCause
-    )
-  )
-  yield* Effect.forever(carry).pipe(
-    Effect.replicateEffect(4, { concurrency: "unbounded", discard: true }),
-    Effect.forkScoped
-  )
-}))

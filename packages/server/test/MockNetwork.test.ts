@@ -6,6 +6,7 @@ import { ChannelUnknown, Inbound, type MessageStatusReported, type ProviderEvent
 import { type Delivery, MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import * as Mock from "@messaging-crm/provider-mock"
+import * as Callbacks from "@messaging-crm/provider-mock/Callbacks"
 import { DateTime, Deferred, Effect, Layer, Ref, References, Result, Schedule, Schema } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import type { RequestListener } from "node:http"
@@ -265,7 +266,7 @@ describe("the network in the same process", () => {
         receive: (event) =>
           Effect.andThen(receive(event), Ref.update(received, (kinds) => new Set([...kinds, kindOf(event)])))
       })
-      const layer = MockIngress.layerInProcess.pipe(Layer.provide(inbound), Layer.provideMerge(Mock.layer))
+      const layer = Callbacks.layer.pipe(Layer.provide(inbound), Layer.provideMerge(Mock.layer))
       const delivered = Effect.tap(outcome(delivery(1, "+4915112340007")), time)
       assert.strictEqual(yield* Effect.provide(delivered, layer), "taken")
       return Array.from(yield* Ref.get(received)).toSorted()
@@ -293,7 +294,7 @@ describe("the network in the same process", () => {
             return [isFirst ? Effect.die("The database is away.") : Effect.void, [...kinds, kindOf(event)]]
           }).pipe(Effect.flatten)
       })
-      const layer = MockIngress.layerInProcess.pipe(Layer.provide(inbound), Layer.provideMerge(Mock.layer))
+      const layer = Callbacks.layer.pipe(Layer.provide(inbound), Layer.provideMerge(Mock.layer))
       const times = (kind: string) =>
         Effect.map(Ref.get(received), (kinds) => kinds.filter((one) => one === kind).length)
       yield* Effect.gen(function*() {
