@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config"
 
 export default defineConfig({
   test: {
-    include: ["packages/*/test/**/*.test.ts"],
+    include: ["{packages,examples}/*/test/**/*.test.ts"],
     globalSetup: ["packages/server/testing/Postgres.ts"],
     testTimeout: 60_000,
     hookTimeout: 60_000

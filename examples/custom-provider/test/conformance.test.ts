@@ -1,0 +1,23 @@
+import * as Provider from "@messaging-crm/core/conformance/MessagingProvider"
+import { Effect } from "effect"
+import { layer, Network } from "../src/Network.ts"
+
+Provider.suite("courier", layer, {
+  dedup: "client_ref",
+  account: { id: "acme", template_ids: ["greeting", "farewell", "draft"] },
+  recipients: {
+    accepted: "+4915112345600",
+    ProviderRejected: "+4915112345601",
+    ProviderBusy: "+4915112345602",
+    ProviderSilent: "+4915112345603"
+  },
+  taken: (reference) =>
+    Network.use(({ taken }) => taken).pipe(
+      Effect.map((all) =>
+        all.filter(({ client_reference }) => client_reference === reference)
+          .map(({ id }) => ({ provider_message_id: id }))
+      )
+    ),
+  reported: Effect.succeed([]),
+  breakCatalogue: Network.use(({ breakCatalogue }) => breakCatalogue)
+})

@@ -1,0 +1,65 @@
+import { NodeRuntime } from "@effect/platform-node"
+import * as Postgres from "@messaging-crm/adapter-postgres"
+import * as Client from "@messaging-crm/adapter-postgres/Client"
+import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { Contacts, CreateContact } from "@messaging-crm/core/Contacts"
+import * as Crm from "@messaging-crm/core/Crm"
+import { Organizations } from "@messaging-crm/core/Organizations"
+import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
+import { Worker } from "@messaging-crm/core/Worker"
+import * as MockProvider from "@messaging-crm/provider-mock"
+import * as EmbeddedPostgres from "@messaging-crm/server/EmbeddedPostgres"
+import { Config, Console, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { fileURLToPath } from "node:url"
+
+const directory = fileURLToPath(new URL("../.data/postgres", import.meta.url))
+
+/** Your own PostgreSQL at `DATABASE_URL`, or one from npm, so that the example runs anywhere. */
+const url = Effect.flatMap(
+  Config.option(Config.Redacted("DATABASE_URL")),
+  Option.match({
+    onNone: () => Effect.map(EmbeddedPostgres.start({ directory }), Redacted.make),
+    onSome: Effect.succeed
+  })
+)
+
+const database = Migrations.layer.pipe(
+  Layer.provideMerge(Layer.unwrap(Effect.map(url, (url) => Client.layer({ url }))))
+)
+
+const crm = Worker.layerLoop.pipe(
+  Layer.provideMerge(Crm.layer),
+  Layer.provide(MockProvider.layer),
+  Layer.provideMerge(Postgres.layer),
+  Layer.provideMerge(database)
+)
+
+/** A customer of the shop and a contact of the CRM: in one transaction, so there is never the one without the other. */
+const signUp = Effect.fn("signUp")(function*(form: unknown) {
+  const sql = yield* SqlClient.SqlClient
+  const contacts = yield* Contacts
+  const { transact } = yield* UnitOfWork
+  // Operations take what their schemas decode to: checked, trimmed, the number in its one form.
+  const input = yield* Schema.decodeUnknownEffect(CreateContact)(form)
+  return yield* transact(Effect.gen(function*() {
+    const contact = yield* contacts.create(input)
+    yield* sql`INSERT INTO shop_customers (contact_id, signed_up_at) VALUES (${contact.id}, now())`
+    return contact
+  }))
+})
+
+const program = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`CREATE TABLE IF NOT EXISTS shop_customers (contact_id uuid PRIMARY KEY, signed_up_at timestamptz NOT NULL)`
+  const { organization, owner } = yield* Organizations.use((organizations) =>
+    organizations.create({ name: "The shop", owner_name: "Ada", owner_email: "ada@shop.example" })
+  )
+  const contact = yield* signUp({ first_name: "Kim", primary_phone: "+49 151 12345678" }).pipe(
+    Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
+  )
+  yield* Console.log(contact)
+})
+
+NodeRuntime.runMain(Effect.provide(program, crm))
