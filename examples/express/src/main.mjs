@@ -38,7 +38,7 @@ const answer = async (request, response) => {
 // An app that is there already, and the API beside what it does. The API reads bodies itself: a parser comes after it.
 const app = express()
 // oxlint-disable-next-line oxc/no-async-endpoint-handlers -- Express 5 hands a rejection to its error handler.
-app.all("/v1/{*path}", answer)
+app.all(["/v1/{*path}", "/media/{*path}"], answer)
 app.get("/", (_request, response) => response.send("The shop"))
 
 // Whose data it is and who may ask for them: what the REST API leaves to operators.

@@ -24,6 +24,7 @@ const api = Http.toWebHandler(crm)
 const app = new Hono()
 app.get("/", (context) => context.text("The shop"))
 app.all("/v1/*", (context) => api(context.req.raw))
+app.all("/media/*", (context) => api(context.req.raw))
 
 // Whose data it is and who may ask for them: what the REST API leaves to operators.
 const key = await crm.runPromise(Effect.gen(function*() {

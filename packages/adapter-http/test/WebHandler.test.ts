@@ -1,0 +1,42 @@
+/** The API as a function, on a runtime of the embedder's. */
+import { assert, it } from "@effect/vitest"
+import * as Http from "@messaging-crm/adapter-http"
+import * as Memory from "@messaging-crm/adapter-memory"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { ApiKeys, RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
+import * as Crm from "@messaging-crm/core/Crm"
+import { Organizations } from "@messaging-crm/core/Organizations"
+import { Tags } from "@messaging-crm/core/Tags"
+import * as Mock from "@messaging-crm/provider-mock"
+import { Effect, Layer, ManagedRuntime, Redacted, References } from "effect"
+
+const crm = ManagedRuntime.make(
+  Crm.layer.pipe(
+    Layer.provide([Memory.layer, Mock.layer]),
+    Layer.provideMerge([Layer.succeed(RequestsPerMinute, 2), Layer.succeed(References.MinimumLogLevel, "None")])
+  )
+)
+const api = Http.toWebHandler(crm)
+
+it("answers with what the runtime holds, under its tuning", async () => {
+  const { actor, key } = await crm.runPromise(Effect.gen(function*() {
+    const { organization, owner } = yield* Organizations.use((organizations) =>
+      organizations.create({ name: "Acme", owner_name: "Ada", owner_email: "ada@acme.example" })
+    )
+    const actor = { organization_id: organization.id, member_id: owner.id }
+    const { key } = yield* ApiKeys.use((keys) =>
+      keys.create({ created_by: owner.id, name: "test", scopes: ["tags:read"], expires: "90d" })
+    ).pipe(Effect.provideService(CurrentActor, actor))
+    return { actor, key: Redacted.value(key) }
+  }))
+  const vip = await crm.runPromise(
+    Effect.provideService(Tags.use((tags) => tags.create({ name: "VIP", color: "amber" })), CurrentActor, actor)
+  )
+  const list = () => api(new Request("http://crm.example/v1/tags", { headers: { authorization: `Bearer ${key}` } }))
+  const first = await list()
+  assert.strictEqual(first.headers.get("x-ratelimit-limit"), "2")
+  assert.deepStrictEqual(await first.json(), { data: [vip], next_cursor: null })
+  await list()
+  assert.strictEqual((await list()).status, 429)
+  await crm.dispose()
+})
