@@ -2,6 +2,7 @@
  * Every setting of the service, in one table: a flag wins over the environment,
  * the environment over the default. A wrong one stops the start.
  */
+import { networks } from "@messaging-crm/adapter-http/WebhookTransport/Addresses"
 import { Config, Data, Effect, Option, Redacted } from "effect"
 
 /** A setting that is missing or makes no sense. */
@@ -102,6 +103,13 @@ export const settings = {
     otherwise: "the mock provider runs inside the service",
     expected: "a URL such as http://127.0.0.1:4010",
     parse: url("http:")
+  }),
+  webhook_allowed_networks: setting({
+    name: "WEBHOOK_ALLOWED_NETWORKS",
+    meaning: "networks that are not public and may get webhooks all the same, over http too",
+    otherwise: "none",
+    expected: "a comma-separated list of networks such as 127.0.0.0/8,::1/128",
+    parse: (text) => networks(text.split(",").map((network) => network.trim()))
   }),
   log_level: setting({
     name: "LOG_LEVEL",

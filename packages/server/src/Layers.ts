@@ -2,6 +2,7 @@
 import { NodeHttpServer } from "@effect/platform-node"
 import * as Http from "@messaging-crm/adapter-http"
 import { Api } from "@messaging-crm/adapter-http/api/Api"
+import * as WebhookTransport from "@messaging-crm/adapter-http/WebhookTransport"
 import * as Memory from "@messaging-crm/adapter-memory"
 import * as Postgres from "@messaging-crm/adapter-postgres"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
@@ -10,6 +11,7 @@ import * as Crm from "@messaging-crm/core/Crm"
 import { limits } from "@messaging-crm/core/Limits"
 import { PublicUrl } from "@messaging-crm/core/Media"
 import { RootKeys } from "@messaging-crm/core/Secrets"
+import { AllowedAddresses } from "@messaging-crm/core/WebhookTransport"
 import { Worker } from "@messaging-crm/core/Worker"
 import * as Mock from "@messaging-crm/provider-mock"
 import * as Callbacks from "@messaging-crm/provider-mock/Callbacks"
@@ -36,10 +38,12 @@ export const tuning = Layer.unwrap(Effect.gen(function*() {
   const requests = yield* readOr(settings.rate_limit_per_minute, limits.requests_per_minute)
   const keys = yield* read(settings.secret_key)
   const public_url = yield* read(settings.public_url)
+  const networks = yield* read(settings.webhook_allowed_networks)
   return Layer.mergeAll(
     Layer.succeed(RequestsPerMinute, requests),
     Option.isNone(keys) ? Layer.empty : Layer.succeed(RootKeys, keys.value),
-    Option.isNone(public_url) ? Layer.empty : Layer.succeed(PublicUrl, public_url.value)
+    Option.isNone(public_url) ? Layer.empty : Layer.succeed(PublicUrl, public_url.value),
+    Option.isNone(networks) ? Layer.empty : Layer.succeed(AllowedAddresses, networks.value)
   )
 }))
 
@@ -47,8 +51,11 @@ export const tuning = Layer.unwrap(Effect.gen(function*() {
 export const operations = <E>(storage: Layer.Layer<Crm.StoragePorts, E>) =>
   Layer.unwrap(Effect.map(read(settings.provider_url), (url) =>
     Option.isSome(url)
-      ? Crm.layer.pipe(Layer.provide([storage, RemoteMock.layer(url.value)]))
-      : Callbacks.layer.pipe(Layer.provideMerge(Crm.layer), Layer.provide([storage, Mock.layer]))))
+      ? Crm.layer.pipe(Layer.provide([storage, RemoteMock.layer(url.value), WebhookTransport.layer()]))
+      : Callbacks.layer.pipe(
+        Layer.provideMerge(Crm.layer),
+        Layer.provide([storage, Mock.layer, WebhookTransport.layer()])
+      )))
 
 /** Layer for everything that answers on the port. */
 export const api = (isReady: Effect.Effect<boolean>) =>

@@ -168,6 +168,8 @@ it.live("a wrong setting stops the start, with one line that names it", () =>
       [inMemory, { RATE_LIMIT_PER_MINUTE: "0" }, "RATE_LIMIT_PER_MINUTE must be"],
       [inMemory, { SECRET_KEY: "short" }, "SECRET_KEY must be"],
       [inMemory, { LOG_LEVEL: "loud" }, "LOG_LEVEL must be"],
+      [inMemory, { WEBHOOK_ALLOWED_NETWORKS: "127.0.0.1" }, "WEBHOOK_ALLOWED_NETWORKS must be"],
+      [inMemory, { WEBHOOK_ALLOWED_NETWORKS: "10.0.0.0/8,10.0.0.0/33" }, "WEBHOOK_ALLOWED_NETWORKS must be"],
       [inMemory, { PROVIDER: "pigeon" }, "PROVIDER must be"],
       [inMemory, { PROVIDER_URL: "127.0.0.1:4010" }, "PROVIDER_URL must be"],
       [["serve"], {}, "DATABASE_URL is required"],
