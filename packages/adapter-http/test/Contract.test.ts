@@ -72,7 +72,7 @@ describe("the OpenAPI document", () => {
 
   it("has exactly the operations of the contract", () => {
     const documented = Object.entries(Http.openApi.paths).flatMap(([path, item]) =>
-      Object.keys(item).map((method) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ":$1")}`)
+      Object.keys(item).map((method) => `${method.toUpperCase()} /v1${path.replace(/\{(\w+)\}/g, ":$1")}`)
     )
     assert.deepStrictEqual(documented.toSorted(), operations.map(({ method, path }) => `${method} ${path}`).toSorted())
   })
@@ -80,8 +80,8 @@ describe("the OpenAPI document", () => {
   it("says of each operation its scope, its key, and only the refusals that it can answer with", () => {
     const { paths } = JSON.parse(JSON.stringify(Http.openApi))
     for (const { method, path, policy, scope } of operations) {
-      const operation = paths[path.replace(/:(\w+)/g, "{$1}")][method.toLowerCase()]
-      const key = operation.parameters.find(({ name }: { readonly name: string }) => name === "idempotency-key")
+      const operation = paths[path.slice("/v1".length).replace(/:(\w+)/g, "{$1}")][method.toLowerCase()]
+      const key = operation.parameters.find(({ name }: { readonly name: string }) => name === "Idempotency-Key")
       assert.strictEqual(operation["x-required-scope"], Option.getOrThrow(scope))
       assert.strictEqual(key?.required, Option.getOrUndefined(policy.pipe(Option.map((each) => each === "required"))))
       assert.includeMembers(Object.keys(operation.responses), ["400", "401", "403", "429", "500"])
@@ -90,6 +90,6 @@ describe("the OpenAPI document", () => {
       }
       assert.strictEqual("404" in operation.responses, path.includes(":"), `${method} ${path}`)
     }
-    assert.isFalse(paths["/v1/conversations/{conversation_id}/close"].post.requestBody.required)
+    assert.isFalse(paths["/conversations/{conversation_id}/close"].post.requestBody.required)
   })
 })

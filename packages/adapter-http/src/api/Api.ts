@@ -4,6 +4,7 @@ import { ContactFieldsGroup } from "./ContactFields.ts"
 import { ContactsGroup } from "./Contacts.ts"
 import { ConversationsGroup } from "./Conversations.ts"
 import { completeFor } from "./Document.ts"
+import { overview } from "./Document/Overview.ts"
 import { MembersGroup } from "./Members.ts"
 import { MessagesGroup } from "./Messages.ts"
 import * as Pipeline from "./Pipeline.ts"
@@ -29,12 +30,14 @@ const contract = HttpApi.make("messaging-crm")
   .middleware(Pipeline.Admission)
   .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })
   .annotate(HttpApi.QueryParseOptions, { onExcessProperty: "error" })
-  .annotate(OpenApi.Title, "Messaging CRM REST API")
-  .annotate(OpenApi.Version, "1.0.0")
-  .annotate(
-    OpenApi.Description,
-    "One organization's customer messaging: contacts, conversations, messages, catalogs and webhooks."
-  )
+  .annotateMerge(OpenApi.annotations({
+    title: "Messaging CRM REST API",
+    version: "1.0.0",
+    summary: "One organization's customer messaging, behind one API.",
+    description: overview,
+    license: { name: "MIT", identifier: "MIT" },
+    servers: [{ url: "/v1", description: "This service." }]
+  }))
 
 /** The whole contract: every endpoint, and the steps before each of them. */
 export class Api extends contract.annotate(OpenApi.Transform, completeFor(contract)) {}

@@ -1,6 +1,7 @@
 import { Channel } from "@messaging-crm/core/Channels"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { List } from "./Envelope.ts"
+import * as Examples from "./Examples.ts"
 import { RequiredScope } from "./Pipeline.ts"
 
 /** `/channels`: list (spec §4). */
@@ -10,6 +11,19 @@ export class ChannelsGroup extends HttpApiGroup.make("channels")
       success: List(Channel)
     })
       .annotate(RequiredScope, "conversations:read")
-      .annotate(OpenApi.Summary, "List channels")
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "listChannels",
+          summary: "List channels",
+          description: "All of them, oldest first."
+        })
+      )
+      .annotate(Examples.Example, { answer: Examples.all(Examples.channel) })
+  )
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Channels",
+      description: "The numbers, accounts and pages that the organization is reached on."
+    })
   )
 {}

@@ -7,15 +7,27 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { cursor, List, page_size, Single } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
+import * as Examples from "./Examples.ts"
 import { IdempotencyPolicy, OptionalIdempotencyKey, RequiredIdempotencyKey, RequiredScope } from "./Pipeline.ts"
 
 /** What a list of contacts can be narrowed by (spec §4.1). Filters combine; an empty `query` counts as absent. */
 const filters = {
-  query: Schema.optionalKey(text({ min: 0, max: limits.query_chars_max })),
-  tag_id: Schema.optionalKey(TagId),
-  owner_user_id: Schema.optionalKey(MemberId),
-  lifecycle_stage: Schema.optionalKey(LifecycleStage),
-  channel: Schema.optionalKey(ChannelType)
+  query: Schema.optionalKey(
+    text({ min: 0, max: limits.query_chars_max }).annotate({
+      description: "Text that the name, phone, email or company contains, in any case.",
+      examples: ["berg"]
+    })
+  ),
+  tag_id: Schema.optionalKey(TagId.pipe(Schema.annotateEncoded({ description: "Contacts with this tag." }))),
+  owner_user_id: Schema.optionalKey(
+    MemberId.pipe(Schema.annotateEncoded({ description: "Contacts of this member." }))
+  ),
+  lifecycle_stage: Schema.optionalKey(LifecycleStage.annotate({ description: "Contacts at this stage." })),
+  channel: Schema.optionalKey(
+    ChannelType.annotate({
+      description: "Contacts who are reachable on it; on `phone_messaging` also those with a primary phone."
+    })
+  )
 }
 
 /** `/contacts`: list, create, get, update, and add a note (spec §4, §4.2). */
@@ -26,7 +38,14 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
       success: List(Contact)
     })
       .annotate(RequiredScope, "contacts:read")
-      .annotate(OpenApi.Summary, "List contacts"),
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "listContacts",
+          summary: "List contacts",
+          description: "Most recently updated first. Filters combine."
+        })
+      )
+      .annotate(Examples.Example, { answer: Examples.page(Examples.contact) }),
     HttpApiEndpoint.post("create", "/contacts", {
       headers: RequiredIdempotencyKey,
       payload: CreateContact,
@@ -34,14 +53,31 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
     })
       .annotate(RequiredScope, "contacts:write")
       .annotate(IdempotencyPolicy, "required")
-      .annotate(OpenApi.Summary, "Create a contact"),
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "createContact",
+          summary: "Create a contact",
+          description: "Sends no message."
+        })
+      )
+      .annotate(Examples.Example, {
+        requests: { contact: Examples.createContact },
+        answer: Examples.one(Examples.newContact)
+      }),
     HttpApiEndpoint.get("get", "/contacts/:contact_id", {
       params: { contact_id: ContactId },
       success: Single(Contact),
       error: Errors.NotFound
     })
       .annotate(RequiredScope, "contacts:read")
-      .annotate(OpenApi.Summary, "Get a contact"),
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "getContact",
+          summary: "Get a contact",
+          description: "With its identities and tags."
+        })
+      )
+      .annotate(Examples.Example, { answer: Examples.one(Examples.contact) }),
     HttpApiEndpoint.patch("update", "/contacts/:contact_id", {
       headers: RequiredIdempotencyKey,
       params: { contact_id: ContactId },
@@ -51,7 +87,17 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
     })
       .annotate(RequiredScope, "contacts:write")
       .annotate(IdempotencyPolicy, "required")
-      .annotate(OpenApi.Summary, "Update a contact"),
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "updateContact",
+          summary: "Update a contact",
+          description: "Only the fields that are present change."
+        })
+      )
+      .annotate(Examples.Example, {
+        requests: { progress: Examples.updateContact, clear: { job_title: null, tag_ids: [] } },
+        answer: Examples.one(Examples.contact)
+      }),
     HttpApiEndpoint.post("addNote", "/contacts/:contact_id/notes", {
       headers: OptionalIdempotencyKey,
       params: { contact_id: ContactId },
@@ -61,6 +107,19 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
     })
       .annotate(RequiredScope, "contacts:write")
       .annotate(IdempotencyPolicy, "optional")
-      .annotate(OpenApi.Summary, "Add a note to a contact")
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "addNote",
+          summary: "Add a note to a contact",
+          description: "To replace the notes, update the contact."
+        })
+      )
+      .annotate(Examples.Example, { requests: { note: Examples.addNote }, answer: Examples.one(Examples.contact) })
+  )
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Contacts",
+      description: "The people in the CRM, with their identities on the channels."
+    })
   )
 {}

@@ -5,12 +5,17 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { cursor, List, page_size, Single } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
+import * as Examples from "./Examples.ts"
 import { IdempotencyPolicy, OptionalBody, ReadsTemplates, RequiredIdempotencyKey, RequiredScope } from "./Pipeline.ts"
 
 /** What a list of conversations can be narrowed by (spec §4.1). */
 const filters = {
-  status: Schema.optionalKey(Schema.Literals(["all", "open", "closed"])),
-  assigned_user_id: Schema.optionalKey(MemberId)
+  status: Schema.optionalKey(
+    Schema.Literals(["all", "open", "closed"]).annotate({ description: "Conversations in this state.", default: "all" })
+  ),
+  assigned_user_id: Schema.optionalKey(
+    MemberId.pipe(Schema.annotateEncoded({ description: "Conversations that this member takes care of." }))
+  )
 }
 
 /** `/conversations`: list, start, get, assign, close and reopen (spec §4, §4.3, §4.5, §4.6). */
@@ -21,7 +26,14 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
       success: List(Conversation)
     })
       .annotate(RequiredScope, "conversations:read")
-      .annotate(OpenApi.Summary, "List conversations"),
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "listConversations",
+          summary: "List conversations",
+          description: "Latest activity first. Filters combine."
+        })
+      )
+      .annotate(Examples.Example, { answer: Examples.page(Examples.conversation) }),
     HttpApiEndpoint.post("start", "/conversations", {
       headers: RequiredIdempotencyKey,
       payload: StartConversation,
@@ -31,14 +43,32 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
       .annotate(RequiredScope, "messages:send")
       .annotate(IdempotencyPolicy, "required")
       .annotate(ReadsTemplates, true)
-      .annotate(OpenApi.Summary, "Start a conversation"),
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "startConversation",
+          summary: "Start a conversation",
+          description:
+            "Sends a template to a number. Its contact is found or created, and the number's conversation on the channel is reused. The send is queued: follow it with `getSend`."
+        })
+      )
+      .annotate(Examples.Example, {
+        requests: { template: Examples.startConversation },
+        answer: Examples.one(Examples.send)
+      }),
     HttpApiEndpoint.get("get", "/conversations/:conversation_id", {
       params: { conversation_id: ConversationId },
       success: Single(Conversation),
       error: Errors.NotFound
     })
       .annotate(RequiredScope, "conversations:read")
-      .annotate(OpenApi.Summary, "Get a conversation"),
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "getConversation",
+          summary: "Get a conversation",
+          description: "As it is now, with its contact's name on the channel."
+        })
+      )
+      .annotate(Examples.Example, { answer: Examples.one(Examples.conversation) }),
     HttpApiEndpoint.patch("assign", "/conversations/:conversation_id/assignment", {
       headers: RequiredIdempotencyKey,
       params: { conversation_id: ConversationId },
@@ -48,7 +78,17 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
     })
       .annotate(RequiredScope, "conversations:write")
       .annotate(IdempotencyPolicy, "required")
-      .annotate(OpenApi.Summary, "Assign a conversation"),
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "assignConversation",
+          summary: "Assign a conversation",
+          description: "To a member, who becomes the contact's owner too unless `sync_contact_owner` is false."
+        })
+      )
+      .annotate(Examples.Example, {
+        requests: { assign: Examples.assignConversation, unassign: Examples.unassignConversation },
+        answer: Examples.one(Examples.conversation)
+      }),
     HttpApiEndpoint.post("close", "/conversations/:conversation_id/close", {
       headers: RequiredIdempotencyKey,
       params: { conversation_id: ConversationId },
@@ -59,7 +99,17 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
       .annotate(RequiredScope, "conversations:write")
       .annotate(IdempotencyPolicy, "required")
       .annotate(OptionalBody, true)
-      .annotate(OpenApi.Summary, "Close a conversation"),
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "closeConversation",
+          summary: "Close a conversation",
+          description: "Closing a closed conversation changes nothing. A message of the contact opens it again."
+        })
+      )
+      .annotate(Examples.Example, {
+        requests: { category: Examples.closeConversation },
+        answer: Examples.one(Examples.closedConversation)
+      }),
     HttpApiEndpoint.post("reopen", "/conversations/:conversation_id/reopen", {
       headers: RequiredIdempotencyKey,
       params: { conversation_id: ConversationId },
@@ -68,6 +118,19 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
     })
       .annotate(RequiredScope, "conversations:write")
       .annotate(IdempotencyPolicy, "required")
-      .annotate(OpenApi.Summary, "Reopen a conversation")
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "reopenConversation",
+          summary: "Reopen a conversation",
+          description: "Reopening an open conversation changes nothing."
+        })
+      )
+      .annotate(Examples.Example, { answer: Examples.one(Examples.conversation) })
+  )
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Conversations",
+      description: "Threads between one contact and the organization on one channel."
+    })
   )
 {}

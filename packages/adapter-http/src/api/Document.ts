@@ -1,57 +1,151 @@
-/** What the OpenAPI document says of every operation and no schema says: its scope, and the headers of its answers. */
+/**
+ * What the OpenAPI document says beyond what the schemas and annotations of the
+ * contract generate: scopes, headers, examples and refusals of every operation.
+ */
+import { limits } from "@messaging-crm/core/Limits"
 import { Context, Option, Record } from "effect"
 import { HttpApi, type HttpApiEndpoint, type HttpApiGroup, type OpenApi } from "effect/http-api"
+import { headers, headersOf, parameters } from "./Document/Headers.ts"
+import { canRefuse, refusals, refusalsOf } from "./Document/Refusals.ts"
+import { plain, referredBy, tolerant } from "./Document/Schemas.ts"
+import { Example, ids } from "./Examples.ts"
 import { IdempotencyPolicy, OptionalBody, RequiredScope } from "./Pipeline.ts"
 
-const integer = { type: "integer" }
-const string = { type: "string" }
+/** Paths in the document come after the version, as in the specification. */
+const base = "/v1"
 
-const headers = {
-  "X-Request-Id": { description: "Names the request in the service's log.", schema: string },
-  "X-RateLimit-Limit": { description: "Requests that the key may make in a window of 60 seconds.", schema: integer },
-  "X-RateLimit-Remaining": { description: "Requests that are left in this window.", schema: integer },
-  "X-RateLimit-Reset": { description: "When the window ends, in Unix seconds.", schema: integer },
-  "Idempotent-Replayed": { description: "`true` on the remembered answer to an earlier request.", schema: string },
-  "Original-Request-Id": { description: "The id of that earlier request.", schema: string },
-  "Retry-After": { description: "Seconds to wait before the next try, with `request_processing`.", schema: integer }
+/** What a reader sees of a parameter in place of what its text in the request is. */
+const shown: Readonly<Record<string, object>> = {
+  page_size: {
+    description: "How many items the page may hold.",
+    schema: {
+      type: "integer",
+      minimum: limits.page_size_min,
+      maximum: limits.page_size_max,
+      default: limits.page_size_default
+    }
+  },
+  "idempotency-key": { name: "Idempotency-Key" },
+  ...Record.map(ids, (example) => ({ example }))
 }
 
-type Name = keyof typeof headers
-
-const always: ReadonlyArray<Name> = ["X-Request-Id"]
-const admitted: ReadonlyArray<Name> = [...always, "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"]
-const remembered: ReadonlyArray<Name> = [...admitted, "Idempotent-Replayed", "Original-Request-Id"]
-
-const headersOf = (status: string, isWrite: boolean): ReadonlyArray<Name> => {
-  if (status === "401") return always
-  if (!isWrite) return admitted
-  if (status === "409") return [...remembered, "Retry-After"]
-  return status.startsWith("2") || status === "404" ? remembered : admitted
-}
-
-/** A read takes neither body nor key, so the pipeline cannot refuse them. */
-const neverOfRead = new Set(["409", "413", "415"])
-
-const complete = (endpoint: HttpApiEndpoint.Top, operation: OpenApi.OpenAPISpecOperation) => {
-  const { annotations } = endpoint
-  const isWrite = Option.isSome(Context.getOption(annotations, IdempotencyPolicy))
-  const responses = Record.filter(operation.responses, (_, status) => isWrite || !neverOfRead.has(status))
-  const mayOmitBody = Option.isSome(Context.getOption(annotations, OptionalBody))
+const parameterOf = ({ name, schema, ...rest }: OpenApi.OpenAPISpecParameter) => {
+  const { description, examples, ...bare } = schema as Readonly<Record<string, unknown>>
+  const [example] = Array.isArray(examples) ? examples : []
   return {
-    ...operation,
-    ...(mayOmitBody ? { requestBody: { ...operation.requestBody, required: false } } : {}),
-    "x-required-scope": Context.getUnsafe(annotations, RequiredScope),
-    responses: Record.map(responses, (response, status) => ({
-      ...response,
-      headers: {
-        ...Record.fromIterableWith(
-          headersOf(status, isWrite),
-          (name) => [name, { $ref: `#/components/headers/${name}` }]
-        ),
-        ...response.headers
-      }
-    }))
+    name,
+    ...rest,
+    ...(rest.in === "path" ? { description: `The id of the ${name.replace(/_id$/, "")}.` } : {}),
+    ...(description === undefined ? {} : { description }),
+    schema: bare,
+    ...(example === undefined ? {} : { example }),
+    ...shown[name]
   }
+}
+
+const withExamples = (content: OpenApi.OpenApiSpecContent = {}, examples: object) =>
+  Record.map(content, ({ schema }) => ({ schema, examples }))
+
+const requestBodyOf = (endpoint: HttpApiEndpoint.Top, body: OpenApi.OpenAPISpecRequestBody) => {
+  const { requests = {} } = Context.get(endpoint.annotations, Example)
+  return {
+    required: Option.isNone(Context.getOption(endpoint.annotations, OptionalBody)),
+    content: withExamples(body.content, Record.map(requests, (value) => ({ value })))
+  }
+}
+
+const success: Readonly<Record<string, string>> = {
+  200: "Done.",
+  201: "Created.",
+  202: "Accepted: it is done soon, but not yet."
+}
+
+const responsesOf = (endpoint: HttpApiEndpoint.Top, responses: OpenApi.OpenAPISpecResponses) => {
+  const isWrite = Option.isSome(Context.getOption(endpoint.annotations, IdempotencyPolicy))
+  const { answer } = Context.get(endpoint.annotations, Example)
+  const scope = Context.getUnsafe(endpoint.annotations, RequiredScope)
+  return Record.map(
+    Record.filter(responses, (_, status) => canRefuse(String(status), isWrite)),
+    ({ content, description }, status) => ({
+      description: success[String(status)] ?? description,
+      headers: headersOf(String(status), isWrite),
+      content: tolerant(
+        withExamples(
+          content,
+          String(status).startsWith("2") ? { answer: { value: answer } } : refusalsOf(endpoint, String(status), scope)
+        )
+      )
+    })
+  )
+}
+
+const operationOf = (endpoint: HttpApiEndpoint.Top, operation: OpenApi.OpenAPISpecOperation) => ({
+  operationId: operation.operationId,
+  summary: operation.summary,
+  ...(operation.description === undefined ? {} : { description: operation.description }),
+  tags: operation.tags,
+  "x-required-scope": Context.getUnsafe(endpoint.annotations, RequiredScope),
+  security: operation.security,
+  parameters: [
+    ...operation.parameters.map(parameterOf),
+    ...Object.keys(parameters).map((name) => ({ $ref: `#/components/parameters/${name}` }))
+  ],
+  ...(operation.requestBody === undefined ? {} : { requestBody: requestBodyOf(endpoint, operation.requestBody) }),
+  responses: responsesOf(endpoint, operation.responses)
+})
+
+const pathsOf = <Id extends string, Groups extends HttpApiGroup.Constraint>(
+  api: HttpApi.HttpApi<Id, Groups>,
+  generated: OpenApi.OpenAPISpecPaths
+) => {
+  const paths: Record<string, Record<string, ReturnType<typeof operationOf>>> = {}
+  HttpApi.reflect(api, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint }) => {
+      const path = endpoint.path.replace(/:(\w+)/g, "{$1}")
+      // The method is one of those that the generator writes in lower case.
+      const method = endpoint.method.toLowerCase() as OpenApi.OpenAPISpecMethodName
+      const operation = generated[path]?.[method]
+      if (operation === undefined) return
+      const short = path.slice(base.length)
+      paths[short] = { ...paths[short], [method]: operationOf(endpoint, operation) }
+    }
+  })
+  return paths
+}
+
+/** Refusals that are the same wherever they occur, by status. */
+const common: Readonly<Record<string, string>> = {
+  401: "Unauthorized",
+  413: "BodyTooLarge",
+  415: "UnsupportedMediaType",
+  429: "TooManyRequests",
+  500: "InternalError",
+  503: "ProviderUnavailable"
+}
+
+/** Returns the paths with a reference in place of each common refusal, and the refusals referred to. */
+const factor = (paths: ReturnType<typeof pathsOf>) => {
+  const responses: Record<string, unknown> = {}
+  const refer = (response: unknown, status: string) => {
+    const name = common[status]
+    if (name === undefined) return response
+    responses[name] = response
+    return { $ref: `#/components/responses/${name}` }
+  }
+  const factored = Record.map(
+    paths,
+    Record.map((operation) => ({ ...operation, responses: Record.map(operation.responses, refer) }))
+  )
+  return { paths: factored, responses }
+}
+
+/** Components that no request refers to are answers, which may grow. */
+const schemasOf = (paths: ReturnType<typeof pathsOf>, schemas: Readonly<Record<string, unknown>>) => {
+  const bodies = Object.values(paths).flatMap((item) => Object.values(item).map(({ requestBody }) => requestBody))
+  const sent = referredBy(bodies, schemas)
+  const names = Object.keys(schemas).toSorted()
+  return Object.fromEntries(names.map((name) => [name, sent.has(name) ? schemas[name] : tolerant(schemas[name])]))
 }
 
 /** Returns what completes the generated document of an API. */
@@ -60,16 +154,21 @@ export const completeFor =
   (generated: Readonly<Record<string, unknown>>) => {
     // The annotation's type is looser than what the generator hands to it.
     const document = generated as unknown as OpenApi.OpenAPISpec
-    const paths: Record<string, Record<string, unknown>> = {}
-    HttpApi.reflect(api, {
-      onGroup: () => {},
-      onEndpoint: ({ endpoint }) => {
-        const path = endpoint.path.replace(/:(\w+)/g, "{$1}")
-        const operations = document.paths[path] as Readonly<Record<string, OpenApi.OpenAPISpecOperation>>
-        const method = endpoint.method.toLowerCase()
-        const operation = operations[method]
-        if (operation !== undefined) paths[path] = { ...paths[path], [method]: complete(endpoint, operation) }
+    const paths = pathsOf(api, document.paths)
+    const factored = factor(paths)
+    return plain({
+      openapi: document.openapi,
+      info: { ...document.info, contact: { name: "Messaging CRM" } },
+      servers: document.servers,
+      tags: document.tags,
+      paths: factored.paths,
+      components: {
+        securitySchemes: document.components.securitySchemes,
+        parameters,
+        headers,
+        responses: factored.responses,
+        examples: refusals,
+        schemas: schemasOf(paths, document.components.schemas)
       }
-    })
-    return { ...document, paths, components: { ...document.components, headers } }
+    }) as Readonly<Record<string, unknown>>
   }

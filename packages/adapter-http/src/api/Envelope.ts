@@ -7,7 +7,12 @@ export const Single = <S extends Schema.Top>(resource: S) => Schema.Struct({ dat
 
 /** Schema for the success body of a list. A complete list always has a null cursor. */
 export const List = <S extends Schema.Top>(resource: S) =>
-  Schema.Struct({ data: Schema.Array(resource), next_cursor: Schema.NullOr(Schema.String) })
+  Schema.Struct({
+    data: Schema.Array(resource),
+    next_cursor: Schema.NullOr(Schema.String).annotate({
+      description: "The `cursor` of the next page; null on the last, and of a list that is complete."
+    })
+  })
 
 /** Schema for `cursor`: opaque, at most 2048 characters; empty counts as absent. */
 export const cursor = Schema.optionalKey(

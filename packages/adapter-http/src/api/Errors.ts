@@ -21,11 +21,11 @@ const body = <const Codes extends ReadonlyArray<string>>(
   Schema.Struct({
     error: Schema.Struct({
       code: Schema.Literals(codes),
-      /** For the person who reads it at three in the morning; not to be parsed. */
-      message: Schema.String,
-      /** The parameter or field that is at fault, as a dotted path, when known. */
-      param: Schema.NullOr(Schema.String),
-      request_id: Schema.String
+      message: Schema.String.annotate({ description: "For people; not to be parsed." }),
+      param: Schema.NullOr(Schema.String).annotate({
+        description: "The parameter or field at fault, as a dotted path, when it is known."
+      }),
+      request_id: Schema.String.annotate({ description: "The answer's `X-Request-Id`." })
     })
   }).annotate({ identifier, description }).pipe(HttpApiSchema.status(status))
 

@@ -1,6 +1,7 @@
 import { Member } from "@messaging-crm/core/Members"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { List } from "./Envelope.ts"
+import * as Examples from "./Examples.ts"
 import { RequiredScope } from "./Pipeline.ts"
 
 /** `/members`: list (spec §4). */
@@ -10,6 +11,14 @@ export class MembersGroup extends HttpApiGroup.make("members")
       success: List(Member)
     })
       .annotate(RequiredScope, "members:read")
-      .annotate(OpenApi.Summary, "List members")
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "listMembers",
+          summary: "List members",
+          description: "All who have not left, oldest first."
+        })
+      )
+      .annotate(Examples.Example, { answer: Examples.all(Examples.member) })
   )
+  .annotateMerge(OpenApi.annotations({ title: "Members", description: "The people of the organization." }))
 {}

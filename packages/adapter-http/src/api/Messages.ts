@@ -4,6 +4,7 @@ import { Send, SendMessage } from "@messaging-crm/core/Sends"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { cursor, List, Single } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
+import * as Examples from "./Examples.ts"
 import { IdempotencyPolicy, ReadsTemplates, RequiredIdempotencyKey, RequiredScope } from "./Pipeline.ts"
 
 /** `/conversations/{conversation_id}/messages`: list, get and send (spec §4, §4.4). */
@@ -16,14 +17,28 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
       error: Errors.NotFound
     })
       .annotate(RequiredScope, "conversations:read")
-      .annotate(OpenApi.Summary, "List messages"),
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "listMessages",
+          summary: "List messages",
+          description: "Newest first, 50 on a page."
+        })
+      )
+      .annotate(Examples.Example, { answer: Examples.all(Examples.message, Examples.inboundMessage) }),
     HttpApiEndpoint.get("get", "/conversations/:conversation_id/messages/:message_id", {
       params: { conversation_id: ConversationId, message_id: MessageId },
       success: Single(LinkedMessage),
       error: Errors.NotFound
     })
       .annotate(RequiredScope, "conversations:read")
-      .annotate(OpenApi.Summary, "Get a message"),
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "getMessage",
+          summary: "Get a message",
+          description: "As far as it got by now. The address of its media is a new one on each read."
+        })
+      )
+      .annotate(Examples.Example, { answer: Examples.one(Examples.message) }),
     HttpApiEndpoint.post("send", "/conversations/:conversation_id/messages", {
       headers: RequiredIdempotencyKey,
       params: { conversation_id: ConversationId },
@@ -34,6 +49,27 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
       .annotate(RequiredScope, "messages:send")
       .annotate(IdempotencyPolicy, "required")
       .annotate(ReadsTemplates, true)
-      .annotate(OpenApi.Summary, "Send a message")
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "sendMessage",
+          summary: "Send a message",
+          description:
+            "A text, within 24 hours of the last message of the contact; or an approved template, at any time. The send is queued: follow it with `getSend`."
+        })
+      )
+      .annotate(Examples.Example, {
+        requests: { text: Examples.sendText, template: Examples.sendTemplate },
+        answer: Examples.one(Examples.send),
+        conflict: {
+          message: "The contact has not written in the last 24 hours, so only a template may be sent.",
+          param: "type"
+        }
+      })
+  )
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Messages",
+      description: "What was said in a conversation, and what is to be said next."
+    })
   )
 {}

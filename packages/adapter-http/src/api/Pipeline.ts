@@ -6,6 +6,7 @@
  */
 import type { CurrentActor } from "@messaging-crm/core/Actor"
 import type { Scope } from "@messaging-crm/core/ApiKeys"
+import { limits } from "@messaging-crm/core/Limits"
 import { Context, Schema } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
 import * as Errors from "./Errors.ts"
@@ -30,9 +31,19 @@ export class OptionalBody extends Context.Service<OptionalBody, true>()(
   "@messaging-crm/adapter-http/api/Pipeline/OptionalBody"
 ) {}
 
-const key = Schema.String.annotate({
+// Its form is said here and not checked: the step that reads it answers with a code of its own.
+const form = Schema.makeFilter<string>(() => true, {
+  toJsonSchema: () => ({
+    minLength: limits.idempotency_key_chars_min,
+    maxLength: limits.idempotency_key_chars_max,
+    pattern: "^[ -~]+$"
+  })
+})
+
+const key = Schema.String.check(form).annotate({
   description:
-    "8 to 200 printable ASCII characters. A retry with the same key and body gets the first answer, byte for byte. Remembered for at least 24 hours."
+    "8 to 200 printable ASCII characters. A retry with the same key and body gets the first answer, byte for byte. Remembered for at least 24 hours.",
+  examples: ["order-4711-ready"]
 })
 
 /** Request headers of a write that must carry an `Idempotency-Key`. */
@@ -50,6 +61,7 @@ export class RequestBody extends Context.Service<RequestBody, {
 }>()("@messaging-crm/adapter-http/api/Pipeline/RequestBody") {}
 
 const bearer = HttpApiSecurity.bearer.pipe(
+  HttpApiSecurity.annotate(OpenApi.Format, "svc_live_ and 43 characters"),
   HttpApiSecurity.annotate(
     OpenApi.Description,
     "An organization's API key, `svc_live_` and 43 characters. Each operation names the one scope it needs in `x-required-scope`."

@@ -3,6 +3,7 @@ import { Send } from "@messaging-crm/core/Sends"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Single } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
+import * as Examples from "./Examples.ts"
 import { RequiredScope } from "./Pipeline.ts"
 
 /** `/sends`: get, which is how a send is followed (spec §2.4). */
@@ -14,6 +15,16 @@ export class SendsGroup extends HttpApiGroup.make("sends")
       error: Errors.NotFound
     })
       .annotate(RequiredScope, "messages:send")
-      .annotate(OpenApi.Summary, "Get a send")
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "getSend",
+          summary: "Get a send",
+          description: "Until its status is `sent` or `failed`."
+        })
+      )
+      .annotate(Examples.Example, { answer: Examples.one(Examples.sent) })
+  )
+  .annotateMerge(
+    OpenApi.annotations({ title: "Sends", description: "Outbound messages on their way to the provider." })
   )
 {}

@@ -2,6 +2,7 @@ import { Template } from "@messaging-crm/core/Templates"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { List } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
+import * as Examples from "./Examples.ts"
 import { RequiredScope } from "./Pipeline.ts"
 
 /** `/templates`: list, read live from the provider (spec §2.6). */
@@ -12,6 +13,19 @@ export class TemplatesGroup extends HttpApiGroup.make("templates")
       error: Errors.ProviderUnavailable
     })
       .annotate(RequiredScope, "templates:read")
-      .annotate(OpenApi.Summary, "List templates")
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "listTemplates",
+          summary: "List templates",
+          description: "All of them, read live from the messaging provider."
+        })
+      )
+      .annotate(Examples.Example, { answer: Examples.all(Examples.template) })
+  )
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Templates",
+      description: "Texts that the messaging provider has approved, to start a conversation with."
+    })
   )
 {}

@@ -1,0 +1,82 @@
+/** An example for each code that an operation can be refused with. */
+import { Context, Option } from "effect"
+import type { HttpApiEndpoint } from "effect/http-api"
+import { Example } from "../Examples.ts"
+import { IdempotencyPolicy } from "../Pipeline.ts"
+
+const request_id = "019aa0c2-5b00-7000-8000-00000000000b"
+
+const body = (code: string, message: string, param: string | null = null) => ({
+  value: { error: { code, message, param, request_id } }
+})
+
+const unknown = "The organization has nothing of this id."
+
+/** The refusals that are the same for every operation. */
+export const refusals = {
+  invalid_json: body("invalid_json", "The body is not valid JSON."),
+  invalid_input: body("invalid_input", "colour is not known here.", "colour"),
+  missing_idempotency_key: body(
+    "missing_idempotency_key",
+    "This operation needs an Idempotency-Key of 8 to 200 printable ASCII characters.",
+    "Idempotency-Key"
+  ),
+  unauthorized: body(
+    "unauthorized",
+    "The API key is missing, malformed, expired or revoked, or its creator may no longer hold keys."
+  ),
+  not_found: body("not_found", unknown),
+  idempotency_conflict: body(
+    "idempotency_conflict",
+    "The Idempotency-Key was used before for another request. Use a new key for a new request.",
+    "Idempotency-Key"
+  ),
+  request_processing: body("request_processing", "A request with this Idempotency-Key is running. Try again."),
+  body_too_large: body("body_too_large", "The body exceeds 64 KiB (65,536 bytes)."),
+  unsupported_media_type: body(
+    "unsupported_media_type",
+    "The body must be JSON in UTF-8, not compressed, and named so: Content-Type: application/json."
+  ),
+  rate_limited: body("rate_limited", "More than 120 requests this minute with this key. Wait 5 s."),
+  internal_error: body("internal_error", "The service failed. The request id names the failure in its log."),
+  provider_unavailable: body(
+    "provider_unavailable",
+    "The messaging provider cannot be reached now. Nothing was changed; try again."
+  )
+}
+
+type Code = keyof typeof refusals
+
+/** By status, for a write; a read has neither body nor key that could be refused. */
+const codes: Readonly<Record<string, ReadonlyArray<Code>>> = {
+  400: ["invalid_input", "invalid_json", "missing_idempotency_key"],
+  401: ["unauthorized"],
+  404: ["not_found"],
+  409: ["idempotency_conflict", "request_processing"],
+  413: ["body_too_large"],
+  415: ["unsupported_media_type"],
+  429: ["rate_limited"],
+  500: ["internal_error"],
+  503: ["provider_unavailable"]
+}
+
+const statusesOfWrites = new Set(["409", "413", "415"])
+
+/** Returns whether an operation can answer with a status that its pipeline names. */
+export const canRefuse = (status: string, isWrite: boolean): boolean => isWrite || !statusesOfWrites.has(status)
+
+/** Returns the examples of an operation's refusals with a status, by code. */
+export const refusalsOf = (endpoint: HttpApiEndpoint.Top, status: string, scope: string) => {
+  const isWrite = Option.isSome(Context.getOption(endpoint.annotations, IdempotencyPolicy))
+  const { conflict } = Context.get(endpoint.annotations, Example)
+  const shared = (codes[status] ?? []).filter((code) => isWrite || status !== "400" || code === "invalid_input")
+  return {
+    ...(status === "403"
+      ? { insufficient_scope: body("insufficient_scope", `This operation needs a key with the scope ${scope}.`) }
+      : {}),
+    ...(status === "409" && conflict !== undefined
+      ? { conflict: body("conflict", conflict.message, conflict.param) }
+      : {}),
+    ...Object.fromEntries(shared.map((code) => [code, { $ref: `#/components/examples/${code}` }]))
+  }
+}

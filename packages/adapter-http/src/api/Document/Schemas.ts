@@ -1,0 +1,75 @@
+/** How the generated schemas are made plain for who reads them, and honest for who generates a client from them. */
+import type { JsonSchema } from "effect"
+
+type Json = JsonSchema.JsonSchema
+
+const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value)
+
+const isNull = (schema: unknown): boolean => isObject(schema) && schema.type === "null"
+
+/** An enum of which more words may come is text, with the words of today beside it. */
+const open = ({ enum: words, format: _format, ...schema }: Json): Json => {
+  const more = "New values may appear without a new version."
+  return {
+    ...schema,
+    description: schema.description === undefined ? more : `${schema.description} ${more}`,
+    "x-extensible-enum": words
+  }
+}
+
+/** `anyOf` of a plain schema and null is the plain schema with one more type. */
+const nullable = ({ anyOf: _anyOf, ...schema }: Json, plain: Json): Json => ({
+  ...plain,
+  ...schema,
+  type: [plain.type, "null"],
+  ...(Array.isArray(plain.enum) ? { enum: [...plain.enum, null] } : {})
+})
+
+const simplify = (schema: Json): Json => {
+  if (schema.format === "open-enum") return open(schema)
+  if (!Array.isArray(schema.anyOf)) return schema
+  const [first, second] = schema.anyOf
+  if (schema.anyOf.length === 1) {
+    const { anyOf: _anyOf, ...rest } = schema
+    return { ...first, ...rest }
+  }
+  const isPlain = isObject(first) && typeof first.type === "string"
+  return schema.anyOf.length === 2 && isPlain && isNull(second) ? nullable(schema, first) : schema
+}
+
+/** Returns a part of the document with every schema in it made plain. */
+export const plain = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(plain)
+  if (!isObject(value)) return value
+  return simplify(Object.fromEntries(Object.entries(value).map(([key, each]) => [key, plain(each)])))
+}
+
+/**
+ * Returns a part of the document with its objects open: an answer may gain a
+ * field without a new version, so no client may refuse one that it does not know.
+ */
+export const tolerant = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(tolerant)
+  if (!isObject(value)) return value
+  const { additionalProperties, ...rest } = value
+  const kept = additionalProperties === undefined || additionalProperties === false ? {} : { additionalProperties }
+  return Object.fromEntries(
+    Object.entries({ ...rest, ...kept }).map(([key, each]) => [key, tolerant(each)])
+  )
+}
+
+const prefix = "#/components/schemas/"
+
+/** Returns the names of the components that a part of the document refers to, and those that they refer to. */
+export const referredBy = (
+  part: unknown,
+  components: Readonly<Record<string, unknown>>,
+  seen: ReadonlySet<string> = new Set()
+): ReadonlySet<string> => {
+  if (Array.isArray(part)) return part.reduce((seen, each) => referredBy(each, components, seen), seen)
+  if (!isObject(part)) return seen
+  const { $ref } = part
+  if (typeof $ref !== "string" || !$ref.startsWith(prefix)) return referredBy(Object.values(part), components, seen)
+  const name = $ref.slice(prefix.length)
+  return seen.has(name) ? seen : referredBy(components[name], components, new Set(seen).add(name))
+}

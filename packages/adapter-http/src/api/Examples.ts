@@ -1,0 +1,285 @@
+/**
+ * One story for the OpenAPI document: Kim asked when order 4711 is ready, and Ada told her.
+ *
+ * Every example is checked three times: by the compiler, by its schema, and, when
+ * it is a request, by the service.
+ */
+import type { Channel } from "@messaging-crm/core/Channels"
+import type { ContactField } from "@messaging-crm/core/ContactFields"
+import type { AddNote, Contact, CreateContact, UpdateContact } from "@messaging-crm/core/Contacts"
+import type { AssignConversation, CloseConversation, Conversation } from "@messaging-crm/core/Conversations"
+import type { Member } from "@messaging-crm/core/Members"
+import type { Message } from "@messaging-crm/core/Messages"
+import type { Send, SendMessage, StartConversation } from "@messaging-crm/core/Sends"
+import type { CreateTag, Tag } from "@messaging-crm/core/Tags"
+import type { Template, TemplateChoice } from "@messaging-crm/core/Templates"
+import { Context } from "effect"
+
+/** What is sent, by a name for each, what is answered, and what `conflict` means for the operation. */
+export interface Exchange {
+  readonly requests?: Readonly<Record<string, unknown>>
+  readonly answer?: unknown
+  readonly conflict?: { readonly message: string; readonly param: string | null }
+}
+
+/** Endpoint annotation: the operation by example. A test holds that each has one. */
+export const Example = Context.Reference<Exchange>("@messaging-crm/adapter-http/api/Examples/Example", {
+  defaultValue: () => ({})
+})
+
+/** Returns the body that answers with one resource. */
+export const one = (data: unknown) => ({ data })
+
+/** Returns the body that answers with a list, of which there is no further page. */
+export const all = (...data: ReadonlyArray<unknown>) => ({ data, next_cursor: null })
+
+/** Returns the body that answers with a page, of which there is a next one. */
+export const page = (...data: ReadonlyArray<unknown>) => ({ data, next_cursor: cursor })
+
+// ------------------------------------------------------------- names
+
+const cursor =
+  "WyJjb250YWN0cyIsIjQ3MTEiLCIyMDI2LTExLTIwVDEwOjAwOjAwLjAwMFoiLCIwMTlhMCJd.Zm9yIHRoZSBzZXJ2aWNlIG9ubHkgdG8gcmVhZA"
+
+/** Path parameters, and query parameters that name something. */
+export const ids = {
+  contact_id: "019aa0c2-5b00-7000-8000-000000000001",
+  conversation_id: "019aa0c2-5b00-7000-8000-000000000002",
+  message_id: "019aa0c2-5b00-7000-8000-000000000003",
+  send_id: "019aa0c2-5b00-7000-8000-000000000004",
+  tag_id: "019aa0c2-5b00-7000-8000-000000000005",
+  owner_user_id: "019aa0c2-5b00-7000-8000-000000000006",
+  assigned_user_id: "019aa0c2-5b00-7000-8000-000000000006"
+}
+
+const contact_field_id = "019aa0c2-5b00-7000-8000-000000000007"
+const channel_id = "019aa0c2-5b00-7000-8000-000000000008"
+const template_id = "1203948576"
+const account = "1094388291"
+const phone = "+4915112345678"
+
+// --------------------------------------------------------- catalogues
+
+export const tag: typeof Tag.Encoded = { id: ids.tag_id, name: "VIP", color: "amber" }
+
+export const createTag: typeof CreateTag.Encoded = { name: "VIP", color: "amber" }
+
+export const channel: typeof Channel.Encoded = {
+  id: channel_id,
+  type: "phone_messaging",
+  name: "Support",
+  address: "+4930123456",
+  phone_messaging_business_account_id: account,
+  connected_at: "2026-10-01T08:00:00.000Z"
+}
+
+export const member: typeof Member.Encoded = {
+  id: ids.owner_user_id,
+  name: "Ada Lindqvist",
+  email: "ada@shop.example",
+  role: "owner",
+  created_at: "2026-10-01T08:00:00.000Z"
+}
+
+export const contactField: typeof ContactField.Encoded = {
+  id: contact_field_id,
+  key: "favourite_colour",
+  name: "Favourite colour",
+  type: "select",
+  options: ["red", "green", "blue"],
+  created_at: "2026-10-01T08:00:00.000Z"
+}
+
+export const template: typeof Template.Encoded = {
+  id: template_id,
+  name: "order_ready",
+  language: "en",
+  category: "UTILITY",
+  status: "APPROVED",
+  phone_messaging_business_account_id: account,
+  parameter_format: "POSITIONAL",
+  components: [
+    { type: "HEADER", text: "Order {{1}}", format: "TEXT", buttons: null },
+    { type: "BODY", text: "Hello {{1}}, your order {{2}} is ready.", format: null, buttons: null },
+    {
+      type: "BUTTONS",
+      text: null,
+      format: null,
+      buttons: [{ type: "URL", text: "Track it", url: "https://shop.example/orders/{{1}}" }]
+    }
+  ]
+}
+
+// ----------------------------------------------------------- contacts
+
+export const contact: typeof Contact.Encoded = {
+  id: ids.contact_id,
+  first_name: "Kim",
+  last_name: "Berg",
+  primary_email: "kim@berg.example",
+  primary_phone: phone,
+  company: "Berg & Co",
+  job_title: "Buyer",
+  birthday: "1990-02-28",
+  city: "Berlin",
+  region: null,
+  country: "Germany",
+  street_address: null,
+  postal_code: "10117",
+  website_url: "https://berg.example",
+  network_url: null,
+  source: "Trade fair",
+  notes: "Prefers to be written to in the morning.",
+  owner_user_id: ids.owner_user_id,
+  lead_status: "connected",
+  lifecycle_stage: "customer",
+  custom_values: { [contact_field_id]: "blue" },
+  identities: [{
+    id: "019aa0c2-5b00-7000-8000-000000000009",
+    channel_type: "phone_messaging",
+    external_id: phone,
+    display_name: "Kim B.",
+    username: null
+  }],
+  tags: [tag],
+  last_activity_at: "2026-11-20T10:00:00.000Z",
+  last_activity_preview: "Hello Kim, your order 4711 is ready.",
+  last_conversation_id: ids.conversation_id,
+  updated_at: "2026-11-20T10:00:00.000Z"
+}
+
+/** Kim before anybody wrote: as she is created. */
+export const newContact: typeof Contact.Encoded = {
+  ...contact,
+  birthday: null,
+  city: null,
+  country: null,
+  job_title: null,
+  postal_code: null,
+  website_url: null,
+  source: null,
+  notes: null,
+  owner_user_id: null,
+  lead_status: null,
+  lifecycle_stage: "lead",
+  custom_values: {},
+  identities: [],
+  tags: [],
+  last_activity_at: null,
+  last_activity_preview: null,
+  last_conversation_id: null,
+  updated_at: "2026-11-19T09:00:00.000Z"
+}
+
+export const createContact: typeof CreateContact.Encoded = {
+  first_name: "Kim",
+  last_name: "Berg",
+  primary_email: "kim@berg.example",
+  primary_phone: "+49 151 12345678",
+  company: "Berg & Co",
+  lifecycle_stage: "lead"
+}
+
+export const updateContact: typeof UpdateContact.Encoded = { job_title: "Buyer", lifecycle_stage: "customer" }
+
+export const addNote: typeof AddNote.Encoded = { text: "Prefers to be written to in the morning." }
+
+// ------------------------------------------------------ conversations
+
+export const conversation: typeof Conversation.Encoded = {
+  id: ids.conversation_id,
+  channel: { id: channel_id, type: "phone_messaging" },
+  contact: { id: ids.contact_id, display_name: "Kim Berg", external_id: phone, username: null },
+  status: "open",
+  close_category: null,
+  assigned_user_id: ids.assigned_user_id,
+  agent_id: null,
+  created_at: "2026-11-20T09:58:00.000Z",
+  opened_at: "2026-11-20T09:58:00.000Z",
+  closed_at: null,
+  last_activity_at: "2026-11-20T10:00:00.000Z",
+  last_activity_preview: "Hello Kim, your order 4711 is ready."
+}
+
+export const closedConversation: typeof Conversation.Encoded = {
+  ...conversation,
+  status: "closed",
+  close_category: "resolved",
+  closed_at: "2026-11-20T10:05:00.000Z"
+}
+
+const choice: typeof TemplateChoice.Encoded = {
+  id: template_id,
+  components: [
+    { type: "header", parameters: [{ type: "text", text: "4711" }] },
+    { type: "body", parameters: [{ type: "text", text: "Kim" }, { type: "text", text: "4711" }] },
+    { type: "button", sub_type: "url", index: 0, parameters: [{ type: "text", text: "4711" }] }
+  ]
+}
+
+export const startConversation: typeof StartConversation.Encoded = {
+  channel_id,
+  phone: "+49 151 12345678",
+  template: choice
+}
+
+export const assignConversation: typeof AssignConversation.Encoded = { assigned_user_id: ids.assigned_user_id }
+
+export const unassignConversation: typeof AssignConversation.Encoded = {
+  assigned_user_id: null,
+  sync_contact_owner: false
+}
+
+export const closeConversation: typeof CloseConversation.Encoded = { category: "resolved" }
+
+// ----------------------------------------------------------- messages
+
+export const message: typeof Message.Encoded = {
+  id: ids.message_id,
+  conversation_id: ids.conversation_id,
+  direction: "outbound",
+  type: "template",
+  text: "Hello Kim, your order 4711 is ready.",
+  sender: { type: "member", name: "Ada Lindqvist" },
+  status: "delivered",
+  media: null,
+  provider_message_id: "wamid.4711",
+  created_at: "2026-11-20T10:00:00.000Z",
+  sent_at: "2026-11-20T10:00:00.000Z",
+  delivered_at: "2026-11-20T10:00:01.000Z",
+  read_at: null,
+  failed_at: null,
+  edited_at: null,
+  deleted_at: null
+}
+
+export const inboundMessage: typeof Message.Encoded = {
+  ...message,
+  id: "019aa0c2-5b00-7000-8000-00000000000a",
+  direction: "inbound",
+  type: "text",
+  text: "When is order 4711 ready?",
+  sender: { type: "contact", name: "Kim Berg" },
+  status: "received",
+  provider_message_id: "wamid.4710",
+  created_at: "2026-11-20T09:58:00.000Z",
+  sent_at: "2026-11-20T09:57:58.000Z",
+  delivered_at: null
+}
+
+export const sendText: typeof SendMessage.Encoded = { type: "text", text: "Your order is ready, Kim." }
+
+export const sendTemplate: typeof SendMessage.Encoded = { type: "template", template: choice }
+
+/** A send as it is accepted. */
+export const send: typeof Send.Encoded = {
+  id: ids.send_id,
+  conversation_id: ids.conversation_id,
+  status: "queued",
+  message_id: null,
+  failure_reason: null,
+  created_at: "2026-11-20T10:00:00.000Z"
+}
+
+/** The same send, once the provider has taken it. */
+export const sent: typeof Send.Encoded = { ...send, status: "sent", message_id: ids.message_id }
