@@ -1,8 +1,189 @@
+import { assert, describe, it } from "@effect/vitest"
 import { layer } from "@messaging-crm/adapter-http/WebhookTransport"
 import * as Transport from "@messaging-crm/core/conformance/WebhookTransport"
-import { receive } from "./Receiver.ts"
+import { AllowedAddresses, WebhookTransport } from "@messaging-crm/core/WebhookTransport"
+import { type Duration, Effect, Fiber, Layer, Random, Result } from "effect"
+import { createServer, type Socket } from "node:net"
+import * as tls from "node:tls"
+import { selfSigned } from "./Certificate.ts"
+import { listen, receive, receiveSecurely } from "./Receiver.ts"
+import { hostile } from "./WebhookTransport/Vectors.ts"
 
 Transport.suite("undici", {
   layer: (resolve) => layer({ deadline: "400 millis", resolve }),
   receive
+})
+
+const loopback = "127.0.0.1"
+
+const ok = { status: 200, headers: {}, body: "" }
+
+/** Every name leads to this machine, which is allowed. */
+const local = (deadline: Duration.Input = "10 seconds") =>
+  Effect.provide(
+    layer({ deadline, resolve: () => Effect.succeed([loopback]) }).pipe(
+      Layer.provide(Layer.succeed(AllowedAddresses, (address: string) => address === loopback))
+    )
+  )
+
+const post = (url: string) => WebhookTransport.use((transport) => transport.post({ url, headers: {}, body: "{}" }))
+
+const codeOf = (url: string) => Effect.map(Effect.flip(post(url)), ({ failure_code }) => failure_code)
+
+/** Starts a server that does so with each connection, and returns its port. */
+const accepting = (handle: (socket: Socket) => void) =>
+  listen(createServer((socket) => handle(socket.on("error", () => {}))))
+
+/** Starts a server that writes this once it has heard something, and hangs up. */
+const saying = (text: string) => accepting((socket) => socket.once("data", () => socket.end(text)))
+
+describe("a hostile address", () => {
+  it.live("is refused when it is written out", () =>
+    Effect.forEach(
+      hostile.map((address) => `https://${address.includes(":") ? `[${address}]` : address}/`),
+      (url) =>
+        URL.canParse(url)
+          ? Effect.map(codeOf(url), (code) => assert.strictEqual(code, "blocked_address", url))
+          : Effect.void
+    ).pipe(Effect.provide(layer())))
+
+  it.live("is refused behind a name that leads elsewhere every other time, a thousand times", () =>
+    Effect.gen(function*() {
+      const receiver = yield* receive(ok)
+      const url = receiver.url.replace(loopback, "hooks.example")
+      const nobody = "127.0.0.2"
+      let attempt = 0
+      const resolve = Effect.fnUntraced(function*() {
+        attempt++
+        const address = hostile[attempt % hostile.length] ?? loopback
+        const others = yield* Random.shuffle([nobody, nobody, address])
+        return attempt % 2 === 0 ? [nobody] : [...others]
+      })
+      const codes = yield* Effect.replicateEffect(codeOf(url), 1000).pipe(
+        Effect.provide(
+          layer({ resolve: () => resolve() }).pipe(
+            Layer.provide(Layer.succeed(AllowedAddresses, (address: string) => address === nobody))
+          )
+        )
+      )
+      assert.lengthOf(codes.filter((code) => code === "blocked_address"), 500)
+      assert.strictEqual(yield* receiver.connections, 0)
+    }).pipe(Effect.scoped))
+})
+
+describe("TLS", () => {
+  const name = "hooks.example"
+
+  it.live("is spoken to the name, with whoever has a certificate for it", () =>
+    Effect.gen(function*() {
+      const certificate = selfSigned(name)
+      const before = tls.getCACertificates()
+      yield* Effect.acquireRelease(
+        Effect.sync(() => tls.setDefaultCACertificates([...before, certificate.cert])),
+        () => Effect.sync(() => tls.setDefaultCACertificates(before))
+      )
+      const { received, url } = yield* receiveSecurely(ok, name, certificate)
+      for (const host of [name, `${name}.`, name.toUpperCase()]) {
+        assert.strictEqual((yield* post(url.replace(name, host))).status, 200, host)
+      }
+      assert.strictEqual(yield* codeOf(url.replace(name, "other.example")), "tls_error")
+      assert.strictEqual(yield* codeOf(url.replace(name, loopback)), "tls_error")
+      assert.lengthOf(yield* received, 3)
+    }).pipe(local(), Effect.scoped))
+
+  it.live("is refused with whoever has a certificate of his own, or of the past", () =>
+    Effect.gen(function*() {
+      for (const certificate of [selfSigned(name), selfSigned(name, 2021)]) {
+        const { received, url } = yield* receiveSecurely(ok, name, certificate)
+        assert.strictEqual(yield* codeOf(url), "tls_error")
+        assert.lengthOf(yield* received, 0)
+      }
+    }).pipe(local(), Effect.scoped))
+
+  it.live("is refused with who does not speak it", () =>
+    Effect.gen(function*() {
+      const port = yield* saying("HTTP/1.1 400 Bad Request\r\n\r\n")
+      assert.strictEqual(yield* codeOf(`https://${name}:${port}/`), "tls_error")
+    }).pipe(local(), Effect.scoped))
+})
+
+describe("an endpoint that does not answer", () => {
+  const failures = {
+    "HTTP/1.1 nonsense\r\n\r\n": "protocol_error",
+    "Hello.\r\n\r\n": "protocol_error",
+    [`HTTP/1.1 200 OK\r\nx: ${"y".repeat(100_000)}\r\n\r\n`]: "protocol_error",
+    "": "connection_reset",
+    "HTTP/1.1 200 OK\r\n": "connection_reset"
+  }
+  for (const [text, code] of Object.entries(failures)) {
+    it.live(`with ${JSON.stringify(text.slice(0, 25))} is a ${code}`, () =>
+      Effect.gen(function*() {
+        const port = yield* saying(text)
+        assert.strictEqual(yield* codeOf(`http://hooks.example:${port}/`), code)
+      }).pipe(local(), Effect.scoped))
+  }
+
+  it.live("because nobody listens has refused", () =>
+    Effect.gen(function*() {
+      const port = yield* Effect.scoped(accepting(() => {}))
+      assert.strictEqual(yield* codeOf(`http://hooks.example:${port}/`), "connection_refused")
+      assert.strictEqual(yield* codeOf(`https://hooks.example:${port}/`), "connection_refused")
+    }).pipe(local()))
+
+  it.live("but hangs up has reset, before the handshake and after", () =>
+    Effect.gen(function*() {
+      const port = yield* accepting((socket) => socket.once("data", () => socket.resetAndDestroy()))
+      assert.strictEqual(yield* codeOf(`http://hooks.example:${port}/`), "connection_reset")
+      assert.strictEqual(yield* codeOf(`https://hooks.example:${port}/`), "connection_reset")
+    }).pipe(local(), Effect.scoped))
+
+  it.live("in time has timed out: silent in the handshake, or with news of an answer to come", () =>
+    Effect.gen(function*() {
+      const port = yield* accepting((socket) => {
+        const timer = setInterval(() => socket.write("HTTP/1.1 103 Early Hints\r\n\r\n"), 10)
+        socket.once("close", () => clearInterval(timer))
+      })
+      assert.strictEqual(yield* codeOf(`http://hooks.example:${port}/`), "timeout")
+      const silent = yield* accepting(() => {})
+      assert.strictEqual(yield* codeOf(`https://hooks.example:${silent}/`), "timeout")
+    }).pipe(local("300 millis"), Effect.scoped))
+})
+
+describe("a connection", () => {
+  it.live("ends with its attempt, however that ends", () =>
+    Effect.gen(function*() {
+      const closed: Array<Promise<void>> = []
+      const port = yield* accepting((socket) => {
+        closed.push(new Promise((resolve) => socket.once("close", () => resolve())))
+        socket.on("data", () => socket.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n"))
+      })
+      assert.strictEqual((yield* post(`http://hooks.example:${port}/`)).body, "x")
+      assert.strictEqual(yield* codeOf(`https://hooks.example:${port}/`), "tls_error")
+      assert.lengthOf(yield* Effect.promise(() => Promise.all(closed)), 2)
+    }).pipe(local("300 millis"), Effect.scoped))
+
+  for (const protocol of ["http", "https"]) {
+    it.live(`ends when its attempt is interrupted, over ${protocol}`, () =>
+      Effect.gen(function*() {
+        const heard = Promise.withResolvers<void>()
+        const closed = Promise.withResolvers<void>()
+        const port = yield* accepting((socket) => {
+          socket.once("data", () => heard.resolve()).once("close", () => closed.resolve())
+        })
+        const attempt = yield* Effect.forkChild(post(`${protocol}://hooks.example:${port}/`))
+        yield* Effect.promise(() => heard.promise)
+        yield* Fiber.interrupt(attempt)
+        yield* Effect.promise(() => closed.promise)
+      }).pipe(local(), Effect.scoped))
+  }
+
+  it.live("is one of an attempt alone: endless bodies do not hold up one another", () =>
+    Effect.gen(function*() {
+      const { connections, url } = yield* receive("endless")
+      const results = yield* Effect.all(Array.from({ length: 64 }, () => Effect.result(post(url))), {
+        concurrency: "unbounded"
+      })
+      for (const result of results) assert.strictEqual(Result.getOrThrow(result).body, ".".repeat(4096))
+      assert.strictEqual(yield* connections, 64)
+    }).pipe(local(), Effect.scoped))
 })
