@@ -174,30 +174,41 @@ export const layer = Layer.effect(
         ...toRow(organization_id, contact),
         custom_values: contact.custom_values
       }))
-      const labels = contacts.flatMap(({ id, tags }) => tags.map((tag) => ({ contact_id: id, tag_id: tag.id })))
+      const beside = contacts.map((contact) => ({
+        contact_id: contact.id,
+        search_text: searchText(contact),
+        tag_ids: contact.tags.map((tag) => tag.id)
+      }))
       return sql`
         WITH inserted AS (
           INSERT INTO contacts (
             organization_id, id, first_name, last_name, primary_email, primary_phone, company, job_title, birthday,
             city, region, country, street_address, postal_code, website_url, network_url, source, notes, owner_user_id,
             lead_status, lifecycle_stage, custom_values, last_activity_at, last_activity_preview, last_conversation_id,
-            search_text, updated_at
+            updated_at
           )
           SELECT
             organization_id, id, first_name, last_name, primary_email, primary_phone, company, job_title, birthday,
             city, region, country, street_address, postal_code, website_url, network_url, source, notes, owner_user_id,
             lead_status, lifecycle_stage, custom_values, last_activity_at, last_activity_preview, last_conversation_id,
-            search_text, updated_at
+            updated_at
           FROM jsonb_populate_recordset(NULL::contacts, ${json(rows)})
           ORDER BY id
           ON CONFLICT DO NOTHING
           RETURNING organization_id, id
-        ), labelled AS (
-          INSERT INTO contact_tags (organization_id, contact_id, tag_id)
-          SELECT inserted.organization_id, inserted.id, label.tag_id
+        ), described AS (
+          SELECT inserted.organization_id, inserted.id, beside.search_text, beside.tag_ids
           FROM inserted
-          JOIN jsonb_to_recordset(${json(labels)}) AS label (contact_id uuid, tag_id uuid)
-            ON label.contact_id = inserted.id
+          JOIN jsonb_to_recordset(${json(beside)}) AS beside (contact_id uuid, search_text text, tag_ids uuid[])
+            ON beside.contact_id = inserted.id
+        ), found_by AS (
+          INSERT INTO contact_texts (organization_id, contact_id, search_text)
+          SELECT organization_id, id, search_text
+          FROM described
+        ), tagged AS (
+          INSERT INTO contact_tags (organization_id, contact_id, tag_id)
+          SELECT organization_id, id, tag_id
+          FROM described, unnest(tag_ids) AS tag_id
         )
         SELECT id
         FROM inserted

@@ -142,11 +142,12 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
           ["Ada"],
           ["Ada", "12", ""],
           ["Ada", "", "vip;unheard"],
+          ["Ad\uFFFD", "", ""],
           ["", "", "vip"],
           ["Bob", "", ""],
           ["Ada", " ", ""]
         ])
-        const refused = ["CellsMismatch", "SchemaError", "TagUnknown", "ContactUnnamed"]
+        const refused = ["CellsMismatch", "SchemaError", "TagUnknown", "TextBroken", "ContactUnnamed"]
         assert.deepStrictEqual(told(answers), ["created", ...refused, "created", "unchanged"])
         assert.lengthOf(yield* contacts, 2)
       }))

@@ -29,6 +29,7 @@ import {
   readRow,
   type Table,
   type TagUnknown,
+  type TextBroken,
   valueOf
 } from "./Contacts/Table.ts"
 import { canonicalJson } from "./Idempotency.ts"
@@ -44,7 +45,7 @@ export type Arrival = "created" | "unchanged"
 export type ContactRefused = ContactUnnamed | ReferenceUnknown | CustomValueInvalid
 
 /** Why a row of a table cannot be imported. */
-export type RowRefused = ContactRefused | CellsMismatch | KeyMissing | TagUnknown | Schema.SchemaError
+export type RowRefused = ContactRefused | CellsMismatch | KeyMissing | TagUnknown | TextBroken | Schema.SchemaError
 
 /** How many contacts are best imported at once: one statement writes them, and ends long before it is cut short. */
 export const batch_size = 500

@@ -3,6 +3,7 @@ import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys, Scope } from "@messaging-crm/core/ApiKeys"
 import { type Channel, Channels } from "@messaging-crm/core/Channels"
 import { ContactFields } from "@messaging-crm/core/ContactFields"
+import { batch_size, ContactImports } from "@messaging-crm/core/ContactImports"
 import { Contacts } from "@messaging-crm/core/Contacts"
 import { Conversations } from "@messaging-crm/core/Conversations"
 import { type ChannelId, MemberId, OrganizationId } from "@messaging-crm/core/Ids"
@@ -14,7 +15,7 @@ import { Sends } from "@messaging-crm/core/Sends"
 import { Tags } from "@messaging-crm/core/Tags"
 import { Templates } from "@messaging-crm/core/Templates"
 import { picture } from "@messaging-crm/provider-mock"
-import { DateTime, Effect, Option, Redacted, Schema } from "effect"
+import { Array, DateTime, Effect, Option, Redacted, Schema } from "effect"
 import { join } from "node:path"
 import { kept } from "./Kept.ts"
 import * as Print from "./Print.ts"
@@ -200,19 +201,26 @@ const seed = Effect.gen(function*() {
   }).pipe(Effect.provideService(CurrentActor, actor))
 })
 
-const seedContacts = Effect.fnUntraced(function*(total: number) {
-  const contacts = yield* Contacts
-  for (let index = 1; index <= total; index++) {
-    const number = String(index).padStart(7, "0")
-    yield* Effect.orDie(contacts.create({
-      first_name: "Contact",
-      last_name: number,
-      primary_phone: `+4915${number}00`,
-      primary_email: `contact-${number}@demo.example`,
-      source: "seed"
-    }))
-    if (index % 100 === 0 || index === total) yield* Print.progress("Contacts", index, total)
+const seeded = (index: number) => {
+  const number = String(index).padStart(7, "0")
+  return {
+    first_name: "Contact",
+    last_name: number,
+    primary_phone: `+4915${number}00`,
+    primary_email: `contact-${number}@demo.example`,
+    source: "seed"
   }
+}
+
+/** Adds those of the generated contacts that are not there from an earlier start. */
+const seedContacts = Effect.fnUntraced(function*(total: number) {
+  const imports = yield* ContactImports
+  for (let done = 0; done < total; done += batch_size) {
+    const size = Math.min(batch_size, total - done)
+    yield* imports.add(Array.makeBy(size, (index) => seeded(done + index + 1)))
+    yield* Print.progress("Contacts", (done + size) / total, `${done + size}/${total}`)
+  }
+  yield* Print.progressed
 })
 
 const none = { api_key: null, organization_id: null, member_id: null, channels: [], template_ids: [] }

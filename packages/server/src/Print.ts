@@ -40,14 +40,28 @@ export const announce = (asJson: boolean, words: (address: string) => unknown) =
 
 const width = 30
 
-/** Draws how far a long piece of work has come, on the terminal's error stream, and nothing where there is no terminal. */
-export const progress = (label: string, done: number, total: number) =>
+/** Prints a line on stderr. */
+export const note = (text: string) => Effect.sync(() => process.stderr.write(`${text}\n`))
+
+const onTerminal = (text: string) =>
   Effect.sync(() => {
-    if (!process.stderr.isTTY) return
-    const filled = Math.round((width * done) / total)
-    const bar = "█".repeat(filled) + "░".repeat(width - filled)
-    process.stderr.write(`\r${label} ${bar} ${done}/${total}${done === total ? "\n" : ""}`)
+    if (process.stderr.isTTY) process.stderr.write(text)
   })
+
+/**
+ * Draws how far a long piece of work has come, on the terminal's error stream,
+ * and nothing where there is no terminal.
+ *
+ * `part` goes from 0 to 1, and is null where nobody knows how much there is to do.
+ */
+export const progress = (label: string, part: number | null, words: string) => {
+  const filled = Math.round(width * Math.min(part ?? 0, 1))
+  const bar = part === null ? "" : `${"█".repeat(filled)}${"░".repeat(width - filled)} `
+  return onTerminal(`\r${label} ${bar}${words}\x1b[K`)
+}
+
+/** Leaves the line of the progress. */
+export const progressed = onTerminal("\n")
 
 /** Returns rows as aligned columns under their names. */
 export const table = (rows: ReadonlyArray<Readonly<Record<string, unknown>>>): string => {

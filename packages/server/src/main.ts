@@ -6,6 +6,7 @@ import { Command } from "effect/cli"
 import { HttpServerError } from "effect/http"
 import { channels } from "./commands/channels.ts"
 import { contactFields } from "./commands/contactFields.ts"
+import { contacts } from "./commands/contacts.ts"
 import { dev } from "./commands/dev.ts"
 import { keys } from "./commands/keys.ts"
 import { members } from "./commands/members.ts"
@@ -29,6 +30,7 @@ const root = Command.make("messaging-crm").pipe(
     keys,
     channels,
     contactFields,
+    contacts,
     openapi,
     mockProvider
   ])

