@@ -59,6 +59,10 @@ export const start = (options: {
     }
   }
 
+  /** Follows a link as a browser does: without a key, and to whatever is there. */
+  const follow = (url: string, init: RequestInit = {}): Promise<Response> =>
+    handler(new Request(url, init), Context.empty() as never)
+
   const organization = (name = "Acme") =>
     runtime.runPromise(Effect.gen(function*() {
       const organizations = yield* Organizations
@@ -121,7 +125,7 @@ export const start = (options: {
     await runtime.dispose()
   }
 
-  return { request, organization, keyWith, until, stop, runtime }
+  return { request, follow, organization, keyWith, until, stop, runtime }
 }
 
 /** Options with an idempotency key: the given one, or one of its own. */

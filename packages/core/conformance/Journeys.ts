@@ -4,7 +4,8 @@ import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ConversationStore } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
 import { Ids, type SendId } from "@messaging-crm/core/Ids"
-import { Inbound, type MessageStatusReported } from "@messaging-crm/core/Inbound"
+import { Inbound, type MessageReceived, type MessageStatusReported } from "@messaging-crm/core/Inbound"
+import { Media } from "@messaging-crm/core/Media"
 import { Messages, type MessageStatus, type StatusReport } from "@messaging-crm/core/Messages"
 import { ProviderBusy, ProviderRejected, ProviderSilent } from "@messaging-crm/core/MessagingProvider"
 import { Phone } from "@messaging-crm/core/Phones"
@@ -52,7 +53,7 @@ const begin = Effect.gen(function*() {
         ...fields
       })
     ).pipe(Effect.orDie)
-  const written = (provider_message_id: string, text: string) =>
+  const received = (provider_message_id: string, said: Pick<MessageReceived, "media" | "text" | "type">) =>
     Effect.gen(function*() {
       const sent_at = yield* DateTime.now
       const from = { external_id: `+4915${number}`, display_name: "Kim", username: null }
@@ -62,14 +63,14 @@ const begin = Effect.gen(function*() {
           channel_id: channel.id,
           provider_message_id,
           from,
-          type: "text",
-          text,
-          media: null,
+          ...said,
           sent_at
         })
       ).pipe(Effect.orDie)
     })
-  return { as, channel, get, messageOf, organization_id, provider, reported, start, written }
+  const written = (provider_message_id: string, text: string) =>
+    received(provider_message_id, { type: "text", text, media: null })
+  return { as, channel, get, messageOf, organization_id, provider, received, reported, start, written }
 })
 
 /** Lets the worker do what is due now, until nothing is. */
@@ -310,6 +311,22 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         assert.strictEqual((yield* reply).status, "queued")
         yield* TestClock.adjust("24 hours")
         assert.strictEqual((yield* Effect.flip(reply))._tag, "ReplyWindowClosed")
+      }))
+
+    it.effect("brings the file of a message along", () =>
+      Effect.gen(function*() {
+        const { as, received, start } = yield* begin
+        const media = { kind: "image", mime_type: "image/png", filename: "a.png", transcript: null } as const
+        const event = { type: "image", text: null, media: { ...media, bytes: Uint8Array.of(1, 2, 3) } } as const
+        yield* received("m1", event)
+        yield* received("m1", event)
+        const { conversation_id } = yield* start()
+        const { data } = yield* Messages.use((messages) => messages.list(conversation_id, null)).pipe(as)
+        const { url, ...described } = Option.getOrThrow(Option.fromNullishOr(data[0]?.media))
+        assert.lengthOf(data, 1)
+        assert.deepStrictEqual(described, { ...media, byte_size: 3 })
+        const { file } = yield* Media.use(({ open }) => open((url ?? "").slice("/media/".length)))
+        assert.deepStrictEqual(Array.from(file.bytes), [1, 2, 3])
       }))
 
     it.effect("makes one contact and one conversation of many first messages at once", () =>

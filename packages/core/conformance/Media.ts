@@ -1,10 +1,13 @@
-/** The promises of `MediaStore`, as tests. */
-import { assert } from "@effect/vitest"
-import { MediaId, type OrganizationId } from "@messaging-crm/core/Ids"
+/** The promises of `MediaStore`, and of the links to what it keeps, as tests. */
+import { assert, describe } from "@effect/vitest"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { Ids, MediaId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
-import { type MediaFile, MediaStore } from "@messaging-crm/core/Media"
+import { Media, type MediaFile, MediaStore, PublicUrl, type ReceivedMedia } from "@messaging-crm/core/Media"
+import { RootKeys, Secrets } from "@messaging-crm/core/Secrets"
 import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
-import { Effect, Option } from "effect"
+import { Arbitrary, Duration, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { TestClock } from "effect/testing"
 import { bytes, optionalHardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
 import type { It, Options } from "./Fixtures.ts"
@@ -21,6 +24,125 @@ const find = (organization_id: OrganizationId, id: MediaId) =>
 
 /** Bytes as an array, for a store may hand out any kind of `Uint8Array`. */
 const plain = (file: MediaFile) => ({ ...file, bytes: Array.from(file.bytes) })
+
+/** The operations, under these root keys. Fresh, so that those of one test do not share the keys of the first. */
+const operations = (...keys: ReadonlyArray<number>) =>
+  Media.layer.pipe(
+    Layer.provide([Secrets.layer, Ids.layer]),
+    Layer.provide(Layer.succeed(RootKeys, keys.map((key) => Redacted.make(new Uint8Array(32).fill(key))))),
+    Layer.fresh
+  )
+
+const voice: ReceivedMedia = {
+  kind: "audio",
+  mime_type: "audio/ogg; codecs=opus",
+  filename: null,
+  transcript: "Hello?",
+  bytes: Uint8Array.of(1, 2, 3)
+}
+
+/** Keeps a file and returns what a link to it ends with. */
+const keepAndLink = Effect.fnUntraced(function*(organization_id: OrganizationId, received = voice) {
+  const media = yield* Media
+  const { url } = yield* media.link(yield* media.keep(organization_id, received)).pipe(
+    Effect.provideService(CurrentActor, { organization_id, member_id: null })
+  )
+  return (url ?? "").replace(/^.*\/media\//, "")
+})
+
+const open = (link: string) => Media.use((media) => media.open(link))
+
+const links = (it: It, { runs }: Options) => {
+  it.effect("begin where the service is reached, open the file for an hour, and no two are the same", () =>
+    Effect.gen(function*() {
+      const media = yield* Media
+      const organization_id = yield* Fixtures.organization
+      const kept = yield* media.keep(organization_id, voice)
+      assert.deepStrictEqual({ ...kept, id: null }, {
+        id: null,
+        kind: "audio",
+        mime_type: "audio/ogg; codecs=opus",
+        filename: null,
+        byte_size: 3,
+        transcript: "Hello?"
+      })
+      const linked = yield* media.link(kept).pipe(
+        Effect.provideService(PublicUrl, "https://crm.example/here"),
+        Effect.replicateEffect(2),
+        Effect.provideService(CurrentActor, { organization_id, member_id: null })
+      )
+      const [first = "", second = ""] = linked.map(({ url }) => url ?? "")
+      assert.notStrictEqual(first, second)
+      assert.match(first, /^https:\/\/crm\.example\/here\/media\/[\w.-]+$/)
+      const link = first.replace(/^.*\//, "")
+      const { expires_in, file } = yield* open(link)
+      assert.deepStrictEqual(Array.from(file.bytes), [1, 2, 3])
+      assert.strictEqual(Duration.toMillis(expires_in), 3_600_000)
+      yield* TestClock.adjust("3599999 millis")
+      assert.strictEqual(Duration.toMillis((yield* open(link)).expires_in), 1)
+      yield* TestClock.adjust("1 millis")
+      assert.strictEqual((yield* Effect.flip(open(link)))._tag, "MediaNotFound")
+    }).pipe(Effect.provide(operations(1))))
+
+  it.effect.prop("open nothing once a character of them is another", {
+    place: Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 128 })))
+  }, ({ place }) =>
+    Effect.gen(function*() {
+      const link = yield* keepAndLink(yield* Fixtures.organization)
+      const other = link[place] === "0" ? "1" : "0"
+      const forged = `${link.slice(0, place)}${other}${link.slice(place + 1)}`
+      assert.strictEqual((yield* Effect.flip(open(forged)))._tag, "MediaNotFound")
+      assert.strictEqual((yield* open(link)).file.bytes.byteLength, 3)
+    }).pipe(Effect.provide(operations(1))), { arbitrary: { runs } })
+
+  it.effect("made by somebody without the key, or for a file that is not there, open nothing", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const stranger = yield* Effect.provide(keepAndLink(ours), operations(2))
+      assert.strictEqual((yield* Effect.flip(open(stranger)))._tag, "MediaNotFound")
+      for (const link of ["", ".", "...", "a.b.c.d.e", stranger.slice(0, -33)]) {
+        assert.strictEqual((yield* Effect.flip(open(link)))._tag, "MediaNotFound")
+      }
+      const { url } = yield* Media.use((media) =>
+        media.link({
+          id: MediaId.make(ours),
+          kind: "image",
+          mime_type: null,
+          filename: null,
+          byte_size: 1,
+          transcript: null
+        })
+      ).pipe(Effect.provideService(CurrentActor, { organization_id: ours, member_id: null }))
+      assert.strictEqual((yield* Effect.flip(open((url ?? "").slice("/media/".length))))._tag, "MediaNotFound")
+    }).pipe(Effect.provide(operations(1))))
+
+  it.effect("still open when the root key was rotated", () =>
+    Effect.gen(function*() {
+      const link = yield* Effect.provide(
+        Effect.flatMap(Fixtures.organization, (ours) => keepAndLink(ours)),
+        operations(1)
+      )
+      assert.strictEqual((yield* Effect.provide(open(link), operations(2, 1))).file.bytes.byteLength, 3)
+    }))
+
+  it.effect("are not made to a file that is too large or was not handed over: it is only described", () =>
+    Effect.gen(function*() {
+      const media = yield* Media
+      const organization_id = yield* Fixtures.organization
+      const kept = yield* Effect.forEach([
+        { ...voice, bytes: new Uint8Array(limits.media_bytes_max + 1) },
+        { ...voice, bytes: null }
+      ], (received) => media.keep(organization_id, received))
+      assert.deepStrictEqual(kept.map(({ byte_size, id }) => [byte_size, id]), [[limits.media_bytes_max + 1, null], [
+        null,
+        null
+      ]])
+      const linked = yield* Effect.forEach(kept, media.link).pipe(
+        Effect.provideService(CurrentActor, { organization_id, member_id: null })
+      )
+      assert.deepStrictEqual(linked.map(({ url }) => url), [null, null])
+    }).pipe(Effect.provide(operations(1))))
+}
 
 export const suite = (it: It, { runs }: Options) => {
   it.effect.prop("returns a file as it was kept", {
@@ -65,4 +187,6 @@ export const suite = (it: It, { runs }: Options) => {
         Option.some([1, 2, 3])
       )
     }))
+
+  describe("links", () => links(it, { runs }))
 }

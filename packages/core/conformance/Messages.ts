@@ -1,6 +1,6 @@
 /** The promises of `MessageStore`, as tests. */
 import { assert } from "@effect/vitest"
-import { ChannelId, ConversationId } from "@messaging-crm/core/Ids"
+import { ChannelId, ConversationId, MediaId } from "@messaging-crm/core/Ids"
 import { type Message, MessageStore, type StatusReport } from "@messaging-crm/core/Messages"
 import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
 import { Arbitrary, Effect, Option, Schema } from "effect"
@@ -16,8 +16,9 @@ export const suite = (it: It, { runs }: Options) => {
     text: optionalHardText({ min: 1, max: 4096 }),
     name: optionalHardText({ min: 1, max: 100 }),
     provider_message_id: hardText({ min: 1, max: 100 }),
+    filename: optionalHardText({ min: 1, max: 100 }),
     at: moment
-  }, ({ at, name, provider_message_id, text }) =>
+  }, ({ at, filename, name, provider_message_id, text }) =>
     Effect.gen(function*() {
       const store = yield* MessageStore
       const ours = yield* Fixtures.organization
@@ -26,6 +27,14 @@ export const suite = (it: It, { runs }: Options) => {
         text,
         provider_message_id,
         sender: { type: "contact", name },
+        media: {
+          id: MediaId.make(yield* Fixtures.uuid),
+          kind: "document",
+          mime_type: null,
+          filename,
+          byte_size: 7,
+          transcript: text
+        },
         direction: "inbound",
         status: "received",
         created_at: at,

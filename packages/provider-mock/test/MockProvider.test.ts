@@ -4,9 +4,10 @@ import type { Channel } from "@messaging-crm/core/Channels"
 import { ChannelId, SendId } from "@messaging-crm/core/Ids"
 import type { ProviderEvent } from "@messaging-crm/core/Inbound"
 import { type Delivery, type FailureReason, MessagingProvider } from "@messaging-crm/core/MessagingProvider"
-import { type Behaviour, layer, MockProvider } from "@messaging-crm/provider-mock"
+import { type Behaviour, layer, MockProvider, picture } from "@messaging-crm/provider-mock"
 import { DateTime, Effect, Queue, Random, Result } from "effect"
 import { TestClock } from "effect/testing"
+import { crc32, inflateSync } from "node:zlib"
 
 const channel: Channel = {
   id: ChannelId.make("01990000-0000-7000-8000-000000000001"),
@@ -35,6 +36,29 @@ const reports = Effect.gen(function*() {
   const events = yield* Queue.clear(callbacks)
   const kind = (event: ProviderEvent) => event.event === "message_received" ? event.type : event.status
   return Array.from(new Set(events.map(kind))).toSorted()
+})
+
+/** The chunks of a PNG by their names, each with the right checksum. */
+const chunksOf = (png: Buffer) => {
+  const chunks = new Map<string, Buffer>()
+  for (let at = 8; at < png.length;) {
+    const length = png.readUInt32BE(at)
+    const body = png.subarray(at + 4, at + 8 + length)
+    assert.strictEqual(crc32(body), png.readUInt32BE(at + 8 + length))
+    chunks.set(body.toString("latin1", 0, 4), body.subarray(4))
+    at += length + 12
+  }
+  return chunks
+}
+
+it("the picture is one of 64 by 64 pixels", () => {
+  const png = Buffer.from(picture)
+  assert.strictEqual(png.toString("latin1", 0, 8), "\x89PNG\r\n\x1a\n")
+  const chunks = chunksOf(png)
+  assert.deepStrictEqual(Array.from(chunks.keys()), ["IHDR", "PLTE", "IDAT", "IEND"])
+  assert.deepStrictEqual(Array.from(chunks.get("IHDR") ?? []), [0, 0, 0, 64, 0, 0, 0, 64, 2, 3, 0, 0, 0])
+  // Two bits to the pixel, and a byte before each line.
+  assert.strictEqual(inflateSync(chunks.get("IDAT") ?? Buffer.of()).length, 64 * (64 / 4 + 1))
 })
 
 const takenOf = ({ reference }: Delivery) =>
@@ -79,6 +103,22 @@ describe("a number that ends in", () => {
       }
     }).pipe(Effect.provide(layer)))
 })
+
+it.effect("0007 echoes the text, 0008 sends a picture, each once however often it is told", () =>
+  Effect.gen(function*() {
+    const { callbacks } = yield* MockProvider
+    const replyOf = Effect.fnUntraced(function*(digits: string) {
+      yield* deliver(delivery(`+4915112${digits}`))
+      yield* TestClock.adjust("1 seconds")
+      const replies = (yield* Queue.clear(callbacks)).filter((event) => event.event === "message_received")
+      assert.strictEqual(new Set(replies.map(({ provider_message_id }) => provider_message_id)).size, 1)
+      return replies[0]
+    })
+    const echo = yield* replyOf("0007")
+    assert.deepStrictEqual([echo?.text, echo?.media], ["echo: Hello", null])
+    const answer = yield* replyOf("0008")
+    assert.deepStrictEqual([answer?.text, answer?.media?.mime_type, answer?.media?.bytes], [null, "image/png", picture])
+  }).pipe(Effect.provide(layer)))
 
 it.effect("reports with the reference, some of it twice, each within 200 ms", () =>
   Effect.gen(function*() {

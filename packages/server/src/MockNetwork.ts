@@ -108,7 +108,7 @@ const batch_max = 10
 const hasFile = (event: ProviderEvent): boolean => event.event === "message_received" && event.media !== null
 
 /** Gives each event with a file a callback of its own, so that no body is larger than one file makes it. */
-const batches = (events: ReadonlyArray<ProviderEvent>): ReadonlyArray<ReadonlyArray<ProviderEvent>> => {
+export const batches = (events: ReadonlyArray<ProviderEvent>): ReadonlyArray<ReadonlyArray<ProviderEvent>> => {
   const light = events.filter((event) => !hasFile(event))
   const alone = events.filter(hasFile).map((event) => [event])
   return light.length === 0 ? alone : [light, ...alone]

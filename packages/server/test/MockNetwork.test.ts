@@ -2,7 +2,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Channel } from "@messaging-crm/core/Channels"
 import { ChannelId, SendId } from "@messaging-crm/core/Ids"
-import { ChannelUnknown, Inbound, type MessageStatusReported, type ProviderEvent } from "@messaging-crm/core/Inbound"
+import {
+  ChannelUnknown,
+  Inbound,
+  type MessageReceived,
+  type MessageStatusReported,
+  type ProviderEvent
+} from "@messaging-crm/core/Inbound"
+import { limits } from "@messaging-crm/core/Limits"
 import { type Delivery, MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import * as Mock from "@messaging-crm/provider-mock"
@@ -12,6 +19,7 @@ import { HttpRouter, HttpServer } from "effect/http"
 import type { RequestListener } from "node:http"
 import * as Layers from "../src/Layers.ts"
 import * as MockIngress from "../src/MockIngress.ts"
+import { batches } from "../src/MockNetwork.ts"
 import * as Wire from "../src/MockWire.ts"
 import * as RemoteMock from "../src/RemoteMock.ts"
 import { answering } from "../testing/Answering.ts"
@@ -177,16 +185,34 @@ it.live("the network repeats a callback, signed, until it is answered with a 200
     }).pipe(Effect.provide(network(url)))
   }).pipe(Effect.scoped))
 
-describe("the ingress", () => {
-  const event = (name: string): MessageStatusReported => ({
-    event: "message_status_reported",
-    channel_id: channel.id,
-    provider_message_id: name,
-    reference: null,
-    status: "read",
-    at: DateTime.makeUnsafe(0)
-  })
+const event = (name: string): MessageStatusReported => ({
+  event: "message_status_reported",
+  channel_id: channel.id,
+  provider_message_id: name,
+  reference: null,
+  status: "read",
+  at: DateTime.makeUnsafe(0)
+})
 
+const photo = (name: string, bytes: Uint8Array): MessageReceived => ({
+  event: "message_received",
+  channel_id: channel.id,
+  provider_message_id: name,
+  from: { external_id: "+4915112345678", display_name: null, username: null },
+  type: "image",
+  text: null,
+  media: { kind: "image", mime_type: "image/png", filename: null, transcript: null, bytes },
+  sent_at: DateTime.makeUnsafe(0)
+})
+
+it("a callback carries one file, or events without", () => {
+  const [one, two] = [event("one"), event("two")]
+  const [three, four] = [photo("three", Mock.picture), photo("four", Mock.picture)]
+  assert.deepStrictEqual(batches([one, three, two, four]), [[one, two], [three], [four]])
+  assert.deepStrictEqual(batches([three]), [[three]])
+})
+
+describe("the ingress", () => {
   const encode = Schema.encodeEffect(Schema.fromJsonString(Wire.Callback))
 
   /** Posts to an ingress behind which some events cannot be taken in, and returns what could. */
@@ -196,7 +222,11 @@ describe("the ingress", () => {
     Effect.gen(function*() {
       const received = yield* Ref.make<ReadonlyArray<string>>([])
       const inbound = Layer.succeed(Inbound, {
-        receive: ({ channel_id, provider_message_id: name }: ProviderEvent) => {
+        receive: (event: ProviderEvent) => {
+          const { channel_id, provider_message_id: name } = event
+          if (event.event === "message_received") {
+            return Ref.update(received, (names) => [...names, `${name}: ${event.media?.bytes?.byteLength} bytes`])
+          }
           if (name === "broken") return Effect.die("The database is away.")
           if (name === "foreign") return Effect.fail(new ChannelUnknown({ channel_id }))
           return Ref.update(received, (names) => [...names, name])
@@ -218,6 +248,16 @@ describe("the ingress", () => {
         const signature = yield* Secrets.use(({ sign }) => sign(Wire.signaturePurpose, body))
         assert.strictEqual(yield* post(url, body, { [Wire.signatureHeader]: signature }), 200)
         assert.deepStrictEqual(yield* received, ["one", "größer 🙂"])
+      })
+    ))
+
+  it.live("takes in the largest file", () =>
+    ingress((url, received) =>
+      Effect.gen(function*() {
+        const body = yield* encode({ events: [photo("one", new Uint8Array(limits.media_bytes_max))] })
+        const signature = yield* Secrets.use(({ sign }) => sign(Wire.signaturePurpose, body))
+        assert.strictEqual(yield* post(url, body, { [Wire.signatureHeader]: signature }), 200)
+        assert.deepStrictEqual(yield* received, [`one: ${limits.media_bytes_max} bytes`])
       })
     ))
 
@@ -245,7 +285,7 @@ describe("the ingress", () => {
         assert.strictEqual(yield* post(url, `\uFEFF${body}`, signed), 401)
         assert.strictEqual(yield* post(url, body.replace("one", "two"), signed), 401)
         assert.strictEqual(yield* post(url, Uint8Array.of(0x7b, 0xff, 0x7d), signed), 400)
-        assert.strictEqual(yield* post(url, " ".repeat(1_048_577), signed), 400)
+        assert.strictEqual(yield* post(url, " ".repeat(limits.media_bytes_max * 1.5), signed), 400)
         for (const unfit of ["", "{", "{\"events\":[{}]}"]) {
           const own = { [Wire.signatureHeader]: yield* sign(Wire.signaturePurpose, unfit) }
           assert.strictEqual(yield* post(url, unfit, own), 400)

@@ -1,0 +1,257 @@
+/** Messages with files, and the links to them, followed as a browser does. */
+import { assert, describe, it } from "@effect/vitest"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { Inbound, type MessageReceived } from "@messaging-crm/core/Inbound"
+import { Media, PublicUrl, type ReceivedMedia } from "@messaging-crm/core/Media"
+import { MessageType } from "@messaging-crm/core/Messages"
+import { picture } from "@messaging-crm/provider-mock"
+import { DateTime, Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { afterAll } from "vitest"
+import { idempotency, start } from "./Service.ts"
+
+const service = start()
+afterAll(() => service.stop())
+
+type Organization = Awaited<ReturnType<typeof service.organization>>
+
+const image: ReceivedMedia = {
+  kind: "image",
+  mime_type: "image/png",
+  filename: null,
+  transcript: null,
+  bytes: picture
+}
+
+/** A person writes to an organization. Returns the path of the conversation's messages. */
+const write = async (to: Organization, said: Partial<MessageReceived>, through = service) => {
+  await through.runtime.runPromise(Effect.gen(function*() {
+    const sent_at = yield* DateTime.now
+    yield* Inbound.use((inbound) =>
+      inbound.receive({
+        event: "message_received",
+        channel_id: to.channel.id,
+        provider_message_id: globalThis.crypto.randomUUID(),
+        from: { external_id: "+4915112345678", display_name: "Kim", username: null },
+        type: "image",
+        text: null,
+        media: image,
+        sent_at,
+        ...said
+      })
+    )
+  }))
+  const { body } = await through.request("GET", "/v1/conversations", { key: to.key })
+  return `/v1/conversations/${body.data[0].id}/messages`
+}
+
+const newest = async (of: Organization, path: string, through = service) =>
+  (await through.request("GET", path, { key: of.key })).body.data[0]
+
+const bytesOf = async (response: Response) => new Uint8Array(await response.arrayBuffer())
+
+/** The link to the file of a message that was just received. */
+const linkTo = async (media: Partial<ReceivedMedia>) => {
+  const ours = await service.organization()
+  const { media: { url } } = await newest(ours, await write(ours, { media: { ...image, ...media } }))
+  return url as string
+}
+
+describe("a message with a file", () => {
+  it("describes the file, and links to its very bytes, which need no key", async () => {
+    const ours = await service.organization()
+    const path = await write(ours, { text: "Look!" })
+    const message = await newest(ours, path)
+    const { url, ...described } = message.media
+    assert.deepStrictEqual(described, {
+      kind: "image",
+      mime_type: "image/png",
+      filename: null,
+      byte_size: picture.byteLength,
+      transcript: null
+    })
+    assert.match(url, /^http:\/\/localhost\/media\/[\w.-]{1,200}$/)
+    const answer = await service.follow(url)
+    assert.strictEqual(answer.status, 200)
+    assert.deepStrictEqual(await bytesOf(answer), picture)
+  })
+
+  it("has a new link at each reading, in the list and alone, and the earlier ones still open", async () => {
+    const ours = await service.organization()
+    const path = await write(ours, {})
+    const { id } = await newest(ours, path)
+    const urls = new Set<string>()
+    for (let reading = 0; reading < 3; reading++) {
+      urls.add((await newest(ours, path)).media.url)
+      urls.add((await service.request("GET", `${path}/${id}`, { key: ours.key })).body.data.media.url)
+    }
+    assert.strictEqual(urls.size, 6)
+    for (const url of urls) assert.strictEqual((await service.follow(url)).status, 200)
+  })
+
+  it("is told by its caption, or else by its type, in the previews", async () => {
+    const ours = await service.organization()
+    const previews = async () => {
+      const conversations = await service.request("GET", "/v1/conversations", { key: ours.key })
+      const contacts = await service.request("GET", "/v1/contacts", { key: ours.key })
+      return [conversations, contacts].map(({ body }) => body.data[0].last_activity_preview)
+    }
+    for (const type of MessageType.literals.filter((type) => type !== "text" && type !== "template")) {
+      const message = await newest(ours, await write(ours, { type, media: null }))
+      assert.deepStrictEqual([message.type, message.text, message.media], [type, null, null])
+      assert.deepStrictEqual(await previews(), [`[${type}]`, `[${type}]`])
+    }
+    await write(ours, { type: "document", text: "The offer" })
+    assert.deepStrictEqual(await previews(), ["The offer", "The offer"])
+  })
+
+  it("that is too large to be kept is described without a link", async () => {
+    const ours = await service.organization()
+    const bytes = new Uint8Array(16_000_001)
+    const { media } = await newest(
+      ours,
+      await write(ours, { type: "video", media: { ...image, kind: "video", bytes } })
+    )
+    assert.strictEqual(media.byte_size, 16_000_001)
+    assert.isNull(media.url)
+  })
+
+  it("comes from the number 0008 in answer to a template", async () => {
+    const ours = await service.organization()
+    const parameters = ["Kim", "7"].map((text) => ({ type: "text", text }))
+    const { status } = await service.request("POST", "/v1/conversations", {
+      key: ours.key,
+      json: {
+        channel_id: ours.channel.id,
+        phone: "+4915112340008",
+        template: {
+          id: `${ours.channel.phone_messaging_business_account_id}.order_ready`,
+          components: [
+            { type: "header", parameters: parameters.slice(1) },
+            { type: "body", parameters },
+            { type: "button", sub_type: "url", index: 0, parameters: parameters.slice(1) }
+          ]
+        }
+      },
+      ...idempotency()
+    })
+    assert.strictEqual(status, 202)
+    const conversation = async () => (await service.request("GET", "/v1/conversations", { key: ours.key })).body.data[0]
+    await service.until(async () => (await conversation()).last_activity_preview === "[image]")
+    const { data } = (await service.request("GET", `/v1/conversations/${(await conversation()).id}/messages`, {
+      key: ours.key
+    })).body
+    const received = data.filter(({ direction }: { readonly direction: string }) => direction === "inbound")
+    assert.lengthOf(received, 1)
+    assert.strictEqual(received[0].type, "image")
+    assert.deepStrictEqual(await bytesOf(await service.follow(received[0].media.url)), picture)
+  })
+})
+
+describe("a link", () => {
+  it("says what the file is, how long it may be kept, and that nothing of it may run", async () => {
+    const { headers } = await service.follow(await linkTo({ filename: "Foto \"Größe\".png" }))
+    assert.strictEqual(headers.get("content-type"), "image/png")
+    assert.strictEqual(headers.get("content-length"), String(picture.byteLength))
+    assert.strictEqual(
+      headers.get("content-disposition"),
+      "inline; filename=\"Foto _Gr__e_.png\"; filename*=UTF-8''Foto%20%22Gr%C3%B6%C3%9Fe%22.png"
+    )
+    assert.strictEqual(headers.get("content-security-policy"), "default-src 'none'; sandbox")
+    assert.strictEqual(headers.get("x-content-type-options"), "nosniff")
+    assert.match(headers.get("cache-control") ?? "", /^private, max-age=3[56]\d\d, immutable$/)
+    assert.isNotNull(headers.get("x-request-id"))
+    assert.isNull(headers.get("x-ratelimit-limit"))
+  })
+
+  it("to what a browser would run has it saved", async () => {
+    for (const mime_type of ["text/html", "image/svg+xml", "application/pdf", null, "image/png\r\nx: y"]) {
+      const answer = await service.follow(await linkTo({ mime_type, bytes: new TextEncoder().encode("<script>") }))
+      assert.strictEqual(answer.headers.get("content-disposition"), "attachment")
+      assert.strictEqual(await answer.text(), "<script>")
+      const expected = mime_type === null || mime_type.includes("\n") ? "application/octet-stream" : mime_type
+      assert.strictEqual(answer.headers.get("content-type"), expected)
+    }
+  })
+
+  it("answers HEAD with everything but the bytes", async () => {
+    const answer = await service.follow(await linkTo({}), { method: "HEAD" })
+    assert.strictEqual(answer.status, 200)
+    assert.strictEqual(answer.headers.get("content-length"), String(picture.byteLength))
+    assert.strictEqual((await bytesOf(answer)).byteLength, 0)
+  })
+
+  it("gives the range that is asked for, unless it is of another version or not there", async () => {
+    const url = await linkTo({})
+    const size = picture.byteLength
+    const part = await service.follow(url, { headers: { range: "bytes=1-3" } })
+    assert.strictEqual(part.status, 206)
+    assert.strictEqual(part.headers.get("content-range"), `bytes 1-3/${size}`)
+    assert.strictEqual(part.headers.get("content-length"), "3")
+    assert.strictEqual(await part.text(), "PNG")
+    const etag = part.headers.get("etag") ?? ""
+    const rest = await service.follow(url, { headers: { range: `bytes=${size - 2}-`, "if-range": etag } })
+    assert.deepStrictEqual(await bytesOf(rest), picture.slice(-2))
+    for (const headers of [{ range: "bytes=1-3", "if-range": "\"other\"" }, { range: `bytes=${size}-` }]) {
+      const whole = await service.follow(url, { headers })
+      assert.strictEqual(whole.status, 200)
+      assert.strictEqual((await bytesOf(whole)).byteLength, size)
+    }
+  })
+
+  it("answers to nothing but GET and HEAD", async () => {
+    const answer = await service.follow(await linkTo({}), { method: "DELETE" })
+    assert.strictEqual(answer.status, 405)
+    assert.strictEqual(answer.headers.get("allow"), "GET, HEAD")
+  })
+
+  it("that is forged, cut, of a file elsewhere or an hour old is answered alike, in the API's shape", async () => {
+    const [ours, theirs] = [await service.organization(), await service.organization()]
+    const { media: { url } } = await newest(ours, await write(ours, {}))
+    const [origin, link = ""] = (url as string).split("/media/")
+    const foreign = link.replace(ours.organization.id, theirs.organization.id)
+    assert.notStrictEqual(foreign, link)
+    const later = link.replace(/\.(\d{13})\./, (_, expires: string) => `.${Number(expires) + 1}.`)
+    assert.notStrictEqual(later, link)
+    // Made by the very key, in 1970.
+    const expired = await service.runtime.runPromise(
+      Effect.gen(function*() {
+        const media = yield* Media
+        const kept = yield* media.keep(ours.organization.id, image)
+        return (yield* media.link(kept)).url?.split("/media/")[1]
+      }).pipe(
+        Effect.provideService(CurrentActor, { organization_id: ours.organization.id, member_id: null }),
+        Effect.provide(TestClock.layer())
+      )
+    )
+    const links = [foreign, later, expired, link.slice(0, -1), `${link}0`, "x", link.toUpperCase()]
+    const answers = await Promise.all(links.map((link) => service.request("GET", `/media/${link}`)))
+    for (const { body, headers, status } of answers) {
+      assert.strictEqual(status, 404)
+      const { request_id, ...error } = body.error
+      assert.deepStrictEqual(error, {
+        code: "not_found",
+        message: "The link leads to nothing, or has expired. Read the message again for a new one.",
+        param: null
+      })
+      assert.strictEqual(request_id, headers.get("x-request-id"))
+      assert.strictEqual(headers.get("cache-control"), "no-store")
+    }
+    assert.strictEqual((await service.follow(`${origin}/media/${link}`)).status, 200)
+  })
+
+  it("begins with the host that the caller named, or else where the operator says", async () => {
+    const ours = await service.organization()
+    const path = await write(ours, {})
+    const named = async (host: string) => {
+      const options = { key: ours.key, headers: { host } }
+      return new URL((await service.request("GET", path, options)).body.data[0].media.url, "relative://").origin
+    }
+    assert.strictEqual(await named("crm.example:8080"), "http://crm.example:8080")
+    const elsewhere = start({ instead: Layer.succeed(PublicUrl, "https://crm.example/api") })
+    const theirs = await elsewhere.organization()
+    const { media } = await newest(theirs, await write(theirs, {}, elsewhere), elsewhere)
+    assert.match(media.url, /^https:\/\/crm\.example\/api\/media\//)
+    await elsewhere.stop()
+  })
+})
