@@ -1,0 +1,154 @@
+/**
+ * Writes `src/Contract.ts`: the OpenAPI document as types, one for each schema
+ * and one for what each operation takes and answers. A construct of JSON Schema
+ * that is not known here stops it, so that no type is ever quietly `unknown`.
+ */
+import { readFileSync, writeFileSync } from "node:fs"
+
+interface Schema {
+  readonly $ref?: string
+  readonly additionalProperties?: boolean | Schema
+  readonly allOf?: ReadonlyArray<Schema>
+  readonly anyOf?: ReadonlyArray<Schema>
+  readonly const?: unknown
+  readonly description?: string
+  readonly enum?: ReadonlyArray<unknown>
+  readonly items?: Schema
+  readonly oneOf?: ReadonlyArray<Schema>
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly required?: ReadonlyArray<string>
+  readonly type?: string | ReadonlyArray<string>
+}
+
+interface Content {
+  readonly content?: Readonly<Record<string, { readonly schema: Schema }>>
+}
+
+interface Operation {
+  readonly parameters?: ReadonlyArray<{
+    readonly name: string
+    readonly in: string
+    readonly required?: boolean
+    readonly schema: Schema
+  }>
+  readonly requestBody?: Content & { readonly required?: boolean }
+  readonly responses: Readonly<Record<string, Content>>
+  readonly summary?: string
+  readonly "x-required-scope"?: string
+}
+
+interface Document {
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+}
+
+const scalars: Readonly<Record<string, string>> = {
+  string: "string",
+  integer: "number",
+  number: "number",
+  boolean: "boolean",
+  null: "null"
+}
+
+const doc = (text: string | undefined, indent: string): string =>
+  text === undefined ? "" : `${indent}/** ${text.replaceAll("*/", "* /").replace(/\s+/g, " ").trim()} */\n`
+
+const nameOf = (property: string): string => /^\w+$/.test(property) ? property : JSON.stringify(property)
+
+const union = (members: ReadonlyArray<string>, indent: string): string => {
+  const distinct = Array.from(new Set(members))
+  const line = distinct.join(" | ")
+  return line.length <= 80 || line.includes("\n") ? line : distinct.map((each) => `\n${indent}  | ${each}`).join("")
+}
+
+const objectOf = (schema: Schema, indent: string): string => {
+  const { additionalProperties, properties = {}, required = [] } = schema
+  if (typeof additionalProperties === "object" && Object.keys(properties).length === 0) {
+    return `Readonly<Record<string, ${typeOf(additionalProperties, indent)}>>`
+  }
+  const inner = `${indent}  `
+  const fields = Object.entries(properties).map(([name, field]) => {
+    const mark = required.includes(name) ? "" : "?"
+    return `${doc(field.description, inner)}${inner}readonly ${nameOf(name)}${mark}: ${typeOf(field, inner)}\n`
+  })
+  return `{\n${fields.join("")}${indent}}`
+}
+
+const typeOf = (schema: Schema, indent: string): string => {
+  const { $ref, allOf, anyOf, const: constant, enum: literals, items, oneOf, type } = schema
+  if ($ref !== undefined) return $ref.replace("#/components/schemas/", "")
+  if (constant !== undefined) return JSON.stringify(constant)
+  if (literals !== undefined) return union(literals.map((literal) => JSON.stringify(literal)), indent)
+  const members = anyOf ?? oneOf
+  if (members !== undefined) return union(members.map((member) => typeOf(member, indent)), indent)
+  if (type === "object") return objectOf(schema, indent)
+  if (type === "array" && items !== undefined) return `ReadonlyArray<${typeOf(items, indent)}>`
+  if (typeof type === "string" && type in scalars) return scalars[type] ?? ""
+  if (Array.isArray(type)) return union(type.map((each: string) => typeOf({ ...schema, type: each }, indent)), indent)
+  // Beside a type it only narrows what a type cannot say.
+  if (type === undefined && allOf !== undefined) return allOf.map((each) => typeOf(each, indent)).join(" & ")
+  throw new Error(`No type is known for ${JSON.stringify(schema)}`)
+}
+
+const declarationOf = ([name, schema]: readonly [string, Schema]): string => {
+  const type = typeOf(schema, "")
+  const declaration = type.startsWith("{") && !type.includes("\n} |")
+    ? `export interface ${name} ${type}`
+    : `export type ${name} = ${type}`
+  return `${doc(schema.description, "")}${declaration}\n`
+}
+
+const json = ({ content = {} }: Content): Schema | undefined => content["application/json"]?.schema
+
+const parametersOf = (operation: Operation, place: string): string => {
+  const found = (operation.parameters ?? []).filter((parameter) => parameter.in === place)
+  if (found.length === 0) return ""
+  const required = found.filter((parameter) => parameter.required === true).map(({ name }) => name)
+  const properties = Object.fromEntries(found.map(({ name, schema }) => [name, schema]))
+  const type = objectOf({ properties, required }, "    ")
+  return `    readonly ${place}${required.length === 0 ? "?" : ""}: ${type}\n`
+}
+
+const operationOf = (method: string, path: string, operation: Operation): string => {
+  const [, answer] = Object.entries(operation.responses).find(([status]) => status.startsWith("2")) ?? []
+  const answered = answer === undefined ? undefined : json(answer)
+  if (answered === undefined) throw new Error(`${method} ${path} has no answer`)
+  const body = operation.requestBody === undefined ? undefined : json(operation.requestBody)
+  const mark = operation.requestBody?.required === true ? "" : "?"
+  const scope = operation["x-required-scope"]
+  return [
+    doc(`${operation.summary ?? ""}.${scope === undefined ? "" : ` The key needs the scope \`${scope}\`.`}`, "  "),
+    `  readonly "${method.toUpperCase()} ${path.replace(/^\/v1(?=\/)/, "")}": {\n`,
+    parametersOf(operation, "path"),
+    parametersOf(operation, "query"),
+    body === undefined ? "" : `    readonly body${mark}: ${typeOf(body, "    ")}\n`,
+    `    readonly answer: ${typeOf(answered, "    ")}\n  }\n`
+  ].join("")
+}
+
+const errorCodesOf = ({ components }: Document): string => {
+  const codes = Object.values(components.schemas).flatMap(({ properties }) => properties?.error?.properties?.code ?? [])
+  return `/** Why a request was refused. */\nexport type ErrorCode = ${typeOf({ anyOf: codes }, "")}\n`
+}
+
+const read = (path: string) => JSON.parse(readFileSync(new URL(path, import.meta.url), "utf8"))
+
+/** Returns the text of `src/Contract.ts`. */
+export const contract = (): string => {
+  const document: Document = read("../../adapter-http/openapi.json")
+  const { version }: { readonly version: string } = read("../package.json")
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => operationOf(method, path, operation))
+  )
+  return [
+    "// Generated from the service's OpenAPI document by `npm run docs`. Not to be edited.\n",
+    `/** Version of this package. */\nexport const version = "${version}"\n`,
+    ...Object.entries(document.components.schemas).toSorted(([a], [b]) => a < b ? -1 : 1).map(declarationOf),
+    errorCodesOf(document),
+    `/** What each operation takes and answers, by its method and path. */\nexport interface Operations {\n${
+      operations.join("")
+    }}\n`
+  ].join("\n").replace(/ +$/gm, "")
+}
+
+if (import.meta.main) writeFileSync(new URL("../src/Contract.ts", import.meta.url), contract())

@@ -1,0 +1,32 @@
+import type { AssignConversation, CloseConversation, Conversation, Send, StartConversation } from "./Contract.ts"
+import type { Pages } from "./Pages.ts"
+import type { Answered, Query, RequestOptions, Transport } from "./Transport.ts"
+
+/** `/conversations`: list, start, get, assign, close and reopen. */
+export const conversations = ({ list, one }: Transport) => ({
+  /** Lists conversations, the latest activity first. */
+  list: (query: Query<"GET /conversations"> = {}, options?: RequestOptions): Pages<Conversation> =>
+    list("GET /conversations", { query }, options),
+  /** Queues a template for a number, in its conversation on the channel. Follow the send with `sends.waitFor`. */
+  start: (start: StartConversation, options?: RequestOptions): Promise<Answered<Send>> =>
+    one("POST /conversations", { body: start }, options),
+  get: (conversation_id: string, options?: RequestOptions): Promise<Answered<Conversation>> =>
+    one("GET /conversations/{conversation_id}", { path: { conversation_id } }, options),
+  /** Assigns a member, or nobody. The member also becomes the contact's owner, unless `sync_contact_owner` is false. */
+  assign: (
+    conversation_id: string,
+    assignment: AssignConversation,
+    options?: RequestOptions
+  ): Promise<Answered<Conversation>> =>
+    one("PATCH /conversations/{conversation_id}/assignment", { path: { conversation_id }, body: assignment }, options),
+  /** Closes a conversation, which may be closed already. */
+  close: (
+    conversation_id: string,
+    closing: CloseConversation = {},
+    options?: RequestOptions
+  ): Promise<Answered<Conversation>> =>
+    one("POST /conversations/{conversation_id}/close", { path: { conversation_id }, body: closing }, options),
+  /** Reopens a conversation, which may be open already. */
+  reopen: (conversation_id: string, options?: RequestOptions): Promise<Answered<Conversation>> =>
+    one("POST /conversations/{conversation_id}/reopen", { path: { conversation_id } }, options)
+})

@@ -1,0 +1,51 @@
+import type { Fetch } from "./Attempt.ts"
+import { channels } from "./Channels.ts"
+import { contactFields } from "./ContactFields.ts"
+import { contacts } from "./Contacts.ts"
+import { conversations } from "./Conversations.ts"
+import { members } from "./Members.ts"
+import { messages } from "./Messages.ts"
+import { sends } from "./Sends.ts"
+import { tags } from "./Tags.ts"
+import { templates } from "./Templates.ts"
+import { type Transport, transport } from "./Transport.ts"
+
+export interface MessagingCrmOptions {
+  /** A key of the organization, `svc_live_…`. It is for servers only: never in a page or an app. */
+  readonly apiKey: string
+  /** The service's address with the version, such as `https://crm.example.com/v1`. */
+  readonly baseUrl: string
+  /** How often a failed attempt is repeated: 3 times. */
+  readonly maxRetries?: number
+  /** Milliseconds that one attempt may take: 30,000. */
+  readonly timeout?: number
+  /** What sends the requests, instead of the global `fetch`. */
+  readonly fetch?: Fetch
+}
+
+/** A client of the Messaging CRM API. */
+export class MessagingCrm {
+  readonly channels: ReturnType<typeof channels>
+  readonly contactFields: ReturnType<typeof contactFields>
+  readonly contacts: ReturnType<typeof contacts>
+  readonly conversations: ReturnType<typeof conversations>
+  readonly members: ReturnType<typeof members>
+  readonly messages: ReturnType<typeof messages>
+  readonly sends: ReturnType<typeof sends>
+  readonly tags: ReturnType<typeof tags>
+  readonly templates: ReturnType<typeof templates>
+
+  constructor(options: MessagingCrmOptions) {
+    const { apiKey, baseUrl, fetch = globalThis.fetch, maxRetries = 3, timeout = 30_000 } = options
+    const calls: Transport = transport({ apiKey, baseUrl, fetch, maxRetries, timeout })
+    this.channels = channels(calls)
+    this.contactFields = contactFields(calls)
+    this.contacts = contacts(calls)
+    this.conversations = conversations(calls)
+    this.members = members(calls)
+    this.messages = messages(calls)
+    this.sends = sends(calls)
+    this.tags = tags(calls)
+    this.templates = templates(calls)
+  }
+}

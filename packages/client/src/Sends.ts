@@ -1,0 +1,50 @@
+import type { Send } from "./Contract.ts"
+import { TimeoutError } from "./Errors.ts"
+import { jittered, pause } from "./Retries.ts"
+import type { Answered, RequestOptions, Transport } from "./Transport.ts"
+
+/** A send that has come to an end: a message, or a failure with its reason. */
+export type EndedSend =
+  & Send
+  & ({ readonly status: "sent"; readonly message_id: string } | { readonly status: "failed" })
+
+const first_pause = 250
+/** At most 24 requests a minute, of the 120 that a key has. */
+const longest_pause = 5000
+
+const isEnded = (send: Answered<Send>): send is Answered<EndedSend> =>
+  send.status === "sent" || send.status === "failed"
+
+/** `/sends`: get, and follow to the end. */
+export const sends = ({ one }: Transport) => {
+  const get = (send_id: string, options?: RequestOptions): Promise<Answered<Send>> =>
+    one("GET /sends/{send_id}", { path: { send_id } }, options)
+
+  return {
+    get,
+    /**
+     * Asks for a send, ever less often, until it is `sent` or `failed`.
+     *
+     * Rejects with `TimeoutError` when it has not ended within `timeout`, two
+     * minutes by default. The send goes on: a lost answer of the provider can
+     * keep it `unknown` for 15 minutes. To hear of it later, subscribe to
+     * `message.sent` and `send.failed`.
+     */
+    waitFor: async (
+      send_id: string,
+      { signal, timeout = 120_000 }: { readonly timeout?: number; readonly signal?: AbortSignal } = {}
+    ): Promise<Answered<EndedSend>> => {
+      const until = Date.now() + timeout
+      for (let milliseconds = first_pause;; milliseconds = Math.min(milliseconds * 2, longest_pause)) {
+        const send = await get(send_id, signal === undefined ? {} : { signal })
+        if (isEnded(send)) return send
+        const left = until - Date.now()
+        if (left <= 0) {
+          const message = `The send was still ${send.status} after ${timeout} ms.`
+          throw new TimeoutError(message, { requestId: send.lastResponse.requestId })
+        }
+        await pause(Math.min(jittered(milliseconds), left), signal)
+      }
+    }
+  }
+}

@@ -1,0 +1,12 @@
+import type { CreateTag, Tag } from "./Contract.ts"
+import type { Pages } from "./Pages.ts"
+import type { Answered, RequestOptions, Transport } from "./Transport.ts"
+
+/** `/tags`: list and create. */
+export const tags = ({ list, one }: Transport) => ({
+  /** Lists the tags, by name. */
+  list: (options?: RequestOptions): Pages<Tag> => list("GET /tags", {}, options),
+  /** Creates a tag. A name that is taken, in whatever case, is a `conflict`. */
+  create: (tag: CreateTag, options?: RequestOptions): Promise<Answered<Tag>> =>
+    one("POST /tags", { body: tag }, options)
+})

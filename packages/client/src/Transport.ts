@@ -1,0 +1,119 @@
+/** How the operations are called: what the contract says of each, and the attempts until it is answered. */
+import { type Answer, attempt, type Call, type Fetch, type LastResponse } from "./Attempt.ts"
+import { type Operations, version } from "./Contract.ts"
+import { type Page, Pages } from "./Pages.ts"
+import { pause, pauseAfter } from "./Retries.ts"
+
+/** An operation, by its method and path. */
+export type Route = keyof Operations
+
+/** What an operation is given: the values of its path, its query and its body. */
+export type Input<R extends Route> = Omit<Operations[R], "answer">
+
+/** What a list can be narrowed by. */
+export type Query<R extends Route> = Operations[R] extends { readonly query?: infer Q } ? NonNullable<Q> : never
+
+/** How one call is made, where it differs from the client's settings. */
+export interface RequestOptions {
+  /** Calls with the same key have one effect, and later ones get the first one's answer. By default a new UUID. */
+  readonly idempotencyKey?: string
+  /** How often a failed attempt is repeated. */
+  readonly maxRetries?: number
+  /** Milliseconds that one attempt may take. */
+  readonly timeout?: number
+  readonly signal?: AbortSignal
+}
+
+/** Data beside what is known of the answer that brought it. JSON, spreading and comparing leave `lastResponse` out. */
+export type Answered<A> = A & { readonly lastResponse: LastResponse }
+
+export interface Settings {
+  readonly apiKey: string
+  readonly baseUrl: string
+  readonly fetch: Fetch
+  readonly maxRetries: number
+  readonly timeout: number
+}
+
+/** The calls of one client. */
+export interface Transport {
+  /** Calls an operation that answers with one resource. */
+  readonly one: <R extends Route>(
+    route: R,
+    input: Input<R>,
+    options?: RequestOptions
+  ) => Promise<Answered<Operations[R]["answer"]["data"]>>
+  /** Returns the pages of an operation that answers with a list. */
+  readonly list: <R extends Route>(
+    route: R,
+    input: Input<R>,
+    options?: RequestOptions
+  ) => Pages<Operations[R]["answer"]["data"] extends ReadonlyArray<infer A> ? A : never>
+}
+
+/** An input whose operation is not known. */
+interface AnyInput {
+  readonly path?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string | number | undefined>>
+  readonly body?: unknown
+}
+
+const urlOf = (baseUrl: string, template: string, { path = {}, query = {} }: AnyInput): string => {
+  const filled = template.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(path[name] ?? ""))
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, String(value))
+  return `${baseUrl.replace(/\/+$/, "")}${filled}${search.size === 0 ? "" : `?${search}`}`
+}
+
+const callOf = (settings: Settings, route: Route, input: AnyInput, options: RequestOptions): Call => {
+  const [method = "", template = ""] = route.split(" ")
+  return {
+    method,
+    url: urlOf(settings.baseUrl, template, input),
+    headers: {
+      accept: "application/json",
+      authorization: `Bearer ${settings.apiKey}`,
+      "user-agent": `messaging-crm-client/${version}`,
+      ...(input.body === undefined ? {} : { "content-type": "application/json" }),
+      ...(method === "GET" ? {} : { "idempotency-key": options.idempotencyKey ?? crypto.randomUUID() })
+    },
+    body: input.body === undefined ? null : JSON.stringify(input.body),
+    timeout: options.timeout ?? settings.timeout,
+    signal: options.signal
+  }
+}
+
+const answered = <A extends object>(data: A, lastResponse: LastResponse): Answered<A> =>
+  Object.defineProperty(data, "lastResponse", { value: lastResponse }) as Answered<A>
+
+/** Returns the calls of a client with these settings, which stay in here: a logged client shows no key. */
+export const transport = (settings: Settings): Transport => {
+  const send = async (route: Route, input: AnyInput, options: RequestOptions): Promise<Answer> => {
+    const call = callOf(settings, route, input, options)
+    const attempts_max = 1 + (options.maxRetries ?? settings.maxRetries)
+    for (let attempts = 1;; attempts++) {
+      try {
+        return await attempt(settings.fetch, call)
+      } catch (error) {
+        const milliseconds = attempts < attempts_max ? pauseAfter(error, attempts) : null
+        if (milliseconds === null) throw error
+        await pause(milliseconds, call.signal)
+      }
+    }
+  }
+
+  // The types of both come from the document that the service validates its answers against.
+  const one = async (route: Route, input: AnyInput, options: RequestOptions = {}) => {
+    const { body, lastResponse } = await send(route, input, options)
+    return answered((body as { readonly data: object }).data, lastResponse)
+  }
+
+  const list = (route: Route, input: AnyInput, options: RequestOptions = {}) =>
+    new Pages(async (cursor) => {
+      const query = cursor === undefined ? input.query : { ...input.query, cursor }
+      const { body, lastResponse } = await send(route, { ...input, ...(query === undefined ? {} : { query }) }, options)
+      return answered(body as Page<never>, lastResponse)
+    })
+
+  return { one, list } as Transport
+}

@@ -1,0 +1,7 @@
+export type { Fetch, LastResponse } from "./Attempt.ts"
+export type * from "./Contract.ts"
+export * from "./Errors.ts"
+export * from "./MessagingCrm.ts"
+export * from "./Pages.ts"
+export type { EndedSend } from "./Sends.ts"
+export type { Answered, RequestOptions } from "./Transport.ts"
