@@ -71,7 +71,7 @@ describe("a message with a file", () => {
       transcript: null
     })
     assert.match(url, /^http:\/\/localhost\/media\/[\w.-]{1,200}$/)
-    const answer = await service.follow(url)
+    const answer = await service.fetch(url)
     assert.strictEqual(answer.status, 200)
     assert.deepStrictEqual(await bytesOf(answer), picture)
   })
@@ -86,7 +86,7 @@ describe("a message with a file", () => {
       urls.add((await service.request("GET", `${path}/${id}`, { key: ours.key })).body.data.media.url)
     }
     assert.strictEqual(urls.size, 6)
-    for (const url of urls) assert.strictEqual((await service.follow(url)).status, 200)
+    for (const url of urls) assert.strictEqual((await service.fetch(url)).status, 200)
   })
 
   it("is told by its caption, or else by its type, in the previews", async () => {
@@ -144,13 +144,13 @@ describe("a message with a file", () => {
     const received = data.filter(({ direction }: { readonly direction: string }) => direction === "inbound")
     assert.lengthOf(received, 1)
     assert.strictEqual(received[0].type, "image")
-    assert.deepStrictEqual(await bytesOf(await service.follow(received[0].media.url)), picture)
+    assert.deepStrictEqual(await bytesOf(await service.fetch(received[0].media.url)), picture)
   })
 })
 
 describe("a link", () => {
   it("says what the file is, how long it may be kept, and that nothing of it may run", async () => {
-    const { headers } = await service.follow(await linkTo({ filename: "Foto \"Größe\".png" }))
+    const { headers } = await service.fetch(await linkTo({ filename: "Foto \"Größe\".png" }))
     assert.strictEqual(headers.get("content-type"), "image/png")
     assert.strictEqual(headers.get("content-length"), String(picture.byteLength))
     assert.strictEqual(
@@ -166,7 +166,7 @@ describe("a link", () => {
 
   it("to what a browser would run has it saved", async () => {
     for (const mime_type of ["text/html", "image/svg+xml", "application/pdf", null, "image/png\r\nx: y"]) {
-      const answer = await service.follow(await linkTo({ mime_type, bytes: new TextEncoder().encode("<script>") }))
+      const answer = await service.fetch(await linkTo({ mime_type, bytes: new TextEncoder().encode("<script>") }))
       assert.strictEqual(answer.headers.get("content-disposition"), "attachment")
       assert.strictEqual(await answer.text(), "<script>")
       const expected = mime_type === null || mime_type.includes("\n") ? "application/octet-stream" : mime_type
@@ -175,7 +175,7 @@ describe("a link", () => {
   })
 
   it("answers HEAD with everything but the bytes", async () => {
-    const answer = await service.follow(await linkTo({}), { method: "HEAD" })
+    const answer = await service.fetch(await linkTo({}), { method: "HEAD" })
     assert.strictEqual(answer.status, 200)
     assert.strictEqual(answer.headers.get("content-length"), String(picture.byteLength))
     assert.strictEqual((await bytesOf(answer)).byteLength, 0)
@@ -184,23 +184,23 @@ describe("a link", () => {
   it("gives the range that is asked for, unless it is of another version or not there", async () => {
     const url = await linkTo({})
     const size = picture.byteLength
-    const part = await service.follow(url, { headers: { range: "bytes=1-3" } })
+    const part = await service.fetch(url, { headers: { range: "bytes=1-3" } })
     assert.strictEqual(part.status, 206)
     assert.strictEqual(part.headers.get("content-range"), `bytes 1-3/${size}`)
     assert.strictEqual(part.headers.get("content-length"), "3")
     assert.strictEqual(await part.text(), "PNG")
     const etag = part.headers.get("etag") ?? ""
-    const rest = await service.follow(url, { headers: { range: `bytes=${size - 2}-`, "if-range": etag } })
+    const rest = await service.fetch(url, { headers: { range: `bytes=${size - 2}-`, "if-range": etag } })
     assert.deepStrictEqual(await bytesOf(rest), picture.slice(-2))
     for (const headers of [{ range: "bytes=1-3", "if-range": "\"other\"" }, { range: `bytes=${size}-` }]) {
-      const whole = await service.follow(url, { headers })
+      const whole = await service.fetch(url, { headers })
       assert.strictEqual(whole.status, 200)
       assert.strictEqual((await bytesOf(whole)).byteLength, size)
     }
   })
 
   it("answers to nothing but GET and HEAD", async () => {
-    const answer = await service.follow(await linkTo({}), { method: "DELETE" })
+    const answer = await service.fetch(await linkTo({}), { method: "DELETE" })
     assert.strictEqual(answer.status, 405)
     assert.strictEqual(answer.headers.get("allow"), "GET, HEAD")
   })
@@ -237,7 +237,7 @@ describe("a link", () => {
       assert.strictEqual(request_id, headers.get("x-request-id"))
       assert.strictEqual(headers.get("cache-control"), "no-store")
     }
-    assert.strictEqual((await service.follow(`${origin}/media/${link}`)).status, 200)
+    assert.strictEqual((await service.fetch(`${origin}/media/${link}`)).status, 200)
   })
 
   it("begins with the host that the caller named, or else where the operator says", async () => {

@@ -37,6 +37,10 @@ export const start = (options: {
     { routerConfig: Http.routerConfig, disableLogger: true }
   )
 
+  /** Asks the service as a client on the network would, with nothing added. */
+  const fetch = (url: string, init: RequestInit = {}): Promise<Response> =>
+    handler(new Request(url, init), Context.empty() as never)
+
   const request = async (method: string, path: string, options: {
     readonly key?: string
     readonly json?: unknown
@@ -49,7 +53,7 @@ export const start = (options: {
     if (body !== undefined && !headers.has("content-type")) headers.set("content-type", "application/json")
     if (typeof body === "string") headers.set("content-length", String(new TextEncoder().encode(body).byteLength))
     const init = { method, headers, ...(body === undefined ? {} : { body, duplex: "half" }) }
-    const response = await handler(new Request(`http://localhost${path}`, init), Context.empty() as never)
+    const response = await fetch(`http://localhost${path}`, init)
     const text = await response.text()
     return {
       status: response.status,
@@ -58,10 +62,6 @@ export const start = (options: {
       body: text === "" ? undefined : JSON.parse(text)
     }
   }
-
-  /** Follows a link as a browser does: without a key, and to whatever is there. */
-  const follow = (url: string, init: RequestInit = {}): Promise<Response> =>
-    handler(new Request(url, init), Context.empty() as never)
 
   const organization = (name = "Acme") =>
     runtime.runPromise(Effect.gen(function*() {
@@ -125,7 +125,7 @@ export const start = (options: {
     await runtime.dispose()
   }
 
-  return { request, follow, organization, keyWith, until, stop, runtime }
+  return { fetch, request, organization, keyWith, until, stop, runtime }
 }
 
 /** Options with an idempotency key: the given one, or one of its own. */

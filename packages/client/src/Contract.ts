@@ -8,7 +8,9 @@ export interface AddNote {
 }
 
 export interface AssignConversation {
+  /** Null unassigns. */
   readonly assigned_user_id: string | null
+  /** Whether the member becomes the contact's owner too. */
   readonly sync_contact_owner?: boolean
 }
 
@@ -32,16 +34,20 @@ export interface BodyTooLarge {
   }
 }
 
+/** A number, an account or a page that the organization is reached on. */
 export interface Channel {
   readonly id: string
   readonly type: "phone_messaging" | "photo_social" | "page_messaging"
   readonly name: string
+  /** What contacts write to: a number, an account's or a page's name. */
   readonly address: string
+  /** The account whose templates can be sent on the channel. Null on the two social channel types. */
   readonly phone_messaging_business_account_id: string | null
   readonly connected_at: string
 }
 
 export interface CloseConversation {
+  /** Any word; `resolved`, `no_response`, `spam`, `duplicate` and `other` are suggestions. */
   readonly category?: string | null
 }
 
@@ -55,25 +61,34 @@ export interface Conflict {
   }
 }
 
+/** A person in the CRM. */
 export interface Contact {
   readonly id: string
   readonly first_name: string | null
   readonly last_name: string | null
   readonly primary_email: string | null
+  /** `+` and digits, with country code. */
   readonly primary_phone: string | null
   readonly company: string | null
   readonly job_title: string | null
+  /** A day of the calendar, `YYYY-MM-DD`. */
   readonly birthday: string | null
   readonly city: string | null
+  /** State, province or region. */
   readonly region: string | null
   readonly country: string | null
   readonly street_address: string | null
   readonly postal_code: string | null
   readonly website_url: string | null
+  /** The person's profile on a professional network. */
   readonly network_url: string | null
+  /** Where the contact came from. */
   readonly source: string | null
+  /** Free text. */
   readonly notes: string | null
+  /** The member who owns the contact. */
   readonly owner_user_id: string | null
+  /** How far sales has come with the contact. */
   readonly lead_status:
     | "new"
     | "open"
@@ -83,6 +98,7 @@ export interface Contact {
     | "attempted_to_contact"
     | "connected"
     | "bad_timing" | null
+  /** How far the contact has come with the organization. */
   readonly lifecycle_stage:
     | "subscriber"
     | "lead"
@@ -92,24 +108,33 @@ export interface Contact {
     | "customer"
     | "evangelist"
     | "other" | null
+  /** Values of the organization's own fields, by contact field id. */
   readonly custom_values: Readonly<Record<string, string>>
+  /** Who the contact is on the channels. */
   readonly identities: ReadonlyArray<Identity>
   readonly tags: ReadonlyArray<Tag>
   readonly last_activity_at: string | null
+  /** The start of the last message. */
   readonly last_activity_preview: string | null
   readonly last_conversation_id: string | null
+  /** Moves with edits, notes, tags and activity, never backwards. */
   readonly updated_at: string
 }
 
+/** A field of the organization's own, whose values are in `custom_values` of its contacts. */
 export interface ContactField {
   readonly id: string
+  /** A slug, unique in the organization. */
   readonly key: string
   readonly name: string
+  /** Which values the field takes; every value is written as a string. */
   readonly type: "text" | "number" | "date" | "boolean" | "select" | "url"
+  /** The choices of a `select`, null for every other type. */
   readonly options: ReadonlyArray<string> | null
   readonly created_at: string
 }
 
+/** A thread between one contact and the organization on one channel. A number has one per channel. */
 export interface Conversation {
   readonly id: string
   readonly channel: {
@@ -119,38 +144,53 @@ export interface Conversation {
   readonly contact: {
     readonly id: string
     readonly display_name: string | null
+    /** Who the contact is on this channel. */
     readonly external_id: string | null
     readonly username: string | null
   }
   readonly status: "open" | "closed"
+  /** Why it was closed; null while it is open. */
   readonly close_category: string | null
+  /** The member who takes care of it. */
   readonly assigned_user_id: string | null
+  /** The automatic agent that takes care of it. */
   readonly agent_id: string | null
   readonly created_at: string
   readonly opened_at: string
+  /** Null while it is open. */
   readonly closed_at: string | null
   readonly last_activity_at: string
+  /** The start of the last message. */
   readonly last_activity_preview: string | null
 }
 
+/** At least a name, a phone or an email. Texts are trimmed, and an empty one counts as null. */
 export interface CreateContact {
   readonly first_name?: string | null
   readonly last_name?: string | null
   readonly primary_email?: string | null
+  /** With country code; spaces and `()-./` are accepted. */
   readonly primary_phone?: string | null
   readonly company?: string | null
   readonly job_title?: string | null
+  /** A day of the calendar, `YYYY-MM-DD`. */
   readonly birthday?: string | null
   readonly city?: string | null
+  /** State, province or region. */
   readonly region?: string | null
   readonly country?: string | null
   readonly street_address?: string | null
   readonly postal_code?: string | null
   readonly website_url?: string | null
+  /** The person's profile on a professional network. */
   readonly network_url?: string | null
+  /** Where the contact came from. */
   readonly source?: string | null
+  /** Free text. */
   readonly notes?: string | null
+  /** The member who owns the contact. */
   readonly owner_user_id?: string | null
+  /** How far sales has come with the contact. */
   readonly lead_status?:
     | "new"
     | "open"
@@ -160,6 +200,7 @@ export interface CreateContact {
     | "attempted_to_contact"
     | "connected"
     | "bad_timing" | null
+  /** How far the contact has come with the organization. */
   readonly lifecycle_stage?:
     | "subscriber"
     | "lead"
@@ -169,11 +210,14 @@ export interface CreateContact {
     | "customer"
     | "evangelist"
     | "other" | null
+  /** Values by contact field id. They merge by key: a key that is absent keeps its value, null removes it, and null for the whole removes all. */
   readonly custom_values?: Readonly<Record<string, string | null>> | null
+  /** Replaces the whole set of tags; null clears it. */
   readonly tag_ids?: ReadonlyArray<string> | null
 }
 
 export interface CreateTag {
+  /** Trimmed. Unique in the organization, regardless of case. */
   readonly name: string
   readonly color:
     | "gray"
@@ -198,9 +242,11 @@ export interface Forbidden {
   }
 }
 
+/** Who a contact is on one type of channel. */
 export interface Identity {
   readonly id: string
   readonly channel_type: "phone_messaging" | "photo_social" | "page_messaging"
+  /** The channel's own identifier; a number on phone messaging. */
   readonly external_id: string
   readonly display_name: string | null
   readonly username: string | null
@@ -225,17 +271,21 @@ export interface Media {
   readonly url: string | null
 }
 
+/** A person of the organization, who owns contacts and is assigned conversations. */
 export interface Member {
   readonly id: string
   readonly name: string
   readonly email: string
+  /** Owners and admins hold API keys. */
   readonly role: "owner" | "admin" | "member"
   readonly created_at: string
 }
 
+/** What was said in a conversation, and how far it got. `created_at` is the service's time, the others are the provider's. */
 export interface Message {
   readonly id: string
   readonly conversation_id: string
+  /** `inbound` from the contact, `outbound` from the organization. */
   readonly direction: "inbound" | "outbound"
   readonly type:
     | "text"
@@ -250,10 +300,13 @@ export interface Message {
     | "interactive"
     | "reaction"
     | "unsupported"
+  /** The text, the caption, or the template with its values. */
   readonly text: string | null
   readonly sender: Sender
+  /** `received` of an inbound message. An outbound one only moves forward: `sent`, `delivered`, `read`; or `failed`, which a later `delivered` or `read` overrules. */
   readonly status: "received" | "sent" | "delivered" | "read" | "failed"
   readonly media: Media | null
+  /** The messaging provider's name for it. */
   readonly provider_message_id: string | null
   readonly created_at: string
   readonly sent_at: string | null
@@ -284,11 +337,15 @@ export interface ProviderUnavailable {
   }
 }
 
+/** An outbound message that was accepted and is being delivered. */
 export interface Send {
   readonly id: string
   readonly conversation_id: string
+  /** `queued`, then `sending`, then `sent` or `failed`. `unknown` when the provider's answer was lost: the send is not repeated, and ends `sent` or `failed` within 15 minutes. */
   readonly status: "queued" | "sending" | "sent" | "failed" | "unknown"
+  /** Set exactly when the status is `sent`. */
   readonly message_id: string | null
+  /** Set exactly when the status is `failed`. */
   readonly failure_reason:
     | "recipient_unreachable"
     | "recipient_opted_out"
@@ -313,19 +370,25 @@ export type SendMessage = {
   readonly template: TemplateChoice
 }
 
+/** Who wrote a message. */
 export interface Sender {
+  /** What is sent over the API is sent by the member who made the key. */
   readonly type: "contact" | "member" | "agent" | "system"
   readonly name: string | null
 }
 
 export interface StartConversation {
+  /** A phone-messaging channel. */
   readonly channel_id: string
+  /** With country code; spaces, `()-./` and a leading `00` are accepted. */
   readonly phone: string
   readonly template: TemplateChoice
 }
 
+/** A coloured label that the organization puts on its contacts. */
 export interface Tag {
   readonly id: string
+  /** Trimmed. Unique in the organization, regardless of case. */
   readonly name: string
   readonly color:
     | "gray"
@@ -340,13 +403,19 @@ export interface Tag {
     | "pink"
 }
 
+/** A text that the messaging provider has approved or is to approve. */
 export interface Template {
+  /** Opaque; not a UUID. */
   readonly id: string
   readonly name: string
   readonly language: string
+  /** An open enum of the provider's: `MARKETING`, `UTILITY`, `AUTHENTICATION` and more. */
   readonly category: string
+  /** An open enum of the provider's: `APPROVED`, `PENDING`, `REJECTED`, `PAUSED`, `DISABLED` and more. Only an `APPROVED` template can be sent. */
   readonly status: string
+  /** The template can be sent on channels of this account. */
   readonly phone_messaging_business_account_id: string
+  /** An open enum of the provider's: `POSITIONAL`, `NAMED` and more. */
   readonly parameter_format: string
   readonly components: ReadonlyArray<TemplateComponent>
 }
@@ -357,39 +426,40 @@ export interface TemplateButton {
   readonly url: string | null
 }
 
+/** A template, and the values for its placeholders. */
 export interface TemplateChoice {
   readonly id: string
+  /** The values for each part that has placeholders, in their order or by name. */
   readonly components: ReadonlyArray<{
     readonly type: "header"
-    readonly parameters: ReadonlyArray<{
-      readonly type: "text"
-      readonly text: string
-      readonly parameter_name?: string
-    }>
+    readonly parameters: ReadonlyArray<TemplateParameter>
   } | {
     readonly type: "body"
-    readonly parameters: ReadonlyArray<{
-      readonly type: "text"
-      readonly text: string
-      readonly parameter_name?: string
-    }>
+    readonly parameters: ReadonlyArray<TemplateParameter>
   } | {
     readonly type: "button"
     readonly sub_type: string
+    /** Which button, from 0. */
     readonly index: number | string
-    readonly parameters: ReadonlyArray<{
-      readonly type: "text"
-      readonly text: string
-      readonly parameter_name?: string
-    }>
+    readonly parameters: ReadonlyArray<TemplateParameter>
   }>
 }
 
 export interface TemplateComponent {
+  /** Upper case, an open enum: `HEADER`, `BODY`, `FOOTER`, `BUTTONS` and more. */
   readonly type: string
+  /** With placeholders, numbered as in `{{1}}` or named as in `{{first_name}}`. */
   readonly text: string | null
+  /** Of a header: `TEXT`, `IMAGE` and more. */
   readonly format: string | null
   readonly buttons: ReadonlyArray<TemplateButton> | null
+}
+
+export interface TemplateParameter {
+  readonly type: "text"
+  readonly text: string
+  /** Of a template whose placeholders are named. */
+  readonly parameter_name?: string
 }
 
 /** The key made too many requests this minute. */
@@ -422,24 +492,33 @@ export interface UnsupportedMediaType {
   }
 }
 
+/** A field that is absent keeps its value, null clears it. */
 export interface UpdateContact {
   readonly first_name?: string | null
   readonly last_name?: string | null
   readonly primary_email?: string | null
+  /** With country code; spaces and `()-./` are accepted. */
   readonly primary_phone?: string | null
   readonly company?: string | null
   readonly job_title?: string | null
+  /** A day of the calendar, `YYYY-MM-DD`. */
   readonly birthday?: string | null
   readonly city?: string | null
+  /** State, province or region. */
   readonly region?: string | null
   readonly country?: string | null
   readonly street_address?: string | null
   readonly postal_code?: string | null
   readonly website_url?: string | null
+  /** The person's profile on a professional network. */
   readonly network_url?: string | null
+  /** Where the contact came from. */
   readonly source?: string | null
+  /** Free text. */
   readonly notes?: string | null
+  /** The member who owns the contact. */
   readonly owner_user_id?: string | null
+  /** How far sales has come with the contact. */
   readonly lead_status?:
     | "new"
     | "open"
@@ -449,6 +528,7 @@ export interface UpdateContact {
     | "attempted_to_contact"
     | "connected"
     | "bad_timing" | null
+  /** How far the contact has come with the organization. */
   readonly lifecycle_stage?:
     | "subscriber"
     | "lead"
@@ -458,7 +538,9 @@ export interface UpdateContact {
     | "customer"
     | "evangelist"
     | "other" | null
+  /** Values by contact field id. They merge by key: a key that is absent keeps its value, null removes it, and null for the whole removes all. */
   readonly custom_values?: Readonly<Record<string, string | null>> | null
+  /** Replaces the whole set of tags; null clears it. */
   readonly tag_ids?: ReadonlyArray<string> | null
 }
 

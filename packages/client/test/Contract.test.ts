@@ -1,0 +1,64 @@
+/** What the compiler knows of the API: the types are the document's, and a wrong call does not compile. */
+import type {
+  Contact,
+  EndedSend,
+  ErrorCode,
+  MessagingCrm,
+  MessagingCrmError,
+  WebhookEvent
+} from "@messaging-crm/client"
+import { readFileSync } from "node:fs"
+import { assert, expectTypeOf, it } from "vitest"
+import { contract } from "../scripts/contract.ts"
+
+it("is generated from the document as it is now (`npm run docs`)", () => {
+  assert.strictEqual(readFileSync(new URL("../src/Contract.ts", import.meta.url), "utf8"), contract())
+})
+
+/** Compiled, and never called. */
+const calls = async (crm: MessagingCrm) => {
+  expectTypeOf(await crm.contacts.get("id")).toExtend<Contact>()
+  for await (const contact of crm.contacts.list({ page_size: 10, channel: "photo_social" })) {
+    expectTypeOf(contact).toEqualTypeOf<Contact>()
+  }
+  await crm.contacts.create({ first_name: "Kim", lifecycle_stage: "lead" })
+  // @ts-expect-error an unknown field
+  await crm.contacts.create({ firstName: "Kim" })
+  // @ts-expect-error a value that the field does not have
+  await crm.contacts.create({ lifecycle_stage: "friend" })
+  // @ts-expect-error a field that only the service writes
+  await crm.contacts.update("id", { updated_at: "2026-11-20T10:00:00.000Z" })
+  // @ts-expect-error the field is required
+  await crm.tags.create({ name: "VIP" })
+  // @ts-expect-error an unknown filter
+  crm.contacts.list({ tag: "id" })
+  // @ts-expect-error messages have no page size
+  crm.messages.list("id", { page_size: 10 })
+  // @ts-expect-error a text has no template
+  await crm.messages.send("id", { type: "text", text: "x", template: { id: "t", components: [] } })
+  // @ts-expect-error whose note it is
+  await crm.contacts.addNote({ text: "called" })
+}
+
+const ending = (send: EndedSend) => {
+  if (send.status === "sent") expectTypeOf(send.message_id).toEqualTypeOf<string>()
+  else expectTypeOf(send.status).toEqualTypeOf<"failed">()
+}
+
+const reason = (error: MessagingCrmError) => {
+  expectTypeOf(error.code).toEqualTypeOf<ErrorCode | "unexpected_answer">()
+  // @ts-expect-error a code that the API does not have
+  return error.code === "teapot"
+}
+
+const receive = (event: WebhookEvent) => {
+  expectTypeOf(event.data.conversation_id).toEqualTypeOf<string>()
+  if (event.type === "message.updated") expectTypeOf(event.data.message_id).toEqualTypeOf<string>()
+  // @ts-expect-error only events of messages have one
+  if (event.type === "conversation.closed") return event.data.message_id
+  return undefined
+}
+
+it("has types that tell sends, errors and events apart", () => {
+  for (const compiled of [calls, ending, reason, receive]) assert.isFunction(compiled)
+})

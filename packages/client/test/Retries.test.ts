@@ -1,0 +1,287 @@
+/** What happens on the way: every call has one effect, ends, and waits as it is asked to. Time is the test's. */
+import { assert, describe, it } from "@effect/vitest"
+import {
+  ConnectionError,
+  type Fetch,
+  MessagingCrm,
+  MessagingCrmError,
+  type MessagingCrmOptions,
+  TimeoutError
+} from "@messaging-crm/client"
+import { afterAll, afterEach, beforeEach, vi } from "vitest"
+import { start } from "../../adapter-http/test/Service.ts"
+
+const service = start()
+afterAll(() => service.stop())
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] }))
+afterEach(() => void vi.useRealTimers())
+
+let running = 0
+
+/** Asks the service, for which time stands still. */
+const ask: Fetch = async (url, { signal: _, ...init }) => {
+  running += 1
+  return service.fetch(url, init).finally(() => void (running -= 1))
+}
+
+/** Lets time pass until a promise has settled. */
+const settled = async <A>(promise: Promise<A>): Promise<A> => {
+  const state = { isSettled: false }
+  const settle = () => void (state.isSettled = true)
+  promise.then(settle, settle)
+  while (!state.isSettled) await (running > 0 ? new Promise(setImmediate) : vi.advanceTimersByTimeAsync(50))
+  return promise
+}
+
+const failure = async (promise: Promise<unknown>): Promise<unknown> => {
+  const error = await settled(promise.then(() => undefined, (error: unknown) => error))
+  assert.isDefined(error)
+  return error
+}
+
+const refusal = async (promise: Promise<unknown>): Promise<MessagingCrmError> => {
+  const error = await failure(promise)
+  assert.instanceOf(error, MessagingCrmError)
+  return error
+}
+
+const untilAborted = (signal: AbortSignal | null | undefined): Promise<never> =>
+  new Promise((_, reject) => {
+    const end = () => reject(signal?.reason)
+    if (signal?.aborted === true) end()
+    else signal?.addEventListener("abort", end)
+  })
+
+const refused = (status: number, code: string, headers: Record<string, string> = {}): Fetch => async () =>
+  Response.json({ error: { code, message: "No.", param: null, request_id: "r1" } }, { status, headers })
+
+/** What can befall one attempt. The service does what it got, also when nobody hears its answer. */
+const faults: Readonly<Record<string, Fetch>> = {
+  "connection refused": async () => {
+    throw new TypeError("fetch failed")
+  },
+  "answer lost": async (url, init) => {
+    await ask(url, init)
+    throw new TypeError("terminated")
+  },
+  "body lost": async (url, init) => {
+    await ask(url, init)
+    const body = new ReadableStream({ start: (controller) => controller.error(new TypeError("terminated")) })
+    return new Response(body, { status: 201 })
+  },
+  "nothing heard, nothing done": (_, init) => untilAborted(init.signal),
+  "nothing heard, all done": async (url, init) => {
+    await ask(url, init)
+    return untilAborted(init.signal)
+  },
+  "failed": refused(500, "internal_error"),
+  "proxy's 502": async () => new Response("<html>Bad Gateway</html>", { status: 502 }),
+  "too many": refused(429, "rate_limited", { "retry-after": "7" }),
+  "still running": refused(409, "request_processing", { "retry-after": "1" })
+}
+
+interface Attempt {
+  readonly at: number
+  readonly headers: Headers
+}
+
+/** A client whose attempts go through these, one after another, and then to the service. */
+const connect = async (script: ReadonlyArray<Fetch>, options: Partial<MessagingCrmOptions> = {}) => {
+  const { key } = await service.organization()
+  const attempts: Array<Attempt> = []
+  const fetch: Fetch = (url, init) => {
+    const step = script[attempts.length] ?? ask
+    attempts.push({ at: Date.now(), headers: new Headers(init.headers) })
+    return step(url, init)
+  }
+  const settings = { apiKey: key, baseUrl: "http://localhost/v1" }
+  const crm = new MessagingCrm({ ...settings, fetch, ...options })
+  return { attempts, crm, sure: new MessagingCrm({ ...settings, fetch: ask }) }
+}
+
+const pauses = (attempts: ReadonlyArray<Attempt>): ReadonlyArray<number> =>
+  attempts.slice(1).map(({ at }, index) => at - (attempts[index]?.at ?? 0))
+
+const pairs = Object.keys(faults).flatMap((first) => Object.keys(faults).map((second) => [first, second] as const))
+
+describe("a write", () => {
+  for (const names of pairs) {
+    it(`has one effect after: ${names.join(", ")}`, async () => {
+      const script = names.flatMap((name) => faults[name] ?? [])
+      const { attempts, crm, sure } = await connect(script)
+      const made = await settled(crm.contacts.create({ first_name: "Kim" }))
+      assert.lengthOf(attempts, 3)
+      assert.strictEqual(new Set(attempts.map(({ headers }) => headers.get("idempotency-key"))).size, 1)
+      assert.strictEqual(new Set(attempts.map(({ headers }) => headers.get("x-request-id"))).size, 3)
+      assert.deepStrictEqual(await settled(sure.contacts.list().toArray({ limit: 10 })), [made])
+    })
+  }
+
+  it("to which a key is optional has one effect too", async () => {
+    for (const name of ["answer lost", "nothing heard, all done"]) {
+      const { crm, sure } = await connect([ask, faults[name] ?? ask])
+      const { id } = await settled(crm.contacts.create({ first_name: "Kim" }))
+      await settled(crm.contacts.addNote(id, { text: "called" }))
+      assert.strictEqual((await settled(sure.contacts.get(id))).notes, "called")
+    }
+  })
+
+  it("with the same key at the same time has one effect", async () => {
+    const { crm, sure } = await connect([])
+    const create = () => crm.contacts.create({ first_name: "Kim" }, { idempotencyKey: "kim-4711" })
+    const [one, other] = await settled(Promise.all([create(), create()]))
+    assert.deepStrictEqual(one, other)
+    assert.lengthOf(await settled(sure.contacts.list().toArray({ limit: 10 })), 1)
+  })
+})
+
+describe("an attempt is repeated", () => {
+  it("three times, then its error is told", async () => {
+    const expected: Readonly<Record<string, string>> = {
+      "connection refused": "ConnectionError",
+      "answer lost": "ConnectionError",
+      "body lost": "ConnectionError",
+      "nothing heard, nothing done": "TimeoutError",
+      "nothing heard, all done": "TimeoutError",
+      "failed": "internal_error",
+      "proxy's 502": "unexpected_answer",
+      "too many": "rate_limited",
+      "still running": "request_processing"
+    }
+    for (const [name, fault] of Object.entries(faults)) {
+      const { attempts, crm } = await connect([fault, fault, fault, fault])
+      const error = await failure(crm.contacts.create({ first_name: "Kim" }))
+      assert.lengthOf(attempts, 4, name)
+      const word = error instanceof MessagingCrmError ? error.code : error instanceof ConnectionError ? error.name : ""
+      assert.strictEqual(word, expected[name])
+    }
+  })
+
+  it("as often as is asked", async () => {
+    const fault = faults.failed ?? ask
+    const { attempts, crm } = await connect([fault, fault], { maxRetries: 1 })
+    await failure(crm.tags.list().page())
+    assert.lengthOf(attempts, 2)
+    await settled(crm.tags.list({ maxRetries: 0 }).page())
+    assert.lengthOf(attempts, 3)
+  })
+
+  it("not when the service refused it for good", async () => {
+    for (
+      const [status, code] of [
+        [400, "invalid_input"],
+        [401, "unauthorized"],
+        [403, "insufficient_scope"],
+        [404, "not_found"],
+        [409, "conflict"],
+        [409, "idempotency_conflict"],
+        [413, "body_too_large"],
+        [415, "unsupported_media_type"]
+      ] as const
+    ) {
+      const { attempts, crm } = await connect([refused(status, code)])
+      const error = await refusal(crm.contacts.create({ first_name: "Kim" }))
+      assert.deepStrictEqual([error.status, error.code], [status, code])
+      assert.lengthOf(attempts, 1)
+    }
+  })
+
+  it("not when something else than the service answered", async () => {
+    for (
+      const answer of [Response.json([], { status: 404 }), new Response("hello"), Response.redirect("http://x", 307)]
+    ) {
+      const { attempts, crm } = await connect([async () => answer])
+      assert.strictEqual((await refusal(crm.tags.list().page())).code, "unexpected_answer")
+      assert.lengthOf(attempts, 1)
+    }
+  })
+})
+
+describe("the pause before a repetition", () => {
+  it("doubles, by half to whole", async () => {
+    const fault = faults.failed ?? ask
+    const { attempts, crm } = await connect(Array.from({ length: 8 }, () => fault), { maxRetries: 7 })
+    await failure(crm.tags.list().page())
+    for (const [index, pause] of pauses(attempts).entries()) {
+      const whole = Math.min(500 * 2 ** index, 8000)
+      assert.isAtLeast(pause, whole / 2 - 1)
+      assert.isAtMost(pause, whole + 1)
+    }
+  })
+
+  it("is as long as the service asks", async () => {
+    const { attempts, crm } = await connect([faults["too many"] ?? ask])
+    await settled(crm.tags.list().page())
+    const [pause = 0] = pauses(attempts)
+    assert.isAtLeast(pause, 7000)
+    assert.isAtMost(pause, 7501)
+  })
+
+  it("may be given as a date by a proxy", async () => {
+    const date = new Date(Date.now() + 20_000).toUTCString()
+    const { attempts, crm } = await connect([
+      async () => new Response("", { status: 503, headers: { "retry-after": date } })
+    ])
+    await settled(crm.tags.list().page())
+    assert.isAtLeast(pauses(attempts)[0] ?? 0, 18_000)
+  })
+
+  it("is left to the caller when it would be longer than a minute", async () => {
+    const { attempts, crm } = await connect([refused(503, "provider_unavailable", { "retry-after": "61" })])
+    const error = await refusal(crm.templates.list().page())
+    assert.strictEqual(error.retryAfter, 61)
+    assert.strictEqual(error.requestId, attempts[0]?.headers.get("x-request-id"))
+    assert.lengthOf(attempts, 1)
+  })
+})
+
+describe("a caller", () => {
+  it("sets how long an attempt may take", async () => {
+    const hang = faults["nothing heard, nothing done"] ?? ask
+    const { attempts, crm } = await connect([hang, hang], { maxRetries: 0, timeout: 1000 })
+    const began = Date.now()
+    const error = await failure(crm.tags.list().page())
+    assert.instanceOf(error, TimeoutError)
+    assert.match(error.requestId, /^[0-9a-f-]{36}$/)
+    assert.strictEqual(error.requestId, attempts[0]?.headers.get("x-request-id"))
+    assert.isAtMost(Date.now() - began, 1050)
+    await failure(crm.tags.list({ timeout: 10_000 }).page())
+    assert.isAtLeast(Date.now() - began, 11_000)
+  })
+
+  it("can give up before, during and between attempts", async () => {
+    const reason = new Error("I gave up")
+    const before = await connect([])
+    assert.strictEqual(await failure(before.crm.tags.list({ signal: AbortSignal.abort(reason) }).page()), reason)
+    assert.lengthOf(before.attempts, 0)
+    for (const name of ["nothing heard, nothing done", "too many"]) {
+      const { attempts, crm } = await connect([faults[name] ?? ask])
+      const caller = new AbortController()
+      const call = failure(crm.tags.list({ signal: caller.signal }).page())
+      await vi.advanceTimersByTimeAsync(100)
+      caller.abort(reason)
+      assert.strictEqual(await call, reason)
+      await vi.advanceTimersByTimeAsync(60_000)
+      assert.lengthOf(attempts, 1, name)
+    }
+  })
+
+  it("follows a send for two minutes, or as long as is asked", async () => {
+    const send = { id: "s1", conversation_id: "c1", status: "unknown", message_id: null, failure_reason: null }
+    const still: Fetch = async () => Response.json({ data: send })
+    const { attempts, crm } = await connect(Array.from({ length: 200 }, () => still))
+    const began = Date.now()
+    const error = await failure(crm.sends.waitFor("s1"))
+    assert.instanceOf(error, TimeoutError)
+    assert.include(error.message, "unknown")
+    assert.isAtLeast(Date.now() - began, 120_000)
+    assert.isAtMost(attempts.length, 60)
+    const reason = new Error("I gave up")
+    const caller = new AbortController()
+    const call = failure(crm.sends.waitFor("s1", { signal: caller.signal }))
+    await vi.advanceTimersByTimeAsync(100)
+    caller.abort(reason)
+    assert.strictEqual(await call, reason)
+  })
+})

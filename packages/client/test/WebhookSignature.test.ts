@@ -1,0 +1,100 @@
+/** Signatures of webhooks, held against the standard's own library. */
+import { assert, describe, it } from "@effect/vitest"
+import { signWebhook, verifyWebhook, WebhookVerificationError } from "@messaging-crm/client"
+import { hardText } from "@messaging-crm/core/conformance/Arbitraries"
+import { Effect } from "effect"
+import { Webhook } from "standardwebhooks"
+
+const secretOf = (fill: number) => `whsec_${Buffer.alloc(32, fill).toString("base64")}`
+const secret = secretOf(7)
+const payload = "{\"id\":\"e1\",\"type\":\"conversation.closed\",\"data\":{\"conversation_id\":\"c1\"}}"
+
+const refused = async (request: Partial<Parameters<typeof verifyWebhook>[0]>): Promise<string> => {
+  const headers = await signWebhook({ payload, secret })
+  const error = await verifyWebhook({ payload, headers, secret, ...request }).then(() => undefined, (error) => error)
+  assert.instanceOf(error, WebhookVerificationError)
+  assert.notInclude(error.message, secret)
+  return error.reason
+}
+
+describe("a signature", () => {
+  it.effect.prop(
+    "of the standard's library is accepted, for any text",
+    { text: hardText({ min: 0, max: 100 }) },
+    ({ text }) =>
+      Effect.promise(async () => {
+        const payload = JSON.stringify({ type: "message.received", data: { text } })
+        const now = new Date()
+        const headers = {
+          "webhook-id": "e1",
+          "webhook-timestamp": String(Math.floor(now.getTime() / 1000)),
+          "webhook-signature": new Webhook(secret).sign("e1", now, payload)
+        }
+        assert.deepStrictEqual<unknown>(await verifyWebhook({ payload, headers, secret }), JSON.parse(payload))
+      })
+  )
+
+  it.effect.prop("of ours is accepted by the standard's library, for any text", {
+    text: hardText({ min: 0, max: 100 })
+  }, ({ text }) =>
+    Effect.promise(async () => {
+      const payload = JSON.stringify({ text })
+      const headers = await signWebhook({ payload, secret })
+      assert.deepStrictEqual(new Webhook(secret).verify(payload, headers), JSON.parse(payload))
+    }))
+
+  it("is found among several, and fits any of several secrets", async () => {
+    const headers = await signWebhook({ payload, secret })
+    const several = `v1,${btoa("x")} v1a,ed25519 v1,% ${headers["webhook-signature"]}`
+    const event = await verifyWebhook({ payload, headers: { ...headers, "webhook-signature": several }, secret })
+    assert.strictEqual(event.type, "conversation.closed")
+    assert.strictEqual((await verifyWebhook({ payload, headers, secret: [secretOf(1), secret] })).id, "e1")
+  })
+
+  it("is read from any kind of headers and from bytes", async () => {
+    const headers = await signWebhook({ payload, secret })
+    const upper = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toUpperCase(), value]))
+    for (const each of [new Headers(headers), upper]) {
+      assert.strictEqual((await verifyWebhook({ payload: Buffer.from(payload), headers: each, secret })).id, "e1")
+    }
+  })
+})
+
+describe("is refused", () => {
+  it("what was changed on the way", async () => {
+    assert.strictEqual(await refused({ payload: payload.replace("c1", "c2") }), "wrong_signature")
+    assert.strictEqual(await refused({ payload: `${payload} ` }), "wrong_signature")
+    const headers = await signWebhook({ payload, secret })
+    assert.strictEqual(await refused({ headers: { ...headers, "webhook-id": "e2" } }), "wrong_signature")
+    assert.strictEqual(await refused({ headers: { ...headers, "webhook-signature": "v1," } }), "wrong_signature")
+  })
+
+  it("what another secret signed", async () => {
+    assert.strictEqual(await refused({ secret: secretOf(8) }), "wrong_signature")
+    assert.strictEqual(await refused({ secret: [] }), "wrong_signature")
+    assert.strictEqual(await refused({ secret: "whsec_%" }), "wrong_secret_format")
+    assert.strictEqual(await refused({ secret: "" }), "wrong_secret_format")
+  })
+
+  it("what is too old or too new, or has no time", async () => {
+    const at = async (seconds: number) => ({
+      headers: await signWebhook({ payload, secret, timestamp: new Date(Date.now() + seconds * 1000) })
+    })
+    assert.strictEqual(await refused(await at(-400)), "too_old")
+    assert.strictEqual(await refused(await at(400)), "too_new")
+    assert.strictEqual(await refused({ ...await at(-40), tolerance: 20 }), "too_old")
+    const headers = await signWebhook({ payload, secret })
+    assert.strictEqual(await refused({ headers: { ...headers, "webhook-timestamp": "now" } }), "too_old")
+  })
+
+  it("what misses a header, and what is not JSON", async () => {
+    const headers = await signWebhook({ payload, secret })
+    for (const name of Object.keys(headers)) {
+      assert.strictEqual(await refused({ headers: { ...headers, [name]: undefined } }), "missing_header")
+    }
+    assert.strictEqual(
+      await refused({ payload: "no", headers: await signWebhook({ payload: "no", secret }) }),
+      "not_json"
+    )
+  })
+})
