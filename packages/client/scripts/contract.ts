@@ -26,6 +26,7 @@ interface Content {
 
 interface Operation {
   readonly parameters?: ReadonlyArray<{
+    readonly description?: string
     readonly name: string
     readonly in: string
     readonly required?: boolean
@@ -104,7 +105,11 @@ const parametersOf = (operation: Operation, place: string): string => {
   const found = (operation.parameters ?? []).filter((parameter) => parameter.in === place)
   if (found.length === 0) return ""
   const required = found.filter((parameter) => parameter.required === true).map(({ name }) => name)
-  const properties = Object.fromEntries(found.map(({ name, schema }) => [name, schema]))
+  const properties = Object.fromEntries(
+    found.map((
+      { description, name, schema }
+    ) => [name, description === undefined ? schema : { ...schema, description }])
+  )
   const type = objectOf({ properties, required }, "    ")
   return `    readonly ${place}${required.length === 0 ? "?" : ""}: ${type}\n`
 }

@@ -18,8 +18,11 @@ export interface AssignConversation {
 export interface BadRequest {
   readonly error: {
     readonly code: "invalid_json" | "invalid_input" | "missing_idempotency_key"
+    /** For people; not to be parsed. */
     readonly message: string
+    /** The parameter or field at fault, as a dotted path, when it is known. */
     readonly param: string | null
+    /** The answer's `X-Request-Id`. */
     readonly request_id: string
   }
 }
@@ -28,8 +31,11 @@ export interface BadRequest {
 export interface BodyTooLarge {
   readonly error: {
     readonly code: "body_too_large"
+    /** For people; not to be parsed. */
     readonly message: string
+    /** The parameter or field at fault, as a dotted path, when it is known. */
     readonly param: string | null
+    /** The answer's `X-Request-Id`. */
     readonly request_id: string
   }
 }
@@ -55,8 +61,11 @@ export interface CloseConversation {
 export interface Conflict {
   readonly error: {
     readonly code: "conflict" | "idempotency_conflict" | "request_processing"
+    /** For people; not to be parsed. */
     readonly message: string
+    /** The parameter or field at fault, as a dotted path, when it is known. */
     readonly param: string | null
+    /** The answer's `X-Request-Id`. */
     readonly request_id: string
   }
 }
@@ -97,7 +106,8 @@ export interface Contact {
     | "unqualified"
     | "attempted_to_contact"
     | "connected"
-    | "bad_timing" | null
+    | "bad_timing"
+    | null
   /** How far the contact has come with the organization. */
   readonly lifecycle_stage:
     | "subscriber"
@@ -107,7 +117,8 @@ export interface Contact {
     | "opportunity"
     | "customer"
     | "evangelist"
-    | "other" | null
+    | "other"
+    | null
   /** Values of the organization's own fields, by contact field id. */
   readonly custom_values: Readonly<Record<string, string>>
   /** Who the contact is on the channels. */
@@ -199,7 +210,8 @@ export interface CreateContact {
     | "unqualified"
     | "attempted_to_contact"
     | "connected"
-    | "bad_timing" | null
+    | "bad_timing"
+    | null
   /** How far the contact has come with the organization. */
   readonly lifecycle_stage?:
     | "subscriber"
@@ -209,7 +221,8 @@ export interface CreateContact {
     | "opportunity"
     | "customer"
     | "evangelist"
-    | "other" | null
+    | "other"
+    | null
   /** Values by contact field id. They merge by key: a key that is absent keeps its value, null removes it, and null for the whole removes all. */
   readonly custom_values?: Readonly<Record<string, string | null>> | null
   /** Replaces the whole set of tags; null clears it. */
@@ -236,8 +249,11 @@ export interface CreateTag {
 export interface Forbidden {
   readonly error: {
     readonly code: "insufficient_scope"
+    /** For people; not to be parsed. */
     readonly message: string
+    /** The parameter or field at fault, as a dotted path, when it is known. */
     readonly param: string | null
+    /** The answer's `X-Request-Id`. */
     readonly request_id: string
   }
 }
@@ -256,18 +272,24 @@ export interface Identity {
 export interface InternalError {
   readonly error: {
     readonly code: "internal_error"
+    /** For people; not to be parsed. */
     readonly message: string
+    /** The parameter or field at fault, as a dotted path, when it is known. */
     readonly param: string | null
+    /** The answer's `X-Request-Id`. */
     readonly request_id: string
   }
 }
 
+/** The file that came with a message. */
 export interface Media {
   readonly kind: "image" | "video" | "audio" | "document" | "sticker"
   readonly mime_type: string | null
   readonly filename: string | null
   readonly byte_size: number | null
+  /** What is said in it, where somebody wrote it down. */
   readonly transcript: string | null
+  /** Gives the file to whoever has it, without a key, for an hour. Each reading of the message makes a new one. Null for a file that is not kept: it is larger than 16 MB, or the provider did not hand it over. */
   readonly url: string | null
 }
 
@@ -287,19 +309,8 @@ export interface Message {
   readonly conversation_id: string
   /** `inbound` from the contact, `outbound` from the organization. */
   readonly direction: "inbound" | "outbound"
-  readonly type:
-    | "text"
-    | "template"
-    | "image"
-    | "video"
-    | "audio"
-    | "document"
-    | "sticker"
-    | "location"
-    | "contacts"
-    | "interactive"
-    | "reaction"
-    | "unsupported"
+  /** New values may appear without a new version. */
+  readonly type: string
   /** The text, the caption, or the template with its values. */
   readonly text: string | null
   readonly sender: Sender
@@ -321,8 +332,11 @@ export interface Message {
 export interface NotFound {
   readonly error: {
     readonly code: "not_found"
+    /** For people; not to be parsed. */
     readonly message: string
+    /** The parameter or field at fault, as a dotted path, when it is known. */
     readonly param: string | null
+    /** The answer's `X-Request-Id`. */
     readonly request_id: string
   }
 }
@@ -331,8 +345,11 @@ export interface NotFound {
 export interface ProviderUnavailable {
   readonly error: {
     readonly code: "provider_unavailable"
+    /** For people; not to be parsed. */
     readonly message: string
+    /** The parameter or field at fault, as a dotted path, when it is known. */
     readonly param: string | null
+    /** The answer's `X-Request-Id`. */
     readonly request_id: string
   }
 }
@@ -358,7 +375,8 @@ export interface Send {
     | "provider_auth"
     | "provider_rejected"
     | "provider_unavailable"
-    | "outcome_unknown" | null
+    | "outcome_unknown"
+    | null
   readonly created_at: string
 }
 
@@ -466,8 +484,11 @@ export interface TemplateParameter {
 export interface TooManyRequests {
   readonly error: {
     readonly code: "rate_limited"
+    /** For people; not to be parsed. */
     readonly message: string
+    /** The parameter or field at fault, as a dotted path, when it is known. */
     readonly param: string | null
+    /** The answer's `X-Request-Id`. */
     readonly request_id: string
   }
 }
@@ -476,8 +497,11 @@ export interface TooManyRequests {
 export interface Unauthorized {
   readonly error: {
     readonly code: "unauthorized"
+    /** For people; not to be parsed. */
     readonly message: string
+    /** The parameter or field at fault, as a dotted path, when it is known. */
     readonly param: string | null
+    /** The answer's `X-Request-Id`. */
     readonly request_id: string
   }
 }
@@ -486,8 +510,11 @@ export interface Unauthorized {
 export interface UnsupportedMediaType {
   readonly error: {
     readonly code: "unsupported_media_type"
+    /** For people; not to be parsed. */
     readonly message: string
+    /** The parameter or field at fault, as a dotted path, when it is known. */
     readonly param: string | null
+    /** The answer's `X-Request-Id`. */
     readonly request_id: string
   }
 }
@@ -527,7 +554,8 @@ export interface UpdateContact {
     | "unqualified"
     | "attempted_to_contact"
     | "connected"
-    | "bad_timing" | null
+    | "bad_timing"
+    | null
   /** How far the contact has come with the organization. */
   readonly lifecycle_stage?:
     | "subscriber"
@@ -537,7 +565,8 @@ export interface UpdateContact {
     | "opportunity"
     | "customer"
     | "evangelist"
-    | "other" | null
+    | "other"
+    | null
   /** Values by contact field id. They merge by key: a key that is absent keeps its value, null removes it, and null for the whole removes all. */
   readonly custom_values?: Readonly<Record<string, string | null>> | null
   /** Replaces the whole set of tags; null clears it. */
@@ -546,16 +575,16 @@ export interface UpdateContact {
 
 /** Why a request was refused. */
 export type ErrorCode =
-  | "internal_error"
-  | "rate_limited"
-  | "insufficient_scope"
-  | "unauthorized"
-  | "unsupported_media_type"
+  | "invalid_json" | "invalid_input" | "missing_idempotency_key"
   | "body_too_large"
   | "conflict" | "idempotency_conflict" | "request_processing"
-  | "invalid_json" | "invalid_input" | "missing_idempotency_key"
-  | "provider_unavailable"
+  | "insufficient_scope"
+  | "internal_error"
   | "not_found"
+  | "provider_unavailable"
+  | "rate_limited"
+  | "unauthorized"
+  | "unsupported_media_type"
 
 /** What each operation takes and answers, by its method and path. */
 export interface Operations {
@@ -564,10 +593,15 @@ export interface Operations {
     readonly query?: {
       /** The `next_cursor` of the page before, unchanged. */
       readonly cursor?: string
-      readonly page_size?: string
+      /** How many items the page may hold. */
+      readonly page_size?: number
+      /** Text that the name, phone, email or company contains, in any case. */
       readonly query?: string
+      /** Contacts with this tag. */
       readonly tag_id?: string
+      /** Contacts of this member. */
       readonly owner_user_id?: string
+      /** Contacts at this stage. */
       readonly lifecycle_stage?:
         | "subscriber"
         | "lead"
@@ -577,10 +611,12 @@ export interface Operations {
         | "customer"
         | "evangelist"
         | "other"
+      /** Contacts who are reachable on it; on `phone_messaging` also those with a primary phone. */
       readonly channel?: "phone_messaging" | "photo_social" | "page_messaging"
     }
     readonly answer: {
       readonly data: ReadonlyArray<Contact>
+      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
       readonly next_cursor: string | null
     }
   }
@@ -594,6 +630,7 @@ export interface Operations {
   /** Get a contact. The key needs the scope `contacts:read`. */
   readonly "GET /contacts/{contact_id}": {
     readonly path: {
+      /** The id of the contact. */
       readonly contact_id: string
     }
     readonly answer: {
@@ -603,6 +640,7 @@ export interface Operations {
   /** Update a contact. The key needs the scope `contacts:write`. */
   readonly "PATCH /contacts/{contact_id}": {
     readonly path: {
+      /** The id of the contact. */
       readonly contact_id: string
     }
     readonly body: UpdateContact
@@ -613,6 +651,7 @@ export interface Operations {
   /** Add a note to a contact. The key needs the scope `contacts:write`. */
   readonly "POST /contacts/{contact_id}/notes": {
     readonly path: {
+      /** The id of the contact. */
       readonly contact_id: string
     }
     readonly body: AddNote
@@ -624,6 +663,7 @@ export interface Operations {
   readonly "GET /contact-fields": {
     readonly answer: {
       readonly data: ReadonlyArray<ContactField>
+      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
       readonly next_cursor: string | null
     }
   }
@@ -632,12 +672,16 @@ export interface Operations {
     readonly query?: {
       /** The `next_cursor` of the page before, unchanged. */
       readonly cursor?: string
-      readonly page_size?: string
+      /** How many items the page may hold. */
+      readonly page_size?: number
+      /** Conversations in this state. */
       readonly status?: "all" | "open" | "closed"
+      /** Conversations that this member takes care of. */
       readonly assigned_user_id?: string
     }
     readonly answer: {
       readonly data: ReadonlyArray<Conversation>
+      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
       readonly next_cursor: string | null
     }
   }
@@ -651,6 +695,7 @@ export interface Operations {
   /** Get a conversation. The key needs the scope `conversations:read`. */
   readonly "GET /conversations/{conversation_id}": {
     readonly path: {
+      /** The id of the conversation. */
       readonly conversation_id: string
     }
     readonly answer: {
@@ -660,6 +705,7 @@ export interface Operations {
   /** Assign a conversation. The key needs the scope `conversations:write`. */
   readonly "PATCH /conversations/{conversation_id}/assignment": {
     readonly path: {
+      /** The id of the conversation. */
       readonly conversation_id: string
     }
     readonly body: AssignConversation
@@ -670,6 +716,7 @@ export interface Operations {
   /** Close a conversation. The key needs the scope `conversations:write`. */
   readonly "POST /conversations/{conversation_id}/close": {
     readonly path: {
+      /** The id of the conversation. */
       readonly conversation_id: string
     }
     readonly body?: CloseConversation | null
@@ -680,6 +727,7 @@ export interface Operations {
   /** Reopen a conversation. The key needs the scope `conversations:write`. */
   readonly "POST /conversations/{conversation_id}/reopen": {
     readonly path: {
+      /** The id of the conversation. */
       readonly conversation_id: string
     }
     readonly answer: {
@@ -689,6 +737,7 @@ export interface Operations {
   /** List messages. The key needs the scope `conversations:read`. */
   readonly "GET /conversations/{conversation_id}/messages": {
     readonly path: {
+      /** The id of the conversation. */
       readonly conversation_id: string
     }
     readonly query?: {
@@ -697,12 +746,14 @@ export interface Operations {
     }
     readonly answer: {
       readonly data: ReadonlyArray<Message>
+      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
       readonly next_cursor: string | null
     }
   }
   /** Send a message. The key needs the scope `messages:send`. */
   readonly "POST /conversations/{conversation_id}/messages": {
     readonly path: {
+      /** The id of the conversation. */
       readonly conversation_id: string
     }
     readonly body: SendMessage
@@ -713,7 +764,9 @@ export interface Operations {
   /** Get a message. The key needs the scope `conversations:read`. */
   readonly "GET /conversations/{conversation_id}/messages/{message_id}": {
     readonly path: {
+      /** The id of the conversation. */
       readonly conversation_id: string
+      /** The id of the message. */
       readonly message_id: string
     }
     readonly answer: {
@@ -723,6 +776,7 @@ export interface Operations {
   /** Get a send. The key needs the scope `messages:send`. */
   readonly "GET /sends/{send_id}": {
     readonly path: {
+      /** The id of the send. */
       readonly send_id: string
     }
     readonly answer: {
@@ -733,6 +787,7 @@ export interface Operations {
   readonly "GET /channels": {
     readonly answer: {
       readonly data: ReadonlyArray<Channel>
+      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
       readonly next_cursor: string | null
     }
   }
@@ -740,6 +795,7 @@ export interface Operations {
   readonly "GET /members": {
     readonly answer: {
       readonly data: ReadonlyArray<Member>
+      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
       readonly next_cursor: string | null
     }
   }
@@ -747,6 +803,7 @@ export interface Operations {
   readonly "GET /tags": {
     readonly answer: {
       readonly data: ReadonlyArray<Tag>
+      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
       readonly next_cursor: string | null
     }
   }
@@ -761,6 +818,7 @@ export interface Operations {
   readonly "GET /templates": {
     readonly answer: {
       readonly data: ReadonlyArray<Template>
+      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
       readonly next_cursor: string | null
     }
   }

@@ -7,13 +7,11 @@ import { pause, pauseAfter } from "./Retries.ts"
 /** An operation, by its method and path. */
 export type Route = keyof Operations
 
-/** What a list can be narrowed by. Numbers are texts in a URL, and so in the document. */
-export type Query<R extends Route> = Operations[R] extends { readonly query?: infer Q }
-  ? { readonly [Name in keyof NonNullable<Q>]: Name extends "page_size" ? number : NonNullable<Q>[Name] }
-  : never
-
 /** What an operation is given: the values of its path, its query and its body. */
-export type Input<R extends Route> = Omit<Operations[R], "answer" | "query"> & { readonly query?: Query<R> }
+export type Input<R extends Route> = Omit<Operations[R], "answer">
+
+/** What a list can be narrowed by. */
+export type Query<R extends Route> = Operations[R] extends { readonly query?: infer Q } ? NonNullable<Q> : never
 
 /** How one call is made, where it differs from the client's settings. */
 export interface RequestOptions {

@@ -13,8 +13,7 @@ const unknown = "0199abcd-0000-7000-8000-00000000000f"
 
 /** Notes which operation was asked for, and passes the request on. */
 const noting = (url: string, init: RequestInit): Promise<Response> => {
-  const path = new URL(url).pathname
-    .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "{id}")
+  const path = new URL(url).pathname.replace(/^\/v1/, "").replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "{id}")
   asked.add(`${init.method} ${path}`)
   return service.fetch(url, init)
 }

@@ -1,0 +1,63 @@
+/** The contract as a client, for programs that use Effect. For all others there is `@messaging-crm/client`. */
+import { Ids } from "@messaging-crm/core/Ids"
+import { type Cause, Context, Effect, Layer, type Redacted, Schedule } from "effect"
+import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
+import { HttpApiClient } from "effect/http-api"
+import { Api } from "./api/Api.ts"
+
+/** About half a second, one, and two; a `Retry-After` prolongs them. */
+const backoff = {
+  schedule: Schedule.jittered(Schedule.exponential("500 millis")),
+  times: 3
+}
+
+/** The only 409 that says when to come back is `request_processing`. */
+const isProcessing = ({ headers, status }: HttpClientResponse.HttpClientResponse): boolean =>
+  status === 409 && "retry-after" in headers
+
+/** Every attempt of a call has the headers of the first, so that repeating a write has no second effect. */
+const repeated = <E, R>(client: HttpClient.HttpClient.With<E, R>) =>
+  client.pipe(
+    HttpClient.transformResponse(Effect.timeout("30 seconds")),
+    HttpClient.retryTransient(backoff),
+    HttpClient.transformResponse(
+      Effect.repeat({ while: isProcessing, schedule: Schedule.spaced("1 second"), times: backoff.times })
+    )
+  )
+
+/**
+ * Makes the headers of a write with an idempotency key of its own.
+ *
+ * Give the same headers again to repeat a write that may have been done.
+ */
+export const idempotencyKey: Effect.Effect<{ readonly "idempotency-key": string }, never, Ids> = Effect.map(
+  Effect.flatMap(Ids, (ids) => ids.uuid),
+  (key) => ({ "idempotency-key": key })
+)
+
+/** Every operation of the API, typed by the contract, with a key and with retries. */
+export class Client extends Context.Service<Client, HttpApiClient.ForApi<typeof Api, Cause.TimeoutError>>()(
+  "@messaging-crm/adapter-http/Client"
+) {
+  /** Layer for a client of the service at `base_url`, which ends in `/v1`. Requires an `HttpClient`. */
+  static readonly layer = (options: { readonly api_key: Redacted.Redacted; readonly base_url: string }) =>
+    Layer.effect(
+      Client,
+      Effect.gen(function*() {
+        const ids = yield* Ids
+        const httpClient = yield* HttpClient.HttpClient
+        const withKey = (request: HttpClientRequest.HttpClientRequest) =>
+          request.method === "GET" || "idempotency-key" in request.headers
+            ? Effect.succeed(request)
+            : Effect.map(ids.uuid, (key) => HttpClientRequest.setHeader(request, "idempotency-key", key))
+        return yield* HttpApiClient.makeWith(Api, {
+          baseUrl: options.base_url.replace(/\/v1\/?$/, ""),
+          httpClient: httpClient.pipe(
+            HttpClient.mapRequest(HttpClientRequest.bearerToken(options.api_key)),
+            HttpClient.mapRequestEffect(withKey),
+            repeated
+          )
+        })
+      })
+    )
+}

@@ -1,0 +1,69 @@
+/** The contract as an Effect client, against the service. */
+import { assert, it } from "@effect/vitest"
+import { Client, idempotencyKey } from "@messaging-crm/adapter-http/Client"
+import { Ids } from "@messaging-crm/core/Ids"
+import { Effect, Layer, Redacted } from "effect"
+import { FetchHttpClient } from "effect/http"
+import { afterAll } from "vitest"
+import { start } from "./Service.ts"
+
+const service = start()
+afterAll(() => service.stop())
+
+type Fetch = (url: string, init: RequestInit) => Promise<Response>
+
+/** A client of a new organization, whose requests go through these, one after another, and then to the service. */
+const connect = (script: ReadonlyArray<Fetch> = []) =>
+  Layer.unwrap(Effect.gen(function*() {
+    const { key } = yield* Effect.promise(() => service.organization())
+    const steps = [...script]
+    // The client gives a text and an object, and no `Request`.
+    const fetch = ((url: URL, init: RequestInit) =>
+      (steps.shift() ?? service.fetch)(String(url), init)) as typeof globalThis.fetch
+    return Client.layer({ api_key: Redacted.make(key), base_url: "http://localhost/v1" }).pipe(
+      Layer.provide(FetchHttpClient.layer),
+      Layer.provide(Layer.succeed(FetchHttpClient.Fetch, fetch)),
+      Layer.provideMerge(Ids.layer)
+    )
+  }))
+
+const create = Effect.gen(function*() {
+  const crm = yield* Client
+  const headers = yield* idempotencyKey
+  return yield* crm.contacts.create({ headers, payload: { first_name: "Kim" } })
+})
+
+it.live("calls the operations, and fails with the errors of the contract", () =>
+  Effect.gen(function*() {
+    const crm = yield* Client
+    const { data: tag } = yield* crm.tags.create({ headers: {}, payload: { name: "VIP", color: "amber" } })
+    assert.deepStrictEqual((yield* crm.tags.list({})).data, [tag])
+    const { data: contact } = yield* create
+    assert.strictEqual((yield* crm.contacts.get({ params: { contact_id: contact.id } })).data.first_name, "Kim")
+    assert.lengthOf((yield* crm.contacts.list({ query: { page_size: 1 } })).data, 1)
+    const taken = yield* Effect.flip(crm.tags.create({ headers: {}, payload: { name: "vip", color: "red" } }))
+    assert.isTrue("error" in taken && taken.error.code === "conflict")
+  }).pipe(Effect.provide(connect())))
+
+it.live("repeats a write whose answer was lost, which is done once", () =>
+  Effect.gen(function*() {
+    const crm = yield* Client
+    const { data } = yield* create
+    assert.deepStrictEqual((yield* crm.contacts.list({ query: {} })).data, [data])
+  }).pipe(Effect.provide(connect([
+    async (url, init) => {
+      await service.fetch(url, init)
+      throw new TypeError("terminated")
+    }
+  ]))))
+
+it.live("repeats a write that is still running", () =>
+  Effect.gen(function*() {
+    assert.strictEqual((yield* create).data.first_name, "Kim")
+  }).pipe(Effect.provide(connect([
+    async () =>
+      Response.json({ error: { code: "request_processing", message: "Wait.", param: null, request_id: "r1" } }, {
+        status: 409,
+        headers: { "retry-after": "1" }
+      })
+  ]))))
