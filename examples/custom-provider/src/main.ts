@@ -1,5 +1,6 @@
 import { NodeRuntime } from "@effect/platform-node"
 import * as Memory from "@messaging-crm/adapter-memory"
+import * as WebhookTransport from "@messaging-crm/adapter-memory/WebhookTransport"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { Channels } from "@messaging-crm/core/Channels"
 import * as Crm from "@messaging-crm/core/Crm"
@@ -12,7 +13,7 @@ import * as Network from "./Network.ts"
 
 const crm = Worker.layerLoop.pipe(
   Layer.provideMerge(Crm.layer),
-  Layer.provide(Memory.layer),
+  Layer.provide([Memory.layer, WebhookTransport.layer]),
   Layer.provideMerge(Network.layer)
 )
 

@@ -1,4 +1,5 @@
 import { NodeRuntime } from "@effect/platform-node"
+import * as WebhookTransport from "@messaging-crm/adapter-http/WebhookTransport"
 import * as Postgres from "@messaging-crm/adapter-postgres"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
@@ -31,7 +32,7 @@ const database = Migrations.layer.pipe(
 
 const crm = Worker.layerLoop.pipe(
   Layer.provideMerge(Crm.layer),
-  Layer.provide(MockProvider.layer),
+  Layer.provide([MockProvider.layer, WebhookTransport.layer()]),
   Layer.provideMerge(Postgres.layer),
   Layer.provideMerge(database)
 )

@@ -1,5 +1,6 @@
 import { serve } from "@hono/node-server"
 import * as Http from "@messaging-crm/adapter-http"
+import * as WebhookTransport from "@messaging-crm/adapter-http/WebhookTransport"
 import * as Memory from "@messaging-crm/adapter-memory"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys } from "@messaging-crm/core/ApiKeys"
@@ -15,7 +16,7 @@ import { once } from "node:events"
 const crm = ManagedRuntime.make(
   Worker.layerLoop.pipe(
     Layer.provideMerge(Crm.layer),
-    Layer.provide([Memory.layer, MockProvider.layer])
+    Layer.provide([Memory.layer, MockProvider.layer, WebhookTransport.layer()])
   )
 )
 const api = Http.toWebHandler(crm)

@@ -1,5 +1,6 @@
 import { NodeHttpServer, NodeRuntime } from "@effect/platform-node"
 import * as Http from "@messaging-crm/adapter-http"
+import * as WebhookTransport from "@messaging-crm/adapter-http/WebhookTransport"
 import * as Memory from "@messaging-crm/adapter-memory"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys } from "@messaging-crm/core/ApiKeys"
@@ -17,7 +18,7 @@ const service = Layer.merge(
   Worker.layerLoop
 ).pipe(
   Layer.provideMerge(Crm.layer),
-  Layer.provide([Memory.layer, MockProvider.layer]),
+  Layer.provide([Memory.layer, MockProvider.layer, WebhookTransport.layer()]),
   Layer.provideMerge(NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0 }))
 )
 

@@ -1,6 +1,7 @@
 /** The whole API over memory and the mock network, asked through real requests. */
 import * as Http from "@messaging-crm/adapter-http"
 import * as Memory from "@messaging-crm/adapter-memory"
+import * as WebhookTransport from "@messaging-crm/adapter-memory/WebhookTransport"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys, Scope } from "@messaging-crm/core/ApiKeys"
 import { Channels } from "@messaging-crm/core/Channels"
@@ -28,7 +29,7 @@ export const start = (options: {
   readonly provider?: typeof Mock.layer
 } = {}) => {
   const { instead = Layer.empty, provider = Mock.layer } = options
-  const crm = Crm.layer.pipe(Layer.provideMerge(Layer.mergeAll(Memory.layer, provider)))
+  const crm = Crm.layer.pipe(Layer.provideMerge(Layer.mergeAll(Memory.layer, provider, WebhookTransport.layer)))
   const quiet = Layer.succeed(References.MinimumLogLevel, "None")
   const runtime = ManagedRuntime.make(Layer.mergeAll(crm, quiet))
   const app = Layer.merge(Layer.effectContext(runtime.contextEffect), instead)

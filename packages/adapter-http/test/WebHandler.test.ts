@@ -2,6 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import * as Http from "@messaging-crm/adapter-http"
 import * as Memory from "@messaging-crm/adapter-memory"
+import * as WebhookTransport from "@messaging-crm/adapter-memory/WebhookTransport"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys, RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
 import * as Crm from "@messaging-crm/core/Crm"
@@ -12,7 +13,7 @@ import { Effect, Layer, ManagedRuntime, Redacted, References } from "effect"
 
 const crm = ManagedRuntime.make(
   Crm.layer.pipe(
-    Layer.provide([Memory.layer, Mock.layer]),
+    Layer.provide([Memory.layer, Mock.layer, WebhookTransport.layer]),
     Layer.provideMerge([Layer.succeed(RequestsPerMinute, 2), Layer.succeed(References.MinimumLogLevel, "None")])
   )
 )

@@ -1,4 +1,12 @@
-import { type Contact, type ContactMatch, ContactStore, type Identity, searchText } from "@messaging-crm/core/Contacts"
+import type { ChannelType } from "@messaging-crm/core/Channels"
+import {
+  type Contact,
+  type ContactMatch,
+  ContactStore,
+  type Identity,
+  searchText,
+  type Who
+} from "@messaging-crm/core/Contacts"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { DateTime, Effect, Layer, Option } from "effect"
 import { page } from "./Order.ts"
@@ -62,6 +70,49 @@ const withPhone = (rows: Rows, organization_id: OrganizationId, phone: string | 
   return Option.fromUndefinedOr(page(contacts, { after: null, size: 1 }, position)[0])
 }
 
+const key = (channel_type: ChannelType, name: string): string => `${channel_type}|${name}`
+
+/** Returns whom the first of the names that is known leads to. */
+const lookUp = (
+  rows: Rows,
+  organization_id: OrganizationId,
+  channel_type: ChannelType,
+  names: ReadonlyArray<string>
+): Option.Option<Who> =>
+  Option.firstSomeOf(names.map((name) => Table.get(rows.identities, organization_id, key(channel_type, name))))
+
+/** Makes names lead to somebody, except those that lead to somebody already. */
+const addNames = (
+  rows: Rows,
+  organization_id: OrganizationId,
+  channel_type: ChannelType,
+  names: ReadonlyArray<string>,
+  who: Who
+): Rows => ({
+  ...rows,
+  identities: names.map((name) => key(channel_type, name)).reduce(
+    (named, name) => Table.has(named, organization_id, name) ? named : Table.set(named, organization_id, name, who),
+    rows.identities
+  )
+})
+
+const changeIdentity = (
+  rows: Rows,
+  organization_id: OrganizationId,
+  { contact_id, identity_id }: Who,
+  change: (identity: Identity) => Identity
+): Rows => {
+  const contact = Option.getOrThrow(Table.get(rows.contacts, organization_id, contact_id))
+  const identities = contact.identities.map((identity) => identity.id === identity_id ? change(identity) : identity)
+  return put(rows, organization_id, { ...contact, identities })
+}
+
+/** The names of somebody that are given. */
+const given = ({ display_name, username }: Pick<Identity, "display_name" | "username">): Partial<Identity> => ({
+  ...(display_name === null ? {} : { display_name }),
+  ...(username === null ? {} : { username })
+})
+
 const byId = (a: Identity, b: Identity): number => a.id < b.id ? -1 : 1
 
 /** Layer that keeps contacts and their identities in the in-memory world. */
@@ -99,20 +150,43 @@ export const layer = Layer.effect(
           const updated_at = DateTime.max(found.value.updated_at, now)
           return [undefined, put(rows, organization_id, { ...found.value, owner_user_id, updated_at })]
         }),
-      claimIdentity: (organization_id, identity, newcomer) =>
+      claimIdentity: (organization_id, identity, newcomer, aliases) =>
         world.modify((rows) => {
-          const key = `${identity.channel_type}|${identity.external_id}`
-          const known = Table.get(rows.identities, organization_id, key)
-          if (Option.isSome(known)) return [known.value, rows]
+          const names = [identity.external_id, ...aliases]
+          const known = lookUp(rows, organization_id, identity.channel_type, names)
+          if (Option.isSome(known)) {
+            const who = known.value
+            const named = addNames(rows, organization_id, identity.channel_type, names, who)
+            return [who, changeIdentity(named, organization_id, who, (held) => ({ ...held, ...given(identity) }))]
+          }
           const owner = withPhone(rows, organization_id, newcomer.primary_phone)
           const met = Option.isSome(owner) ? rows : insert(rows, organization_id, newcomer)
           const contact = Option.getOrElse(owner, () => newcomer)
           const identities = [...contact.identities, identity].toSorted(byId)
           const who = { identity_id: identity.id, contact_id: contact.id }
-          return [who, {
-            ...put(met, organization_id, { ...contact, identities }),
-            identities: Table.set(rows.identities, organization_id, key, who)
-          }]
+          const introduced = put(met, organization_id, { ...contact, identities })
+          return [who, addNames(introduced, organization_id, identity.channel_type, names, who)]
+        }),
+      addAliases: (organization_id, channel_type, who, aliases) =>
+        world.modify((rows) => [undefined, addNames(rows, organization_id, channel_type, aliases, who)]),
+      renameIdentity: (organization_id, { channel_type, external_id: former }, now) =>
+        world.modify((rows) => {
+          const known = lookUp(rows, organization_id, channel_type, [former])
+          const taken = lookUp(rows, organization_id, channel_type, [now.external_id])
+          if (Option.isNone(known)) return [Option.none(), rows]
+          const who = known.value
+          if (Option.isSome(taken) && taken.value.identity_id !== who.identity_id) return [Option.none(), rows]
+          const freed = {
+            ...rows,
+            identities: Table.remove(rows.identities, organization_id, key(channel_type, former))
+          }
+          const named = addNames(freed, organization_id, channel_type, [now.external_id], who)
+          const renamed = changeIdentity(named, organization_id, who, (held) => ({
+            ...held,
+            ...given(now),
+            external_id: held.external_id === former ? now.external_id : held.external_id
+          }))
+          return [Option.some(who.contact_id), renamed]
         }),
       recordActivity: (organization_id, id, { at, conversation_id, preview }) =>
         world.modify((rows) => {
@@ -131,6 +205,15 @@ export const layer = Layer.effect(
               updated_at
             })
           ]
+        }),
+      replacePreview: (organization_id, id, at, last_activity_preview) =>
+        world.modify((rows) => {
+          const contact = Option.filter(
+            Table.get(rows.contacts, organization_id, id),
+            ({ last_activity_at }) => last_activity_at !== null && DateTime.Equivalence(last_activity_at, at)
+          )
+          if (Option.isNone(contact)) return [undefined, rows]
+          return [undefined, put(rows, organization_id, { ...contact.value, last_activity_preview })]
         })
     })
   })

@@ -113,6 +113,16 @@ export const layer = Layer.effect(
             last_inbound_at: later(thread.last_inbound_at, last_inbound_at)
           }
           return [thread.contact_id, put(rows, organization_id, moved)]
+        }),
+      replacePreview: (organization_id, id, at, last_activity_preview) =>
+        world.modify((rows) => {
+          const thread = Option.filter(
+            Table.get(rows.conversations, organization_id, id),
+            ({ last_activity_at }) => DateTime.Equivalence(last_activity_at, at)
+          )
+          if (Option.isNone(thread)) return [Option.none(), rows]
+          const { contact_id } = thread.value
+          return [Option.some(contact_id), put(rows, organization_id, { ...thread.value, last_activity_preview })]
         })
     })
   })

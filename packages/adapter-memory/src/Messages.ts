@@ -1,5 +1,5 @@
 import type { ConversationId, OrganizationId } from "@messaging-crm/core/Ids"
-import { type Message, MessageStore, type StatusReport } from "@messaging-crm/core/Messages"
+import { type Message, type MessageReport, MessageStore } from "@messaging-crm/core/Messages"
 import { DateTime, Effect, Layer, Option } from "effect"
 import { page } from "./Order.ts"
 import * as Table from "./Table.ts"
@@ -13,7 +13,7 @@ const put = (rows: Rows, organization_id: OrganizationId, message: Message): Row
   messages: Table.set(rows.messages, ownerOf(organization_id, message.conversation_id), message.id, message)
 })
 
-const sameReport = (a: StatusReport) => (b: StatusReport): boolean =>
+const sameReport = (a: MessageReport) => (b: MessageReport): boolean =>
   a.status === b.status && DateTime.Equivalence(a.at, b.at)
 
 /** Layer that keeps messages in the in-memory world. */

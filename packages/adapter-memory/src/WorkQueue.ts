@@ -15,27 +15,34 @@ interface Item {
 /** The items of one kind and lane, in the order of their enqueueing. */
 export type Lane = ReadonlyArray<Item>
 
-const nameOf = ({ kind, lane }: Work): string => `${kind}|${lane}`
+export interface LaneLimits {
+  readonly until: Timestamp | null
+  readonly cap: number
+}
+
+const nameOf = ({ kind, lane }: Pick<Work, "kind" | "lane">): string => `${kind}|${lane}`
 
 const refOf = ({ kind, ref }: Work): string => `${kind}|${ref}`
 
 const laneOf = (rows: Rows, name: string): Lane => Option.getOrElse(HashMap.get(rows.lanes, name), () => [])
 
-const put = (rows: Rows, name: string, lane: Lane): Rows => ({
-  ...rows,
-  lanes: lane.length === 0 ? HashMap.remove(rows.lanes, name) : HashMap.set(rows.lanes, name, lane)
-})
+const put = (rows: Rows, name: string, lane: Lane): Rows =>
+  lane.length === 0
+    ? { ...rows, lanes: HashMap.remove(rows.lanes, name), lane_limits: HashMap.remove(rows.lane_limits, name) }
+    : { ...rows, lanes: HashMap.set(rows.lanes, name, lane) }
 
 const isDue = (now: Timestamp) => (item: Item): boolean =>
   item.claim === null && DateTime.isLessThanOrEqualTo(item.due_at, now)
 
 /** Returns the items of a lane that may be given out now. */
-const ready = (lane: Lane, now: Timestamp): Lane => {
+const ready = (lane: Lane, limits: LaneLimits | null, now: Timestamp): Lane => {
   const first = lane[0]
   if (first === undefined) return []
-  const { cap, fifo } = laneRules[first.work.kind]
+  if (limits !== null && limits.until !== null && DateTime.isLessThan(now, limits.until)) return []
+  const { cap: rule, fifo } = laneRules[first.work.kind]
+  const cap = Math.min(rule, limits?.cap ?? rule)
   const out = lane.filter((item) => item.claim !== null).length
-  return (fifo ? [first] : lane).filter(isDue(now)).slice(0, cap - out)
+  return (fifo ? [first] : lane).filter(isDue(now)).slice(0, Math.max(0, cap - out))
 }
 
 /** Takes an item away from a claim whose lease has ended. */
@@ -82,7 +89,8 @@ export const layer = Layer.effect(
           const claimed: Array<ClaimedWork> = []
           let changed = rows
           for (const [name, lane] of rows.lanes) {
-            const given = new Set(ready(lane, now).slice(0, limit - claimed.length))
+            const limits = Option.getOrNull(HashMap.get(rows.lane_limits, name))
+            const given = new Set(ready(lane, limits, now).slice(0, limit - claimed.length))
             if (given.size === 0) continue
             const marked = lane.map((item) =>
               given.has(item) ? { ...item, attempt: item.attempt + 1, claim: { token, until: lease_until } } : item
@@ -95,6 +103,12 @@ export const layer = Layer.effect(
       finish: (claimed) => settle(claimed, () => null),
       postpone: (claimed, due_at) => settle(claimed, (item) => ({ ...item, due_at, claim: null })),
       release: (claimed) => settle(claimed, (item) => ({ ...item, attempt: item.attempt - 1, claim: null })),
+      throttle: (lane, limits) =>
+        world.modify((rows) => {
+          const name = nameOf(lane)
+          if (!HashMap.has(rows.lanes, name)) return [undefined, rows]
+          return [undefined, { ...rows, lane_limits: HashMap.set(rows.lane_limits, name, limits) }]
+        }),
       sweep: (now) =>
         world.modify((rows) => {
           return [undefined, { ...rows, lanes: HashMap.map(rows.lanes, (lane) => lane.map(freed(now))) }]

@@ -10,6 +10,7 @@ import type { ApiKey } from "@messaging-crm/core/ApiKeys"
 import type { Channel } from "@messaging-crm/core/Channels"
 import type { ContactField } from "@messaging-crm/core/ContactFields"
 import type { Contact } from "@messaging-crm/core/Contacts"
+import type { EventRow } from "@messaging-crm/core/Events"
 import type { IdempotencyRecord } from "@messaging-crm/core/Idempotency"
 import type {
   ApiKeyId,
@@ -18,19 +19,22 @@ import type {
   ConversationId,
   IdentityId,
   OrganizationId,
-  TagId
+  TagId,
+  WebhookDeliveryId
 } from "@messaging-crm/core/Ids"
 import type { MediaFile } from "@messaging-crm/core/Media"
 import type { MemberRow } from "@messaging-crm/core/Members"
-import type { Message, StatusReport } from "@messaging-crm/core/Messages"
+import type { Message, MessageReport } from "@messaging-crm/core/Messages"
 import type { Organization } from "@messaging-crm/core/Organizations"
 import type { SendRow } from "@messaging-crm/core/Sends"
 import type { Tag } from "@messaging-crm/core/Tags"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
+import type { WebhookDelivery } from "@messaging-crm/core/WebhookDeliveries"
+import type { WebhookRow } from "@messaging-crm/core/Webhooks"
 import { Context, Effect, Exit, HashMap, HashSet, Layer, MutableRef, Semaphore } from "effect"
 import type { Thread } from "./Conversations.ts"
 import * as Table from "./Table.ts"
-import type { Lane } from "./WorkQueue.ts"
+import type { Lane, LaneLimits } from "./WorkQueue.ts"
 
 export interface Rows {
   readonly organizations: HashMap.HashMap<OrganizationId, Organization>
@@ -48,7 +52,7 @@ export interface Rows {
   readonly contacts: Table.Table<Contact>
   /** A phone number, to the contacts whose primary one it is. */
   readonly contact_phones: Table.Table<ReadonlyArray<ContactId>>
-  /** Channel type and external id, to who that is. */
+  /** Channel type and external id or alias, to who that is. */
   readonly identities: Table.Table<{ readonly identity_id: IdentityId; readonly contact_id: ContactId }>
   readonly conversations: Table.Table<Thread>
   /** Channel and identity, to their conversation. */
@@ -58,10 +62,17 @@ export interface Rows {
   /** Channel and provider message id, to the message as it was inserted. */
   readonly provider_messages: Table.Table<Pick<Message, "conversation_id" | "id">>
   readonly media: Table.Table<MediaFile>
-  readonly parked_reports: Table.Table<ReadonlyArray<StatusReport>>
+  readonly parked_reports: Table.Table<ReadonlyArray<MessageReport>>
   readonly sends: Table.Table<SendRow>
   readonly idempotency: Table.Table<IdempotencyRecord & { readonly created_at: Timestamp }>
+  readonly webhooks: Table.Table<WebhookRow>
+  readonly events: Table.Table<EventRow>
+  readonly deliveries: Table.Table<WebhookDelivery>
+  /** Owned by the organization and webhook together. */
+  readonly webhook_deliveries: Table.Table<WebhookDeliveryId>
   readonly lanes: HashMap.HashMap<string, Lane>
+  /** What lanes give out at most, where that is not what their kind may. */
+  readonly lane_limits: HashMap.HashMap<string, LaneLimits>
   /** Kind and ref of every item in the lanes. */
   readonly work_refs: HashSet.HashSet<string>
 }
@@ -89,7 +100,12 @@ const nothing: Rows = {
   parked_reports: Table.empty(),
   sends: Table.empty(),
   idempotency: Table.empty(),
+  webhooks: Table.empty(),
+  events: Table.empty(),
+  deliveries: Table.empty(),
+  webhook_deliveries: Table.empty(),
   lanes: HashMap.empty(),
+  lane_limits: HashMap.empty(),
   work_refs: HashSet.empty()
 }
 

@@ -5,6 +5,7 @@ import * as Channels from "./Channels.ts"
 import * as ContactFields from "./ContactFields.ts"
 import * as Contacts from "./Contacts.ts"
 import * as Conversations from "./Conversations.ts"
+import * as Events from "./Events.ts"
 import * as Idempotency from "./Idempotency.ts"
 import * as Media from "./Media.ts"
 import * as Members from "./Members.ts"
@@ -13,6 +14,8 @@ import * as Organizations from "./Organizations.ts"
 import * as Sends from "./Sends.ts"
 import * as Tags from "./Tags.ts"
 import * as UnitOfWork from "./UnitOfWork.ts"
+import * as WebhookDeliveries from "./WebhookDeliveries.ts"
+import * as Webhooks from "./Webhooks.ts"
 import * as WorkQueue from "./WorkQueue.ts"
 import { World } from "./World.ts"
 
@@ -23,6 +26,7 @@ export const layer: Layer.Layer<StoragePorts | World> = Layer.mergeAll(
   ContactFields.layer,
   Contacts.layer,
   Conversations.layer,
+  Events.layer,
   Idempotency.layer,
   Media.layer,
   Members.layer,
@@ -31,5 +35,7 @@ export const layer: Layer.Layer<StoragePorts | World> = Layer.mergeAll(
   Sends.layer,
   Tags.layer,
   UnitOfWork.layer,
+  WebhookDeliveries.layer,
+  Webhooks.layer,
   WorkQueue.layer
 ).pipe(Layer.provideMerge(World.layer))

@@ -1,17 +1,16 @@
-import { Contact, type ContactMatch, ContactStore, Identity, searchText } from "@messaging-crm/core/Contacts"
-import { ContactId, IdentityId, OrganizationId } from "@messaging-crm/core/Ids"
+import { Contact, type ContactMatch, ContactStore, searchText } from "@messaging-crm/core/Contacts"
+import { ContactId, OrganizationId } from "@messaging-crm/core/Ids"
 import type { PageRequest } from "@messaging-crm/core/Page"
 import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
-import { Effect, Layer, Option, Schema, Struct } from "effect"
+import { Effect, Layer, Schema, Struct } from "effect"
 import { SqlClient, SqlSchema, type Statement } from "effect/sql"
 import { At, date, json, OptionalAt, optionalDate } from "./Columns.ts"
+import * as Identities from "./Contacts/Identities.ts"
 import * as Search from "./Contacts/Search.ts"
 
 const Row = Schema.Struct({ ...Contact.fields, last_activity_at: OptionalAt, updated_at: At })
 
 const Inserted = Schema.Array(Schema.Struct({ id: ContactId }))
-
-const Who = Schema.Struct({ identity_id: IdentityId, contact_id: ContactId })
 
 /** Returns the columns of a contact. Its identities and tags are rows of their own. */
 const toRow = (organization_id: OrganizationId, contact: Contact) => ({
@@ -99,58 +98,6 @@ export const layer = Layer.effect(
       }
     )
 
-    const findIdentity = SqlSchema.findOneOption({
-      Request: Schema.Struct({
-        organization_id: OrganizationId,
-        channel_type: Schema.String,
-        external_id: Schema.String
-      }),
-      Result: Who,
-      execute: ({ channel_type, external_id, organization_id }) =>
-        sql`
-          SELECT id AS identity_id, contact_id
-          FROM identities
-          WHERE organization_id = ${organization_id}
-            AND channel_type = ${channel_type}
-            AND external_id = ${external_id}
-        `
-    })
-
-    // The unique key decides who is first. A concurrent claim makes this one wait for its end, and then claim nothing.
-    const claim = SqlSchema.findOneOption({
-      Request: Schema.Struct({
-        organization_id: OrganizationId,
-        identity: Identity,
-        newcomer_id: ContactId,
-        phone: Schema.NullOr(Schema.String)
-      }),
-      Result: Who,
-      execute: ({ identity, newcomer_id, organization_id, phone }) =>
-        sql`
-          INSERT INTO identities (organization_id, id, contact_id, channel_type, external_id, display_name, username)
-          VALUES (
-            ${organization_id},
-            ${identity.id},
-            coalesce(
-              (
-                SELECT id
-                FROM contacts
-                WHERE organization_id = ${organization_id} AND primary_phone = ${phone}
-                ORDER BY updated_at DESC, id DESC
-                LIMIT 1
-              ),
-              ${newcomer_id}
-            ),
-            ${identity.channel_type},
-            ${identity.external_id},
-            ${identity.display_name},
-            ${identity.username}
-          )
-          ON CONFLICT ON CONSTRAINT identities_external_id_unique DO NOTHING
-          RETURNING id AS identity_id, contact_id
-        `
-    })
-
     const insert = (organization_id: OrganizationId, contact: Contact) =>
       sql`
         WITH inserted AS (
@@ -219,28 +166,6 @@ export const layer = Layer.effect(
       )
     }
 
-    /** Makes the identity, with the newcomer's contact if it is theirs, unless somebody else made it. */
-    const claimNew = (organization_id: OrganizationId, identity: Identity, newcomer: Contact) =>
-      claim({ organization_id, identity, newcomer_id: newcomer.id, phone: newcomer.primary_phone }).pipe(
-        Effect.orDie,
-        Effect.tap((claimed) =>
-          Option.isSome(claimed) && claimed.value.contact_id === newcomer.id
-            ? insert(organization_id, newcomer)
-            : Effect.void
-        ),
-        transact
-      )
-
-    const claimIdentity: ContactStore["Service"]["claimIdentity"] = Effect.fnUntraced(
-      function*(organization_id, identity, newcomer) {
-        const { channel_type, external_id } = identity
-        const known = yield* Effect.orDie(findIdentity({ organization_id, channel_type, external_id }))
-        if (Option.isSome(known)) return known.value
-        const claimed = yield* claimNew(organization_id, identity, newcomer)
-        return Option.isSome(claimed) ? claimed.value : yield* claimIdentity(organization_id, identity, newcomer)
-      }
-    )
-
     return ContactStore.of({
       insert,
       insertNew,
@@ -281,7 +206,7 @@ export const layer = Layer.effect(
           SET owner_user_id = ${owner_user_id}, updated_at = greatest(updated_at, ${date(now)})
           WHERE organization_id = ${organization_id} AND id = ${id}
         `.pipe(Effect.orDie, Effect.asVoid),
-      claimIdentity,
+      ...Identities.make(sql, { insert, transact }),
       recordActivity: (organization_id, id, { at, conversation_id, preview }) => {
         const moment = date(at)
         return sql`
@@ -299,7 +224,13 @@ export const layer = Layer.effect(
             updated_at = greatest(updated_at, ${moment})
           WHERE organization_id = ${organization_id} AND id = ${id}
         `.pipe(Effect.orDie, Effect.asVoid)
-      }
+      },
+      replacePreview: (organization_id, id, at, preview) =>
+        sql`
+          UPDATE contacts
+          SET last_activity_preview = ${preview}
+          WHERE organization_id = ${organization_id} AND id = ${id} AND last_activity_at = ${date(at)}
+        `.pipe(Effect.orDie, Effect.asVoid)
     })
   })
 )

@@ -2,7 +2,7 @@ import { ChannelType } from "@messaging-crm/core/Channels"
 import { type ConversationFilters, ConversationStatus, ConversationStore } from "@messaging-crm/core/Conversations"
 import { ChannelId, ContactId, ConversationId, IdentityId, MemberId, OrganizationId } from "@messaging-crm/core/Ids"
 import type { PageRequest } from "@messaging-crm/core/Page"
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { At, date, OptionalAt, optionalDate } from "./Columns.ts"
 
@@ -150,7 +150,14 @@ export const layer = Layer.effect(
           Effect.flatMap((rows) => Effect.fromNullishOr(rows[0]?.contact_id)),
           Effect.orDie
         )
-      }
+      },
+      replacePreview: (organization_id, id, at, preview) =>
+        sql<{ readonly contact_id: ContactId }>`
+          UPDATE conversations
+          SET last_activity_preview = ${preview}
+          WHERE organization_id = ${organization_id} AND id = ${id} AND last_activity_at = ${date(at)}
+          RETURNING contact_id
+        `.pipe(Effect.map((rows) => Option.fromUndefinedOr(rows[0]?.contact_id)), Effect.orDie)
     })
   })
 )

@@ -1,5 +1,5 @@
 import { ChannelId, ConversationId, MessageId, OrganizationId } from "@messaging-crm/core/Ids"
-import { Message, MessageStore, StatusReport } from "@messaging-crm/core/Messages"
+import { DeletionReport, EditReport, Message, MessageStore, StatusReport } from "@messaging-crm/core/Messages"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { At, date, json, OptionalAt, optionalDate } from "./Columns.ts"
@@ -15,7 +15,11 @@ const Row = Schema.Struct({
   deleted_at: OptionalAt
 })
 
-const ReportRow = Schema.Struct({ ...StatusReport.fields, at: At })
+const ReportRow = Schema.Union([
+  Schema.Struct({ ...StatusReport.fields, at: At }),
+  Schema.Struct({ ...EditReport.fields, at: At }),
+  Schema.Struct({ ...DeletionReport.fields, at: At })
+])
 
 const ProviderKey = Schema.Struct({
   organization_id: OrganizationId,
@@ -87,7 +91,7 @@ export const layer = Layer.effect(
           WHERE organization_id = ${organization_id}
             AND channel_id = ${channel_id}
             AND provider_message_id = ${provider_message_id}
-          RETURNING status, at
+          RETURNING status, text, at
         `
     })
 
@@ -122,6 +126,7 @@ export const layer = Layer.effect(
           UPDATE messages
           SET
             text = ${message.text},
+            media = ${message.media === null ? null : json(message.media)},
             status = ${message.status},
             sent_at = ${optionalDate(message.sent_at)},
             delivered_at = ${optionalDate(message.delivered_at)},
@@ -138,10 +143,17 @@ export const layer = Layer.effect(
         Effect.orDie(findByProviderId({ organization_id, channel_id, provider_message_id })),
       list: (organization_id, conversation_id, page) =>
         Effect.orDie(list({ organization_id, conversation_id, ...page })),
-      park: (organization_id, channel_id, provider_message_id, { at, status }) =>
+      park: (organization_id, channel_id, provider_message_id, report) =>
         sql`
           INSERT INTO parked_reports ${
-          sql.insert({ organization_id, channel_id, provider_message_id, status, at: date(at) })
+          sql.insert({
+            organization_id,
+            channel_id,
+            provider_message_id,
+            status: report.status,
+            text: report.status === "edited" ? report.text : null,
+            at: date(report.at)
+          })
         }
           ON CONFLICT DO NOTHING
         `.pipe(Effect.orDie, Effect.asVoid),

@@ -6,6 +6,7 @@ import m0003 from "./migrations/0003_contacts.ts"
 import m0004 from "./migrations/0004_conversations.ts"
 import m0005 from "./migrations/0005_work.ts"
 import m0006 from "./migrations/0006_media.ts"
+import m0007 from "./migrations/0007_webhooks.ts"
 
 /** Every migration, in order. Imported, not read from a folder, so a bundle carries them. */
 const record = {
@@ -14,7 +15,8 @@ const record = {
   "0003_contacts": m0003,
   "0004_conversations": m0004,
   "0005_work": m0005,
-  "0006_media": m0006
+  "0006_media": m0006,
+  "0007_webhooks": m0007
 }
 
 const table = "messaging_crm_migrations"

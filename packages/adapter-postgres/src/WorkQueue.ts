@@ -11,7 +11,7 @@ import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
 import { type ClaimedWork, lanes, type Work, WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
-import { At, date } from "./Columns.ts"
+import { At, date, optionalDate } from "./Columns.ts"
 
 const Row = Schema.Struct({
   id: WorkId,
@@ -23,7 +23,7 @@ const Row = Schema.Struct({
   token: Schema.String
 })
 
-const laneName = ({ kind, lane }: Work): string => `${kind}:${lane}`
+const laneName = ({ kind, lane }: Pick<Work, "kind" | "lane">): string => `${kind}:${lane}`
 
 const namesOf = (rows: ReadonlyArray<{ readonly name: string }>): ReadonlyArray<string> => rows.map(({ name }) => name)
 
@@ -64,7 +64,7 @@ export const layer = Layer.effect(
               FROM work
               WHERE lane_name = l.name AND leased_until IS NULL AND due_at <= ${now}
               ORDER BY due_at, seq
-              LIMIT l.cap - l.inflight
+              LIMIT l.allowed - l.inflight
             ) item
             WHERE l.name = ANY(${names}::text[]) AND NOT l.fifo
             LIMIT ${limit}
@@ -87,7 +87,7 @@ export const layer = Layer.effect(
         UPDATE work_lanes l
         SET
           inflight = (SELECT count(*) FROM work WHERE lane_name = l.name AND leased_until IS NOT NULL),
-          next_due = coalesce(
+          next_due = greatest(l.paused_until, coalesce(
             CASE
               WHEN l.fifo THEN (SELECT due_at FROM work WHERE lane_name = l.name ORDER BY seq LIMIT 1)
               ELSE (
@@ -99,7 +99,7 @@ export const layer = Layer.effect(
               )
             END,
             'infinity'
-          )
+          ))
         WHERE name = ANY(${names}::text[])
       `))
 
@@ -136,10 +136,11 @@ export const layer = Layer.effect(
             ON CONFLICT ON CONSTRAINT work_ref_unique DO NOTHING
             RETURNING id
           )
-          INSERT INTO work_lanes AS l (name, cap, fifo, next_due)
-          SELECT ${name}, ${cap}, ${fifo}, ${due}
+          INSERT INTO work_lanes AS l (name, cap, allowed, fifo, next_due)
+          SELECT ${name}, ${cap}, ${cap}, ${fifo}, ${due}
           FROM item
-          ON CONFLICT (name) DO UPDATE SET next_due = least(l.next_due, excluded.next_due)
+          ON CONFLICT (name) DO UPDATE SET
+            next_due = greatest(l.paused_until, least(l.next_due, excluded.next_due))
         `.pipe(Effect.orDie, Effect.asVoid)
       },
       claim: ({ lease_until, limit, now, token }) =>
@@ -147,7 +148,7 @@ export const layer = Layer.effect(
           const due = yield* sql<{ readonly name: string }>`
             SELECT name
             FROM work_lanes
-            WHERE next_due <= ${date(now)} AND inflight < cap
+            WHERE next_due <= ${date(now)} AND inflight < allowed
             ORDER BY next_due
             LIMIT ${limit}
             FOR UPDATE SKIP LOCKED
@@ -181,6 +182,14 @@ export const layer = Layer.effect(
             WHERE id = ${id} AND token = ${token}
             RETURNING id
           `),
+      throttle: (lane, { cap, until }) => {
+        const name = laneName(lane)
+        return sql`
+          UPDATE work_lanes
+          SET allowed = least(cap, ${cap}), paused_until = ${optionalDate(until)}
+          WHERE name = ${name}
+        `.pipe(Effect.andThen(refresh([name])), Effect.orDie, transact, Effect.asVoid)
+      },
       sweep: (now) =>
         Effect.gen(function*() {
           const ended = yield* sql<{ readonly name: string }>`

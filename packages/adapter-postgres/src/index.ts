@@ -6,6 +6,7 @@ import * as Channels from "./Channels.ts"
 import * as ContactFields from "./ContactFields.ts"
 import * as Contacts from "./Contacts.ts"
 import * as Conversations from "./Conversations.ts"
+import * as Events from "./Events.ts"
 import * as Idempotency from "./Idempotency.ts"
 import * as Media from "./Media.ts"
 import * as Members from "./Members.ts"
@@ -14,6 +15,8 @@ import * as Organizations from "./Organizations.ts"
 import * as Sends from "./Sends.ts"
 import * as Tags from "./Tags.ts"
 import * as UnitOfWork from "./UnitOfWork.ts"
+import * as WebhookDeliveries from "./WebhookDeliveries.ts"
+import * as Webhooks from "./Webhooks.ts"
 import * as WorkQueue from "./WorkQueue.ts"
 
 /** Layer that keeps everything in PostgreSQL. The database must be migrated. */
@@ -23,6 +26,7 @@ export const layer: Layer.Layer<StoragePorts, never, SqlClient.SqlClient> = Laye
   ContactFields.layer,
   Contacts.layer,
   Conversations.layer,
+  Events.layer,
   Idempotency.layer,
   Media.layer,
   Members.layer,
@@ -30,5 +34,7 @@ export const layer: Layer.Layer<StoragePorts, never, SqlClient.SqlClient> = Laye
   Organizations.layer,
   Sends.layer,
   Tags.layer,
+  WebhookDeliveries.layer,
+  Webhooks.layer,
   WorkQueue.layer
 ).pipe(Layer.provideMerge(UnitOfWork.layer))

@@ -16,7 +16,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
         const { transact } = yield* UnitOfWork
         const claim = Effect.flatMap(
           Fixtures.stranger(phone, phone),
-          ({ identity, newcomer }) => store.claimIdentity(organization_id, identity, newcomer)
+          ({ identity, newcomer }) => store.claimIdentity(organization_id, identity, newcomer, [])
         )
         return yield* Effect.all(Array.makeBy(12, (index) => index % 2 === 0 ? claim : transact(claim)), {
           concurrency: "unbounded"
@@ -47,7 +47,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
       const undo = yield* Latch.make()
       const undone = yield* Fixtures.stranger(phone, phone)
       const first = yield* Effect.forkChild(Effect.exit(
-        store.claimIdentity(organization_id, undone.identity, undone.newcomer).pipe(
+        store.claimIdentity(organization_id, undone.identity, undone.newcomer, []).pipe(
           Effect.andThen(claimed.open),
           Effect.andThen(undo.await),
           Effect.andThen(Effect.fail("undone")),
@@ -56,7 +56,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
       ))
       yield* claimed.await
       const { identity, newcomer } = yield* Fixtures.stranger(phone, phone)
-      const second = yield* Effect.forkChild(store.claimIdentity(organization_id, identity, newcomer))
+      const second = yield* Effect.forkChild(store.claimIdentity(organization_id, identity, newcomer, []))
       yield* undo.open
       yield* Fiber.join(first)
       assert.deepStrictEqual(yield* Fiber.join(second), { identity_id: identity.id, contact_id: newcomer.id })

@@ -28,7 +28,7 @@ const newPhone = Effect.map(Fixtures.uuid, (id) => `+4${BigInt(`0x${id.replaceAl
 const claim = (organization_id: Parameters<ContactStore["Service"]["claimIdentity"]>[0], phone: string) =>
   Effect.gen(function*() {
     const { identity, newcomer } = yield* Fixtures.stranger(phone, phone)
-    const who = yield* ContactStore.use((store) => store.claimIdentity(organization_id, identity, newcomer))
+    const who = yield* ContactStore.use((store) => store.claimIdentity(organization_id, identity, newcomer, []))
     return { ...who, identity, newcomer }
   })
 
@@ -132,7 +132,7 @@ export const suite = (it: It, { runs }: Options) => {
       const first = yield* claim(ours, phone)
       const stranger = yield* Fixtures.stranger("photo-user", phone)
       const second = { ...stranger.identity, channel_type: "photo_social" as const }
-      yield* store.claimIdentity(ours, second, stranger.newcomer)
+      yield* store.claimIdentity(ours, second, stranger.newcomer, [])
       const found = Option.getOrThrow(yield* store.find(ours, contact.id))
       assert.deepStrictEqual(found.tags, byName)
       assert.deepStrictEqual(found.identities, [first.identity, second].toSorted((a, b) => a.id < b.id ? -1 : 1))
@@ -222,7 +222,7 @@ export const suite = (it: It, { runs }: Options) => {
         assert.lengthOf(yield* listed(theirs, alone), 0, filter)
       }
       const { identity, newcomer } = yield* Fixtures.stranger("photo-user")
-      const known = yield* store.claimIdentity(ours, { ...identity, channel_type: "photo_social" }, newcomer)
+      const known = yield* store.claimIdentity(ours, { ...identity, channel_type: "photo_social" }, newcomer, [])
       assert.deepStrictEqual(yield* listed(ours, { channel: "photo_social" }), [known.contact_id])
       assert.deepStrictEqual(yield* listed(ours, { channel: "page_messaging" }), [])
     }))

@@ -93,8 +93,7 @@ export const stranger = Effect.fnUntraced(function*(external_id: string, phone: 
 
 export const contact = Effect.fnUntraced(function*(organization_id: OrganizationId, fields: Partial<Contact> = {}) {
   const id = ContactId.make(yield* uuid)
-  const person = { channel_type: "phone_messaging", external_id: id, phone: null, display_name: null, username: null }
-  const row: Contact = { ...introduce(id, { ...person, channel_type: "phone_messaging" }, noon), ...fields }
+  const row: Contact = { ...introduce(id, { phone: null }, noon), ...fields }
   yield* ContactStore.use((store) => store.insert(organization_id, row))
   return row
 })
@@ -103,7 +102,7 @@ export const contact = Effect.fnUntraced(function*(organization_id: Organization
 export const thread = Effect.fnUntraced(function*(organization_id: OrganizationId) {
   const on = yield* channel(organization_id)
   const { identity, newcomer } = yield* stranger(yield* uuid)
-  const who = yield* ContactStore.use((store) => store.claimIdentity(organization_id, identity, newcomer))
+  const who = yield* ContactStore.use((store) => store.claimIdentity(organization_id, identity, newcomer, []))
   const id = ConversationId.make(yield* uuid)
   const parts = { channel_id: on.id, ...who }
   const conversation_id = yield* ConversationStore.use((store) => store.open(organization_id, id, parts, noon))

@@ -1,14 +1,14 @@
 /** The promises of `MessageStore`, as tests. */
 import { assert } from "@effect/vitest"
 import { ChannelId, ConversationId, MediaId } from "@messaging-crm/core/Ids"
-import { type Message, MessageStore, type StatusReport } from "@messaging-crm/core/Messages"
+import { type Message, type MessageReport, MessageStore } from "@messaging-crm/core/Messages"
 import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
 import { Arbitrary, Effect, Option, Schema } from "effect"
 import { hardText, moment, optionalHardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
 
-const byTime = (reports: ReadonlyArray<StatusReport>) =>
+const byTime = (reports: ReadonlyArray<MessageReport>) =>
   reports.map(({ at, status }) => `${status} ${at.epochMilliseconds}`).toSorted()
 
 export const suite = (it: It, { runs }: Options) => {
@@ -162,10 +162,13 @@ export const suite = (it: It, { runs }: Options) => {
       const { transact } = yield* UnitOfWork
       const ours = yield* Fixtures.organization
       const { channel } = yield* Fixtures.thread(ours)
-      const reports: ReadonlyArray<StatusReport> = [
+      const reports: ReadonlyArray<MessageReport> = [
         { status: "delivered", at: after(2) },
         { status: "read", at: after(3) },
-        { status: "delivered", at: after(4) }
+        { status: "delivered", at: after(4) },
+        { status: "edited", text: "Hello again", at: after(5) },
+        { status: "edited", text: null, at: after(6) },
+        { status: "deleted", at: after(7) }
       ]
       yield* Effect.forEach([...reports, ...reports], (report) => store.park(ours, channel.id, "p", report))
       yield* store.park(ours, channel.id, "q", { status: "failed", at: after(1) })

@@ -8,6 +8,7 @@ import {
 } from "@messaging-crm/core/MessagingProvider"
 import type { Template } from "@messaging-crm/core/Templates"
 import { Context, Effect, Layer, Ref } from "effect"
+import * as Endpoints from "./Endpoints.ts"
 
 export type Outcome = Effect.Effect<Accepted, ProviderRejected | ProviderBusy | ProviderSilent>
 
@@ -30,8 +31,10 @@ export const greeting = (account: string): Template => ({
   components: [{ type: "BODY", text: "Hello {{1}}", format: null, buttons: null }]
 })
 
-/** Layer for the scripted provider. It takes everything until it is told otherwise. */
-export const layer = (dedup: MessagingProvider["Service"]["dedup"]) =>
+/** Layer for all that is outside: the scripted provider and the scripted endpoints. They take everything until they are told otherwise. */
+export const layer = (dedup: MessagingProvider["Service"]["dedup"]) => Layer.merge(provider(dedup), Endpoints.layer)
+
+const provider = (dedup: MessagingProvider["Service"]["dedup"]) =>
   Layer.effectContext(Effect.gen(function*() {
     const asked = yield* Ref.make<ReadonlyArray<Delivery>>([])
     const takes = (delivery: Delivery): Outcome => Effect.succeed({ provider_message_id: `p.${delivery.reference}` })

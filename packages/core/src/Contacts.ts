@@ -3,7 +3,8 @@
  */
 import { Context, DateTime, Effect, Layer, Option, Result, Schema } from "effect"
 import { CurrentActor } from "./Actor.ts"
-import type { AddNote, Contact, CreateContact, Identity, Person, UpdateContact } from "./Contacts/Contact.ts"
+import type { ChannelType } from "./Channels.ts"
+import type { AddNote, Contact, CreateContact, Identity, Person, UpdateContact, Who } from "./Contacts/Contact.ts"
 import {
   type CustomValueInvalid,
   reader,
@@ -65,7 +66,7 @@ const empty = {
 } satisfies Omit<Contact, "id" | "updated_at">
 
 /** Returns the contact that a person nobody knew becomes. */
-export const introduce = (id: ContactId, person: Person, updated_at: Timestamp): Contact => ({
+export const introduce = (id: ContactId, person: Pick<Person, "phone">, updated_at: Timestamp): Contact => ({
   ...empty,
   id,
   primary_phone: person.phone,
@@ -122,12 +123,21 @@ const present = (values: Readonly<Record<string, string | null>>): Record<string
  *   character. A contact is on phone messaging also by its primary phone.
  * - `update` writes every field but the identities and the activity, and
  *   replaces the tags. `setOwner` writes the owner; both move `updated_at`, never backwards.
- * - `claimIdentity` returns the identity of (organization, channel type,
- *   external id) and its contact. When there is none it makes `identity`, for
- *   the most recently updated contact with that `primary_phone`, else for
- *   `newcomer`, which it then inserts. Of any number of concurrent calls all
- *   get one identity and one contact, and no other remains.
+ * - `claimIdentity` returns the identity of (organization, channel type) that
+ *   is known by the external id or, failing that, the first alias that is known, and
+ *   its contact; the names that are new become its aliases, and a display name
+ *   and username that are given replace its own. When there is none it makes
+ *   `identity`, for the most recently updated contact with that
+ *   `primary_phone`, else for `newcomer`, which it then inserts. Of any number
+ *   of concurrent calls that share a name all get one identity and one contact,
+ *   and no other remains.
+ * - `addAliases` makes the names lead to the identity, except those that lead to another.
+ * - `renameIdentity` puts another name in the place of one that leads to an
+ *   identity, as its external id if it was that, with a display name and
+ *   username if given, and returns its contact: none, and nothing changes, when
+ *   nobody is known by the former or somebody else by the other.
  * - `recordActivity` sets the contact's last activity and moves `updated_at`, never backwards.
+ * - `replacePreview` replaces the preview when the last activity was at that very moment.
  */
 export class ContactStore extends Context.Service<ContactStore, {
   readonly insert: (organization_id: OrganizationId, contact: Contact) => Effect.Effect<void>
@@ -152,12 +162,30 @@ export class ContactStore extends Context.Service<ContactStore, {
   readonly claimIdentity: (
     organization_id: OrganizationId,
     identity: Identity,
-    newcomer: Contact
-  ) => Effect.Effect<{ readonly identity_id: IdentityId; readonly contact_id: ContactId }>
+    newcomer: Contact,
+    aliases: ReadonlyArray<string>
+  ) => Effect.Effect<Who>
+  readonly addAliases: (
+    organization_id: OrganizationId,
+    channel_type: ChannelType,
+    who: Who,
+    aliases: ReadonlyArray<string>
+  ) => Effect.Effect<void>
+  readonly renameIdentity: (
+    organization_id: OrganizationId,
+    former: Pick<Identity, "channel_type" | "external_id">,
+    now: Pick<Identity, "external_id" | "display_name" | "username">
+  ) => Effect.Effect<Option.Option<ContactId>>
   readonly recordActivity: (
     organization_id: OrganizationId,
     id: ContactId,
     activity: { readonly at: Timestamp; readonly preview: string; readonly conversation_id: ConversationId }
+  ) => Effect.Effect<void>
+  readonly replacePreview: (
+    organization_id: OrganizationId,
+    id: ContactId,
+    at: Timestamp,
+    preview: string
   ) => Effect.Effect<void>
 }>()("@messaging-crm/core/Contacts/ContactStore") {}
 
@@ -188,7 +216,20 @@ export class Contacts extends Context.Service<Contacts, {
   readonly meet: (
     organization_id: OrganizationId,
     person: Person
-  ) => Effect.Effect<{ readonly identity_id: IdentityId; readonly contact_id: ContactId }>
+  ) => Effect.Effect<Who>
+  /** Keeps what else a network calls a person we know. Joins the caller's unit of work. */
+  readonly learnAliases: (
+    organization_id: OrganizationId,
+    channel_type: ChannelType,
+    who: Who,
+    aliases: ReadonlyArray<string>
+  ) => Effect.Effect<void>
+  /** Follows a person to another id of the same type of channel, with their number if they had it. Joins the caller's unit of work. */
+  readonly follow: (
+    organization_id: OrganizationId,
+    former_external_id: string,
+    person: Person
+  ) => Effect.Effect<void>
 }>()("@messaging-crm/core/Contacts") {
   static readonly layer = Layer.effect(
     Contacts,
@@ -277,10 +318,27 @@ export class Contacts extends Context.Service<Contacts, {
           display_name: person.display_name,
           username: person.username
         }
-        return yield* store.claimIdentity(organization_id, identity, newcomer)
+        return yield* store.claimIdentity(organization_id, identity, newcomer, person.aliases)
       })
 
-      return Contacts.of({ create, get, update, addNote, list, meet })
+      const learnAliases = store.addAliases
+
+      const follow = Effect.fn("Contacts.follow")(function*(
+        organization_id: OrganizationId,
+        former_external_id: string,
+        person: Person
+      ) {
+        const former = { channel_type: person.channel_type, external_id: former_external_id }
+        const contact_id = yield* store.renameIdentity(organization_id, former, person)
+        if (Option.isNone(contact_id)) return
+        const contact = Option.getOrThrow(yield* store.lock(organization_id, contact_id.value))
+        const primary_phone = contact.primary_phone === former_external_id && person.phone !== null
+          ? person.phone
+          : contact.primary_phone
+        yield* store.update(organization_id, { ...contact, primary_phone, updated_at: yield* DateTime.now })
+      })
+
+      return Contacts.of({ create, get, update, addNote, list, meet, learnAliases, follow })
     })
   )
 }

@@ -13,7 +13,8 @@
 import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
 import { CurrentActor } from "./Actor.ts"
 import { type Channel, ChannelType } from "./Channels.ts"
-import { ContactStore, fullName, ReferenceUnknown } from "./Contacts.ts"
+import { ContactStore, fullName, ReferenceUnknown, type Who } from "./Contacts.ts"
+import { Events } from "./Events.ts"
 import { ChannelId, ContactId, ConversationId, type IdentityId, Ids, MemberId, type OrganizationId } from "./Ids.ts"
 import { limits } from "./Limits.ts"
 import { Members } from "./Members.ts"
@@ -21,6 +22,7 @@ import { type CursorInvalid, Cursors, type Page, type PageRequest } from "./Page
 import { line } from "./Text.ts"
 import { Timestamp } from "./Timestamps.ts"
 import { UnitOfWork } from "./UnitOfWork.ts"
+import { WorkSignal } from "./WorkQueue.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -167,6 +169,8 @@ export const toConversation = (row: ConversationRow): Conversation => ({
  * - `recordActivity` sets the last activity, and `last_inbound_at` when given;
  *   neither time moves backwards, and an older activity leaves the preview. It
  *   returns the conversation's contact.
+ * - `replacePreview` replaces the preview, and returns the contact, when the
+ *   last activity was at that very moment.
  */
 export class ConversationStore extends Context.Service<ConversationStore, {
   readonly open: (
@@ -198,6 +202,12 @@ export class ConversationStore extends Context.Service<ConversationStore, {
     id: ConversationId,
     activity: { readonly at: Timestamp; readonly preview: string; readonly last_inbound_at: Timestamp | null }
   ) => Effect.Effect<ContactId>
+  readonly replacePreview: (
+    organization_id: OrganizationId,
+    id: ConversationId,
+    at: Timestamp,
+    preview: string
+  ) => Effect.Effect<Option.Option<ContactId>>
 }>()("@messaging-crm/core/Conversations/ConversationStore") {}
 
 // ---------------------------------------------------------- operations
@@ -223,7 +233,7 @@ export class Conversations extends Context.Service<Conversations, {
   readonly open: (
     organization_id: OrganizationId,
     channel: Channel,
-    who: { readonly contact_id: ContactId; readonly identity_id: IdentityId }
+    who: Who
   ) => Effect.Effect<ConversationId>
 }>()("@messaging-crm/core/Conversations") {
   static readonly layer = Layer.effect(
@@ -231,8 +241,10 @@ export class Conversations extends Context.Service<Conversations, {
     Effect.gen(function*() {
       const contacts = yield* ContactStore
       const cursors = yield* Cursors
+      const events = yield* Events
       const ids = yield* Ids
       const members = yield* Members
+      const signal = yield* WorkSignal
       const store = yield* ConversationStore
       const unitOfWork = yield* UnitOfWork
 
@@ -245,7 +257,7 @@ export class Conversations extends Context.Service<Conversations, {
       const open = Effect.fn("Conversations.open")(function*(
         organization_id: OrganizationId,
         channel: Channel,
-        who: { readonly contact_id: ContactId; readonly identity_id: IdentityId }
+        who: Who
       ) {
         const id = ConversationId.make(yield* ids.uuid)
         return yield* store.open(organization_id, id, { channel_id: channel.id, ...who }, yield* DateTime.now)
@@ -269,16 +281,21 @@ export class Conversations extends Context.Service<Conversations, {
         return { ...page, data: page.data.map(toConversation) }
       })
 
+      const locked = Effect.fnUntraced(function*(id: ConversationId) {
+        const { organization_id } = yield* CurrentActor
+        const found = yield* store.lock(organization_id, id)
+        return Option.isSome(found) ? found.value : yield* new ConversationNotFound()
+      })
+
       /** Changes the locked conversation, and writes it only when something changed. */
       const change = Effect.fnUntraced(function*(
         id: ConversationId,
         move: (row: ConversationRow, now: Timestamp) => ConversationRow
       ) {
         const { organization_id } = yield* CurrentActor
-        const found = yield* store.lock(organization_id, id)
-        if (Option.isNone(found)) return yield* new ConversationNotFound()
-        const row = move(found.value, yield* DateTime.now)
-        if (row !== found.value) yield* store.update(organization_id, row)
+        const before = yield* locked(id)
+        const row = move(before, yield* DateTime.now)
+        if (row !== before) yield* store.update(organization_id, row)
         return row
       })
 
@@ -309,8 +326,18 @@ export class Conversations extends Context.Service<Conversations, {
       })
 
       const closeOne = Effect.fn("Conversations.close")(function*(id: ConversationId, input: CloseConversation) {
-        const closed = change(id, (row, now) => close(row, input.category ?? null, now))
-        return toConversation(yield* unitOfWork.transact(closed))
+        const { organization_id } = yield* CurrentActor
+        const closed = Effect.gen(function*() {
+          const before = yield* locked(id)
+          const row = close(before, input.category ?? null, yield* DateTime.now)
+          if (row === before) return row
+          yield* store.update(organization_id, row)
+          yield* events.raise(organization_id, { type: "conversation.closed", data: { conversation_id: id } })
+          return row
+        })
+        const row = yield* unitOfWork.transact(closed)
+        yield* signal.notify
+        return toConversation(row)
       })
 
       const reopenOne = Effect.fn("Conversations.reopen")(function*(id: ConversationId) {

@@ -6,6 +6,7 @@ import { ContactImports } from "./ContactImports.ts"
 import { Contacts, type ContactStore } from "./Contacts.ts"
 import { Conversations, type ConversationStore } from "./Conversations.ts"
 import { Dispatch } from "./Dispatch.ts"
+import { Events, type EventStore } from "./Events.ts"
 import { Idempotency, type IdempotencyStore } from "./Idempotency.ts"
 import { Ids } from "./Ids.ts"
 import { Inbound } from "./Inbound.ts"
@@ -20,6 +21,9 @@ import { Sends, type SendStore } from "./Sends.ts"
 import { Tags, type TagStore } from "./Tags.ts"
 import { Templates } from "./Templates.ts"
 import type { UnitOfWork } from "./UnitOfWork.ts"
+import { WebhookDeliveries, type WebhookDeliveryStore } from "./WebhookDeliveries.ts"
+import { Webhooks, type WebhookStore } from "./Webhooks.ts"
+import type { WebhookTransport } from "./WebhookTransport.ts"
 import { Worker } from "./Worker.ts"
 import { type WorkQueue, WorkSignal } from "./WorkQueue.ts"
 
@@ -30,6 +34,7 @@ export type StoragePorts =
   | ContactFieldStore
   | ContactStore
   | ConversationStore
+  | EventStore
   | IdempotencyStore
   | MediaStore
   | MemberStore
@@ -38,6 +43,8 @@ export type StoragePorts =
   | SendStore
   | TagStore
   | UnitOfWork
+  | WebhookDeliveryStore
+  | WebhookStore
   | WorkQueue
 
 /** Every operation of the CRM. */
@@ -57,10 +64,12 @@ export type Operations =
   | Sends
   | Tags
   | Templates
+  | WebhookDeliveries
+  | Webhooks
   | Worker
 
 /** What other operations are made of, innermost first. */
-const foundation = Layer.mergeAll(Cursors.layer, WorkSignal.layer).pipe(
+const foundation = Layer.mergeAll(Cursors.layer, Events.layer, WorkSignal.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(Ids.layer, Secrets.layer))
 )
 
@@ -70,26 +79,28 @@ const catalogues = Layer.mergeAll(
   Members.layer,
   Organizations.layer,
   Tags.layer,
-  Templates.layer
+  Templates.layer,
+  Webhooks.layer
 )
 
 const threads = Layer.mergeAll(Conversations.layer, Messages.layer, Contacts.layer, ContactImports.layer)
 
 /**
- * Layer that provides every operation of the CRM, given storage and a provider.
+ * Layer that provides every operation of the CRM, given storage, a provider and a way out for webhooks.
  *
  * This is the whole of core's wiring. An embedder provides it with an adapter's
  * layer and runs operations; the server does the same behind HTTP.
  */
-export const layer: Layer.Layer<Operations, never, StoragePorts | MessagingProvider> = Layer.mergeAll(
-  ApiKeys.layer,
-  Inbound.layer,
-  Worker.layer
-).pipe(
-  Layer.provideMerge(Layer.mergeAll(Dispatch.layer, Idempotency.layer)),
-  Layer.provideMerge(Sends.layer),
-  Layer.provideMerge(threads),
-  Layer.provideMerge(Media.layer),
-  Layer.provideMerge(catalogues),
-  Layer.provide(foundation)
-)
+export const layer: Layer.Layer<Operations, never, StoragePorts | MessagingProvider | WebhookTransport> = Layer
+  .mergeAll(
+    ApiKeys.layer,
+    Inbound.layer,
+    Worker.layer
+  ).pipe(
+    Layer.provideMerge(Layer.mergeAll(Dispatch.layer, Idempotency.layer, WebhookDeliveries.layer)),
+    Layer.provideMerge(Sends.layer),
+    Layer.provideMerge(threads),
+    Layer.provideMerge(Media.layer),
+    Layer.provideMerge(catalogues),
+    Layer.provide(foundation)
+  )

@@ -13,13 +13,20 @@
  */
 import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
 import { ChannelStore } from "./Channels.ts"
-import { Ids, SendId, WorkId } from "./Ids.ts"
+import { Events } from "./Events.ts"
+import { Ids, type OrganizationId, SendId, WorkId } from "./Ids.ts"
 import { MessageStore } from "./Messages.ts"
-import { type Delivery, type FailureReason, MessagingProvider, ProviderSilent } from "./MessagingProvider.ts"
+import {
+  type Accepted,
+  type Delivery,
+  type FailureReason,
+  MessagingProvider,
+  ProviderSilent
+} from "./MessagingProvider.ts"
 import { begin, doubt, fail, isOpen, requeue, type Send, type SendRow, Sends, SendStore } from "./Sends.ts"
 import type { Timestamp } from "./Timestamps.ts"
 import { UnitOfWork } from "./UnitOfWork.ts"
-import { type ClaimedWork, WorkQueue } from "./WorkQueue.ts"
+import { type ClaimedWork, stillHeld, WorkQueue } from "./WorkQueue.ts"
 
 // ---------------------------------------------------------- transitions
 
@@ -60,6 +67,7 @@ export class Dispatch extends Context.Service<Dispatch, {
     Effect.gen(function*() {
       const channels = yield* ChannelStore
       const doubt_time = yield* DoubtTime
+      const events = yield* Events
       const ids = yield* Ids
       const messages = yield* MessageStore
       const provider = yield* MessagingProvider
@@ -68,18 +76,32 @@ export class Dispatch extends Context.Service<Dispatch, {
       const unitOfWork = yield* UnitOfWork
       const work = yield* WorkQueue
 
-      /** Changes the locked send, if it is still open, and settles the claim with it, all or nothing. */
+      const tellFailure = (organization_id: OrganizationId, send: Send, failure_reason: FailureReason) =>
+        events.raise(organization_id, {
+          type: "send.failed",
+          data: { conversation_id: send.conversation_id, send_id: send.id, failure_reason }
+        })
+
+      /**
+       * Changes the locked send, if it is still open, and settles the claim with
+       * it, all or nothing: a claim that was taken away may not undo what the
+       * next one did.
+       */
       const settle = (
         claimed: ClaimedWork,
         change: (send: Send) => Send,
         settlement: Effect.Effect<boolean>
       ) =>
         Effect.gen(function*() {
-          const row = yield* store.lock(claimed.organization_id, SendId.make(claimed.ref))
-          // A claim that was taken away may not undo what the next one did.
-          if (!(yield* settlement) || Option.isNone(row) || !isOpen(row.value.send)) return
-          yield* store.update(claimed.organization_id, { ...row.value, send: change(row.value.send) })
-        }).pipe(unitOfWork.transact)
+          const { organization_id } = claimed
+          const row = yield* store.lock(organization_id, SendId.make(claimed.ref))
+          if (Option.isSome(row) && isOpen(row.value.send)) {
+            const send = change(row.value.send)
+            yield* store.update(organization_id, { ...row.value, send })
+            if (send.failure_reason !== null) yield* tellFailure(organization_id, send, send.failure_reason)
+          }
+          yield* Effect.flatMap(settlement, stillHeld)
+        }).pipe(unitOfWork.transact, Effect.catchTag("Superseded", () => Effect.void))
 
       /** Commits the beginning of the attempt. Returns the send as it was before, or none when it has ended. */
       const beginAttempt = (claimed: ClaimedWork) =>
@@ -92,9 +114,9 @@ export class Dispatch extends Context.Service<Dispatch, {
           return Option.some(row)
         }).pipe(unitOfWork.transact)
 
-      const complete = (claimed: ClaimedWork, row: SendRow, provider_message_id: string) =>
-        messages.hold(row.channel_id, provider_message_id).pipe(
-          Effect.andThen(sends.complete(claimed.organization_id, row.send.id, provider_message_id)),
+      const complete = (claimed: ClaimedWork, row: SendRow, accepted: Accepted) =>
+        messages.hold(row.channel_id, accepted.provider_message_id).pipe(
+          Effect.andThen(sends.complete(claimed.organization_id, row.send.id, accepted)),
           Effect.andThen(work.finish(claimed)),
           unitOfWork.transact
         )
@@ -139,7 +161,7 @@ export class Dispatch extends Context.Service<Dispatch, {
         provider.deliver(delivery).pipe(
           Effect.timeoutOrElse({ duration: attempt_time_max, orElse: () => Effect.fail(new ProviderSilent()) }),
           Effect.matchEffect({
-            onSuccess: ({ provider_message_id }) => complete(claimed, row, provider_message_id),
+            onSuccess: (accepted) => complete(claimed, row, accepted),
             onFailure: (error) => {
               switch (error._tag) {
                 case "ProviderRejected":

@@ -31,6 +31,9 @@ export type ContactId = typeof ContactId.Type
 export const ConversationId = uuid("ConversationId")
 export type ConversationId = typeof ConversationId.Type
 
+export const EventId = uuid("EventId")
+export type EventId = typeof EventId.Type
+
 export const IdentityId = uuid("IdentityId")
 export type IdentityId = typeof IdentityId.Type
 
@@ -51,6 +54,12 @@ export type SendId = typeof SendId.Type
 
 export const TagId = uuid("TagId")
 export type TagId = typeof TagId.Type
+
+export const WebhookDeliveryId = uuid("WebhookDeliveryId")
+export type WebhookDeliveryId = typeof WebhookDeliveryId.Type
+
+export const WebhookId = uuid("WebhookId")
+export type WebhookId = typeof WebhookId.Type
 
 export const WorkId = uuid("WorkId")
 export type WorkId = typeof WorkId.Type

@@ -38,5 +38,9 @@ export const limits = {
   tag_name_chars_min: 1,
   template_parameter_chars_max: 1024,
   template_parameter_chars_min: 1,
-  url_chars_max: 2048
+  url_chars_max: 2048,
+  webhook_event_types_max: 5,
+  webhook_event_types_min: 1,
+  webhook_list_size: 100,
+  webhook_response_bytes_max: 4096
 } as const

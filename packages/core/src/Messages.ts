@@ -9,7 +9,7 @@ import { type ChannelId, ConversationId, MessageId, type OrganizationId } from "
 import { limits } from "./Limits.ts"
 import { LinkedMedia, Media, MessageMedia } from "./Media.ts"
 import { type CursorInvalid, Cursors, type Page, type PageRequest } from "./Page.ts"
-import { preview } from "./Text.ts"
+import { preview, Text } from "./Text.ts"
 import { Timestamp } from "./Timestamps.ts"
 
 // ---------------------------------------------------------------- data
@@ -90,6 +90,14 @@ export const StatusReport = Schema.Struct({
 })
 export interface StatusReport extends Schema.Schema.Type<typeof StatusReport> {}
 
+/** The author changed the text, or took the message back. */
+export const EditReport = Schema.Struct({ status: Schema.Literal("edited"), text: Schema.NullOr(Text), at: Timestamp })
+export const DeletionReport = Schema.Struct({ status: Schema.Literal("deleted"), at: Timestamp })
+
+/** Schema for whatever a provider can report on a message. */
+export const MessageReport = Schema.Union([StatusReport, EditReport, DeletionReport])
+export type MessageReport = typeof MessageReport.Type
+
 // -------------------------------------------------------------- errors
 
 export class MessageNotFound extends Schema.TaggedError<MessageNotFound>()("MessageNotFound", {}) {}
@@ -104,15 +112,21 @@ const statusOf = (message: Pick<Message, "delivered_at" | "failed_at" | "read_at
   return message.failed_at !== null ? "failed" : "sent"
 }
 
-/**
- * Returns the outbound message after a report.
- *
- * Each time keeps its earliest report and the status follows from the times, so
- * any order and any repetition of reports ends in the same message. `read`
- * implies delivered; delivered and read overrule failed.
- */
-export const report = (message: Message, { at, status }: StatusReport): Message => {
-  if (message.direction === "inbound") return message
+/** The latest edit gives the text, unless the message was taken back. */
+const edit = (message: Message, { at, text }: typeof EditReport.Type): Message =>
+  message.edited_at !== null && DateTime.isLessThanOrEqualTo(at, message.edited_at)
+    ? message
+    : { ...message, text: message.deleted_at === null ? text : null, edited_at: at }
+
+/** Nothing is left of a message that was taken back but that it was there. */
+const erase = (message: Message, at: Timestamp): Message => ({
+  ...message,
+  text: null,
+  media: null,
+  deleted_at: earliest(message.deleted_at, at)
+})
+
+const advance = (message: Message, { at, status }: StatusReport): Message => {
   const moved: Message = {
     ...message,
     sent_at: status === "sent" ? earliest(message.sent_at, at) : message.sent_at,
@@ -124,6 +138,29 @@ export const report = (message: Message, { at, status }: StatusReport): Message 
   }
   return { ...moved, status: statusOf(moved) }
 }
+
+/**
+ * Returns the message after a report.
+ *
+ * Each time keeps its earliest report, an edit its latest, and the status of an
+ * outbound message follows from the times, so any order and any repetition of
+ * reports ends in the same message. `read` implies delivered; delivered and
+ * read overrule failed; a deletion overrules every edit.
+ */
+export const report = (message: Message, reported: MessageReport): Message => {
+  switch (reported.status) {
+    case "edited":
+      return edit(message, reported)
+    case "deleted":
+      return erase(message, reported.at)
+    default:
+      return message.direction === "inbound" ? message : advance(message, reported)
+  }
+}
+
+/** Returns what a list of conversations shows of a message. */
+export const previewOf = ({ deleted_at, text, type }: Pick<Message, "deleted_at" | "text" | "type">): string =>
+  deleted_at === null ? preview(text ?? `[${type}]`) : "[deleted]"
 
 // ---------------------------------------------------------------- port
 
@@ -140,7 +177,7 @@ export const report = (message: Message, { at, status }: StatusReport): Message 
  *   descending, those after the position only.
  * - `park` keeps a report once, however often it is given; `takeParked` returns
  *   the reports on a message and forgets them.
- * - `update` changes the times, status and text of an existing message.
+ * - `update` changes the times, status, text and media of an existing message.
  */
 export class MessageStore extends Context.Service<MessageStore, {
   readonly hold: (channel_id: ChannelId, provider_message_id: string) => Effect.Effect<void>
@@ -169,13 +206,13 @@ export class MessageStore extends Context.Service<MessageStore, {
     organization_id: OrganizationId,
     channel_id: ChannelId,
     provider_message_id: string,
-    report: StatusReport
+    report: MessageReport
   ) => Effect.Effect<void>
   readonly takeParked: (
     organization_id: OrganizationId,
     channel_id: ChannelId,
     provider_message_id: string
-  ) => Effect.Effect<ReadonlyArray<StatusReport>>
+  ) => Effect.Effect<ReadonlyArray<MessageReport>>
 }>()("@messaging-crm/core/Messages/MessageStore") {}
 
 // ---------------------------------------------------------- operations
@@ -201,6 +238,11 @@ export class Messages extends Context.Service<Messages, {
     channel_id: ChannelId,
     message: Message
   ) => Effect.Effect<boolean>
+  /**
+   * Writes what a report made of a message, and its preview where it is the
+   * last activity. Joins the caller's unit of work.
+   */
+  readonly revise: (organization_id: OrganizationId, before: Message, after: Message) => Effect.Effect<void>
 }>()("@messaging-crm/core/Messages") {
   static readonly layer = Layer.effect(
     Messages,
@@ -247,7 +289,7 @@ export class Messages extends Context.Service<Messages, {
       ) {
         if (!(yield* store.insert(organization_id, channel_id, message))) return false
         const { conversation_id, created_at: at } = message
-        const shown = preview(message.text ?? `[${message.type}]`)
+        const shown = previewOf(message)
         const contact_id = yield* conversations.recordActivity(organization_id, conversation_id, {
           at,
           preview: shown,
@@ -257,7 +299,20 @@ export class Messages extends Context.Service<Messages, {
         return true
       })
 
-      return Messages.of({ list, get, record })
+      const revise = Effect.fn("Messages.revise")(function*(
+        organization_id: OrganizationId,
+        before: Message,
+        after: Message
+      ) {
+        yield* store.update(organization_id, after)
+        const shown = previewOf(after)
+        if (shown === previewOf(before)) return
+        const { conversation_id, created_at: at } = after
+        const contact_id = yield* conversations.replacePreview(organization_id, conversation_id, at, shown)
+        if (Option.isSome(contact_id)) yield* contacts.replacePreview(organization_id, contact_id.value, at, shown)
+      })
+
+      return Messages.of({ list, get, record, revise })
     })
   )
 }

@@ -36,6 +36,8 @@ export interface Delivery {
 /** The provider took the message and named it. */
 export interface Accepted {
   readonly provider_message_id: string
+  /** Other ids under which the network knows the recipient, where it names them: a canonical number, an id of its own. */
+  readonly recipient_aliases?: ReadonlyArray<string>
 }
 
 // -------------------------------------------------------------- errors

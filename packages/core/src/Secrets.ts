@@ -1,6 +1,9 @@
-import { Context, Effect, Layer, Redacted } from "effect"
+import { Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 
 const encoder = new TextEncoder()
+const decoder = new TextDecoder()
+const encodeBase64Url = Schema.encodeSync(Schema.Uint8ArrayFromBase64Url)
+const decodeBase64Url = Schema.decodeUnknownOption(Schema.Uint8ArrayFromBase64Url)
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 /**
@@ -26,6 +29,51 @@ const equalConstantTime = (a: string, b: string): boolean => {
   return difference === 0
 }
 
+/** A root key, as what each of its uses needs. */
+interface RootKey {
+  /** Names the key in what it sealed, and tells nothing of it. */
+  readonly id: string
+  readonly signing: CryptoKey
+  readonly sealing: CryptoKey
+}
+
+/** Derives the keys of each use, so that no two uses share one. */
+const importRootKey = (key: Redacted.Redacted<Uint8Array<ArrayBuffer>>) =>
+  Effect.promise(async (): Promise<RootKey> => {
+    const { subtle } = globalThis.crypto
+    const bytes = Redacted.value(key)
+    const signing = await subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"])
+    const material = await subtle.importKey("raw", bytes, "HKDF", false, ["deriveKey"])
+    const sealing = await subtle.deriveKey(
+      { name: "HKDF", hash: "SHA-256", salt: new Uint8Array(), info: encoder.encode("seal") },
+      material,
+      { name: "AES-GCM", length: 256 },
+      false,
+      ["encrypt", "decrypt"]
+    )
+    const named = await subtle.sign("HMAC", signing, encoder.encode("key id"))
+    return { id: hex(new Uint8Array(named, 0, 4)), signing, sealing }
+  })
+
+const nonce_bytes = 12
+
+const sealWith = ({ id, sealing }: RootKey, context: string, text: string) =>
+  Effect.promise(async () => {
+    const iv = globalThis.crypto.getRandomValues(new Uint8Array(nonce_bytes))
+    const parameters = { name: "AES-GCM", iv, additionalData: encoder.encode(context) }
+    const sealed = await globalThis.crypto.subtle.encrypt(parameters, sealing, encoder.encode(text))
+    return `v1.${id}.${encodeBase64Url(iv)}.${encodeBase64Url(new Uint8Array(sealed))}`
+  })
+
+const openWith = ({ sealing }: RootKey, context: string, iv: Uint8Array, sealed: Uint8Array) =>
+  Effect.promise(() => {
+    const parameters = { name: "AES-GCM", iv: Uint8Array.from(iv), additionalData: encoder.encode(context) }
+    return globalThis.crypto.subtle.decrypt(parameters, sealing, Uint8Array.from(sealed)).then(
+      (text) => Option.some(decoder.decode(text)),
+      () => Option.none<string>()
+    )
+  })
+
 /** Returns the first 128 bits of an HMAC-SHA256, in hexadecimal. */
 const hmac = (key: CryptoKey, purpose: string, text: string) =>
   Effect.promise(() => globalThis.crypto.subtle.sign("HMAC", key, encoder.encode(`${purpose}\n${text}`))).pipe(
@@ -40,33 +88,49 @@ export class Secrets extends Context.Service<Secrets, {
   readonly sign: (purpose: string, text: string) => Effect.Effect<string>
   /** Returns whether the signature was made for this purpose and text under any root key. */
   readonly verify: (purpose: string, text: string, signature: string) => Effect.Effect<boolean>
+  /**
+   * Encrypts text under the newest root key (AES-256-GCM), for one context.
+   * The answer is `v1.`, the key's id, a nonce and the rest, and begins with `sealPrefix`.
+   */
+  readonly seal: (context: string, text: string) => Effect.Effect<string>
+  /** Decrypts what any root key sealed for this context; none for anything else. */
+  readonly open: (context: string, sealed: string) => Effect.Effect<Option.Option<string>>
+  /** How everything begins that the newest root key sealed. */
+  readonly sealPrefix: string
   /** Returns that many random characters of `0-9A-Za-z`. */
   readonly randomBase62: (length: number) => Effect.Effect<string>
 }>()("@messaging-crm/core/Secrets") {
   static readonly layer = Layer.effect(
     Secrets,
     Effect.gen(function*() {
-      const keys = yield* Effect.forEach(
-        yield* RootKeys,
-        (key) =>
-          Effect.promise(() =>
-            globalThis.crypto.subtle.importKey("raw", Redacted.value(key), { name: "HMAC", hash: "SHA-256" }, false, [
-              "sign"
-            ])
-          )
-      )
+      const keys = yield* Effect.forEach(yield* RootKeys, importRootKey)
+      const newest = Option.getOrThrow(Option.fromUndefinedOr(keys[0]))
+
+      const open = Effect.fnUntraced(function*(context: string, text: string) {
+        const [version, id, nonce, rest, ...more] = text.split(".")
+        const key = keys.find((each) => each.id === id)
+        const iv = decodeBase64Url(nonce)
+        const sealed = decodeBase64Url(rest)
+        if (version !== "v1" || key === undefined || Option.isNone(iv) || Option.isNone(sealed) || more.length > 0) {
+          return Option.none<string>()
+        }
+        return yield* openWith(key, context, iv.value, sealed.value)
+      })
 
       return Secrets.of({
         sha256: (text) =>
           Effect.promise(() => globalThis.crypto.subtle.digest("SHA-256", encoder.encode(text))).pipe(
             Effect.map((digest) => hex(new Uint8Array(digest)))
           ),
-        sign: (purpose, text) => hmac(keys[0] as CryptoKey, purpose, text),
+        sign: (purpose, text) => hmac(newest.signing, purpose, text),
         verify: (purpose, text, signature) =>
           Effect.map(
-            Effect.forEach(keys, (key) => hmac(key, purpose, text)),
+            Effect.forEach(keys, (key) => hmac(key.signing, purpose, text)),
             (valid) => valid.some((candidate) => equalConstantTime(candidate, signature))
           ),
+        seal: (context, text) => sealWith(newest, context, text),
+        open,
+        sealPrefix: `v1.${newest.id}.`,
         randomBase62: (length) => Effect.sync(() => randomBase62(length))
       })
     })

@@ -16,11 +16,12 @@ import { CurrentActor } from "./Actor.ts"
 import { type Channel, ChannelStore } from "./Channels.ts"
 import { Contacts, ReferenceUnknown } from "./Contacts.ts"
 import { ConversationNotFound, Conversations, ConversationStore, isReplyWindowOpen } from "./Conversations.ts"
+import { Events } from "./Events.ts"
 import { ChannelId, ConversationId, Ids, type MemberId, MessageId, type OrganizationId, SendId, WorkId } from "./Ids.ts"
 import { limits } from "./Limits.ts"
 import { MemberStore } from "./Members.ts"
 import { type Message, Messages, MessageStore, report, type Sender } from "./Messages.ts"
-import { FailureReason, type ProviderUnavailable } from "./MessagingProvider.ts"
+import { type Accepted, FailureReason, type ProviderUnavailable } from "./MessagingProvider.ts"
 import { Phone } from "./Phones.ts"
 import type { Content } from "./Sends/Content.ts"
 import {
@@ -176,7 +177,7 @@ export class Sends extends Context.Service<Sends, {
   readonly complete: (
     organization_id: OrganizationId,
     id: SendId,
-    provider_message_id: string
+    accepted: Accepted
   ) => Effect.Effect<void>
 }>()("@messaging-crm/core/Sends") {
   static readonly layer = Layer.effect(
@@ -186,6 +187,7 @@ export class Sends extends Context.Service<Sends, {
       const contacts = yield* Contacts
       const conversations = yield* Conversations
       const conversationStore = yield* ConversationStore
+      const events = yield* Events
       const ids = yield* Ids
       const members = yield* MemberStore
       const messages = yield* Messages
@@ -239,6 +241,7 @@ export class Sends extends Context.Service<Sends, {
         const who = yield* contacts.meet(organization_id, {
           channel_type: "phone_messaging",
           external_id: input.phone,
+          aliases: [],
           phone: input.phone,
           display_name: null,
           username: null
@@ -288,20 +291,33 @@ export class Sends extends Context.Service<Sends, {
         return { type: "member", name: Option.isSome(member) ? member.value.member.name : null } satisfies Sender
       })
 
+      /** A message that was reported on before it was stored may be further than sent. */
+      const tell = Effect.fnUntraced(function*(organization_id: OrganizationId, message: Message) {
+        const data = { conversation_id: message.conversation_id, message_id: message.id }
+        yield* events.raise(organization_id, { type: "message.sent", data })
+        const { status } = message
+        if (status === "sent" || status === "received") return
+        yield* events.raise(organization_id, { type: "message.updated", data: { ...data, status } })
+      })
+
       const complete = Effect.fn("Sends.complete")(function*(
         organization_id: OrganizationId,
         id: SendId,
-        provider_message_id: string
+        { provider_message_id, recipient_aliases = [] }: Accepted
       ) {
         const found = yield* store.find(organization_id, id)
         if (Option.isNone(found)) return
-        yield* conversationStore.lock(organization_id, found.value.send.conversation_id)
+        const { conversation_id } = found.value.send
+        const conversation = Option.getOrThrow(yield* conversationStore.lock(organization_id, conversation_id))
         const row = Option.getOrThrow(yield* store.lock(organization_id, id))
         if (!isOpen(row.send)) return
         const now = yield* DateTime.now
+        if (recipient_aliases.length > 0) {
+          yield* contacts.learnAliases(organization_id, conversation.channel_type, conversation, recipient_aliases)
+        }
         const sent: Message = {
           id: MessageId.make(yield* ids.uuid),
-          conversation_id: row.send.conversation_id,
+          conversation_id,
           direction: "outbound",
           type: row.content.type,
           text: row.content.text,
@@ -318,8 +334,10 @@ export class Sends extends Context.Service<Sends, {
           deleted_at: null
         }
         const parked = yield* messageStore.takeParked(organization_id, row.channel_id, provider_message_id)
-        if (!(yield* messages.record(organization_id, row.channel_id, parked.reduce(report, sent)))) return
-        yield* store.update(organization_id, { ...row, send: accept(row.send, sent.id) })
+        const message = parked.reduce(report, sent)
+        if (!(yield* messages.record(organization_id, row.channel_id, message))) return
+        yield* store.update(organization_id, { ...row, send: accept(row.send, message.id) })
+        yield* tell(organization_id, message)
       })
 
       return Sends.of({ start, send, get, complete })

@@ -14,7 +14,7 @@ import { Context, type Effect } from "effect"
  *
  * Units of work that need the same things take them in one order, so that none
  * waits for another in a circle: provider message, identity, conversation,
- * send, message, lane, work.
+ * send, message, webhook, delivery, lane (those of webhooks first, by id), work.
  */
 export class UnitOfWork extends Context.Service<UnitOfWork, {
   readonly transact: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>

@@ -7,7 +7,7 @@
  * out at once. A worker claims items for a lease and settles each; an item that
  * is never settled is given out again when its lease ends.
  */
-import { Context, Duration, Effect, Latch, Layer, Schema } from "effect"
+import { Context, Data, Duration, Effect, Latch, Layer, Schema } from "effect"
 import type { OrganizationId, WorkId } from "./Ids.ts"
 import type { Timestamp } from "./Timestamps.ts"
 
@@ -50,6 +50,17 @@ export const LeaseTime = Context.Reference<Duration.Duration>("@messaging-crm/co
   defaultValue: () => Duration.seconds(60)
 })
 
+// -------------------------------------------------------------- errors
+
+/** The claim was taken away while the work went on: what comes of it is for the next claim to tell. */
+export class Superseded extends Data.TaggedError("Superseded") {}
+
+// ---------------------------------------------------------- transitions
+
+/** Fails when a settlement found that its claim no longer holds the item, which undoes the unit of work around it. */
+export const stillHeld = (held: boolean): Effect.Effect<void, Superseded> =>
+  held ? Effect.void : Effect.fail(new Superseded())
+
 // ---------------------------------------------------------------- port
 
 /**
@@ -68,6 +79,9 @@ export const LeaseTime = Context.Reference<Duration.Duration>("@messaging-crm/co
  *   the claim no longer holds the item. `release` gives it back as if it had
  *   not been claimed.
  * - `sweep` gives back the items whose lease has ended.
+ * - After `throttle` nothing of the lane is given out until that moment, if
+ *   there is one, and at most `cap` items at once from then on: for as long as
+ *   the lane has items, or until it is throttled otherwise.
  * - A lane without items leaves nothing behind.
  */
 export class WorkQueue extends Context.Service<WorkQueue, {
@@ -81,6 +95,10 @@ export class WorkQueue extends Context.Service<WorkQueue, {
   readonly finish: (claimed: ClaimedWork) => Effect.Effect<boolean>
   readonly postpone: (claimed: ClaimedWork, due_at: Timestamp) => Effect.Effect<boolean>
   readonly release: (claimed: ClaimedWork) => Effect.Effect<boolean>
+  readonly throttle: (
+    lane: Pick<Work, "kind" | "lane">,
+    limits: { readonly until: Timestamp | null; readonly cap: number }
+  ) => Effect.Effect<void>
   readonly sweep: (now: Timestamp) => Effect.Effect<void>
 }>()("@messaging-crm/core/WorkQueue") {}
 

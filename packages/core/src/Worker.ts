@@ -5,10 +5,14 @@ import { Context, DateTime, Duration, Effect, FiberSet, Layer, Random, Schedule 
 import { Dispatch } from "./Dispatch.ts"
 import { Idempotency } from "./Idempotency.ts"
 import { Ids } from "./Ids.ts"
+import { WebhookDeliveries } from "./WebhookDeliveries.ts"
+import { Webhooks } from "./Webhooks.ts"
 import { type ClaimedWork, LeaseTime, WorkQueue, WorkSignal } from "./WorkQueue.ts"
 
-/** How many items one worker has in hand at once. */
-export const in_hand_max = 32
+/** How many items one worker has in hand at once: enough for many endpoints that hang, at eight each. */
+export const in_hand_max = 256
+/** How many items are claimed at a time. */
+const batch_max = 64
 /** How long items in hand may go on when the worker is told to stop. */
 export const shutdown_time_max = Duration.seconds(20)
 
@@ -35,12 +39,14 @@ export class Worker extends Context.Service<Worker, {
   static readonly layer = Layer.effect(
     Worker,
     Effect.gen(function*() {
+      const deliveries = yield* WebhookDeliveries
       const dispatch = yield* Dispatch
       const idempotency = yield* Idempotency
       const ids = yield* Ids
       const lease = yield* LeaseTime
       const queue = yield* WorkQueue
       const signal = yield* WorkSignal
+      const webhooks = yield* Webhooks
 
       const claim = Effect.fnUntraced(function*(limit: number) {
         const now = yield* DateTime.now
@@ -55,7 +61,7 @@ export class Worker extends Context.Service<Worker, {
           case "send_outcome":
             return dispatch.giveUp(claimed)
           case "delivery":
-            return Effect.die(new Error("Nothing delivers events yet"))
+            return deliveries.attempt(claimed)
         }
       }
 
@@ -69,7 +75,7 @@ export class Worker extends Context.Service<Worker, {
         )
 
       const runOnce = Effect.gen(function*() {
-        const claimed = yield* claim(in_hand_max)
+        const claimed = yield* claim(batch_max)
         yield* Effect.forEach(claimed, perform, { concurrency: "unbounded", discard: true })
         return claimed.length
       }).pipe(Effect.withSpan("Worker.runOnce"))
@@ -80,7 +86,7 @@ export class Worker extends Context.Service<Worker, {
       })
 
       const turn = Effect.fnUntraced(function*(inHand: FiberSet.FiberSet<void>) {
-        const free = in_hand_max - (yield* FiberSet.size(inHand))
+        const free = Math.min(in_hand_max - (yield* FiberSet.size(inHand)), batch_max)
         if (free <= 0) return yield* pause
         // A claim that is not carried out would have to wait for its lease to end.
         const claimed = yield* Effect.uninterruptible(Effect.gen(function*() {
@@ -96,7 +102,10 @@ export class Worker extends Context.Service<Worker, {
           survive("The sweep"),
           Effect.repeat(Schedule.spaced(sweep_interval))
         ),
-        idempotency.purge.pipe(survive("The purge"), Effect.repeat(Schedule.spaced(purge_interval)))
+        Effect.all([idempotency.purge, deliveries.purge, webhooks.reseal], { discard: true }).pipe(
+          survive("The purge"),
+          Effect.repeat(Schedule.spaced(purge_interval))
+        )
       ], { concurrency: "unbounded", discard: true })
 
       const run = Effect.gen(function*() {

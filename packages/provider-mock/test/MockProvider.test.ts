@@ -29,13 +29,17 @@ const delivery = (recipient: string): Delivery => ({
 
 const deliver = (to: Delivery) => Effect.result(MessagingProvider.use((provider) => provider.deliver(to)))
 
+const kindOf = (event: ProviderEvent): string => {
+  if (event.event === "message_received") return event.type
+  return event.event === "message_status_reported" ? event.status : event.event
+}
+
 /** Everything that the network reports within a second, each report once. */
 const reports = Effect.gen(function*() {
   yield* TestClock.adjust("1 seconds")
   const { callbacks } = yield* MockProvider
   const events = yield* Queue.clear(callbacks)
-  const kind = (event: ProviderEvent) => event.event === "message_received" ? event.type : event.status
-  return Array.from(new Set(events.map(kind))).toSorted()
+  return Array.from(new Set(events.map(kindOf))).toSorted()
 })
 
 /** The chunks of a PNG by their names, each with the right checksum. */
@@ -212,7 +216,7 @@ it.effect("calls back in the same way under the same seed, and in another under 
       yield* deliver(to)
       yield* TestClock.adjust("1 seconds")
       const events = yield* Effect.flatMap(MockProvider, ({ callbacks }) => Queue.clear(callbacks))
-      return events.map((event) => event.event === "message_received" ? event.type : event.status).join()
+      return events.map(kindOf).join()
     })
     const under = (seed: string) => told.pipe(Random.withSeed(seed), Effect.provide(layer))
     const seeds = Array.from({ length: 20 }, (_, index) => `seed ${index}`)

@@ -77,6 +77,11 @@ const post = (url: string, body: string | Uint8Array<ArrayBuffer>, headers: Read
     return response.status
   })
 
+const kindOf = (event: ProviderEvent): string => {
+  if (event.event === "message_received") return event.type
+  return event.event === "message_status_reported" ? event.status : event.event
+}
+
 describe("a provider over HTTP", () => {
   it.live("tells of the network what the network would have told itself", () =>
     Effect.gen(function*() {
@@ -170,7 +175,7 @@ it.live("the network repeats a callback, signed, until it is answered with a 200
         })
       )
       return new Set(
-        events.flat().map((event) => event.event === "message_status_reported" ? event.status : event.type)
+        events.flat().map(kindOf)
       )
     }).pipe(Effect.provide(Secrets.layer))
 
@@ -223,7 +228,8 @@ describe("the ingress", () => {
       const received = yield* Ref.make<ReadonlyArray<string>>([])
       const inbound = Layer.succeed(Inbound, {
         receive: (event: ProviderEvent) => {
-          const { channel_id, provider_message_id: name } = event
+          const { channel_id } = event
+          const name = "provider_message_id" in event ? event.provider_message_id : event.former_external_id
           if (event.event === "message_received") {
             return Ref.update(received, (names) => [...names, `${name}: ${event.media?.bytes?.byteLength} bytes`])
           }
@@ -296,8 +302,6 @@ describe("the ingress", () => {
 })
 
 describe("the network in the same process", () => {
-  const kindOf = (event: ProviderEvent) => event.event === "message_received" ? event.type : event.status
-
   /** Delivers one message to a number that answers, stops when it is time, and returns what was taken in by then. */
   const takenIn = (receive: (event: ProviderEvent) => Effect.Effect<void>, time: Effect.Effect<void>) =>
     Effect.gen(function*() {

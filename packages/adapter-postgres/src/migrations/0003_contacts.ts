@@ -69,7 +69,7 @@ export default Effect.gen(function*() {
     CREATE INDEX contact_texts_search ON contact_texts
     USING gin (organization_id, search_text public.gin_trgm_ops)
   `
-  // Deferred, so that the unique key can decide who a newcomer is before the newcomer's contact is written.
+  // Deferred, so that a name can decide who a newcomer is before the newcomer's contact is written.
   yield* sql`
     CREATE TABLE identities (
       organization_id uuid NOT NULL,
@@ -83,6 +83,18 @@ export default Effect.gen(function*() {
       CONSTRAINT identities_external_id_unique UNIQUE (organization_id, channel_type, external_id),
       UNIQUE (organization_id, contact_id, id),
       FOREIGN KEY (organization_id, contact_id) REFERENCES contacts (organization_id, id) DEFERRABLE INITIALLY DEFERRED
+    )
+  `
+  // The external id of each identity, and its aliases: who a name leads to is decided here, by the unique key.
+  yield* sql`
+    CREATE TABLE identity_names (
+      organization_id uuid NOT NULL,
+      channel_type text NOT NULL,
+      name text COLLATE "C" NOT NULL CHECK (char_length(name) BETWEEN 1 AND 500),
+      identity_id uuid NOT NULL,
+      PRIMARY KEY (organization_id, channel_type, name),
+      FOREIGN KEY (organization_id, identity_id) REFERENCES identities (organization_id, id)
+        DEFERRABLE INITIALLY DEFERRED
     )
   `
   yield* sql`

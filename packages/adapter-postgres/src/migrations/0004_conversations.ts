@@ -78,7 +78,8 @@ export default Effect.gen(function*() {
       organization_id uuid NOT NULL,
       channel_id uuid NOT NULL,
       provider_message_id text COLLATE "C" NOT NULL,
-      status text NOT NULL CHECK (status IN ('sent', 'delivered', 'read', 'failed')),
+      status text NOT NULL CHECK (status IN ('sent', 'delivered', 'read', 'failed', 'edited', 'deleted')),
+      text text,
       at timestamptz(3) NOT NULL,
       PRIMARY KEY (organization_id, channel_id, provider_message_id, status, at),
       FOREIGN KEY (organization_id, channel_id) REFERENCES channels (organization_id, id)

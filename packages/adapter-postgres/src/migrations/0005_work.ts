@@ -15,14 +15,17 @@ export default Effect.gen(function*() {
     CREATE TABLE work_lanes (
       name text COLLATE "C" PRIMARY KEY,
       cap smallint NOT NULL,
+      allowed smallint NOT NULL,
       fifo boolean NOT NULL,
       inflight smallint NOT NULL DEFAULT 0,
       next_due timestamptz(3) NOT NULL,
-      CHECK (inflight BETWEEN 0 AND cap)
+      paused_until timestamptz(3),
+      CHECK (inflight BETWEEN 0 AND cap),
+      CHECK (allowed BETWEEN 1 AND cap)
     )
     WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0)
   `
-  yield* sql`CREATE INDEX work_lanes_due ON work_lanes (next_due) WHERE inflight < cap`
+  yield* sql`CREATE INDEX work_lanes_due ON work_lanes (next_due) WHERE inflight < allowed`
   // `seq` is drawn while the lane's subject is locked, so within a lane it is the order of the commits.
   yield* sql`
     CREATE TABLE work (

@@ -186,8 +186,16 @@ export interface AddNote extends Schema.Schema.Type<typeof AddNote> {}
 export interface Person {
   readonly channel_type: ChannelType
   readonly external_id: string
+  /** Other ids of the same person on the same type of channel. */
+  readonly aliases: ReadonlyArray<string>
   /** The number, where the channel's ids are numbers. */
   readonly phone: string | null
   readonly display_name: string | null
   readonly username: string | null
+}
+
+/** Somebody who is known: an identity, and the contact whose it is. */
+export interface Who {
+  readonly identity_id: IdentityId
+  readonly contact_id: ContactId
 }
