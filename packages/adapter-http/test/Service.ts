@@ -1,4 +1,8 @@
-/** The whole API over memory and the mock network, asked through real requests. */
+/**
+ * The whole API over memory and the mock network, asked through real requests.
+ *
+ * Every answer is held against the OpenAPI document, so each test is one of the contract too.
+ */
 import * as Http from "@messaging-crm/adapter-http"
 import * as Memory from "@messaging-crm/adapter-memory"
 import * as WebhookTransport from "@messaging-crm/adapter-memory/WebhookTransport"
@@ -13,6 +17,7 @@ import { Worker } from "@messaging-crm/core/Worker"
 import * as Mock from "@messaging-crm/provider-mock"
 import { Context, Effect, Layer, ManagedRuntime, Option, Queue, Redacted, References } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
+import { judge } from "./Document.ts"
 
 export interface Answer {
   readonly status: number
@@ -56,12 +61,9 @@ export const start = (options: {
     const init = { method, headers, ...(body === undefined ? {} : { body, duplex: "half" }) }
     const response = await fetch(`http://localhost${path}`, init)
     const text = await response.text()
-    return {
-      status: response.status,
-      headers: response.headers,
-      text,
-      body: text === "" ? undefined : JSON.parse(text)
-    }
+    const { headers: answered, status } = response
+    judge({ method, path }, { status, headers: answered, text })
+    return { status, headers: answered, text, body: text === "" ? undefined : JSON.parse(text) }
   }
 
   const organization = (name = "Acme") =>

@@ -41,7 +41,7 @@ export const page = (...data: ReadonlyArray<unknown>) => ({ data, next_cursor: c
 const cursor =
   "WyJjb250YWN0cyIsIjQ3MTEiLCIyMDI2LTExLTIwVDEwOjAwOjAwLjAwMFoiLCIwMTlhMCJd.Zm9yIHRoZSBzZXJ2aWNlIG9ubHkgdG8gcmVhZA"
 
-/** Path parameters, and query parameters that name something. */
+/** What the examples name, by the parameter or field that names it. */
 export const ids = {
   contact_id: "019aa0c2-5b00-7000-8000-000000000001",
   conversation_id: "019aa0c2-5b00-7000-8000-000000000002",
@@ -49,12 +49,13 @@ export const ids = {
   send_id: "019aa0c2-5b00-7000-8000-000000000004",
   tag_id: "019aa0c2-5b00-7000-8000-000000000005",
   owner_user_id: "019aa0c2-5b00-7000-8000-000000000006",
-  assigned_user_id: "019aa0c2-5b00-7000-8000-000000000006"
+  assigned_user_id: "019aa0c2-5b00-7000-8000-000000000006",
+  contact_field_id: "019aa0c2-5b00-7000-8000-000000000007",
+  channel_id: "019aa0c2-5b00-7000-8000-000000000008",
+  template_id: "1203948576"
 }
 
-const contact_field_id = "019aa0c2-5b00-7000-8000-000000000007"
-const channel_id = "019aa0c2-5b00-7000-8000-000000000008"
-const template_id = "1203948576"
+const { channel_id, contact_field_id, template_id } = ids
 const account = "1094388291"
 const phone = "+4915112345678"
 

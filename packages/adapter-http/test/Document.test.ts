@@ -1,0 +1,204 @@
+/** The OpenAPI document against the specification, the contract and the running service. */
+import { assert, describe, it } from "@effect/vitest"
+import { Api } from "@messaging-crm/adapter-http/api/Api"
+import * as Examples from "@messaging-crm/adapter-http/api/Examples"
+import { Inbound } from "@messaging-crm/core/Inbound"
+import { Context, DateTime, Effect, Schema } from "effect"
+import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
+import { afterAll } from "vitest"
+import { document, documented, flawOf, judge, type Media, type Operation, resolve, type Response } from "./Document.ts"
+import { operations } from "./Operations.ts"
+import { idempotency, start } from "./Service.ts"
+import { type Line, lines } from "./Specification.ts"
+
+const service = start()
+afterAll(() => service.stop())
+
+const successOf = ({ responses }: Operation): readonly [status: string, media: Media] => {
+  const status = Object.keys(responses).find((each) => each.startsWith("2")) ?? ""
+  const media = resolve<Response>(responses[status]).content["application/json"]
+  if (media === undefined) throw new Error("The operation does not answer with JSON.")
+  return [status, media]
+}
+
+const resourceOf = ({ schema }: Media): string => {
+  const { data } = (schema as { readonly properties: { readonly data: object } }).properties
+  const nameOf = ({ $ref }: { readonly $ref: string }) => $ref.slice("#/components/schemas/".length)
+  return "items" in data ? `[${nameOf(data.items as { $ref: string })}]` : nameOf(data as { $ref: string })
+}
+
+/** The line of the specification that an operation of the document would be. */
+const lineOf = ({ method, operation, path }: typeof documented[number]): Line => {
+  const [status, media] = successOf(operation)
+  const query = operation.parameters.filter((parameter) => parameter.in === "query").map(({ name }) => name)
+  const key = operation.parameters.find(({ name }) => name === "Idempotency-Key")
+  const necessity = (required: boolean) => required ? "required" as const : "optional" as const
+  return {
+    operation: `${method} ${path}`,
+    // The table has the scopes as words of the type.
+    scope: operation["x-required-scope"] as Line["scope"],
+    status: Number(status),
+    answer: resourceOf(media),
+    ...(query.length === 0 ? {} : { query: query.toSorted() }),
+    ...(operation.requestBody === undefined ? {} : { body: necessity(operation.requestBody.required) }),
+    ...(key === undefined ? {} : { key: necessity(key.required) })
+  }
+}
+
+const byOperation = (a: { readonly operation: string }, b: { readonly operation: string }) =>
+  a.operation < b.operation ? -1 : 1
+
+describe("the specification, the routes and the document", () => {
+  it("have the same operations, with the same scopes, statuses, parameters and bodies", () => {
+    const specified = lines.map((line) => line.query === undefined ? line : { ...line, query: line.query.toSorted() })
+    assert.deepStrictEqual(documented.map(lineOf).toSorted(byOperation), specified.toSorted(byOperation))
+    const routes = operations.map(({ method, path }) => `${method} ${path}`.replace(/:(\w+)/g, "{$1}"))
+    assert.deepStrictEqual(
+      routes.toSorted(),
+      lines.map(({ operation }) => operation.replace(" ", " /v1")).toSorted()
+    )
+  })
+})
+
+describe("every example", () => {
+  const endpoints: Array<HttpApiEndpoint.Top> = []
+  HttpApi.reflect(Api, { onGroup: () => {}, onEndpoint: ({ endpoint }) => void endpoints.push(endpoint) })
+
+  const decodes = (schemas: ReadonlyArray<Schema.Top>, value: unknown): boolean =>
+    // None of the contract's schemas needs a service.
+    schemas.some((schema) =>
+      Schema.decodeUnknownExit(schema as Schema.Codec<unknown>)(value, { onExcessProperty: "error" })._tag === "Success"
+    )
+
+  it("is there: an answer of every operation, and a request where there is a body", () => {
+    for (const endpoint of endpoints) {
+      const { answer, requests } = Context.get(endpoint.annotations, Examples.Example)
+      assert.isDefined(answer, endpoint.path)
+      assert.strictEqual(requests === undefined, endpoint.payload.size === 0, endpoint.path)
+    }
+  })
+
+  it("decodes with its schema", () => {
+    for (const endpoint of endpoints) {
+      const { answer, requests = {} } = Context.get(endpoint.annotations, Examples.Example)
+      assert.isTrue(decodes(Array.from(endpoint.success), answer), `${endpoint.method} ${endpoint.path}`)
+      const payloads = Array.from(endpoint.payload.values()).flatMap(({ schemas }) => schemas)
+      for (const [name, request] of Object.entries(requests)) assert.isTrue(decodes(payloads, request), name)
+    }
+  })
+
+  it("is valid by the document, and every code that a refusal may have has one", () => {
+    for (const { operation } of documented) {
+      const answers = Object.entries(operation.responses).map(([status, response]) =>
+        [status, resolve<Response>(response).content["application/json"]] as const
+      )
+      const bodies = [["request", operation.requestBody?.content["application/json"]] as const, ...answers]
+      for (const [of, media] of bodies) {
+        for (const [name, example] of Object.entries(media?.examples ?? {})) {
+          const { value } = resolve<{ readonly value: unknown }>(example)
+          assert.isNull(flawOf(media?.schema, value), `${operation.operationId} ${of} ${name}`)
+          if (/^[45]/.test(of)) assert.strictEqual((value as { error: { code: string } }).error.code, name)
+        }
+        assert.isTrue(of === "request" || Object.keys(media?.examples ?? {}).length > 0, operation.operationId)
+      }
+    }
+  })
+})
+
+describe("the service", () => {
+  /** A world in which everything that the examples name is there, and the texts with their names for ours. */
+  const settle = async () => {
+    const { channel, key, owner } = await service.organization()
+    const post = async (path: string, json: unknown) =>
+      (await service.request("POST", path, { key, json, ...idempotency() })).body.data
+    const templates = await service.request("GET", "/v1/templates", { key })
+    const contact = await post("/v1/contacts", { first_name: "Kim" })
+    const tag = await post("/v1/tags", { name: "Known", color: "gray" })
+    const names: Record<string, string> = {
+      [Examples.ids.channel_id]: channel.id,
+      [Examples.ids.template_id]: templates.body.data[0].id,
+      [Examples.ids.assigned_user_id]: owner.id,
+      [Examples.ids.contact_id]: contact.id,
+      [Examples.ids.tag_id]: tag.id
+    }
+    const named = (text: string): string =>
+      Object.entries(names).reduce((text, [theirs, ours]) => text.replaceAll(theirs, ours), text)
+    const send = await post("/v1/conversations", JSON.parse(named(JSON.stringify(Examples.startConversation))))
+    const follow = () => service.request("GET", `/v1/sends/${send.id}`, { key })
+    await service.until(async () => (await follow()).body.data.status === "sent")
+    names[Examples.ids.send_id] = send.id
+    names[Examples.ids.conversation_id] = send.conversation_id
+    names[Examples.ids.message_id] = (await follow()).body.data.message_id
+    // A text may be sent now: the contact has just written.
+    await service.runtime.runPromise(Effect.gen(function*() {
+      const sent_at = yield* DateTime.now
+      yield* Inbound.use((inbound) =>
+        inbound.receive({
+          event: "message_received",
+          channel_id: channel.id,
+          provider_message_id: "one",
+          from: { external_id: "+4915112345678", display_name: null, username: null },
+          type: "text",
+          text: "When?",
+          media: null,
+          sent_at
+        })
+      )
+    }))
+    return { key, named }
+  }
+
+  it("accepts every documented request, and answers with the documented status", async () => {
+    const { key, named } = await settle()
+    for (const { method, operation, path } of documented) {
+      const [status] = successOf(operation)
+      const concrete = path.replace(/\{(\w+)\}/g, (_, name: keyof typeof Examples.ids) => Examples.ids[name])
+      const examples = Object.values(operation.requestBody?.content["application/json"]?.examples ?? { none: {} })
+      for (const { value } of examples) {
+        const answer = await service.request(method, named(`/v1${concrete}`), {
+          key,
+          ...(value === undefined ? {} : { json: JSON.parse(named(JSON.stringify(value))) }),
+          ...(method === "GET" ? {} : idempotency())
+        })
+        assert.strictEqual(answer.status, Number(status), `${operation.operationId}: ${answer.text}`)
+      }
+    }
+  })
+
+  it("is judged: an undocumented status, field, header value or media type does not pass", async () => {
+    const { key } = await service.organization()
+    const request = { method: "GET", path: "/v1/tags" }
+    const good = await service.request("GET", "/v1/tags", { key })
+    const without = (name: string) => {
+      const headers = new Headers(good.headers)
+      headers.delete(name)
+      return headers
+    }
+    const withValue = (name: string, value: string) => {
+      const headers = new Headers(good.headers)
+      headers.set(name, value)
+      return headers
+    }
+    judge(request, good)
+    assert.throws(() => judge(request, { ...good, status: 201 }), /status is not documented/)
+    assert.throws(() => judge(request, { ...good, text: "{\"data\":[]}" }), /next_cursor/)
+    assert.throws(() => judge(request, { ...good, text: "{\"data\":[],\"next_cursor\":null,\"x\":1}" }), /additional/)
+    assert.throws(() => judge(request, { ...good, headers: without("x-ratelimit-limit") }), /missing/)
+    assert.throws(() => judge(request, { ...good, headers: withValue("x-ratelimit-reset", "soon") }), /integer/)
+    assert.throws(() => judge(request, { ...good, headers: withValue("content-type", "text/html") }), /media type/)
+  })
+})
+
+it("names every operation once, for generated clients, and describes every parameter", () => {
+  const names = documented.map(({ operation }) => operation.operationId)
+  assert.deepStrictEqual(Array.from(new Set(names)), names)
+  for (const { operation } of documented) {
+    assert.match(operation.operationId, /^[a-z]+[A-Za-z]+$/)
+    assert.isAbove(operation.summary.length, 0)
+    assert.isAbove(operation.description.length, 0)
+    for (const parameter of operation.parameters) {
+      assert.isAbove(resolve<{ readonly description: string }>(parameter).description.length, 0, operation.operationId)
+    }
+  }
+  assert.isAbove(Object.keys(document.components.schemas ?? {}).length, 0)
+})

@@ -1,0 +1,130 @@
+/** The endpoint table of the specification (§4), line by line, with what §4.1 to §4.7 and §8 add to it. */
+import type { Scope } from "@messaging-crm/core/ApiKeys"
+
+export interface Line {
+  readonly operation: string
+  readonly scope: Scope
+  readonly status: number
+  /** The answer's resource; in brackets a list of it. */
+  readonly answer: string
+  readonly query?: ReadonlyArray<string>
+  readonly body?: "required" | "optional"
+  /** Whether an `Idempotency-Key` must or may be sent. */
+  readonly key?: "required" | "optional"
+}
+
+const contactFilters = ["query", "tag_id", "owner_user_id", "lifecycle_stage", "channel"]
+
+export const lines: ReadonlyArray<Line> = [
+  {
+    operation: "GET /contacts",
+    scope: "contacts:read",
+    status: 200,
+    answer: "[Contact]",
+    query: ["page_size", "cursor", ...contactFilters]
+  },
+  {
+    operation: "POST /contacts",
+    scope: "contacts:write",
+    status: 201,
+    answer: "Contact",
+    body: "required",
+    key: "required"
+  },
+  { operation: "GET /contacts/{contact_id}", scope: "contacts:read", status: 200, answer: "Contact" },
+  {
+    operation: "PATCH /contacts/{contact_id}",
+    scope: "contacts:write",
+    status: 200,
+    answer: "Contact",
+    body: "required",
+    key: "required"
+  },
+  {
+    operation: "POST /contacts/{contact_id}/notes",
+    scope: "contacts:write",
+    status: 200,
+    answer: "Contact",
+    body: "required",
+    key: "optional"
+  },
+  { operation: "GET /contact-fields", scope: "contacts:read", status: 200, answer: "[ContactField]" },
+  {
+    operation: "GET /conversations",
+    scope: "conversations:read",
+    status: 200,
+    answer: "[Conversation]",
+    query: ["page_size", "cursor", "status", "assigned_user_id"]
+  },
+  {
+    operation: "POST /conversations",
+    scope: "messages:send",
+    status: 202,
+    answer: "Send",
+    body: "required",
+    key: "required"
+  },
+  {
+    operation: "GET /conversations/{conversation_id}",
+    scope: "conversations:read",
+    status: 200,
+    answer: "Conversation"
+  },
+  {
+    operation: "PATCH /conversations/{conversation_id}/assignment",
+    scope: "conversations:write",
+    status: 200,
+    answer: "Conversation",
+    body: "required",
+    key: "required"
+  },
+  {
+    operation: "POST /conversations/{conversation_id}/close",
+    scope: "conversations:write",
+    status: 200,
+    answer: "Conversation",
+    body: "optional",
+    key: "required"
+  },
+  {
+    operation: "POST /conversations/{conversation_id}/reopen",
+    scope: "conversations:write",
+    status: 200,
+    answer: "Conversation",
+    key: "required"
+  },
+  {
+    operation: "GET /conversations/{conversation_id}/messages",
+    scope: "conversations:read",
+    status: 200,
+    answer: "[Message]",
+    query: ["cursor"]
+  },
+  {
+    operation: "GET /conversations/{conversation_id}/messages/{message_id}",
+    scope: "conversations:read",
+    status: 200,
+    answer: "Message"
+  },
+  {
+    operation: "POST /conversations/{conversation_id}/messages",
+    scope: "messages:send",
+    status: 202,
+    answer: "Send",
+    body: "required",
+    key: "required"
+  },
+  { operation: "GET /sends/{send_id}", scope: "messages:send", status: 200, answer: "Send" },
+  { operation: "GET /channels", scope: "conversations:read", status: 200, answer: "[Channel]" },
+  { operation: "GET /members", scope: "members:read", status: 200, answer: "[Member]" },
+  { operation: "GET /tags", scope: "tags:read", status: 200, answer: "[Tag]" },
+  {
+    operation: "POST /tags",
+    scope: "contacts:write",
+    status: 200,
+    answer: "Tag",
+    body: "required",
+    key: "optional"
+  },
+  { operation: "GET /templates", scope: "templates:read", status: 200, answer: "[Template]" }
+]
