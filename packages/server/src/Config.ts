@@ -81,7 +81,8 @@ export const settings = {
     meaning: "where clients reach the service; links to media begin with it",
     otherwise: "the host that a request names",
     expected: "a URL such as https://crm.example.com",
-    parse: (text) => Option.map(url("http:", "https:")(text), (given) => given.replace(/\/+$/, ""))
+    parse: (text) =>
+      /[?#]/.test(text) ? Option.none() : Option.map(url("http:", "https:")(text), (given) => given.replace(/\/+$/, ""))
   }),
   rate_limit_per_minute: setting({
     name: "RATE_LIMIT_PER_MINUTE",
