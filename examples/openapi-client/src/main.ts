@@ -19,11 +19,12 @@ const service = spawn(
   [`${root}/packages/server/src/main.ts`, "dev", "--storage", "memory", "--port", "0", "--json"],
   {
     stdio: ["ignore", "pipe", "inherit"],
-    env: { ...process.env, LOG_LEVEL: "warn", SECRET_KEY: randomBytes(32).toString("base64") }
+    env: { ...process.env, LOG_LEVEL: "warning", SECRET_KEY: randomBytes(32).toString("base64") }
   }
 )
 try {
-  const [line] = await once(createInterface({ input: service.stdout }), "line")
+  const stopped = once(service, "exit").then(([code]) => Promise.reject(new Error(`The service stopped with ${code}.`)))
+  const [line] = await Promise.race([once(createInterface({ input: service.stdout }), "line"), stopped])
   const { api_key, base_url } = JSON.parse(line)
   run(process.execPath, ["dist/main.js"], { BASE_URL: base_url, API_KEY: api_key })
 } finally {
