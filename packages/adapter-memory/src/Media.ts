@@ -15,7 +15,9 @@ export const layer = Layer.effect(
           ...rows,
           media: Table.set(rows.media, organization_id, file.id, file)
         }]),
-      find: (organization_id, id) => world.read((rows) => Table.get(rows.media, organization_id, id))
+      find: (organization_id, id) => world.read((rows) => Table.get(rows.media, organization_id, id)),
+      remove: (organization_id, id) =>
+        world.modify((rows) => [undefined, { ...rows, media: Table.remove(rows.media, organization_id, id) }])
     })
   })
 )

@@ -32,7 +32,12 @@ export const layer = Layer.effect(
         sql`
           INSERT INTO media ${sql.insert({ organization_id, id, mime_type, filename, bytes })}
         `.pipe(Effect.orDie, Effect.asVoid),
-      find: (organization_id, id) => Effect.orDie(find({ organization_id, id }))
+      find: (organization_id, id) => Effect.orDie(find({ organization_id, id })),
+      remove: (organization_id, id) =>
+        sql`
+          DELETE FROM media
+          WHERE organization_id = ${organization_id} AND id = ${id}
+        `.pipe(Effect.orDie, Effect.asVoid)
     })
   })
 )

@@ -313,20 +313,37 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         assert.strictEqual((yield* Effect.flip(reply))._tag, "ReplyWindowClosed")
       }))
 
-    it.effect("brings the file of a message along", () =>
+    it.effect("brings the file of a message along, and takes it back with the message", () =>
       Effect.gen(function*() {
-        const { as, received, start } = yield* begin
+        const { as, channel, received, start } = yield* begin
+        const deleted = (provider_message_id: string) =>
+          Inbound.use((inbound) =>
+            Effect.flatMap(DateTime.now, (at) =>
+              inbound.receive({ event: "message_deleted", channel_id: channel.id, provider_message_id, at }))
+          )
         const media = { kind: "image", mime_type: "image/png", filename: "a.png", transcript: null } as const
         const event = { type: "image", text: null, media: { ...media, bytes: Uint8Array.of(1, 2, 3) } } as const
         yield* received("m1", event)
         yield* received("m1", event)
         const { conversation_id } = yield* start()
-        const { data } = yield* Messages.use((messages) => messages.list(conversation_id, null)).pipe(as)
+        const listed = Effect.map(
+          Messages.use((messages) =>
+            messages.list(conversation_id, null)
+          ).pipe(as),
+          ({ data }) => data
+        )
+        const data = yield* listed
         const { url, ...described } = Option.getOrThrow(Option.fromNullishOr(data[0]?.media))
         assert.lengthOf(data, 1)
         assert.deepStrictEqual(described, { ...media, byte_size: 3 })
-        const { file } = yield* Media.use(({ open }) => open((url ?? "").slice("/media/".length)))
-        assert.deepStrictEqual(Array.from(file.bytes), [1, 2, 3])
+        const opened = Media.use(({ open }) => open((url ?? "").slice("/media/".length)))
+        assert.deepStrictEqual(Array.from((yield* opened).file.bytes), [1, 2, 3])
+        yield* deleted("m1")
+        assert.strictEqual((yield* Effect.flip(opened))._tag, "MediaNotFound")
+        // A deletion that came before its message.
+        yield* deleted("m2")
+        yield* received("m2", event)
+        assert.deepStrictEqual((yield* listed).map(({ media }) => media), [null, null])
       }))
 
     it.effect("makes one contact and one conversation of many first messages at once", () =>

@@ -167,12 +167,33 @@ export const suite = (it: It, { runs }: Options) => {
       assert.strictEqual(Buffer.compare(found.bytes, large), 0)
     }))
 
-  it.effect("keeps nothing of a unit of work that fails", () =>
+  it.effect("removes one file and no other, and one that is not there too", () =>
     Effect.gen(function*() {
+      const { remove } = yield* MediaStore
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const [file, other] = [yield* keep(ours), yield* keep(ours)]
+      yield* keep(theirs, { id: file.id })
+      yield* remove(ours, file.id)
+      yield* remove(ours, file.id)
+      assert.deepStrictEqual(yield* find(ours, file.id), Option.none())
+      assert.isTrue(Option.isSome(yield* find(ours, other.id)))
+      assert.isTrue(Option.isSome(yield* find(theirs, file.id)))
+    }))
+
+  it.effect("neither keeps nor removes anything in a unit of work that fails", () =>
+    Effect.gen(function*() {
+      const { remove } = yield* MediaStore
       const { transact } = yield* UnitOfWork
       const ours = yield* Fixtures.organization
-      const file = yield* Effect.flip(transact(Effect.flatMap(keep(ours), Effect.fail)))
+      const old = yield* keep(ours)
+      const file = yield* keep(ours).pipe(
+        Effect.tap(remove(ours, old.id)),
+        Effect.flatMap(Effect.fail),
+        transact,
+        Effect.flip
+      )
       assert.deepStrictEqual(yield* find(ours, file.id), Option.none())
+      assert.isTrue(Option.isSome(yield* find(ours, old.id)))
     }))
 
   it.effect("gives nobody another organization's file", () =>

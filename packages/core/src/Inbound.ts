@@ -198,7 +198,7 @@ export class Inbound extends Context.Service<Inbound, {
           text,
           sender: { type: "contact", name: from.display_name },
           status: "received",
-          media: file === null ? null : yield* media.keep(organization_id, file),
+          media: null,
           provider_message_id,
           created_at: yield* DateTime.now,
           sent_at,
@@ -209,7 +209,10 @@ export class Inbound extends Context.Service<Inbound, {
           deleted_at: null
         }
         const parked = yield* store.takeParked(organization_id, channel.id, provider_message_id)
-        const message = parked.reduce(report, received)
+        const revised = parked.reduce(report, received)
+        // The file of a message that was taken back before it came is not kept at all.
+        const isFileless = file === null || revised.deleted_at !== null
+        const message = { ...revised, media: isFileless ? null : yield* media.keep(organization_id, file) }
         yield* messages.record(organization_id, channel.id, message)
         const data = { conversation_id, message_id: message.id }
         yield* events.raise(organization_id, { type: "message.received", data })

@@ -87,12 +87,14 @@ export class MediaNotFound extends Schema.TaggedError<MediaNotFound>()("MediaNot
  * **Contract** (checked by `conformance/Media.ts`)
  *
  * - `find` returns a file with the exact bytes that were kept, up to the limit.
- * - `keep` is part of the caller's unit of work: what that undoes is not kept.
+ * - `remove` leaves nothing of a file, and changes nothing where there is none.
+ * - Both writes are part of the caller's unit of work, and undone with it.
  * - No method ever reads or writes another organization's files.
  */
 export class MediaStore extends Context.Service<MediaStore, {
   readonly keep: (organization_id: OrganizationId, file: MediaFile) => Effect.Effect<void>
   readonly find: (organization_id: OrganizationId, id: MediaId) => Effect.Effect<Option.Option<MediaFile>>
+  readonly remove: (organization_id: OrganizationId, id: MediaId) => Effect.Effect<void>
 }>()("@messaging-crm/core/Media/MediaStore") {}
 
 // ---------------------------------------------------------- operations
@@ -106,6 +108,8 @@ export class Media extends Context.Service<Media, {
    * limit is only described. Joins the caller's unit of work.
    */
   readonly keep: (organization_id: OrganizationId, received: ReceivedMedia) => Effect.Effect<MessageMedia>
+  /** Removes the file of a message that was taken back: every link to it leads nowhere. Joins the caller's unit of work. */
+  readonly forget: (organization_id: OrganizationId, media: MessageMedia) => Effect.Effect<void>
   /** Makes a link to the file of one of the current actor's messages. No two links are the same. */
   readonly link: (media: MessageMedia) => Effect.Effect<LinkedMedia, never, CurrentActor>
   /** Opens what follows `/media/` in a link. It needs no actor: whoever has the link may. */
@@ -132,6 +136,10 @@ export class Media extends Context.Service<Media, {
         return { ...described, id }
       })
 
+      const forget = Effect.fn("Media.forget")((organization_id: OrganizationId, { id }: MessageMedia) =>
+        id === null ? Effect.void : store.remove(organization_id, id)
+      )
+
       const urlOf = Effect.fnUntraced(function*(id: MediaId) {
         const { organization_id } = yield* CurrentActor
         const expires_millis = (yield* Clock.currentTimeMillis) + Duration.toMillis(link_time_max)
@@ -157,7 +165,7 @@ export class Media extends Context.Service<Media, {
         return { file: file.value, expires_in: Duration.millis(rest_millis) }
       })
 
-      return Media.of({ keep, link, open })
+      return Media.of({ keep, forget, link, open })
     })
   )
 }

@@ -305,6 +305,7 @@ export class Messages extends Context.Service<Messages, {
         after: Message
       ) {
         yield* store.update(organization_id, after)
+        if (before.media !== null && after.media === null) yield* media.forget(organization_id, before.media)
         const shown = previewOf(after)
         if (shown === previewOf(before)) return
         const { conversation_id, created_at: at } = after
