@@ -1,6 +1,14 @@
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
-import { type ClaimedWork, lanes as laneRules, type Work, WorkQueue } from "@messaging-crm/core/WorkQueue"
+import * as Traces from "@messaging-crm/core/Traces"
+import {
+  type Backlog,
+  type ClaimedWork,
+  lanes as laneRules,
+  type Work,
+  type WorkKind,
+  WorkQueue
+} from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, HashMap, HashSet, Layer, Option } from "effect"
 import { type Rows, World } from "./World.ts"
 
@@ -9,6 +17,7 @@ interface Item {
   readonly work: Work
   readonly due_at: Timestamp
   readonly attempt: number
+  readonly trace: string | null
   readonly claim: { readonly token: string; readonly until: Timestamp } | null
 }
 
@@ -34,11 +43,14 @@ const put = (rows: Rows, name: string, lane: Lane): Rows =>
 const isDue = (now: Timestamp) => (item: Item): boolean =>
   item.claim === null && DateTime.isLessThanOrEqualTo(item.due_at, now)
 
+const isPaused = (limits: LaneLimits | null, now: Timestamp): boolean =>
+  limits !== null && limits.until !== null && DateTime.isLessThan(now, limits.until)
+
 /** Returns the items of a lane that may be given out now. */
 const ready = (lane: Lane, limits: LaneLimits | null, now: Timestamp): Lane => {
   const first = lane[0]
   if (first === undefined) return []
-  if (limits !== null && limits.until !== null && DateTime.isLessThan(now, limits.until)) return []
+  if (isPaused(limits, now)) return []
   const { cap: rule, fifo } = laneRules[first.work.kind]
   const cap = Math.min(rule, limits?.cap ?? rule)
   const out = lane.filter((item) => item.claim !== null).length
@@ -49,12 +61,29 @@ const ready = (lane: Lane, limits: LaneLimits | null, now: Timestamp): Lane => {
 const freed = (now: Timestamp) => (item: Item): Item =>
   item.claim !== null && DateTime.isLessThanOrEqualTo(item.claim.until, now) ? { ...item, claim: null } : item
 
-const toClaimed = ({ attempt, organization_id, work }: Item, token: string): ClaimedWork => ({
+const toClaimed = ({ attempt, organization_id, trace, work }: Item, token: string): ClaimedWork => ({
   ...work,
   organization_id,
   attempt,
-  token
+  token,
+  trace
 })
+
+const nothing = { due: 0, later: 0, held: 0, oldest_due_at: null }
+
+/** Returns what the queue holds of a kind with a lane more. */
+const withLane = (backlog: Backlog, lane: Lane, limits: LaneLimits | null, now: Timestamp): Backlog => {
+  const due = isPaused(limits, now) ? [] : lane.filter(isDue(now)).map(({ due_at }) => due_at)
+  const held = lane.filter(({ claim }) => claim !== null).length
+  const known = backlog.oldest_due_at === null ? due : [backlog.oldest_due_at, ...due]
+  return {
+    ...backlog,
+    due: backlog.due + due.length,
+    later: backlog.later + lane.length - due.length - held,
+    held: backlog.held + held,
+    oldest_due_at: known.length === 0 ? null : known.reduce((a, b) => DateTime.min(a, b))
+  }
+}
 
 /** Layer that keeps work in the in-memory world. */
 export const layer = Layer.effect(
@@ -75,15 +104,17 @@ export const layer = Layer.effect(
       })
 
     return WorkQueue.of({
-      enqueue: (organization_id, work, due_at) =>
-        world.modify((rows) => {
+      enqueue: Effect.fnUntraced(function*(organization_id, work, due_at) {
+        const trace = yield* Traces.current
+        yield* world.modify((rows) => {
           const ref = refOf(work)
           if (HashSet.has(rows.work_refs, ref)) return [undefined, rows]
           const name = nameOf(work)
-          const item: Item = { organization_id, work, due_at, attempt: 0, claim: null }
+          const item: Item = { organization_id, work, due_at, attempt: 0, trace, claim: null }
           const work_refs = HashSet.add(rows.work_refs, ref)
           return [undefined, put({ ...rows, work_refs }, name, [...laneOf(rows, name), item])]
-        }),
+        })
+      }),
       claim: ({ lease_until, limit, now, token }) =>
         world.modify((rows) => {
           const claimed: Array<ClaimedWork> = []
@@ -112,6 +143,17 @@ export const layer = Layer.effect(
       sweep: (now) =>
         world.modify((rows) => {
           return [undefined, { ...rows, lanes: HashMap.map(rows.lanes, (lane) => lane.map(freed(now))) }]
+        }),
+      backlog: (now) =>
+        world.read((rows) => {
+          const kinds = new Map<WorkKind, Backlog>()
+          for (const [name, lane] of rows.lanes) {
+            const kind = lane[0]?.work.kind
+            if (kind === undefined) continue
+            const limits = Option.getOrNull(HashMap.get(rows.lane_limits, name))
+            kinds.set(kind, withLane(kinds.get(kind) ?? { ...nothing, kind }, lane, limits, now))
+          }
+          return Array.from(kinds.values())
         })
     })
   })

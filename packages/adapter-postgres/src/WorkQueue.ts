@@ -7,11 +7,12 @@
  * predates the locks that it waits for.
  */
 import { OrganizationId, WorkId } from "@messaging-crm/core/Ids"
+import * as Traces from "@messaging-crm/core/Traces"
 import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
 import { type ClaimedWork, lanes, type Work, WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
-import { At, date, optionalDate } from "./Columns.ts"
+import { At, date, OptionalAt, optionalDate } from "./Columns.ts"
 
 const Row = Schema.Struct({
   id: WorkId,
@@ -20,7 +21,16 @@ const Row = Schema.Struct({
   lane: Schema.String,
   ref: Schema.String,
   attempt: Schema.Int,
-  token: Schema.String
+  token: Schema.String,
+  trace: Schema.NullOr(Schema.String)
+})
+
+const BacklogRow = Schema.Struct({
+  kind: WorkKind,
+  due: Schema.Int,
+  later: Schema.Int,
+  held: Schema.Int,
+  oldest_due_at: OptionalAt
 })
 
 const laneName = ({ kind, lane }: Pick<Work, "kind" | "lane">): string => `${kind}:${lane}`
@@ -73,7 +83,32 @@ export const layer = Layer.effect(
           SET leased_until = ${lease_until}, token = ${token}, attempt = work.attempt + 1
           FROM due
           WHERE work.id = due.id
-          RETURNING work.id, work.organization_id, work.kind, work.lane, work.ref, work.attempt, work.token
+          RETURNING work.id, work.organization_id, work.kind, work.lane, work.ref, work.attempt, work.token,
+            work.trace
+        `
+    })
+
+    const backlog = SqlSchema.findAll({
+      Request: At,
+      Result: BacklogRow,
+      execute: (now) =>
+        sql`
+          SELECT
+            kind,
+            count(*) FILTER (WHERE NOT held AND is_due)::int AS due,
+            count(*) FILTER (WHERE NOT held AND NOT is_due)::int AS later,
+            count(*) FILTER (WHERE held)::int AS held,
+            min(due_at) FILTER (WHERE NOT held AND is_due) AS oldest_due_at
+          FROM (
+            SELECT
+              w.kind,
+              w.due_at,
+              w.leased_until IS NOT NULL AS held,
+              w.due_at <= ${now} AND coalesce(l.paused_until <= ${now}, true) AS is_due
+            FROM work w
+            JOIN work_lanes l ON l.name = w.lane_name
+          ) items
+          GROUP BY kind
         `
     })
 
@@ -126,13 +161,14 @@ export const layer = Layer.effect(
     return WorkQueue.of({
       // The lane is always updated, which locks it: a worker that finds it without items at this moment would remove it.
       // If one just did, the insertion is begun anew.
-      enqueue: (organization_id, work, due_at) => {
+      enqueue: Effect.fnUntraced(function*(organization_id, work, due_at) {
+        const trace = yield* Traces.current
         const { cap, fifo } = lanes[work.kind]
         const due = date(due_at)
         const name = laneName(work)
-        return sql`
+        yield* sql`
           WITH item AS (
-            INSERT INTO work ${sql.insert({ ...work, organization_id, lane_name: name, due_at: due })}
+            INSERT INTO work ${sql.insert({ ...work, organization_id, lane_name: name, due_at: due, trace })}
             ON CONFLICT ON CONSTRAINT work_ref_unique DO NOTHING
             RETURNING id
           )
@@ -141,8 +177,8 @@ export const layer = Layer.effect(
           FROM item
           ON CONFLICT (name) DO UPDATE SET
             next_due = greatest(l.paused_until, least(l.next_due, excluded.next_due))
-        `.pipe(Effect.orDie, Effect.asVoid)
-      },
+        `
+      }, Effect.orDie),
       claim: ({ lease_until, limit, now, token }) =>
         Effect.gen(function*() {
           const due = yield* sql<{ readonly name: string }>`
@@ -206,7 +242,8 @@ export const layer = Layer.effect(
             WHERE lane_name = ANY(${names}::text[]) AND leased_until <= ${date(now)}
           `
           yield* refresh(names)
-        }).pipe(Effect.orDie, transact)
+        }).pipe(Effect.orDie, transact),
+      backlog: (now) => Effect.orDie(backlog(now))
     })
   })
 )

@@ -1,6 +1,7 @@
 /** The promises of `WorkQueue`, as tests. The queue is global, so each test first empties it. */
 import { assert } from "@effect/vitest"
 import { WorkId } from "@messaging-crm/core/Ids"
+import * as Traces from "@messaging-crm/core/Traces"
 import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
 import { type ClaimedWork, type Work, WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { Arbitrary, DateTime, Effect, Schema } from "effect"
@@ -43,8 +44,57 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* claim({ at: after(-1) }), [])
       const [claimed, ...more] = yield* claim()
       assert.deepStrictEqual(more, [])
-      assert.deepStrictEqual(claimed, { ...work, organization_id: ours, attempt: 1, token: claimed?.token ?? "" })
+      const token = claimed?.token ?? ""
+      assert.deepStrictEqual(claimed, { ...work, organization_id: ours, attempt: 1, token, trace: null })
       assert.deepStrictEqual(yield* claim(), [])
+    }))
+
+  it.effect("keeps the trace that an item was enqueued in", () =>
+    Effect.gen(function*() {
+      const { lane, ours, queue } = yield* start
+      const { trace } = yield* Effect.gen(function*() {
+        yield* queue.enqueue(ours, yield* newWork(lane), Fixtures.noon)
+        return { trace: yield* Traces.current }
+      }).pipe(Effect.withSpan("Anything"))
+      assert.match(trace ?? "", /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/)
+      const [claimed] = yield* claim()
+      assert.isTrue(claimed !== undefined && (yield* queue.postpone(claimed, after(5))))
+      const [again] = yield* claim({ at: after(5) })
+      assert.deepStrictEqual([claimed?.trace, again?.trace], [trace, trace])
+    }))
+
+  it.effect("tells what it holds of each kind", () =>
+    Effect.gen(function*() {
+      const { lane, ours, queue } = yield* start
+      assert.deepStrictEqual(yield* queue.backlog(Fixtures.noon), [])
+      for (const seconds of [-10, -5]) yield* queue.enqueue(ours, yield* newWork(lane), after(seconds))
+      yield* queue.enqueue(ours, yield* newWork(lane), after(5))
+      yield* queue.enqueue(ours, { ...yield* newWork(yield* Fixtures.uuid), kind: "delivery" }, after(-20))
+      const byKind = Effect.map(queue.backlog(Fixtures.noon), (rows) => new Map(rows.map((row) => [row.kind, row])))
+      const before = yield* byKind
+      assert.deepStrictEqual(before.get("send"), {
+        kind: "send",
+        due: 2,
+        later: 1,
+        held: 0,
+        oldest_due_at: after(-10)
+      })
+      yield* claim()
+      const meanwhile = yield* byKind
+      assert.deepStrictEqual(meanwhile.get("send"), {
+        kind: "send",
+        due: 1,
+        later: 1,
+        held: 1,
+        oldest_due_at: after(-5)
+      })
+      assert.deepStrictEqual(meanwhile.get("delivery"), {
+        kind: "delivery",
+        due: 0,
+        later: 0,
+        held: 1,
+        oldest_due_at: null
+      })
     }))
 
   it.effect("enqueues with the unit of work, or not at all", () =>

@@ -11,7 +11,7 @@
  *   by reference is asked again; for any other the send is `unknown` until a
  *   callback tells, or fails after 15 minutes.
  */
-import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Metric, Option } from "effect"
 import { ChannelStore } from "./Channels.ts"
 import { Events } from "./Events.ts"
 import { Ids, type OrganizationId, SendId, WorkId } from "./Ids.ts"
@@ -23,6 +23,7 @@ import {
   MessagingProvider,
   ProviderSilent
 } from "./MessagingProvider.ts"
+import { send_attempts } from "./Metrics.ts"
 import { begin, doubt, fail, isOpen, requeue, type Send, type SendRow, Sends, SendStore } from "./Sends.ts"
 import type { Timestamp } from "./Timestamps.ts"
 import { UnitOfWork } from "./UnitOfWork.ts"
@@ -53,6 +54,12 @@ export const nextAttempt = (
   const last = DateTime.addDuration(first_attempt_at, retry_time_max)
   return DateTime.isGreaterThan(due_at, last) ? Option.none() : Option.some(due_at)
 }
+
+/** What an attempt is counted as that the provider did not accept. */
+const outcomes = { ProviderRejected: "rejected", ProviderBusy: "busy", ProviderSilent: "silent" } as const
+
+const count = (outcome: string, reason = "none") =>
+  Metric.update(Metric.withAttributes(send_attempts, { outcome, reason }), 1)
 
 // ---------------------------------------------------------- operations
 
@@ -160,6 +167,9 @@ export class Dispatch extends Context.Service<Dispatch, {
       const ask = (claimed: ClaimedWork, row: SendRow, delivery: Delivery) =>
         provider.deliver(delivery).pipe(
           Effect.timeoutOrElse({ duration: attempt_time_max, orElse: () => Effect.fail(new ProviderSilent()) }),
+          Effect.withSpan("MessagingProvider.deliver", { kind: "client" }),
+          Effect.tap(() => count("accepted")),
+          Effect.tapError((error) => count(outcomes[error._tag], "reason" in error ? error.reason : "none")),
           Effect.matchEffect({
             onSuccess: (accepted) => complete(claimed, row, accepted),
             onFailure: (error) => {

@@ -12,11 +12,12 @@
  * attempt is posted outside any unit of work, so a worker that dies in the
  * middle of one posts it again: with the same id and bytes.
  */
-import { Context, DateTime, Duration, Effect, Layer, Option, Random, Redacted, Result, Schema } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Metric, Option, Random, Redacted, Result, Schema } from "effect"
 import { CurrentActor } from "./Actor.ts"
 import { EventStore, EventType } from "./Events.ts"
 import { EventId, Ids, type OrganizationId, WebhookDeliveryId, WebhookId, WorkId } from "./Ids.ts"
 import { limits } from "./Limits.ts"
+import { delivery_attempts } from "./Metrics.ts"
 import { Secrets } from "./Secrets.ts"
 import { Timestamp } from "./Timestamps.ts"
 import { UnitOfWork } from "./UnitOfWork.ts"
@@ -293,11 +294,14 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
             duration: attempt_time_max,
             orElse: () => Effect.fail(new WebhookUnanswered({ failure_code: "timeout" }))
           }),
+          Effect.withSpan("WebhookTransport.post", { kind: "client" }),
           Effect.result
         )
         const ended = yield* DateTime.now
         const duration_ms = Math.round(Duration.toMillis(DateTime.distance(at, ended)))
         const attempt: Attempt = { at, duration_ms, ...resultOf(outcome) }
+        const counted = Metric.withAttributes(delivery_attempts, { outcome: attempt.failure_code ?? "succeeded" })
+        yield* Metric.update(counted, 1)
         return { attempt, retry_after: Result.isSuccess(outcome) ? outcome.success.retry_after : null }
       })
 

@@ -43,6 +43,21 @@ export interface ClaimedWork extends Work {
   readonly attempt: number
   /** Names this claim. A claim made later takes the item away from it. */
   readonly token: string
+  /** The trace that the item was enqueued in, as `Traces.current` has it. */
+  readonly trace: string | null
+}
+
+/** What the queue holds of a kind. */
+export interface Backlog {
+  readonly kind: WorkKind
+  /** How many items wait for a worker. */
+  readonly due: number
+  /** How many items wait for their time. */
+  readonly later: number
+  /** How many items are out. */
+  readonly held: number
+  /** When the first item that waits for a worker became due; null when none does. */
+  readonly oldest_due_at: Timestamp | null
 }
 
 /** How long a claim lasts: 60 seconds. Every attempt is cut well before. */
@@ -70,7 +85,8 @@ export const stillHeld = (held: boolean): Effect.Effect<void, Superseded> =>
  *
  * - `enqueue` joins the caller's unit of work, and does nothing when there is
  *   an item of that kind for that `ref`. The order of a fifo lane is the order
- *   in which its enqueuers held the lane's subject locked.
+ *   in which its enqueuers held the lane's subject locked. It keeps the trace
+ *   that it is called in, which the claims bear, those after a `postpone` too.
  * - `claim` returns at most `limit` items that are due, and of each lane no
  *   more than its cap allows beside those already out; of a fifo lane only its
  *   first item, and nothing while that one is not due or is out. Of concurrent
@@ -83,6 +99,7 @@ export const stillHeld = (held: boolean): Effect.Effect<void, Superseded> =>
  *   there is one, and at most `cap` items at once from then on: for as long as
  *   the lane has items, or until it is throttled otherwise.
  * - A lane without items leaves nothing behind.
+ * - `backlog` tells of each kind with items what the queue holds.
  */
 export class WorkQueue extends Context.Service<WorkQueue, {
   readonly enqueue: (organization_id: OrganizationId, work: Work, due_at: Timestamp) => Effect.Effect<void>
@@ -100,6 +117,7 @@ export class WorkQueue extends Context.Service<WorkQueue, {
     limits: { readonly until: Timestamp | null; readonly cap: number }
   ) => Effect.Effect<void>
   readonly sweep: (now: Timestamp) => Effect.Effect<void>
+  readonly backlog: (now: Timestamp) => Effect.Effect<ReadonlyArray<Backlog>>
 }>()("@messaging-crm/core/WorkQueue") {}
 
 /** Wakes the workers of this process, so that work need not wait for the next look. Losing a call costs one poll. */

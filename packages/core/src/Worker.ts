@@ -1,13 +1,15 @@
 /**
  * The worker: carries out what the queue holds. The only loop in core.
  */
-import { Context, DateTime, Duration, Effect, FiberSet, Layer, Random, Schedule } from "effect"
+import { Context, DateTime, Duration, Effect, FiberSet, Layer, Metric, Random, Schedule } from "effect"
 import { Dispatch } from "./Dispatch.ts"
 import { Idempotency } from "./Idempotency.ts"
 import { Ids } from "./Ids.ts"
+import { work_age, work_items } from "./Metrics.ts"
+import * as Traces from "./Traces.ts"
 import { WebhookDeliveries } from "./WebhookDeliveries.ts"
 import { Webhooks } from "./Webhooks.ts"
-import { type ClaimedWork, LeaseTime, WorkQueue, WorkSignal } from "./WorkQueue.ts"
+import { type Backlog, type ClaimedWork, LeaseTime, WorkKind, WorkQueue, WorkSignal } from "./WorkQueue.ts"
 
 /** How many items one worker has in hand at once: enough for many endpoints that hang, at eight each. */
 export const in_hand_max = 256
@@ -27,6 +29,12 @@ const survive = (what: string) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     (cause) => Effect.andThen(Effect.logError(`${what} failed`, cause), Effect.sleep("1 second"))
   )
 
+const emptyBacklog = { due: 0, later: 0, held: 0, oldest_due_at: null }
+
+/** Returns for how many seconds work has waited for a worker. */
+const ageOf = ({ oldest_due_at }: Backlog, now: DateTime.Utc): number =>
+  oldest_due_at === null ? 0 : Duration.toSeconds(DateTime.distance(oldest_due_at, now))
+
 export class Worker extends Context.Service<Worker, {
   /** Claims the work that is due, carries it out, and returns how many items there were. */
   readonly runOnce: Effect.Effect<number>
@@ -35,6 +43,8 @@ export class Worker extends Context.Service<Worker, {
    * in hand end for up to 20 seconds, and gives back those that did not.
    */
   readonly run: Effect.Effect<never>
+  /** Brings the gauges of the queue up to date. */
+  readonly measure: Effect.Effect<void>
 }>()("@messaging-crm/core/Worker") {
   static readonly layer = Layer.effect(
     Worker,
@@ -70,6 +80,12 @@ export class Worker extends Context.Service<Worker, {
         carryOut(claimed).pipe(
           Effect.onInterrupt(() => queue.release(claimed)),
           Effect.catchDefect((defect) => Effect.logError("An item of work died", defect)),
+          // The item goes on in the trace that queued it, which this loop is no part of.
+          Effect.withSpan(`Worker.${claimed.kind}`, {
+            ...Traces.within(claimed.trace),
+            kind: "consumer",
+            attributes: { work_id: claimed.id, attempt: claimed.attempt }
+          }),
           Effect.annotateLogs({ work_id: claimed.id, kind: claimed.kind, ref: claimed.ref, attempt: claimed.attempt }),
           Effect.ensuring(signal.notify)
         )
@@ -90,7 +106,8 @@ export class Worker extends Context.Service<Worker, {
         if (free <= 0) return yield* pause
         // A claim that is not carried out would have to wait for its lease to end.
         const claimed = yield* Effect.uninterruptible(Effect.gen(function*() {
-          const claimed = yield* claim(free)
+          // Looking for work is not worth a trace, four times a second.
+          const claimed = yield* Effect.withTracerEnabled(claim(free), false)
           yield* Effect.forEach(claimed, (item) => FiberSet.run(inHand, Effect.interruptible(perform(item))))
           return claimed.length
         }))
@@ -106,7 +123,7 @@ export class Worker extends Context.Service<Worker, {
           survive("The purge"),
           Effect.repeat(Schedule.spaced(purge_interval))
         )
-      ], { concurrency: "unbounded", discard: true })
+      ], { concurrency: "unbounded", discard: true }).pipe(Effect.withTracerEnabled(false))
 
       const run = Effect.gen(function*() {
         const inHand = yield* FiberSet.make<void>()
@@ -117,7 +134,19 @@ export class Worker extends Context.Service<Worker, {
         return yield* Effect.forever(survive("The worker")(turn(inHand)))
       }).pipe(Effect.scoped)
 
-      return Worker.of({ runOnce, run })
+      const measure = Effect.gen(function*() {
+        const now = yield* DateTime.now
+        const found = yield* queue.backlog(now)
+        for (const kind of WorkKind.literals) {
+          const backlog = found.find((each) => each.kind === kind) ?? { ...emptyBacklog, kind }
+          for (const state of ["due", "later", "held"] as const) {
+            yield* Metric.update(Metric.withAttributes(work_items, { kind, state }), backlog[state])
+          }
+          yield* Metric.update(Metric.withAttributes(work_age, { kind }), ageOf(backlog, now))
+        }
+      }).pipe(Effect.withTracerEnabled(false))
+
+      return Worker.of({ runOnce, run, measure })
     })
   )
 

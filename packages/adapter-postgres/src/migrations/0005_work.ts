@@ -40,6 +40,7 @@ export default Effect.gen(function*() {
       attempt integer NOT NULL DEFAULT 0 CHECK (attempt >= 0),
       leased_until timestamptz(3),
       token uuid,
+      trace text COLLATE "C" CHECK (trace ~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-01$'),
       CONSTRAINT work_ref_unique UNIQUE (kind, ref),
       CHECK ((leased_until IS NULL) = (token IS NULL))
     )
