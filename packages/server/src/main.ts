@@ -16,6 +16,7 @@ import { openapi } from "./commands/openapi.ts"
 import { organizations } from "./commands/organizations.ts"
 import { serve, worker } from "./commands/serve.ts"
 import { help } from "./Config.ts"
+import { manifest } from "./Manifest.ts"
 import * as Print from "./Print.ts"
 
 const root = Command.make("messaging-crm").pipe(
@@ -67,6 +68,6 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
 }
 
 NodeRuntime.runMain(
-  Command.run(root, { version: "0.0.0" }).pipe(Effect.provide([NodeServices.layer, Print.layerHelp])),
+  Command.run(root, { version: manifest.version }).pipe(Effect.provide([NodeServices.layer, Print.layerHelp])),
   { disableErrorReporting: true, teardown }
 )

@@ -1,0 +1,94 @@
+// Builds every package as it is published, into `build/`, and packs each into `build/*.tgz`.
+//
+// In the workspace `exports` name sources, which Node runs as they are; below `node_modules` it does not. What is
+// published is compiled: `./src/*.ts` becomes `./dist/src/*.js` with its types, beside the sources that the maps name.
+import { execFileSync } from "node:child_process"
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { dirname, join, resolve } from "node:path"
+
+const root = resolve(import.meta.dirname, "..")
+const build = join(root, "build")
+const engines = { node: ">=22.19" }
+
+const json = (file) => JSON.parse(readFileSync(file, "utf8"))
+const write = (file, value) => writeFileSync(file, `${JSON.stringify(value, null, 2)}\n`)
+const run = (program, args, cwd) => execFileSync(program, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", 2] })
+
+const packages = readdirSync(join(root, "packages"))
+  .map((name) => ({ name, from: join(root, "packages", name), to: join(build, name) }))
+  .filter(({ from }) => existsSync(join(from, "src")))
+  .map((entry) => ({ ...entry, manifest: json(join(entry.from, "package.json")) }))
+  .filter(({ manifest }) => manifest.private !== true)
+
+/** Dependencies first: a package is compiled against what its dependencies publish. */
+const inOrder = (rest, done = []) => {
+  if (rest.length === 0) return done
+  const names = new Set(rest.map(({ manifest }) => manifest.name))
+  const ready = rest.filter(({ manifest }) =>
+    Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }).every((name) => !names.has(name))
+  )
+  if (ready.length === 0) throw new Error(`These packages depend on each other: ${Array.from(names).join(", ")}`)
+  return inOrder(rest.filter((entry) => !ready.includes(entry)), [...done, ...ready])
+}
+
+/** The folders of a package that are for its users: those that it exports from. */
+const foldersOf = ({ exports }) =>
+  Array.from(new Set(Object.values(exports).filter((target) => target.endsWith(".ts")).map((at) => at.split("/")[1])))
+
+/** Where a source is found once it is compiled. */
+const compiled = (target) =>
+  target.endsWith(".ts")
+    ? {
+      types: target.replace("./", "./dist/").replace(/\.ts$/, ".d.ts"),
+      default: target.replace("./", "./dist/").replace(/\.ts$/, ".js")
+    }
+    : target
+
+const mapValues = (record, change) =>
+  Object.fromEntries(Object.entries(record).map(([key, value]) => [key, change(value)]))
+
+const manifestOf = (manifest) => {
+  const { exports, bin, scripts: _, ...rest } = manifest
+  return {
+    ...rest,
+    engines,
+    sideEffects: bin === undefined ? false : Object.values(bin).map((target) => compiled(target).default),
+    exports: mapValues(exports, compiled),
+    ...(bin === undefined ? {} : { bin: mapValues(bin, (target) => compiled(target).default.replace("./", "")) }),
+    files: ["dist", ...foldersOf(manifest), ...(manifest.files ?? [])],
+    publishConfig: { access: "public" }
+  }
+}
+
+const compilerOptions = {
+  rootDir: ".",
+  outDir: "dist",
+  declaration: true,
+  declarationMap: true,
+  sourceMap: true
+}
+
+const prepare = ({ from, manifest, name, to }) => {
+  mkdirSync(to, { recursive: true })
+  const folders = foldersOf(manifest)
+  for (const entry of [...folders, "README.md", ...(manifest.files ?? [])]) {
+    cpSync(join(from, entry), join(to, entry), { recursive: true })
+  }
+  cpSync(join(root, "LICENSE"), join(to, "LICENSE"))
+  write(join(to, "package.json"), manifestOf(manifest))
+  write(join(to, "tsconfig.json"), { extends: "../../tsconfig.base.json", compilerOptions, include: folders })
+  // The ones that come after find this one by its name.
+  const link = join(build, "node_modules", manifest.name)
+  mkdirSync(dirname(link), { recursive: true })
+  symlinkSync(join("..", "..", name), link)
+}
+
+rmSync(build, { recursive: true, force: true })
+for (const entry of inOrder(packages)) {
+  prepare(entry)
+  run("tsc", ["-p", "tsconfig.json"], entry.to)
+  const [{ filename, files, unpackedSize }] = JSON.parse(
+    run("npm", ["pack", "--json", "--pack-destination", build], entry.to)
+  )
+  console.log(`${filename}: ${files.length} files, ${Math.round(unpackedSize / 1024)} KiB`)
+}
