@@ -15,6 +15,8 @@ import * as Messages from "./handlers/Messages.ts"
 import * as Sends from "./handlers/Sends.ts"
 import * as Tags from "./handlers/Tags.ts"
 import * as Templates from "./handlers/Templates.ts"
+import * as WebhookDeliveries from "./handlers/WebhookDeliveries.ts"
+import * as Webhooks from "./handlers/Webhooks.ts"
 import * as Admission from "./middleware/Admission.ts"
 import * as Envelope from "./middleware/Envelope.ts"
 import * as IdempotentWrites from "./middleware/IdempotentWrites.ts"
@@ -30,7 +32,9 @@ const handlers = Layer.mergeAll(
   Messages.layer,
   Sends.layer,
   Tags.layer,
-  Templates.layer
+  Templates.layer,
+  WebhookDeliveries.layer,
+  Webhooks.layer
 )
 
 const pipeline = Layer.mergeAll(Admission.layer, JsonBody.layer, IdempotentWrites.layer, InvalidInput.layer)

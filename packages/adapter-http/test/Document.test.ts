@@ -105,6 +105,9 @@ describe("every example", () => {
   })
 })
 
+const byMethod = (a: { readonly method: string }, b: { readonly method: string }): number =>
+  Number(a.method === "DELETE") - Number(b.method === "DELETE")
+
 describe("the service", () => {
   /** A world in which everything that the examples name is there, and the texts with their names for ours. */
   const settle = async () => {
@@ -121,6 +124,8 @@ describe("the service", () => {
       [Examples.ids.contact_id]: contact.id,
       [Examples.ids.tag_id]: tag.id
     }
+    const webhook = await post("/v1/webhooks", { url: "https://shop.example/crm", event_types: ["message.sent"] })
+    names[Examples.ids.webhook_id] = webhook.id
     const named = (text: string): string =>
       Object.entries(names).reduce((text, [theirs, ours]) => text.replaceAll(theirs, ours), text)
     const send = await post("/v1/conversations", JSON.parse(named(JSON.stringify(Examples.startConversation))))
@@ -128,6 +133,8 @@ describe("the service", () => {
     await service.until(async () => (await follow()).body.data.status === "sent")
     names[Examples.ids.send_id] = send.id
     names[Examples.ids.conversation_id] = send.conversation_id
+    const deliveries = await service.request("GET", `/v1/webhooks/${webhook.id}/deliveries`, { key })
+    names[Examples.ids.delivery_id] = deliveries.body.data[0].id
     names[Examples.ids.message_id] = (await follow()).body.data.message_id
     // A text may be sent now: the contact has just written.
     await service.runtime.runPromise(Effect.gen(function*() {
@@ -150,7 +157,8 @@ describe("the service", () => {
 
   it("accepts every documented request, and answers with the documented status", async () => {
     const { key, named } = await settle()
-    for (const { method, operation, path } of documented) {
+    // What is disabled cannot be used any more.
+    for (const { method, operation, path } of documented.toSorted(byMethod)) {
       const [status] = successOf(operation)
       const concrete = path.replace(/\{(\w+)\}/g, (_, name: keyof typeof Examples.ids) => Examples.ids[name])
       const examples = Object.values(operation.requestBody?.content["application/json"]?.examples ?? { none: {} })

@@ -10,6 +10,11 @@ afterAll(() => service.stop())
 it("answers 404 to every operation on another organization's id, and changes nothing", async () => {
   const [ours, theirs] = [await service.organization(), await service.organization()]
   const get = async (path: string) => (await service.request("GET", path, { key: ours.key })).text
+  const webhook = await service.request("POST", "/v1/webhooks", {
+    key: ours.key,
+    json: { url: "https://shop.example/crm", event_types: ["message.sent"] }
+  })
+  const webhook_id = webhook.body.data.id
   const started = await service.request("POST", "/v1/conversations", {
     key: ours.key,
     json: {
@@ -34,7 +39,15 @@ it("answers 404 to every operation on another organization's id, and changes not
   await service.until(async () => JSON.parse(await get(messagePath)).data.status === "read")
   const contact_id = JSON.parse(await get(`/v1/conversations/${conversation_id}`)).data.contact.id
 
-  const ids: Readonly<Record<string, string>> = { contact_id, conversation_id, message_id, send_id }
+  const delivery_id = JSON.parse(await get(`/v1/webhooks/${webhook_id}/deliveries`)).data[0].id
+  const ids: Readonly<Record<string, string>> = {
+    contact_id,
+    conversation_id,
+    delivery_id,
+    message_id,
+    send_id,
+    webhook_id
+  }
   const ofOurs = (path: string) => path.replace(/:(\w+)/g, (_, name: string) => ids[name] ?? `no ${name}`)
   const resources = operations.filter(({ method, path }) => method === "GET" && path.includes(":")).map(({ path }) =>
     ofOurs(path)

@@ -126,5 +126,34 @@ export const lines: ReadonlyArray<Line> = [
     body: "required",
     key: "optional"
   },
-  { operation: "GET /templates", scope: "templates:read", status: 200, answer: "[Template]" }
+  { operation: "GET /templates", scope: "templates:read", status: 200, answer: "[Template]" },
+  { operation: "GET /webhooks", scope: "webhooks:manage", status: 200, answer: "[Webhook]" },
+  {
+    operation: "POST /webhooks",
+    scope: "webhooks:manage",
+    status: 200,
+    answer: "CreatedWebhook",
+    body: "required",
+    key: "optional"
+  },
+  {
+    operation: "DELETE /webhooks/{webhook_id}",
+    scope: "webhooks:manage",
+    status: 200,
+    answer: "Webhook",
+    key: "required"
+  },
+  {
+    operation: "GET /webhooks/{webhook_id}/deliveries",
+    scope: "webhooks:manage",
+    status: 200,
+    answer: "[WebhookDelivery]"
+  },
+  {
+    operation: "POST /webhooks/{webhook_id}/deliveries/{delivery_id}/retry",
+    scope: "webhooks:manage",
+    status: 202,
+    answer: "WebhookDelivery",
+    key: "required"
+  }
 ]

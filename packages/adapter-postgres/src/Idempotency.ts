@@ -9,6 +9,7 @@ const Row = Schema.Struct({
   fingerprint: Schema.String,
   status: Schema.Int,
   body: Schema.Uint8Array,
+  sealed: Schema.Boolean,
   request_id: Schema.String
 })
 
@@ -24,7 +25,7 @@ export const layer = Layer.effect(
       Result: Row,
       execute: ({ key, organization_id }) =>
         sql`
-          SELECT fingerprint, status, body, request_id
+          SELECT fingerprint, status, body, sealed, request_id
           FROM idempotency_keys
           WHERE organization_id = ${organization_id} AND key = ${key}
         `
@@ -48,11 +49,9 @@ export const layer = Layer.effect(
           )
         ),
       find: (organization_id, key) => Effect.orDie(find({ organization_id, key })),
-      insert: (organization_id, key, { body, fingerprint, request_id, status }, created_at) =>
+      insert: (organization_id, key, record, created_at) =>
         sql`
-          INSERT INTO idempotency_keys ${
-          sql.insert({ organization_id, key, fingerprint, status, body, request_id, created_at: date(created_at) })
-        }
+          INSERT INTO idempotency_keys ${sql.insert({ ...record, organization_id, key, created_at: date(created_at) })}
         `.pipe(Effect.orDie, Effect.asVoid),
       purge: (before, limit) =>
         sql`

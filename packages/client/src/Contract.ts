@@ -245,6 +245,26 @@ export interface CreateTag {
     | "pink"
 }
 
+export interface CreateWebhook {
+  readonly url: string
+  readonly event_types: ReadonlyArray<string>
+}
+
+export interface CreatedWebhook {
+  readonly id: string
+  readonly url: string
+  readonly event_types: ReadonlyArray<
+    | "message.received"
+    | "message.sent"
+    | "message.updated"
+    | "send.failed"
+    | "conversation.closed">
+  readonly status: "active" | "disabled"
+  readonly created_at: string
+  readonly disabled_at: string | null
+  readonly signing_secret: string
+}
+
 /** The key lacks the operation's scope. */
 export interface Forbidden {
   readonly error: {
@@ -573,6 +593,51 @@ export interface UpdateContact {
   readonly tag_ids?: ReadonlyArray<string> | null
 }
 
+export interface Webhook {
+  readonly id: string
+  readonly url: string
+  readonly event_types: ReadonlyArray<
+    | "message.received"
+    | "message.sent"
+    | "message.updated"
+    | "send.failed"
+    | "conversation.closed">
+  readonly status: "active" | "disabled"
+  readonly created_at: string
+  readonly disabled_at: string | null
+}
+
+export interface WebhookDelivery {
+  readonly id: string
+  readonly webhook_id: string
+  readonly event_id: string
+  readonly event_type:
+    | "message.received"
+    | "message.sent"
+    | "message.updated"
+    | "send.failed"
+    | "conversation.closed"
+  readonly status: "pending" | "succeeded" | "failed"
+  readonly attempt_count: number
+  readonly response_status: number | null
+  readonly response_body: string | null
+  readonly failure_code:
+    | "dns_error"
+    | "blocked_address"
+    | "connection_refused"
+    | "connection_reset"
+    | "tls_error"
+    | "timeout"
+    | "protocol_error"
+    | "http_status"
+    | "webhook_disabled"
+    | null
+  readonly duration_ms: number | null
+  readonly last_attempt_at: string | null
+  readonly next_attempt_at: string | null
+  readonly created_at: string
+}
+
 /** Why a request was refused. */
 export type ErrorCode =
   | "invalid_json" | "invalid_input" | "missing_idempotency_key"
@@ -820,6 +885,55 @@ export interface Operations {
       readonly data: ReadonlyArray<Template>
       /** The `cursor` of the next page; null on the last, and of a list that is complete. */
       readonly next_cursor: string | null
+    }
+  }
+  /** List webhooks. The key needs the scope `webhooks:manage`. */
+  readonly "GET /webhooks": {
+    readonly answer: {
+      readonly data: ReadonlyArray<Webhook>
+      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
+      readonly next_cursor: string | null
+    }
+  }
+  /** Create a webhook. The key needs the scope `webhooks:manage`. */
+  readonly "POST /webhooks": {
+    readonly body: CreateWebhook
+    readonly answer: {
+      readonly data: CreatedWebhook
+    }
+  }
+  /** Disable a webhook. The key needs the scope `webhooks:manage`. */
+  readonly "DELETE /webhooks/{webhook_id}": {
+    readonly path: {
+      /** The id of the webhook. */
+      readonly webhook_id: string
+    }
+    readonly answer: {
+      readonly data: Webhook
+    }
+  }
+  /** List deliveries. The key needs the scope `webhooks:manage`. */
+  readonly "GET /webhooks/{webhook_id}/deliveries": {
+    readonly path: {
+      /** The id of the webhook. */
+      readonly webhook_id: string
+    }
+    readonly answer: {
+      readonly data: ReadonlyArray<WebhookDelivery>
+      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
+      readonly next_cursor: string | null
+    }
+  }
+  /** Retry a delivery. The key needs the scope `webhooks:manage`. */
+  readonly "POST /webhooks/{webhook_id}/deliveries/{delivery_id}/retry": {
+    readonly path: {
+      /** The id of the webhook. */
+      readonly webhook_id: string
+      /** The id of the delivery. */
+      readonly delivery_id: string
+    }
+    readonly answer: {
+      readonly data: WebhookDelivery
     }
   }
 }

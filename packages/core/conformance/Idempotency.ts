@@ -9,7 +9,13 @@ import { after, type It, type Options } from "./Fixtures.ts"
 
 const key = IdempotencyKey.make("a-key-of-ours")
 
-const record = (body: Uint8Array) => ({ fingerprint: "f".repeat(64), status: 201, body, request_id: "r-1" })
+const record = (body: Uint8Array) => ({
+  fingerprint: "f".repeat(64),
+  status: 201,
+  body,
+  sealed: true,
+  request_id: "r-1"
+})
 
 export const suite = (it: It, { runs }: Options) => {
   it.effect.prop("returns the exact bytes of an answer", { body: bytes }, ({ body }) =>
@@ -21,6 +27,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(Array.from(found.body), Array.from(body))
       assert.strictEqual(found.fingerprint, record(body).fingerprint)
       assert.strictEqual(found.status, 201)
+      assert.isTrue(found.sealed)
       assert.strictEqual(found.request_id, "r-1")
     }), { arbitrary: { runs } })
 

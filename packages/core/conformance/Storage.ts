@@ -18,6 +18,7 @@ import * as Organizations from "./Organizations.ts"
 import * as Sends from "./Sends.ts"
 import * as Tags from "./Tags.ts"
 import * as UnitOfWork from "./UnitOfWork.ts"
+import * as Webhooks from "./Webhooks.ts"
 import * as WorkQueue from "./WorkQueue.ts"
 
 /** The suite of each port, so that none is forgotten. */
@@ -35,6 +36,7 @@ const ports: Readonly<Record<string, (it: It, options: Options) => void>> = {
   SendStore: Sends.suite,
   TagStore: Tags.suite,
   UnitOfWork: UnitOfWork.suite,
+  ...Webhooks.suites,
   WorkQueue: WorkQueue.suite
 }
 

@@ -9,9 +9,13 @@ import { Context, Data, DateTime, Duration, Effect, Layer, Option, Schema } from
 import { CurrentActor } from "./Actor.ts"
 import type { OrganizationId } from "./Ids.ts"
 import { limits } from "./Limits.ts"
+import { Secrets } from "./Secrets.ts"
 import type { Timestamp } from "./Timestamps.ts"
 import { UnitOfWork } from "./UnitOfWork.ts"
 import { WorkSignal } from "./WorkQueue.ts"
+
+const encoder = new TextEncoder()
+const decoder = new TextDecoder()
 
 // ---------------------------------------------------------------- data
 
@@ -30,6 +34,8 @@ export interface Answer {
 
 /** A remembered use of a key. */
 export interface IdempotencyRecord extends Answer {
+  /** Whether the bytes are encrypted. */
+  readonly sealed: boolean
   readonly fingerprint: string
   readonly request_id: string
 }
@@ -126,6 +132,8 @@ export class Idempotency extends Context.Service<Idempotency, {
     readonly key: IdempotencyKey
     readonly fingerprint: string
     readonly request_id: string
+    /** Whether the answer is kept encrypted, because it holds a secret. */
+    readonly is_secret: boolean
     readonly work: Effect.Effect<Answer, E, R>
   }) => Effect.Effect<Outcome, E | IdempotencyConflict | RequestProcessing, R | CurrentActor>
   /** Forgets the records that have been kept long enough, a batch at a time, and answers how many. */
@@ -134,6 +142,7 @@ export class Idempotency extends Context.Service<Idempotency, {
   static readonly layer = Layer.effect(
     Idempotency,
     Effect.gen(function*() {
+      const secrets = yield* Secrets
       const signal = yield* WorkSignal
       const store = yield* IdempotencyStore
       const unitOfWork = yield* UnitOfWork
@@ -148,27 +157,43 @@ export class Idempotency extends Context.Service<Idempotency, {
           Effect.catch((error) => error instanceof Refused ? Effect.succeed(error.answer) : Effect.fail(error))
         )
 
+      const contextOf = (organization_id: OrganizationId, key: IdempotencyKey) => `answer|${organization_id}|${key}`
+
+      const seal = Effect.fnUntraced(function*(organization_id: OrganizationId, key: IdempotencyKey, body: Uint8Array) {
+        const sealed = yield* secrets.seal(contextOf(organization_id, key), decoder.decode(body))
+        return { body: encoder.encode(sealed), sealed: true }
+      })
+
+      const open = Effect.fnUntraced(function*(
+        organization_id: OrganizationId,
+        key: IdempotencyKey,
+        { body, sealed }: IdempotencyRecord
+      ) {
+        if (!sealed) return body
+        const text = yield* secrets.open(contextOf(organization_id, key), decoder.decode(body))
+        if (Option.isSome(text)) return encoder.encode(text.value)
+        return yield* Effect.die(new Error("No key of SECRET_KEY opens the remembered answer."))
+      })
+
       const once = Effect.fn("Idempotency.once")(function*<E, R>(options: {
         readonly key: IdempotencyKey
         readonly fingerprint: string
         readonly request_id: string
+        readonly is_secret: boolean
         readonly work: Effect.Effect<Answer, E, R>
       }) {
-        const { fingerprint, key, request_id, work } = options
+        const { fingerprint, is_secret, key, request_id, work } = options
         const { organization_id } = yield* CurrentActor
         const run = Effect.gen(function*() {
           const found = yield* store.find(organization_id, key)
           if (Option.isSome(found)) {
             if (found.value.fingerprint !== fingerprint) return yield* new IdempotencyConflict()
-            return {
-              status: found.value.status,
-              body: found.value.body,
-              request_id: found.value.request_id,
-              replayed: true
-            }
+            const { request_id, status } = found.value
+            return { status, body: yield* open(organization_id, key, found.value), request_id, replayed: true }
           }
           const { body, status } = yield* attempt(work)
-          yield* store.insert(organization_id, key, { fingerprint, status, body, request_id }, yield* DateTime.now)
+          const kept = is_secret ? yield* seal(organization_id, key, body) : { body, sealed: false }
+          yield* store.insert(organization_id, key, { fingerprint, status, ...kept, request_id }, yield* DateTime.now)
           return { status, body, request_id, replayed: false }
         })
         const outcome = yield* store.exclusively(organization_id, key, run)

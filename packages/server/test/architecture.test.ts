@@ -52,7 +52,7 @@ const sealed = { from: "packages/adapter-http/src/api/*.ts", never: /^\.\.\/(han
 
 const importsOf = (file: string): ReadonlyArray<string> =>
   Array.from(
-    readFileSync(file, "utf8").matchAll(/(?:from|import)\s*\(?\s*"([^"]+)"/g),
+    readFileSync(file, "utf8").matchAll(/(?:\bfrom|\bimport\s*\(|^import)\s*"([^"\n]+)"/gm),
     ([, specifier = ""]) => specifier
   )
 

@@ -11,6 +11,8 @@ import * as Pipeline from "./Pipeline.ts"
 import { SendsGroup } from "./Sends.ts"
 import { TagsGroup } from "./Tags.ts"
 import { TemplatesGroup } from "./Templates.ts"
+import { WebhookDeliveriesGroup } from "./WebhookDeliveries.ts"
+import { WebhooksGroup } from "./Webhooks.ts"
 
 /** A middleware added later runs earlier, so read the steps from the bottom up. */
 const contract = HttpApi.make("messaging-crm")
@@ -23,6 +25,8 @@ const contract = HttpApi.make("messaging-crm")
   .add(MembersGroup)
   .add(TagsGroup)
   .add(TemplatesGroup)
+  .add(WebhooksGroup)
+  .add(WebhookDeliveriesGroup)
   .prefix("/v1")
   .middleware(Pipeline.InvalidInput)
   .middleware(Pipeline.IdempotentWrites)

@@ -13,6 +13,8 @@ import type { Message } from "@messaging-crm/core/Messages"
 import type { Send, SendMessage, StartConversation } from "@messaging-crm/core/Sends"
 import type { CreateTag, Tag } from "@messaging-crm/core/Tags"
 import type { Template, TemplateChoice } from "@messaging-crm/core/Templates"
+import type { WebhookDelivery } from "@messaging-crm/core/WebhookDeliveries"
+import type { CreatedWebhook, CreateWebhook, Webhook } from "@messaging-crm/core/Webhooks"
 import { Context } from "effect"
 
 /** What is sent, by a name for each, what is answered, and what `conflict` means for the operation. */
@@ -52,7 +54,9 @@ export const ids = {
   assigned_user_id: "019aa0c2-5b00-7000-8000-000000000006",
   contact_field_id: "019aa0c2-5b00-7000-8000-000000000007",
   channel_id: "019aa0c2-5b00-7000-8000-000000000008",
-  template_id: "1203948576"
+  template_id: "1203948576",
+  webhook_id: "019aa0c2-5b00-7000-8000-000000000009",
+  delivery_id: "019aa0c2-5b00-7000-8000-00000000000a"
 }
 
 const { channel_id, contact_field_id, template_id } = ids
@@ -284,3 +288,52 @@ export const send: typeof Send.Encoded = {
 
 /** The same send, once the provider has taken it. */
 export const sent: typeof Send.Encoded = { ...send, status: "sent", message_id: ids.message_id }
+
+// ----------------------------------------------------------- webhooks
+
+export const createWebhook: typeof CreateWebhook.Encoded = {
+  url: "https://shop.example/webhooks/crm",
+  event_types: ["message.received", "send.failed"]
+}
+
+export const webhook: typeof Webhook.Encoded = {
+  id: ids.webhook_id,
+  url: "https://shop.example/webhooks/crm",
+  event_types: ["message.received", "send.failed"],
+  status: "active",
+  created_at: "2026-11-20T09:00:00.000Z",
+  disabled_at: null
+}
+
+export const createdWebhook: typeof CreatedWebhook.Encoded = {
+  ...webhook,
+  signing_secret: "whsec_c2VjcmV0IG9mIHRoZSBzaG9wLCBzaG93biBvbmNlISE="
+}
+
+export const disabledWebhook: typeof Webhook.Encoded = {
+  ...webhook,
+  status: "disabled",
+  disabled_at: "2026-11-20T11:00:00.000Z"
+}
+
+export const delivery: typeof WebhookDelivery.Encoded = {
+  id: ids.delivery_id,
+  webhook_id: ids.webhook_id,
+  event_id: "019aa0c2-5b00-7000-8000-00000000000c",
+  event_type: "message.received",
+  status: "succeeded",
+  attempt_count: 2,
+  response_status: 200,
+  response_body: "ok",
+  failure_code: null,
+  duration_ms: 84,
+  last_attempt_at: "2026-11-20T10:00:05.000Z",
+  next_attempt_at: null,
+  created_at: "2026-11-20T10:00:00.000Z"
+}
+
+export const pendingDelivery: typeof WebhookDelivery.Encoded = {
+  ...delivery,
+  status: "pending",
+  next_attempt_at: "2026-11-20T10:30:00.000Z"
+}

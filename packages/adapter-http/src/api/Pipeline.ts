@@ -26,6 +26,11 @@ export class ReadsTemplates extends Context.Service<ReadsTemplates, true>()(
   "@messaging-crm/adapter-http/api/Pipeline/ReadsTemplates"
 ) {}
 
+/** Endpoint annotation: the answer holds a secret, so it is remembered encrypted. */
+export class SecretAnswer extends Context.Service<SecretAnswer, true>()(
+  "@messaging-crm/adapter-http/api/Pipeline/SecretAnswer"
+) {}
+
 /** Endpoint annotation: the operation takes a body, and does without one too. */
 export class OptionalBody extends Context.Service<OptionalBody, true>()(
   "@messaging-crm/adapter-http/api/Pipeline/OptionalBody"

@@ -4,7 +4,7 @@ import { IsRefreshed, Templates } from "@messaging-crm/core/Templates"
 import { Context, Effect, Layer, Option, Predicate } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Errors from "../api/Errors.ts"
-import { IdempotencyPolicy, IdempotentWrites, ReadsTemplates, RequestBody } from "../api/Pipeline.ts"
+import { IdempotencyPolicy, IdempotentWrites, ReadsTemplates, RequestBody, SecretAnswer } from "../api/Pipeline.ts"
 import { answerWith } from "./Headers.ts"
 
 const encoder = new TextEncoder()
@@ -94,6 +94,7 @@ export const layer = Layer.effect(
         key: key.value,
         fingerprint: yield* fingerprintOf(request, json),
         request_id: yield* Errors.RequestId,
+        is_secret: Option.isSome(Context.getOption(endpoint.annotations, SecretAnswer)),
         work: asAnswer(httpEffect)
       }).pipe(
         Effect.catchTag("IdempotencyConflict", conflict),

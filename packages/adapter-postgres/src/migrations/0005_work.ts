@@ -56,6 +56,7 @@ export default Effect.gen(function*() {
       fingerprint text NOT NULL CHECK (char_length(fingerprint) = 64),
       status smallint NOT NULL,
       body bytea NOT NULL,
+      sealed boolean NOT NULL,
       request_id text NOT NULL,
       created_at timestamptz(3) NOT NULL,
       PRIMARY KEY (organization_id, key)

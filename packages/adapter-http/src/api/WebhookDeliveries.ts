@@ -1,0 +1,50 @@
+import { WebhookDeliveryId, WebhookId } from "@messaging-crm/core/Ids"
+import { WebhookDelivery } from "@messaging-crm/core/WebhookDeliveries"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { List, Single } from "./Envelope.ts"
+import * as Errors from "./Errors.ts"
+import * as Examples from "./Examples.ts"
+import { IdempotencyPolicy, RequiredIdempotencyKey, RequiredScope } from "./Pipeline.ts"
+
+/** `/webhooks/{webhook_id}/deliveries`: list and retry (spec §4). */
+export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliveries")
+  .add(
+    HttpApiEndpoint.get("list", "/webhooks/:webhook_id/deliveries", {
+      params: { webhook_id: WebhookId },
+      success: List(WebhookDelivery),
+      error: Errors.NotFound
+    })
+      .annotate(RequiredScope, "webhooks:manage")
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "listWebhookDeliveries",
+          summary: "List deliveries",
+          description: "The 100 most recent of the webhook, newest first. They are kept for 30 days."
+        })
+      )
+      .annotate(Examples.Example, { answer: Examples.all(Examples.delivery) }),
+    HttpApiEndpoint.post("retry", "/webhooks/:webhook_id/deliveries/:delivery_id/retry", {
+      headers: RequiredIdempotencyKey,
+      params: { webhook_id: WebhookId, delivery_id: WebhookDeliveryId },
+      success: Single(WebhookDelivery).pipe(HttpApiSchema.status(202)),
+      error: Errors.NotFound
+    })
+      .annotate(RequiredScope, "webhooks:manage")
+      .annotate(IdempotencyPolicy, "required")
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "retryWebhookDelivery",
+          summary: "Retry a delivery",
+          description:
+            "Posts the event again, with the same id and body. A delivery that is pending anyway does not change."
+        })
+      )
+      .annotate(Examples.Example, {
+        answer: Examples.one(Examples.pendingDelivery),
+        conflict: { message: "The webhook is disabled: nothing is posted to it.", param: null }
+      })
+  )
+  .annotateMerge(
+    OpenApi.annotations({ title: "Webhook deliveries", description: "Events on their way to one webhook." })
+  )
+{}

@@ -1,0 +1,73 @@
+import { WebhookId } from "@messaging-crm/core/Ids"
+import { CreatedWebhook, CreateWebhook, Webhook } from "@messaging-crm/core/Webhooks"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { List, Single } from "./Envelope.ts"
+import * as Errors from "./Errors.ts"
+import * as Examples from "./Examples.ts"
+import {
+  IdempotencyPolicy,
+  OptionalIdempotencyKey,
+  RequiredIdempotencyKey,
+  RequiredScope,
+  SecretAnswer
+} from "./Pipeline.ts"
+
+/** `/webhooks`: list, create and disable (spec §4, §4.7). */
+export class WebhooksGroup extends HttpApiGroup.make("webhooks")
+  .add(
+    HttpApiEndpoint.get("list", "/webhooks", {
+      success: List(Webhook)
+    })
+      .annotate(RequiredScope, "webhooks:manage")
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "listWebhooks",
+          summary: "List webhooks",
+          description: "The 100 most recent, disabled ones too, without their secrets."
+        })
+      )
+      .annotate(Examples.Example, { answer: Examples.all(Examples.webhook) }),
+    HttpApiEndpoint.post("create", "/webhooks", {
+      headers: OptionalIdempotencyKey,
+      payload: CreateWebhook,
+      success: Single(CreatedWebhook)
+    })
+      .annotate(RequiredScope, "webhooks:manage")
+      .annotate(IdempotencyPolicy, "optional")
+      .annotate(SecretAnswer, true)
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "createWebhook",
+          summary: "Create a webhook",
+          description:
+            "Subscribes a public https endpoint to events. Keep `signing_secret`: it is not shown again. A retry without an `Idempotency-Key` makes a second webhook."
+        })
+      )
+      .annotate(Examples.Example, {
+        requests: { webhook: Examples.createWebhook },
+        answer: Examples.one(Examples.createdWebhook)
+      }),
+    HttpApiEndpoint.delete("disable", "/webhooks/:webhook_id", {
+      headers: RequiredIdempotencyKey,
+      params: { webhook_id: WebhookId },
+      success: Single(Webhook),
+      error: Errors.NotFound
+    })
+      .annotate(RequiredScope, "webhooks:manage")
+      .annotate(IdempotencyPolicy, "required")
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "disableWebhook",
+          summary: "Disable a webhook",
+          description: "For good: its pending deliveries fail, and it stays in the list. A repeat changes nothing."
+        })
+      )
+      .annotate(Examples.Example, { answer: Examples.one(Examples.disabledWebhook) })
+  )
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Webhooks",
+      description: "Subscriptions to events, which the service posts, signed as Standard Webhooks has it."
+    })
+  )
+{}

@@ -1,0 +1,31 @@
+import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "../api/Api.ts"
+import * as Errors from "../api/Errors.ts"
+
+/** Layer that answers `/webhooks/{webhook_id}/deliveries`. */
+export const layer = HttpApiBuilder.group(
+  Api,
+  "webhook_deliveries",
+  Effect.fnUntraced(function*(handlers) {
+    const deliveries = yield* WebhookDeliveries
+
+    return handlers.handleAll({
+      list: ({ params }) =>
+        deliveries.list(params.webhook_id).pipe(
+          Effect.map((data) => ({ data, next_cursor: null })),
+          Effect.catchTag("WebhookNotFound", Errors.absent("webhook"))
+        ),
+      retry: ({ params }) =>
+        deliveries.retry(params.webhook_id, params.delivery_id).pipe(
+          Effect.map((data) => ({ data })),
+          Effect.catchTags({
+            WebhookDeliveryNotFound: Errors.absent("delivery"),
+            WebhookDisabled: () => Errors.fail("conflict", "The webhook is disabled: nothing is posted to it."),
+            WebhookNotFound: Errors.absent("webhook")
+          })
+        )
+    })
+  })
+)
