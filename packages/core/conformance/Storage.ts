@@ -14,6 +14,7 @@ import * as Journeys from "./Journeys.ts"
 import * as Media from "./Media.ts"
 import * as Members from "./Members.ts"
 import * as Messages from "./Messages.ts"
+import * as Model from "./Model.ts"
 import * as Organizations from "./Organizations.ts"
 import * as Sends from "./Sends.ts"
 import * as Tags from "./Tags.ts"
@@ -58,5 +59,6 @@ export const suite = (
     })
     Journeys.suite(storage)
     ContactImports.suite(storage, options)
+    Model.suite(storage, options)
   })
 }

@@ -1,0 +1,105 @@
+/** The whole service against a small model of it: any sequence of commands, by two organizations, is answered alike. */
+import { it } from "@effect/vitest"
+import { type ContactField, ContactFieldStore } from "@messaging-crm/core/ContactFields"
+import * as Crm from "@messaging-crm/core/Crm"
+import { ContactFieldId, Ids } from "@messaging-crm/core/Ids"
+import { ProviderBusy, ProviderRejected, ProviderSilent } from "@messaging-crm/core/MessagingProvider"
+import { WorkQueue } from "@messaging-crm/core/WorkQueue"
+import { DateTime, Effect, Layer } from "effect"
+import * as Fixtures from "./Fixtures.ts"
+import { sequence } from "./Model/Commands.ts"
+import { Names } from "./Model/Names.ts"
+import { run, settle } from "./Model/Perform.ts"
+import type { Organization } from "./Model/State.ts"
+import * as Provider from "./Provider.ts"
+
+/** An organization with channels of two types, two members and three contact fields. */
+const organization = Effect.gen(function*() {
+  const id = yield* Fixtures.organization
+  const channels = yield* Effect.forEach(
+    ["phone_messaging", "phone_messaging", "photo_social"] as const,
+    (type) => Fixtures.channel(id, type)
+  )
+  const members = [yield* Fixtures.member(id), yield* Fixtures.member(id, "member")]
+  const fields = yield* Effect.forEach(["text", "number", "select"] as const, (type) =>
+    Effect.gen(function*() {
+      const field: ContactField = {
+        id: ContactFieldId.make(yield* Fixtures.uuid),
+        key: type,
+        name: type,
+        type,
+        options: type === "select" ? ["red", "blue"] : null,
+        created_at: Fixtures.noon
+      }
+      yield* ContactFieldStore.use((store) => Effect.orDie(store.insert(id, field)))
+      return field
+    }))
+  const state: Organization = {
+    id,
+    channels,
+    members,
+    fields,
+    tags: [],
+    contacts: [],
+    conversations: [],
+    messages: [],
+    sends: [],
+    mood: "accepts"
+  }
+  return state
+})
+
+/** Lets the provider do with each delivery what its organization was told. */
+const obey = (organizations: ReadonlyArray<Organization>): Effect.Effect<void, never, Provider.ScriptedProvider> =>
+  Provider.ScriptedProvider.use((provider) =>
+    provider.answer(({ channel, reference }) => {
+      const sender = organizations.find(({ channels }) => channels.some(({ id }) => id === channel.id))
+      switch (sender?.mood) {
+        case "rejects":
+          return Effect.fail(new ProviderRejected({ reason: "recipient_unreachable" }))
+        case "is busy":
+          return Effect.fail(new ProviderBusy({ reason: "provider_unavailable", retry_after_seconds: null }))
+        case "is silent":
+          return Effect.fail(new ProviderSilent())
+        default:
+          return Effect.succeed({ provider_message_id: `p.${reference}` })
+      }
+    })
+  )
+
+/** Work is given out one item at a time, so that the order in which the provider is asked is the order of what follows. */
+const oneByOne = Layer.effect(
+  WorkQueue,
+  WorkQueue.useSync((queue) => ({ ...queue, claim: (options) => queue.claim({ ...options, limit: 1 }) }))
+)
+
+export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }: Fixtures.Options) => {
+  const crm = Crm.layer.pipe(
+    Layer.provideMerge(
+      Layer.mergeAll(oneByOne.pipe(Layer.provideMerge(storage)), Provider.layer("callback_ref"), Ids.layer)
+    )
+  )
+
+  it.layer(crm, { timeout: "60 seconds" })("the service", (it) => {
+    it.effect.prop(
+      "answers any sequence of commands as the model does",
+      { commands: sequence },
+      ({ commands }) =>
+        Effect.gen(function*() {
+          const names = new Names()
+          const [one, other] = [yield* organization, yield* organization]
+          yield* obey([one, other])
+          const scene = Effect.map(
+            DateTime.now,
+            (now) => ({ names, at: { now, name: names.give }, ours: one, theirs: other })
+          )
+          for (const command of commands) {
+            const { ours, theirs, ...rest } = yield* scene
+            yield* run({ ...rest, ...(command.by === 0 ? { ours, theirs } : { ours: theirs, theirs: ours }) }, command)
+          }
+          yield* settle(yield* scene)
+        }),
+      { arbitrary: { runs, maxShrinks: 400 } }
+    )
+  })
+}

@@ -1,0 +1,152 @@
+/**
+ * What the model test does: every operation, and with what.
+ *
+ * A new operation is an entry here, one in `Perform.ts`, which the compiler
+ * asks for, and what it means in `State.ts`.
+ */
+import { TagColor } from "@messaging-crm/core/Tags"
+import { Arbitrary, Schema } from "effect"
+import { hardText } from "../Arbitraries.ts"
+
+const { all, array, Constant } = Arbitrary
+
+/** One of the cases; it shrinks towards the first. */
+const oneOf = <A>(cases: readonly [Arbitrary.Arbitrary<A>, ...ReadonlyArray<Arbitrary.Arbitrary<A>>]) =>
+  Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: cases.length - 1 }))).pipe(
+    Arbitrary.flatMap((index) => cases[index] ?? cases[0])
+  )
+
+const literal = <const Value extends string | number | boolean>(first: Value, ...others: ReadonlyArray<Value>) =>
+  oneOf<Value>([Constant(first), ...others.map((value) => Constant(value))])
+
+const orNull = <A>(some: Arbitrary.Arbitrary<A>) => oneOf<A | null>([Constant(null), some, some])
+
+type Fields = Readonly<Record<string, Arbitrary.Arbitrary<unknown>>>
+type Values<F extends Fields> = {
+  readonly [K in keyof F]: F[K] extends Arbitrary.Arbitrary<infer A> ? A : never
+}
+
+/** Any selection of the fields. */
+const partial = <F extends Fields>(fields: F) => {
+  const entries = Object.entries(fields).map(([key, value]) =>
+    Arbitrary.map(array(value, { maxLength: 1 }), (values) => values.map((one) => [key, one] as const))
+  )
+  // `Object.entries` forgets which key has which value.
+  return Arbitrary.map(all(entries), (kept) => Object.fromEntries(kept.flat()) as Partial<Values<F>>)
+}
+
+/** One of ours mostly; sometimes the other organization's, sometimes one that nobody has. */
+export interface Choice {
+  readonly whose: "ours" | "theirs" | "nobody's"
+  readonly index: number
+}
+
+const ours = Constant("ours")
+const choice: Arbitrary.Arbitrary<Choice> = all({
+  whose: oneOf<Choice["whose"]>([ours, ours, ours, ours, ours, ours, Constant("theirs"), Constant("nobody's")]),
+  index: literal(0, 1, 2, 3, 4, 5)
+})
+
+const text = hardText({ min: 1, max: 6 })
+
+/** So few that the same people come back, and contacts share them. */
+const phone = literal("+4915100000001", "+4915100000002", "+4915100000003")
+
+const contact = partial({
+  plain: partial({
+    first_name: orNull(text),
+    last_name: orNull(text),
+    primary_email: orNull(literal("kim@acme.example", "KIM@ACME.EXAMPLE")),
+    primary_phone: orNull(phone),
+    company: orNull(text),
+    job_title: orNull(text),
+    birthday: orNull(literal("1990-02-28")),
+    city: orNull(text),
+    region: orNull(text),
+    country: orNull(text),
+    street_address: orNull(text),
+    postal_code: orNull(text),
+    website_url: orNull(literal("https://acme.example/")),
+    network_url: orNull(literal("https://network.example/kim")),
+    source: orNull(text),
+    notes: orNull(oneOf([text, text, text, Constant("n".repeat(49_995))])),
+    lead_status: orNull(literal("new", "open_deal")),
+    lifecycle_stage: orNull(literal("lead", "customer"))
+  }),
+  owner: orNull(choice),
+  custom_values: orNull(array(all({ field: choice, value: orNull(literal("7", "red", "seven")) }), { maxLength: 3 })),
+  tags: orNull(array(choice, { maxLength: 3 }))
+})
+export type ContactInput = typeof contact extends Arbitrary.Arbitrary<infer A> ? A : never
+
+const template = literal("greeting", "greeting without its value", "unknown")
+const page_size = literal(1, 2, 3, 50)
+const seconds_ago = literal(0, 1, 60, 86_400)
+
+/** Each command's fields. */
+const commands = {
+  wait: { millis: literal(0, 1, 1000, 5000, 60_000, 900_000, 43_200_000, 86_400_000) },
+  createTag: { name: text, color: Arbitrary.schema(TagColor) },
+  createContact: { contact },
+  getContact: { id: choice },
+  updateContact: { id: choice, contact },
+  addNote: { id: choice, text },
+  listContacts: {
+    query: orNull(oneOf([hardText({ min: 1, max: 2 }), literal("151", "(+49) 151-0", "acme", "KIM@", " ")])),
+    tag: orNull(choice),
+    owner: orNull(choice),
+    lifecycle_stage: orNull(literal("lead", "customer")),
+    channel: orNull(literal("phone_messaging", "photo_social", "page_messaging")),
+    page_size
+  },
+  listCatalogues: {},
+  start: { channel: choice, phone, template, value: text },
+  sendText: { id: choice, text },
+  sendTemplate: { id: choice, template, value: text },
+  getSend: { id: choice },
+  getConversation: { id: choice },
+  listConversations: { status: orNull(literal("open", "closed")), assigned: orNull(choice), page_size },
+  assign: { id: choice, member: orNull(choice), sync_contact_owner: orNull(literal(true, false)) },
+  close: { id: choice, category: orNull(text) },
+  reopen: { id: choice },
+  listMessages: { id: choice },
+  getMessage: { id: choice, elsewhere: literal(false, true) },
+  work: {},
+  /** From now on the provider does this with what the organization sends. */
+  instruct: { mood: literal("accepts", "rejects", "is busy", "is silent") },
+  report: {
+    id: choice,
+    status: literal("sent", "delivered", "read", "failed"),
+    seconds_ago,
+    with_reference: literal(true, false),
+    through: oneOf<Choice["whose"]>([ours, ours, ours, ours, Constant("theirs"), Constant("nobody's")])
+  },
+  receive: {
+    channel: choice,
+    from: phone,
+    display_name: orNull(text),
+    provider_message_id: literal("m0", "m1", "m2", "m3", "m4", "m5", "m6", "m7"),
+    content: orNull(oneOf([text, Constant("w".repeat(150))])),
+    seconds_ago
+  }
+} satisfies Record<string, Fields>
+
+type Commands = typeof commands
+export type Command<K extends keyof Commands = keyof Commands> = {
+  readonly [Kind in K]: { readonly do: Kind; readonly by: 0 | 1 } & Values<Commands[Kind]>
+}[K]
+
+/** What happens often, so that conversations get long. The rest happens once in a while. */
+const often = ["wait", "start", "receive", "work", "report", "sendText", "instruct"] as const
+
+const kinds = Object.keys(commands) as ReadonlyArray<keyof Commands>
+
+const command = (kind: keyof Commands) =>
+  // The fields are those of the kind, which the union of all kinds cannot tell.
+  all({ do: Constant(kind), by: literal(0, 1), ...commands[kind] }) as Arbitrary.Arbitrary<Command>
+
+/** Forty commands. A failing sequence shrinks by turning its commands into a wait of no time. */
+export const sequence = array(
+  oneOf([command("wait"), ...often.map(command), ...kinds.map(command), ...often.map(command)]),
+  { minLength: 40, maxLength: 40 }
+)

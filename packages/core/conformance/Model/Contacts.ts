@@ -1,0 +1,145 @@
+/** Tags and contacts, as the specification tells them (spec §2.1, §4.1, §4.2). */
+import type { ContactField } from "@messaging-crm/core/ContactFields"
+import type { TagColor } from "@messaging-crm/core/Tags"
+import { byCodePoint, foldCase } from "@messaging-crm/core/Text"
+import {
+  type Answer,
+  type Contact,
+  fullName,
+  type Moment,
+  newestFirst,
+  ok,
+  type Organization,
+  refused,
+  showContact,
+  type Tag
+} from "./State.ts"
+
+export const createTag = (at: Moment, organization: Organization, name: string, color: TagColor): Answer => {
+  if (organization.tags.some((tag) => foldCase(tag.name) === foldCase(name))) return refused("TagNameTaken")
+  const tag = { id: at.name(), name, color }
+  organization.tags.push(tag)
+  organization.tags.sort((a, b) => byCodePoint(foldCase(a.name), foldCase(b.name)))
+  return ok(tag)
+}
+
+/** What a caller wants a contact to be. What is absent stays as it is. */
+export interface Wish {
+  readonly plain: Readonly<Record<string, string | null>>
+  readonly custom_values?: Readonly<Record<string, string | null>> | null
+  readonly tags?: ReadonlyArray<Tag | undefined>
+}
+
+const fits = (field: ContactField, value: string): boolean =>
+  field.type === "text" || (field.type === "number" ? /^\d+$/.test(value) : field.options?.includes(value) ?? false)
+
+/** Returns what is wrong with what the wish refers to. */
+const objection = (organization: Organization, { custom_values, plain, tags }: Wish): Answer | null => {
+  const owner = plain["owner_user_id"] ?? null
+  if (owner !== null && !organization.members.some(({ id }) => id === owner)) {
+    return refused("ReferenceUnknown", "owner_user_id")
+  }
+  for (const [id, value] of Object.entries(custom_values ?? {})) {
+    const field = organization.fields.find((candidate) => candidate.id === id)
+    if (field === undefined) return refused("ReferenceUnknown", `custom_values.${id}`)
+    if (value !== null && !fits(field, value)) return refused("CustomValueInvalid", `custom_values.${id}`)
+  }
+  return tags?.includes(undefined) ? refused("ReferenceUnknown", "tag_ids") : null
+}
+
+const grant = (organization: Organization, contact: Contact, { custom_values, plain, tags }: Wish) => {
+  contact.plain = { ...contact.plain, ...plain }
+  if (tags !== undefined) contact.tags = organization.tags.filter((tag) => tags.includes(tag))
+  const values = custom_values === null ? {} : { ...contact.custom_values, ...custom_values }
+  contact.custom_values = Object.fromEntries(
+    Object.entries(values).flatMap(([key, value]) => value === null ? [] : [[key, value]])
+  )
+}
+
+const nothingKnown = Object.fromEntries(
+  [
+    "first_name last_name primary_email primary_phone company job_title birthday city region country street_address",
+    "postal_code website_url network_url source notes owner_user_id lead_status lifecycle_stage"
+  ].flatMap((fields) => fields.split(" ").map((field) => [field, null]))
+)
+
+/** Returns a contact of whom nothing is known yet. */
+export const newContact = (at: Moment, organization: Organization): Contact => {
+  const contact: Contact = {
+    id: at.name(),
+    plain: nothingKnown,
+    custom_values: {},
+    tags: [],
+    identities: [],
+    last: null,
+    updated_at: at.now
+  }
+  organization.contacts.push(contact)
+  return contact
+}
+
+export const createContact = (at: Moment, organization: Organization, wish: Wish): Answer => {
+  const naming = ["first_name", "last_name", "primary_phone", "primary_email"]
+  if (naming.every((field) => (wish.plain[field] ?? null) === null)) return refused("ContactUnnamed")
+  const objected = objection(organization, wish)
+  if (objected !== null) return objected
+  const contact = newContact(at, organization)
+  grant(organization, contact, wish)
+  return ok(showContact(contact))
+}
+
+export const updateContact = (
+  at: Moment,
+  organization: Organization,
+  contact: Contact | undefined,
+  wish: Wish
+): Answer => {
+  const objected = objection(organization, wish)
+  if (objected !== null) return objected
+  if (contact === undefined) return refused("ContactNotFound")
+  const is_empty = Object.keys(wish.plain).length === 0 && wish.custom_values === undefined && wish.tags === undefined
+  if (is_empty) return ok(showContact(contact))
+  grant(organization, contact, wish)
+  contact.updated_at = at.now
+  return ok(showContact(contact))
+}
+
+export const addNote = (at: Moment, contact: Contact | undefined, text: string): Answer => {
+  if (contact === undefined) return refused("ContactNotFound")
+  const before = contact.plain["notes"] ?? null
+  const notes = before === null ? text : `${before}\n\n${text}`
+  if (Array.from(notes).length > 50_000) return refused("NotesTooLong")
+  contact.plain = { ...contact.plain, notes }
+  contact.updated_at = at.now
+  return ok(showContact(contact))
+}
+
+export interface Filters {
+  readonly query: string | null
+  readonly tag: Tag | "unknown" | null
+  readonly owner_user_id: string | null
+  readonly lifecycle_stage: string | null
+  readonly channel: string | null
+}
+
+const contains = ({ plain, ...contact }: Contact, query: string): boolean => {
+  const digits = query.replace(/[\s()\-./+]/g, "")
+  const wanted = [foldCase(query), ...(/^\d+$/.test(digits) ? [digits] : [])]
+  const name = fullName({ plain, ...contact })
+  return [name, plain["primary_phone"], plain["primary_email"], plain["company"]].some((part) =>
+    wanted.some((needle) => foldCase(part ?? "").includes(needle))
+  )
+}
+
+export const listContacts = (organization: Organization, filters: Filters) => {
+  const { channel, lifecycle_stage, owner_user_id, query, tag } = filters
+  const passing = organization.contacts.filter((contact) =>
+    (query === null || query.trim() === "" || contains(contact, query)) &&
+    (tag === null || (tag !== "unknown" && contact.tags.includes(tag))) &&
+    (owner_user_id === null || contact.plain["owner_user_id"] === owner_user_id) &&
+    (lifecycle_stage === null || contact.plain["lifecycle_stage"] === lifecycle_stage) &&
+    (channel === null || contact.identities.some(({ channel_type }) => channel_type === channel) ||
+      (channel === "phone_messaging" && contact.plain["primary_phone"] !== null))
+  )
+  return newestFirst(passing, ({ updated_at }) => updated_at).map(showContact)
+}

@@ -1,0 +1,407 @@
+/**
+ * What each command is: the operation on the service and the same on the model,
+ * whose answers must agree.
+ */
+import { assert } from "@effect/vitest"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { Channels } from "@messaging-crm/core/Channels"
+import { ContactFields } from "@messaging-crm/core/ContactFields"
+import { Contacts as ContactOperations, type UpdateContact } from "@messaging-crm/core/Contacts"
+import { Conversations as ConversationOperations } from "@messaging-crm/core/Conversations"
+import type { Operations } from "@messaging-crm/core/Crm"
+import { ChannelId, ContactId, ConversationId, MemberId, MessageId, SendId, TagId } from "@messaging-crm/core/Ids"
+import { Inbound } from "@messaging-crm/core/Inbound"
+import { Members } from "@messaging-crm/core/Members"
+import { Messages } from "@messaging-crm/core/Messages"
+import type { Page } from "@messaging-crm/core/Page"
+import { Sends } from "@messaging-crm/core/Sends"
+import { Tags } from "@messaging-crm/core/Tags"
+import { Templates } from "@messaging-crm/core/Templates"
+import { Worker } from "@messaging-crm/core/Worker"
+import { DateTime, Effect, Struct } from "effect"
+import { TestClock } from "effect/testing"
+import { greeting, ScriptedProvider } from "../Provider.ts"
+import type { Choice, Command, ContactInput } from "./Commands.ts"
+import * as Contacts from "./Contacts.ts"
+import * as Conversations from "./Conversations.ts"
+import { Name, type Names, shown } from "./Names.ts"
+import {
+  type Answer,
+  type Moment,
+  ok,
+  type Organization,
+  refused,
+  type Send,
+  showContact,
+  showConversation,
+  showMessage,
+  showSend
+} from "./State.ts"
+
+/** Two organizations that know nothing of each other, and one of them whose turn it is. */
+export interface Scene {
+  readonly names: Names
+  readonly at: Moment
+  readonly ours: Organization
+  readonly theirs: Organization
+}
+
+// ------------------------------------------------------------ agreement
+
+/** Runs an operation for a member of the organization. */
+const as = (organization: Organization) =>
+  Effect.provideService(CurrentActor, {
+    organization_id: organization.id,
+    member_id: organization.members[0]?.id ?? null
+  })
+
+/** Runs an operation for us, and compares what it answers with what the model does. */
+const agree = Effect.fnUntraced(function*<A, E extends { readonly _tag: string }, R>(
+  { names, ours }: Scene,
+  expected: Answer,
+  operation: Effect.Effect<A, E, R>
+) {
+  const found: Answer = yield* Effect.match(as(ours)(operation), {
+    onSuccess: ok,
+    onFailure: (error) => refused(error._tag, "param" in error ? error.param : undefined)
+  })
+  assert.deepStrictEqual(shown(found), names.resolve(expected, found))
+})
+
+/** Walks a list to its end, and compares each page. A cursor is worth nothing to the other organization. */
+const agreeOnPages = Effect.fnUntraced(function*<A, E extends { readonly _tag: string }, R>(
+  scene: Scene,
+  size: number,
+  expected: ReadonlyArray<unknown>,
+  list: (cursor: string | null) => Effect.Effect<Page<A>, E, R>
+) {
+  let cursor: string | null = null
+  for (let start = 0; start === 0 || start < expected.length; start += size) {
+    const { data, next_cursor }: Page<A> = yield* Effect.orDie(as(scene.ours)(list(cursor)))
+    assert.deepStrictEqual(shown(data), scene.names.resolve(expected.slice(start, start + size), data))
+    assert.strictEqual(next_cursor === null, start + size >= expected.length)
+    if (next_cursor !== null) {
+      const { ours: theirs, theirs: ours } = scene
+      yield* agree({ ...scene, ours, theirs }, refused("CursorInvalid"), list(next_cursor))
+    }
+    cursor = next_cursor
+  }
+})
+
+/** Compares everything of ours that can be listed; names of new things meet their ids here. */
+export const agreeOnEverything = Effect.fnUntraced(function*(scene: Scene) {
+  const { names, ours } = scene
+  const all = { cursor: null, page_size: 100 }
+  const first = (data: unknown) => ok({ data, next_cursor: null })
+  const everyone = { query: null, tag_id: null, owner_user_id: null, lifecycle_stage: null, channel: null }
+  const contacts = Contacts.listContacts(ours, Struct.renameKeys(everyone, { tag_id: "tag" }))
+  yield* agree(scene, first(contacts), ContactOperations.use(({ list }) => list({ ...everyone, ...all })))
+  const filters = { status: null, assigned_user_id: null }
+  const conversations = Conversations.listConversations(ours, filters)
+  yield* agree(scene, first(conversations), ConversationOperations.use(({ list }) => list({ ...filters, ...all })))
+  for (const conversation of ours.conversations) {
+    const id = ConversationId.make(names.idOf(conversation.id))
+    const messages = Conversations.messagesOf(ours, conversation)
+    yield* agree(scene, first(messages), Messages.use(({ list }) => list(id, null)))
+  }
+  for (const send of ours.sends) {
+    yield* agree(scene, ok(showSend(send)), Sends.use(({ get }) => get(SendId.make(names.idOf(send.id)))))
+  }
+})
+
+const agreeOnCatalogues = Effect.fnUntraced(function*(scene: Scene) {
+  const { channels, fields, members, tags } = scene.ours
+  const accounts = channels.flatMap((channel) => channel.phone_messaging_business_account_id ?? [])
+  yield* agree(scene, ok(tags), Tags.use(({ list }) => list))
+  yield* agree(scene, ok(channels), Channels.use(({ list }) => list))
+  yield* agree(scene, ok(fields), ContactFields.use(({ list }) => list))
+  yield* agree(scene, ok(members), Members.use(({ list }) => list))
+  yield* agree(scene, ok(accounts.map(greeting)), Templates.use(({ list }) => list))
+})
+
+// -------------------------------------------------------------- choices
+
+const nobodys = "00000000-0000-7000-8000-000000000000"
+
+/** Returns the id of what is chosen, and the thing when it is ours. */
+const choose = <A extends { readonly id: Name | string }>(
+  { names, ours, theirs }: Scene,
+  { index, whose }: Choice,
+  of: (organization: Organization) => ReadonlyArray<A>
+) => {
+  const all = whose === "nobody's" ? [] : of(whose === "ours" ? ours : theirs)
+  const thing = all[index % all.length]
+  const id = thing === undefined ? nobodys : thing.id instanceof Name ? names.idOf(thing.id) : thing.id
+  return { id, thing: whose === "ours" ? thing : undefined }
+}
+
+/** A provider reports to the organization that has the thing, so theirs would not come to us. */
+const notTheirs = ({ index, whose }: Choice): Choice => ({ index, whose: whose === "theirs" ? "ours" : whose })
+
+const chooseMember = (scene: Scene, choice: Choice | null) =>
+  choice === null ? null : MemberId.make(choose(scene, choice, ({ members }) => members).id)
+
+const chooseContact = (scene: Scene, choice: Choice) => {
+  const { id, thing } = choose(scene, choice, ({ contacts }) => contacts)
+  return { id: ContactId.make(id), contact: thing }
+}
+
+const chooseConversation = (scene: Scene, choice: Choice) => {
+  const { id, thing } = choose(scene, choice, ({ conversations }) => conversations)
+  return { id: ConversationId.make(id), conversation: thing }
+}
+
+/** Returns what is asked of the service, and the same as a wish of the model. */
+const chooseFields = (scene: Scene, { custom_values, owner, plain = {}, tags }: ContactInput) => {
+  const chosen = tags?.map((tag) => choose(scene, tag, (organization) => organization.tags))
+  const values = custom_values && Object.fromEntries(
+    custom_values.map(({ field, value }) => [choose(scene, field, ({ fields }) => fields).id, value])
+  )
+  const known = owner === undefined ? {} : { owner_user_id: chooseMember(scene, owner) }
+  const custom = values === undefined ? {} : { custom_values: values }
+  const tag_ids = tags === undefined ? {} : { tag_ids: chosen?.map(({ id }) => TagId.make(id)) ?? null }
+  const labels = tags === undefined ? {} : { tags: chosen?.map(({ thing }) => thing) ?? [] }
+  const input = { ...plain, ...known, ...custom, ...tag_ids } as UpdateContact // The generator keeps to its values.
+  return { input, wish: { plain: { ...plain, ...known }, ...custom, ...labels } }
+}
+
+// ---------------------------------------------------------------- work
+
+/** Lets the worker do what is due, and the model the same in the order in which the provider was asked. */
+const work = Effect.fnUntraced(function*(scene: Scene) {
+  const { at, names, ours, theirs } = scene
+  const provider = yield* ScriptedProvider
+  const before = (yield* provider.asked).length
+  while ((yield* Worker.use(({ runOnce }) => runOnce)) > 0) continue
+  const organizations = [ours, theirs]
+  for (const { reference } of (yield* provider.asked).slice(before)) {
+    const is_asked = (send: Send) => names.idOf(send.id) === reference
+    const organization = organizations.find((one) => Conversations.due(at, one).some(is_asked))
+    const send = organization?.sends.find(is_asked)
+    if (organization === undefined || send === undefined) {
+      return assert.fail(`It was not the turn of send ${reference}.`)
+    }
+    Conversations.attempt(at, organization, send)
+  }
+  assert.deepStrictEqual(organizations.flatMap((one) => Conversations.due(at, one)), [])
+  for (const one of organizations) Conversations.giveUp(at, one)
+  yield* agreeOnEverything(scene)
+  yield* agreeOnEverything({ ...scene, ours: theirs, theirs: ours })
+})
+
+/** The provider that takes, or does not take, what an organization sends, as it was told. */
+export const settle = Effect.fnUntraced(function*(scene: Scene) {
+  yield* TestClock.adjust("1 day")
+  const at = { ...scene.at, now: yield* DateTime.now }
+  scene.ours.mood = "accepts"
+  scene.theirs.mood = "accepts"
+  yield* work({ ...scene, at })
+  const open = [scene.ours, scene.theirs].flatMap(({ sends }) =>
+    sends.filter(({ status }) => status !== "sent" && status !== "failed")
+  )
+  assert.deepStrictEqual(open, [])
+})
+
+// ------------------------------------------------------------- commands
+
+type Perform = {
+  readonly [K in Command["do"]]: (
+    scene: Scene,
+    command: Command<K>
+  ) => Effect.Effect<void, never, Operations | ScriptedProvider>
+}
+
+const perform: Perform = {
+  wait: (_, { millis }) => TestClock.adjust(millis),
+
+  createTag: (scene, { color, name }) =>
+    agree(
+      scene,
+      Contacts.createTag(scene.at, scene.ours, name, color),
+      Tags.use(({ create }) => create({ name, color }))
+    ),
+
+  createContact: (scene, { contact }) => {
+    const { input, wish } = chooseFields(scene, contact)
+    const expected = Contacts.createContact(scene.at, scene.ours, wish)
+    return agree(scene, expected, ContactOperations.use(({ create }) => create(input)))
+  },
+
+  getContact: (scene, command) => {
+    const { contact, id } = chooseContact(scene, command.id)
+    const expected = contact === undefined ? refused("ContactNotFound") : ok(showContact(contact))
+    return agree(scene, expected, ContactOperations.use(({ get }) => get(id)))
+  },
+
+  updateContact: (scene, command) => {
+    const { contact, id } = chooseContact(scene, command.id)
+    const { input, wish } = chooseFields(scene, command.contact)
+    const expected = Contacts.updateContact(scene.at, scene.ours, contact, wish)
+    return agree(scene, expected, ContactOperations.use(({ update }) => update(id, input)))
+  },
+
+  addNote: (scene, command) => {
+    const { contact, id } = chooseContact(scene, command.id)
+    const expected = Contacts.addNote(scene.at, contact, command.text)
+    return agree(scene, expected, ContactOperations.use(({ addNote }) => addNote(id, { text: command.text })))
+  },
+
+  listContacts: (scene, { owner, page_size, tag, ...rest }) => {
+    const chosen = tag === null ? null : choose(scene, tag, ({ tags }) => tags)
+    const filters = { ...rest, owner_user_id: chooseMember(scene, owner) }
+    const tag_id = chosen === null ? null : TagId.make(chosen.id)
+    const expected = Contacts.listContacts(scene.ours, { ...filters, tag: chosen && (chosen.thing ?? "unknown") })
+    return agreeOnPages(
+      scene,
+      page_size,
+      expected,
+      (cursor) => ContactOperations.use(({ list }) => list({ ...filters, tag_id, cursor, page_size }))
+    )
+  },
+
+  listCatalogues: agreeOnCatalogues,
+
+  start: (scene, { channel, phone, template, value }) =>
+    Effect.gen(function*() {
+      const { id, thing } = choose(scene, channel, ({ channels }) => channels)
+      const channel_id = ChannelId.make(id)
+      const expected = Conversations.start(scene.at, scene.ours, thing, { phone, template, value })
+      const start = Sends.use((sends) => sends.start({ channel_id, phone, template: choiceOf(template, value) }))
+      yield* agree(scene, expected, start)
+      yield* agreeOnEverything(scene)
+    }),
+
+  sendText: (scene, command) => {
+    const { conversation, id } = chooseConversation(scene, command.id)
+    const expected = Conversations.sendText(scene.at, scene.ours, conversation, command.text)
+    return agree(scene, expected, Sends.use(({ send }) => send(id, { type: "text", text: command.text })))
+  },
+
+  sendTemplate: (scene, { id: choice, template, value }) => {
+    const { conversation, id } = chooseConversation(scene, choice)
+    const expected = Conversations.sendTemplate(scene.at, scene.ours, conversation, { template, value })
+    const input = { type: "template", template: choiceOf(template, value) } as const
+    return agree(scene, expected, Sends.use(({ send }) => send(id, input)))
+  },
+
+  getSend: (scene, command) => {
+    const { id, thing } = choose(scene, command.id, ({ sends }) => sends)
+    const expected = thing === undefined ? refused("SendNotFound") : ok(showSend(thing))
+    return agree(scene, expected, Sends.use(({ get }) => get(SendId.make(id))))
+  },
+
+  getConversation: (scene, command) => {
+    const { conversation, id } = chooseConversation(scene, command.id)
+    const expected = conversation === undefined ? refused("ConversationNotFound") : ok(showConversation(conversation))
+    return agree(scene, expected, ConversationOperations.use(({ get }) => get(id)))
+  },
+
+  listConversations: (scene, { assigned, page_size, status }) => {
+    const filters = { status, assigned_user_id: chooseMember(scene, assigned) }
+    return agreeOnPages(
+      scene,
+      page_size,
+      Conversations.listConversations(scene.ours, filters),
+      (cursor) => ConversationOperations.use(({ list }) => list({ ...filters, cursor, page_size }))
+    )
+  },
+
+  assign: (scene, command) => {
+    const { conversation, id } = chooseConversation(scene, command.id)
+    const assigned_user_id = chooseMember(scene, command.member)
+    const sync = command.sync_contact_owner
+    const expected = Conversations.assign(scene.at, scene.ours, conversation, assigned_user_id, sync ?? true)
+    const input = { assigned_user_id, ...(sync === null ? {} : { sync_contact_owner: sync }) }
+    return agree(scene, expected, ConversationOperations.use(({ assign }) => assign(id, input)))
+  },
+
+  close: (scene, command) => {
+    const { conversation, id } = chooseConversation(scene, command.id)
+    const expected = Conversations.close(scene.at, conversation, command.category)
+    const input = command.category === null ? {} : { category: command.category }
+    return agree(scene, expected, ConversationOperations.use(({ close }) => close(id, input)))
+  },
+
+  reopen: (scene, command) => {
+    const { conversation, id } = chooseConversation(scene, command.id)
+    const expected = Conversations.reopen(scene.at, conversation)
+    return agree(scene, expected, ConversationOperations.use(({ reopen }) => reopen(id)))
+  },
+
+  listMessages: (scene, command) => {
+    const { conversation, id } = chooseConversation(scene, command.id)
+    const expected = conversation === undefined
+      ? refused("ConversationNotFound")
+      : ok({ data: Conversations.messagesOf(scene.ours, conversation), next_cursor: null })
+    return agree(scene, expected, Messages.use(({ list }) => list(id, null)))
+  },
+
+  getMessage: (scene, command) => {
+    const { id, thing } = choose(scene, command.id, ({ messages }) => messages)
+    const [elsewhere] = scene.ours.conversations.filter((one) => one !== thing?.conversation)
+    const conversation = command.elsewhere ? elsewhere : thing?.conversation
+    const conversation_id = ConversationId.make(
+      conversation === undefined ? nobodys : scene.names.idOf(conversation.id)
+    )
+    const is_there = thing !== undefined && thing.conversation === conversation
+    const expected = is_there ? ok(showMessage(thing)) : refused("MessageNotFound")
+    return agree(scene, expected, Messages.use(({ get }) => get(conversation_id, MessageId.make(id))))
+  },
+
+  work,
+
+  instruct: ({ ours }, { mood }) =>
+    Effect.sync(() => {
+      ours.mood = mood
+    }),
+
+  report: (scene, { id: choice, seconds_ago, status, through, with_reference }) =>
+    Effect.gen(function*() {
+      const { id, thing } = choose(scene, notTheirs(choice), ({ sends }) => sends)
+      const their = scene.theirs.channels[0]?.id ?? ChannelId.make(nobodys)
+      const own = thing?.conversation.channel.id ?? scene.ours.channels[0]?.id ?? their
+      const channel_id = through === "ours" ? own : through === "theirs" ? their : ChannelId.make(nobodys)
+      const at = DateTime.subtract(scene.at.now, { seconds: seconds_ago })
+      const reference = with_reference ? SendId.make(id) : null
+      const provider_message_id = `p.${id}`
+      const event = "message_status_reported"
+      if (through === "ours") Conversations.report(scene.at, scene.ours, thing, { status, at }, with_reference)
+      yield* agree(
+        scene,
+        through === "nobody's" ? refused("ChannelUnknown") : ok(undefined),
+        Inbound.use(({ receive }) => receive({ event, channel_id, provider_message_id, reference, status, at }))
+      )
+      yield* agreeOnEverything(scene)
+    }),
+
+  receive: (scene, { channel, content, display_name, from, provider_message_id, seconds_ago }) =>
+    Effect.gen(function*() {
+      const { id, thing } = choose(scene, notTheirs(channel), ({ channels }) => channels)
+      const sent_at = DateTime.subtract(scene.at.now, { seconds: seconds_ago })
+      const said = {
+        type: content === null ? "image" as const : "text" as const,
+        text: content,
+        provider_message_id,
+        sent_at
+      }
+      const expected = Conversations.receive(scene.at, scene.ours, thing, { from, display_name, ...said })
+      const who = { external_id: from, display_name, username: null }
+      const event = { event: "message_received" as const, channel_id: ChannelId.make(id), from: who, ...said }
+      yield* agree(scene, expected, Inbound.use(({ receive }) => receive(event)))
+      yield* agreeOnEverything(scene)
+    })
+}
+
+const choiceOf = (template: string, value: string) => ({
+  id: template === "unknown" ? template : "greeting",
+  components: template === "greeting"
+    ? [{ type: "body" as const, parameters: [{ type: "text" as const, text: value }] }]
+    : []
+})
+
+/** Carries out one command on the service and on the model. */
+export const run = (scene: Scene, command: Command): Effect.Effect<void, never, Operations | ScriptedProvider> => {
+  // A record of functions by kind: the compiler does not see that this one takes this kind.
+  const one = perform[command.do] as (scene: Scene, command: Command) => ReturnType<Perform["work"]>
+  return one(scene, command)
+}

@@ -1,0 +1,198 @@
+/**
+ * What the model holds: the service as the specification tells it, in so few
+ * lines that they can be checked by eye. Plain lists, changed in place; no
+ * storage, no concurrency.
+ *
+ * Ids that the service chooses are `Name`s here. A thing that is `undefined` is
+ * one that the organization does not have.
+ */
+import type { Channel, ChannelType } from "@messaging-crm/core/Channels"
+import type { ContactField } from "@messaging-crm/core/ContactFields"
+import type { Member } from "@messaging-crm/core/Members"
+import type { TagColor } from "@messaging-crm/core/Tags"
+import { DateTime } from "effect"
+import type { Name } from "./Names.ts"
+
+// ---------------------------------------------------------------- data
+
+/** What an operation answers. */
+export type Answer = { readonly ok: unknown } | { readonly refused: string; readonly param: unknown }
+
+/** When something is done, and what new things are called. */
+export interface Moment {
+  readonly now: DateTime.Utc
+  readonly name: () => Name
+}
+
+export interface Tag {
+  readonly id: Name
+  readonly name: string
+  readonly color: TagColor
+}
+
+export interface Identity {
+  readonly id: Name
+  readonly channel_type: ChannelType
+  readonly external_id: string
+  readonly display_name: string | null
+}
+
+export interface Contact {
+  readonly id: Name
+  plain: Readonly<Record<string, string | null>>
+  custom_values: Readonly<Record<string, string>>
+  tags: ReadonlyArray<Tag>
+  readonly identities: Array<Identity>
+  last: { readonly at: DateTime.Utc; readonly preview: string; readonly conversation: Conversation } | null
+  updated_at: DateTime.Utc
+}
+
+export interface Conversation {
+  readonly id: Name
+  readonly channel: Channel
+  readonly contact: Contact
+  readonly identity: Identity
+  readonly created_at: DateTime.Utc
+  status: "open" | "closed"
+  close_category: string | null
+  assigned_user_id: string | null
+  opened_at: DateTime.Utc
+  closed_at: DateTime.Utc | null
+  last_activity_at: DateTime.Utc
+  preview: string | null
+  last_inbound_at: DateTime.Utc | null
+  /** The sends that have not had their last attempt, in order. */
+  lane: ReadonlyArray<Send>
+}
+
+export interface Message {
+  readonly id: Name
+  readonly conversation: Conversation
+  readonly type: string
+  readonly text: string | null
+  readonly sender: { readonly type: string; readonly name: string | null }
+  readonly provider_message_id: Name | string
+  readonly created_at: DateTime.Utc
+  readonly sent_at: DateTime.Utc
+  /** What the provider said of it; null for an inbound message, of which it says nothing. */
+  readonly reports: ReadonlyArray<Report> | null
+}
+
+export interface Report {
+  readonly status: "sent" | "delivered" | "read" | "failed"
+  readonly at: DateTime.Utc
+}
+
+export interface Send {
+  readonly id: Name
+  readonly conversation: Conversation
+  readonly content: { readonly type: "text" | "template"; readonly text: string }
+  readonly created_at: DateTime.Utc
+  readonly reports: Array<Report>
+  status: "queued" | "sent" | "failed" | "unknown"
+  message: Message | null
+  failure_reason: string | null
+  attempts: number
+  first_attempt_at: DateTime.Utc | null
+  /** When it is tried again; of an unknown one, when it is given up. */
+  due_at: DateTime.Utc
+}
+
+export interface Organization {
+  readonly id: string
+  readonly channels: ReadonlyArray<Channel>
+  readonly members: ReadonlyArray<Member>
+  readonly fields: ReadonlyArray<ContactField>
+  readonly tags: Array<Tag>
+  readonly contacts: Array<Contact>
+  readonly conversations: Array<Conversation>
+  readonly messages: Array<Message>
+  readonly sends: Array<Send>
+  mood: "accepts" | "rejects" | "is busy" | "is silent"
+}
+
+// --------------------------------------------------------------- shape
+
+export const ok = (value: unknown): Answer => ({ ok: value })
+export const refused = (tag: string, param: unknown = undefined): Answer => ({ refused: tag, param })
+
+/** Latest first; of two at one time the one made later. */
+export const newestFirst = <A extends { readonly id: Name }>(all: ReadonlyArray<A>, at: (one: A) => DateTime.Utc) =>
+  all.toSorted((a, b) => DateTime.Order(at(b), at(a)) || b.id.ordinal - a.id.ordinal)
+
+export const fullName = ({ plain }: Contact) =>
+  [plain["first_name"], plain["last_name"]].filter((part) => part !== null).join(" ") || null
+
+export const showContact = (contact: Contact) => ({
+  ...contact.plain,
+  id: contact.id,
+  custom_values: contact.custom_values,
+  identities: contact.identities.map((identity) => ({ ...identity, username: null })),
+  tags: contact.tags,
+  last_activity_at: contact.last?.at ?? null,
+  last_activity_preview: contact.last?.preview ?? null,
+  last_conversation_id: contact.last?.conversation.id ?? null,
+  updated_at: contact.updated_at
+})
+
+export const showConversation = (conversation: Conversation) => ({
+  id: conversation.id,
+  channel: { id: conversation.channel.id, type: conversation.channel.type },
+  contact: {
+    id: conversation.contact.id,
+    display_name: fullName(conversation.contact) ?? conversation.identity.display_name,
+    external_id: conversation.identity.external_id,
+    username: null
+  },
+  status: conversation.status,
+  close_category: conversation.close_category,
+  assigned_user_id: conversation.assigned_user_id,
+  agent_id: null,
+  created_at: conversation.created_at,
+  opened_at: conversation.opened_at,
+  closed_at: conversation.closed_at,
+  last_activity_at: conversation.last_activity_at,
+  last_activity_preview: conversation.preview
+})
+
+export const showSend = (send: Send) => ({
+  id: send.id,
+  conversation_id: send.conversation.id,
+  status: send.status,
+  message_id: send.message?.id ?? null,
+  failure_reason: send.failure_reason,
+  created_at: send.created_at
+})
+
+/** Whatever the order of its reports and however often they came: each time is the earliest, and the status follows. */
+export const showMessage = (message: Message) => {
+  const earliest = (...statuses: ReadonlyArray<Report["status"]>) =>
+    (message.reports ?? []).filter(({ status }) => statuses.includes(status)).map(({ at }) => at)
+      .toSorted(DateTime.Order)[0] ?? null
+  const [delivered_at, read_at, failed_at] = [earliest("delivered", "read"), earliest("read"), earliest("failed")]
+  const reported = read_at !== null
+    ? "read"
+    : delivered_at !== null
+    ? "delivered"
+    : failed_at !== null
+    ? "failed"
+    : "sent"
+  return {
+    id: message.id,
+    conversation_id: message.conversation.id,
+    direction: message.reports === null ? "inbound" : "outbound",
+    type: message.type,
+    text: message.text,
+    sender: message.sender,
+    status: message.reports === null ? "received" : reported,
+    media: null,
+    provider_message_id: message.provider_message_id,
+    created_at: message.created_at,
+    sent_at: DateTime.min(message.sent_at, earliest("sent") ?? message.sent_at),
+    delivered_at,
+    read_at,
+    failed_at,
+    edited_at: null,
+    deleted_at: null
+  }
+}
