@@ -18,7 +18,7 @@ import { Sends } from "@messaging-crm/core/Sends"
 import { Tags } from "@messaging-crm/core/Tags"
 import { Templates } from "@messaging-crm/core/Templates"
 import { Worker } from "@messaging-crm/core/Worker"
-import { DateTime, Effect, Struct } from "effect"
+import { DateTime, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { greeting, ScriptedProvider } from "../Provider.ts"
 import type { Choice, Command, ContactInput } from "./Commands.ts"
@@ -27,6 +27,7 @@ import * as Conversations from "./Conversations.ts"
 import { Name, type Names, shown } from "./Names.ts"
 import {
   type Answer,
+  type Conversation,
   type Moment,
   ok,
   type Organization,
@@ -88,23 +89,23 @@ const agreeOnPages = Effect.fnUntraced(function*<A, E extends { readonly _tag: s
   }
 })
 
-/** Compares everything of ours that can be listed; names of new things meet their ids here. */
-export const agreeOnEverything = Effect.fnUntraced(function*(scene: Scene) {
+/** Compares our contacts and conversations, where the names of new ones meet their ids, and what is in some of them. */
+const agreeOnLists = Effect.fnUntraced(function*(scene: Scene, touched: ReadonlyArray<Conversation>) {
   const { names, ours } = scene
   const all = { cursor: null, page_size: 100 }
   const first = (data: unknown) => ok({ data, next_cursor: null })
   const everyone = { query: null, tag_id: null, owner_user_id: null, lifecycle_stage: null, channel: null }
-  const contacts = Contacts.listContacts(ours, Struct.renameKeys(everyone, { tag_id: "tag" }))
+  const contacts = Contacts.listContacts(ours, { ...everyone, tag: null })
   yield* agree(scene, first(contacts), ContactOperations.use(({ list }) => list({ ...everyone, ...all })))
   const filters = { status: null, assigned_user_id: null }
   const conversations = Conversations.listConversations(ours, filters)
   yield* agree(scene, first(conversations), ConversationOperations.use(({ list }) => list({ ...filters, ...all })))
-  for (const conversation of ours.conversations) {
+  for (const conversation of touched) {
     const id = ConversationId.make(names.idOf(conversation.id))
     const messages = Conversations.messagesOf(ours, conversation)
     yield* agree(scene, first(messages), Messages.use(({ list }) => list(id, null)))
   }
-  for (const send of ours.sends) {
+  for (const send of ours.sends.filter(({ conversation }) => touched.includes(conversation))) {
     yield* agree(scene, ok(showSend(send)), Sends.use(({ get }) => get(SendId.make(names.idOf(send.id)))))
   }
 })
@@ -185,8 +186,8 @@ const work = Effect.fnUntraced(function*(scene: Scene) {
   }
   assert.deepStrictEqual(organizations.flatMap((one) => Conversations.due(at, one)), [])
   for (const one of organizations) Conversations.giveUp(at, one)
-  yield* agreeOnEverything(scene)
-  yield* agreeOnEverything({ ...scene, ours: theirs, theirs: ours })
+  yield* agreeOnLists(scene, ours.conversations)
+  yield* agreeOnLists({ ...scene, ours: theirs, theirs: ours }, theirs.conversations)
 })
 
 /** The provider that takes, or does not take, what an organization sends, as it was told. */
@@ -268,7 +269,7 @@ const perform: Perform = {
       const expected = Conversations.start(scene.at, scene.ours, thing, { phone, template, value })
       const start = Sends.use((sends) => sends.start({ channel_id, phone, template: choiceOf(template, value) }))
       yield* agree(scene, expected, start)
-      yield* agreeOnEverything(scene)
+      yield* agreeOnLists(scene, [])
     }),
 
   sendText: (scene, command) => {
@@ -371,7 +372,7 @@ const perform: Perform = {
         through === "nobody's" ? refused("ChannelUnknown") : ok(undefined),
         Inbound.use(({ receive }) => receive({ event, channel_id, provider_message_id, reference, status, at }))
       )
-      yield* agreeOnEverything(scene)
+      yield* agreeOnLists(scene, thing === undefined ? [] : [thing.conversation])
     }),
 
   receive: (scene, { channel, content, display_name, from, provider_message_id, seconds_ago }) =>
@@ -388,7 +389,7 @@ const perform: Perform = {
       const who = { external_id: from, display_name, username: null }
       const event = { event: "message_received" as const, channel_id: ChannelId.make(id), from: who, ...said }
       yield* agree(scene, expected, Inbound.use(({ receive }) => receive(event)))
-      yield* agreeOnEverything(scene)
+      yield* agreeOnLists(scene, scene.ours.messages.slice(-1).map(({ conversation }) => conversation))
     })
 }
 
