@@ -99,7 +99,7 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
           }
           yield* settle(yield* scene)
         }),
-      { arbitrary: { runs, maxShrinks: 400 } }
+      { arbitrary: { runs, maxShrinks: 400 }, timeout: 180_000 }
     )
   })
 }

@@ -1,0 +1,137 @@
+/**
+ * The service and the model beside each other: what both are asked, and where
+ * what they answer must agree.
+ */
+import { assert } from "@effect/vitest"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { Channels } from "@messaging-crm/core/Channels"
+import { ContactFields } from "@messaging-crm/core/ContactFields"
+import { Contacts as ContactOperations } from "@messaging-crm/core/Contacts"
+import { Conversations as ConversationOperations } from "@messaging-crm/core/Conversations"
+import { ContactId, ConversationId, MemberId, SendId } from "@messaging-crm/core/Ids"
+import { Members } from "@messaging-crm/core/Members"
+import { Messages } from "@messaging-crm/core/Messages"
+import type { Page } from "@messaging-crm/core/Page"
+import { Sends } from "@messaging-crm/core/Sends"
+import { Tags } from "@messaging-crm/core/Tags"
+import { Templates } from "@messaging-crm/core/Templates"
+import { Effect } from "effect"
+import { greeting } from "../Provider.ts"
+import type { Choice } from "./Commands.ts"
+import * as Contacts from "./Contacts.ts"
+import * as Conversations from "./Conversations.ts"
+import { Name, type Names, shown } from "./Names.ts"
+import { type Answer, type Conversation, type Moment, ok, type Organization, refused, showSend } from "./State.ts"
+
+/** Two organizations that know nothing of each other, and one of them whose turn it is. */
+export interface Scene {
+  readonly names: Names
+  readonly at: Moment
+  readonly ours: Organization
+  readonly theirs: Organization
+}
+
+// ------------------------------------------------------------ agreement
+
+/** Runs an operation for a member of the organization. */
+const as = (organization: Organization) =>
+  Effect.provideService(CurrentActor, {
+    organization_id: organization.id,
+    member_id: organization.members[0]?.id ?? null
+  })
+
+/** Runs an operation for us, and compares what it answers with what the model does. */
+export const agree = Effect.fnUntraced(function*<A, E extends { readonly _tag: string }, R>(
+  { names, ours }: Scene,
+  expected: Answer,
+  operation: Effect.Effect<A, E, R>
+) {
+  const found: Answer = yield* Effect.match(as(ours)(operation), {
+    onSuccess: ok,
+    onFailure: (error) => refused(error._tag, "param" in error ? error.param : undefined)
+  })
+  assert.deepStrictEqual(shown(found), names.resolve(expected, found))
+})
+
+/** Walks a list to its end, and compares each page. A cursor is worth nothing to the other organization. */
+export const agreeOnPages = Effect.fnUntraced(function*<A, E extends { readonly _tag: string }, R>(
+  scene: Scene,
+  size: number,
+  expected: ReadonlyArray<unknown>,
+  list: (cursor: string | null) => Effect.Effect<Page<A>, E, R>
+) {
+  let cursor: string | null = null
+  for (let start = 0; start === 0 || start < expected.length; start += size) {
+    const { data, next_cursor }: Page<A> = yield* Effect.orDie(as(scene.ours)(list(cursor)))
+    assert.deepStrictEqual(shown(data), scene.names.resolve(expected.slice(start, start + size), data))
+    assert.strictEqual(next_cursor === null, start + size >= expected.length)
+    if (next_cursor !== null) {
+      const { ours: theirs, theirs: ours } = scene
+      yield* agree({ ...scene, ours, theirs }, refused("CursorInvalid"), list(next_cursor))
+    }
+    cursor = next_cursor
+  }
+})
+
+/** Compares our contacts and conversations, where the names of new ones meet their ids, and what is in some of them. */
+export const agreeOnLists = Effect.fnUntraced(function*(scene: Scene, touched: ReadonlyArray<Conversation>) {
+  const { names, ours } = scene
+  const all = { cursor: null, page_size: 100 }
+  const first = (data: unknown) => ok({ data, next_cursor: null })
+  const everyone = { query: null, tag_id: null, owner_user_id: null, lifecycle_stage: null, channel: null }
+  const contacts = Contacts.listContacts(ours, { ...everyone, tag: null })
+  yield* agree(scene, first(contacts), ContactOperations.use(({ list }) => list({ ...everyone, ...all })))
+  const filters = { status: null, assigned_user_id: null }
+  const conversations = Conversations.listConversations(ours, filters)
+  yield* agree(scene, first(conversations), ConversationOperations.use(({ list }) => list({ ...filters, ...all })))
+  for (const conversation of touched) {
+    const id = ConversationId.make(names.idOf(conversation.id))
+    const messages = Conversations.messagesOf(ours, conversation)
+    yield* agree(scene, first(messages), Messages.use(({ list }) => list(id, null)))
+  }
+  for (const send of ours.sends.filter(({ conversation }) => touched.includes(conversation))) {
+    yield* agree(scene, ok(showSend(send)), Sends.use(({ get }) => get(SendId.make(names.idOf(send.id)))))
+  }
+})
+
+export const agreeOnCatalogues = Effect.fnUntraced(function*(scene: Scene) {
+  const { channels, fields, members, tags } = scene.ours
+  const accounts = channels.flatMap((channel) => channel.phone_messaging_business_account_id ?? [])
+  yield* agree(scene, ok(tags), Tags.use(({ list }) => list))
+  yield* agree(scene, ok(channels), Channels.use(({ list }) => list))
+  yield* agree(scene, ok(fields), ContactFields.use(({ list }) => list))
+  yield* agree(scene, ok(members), Members.use(({ list }) => list))
+  yield* agree(scene, ok(accounts.map(greeting)), Templates.use(({ list }) => list))
+})
+
+// -------------------------------------------------------------- choices
+
+export const nobodys = "00000000-0000-7000-8000-000000000000"
+
+/** Returns the id of what is chosen, and the thing when it is ours. */
+export const choose = <A extends { readonly id: Name | string }>(
+  { names, ours, theirs }: Scene,
+  { index, whose }: Choice,
+  of: (organization: Organization) => ReadonlyArray<A>
+) => {
+  const all = whose === "nobody's" ? [] : of(whose === "ours" ? ours : theirs)
+  const thing = all[index % all.length]
+  const id = thing === undefined ? nobodys : thing.id instanceof Name ? names.idOf(thing.id) : thing.id
+  return { id, thing: whose === "ours" ? thing : undefined }
+}
+
+/** A provider reports to the organization that has the thing, so theirs would not come to us. */
+export const notTheirs = ({ index, whose }: Choice): Choice => ({ index, whose: whose === "theirs" ? "ours" : whose })
+
+export const chooseMember = (scene: Scene, choice: Choice | null) =>
+  choice === null ? null : MemberId.make(choose(scene, choice, ({ members }) => members).id)
+
+export const chooseContact = (scene: Scene, choice: Choice) => {
+  const { id, thing } = choose(scene, choice, ({ contacts }) => contacts)
+  return { id: ContactId.make(id), contact: thing }
+}
+
+export const chooseConversation = (scene: Scene, choice: Choice) => {
+  const { id, thing } = choose(scene, choice, ({ conversations }) => conversations)
+  return { id: ConversationId.make(id), conversation: thing }
+}
