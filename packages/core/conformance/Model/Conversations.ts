@@ -33,7 +33,9 @@ const meet = (
     const identity = contact.identities.find((known) =>
       known.channel_type === channel_type && known.external_id === external_id
     )
-    if (identity !== undefined) return { contact, identity }
+    if (identity === undefined) continue
+    identity.display_name = display_name ?? identity.display_name
+    return { contact, identity }
   }
   const is_number = channel_type === "phone_messaging"
   const sharing = organization.contacts.filter(({ plain }) => is_number && plain["primary_phone"] === external_id)

@@ -34,7 +34,7 @@ export interface Identity {
   readonly id: Name
   readonly channel_type: ChannelType
   readonly external_id: string
-  readonly display_name: string | null
+  display_name: string | null
 }
 
 export interface Contact {
