@@ -1,0 +1,264 @@
+/** What a provider reports, in whatever order and however often. */
+import { assert, it } from "@effect/vitest"
+import { Contacts } from "@messaging-crm/core/Contacts"
+import { Conversations, ConversationStore } from "@messaging-crm/core/Conversations"
+import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
+import { Media } from "@messaging-crm/core/Media"
+import { Messages, type MessageStatus } from "@messaging-crm/core/Messages"
+import { Sends } from "@messaging-crm/core/Sends"
+import { DateTime, Effect, Option } from "effect"
+import { TestClock } from "effect/testing"
+import * as Fixtures from "../Fixtures.ts"
+import { begin, crm, type Storage, work } from "./Scene.ts"
+
+const permutations = <A>(values: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
+  values.length === 0 ?
+    [[]] :
+    values.flatMap((value, index) => permutations(values.toSpliced(index, 1)).map((rest) => [value, ...rest]))
+
+const everyone = {
+  query: null,
+  tag_id: null,
+  owner_user_id: null,
+  lifecycle_stage: null,
+  channel: null,
+  cursor: null,
+  page_size: 100
+}
+
+export const suite = (storage: Storage) => {
+  it.layer(crm(storage), { timeout: "60 seconds" })("what a provider reports", (it) => {
+    const times = { sent: 1, delivered: 2, read: 3, failed: 4 } as const
+    const all: ReadonlyArray<keyof typeof times> = ["sent", "delivered", "read", "failed"]
+
+    it.effect("ends in the same message in all orders, with repeats, early or late", () =>
+      Effect.gen(function*() {
+        const { messageOf, reported, start } = yield* begin
+        const ends = new Set<string>()
+        for (const [index, order] of permutations(all).entries()) {
+          const { id } = yield* start()
+          const reports = [...order, ...order.slice(0, 2)].map((status) => ({
+            status,
+            at: Fixtures.after(times[status])
+          }))
+          const early = index % reports.length
+          // Without a reference, an early report has nothing to complete and is kept.
+          yield* Effect.forEach(reports.slice(0, early), (report) => reported(id, report, { reference: null }))
+          yield* work
+          yield* Effect.forEach(reports.slice(early), (report) => reported(id, report))
+          const { delivered_at, failed_at, read_at, status } = yield* messageOf(id)
+          ends.add(JSON.stringify({ delivered_at, failed_at, read_at, status }))
+        }
+        const status: MessageStatus = "read"
+        const [delivered_at, read_at, failed_at] = [2, 3, 4].map(Fixtures.after)
+        assert.deepStrictEqual([...ends], [JSON.stringify({ delivered_at, failed_at, read_at, status })])
+      }))
+
+    it.effect("gives each message once, however often it is repeated, and reopens the reply window", () =>
+      Effect.gen(function*() {
+        const { as, organization_id, start, written } = yield* begin
+        const { conversation_id } = yield* start()
+        yield* work
+        for (const id of ["m1", "m2", "m1", "m2", "m1"]) yield* written(id, `text ${id}`)
+        const { data } = yield* Messages.use((messages) => messages.list(conversation_id, null)).pipe(as)
+        assert.deepStrictEqual(
+          data.filter(({ direction }) => direction === "inbound").map(({ text }) => text).toSorted(),
+          [
+            "text m1",
+            "text m2"
+          ]
+        )
+        const row = Option.getOrThrow(
+          yield* ConversationStore.use((store) => store.find(organization_id, conversation_id))
+        )
+        assert.deepStrictEqual(row.last_inbound_at, yield* DateTime.now)
+        const reply = Sends.use((sends) => sends.send(conversation_id, { type: "text", text: "Hi" })).pipe(as)
+        assert.strictEqual((yield* reply).status, "queued")
+        yield* TestClock.adjust("24 hours")
+        assert.strictEqual((yield* Effect.flip(reply))._tag, "ReplyWindowClosed")
+      }))
+
+    it.effect("brings the file of a message along, and takes it back with the message", () =>
+      Effect.gen(function*() {
+        const { as, channel, received, start } = yield* begin
+        const deleted = (provider_message_id: string) =>
+          Inbound.use((inbound) =>
+            Effect.flatMap(DateTime.now, (at) =>
+              inbound.receive({ event: "message_deleted", channel_id: channel.id, provider_message_id, at }))
+          )
+        const media = { kind: "image", mime_type: "image/png", filename: "a.png", transcript: null } as const
+        const event = { type: "image", text: null, media: { ...media, bytes: Uint8Array.of(1, 2, 3) } } as const
+        yield* received("m1", event)
+        yield* received("m1", event)
+        const { conversation_id } = yield* start()
+        const listed = Effect.map(
+          Messages.use((messages) =>
+            messages.list(conversation_id, null)
+          ).pipe(as),
+          ({ data }) => data
+        )
+        const data = yield* listed
+        const { url, ...described } = Option.getOrThrow(Option.fromNullishOr(data[0]?.media))
+        assert.lengthOf(data, 1)
+        assert.deepStrictEqual(described, { ...media, byte_size: 3 })
+        const opened = Media.use(({ open }) => open((url ?? "").slice("/media/".length)))
+        assert.deepStrictEqual(Array.from((yield* opened).file.bytes), [1, 2, 3])
+        yield* deleted("m1")
+        assert.strictEqual((yield* Effect.flip(opened))._tag, "MediaNotFound")
+        // A deletion that came before its message.
+        yield* deleted("m2")
+        yield* received("m2", event)
+        assert.deepStrictEqual((yield* listed).map(({ media }) => media), [null, null])
+      }))
+
+    it.effect("ends in the same message in all orders of edits and deletions, early or late", () =>
+      Effect.gen(function*() {
+        const { as, channel, number, received } = yield* begin
+        const take = (event: ProviderEvent) => Inbound.use((inbound) => inbound.receive(event))
+        const ends = new Set<string>()
+        const edits = [
+          { event: "message_edited", text: "second", at: Fixtures.after(2) },
+          { event: "message_edited", text: "third", at: Fixtures.after(3) },
+          { event: "message_deleted", at: Fixtures.after(4) }
+        ] as const
+        for (const kept of [edits.slice(0, 2), edits]) {
+          ends.clear()
+          for (const [index, order] of permutations(kept).entries()) {
+            const provider_message_id = `${kept.length}.${index}`
+            const of = { channel_id: channel.id, provider_message_id }
+            const repeated = [...order, ...order.slice(0, 1)]
+            yield* Effect.forEach(repeated.slice(0, index % 4), (edit) => take({ ...edit, ...of }))
+            yield* received(provider_message_id, { type: "text", text: "first", media: null })
+            yield* Effect.forEach(repeated.slice(index % 4), (edit) => take({ ...edit, ...of }))
+            const page = yield* Contacts.use((contacts) => contacts.list({ ...everyone, query: number })).pipe(as)
+            const conversation_id = Option.getOrThrow(Option.fromNullishOr(page.data[0]?.last_conversation_id))
+            const { data } = yield* Messages.use((messages) => messages.list(conversation_id, null)).pipe(as)
+            const message = data.find((each) => each.provider_message_id === provider_message_id)
+            const { deleted_at, edited_at, text } = Option.getOrThrow(Option.fromUndefinedOr(message))
+            ends.add(JSON.stringify({ deleted_at, edited_at, text }))
+          }
+          const deleted_at = kept.length === 3 ? Fixtures.after(4) : null
+          const text = kept.length === 3 ? null : "third"
+          assert.deepStrictEqual([...ends], [JSON.stringify({ deleted_at, edited_at: Fixtures.after(3), text })])
+        }
+      }))
+
+    it.effect("shows the last message as it is now: edited, and then taken back", () =>
+      Effect.gen(function*() {
+        const { as, channel, start, written } = yield* begin
+        const { conversation_id } = yield* start()
+        const previews = Effect.gen(function*() {
+          const conversation = yield* Conversations.use((conversations) => conversations.get(conversation_id))
+          const contact = yield* Contacts.use((contacts) => contacts.get(conversation.contact.id))
+          return [conversation.last_activity_preview, contact.last_activity_preview]
+        }).pipe(as)
+        const take = (event: ProviderEvent) => Inbound.use((inbound) => inbound.receive(event))
+        const at = yield* DateTime.now
+        yield* written("m1", "My number is 4711")
+        const of = { channel_id: channel.id, provider_message_id: "m1", at }
+        yield* take({ event: "message_edited", text: "My number is secret", ...of })
+        assert.deepStrictEqual(yield* previews, ["My number is secret", "My number is secret"])
+        yield* take({ event: "message_deleted", ...of })
+        assert.deepStrictEqual(yield* previews, ["[deleted]", "[deleted]"])
+        yield* TestClock.adjust("1 seconds")
+        yield* written("m2", "Hello again")
+        yield* take({ event: "message_deleted", ...of })
+        assert.deepStrictEqual(yield* previews, ["Hello again", "Hello again"])
+      }))
+
+    it.effect("knows a person by every id that a network has for them", () =>
+      Effect.gen(function*() {
+        const { as, channel, get, number, provider, start } = yield* begin
+        const [own, canonical] = [`US.${yield* Fixtures.uuid}`, `${number}9`]
+        const says = (provider_message_id: string, external_id: string, aliases: ReadonlyArray<string>) =>
+          Effect.flatMap(DateTime.now, (sent_at) =>
+            Inbound.use((inbound) =>
+              inbound.receive({
+                event: "message_received",
+                channel_id: channel.id,
+                provider_message_id,
+                from: { external_id, aliases, display_name: "Kim", username: null },
+                type: "text",
+                text: "Hi",
+                media: null,
+                sent_at
+              })
+            ))
+        yield* provider.answer(({ reference }) =>
+          Effect.succeed({ provider_message_id: `p.${reference}`, recipient_aliases: [canonical] })
+        )
+        const send = yield* start()
+        yield* work
+        const { conversation_id } = yield* get(send.id)
+        // The answer named another number, messages come from that one, and later from an id that is no number.
+        yield* says("m1", canonical, [own])
+        yield* says("m2", own, [])
+        const { data } = yield* Messages.use((messages) => messages.list(conversation_id, null)).pipe(as)
+        assert.lengthOf(data, 3)
+        const { contact } = yield* Conversations.use((conversations) => conversations.get(conversation_id)).pipe(as)
+        assert.strictEqual(contact.display_name, "Kim")
+        assert.strictEqual(contact.external_id, number)
+      }))
+
+    it.effect("meets a person who has no number, and learns it later", () =>
+      Effect.gen(function*() {
+        const { as, channel, number, start } = yield* begin
+        const own = `US.${yield* Fixtures.uuid}`
+        const from = { external_id: own, display_name: null, username: "kim" }
+        const of = { event: "message_received", channel_id: channel.id, type: "text", text: "Hi", media: null } as const
+        const sent_at = yield* DateTime.now
+        const inbound = yield* Inbound
+        yield* inbound.receive({ ...of, provider_message_id: "m1", from, sent_at })
+        yield* inbound.receive({
+          ...of,
+          provider_message_id: "m2",
+          from: { ...from, external_id: number, aliases: [own] },
+          sent_at
+        })
+        const { conversation_id } = yield* start()
+        yield* work
+        const { data } = yield* Messages.use((messages) => messages.list(conversation_id, null)).pipe(as)
+        assert.lengthOf(data, 3)
+      }))
+
+    it.effect("follows a person to another number, and nobody else", () =>
+      Effect.gen(function*() {
+        const { as, channel, number, start, written } = yield* begin
+        const moved = `${number}7`
+        const change = Inbound.use((inbound) =>
+          inbound.receive({
+            event: "identity_changed",
+            channel_id: channel.id,
+            former_external_id: number,
+            now: { external_id: moved, display_name: null, username: null }
+          })
+        )
+        yield* change
+        yield* written("m1", "Hello")
+        const { conversation_id } = yield* start()
+        yield* work
+        yield* change
+        yield* change
+        const conversation = yield* Conversations.use((conversations) => conversations.get(conversation_id)).pipe(as)
+        assert.strictEqual(conversation.contact.external_id, moved)
+        assert.strictEqual(conversation.contact.display_name, "Kim")
+        const contact = yield* Contacts.use((contacts) => contacts.get(conversation.contact.id)).pipe(as)
+        assert.strictEqual(contact.primary_phone, moved)
+        // Somebody else has the number now.
+        yield* written("m2", "Who is this?")
+        const page = yield* Contacts.use((contacts) => contacts.list({ ...everyone, query: number })).pipe(as)
+        assert.lengthOf(page.data, 2)
+      }))
+
+    it.effect("makes one contact and one conversation of many first messages at once", () =>
+      Effect.gen(function*() {
+        const { as, start, written } = yield* begin
+        yield* Effect.all(Array.from({ length: 12 }, (_, index) => written(`m${index}`, "Hello?")), {
+          concurrency: "unbounded"
+        })
+        const { conversation_id } = yield* start()
+        const { data } = yield* Messages.use((messages) => messages.list(conversation_id, null)).pipe(as)
+        assert.lengthOf(data.filter(({ direction }) => direction === "inbound"), 12)
+      }))
+  })
+}

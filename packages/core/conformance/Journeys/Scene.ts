@@ -1,0 +1,94 @@
+/** Where journeys begin: an organization on a channel, and the worker's turn. */
+import { assert } from "@effect/vitest"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import * as Crm from "@messaging-crm/core/Crm"
+import { Ids, type SendId } from "@messaging-crm/core/Ids"
+import { Inbound, type MessageReceived, type MessageStatusReported } from "@messaging-crm/core/Inbound"
+import { Messages, type StatusReport } from "@messaging-crm/core/Messages"
+import { Phone } from "@messaging-crm/core/Phones"
+import { Sends } from "@messaging-crm/core/Sends"
+import { Worker } from "@messaging-crm/core/Worker"
+import { DateTime, Effect, Layer } from "effect"
+import * as Fixtures from "../Fixtures.ts"
+import * as Provider from "../Provider.ts"
+import { ScriptedProvider } from "../Provider.ts"
+
+/** A storage that a journey goes through, on whatever engine. */
+export type Storage = Layer.Layer<Crm.StoragePorts, unknown>
+
+/** Layer for everything that a journey passes: all operations, over a storage, with a scripted world outside. */
+export const crm = (storage: Storage, dedup: "callback_ref" | "client_ref" = "callback_ref") =>
+  Crm.layer.pipe(Layer.provideMerge(Layer.mergeAll(storage, Provider.layer(dedup), Ids.layer)))
+
+/** An organization with a channel, an owner, and a provider that takes everything. */
+export const begin = Effect.gen(function*() {
+  const organization_id = yield* Fixtures.organization
+  const channel = yield* Fixtures.channel(organization_id)
+  const { id: member_id } = yield* Fixtures.member(organization_id)
+  const provider = yield* ScriptedProvider
+  yield* provider.answer(({ reference }) => Effect.succeed({ provider_message_id: `p.${reference}` }))
+  const number = String(parseInt((yield* Fixtures.uuid).slice(-10), 16)).padStart(9, "0").slice(0, 9)
+  const actor = { organization_id, member_id }
+  const as = Effect.provideService(CurrentActor, actor)
+  const start = (text = "Kim") =>
+    Sends.use((sends) =>
+      sends.start({
+        channel_id: channel.id,
+        phone: Phone.make(`+4915${number}`),
+        template: { id: "greeting", components: [{ type: "body", parameters: [{ type: "text", text }] }] }
+      })
+    ).pipe(as, Effect.orDie)
+  const get = (id: SendId) => Sends.use((sends) => sends.get(id)).pipe(as, Effect.orDie)
+  const messageOf = Effect.fnUntraced(function*(id: SendId) {
+    const { conversation_id, message_id } = yield* get(id)
+    if (message_id === null) return assert.fail("The send has no message.")
+    return yield* Messages.use((messages) => messages.get(conversation_id, message_id)).pipe(as, Effect.orDie)
+  })
+  const reported = (id: SendId, report: StatusReport, fields: Partial<MessageStatusReported> = {}) =>
+    Inbound.use((inbound) =>
+      inbound.receive({
+        event: "message_status_reported",
+        channel_id: channel.id,
+        provider_message_id: `p.${id}`,
+        reference: id,
+        ...report,
+        ...fields
+      })
+    ).pipe(Effect.orDie)
+  const received = (provider_message_id: string, said: Pick<MessageReceived, "media" | "text" | "type">) =>
+    Effect.gen(function*() {
+      const sent_at = yield* DateTime.now
+      const from = { external_id: `+4915${number}`, display_name: "Kim", username: null }
+      yield* Inbound.use((inbound) =>
+        inbound.receive({
+          event: "message_received",
+          channel_id: channel.id,
+          provider_message_id,
+          from,
+          ...said,
+          sent_at
+        })
+      ).pipe(Effect.orDie)
+    })
+  const written = (provider_message_id: string, text: string) =>
+    received(provider_message_id, { type: "text", text, media: null })
+  return {
+    as,
+    channel,
+    get,
+    messageOf,
+    number: `+4915${number}`,
+    organization_id,
+    provider,
+    received,
+    reported,
+    start,
+    written
+  }
+})
+
+/** Lets the worker do what is due now, until nothing is. */
+export const work = Effect.gen(function*() {
+  const worker = yield* Worker
+  while ((yield* worker.runOnce) > 0) continue
+})

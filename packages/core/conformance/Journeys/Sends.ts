@@ -1,0 +1,186 @@
+/** A send from its request to its end, whatever the provider does. */
+import { assert, it } from "@effect/vitest"
+import type { SendId } from "@messaging-crm/core/Ids"
+import type { Inbound } from "@messaging-crm/core/Inbound"
+import { ProviderBusy, ProviderRejected, ProviderSilent } from "@messaging-crm/core/MessagingProvider"
+import { WorkQueue } from "@messaging-crm/core/WorkQueue"
+import { DateTime, Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { ScriptedProvider } from "../Provider.ts"
+import { begin, crm, type Storage, work } from "./Scene.ts"
+
+const asked = Effect.fnUntraced(function*(id: SendId) {
+  const deliveries = yield* ScriptedProvider.use((provider) => provider.asked)
+  return deliveries.filter(({ reference }) => reference === id).length
+})
+
+const busy = new ProviderBusy({ reason: "provider_unavailable", retry_after_seconds: null })
+
+export const suite = (storage: Storage) => {
+  it.layer(crm(storage), { timeout: "60 seconds" })("a send", (it) => {
+    it.effect("becomes a message once the provider took it", () =>
+      Effect.gen(function*() {
+        const { get, messageOf, start } = yield* begin
+        const { id } = yield* start()
+        assert.strictEqual((yield* get(id)).status, "queued")
+        yield* work
+        assert.strictEqual((yield* get(id)).status, "sent")
+        const message = yield* messageOf(id)
+        assert.strictEqual(message.text, "Hello Kim")
+        assert.strictEqual(message.status, "sent")
+        assert.deepStrictEqual(message.sender, { type: "member", name: "Ada" })
+        assert.strictEqual(yield* asked(id), 1)
+      }))
+
+    it.effect("reaches the provider after those before it in its conversation", () =>
+      Effect.gen(function*() {
+        const { start } = yield* begin
+        const sends = yield* Effect.forEach(["a", "b", "c", "d"], start)
+        yield* work
+        const order = (yield* ScriptedProvider.use((provider) => provider.asked)).map(({ reference }) => reference)
+        const ids = sends.map(({ id }) => id)
+        assert.deepStrictEqual(order.filter((reference) => ids.includes(reference)), ids)
+      }))
+
+    it.effect("fails for good when the provider refuses", () =>
+      Effect.gen(function*() {
+        const { get, provider, start } = yield* begin
+        yield* provider.answer(() => Effect.fail(new ProviderRejected({ reason: "recipient_unreachable" })))
+        const { id } = yield* start()
+        yield* work
+        const send = yield* get(id)
+        assert.strictEqual(send.status, "failed")
+        assert.strictEqual(send.failure_reason, "recipient_unreachable")
+        assert.isNull(send.message_id)
+        assert.strictEqual(yield* asked(id), 1)
+      }))
+
+    it.effect("is tried again after 1, 5, 15, 30 and 60 seconds when certainly nothing was sent, and holds up the next", () =>
+      Effect.gen(function*() {
+        const { get, provider, start } = yield* begin
+        yield* provider.answer(() => Effect.fail(busy))
+        const [head, next] = [yield* start("a"), yield* start("b")]
+        yield* work
+        assert.strictEqual((yield* get(head.id)).status, "queued")
+        for (const [index, seconds] of [1, 5, 15, 30, 60].entries()) {
+          yield* TestClock.adjust(`${seconds * 1000 - 1} millis`)
+          yield* work
+          assert.strictEqual(yield* asked(head.id), index + 1)
+          yield* TestClock.adjust("1 millis")
+          yield* work
+          assert.strictEqual(yield* asked(head.id), index + 2)
+        }
+        const ended = yield* get(head.id)
+        assert.strictEqual(ended.status, "failed")
+        assert.strictEqual(ended.failure_reason, "provider_unavailable")
+        // The head's time is up, so the next one had its turn.
+        assert.strictEqual(yield* asked(next.id), 1)
+        yield* provider.answer(({ reference }) => Effect.succeed({ provider_message_id: `p.${reference}` }))
+        yield* TestClock.adjust("1 seconds")
+        yield* work
+        assert.strictEqual((yield* get(next.id)).status, "sent")
+      }))
+
+    it.effect("waits as long as the provider asks", () =>
+      Effect.gen(function*() {
+        const { get, provider, start } = yield* begin
+        yield* provider.answer(() => Effect.fail(new ProviderBusy({ reason: "rate_limited", retry_after_seconds: 20 })))
+        const { id } = yield* start()
+        yield* work
+        yield* TestClock.adjust("19 seconds")
+        yield* work
+        assert.strictEqual(yield* asked(id), 1)
+        yield* provider.answer(({ reference }) => Effect.succeed({ provider_message_id: `p.${reference}` }))
+        yield* TestClock.adjust("1 seconds")
+        yield* work
+        assert.strictEqual((yield* get(id)).status, "sent")
+      }))
+
+    it.effect("whose answer was lost is not sent again, and a callback with its reference settles it", () =>
+      Effect.gen(function*() {
+        const { get, messageOf, provider, reported, start } = yield* begin
+        yield* provider.answer(() => Effect.fail(new ProviderSilent()))
+        const { id } = yield* start()
+        yield* work
+        assert.strictEqual((yield* get(id)).status, "unknown")
+        yield* TestClock.adjust("5 minutes")
+        yield* work
+        assert.strictEqual(yield* asked(id), 1)
+        yield* reported(id, { status: "delivered", at: yield* DateTime.now })
+        assert.strictEqual((yield* get(id)).status, "sent")
+        assert.strictEqual((yield* messageOf(id)).status, "delivered")
+        yield* TestClock.adjust("20 minutes")
+        yield* work
+        assert.strictEqual((yield* get(id)).status, "sent")
+      }))
+
+    it.effect("whose answer was lost fails after 15 minutes without a callback", () =>
+      Effect.gen(function*() {
+        const { get, provider, reported, start } = yield* begin
+        yield* provider.answer(() => Effect.fail(new ProviderSilent()))
+        const { id } = yield* start()
+        yield* work
+        yield* TestClock.adjust("899 seconds")
+        yield* work
+        assert.strictEqual((yield* get(id)).status, "unknown")
+        yield* TestClock.adjust("1 seconds")
+        yield* work
+        const send = yield* get(id)
+        assert.strictEqual(send.status, "failed")
+        assert.strictEqual(send.failure_reason, "outcome_unknown")
+        yield* reported(id, { status: "delivered", at: yield* DateTime.now })
+        assert.deepStrictEqual(yield* get(id), send)
+      }))
+
+    it.effect("whose worker died in mid-attempt counts as one whose answer was lost", () =>
+      Effect.gen(function*() {
+        const { get, provider, reported, start } = yield* begin
+        yield* provider.answer(() => Effect.die("killed"))
+        const { id } = yield* start()
+        yield* work
+        assert.strictEqual((yield* get(id)).status, "sending")
+        yield* TestClock.adjust("60 seconds")
+        yield* WorkQueue.use((queue) => Effect.flatMap(DateTime.now, queue.sweep))
+        yield* work
+        assert.strictEqual((yield* get(id)).status, "unknown")
+        assert.strictEqual(yield* asked(id), 1)
+        yield* reported(id, { status: "read", at: yield* DateTime.now })
+        assert.strictEqual((yield* get(id)).status, "sent")
+      }))
+
+    it.effect("is completed by a callback that comes before the answer", () =>
+      Effect.gen(function*() {
+        const { get, messageOf, provider, reported, start } = yield* begin
+        yield* provider.answer(({ reference }) =>
+          Effect.gen(function*() {
+            yield* reported(reference, { status: "read", at: yield* DateTime.now })
+            return { provider_message_id: `p.${reference}` }
+          }).pipe(Effect.provideContext(context))
+        )
+        const context = yield* Effect.context<Inbound>()
+        const { id } = yield* start()
+        yield* work
+        assert.strictEqual((yield* get(id)).status, "sent")
+        assert.strictEqual((yield* messageOf(id)).status, "read")
+        assert.strictEqual(yield* asked(id), 1)
+      }))
+  })
+
+  it.layer(crm(storage, "client_ref"), { timeout: "60 seconds" })(
+    "a send to a provider that deduplicates by reference",
+    (it) => {
+      it.effect("is asked for again with the same reference when the answer was lost", () =>
+        Effect.gen(function*() {
+          const { get, provider, start } = yield* begin
+          yield* provider.answer(() => Effect.fail(new ProviderSilent()))
+          const { id } = yield* start()
+          yield* work
+          yield* provider.answer(({ reference }) => Effect.succeed({ provider_message_id: `p.${reference}` }))
+          yield* TestClock.adjust("1 seconds")
+          yield* work
+          assert.strictEqual((yield* get(id)).status, "sent")
+          assert.strictEqual(yield* asked(id), 2)
+        }))
+    }
+  )
+}
