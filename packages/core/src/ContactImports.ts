@@ -48,7 +48,7 @@ export type ContactRefused = ContactUnnamed | ReferenceUnknown | CustomValueInva
 export type RowRefused = ContactRefused | CellsMismatch | KeyMissing | TagUnknown | TextBroken | Schema.SchemaError
 
 /** How many contacts are best imported at once: one statement writes them, and ends long before it is cut short. */
-export const batch_size = 500
+export const batch_size = 250
 
 // ---------------------------------------------------------- transitions
 

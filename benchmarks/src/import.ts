@@ -1,0 +1,131 @@
+/**
+ * Imports a CSV file of 100,000 contacts as people do, with the command, and
+ * again: `node benchmarks/src/import.ts`, or with another number of lines.
+ *
+ * Prints one JSON document: for each run what the command said, how long it
+ * took and the most memory that its process held, and whether the second run
+ * left every row of the database as it was. Reads `/proc`, so Linux only.
+ */
+import * as Client from "@messaging-crm/adapter-postgres/Client"
+import { start as startPostgres } from "@messaging-crm/server/EmbeddedPostgres"
+import { Clock, Effect, Redacted, Ref, Schedule, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { spawn } from "node:child_process"
+import { createWriteStream } from "node:fs"
+import { mkdtemp, readFile, rm } from "node:fs/promises"
+import { cpus, tmpdir } from "node:os"
+import { join } from "node:path"
+import { Readable } from "node:stream"
+import { pipeline } from "node:stream/promises"
+import * as Processes from "../../packages/server/testing/Processes.ts"
+
+const lines = Number(process.argv[2] ?? 100_000)
+
+const header =
+  "first_name,last_name,primary_email,primary_phone,company,city,lifecycle_stage,source,notes,tags,custom_values.number\n"
+
+const given = ["Lea", "Oskar", "Zeynep", "Tomás", "Ngozi", "Mei", "Ravi", "Freya", "Łukasz", "花子"]
+const family = ["Schmidt", "Costa", "Okafor", "Chen", "Nowak", "Haddad", "Lindqvist"]
+const stages = ["lead", "customer", "opportunity", ""]
+
+const line = (index: number): string => {
+  const number = String(index).padStart(7, "0")
+  const first = given[index % given.length]
+  const last = `${family[index % family.length]} ${number}`
+  const about = `"Met at stand ${index % 40}, hall 7.\r\nAsked for the ""spring"" list."`
+  const tags = index % 3 === 0 ? "VIP;Newsletter" : ""
+  const company = `"Acme ${index % 5000}, Ltd"`
+  const stage = stages[index % stages.length]
+  return `${first},${last},p${number}@demo.example,+4915${number}00,${company},Köln,${stage},fair,${about},${tags},C-${number}\n`
+}
+
+const write = (file: string) =>
+  Effect.promise(() =>
+    pipeline(
+      Readable.from(function*() {
+        yield header
+        for (let index = 0; index < lines; index++) yield line(index)
+      }()),
+      createWriteStream(file)
+    )
+  )
+
+/** The most memory that a process held so far, in MiB. */
+const memoryPeak = (pid: number) =>
+  Effect.tryPromise(() => readFile(`/proc/${pid}/status`, "utf8")).pipe(
+    Effect.map((status) => Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0) / 1024)
+  )
+
+const runImport = Effect.fnUntraced(function*(organization: string, file: string, environment: Processes.Environment) {
+  const begun = yield* Clock.currentTimeMillis
+  const peak = yield* Ref.make(0)
+  const args = [Processes.main, "contacts", "import", "--organization", organization, "--json", file]
+  const child = spawn(process.execPath, args, {
+    env: { PATH: process.env["PATH"] ?? "", ...environment },
+    stdio: ["ignore", "pipe", "inherit"]
+  })
+  yield* memoryPeak(child.pid ?? 0).pipe(
+    Effect.flatMap((mebibytes) => Ref.update(peak, (most) => Math.max(most, mebibytes))),
+    Effect.repeat(Schedule.spaced("20 millis")),
+    Effect.ignore,
+    Effect.forkScoped
+  )
+  const printed = yield* Effect.callback<string>((resume) => {
+    const chunks: Array<Buffer> = []
+    child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk))
+    child.once("close", () => resume(Effect.succeed(Buffer.concat(chunks).toString())))
+  })
+  const seconds = ((yield* Clock.currentTimeMillis) - begun) / 1000
+  return { ...JSON.parse(printed), seconds, memory_peak_mib: Math.round(yield* Ref.get(peak)) }
+}, Effect.scoped)
+
+/** Everything that an import writes, as one text. */
+const checksum = SqlClient.SqlClient.use((sql) =>
+  sql`
+    SELECT
+      (SELECT count(*)::integer FROM contacts) AS contacts,
+      (SELECT count(*)::integer FROM contact_tags) AS tags,
+      (SELECT max(updated_at)::text FROM contacts) AS updated_at,
+      (SELECT md5(string_agg(md5(c::text), '' ORDER BY c.id)) FROM contacts c) AS rows
+  `
+).pipe(Effect.map(([row]) => JSON.stringify(row)))
+
+const Id = Schema.Struct({ organization: Schema.Struct({ id: Schema.String }) })
+
+const program = Effect.gen(function*() {
+  const directory = yield* Effect.acquireRelease(
+    Effect.promise(() => mkdtemp(join(tmpdir(), "messaging-crm-import-"))),
+    (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
+  )
+  const file = join(directory, "contacts.csv")
+  yield* write(file)
+  const database_url = yield* startPostgres({ directory: join(directory, "postgres") })
+  const environment = { DATABASE_URL: database_url, PROVIDER: "mock", LOG_LEVEL: "error" }
+  yield* Processes.command(["migrate"], environment)
+  const created = yield* Processes.command(
+    ["organizations", "create", "--name", "Acme", "--owner-name", "Ada", "--owner-email", "ada@acme.example"],
+    environment
+  )
+  const { organization } = yield* Schema.decodeUnknownEffect(Id)(created)
+  const field = ["--key", "number", "--name", "Number", "--type", "text"]
+  yield* Processes.command(["contact-fields", "create", "--organization", organization.id, ...field], environment)
+  const database = Client.layer({ url: Redacted.make(database_url) })
+  yield* SqlClient.SqlClient.use((sql) =>
+    sql`
+      INSERT INTO tags (organization_id, id, name, name_key, color)
+      VALUES
+        (${organization.id}, gen_random_uuid(), 'VIP', 'vip', 'amber'),
+        (${organization.id}, gen_random_uuid(), 'Newsletter', 'newsletter', 'teal')
+    `
+  ).pipe(Effect.provide(database))
+  const first = yield* runImport(organization.id, file, environment)
+  const before = yield* Effect.provide(checksum, database)
+  const second = yield* runImport(organization.id, file, environment)
+  const after = yield* Effect.provide(checksum, database)
+  const machine = `${cpus().length} × ${cpus()[0]?.model}, Node ${process.version}`
+  console.log(
+    JSON.stringify({ machine, lines, first, second, rows: JSON.parse(before), changed: before !== after }, null, 2)
+  )
+})
+
+await Effect.runPromise(Effect.scoped(program))
