@@ -48,7 +48,15 @@ const ask = Effect.fnUntraced(function*(url: URL, socket: Socket, { body, header
   )
   return yield* Effect.tryPromise({
     try: (signal) =>
-      client.request({ path: url.pathname + url.search, method: "POST", headers, body, signal, reset: true }),
+      client.request({
+        path: url.pathname + url.search,
+        method: "POST",
+        headers,
+        body,
+        signal,
+        reset: true,
+        highWaterMark: read_bytes_max
+      }),
     catch: (error) => failureOf(error, "protocol_error")
   })
 })
