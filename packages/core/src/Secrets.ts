@@ -22,7 +22,7 @@ export const hex = (bytes: Uint8Array): string =>
   Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
 
 /** Returns whether two texts are equal, in a time that does not tell where they differ. */
-const equalConstantTime = (a: string, b: string): boolean => {
+export const equalConstantTime = (a: string, b: string): boolean => {
   if (a.length !== b.length) return false
   let difference = 0
   for (let index = 0; index < a.length; index++) difference |= a.charCodeAt(index) ^ b.charCodeAt(index)

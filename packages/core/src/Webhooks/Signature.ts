@@ -1,5 +1,6 @@
 /** Signatures of webhooks as Standard Webhooks 1.0 has them, so that its public libraries verify ours. */
-import { DateTime, Effect, Redacted, Schema } from "effect"
+import { DateTime, Duration, Effect, Redacted, Schema } from "effect"
+import { equalConstantTime } from "../Secrets.ts"
 
 /** What a signature vouches for. */
 export interface Signed {
@@ -55,3 +56,25 @@ export const headersOf = (
     "webhook-timestamp": seconds(signed.timestamp),
     "webhook-signature": signature
   }))
+
+const tolerance = Duration.minutes(5)
+
+/**
+ * Returns whether a request was signed with the secret, less than five minutes
+ * ago: for who receives webhooks with Effect.
+ *
+ * The names of the headers are in lower case, and the body is the text as it came.
+ */
+export const verify = Effect.fn("Signature.verify")(function*(
+  secret: Redacted.Redacted,
+  headers: Readonly<Record<string, string | undefined>>,
+  body: string
+) {
+  const { "webhook-id": id = "", "webhook-signature": signatures = "", "webhook-timestamp": time = "" } = headers
+  if (!/^[0-9]{1,12}$/.test(time)) return false
+  const timestamp = DateTime.makeUnsafe(Number(time) * 1000)
+  const age = Duration.abs(DateTime.distance(timestamp, yield* DateTime.now))
+  if (Duration.isGreaterThan(age, tolerance)) return false
+  const expected = yield* sign(secret, { id, timestamp, body })
+  return signatures.split(" ").some((signature) => equalConstantTime(signature, expected))
+})
