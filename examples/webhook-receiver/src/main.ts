@@ -5,9 +5,10 @@ import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { createInterface } from "node:readline"
+import { fileURLToPath } from "node:url"
 import { type Event, receiver } from "./Receiver.ts"
 
-const binary = new URL("../../../packages/server/src/main.ts", import.meta.url).pathname
+const binary = fileURLToPath(new URL("../../../packages/server/src/main.ts", import.meta.url))
 const service = spawn(process.execPath, [binary, "dev", "--storage", "memory", "--port", "0", "--json"], {
   // Only for a receiver on the same machine: in production an endpoint is public and speaks https.
   env: { ...process.env, WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8", LOG_LEVEL: "error" },

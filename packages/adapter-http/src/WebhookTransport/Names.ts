@@ -4,9 +4,18 @@ import { Resolver } from "node:dns/promises"
 /** Finds every address of a host: none when the name leads nowhere. */
 export type Resolve = (hostname: string) => Effect.Effect<ReadonlyArray<string>>
 
-const resolver = new Resolver({ timeout: 1500, tries: 2 })
+const found = (query: () => Promise<ReadonlyArray<string>>) => Effect.orElseSucceed(Effect.tryPromise(query), () => [])
 
-const asked = (query: () => Promise<ReadonlyArray<string>>) => Effect.orElseSucceed(Effect.tryPromise(query), () => [])
+/** Asks a resolver for both families; one that fails does not hide the other. */
+export const asking = (resolver: Resolver): Resolve => (hostname) =>
+  /(?:^|\.)localhost\.?$/.test(hostname)
+    ? Effect.succeed(["127.0.0.1"])
+    : Effect.map(
+      Effect.all([found(() => resolver.resolve4(hostname)), found(() => resolver.resolve6(hostname))], {
+        concurrency: 2
+      }),
+      (answers) => answers.flat()
+    )
 
 /**
  * Asks the name servers themselves.
@@ -15,12 +24,4 @@ const asked = (query: () => Promise<ReadonlyArray<string>>) => Effect.orElseSucc
  * too, so four names whose servers never answer would hold up everything. The
  * price: the hosts file is not read, but for `localhost`.
  */
-export const resolve: Resolve = (hostname) =>
-  /(?:^|\.)localhost\.?$/.test(hostname)
-    ? Effect.succeed(["127.0.0.1"])
-    : Effect.map(
-      Effect.all([asked(() => resolver.resolve4(hostname)), asked(() => resolver.resolve6(hostname))], {
-        concurrency: 2
-      }),
-      (answers) => answers.flat()
-    )
+export const resolve: Resolve = asking(new Resolver({ timeout: 1500, tries: 2 }))
