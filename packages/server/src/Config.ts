@@ -112,6 +112,21 @@ export const settings = {
     expected: "a comma-separated list of networks such as 127.0.0.0/8,::1/128",
     parse: (text) => networks(text.split(",").map((network) => network.trim()))
   }),
+  base_url: setting({
+    name: "BASE_URL",
+    meaning: "the service that `webhooks listen` subscribes to",
+    otherwise: "http://127.0.0.1:3000/v1",
+    expected: "a URL such as http://127.0.0.1:3000/v1",
+    parse: url("http:", "https:")
+  }),
+  api_key: setting({
+    name: "API_KEY",
+    meaning: "the key that `webhooks listen` subscribes with",
+    otherwise: "required by it",
+    expected: "a key with the scope webhooks:manage",
+    parse: (text) => Option.some(Redacted.make(text)),
+    secret: true
+  }),
   log_level: setting({
     name: "LOG_LEVEL",
     meaning: "how much is logged",

@@ -15,6 +15,7 @@ import { mockProvider } from "./commands/mockProvider.ts"
 import { openapi } from "./commands/openapi.ts"
 import { organizations } from "./commands/organizations.ts"
 import { serve, worker } from "./commands/serve.ts"
+import { webhooks } from "./commands/webhooks.ts"
 import { help } from "./Config.ts"
 import { manifest } from "./Manifest.ts"
 import * as Print from "./Print.ts"
@@ -33,7 +34,8 @@ const root = Command.make("messaging-crm").pipe(
     contactFields,
     contacts,
     openapi,
-    mockProvider
+    mockProvider,
+    webhooks
   ])
 )
 

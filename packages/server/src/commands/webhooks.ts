@@ -1,0 +1,115 @@
+import { Client } from "@messaging-crm/adapter-http/Client"
+import { Event, EventType } from "@messaging-crm/core/Events"
+import { Ids } from "@messaging-crm/core/Ids"
+import type { CreateWebhook } from "@messaging-crm/core/Webhooks"
+import { verify } from "@messaging-crm/core/Webhooks/Signature"
+import { DateTime, Effect, Layer, Option, Predicate, Redacted, Ref, Schema } from "effect"
+import { Command, Flag } from "effect/cli"
+import { FetchHttpClient, HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { styleText } from "node:util"
+import { Refused } from "../Admin.ts"
+import { readOr, readRequired, settings } from "../Config.ts"
+import * as Layers from "../Layers.ts"
+import * as Logging from "../Logging.ts"
+import * as Print from "../Print.ts"
+
+const decode = Schema.decodeEffect(Schema.fromJsonString(Event))
+
+const colours = {
+  "message.received": "cyan",
+  "message.sent": "green",
+  "message.updated": "blue",
+  "send.failed": "red",
+  "conversation.closed": "magenta"
+} as const satisfies Record<EventType, string>
+
+const type_width = Math.max(...EventType.literals.map((type) => type.length))
+
+const wordsOf = ({ data, timestamp, type }: Event, isRepeat: boolean): string =>
+  [
+    styleText("dim", DateTime.formatIso(timestamp)),
+    styleText(colours[type], type.padEnd(type_width)),
+    Object.entries(data).map(([name, value]) => `${styleText("dim", `${name}=`)}${value}`).join(" "),
+    ...(isRepeat ? [styleText("yellow", "(again)")] : [])
+  ].join("  ")
+
+/** What the service or the network said, for the person who typed the command. */
+const reasonOf = (error: unknown): string => {
+  const said = Predicate.hasProperty(error, "error") ? error.error : error
+  return Predicate.hasProperty(said, "message") ? String(said.message) : String(said)
+}
+
+/** A webhook that is disabled with the scope. */
+const subscribed = Effect.fnUntraced(function*(input: CreateWebhook) {
+  const { webhooks } = yield* Client
+  const created = Effect.mapError(webhooks.create({ headers: {}, payload: input }), (error) =>
+    new Refused({
+      message: `The service takes no subscription to ${input.url}: ${reasonOf(error)} ` +
+        "A receiver on this machine needs a service that runs with WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8."
+    }))
+  const { data } = yield* Effect.acquireRelease(
+    created,
+    ({ data: { id } }) => Effect.ignore(webhooks.disable({ headers: {}, params: { webhook_id: id } }))
+  )
+  return data
+})
+
+/** Prints each event that was signed with the secret, and refuses everything else. */
+const receiving = Effect.fnUntraced(function*(secret: Redacted.Redacted, asJson: boolean) {
+  const seen = yield* Ref.make<ReadonlySet<string>>(new Set())
+
+  return Effect.gen(function*() {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const body = yield* request.text
+    if (!(yield* verify(secret, request.headers, body))) {
+      yield* Print.note(styleText("red", "A request without a signature of the service was refused."))
+      return HttpServerResponse.empty({ status: 401 })
+    }
+    const event = yield* decode(body)
+    const isRepeat = yield* Ref.modify(seen, (ids) => [ids.has(event.id), new Set(ids).add(event.id)])
+    yield* Print.result(asJson, JSON.parse(body), wordsOf(event, isRepeat))
+    return HttpServerResponse.empty()
+  })
+})
+
+const listen = Command.make(
+  "listen",
+  {
+    url: Flag.String("url").pipe(Flag.optional, Flag.withDescription("BASE_URL")),
+    api_key: Flag.String("api-key").pipe(Flag.optional, Flag.withDescription("API_KEY, with webhooks:manage")),
+    port: Flag.Int("port").pipe(Flag.withDefault(0), Flag.withDescription("The port to listen on, at 127.0.0.1")),
+    receive_at: Flag.String("receive-at").pipe(
+      Flag.optional,
+      Flag.withDescription("The URL under which the service reaches this port, such as a tunnel's")
+    ),
+    event_types: Flag.Literals("event-type", EventType.literals).pipe(
+      Flag.atLeast(0),
+      Flag.withDescription("May be given several times; without it, all")
+    ),
+    json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print each event as a line of JSON"))
+  },
+  Effect.fnUntraced(function*(flags) {
+    const base_url = yield* readOr(settings.base_url, "http://127.0.0.1:3000/v1", flags.url)
+    const api_key = yield* readRequired(settings.api_key, flags.api_key)
+    const client = Client.layer({ base_url, api_key }).pipe(Layer.provide([FetchHttpClient.layer, Ids.layer]))
+
+    return yield* Effect.gen(function*() {
+      const address = yield* HttpServer.addressFormattedWith(Effect.succeed)
+      const webhook = yield* subscribed({
+        url: Option.getOrElse(flags.receive_at, () => `${address}/`),
+        event_types: flags.event_types.length === 0 ? EventType.literals : flags.event_types
+      })
+      const receive = yield* receiving(Redacted.make(webhook.signing_secret), flags.json)
+      yield* HttpServer.serveEffect(receive)
+      yield* Print.note(`Listening for ${webhook.event_types.join(", ")} at ${webhook.url}`)
+      return yield* Effect.never
+    }).pipe(Effect.provide([client, Layers.listen({ host: "127.0.0.1", port: flags.port })]), Effect.scoped)
+  }, Effect.provide(Logging.layer))
+).pipe(
+  Command.withDescription("Subscribe to a service's events, print them as they arrive, and unsubscribe at the end")
+)
+
+export const webhooks = Command.make("webhooks").pipe(
+  Command.withDescription("Webhooks, for development"),
+  Command.withSubcommands([listen])
+)
