@@ -1,6 +1,6 @@
-import { Client } from "@messaging-crm/adapter-http/Client"
+import { Client, idempotencyKey } from "@messaging-crm/adapter-http/Client"
 import { Event, EventType } from "@messaging-crm/core/Events"
-import { Ids } from "@messaging-crm/core/Ids"
+import { Ids, type WebhookId } from "@messaging-crm/core/Ids"
 import type { CreateWebhook } from "@messaging-crm/core/Webhooks"
 import { verify } from "@messaging-crm/core/Webhooks/Signature"
 import { DateTime, Effect, Layer, Option, Predicate, Redacted, Ref, Schema } from "effect"
@@ -36,22 +36,22 @@ const wordsOf = ({ data, timestamp, type }: Event, isRepeat: boolean): string =>
 /** What the service or the network said, for the person who typed the command. */
 const reasonOf = (error: unknown): string => {
   const said = Predicate.hasProperty(error, "error") ? error.error : error
-  return Predicate.hasProperty(said, "message") ? String(said.message) : String(said)
+  const message = Predicate.hasProperty(said, "message") ? String(said.message) : String(said)
+  const isUrl = Predicate.hasProperty(said, "param") && said.param === "url"
+  return isUrl ? `${message} To reach this machine it must run with WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8.` : message
 }
 
 /** A webhook that is disabled with the scope. */
 const subscribed = Effect.fnUntraced(function*(input: CreateWebhook) {
   const { webhooks } = yield* Client
-  const created = Effect.mapError(webhooks.create({ headers: {}, payload: input }), (error) =>
-    new Refused({
-      message: `The service takes no subscription to ${input.url}: ${reasonOf(error)} ` +
-        "A receiver on this machine needs a service that runs with WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8."
-    }))
-  const { data } = yield* Effect.acquireRelease(
-    created,
-    ({ data: { id } }) => Effect.ignore(webhooks.disable({ headers: {}, params: { webhook_id: id } }))
+  const create = Effect.mapError(
+    webhooks.create({ headers: {}, payload: input }),
+    (error) => new Refused({ message: `The service takes no subscription: ${reasonOf(error)}` })
   )
-  return data
+  const disable = Effect.fnUntraced(function*(webhook_id: WebhookId) {
+    yield* Effect.ignore(webhooks.disable({ headers: yield* idempotencyKey, params: { webhook_id } }))
+  })
+  return (yield* Effect.acquireRelease(create, ({ data }) => disable(data.id))).data
 })
 
 /** Prints each event that was signed with the secret, and refuses everything else. */
@@ -91,7 +91,10 @@ const listen = Command.make(
   Effect.fnUntraced(function*(flags) {
     const base_url = yield* readOr(settings.base_url, "http://127.0.0.1:3000/v1", flags.url)
     const api_key = yield* readRequired(settings.api_key, flags.api_key)
-    const client = Client.layer({ base_url, api_key }).pipe(Layer.provide([FetchHttpClient.layer, Ids.layer]))
+    const client = Client.layer({ base_url, api_key }).pipe(
+      Layer.provide(FetchHttpClient.layer),
+      Layer.provideMerge(Ids.layer)
+    )
 
     return yield* Effect.gen(function*() {
       const address = yield* HttpServer.addressFormattedWith(Effect.succeed)

@@ -1,0 +1,82 @@
+/** `webhooks listen` beside a service, as two real processes. */
+import { assert, it } from "@effect/vitest"
+import { Event } from "@messaging-crm/core/Events"
+import { Effect, Queue, Schedule, Schema } from "effect"
+import { createInterface } from "node:readline"
+import * as Processes from "../testing/Processes.ts"
+
+const Ready = Schema.fromJsonString(Schema.Struct({
+  base_url: Schema.String,
+  api_key: Schema.String,
+  channels: Schema.Array(Schema.Struct({ id: Schema.String, type: Schema.String })),
+  template_ids: Schema.Array(Schema.String)
+}))
+
+const Webhooks = Schema.fromJsonString(Schema.Struct({
+  data: Schema.Array(Schema.Struct({ url: Schema.String, status: Schema.String }))
+}))
+
+const Send = Schema.fromJsonString(Schema.Struct({ data: Schema.Struct({ conversation_id: Schema.String }) }))
+
+/** A process whose lines can be taken one by one. */
+const talking = Effect.fnUntraced(function*(args: ReadonlyArray<string>, environment: Processes.Environment) {
+  const { child, exited } = yield* Processes.start(Processes.main, args, environment)
+  const lines = yield* Queue.unbounded<string>()
+  const { stdout } = child
+  if (stdout !== null) createInterface({ input: stdout }).on("line", (line) => Queue.offerUnsafe(lines, line))
+  const stop = Effect.andThen(Effect.sync(() => child.kill("SIGINT")), exited)
+  return { line: Queue.take(lines), stop }
+})
+
+it.live(
+  "prints what the service sends, refuses what others send, and unsubscribes when it stops",
+  () =>
+    Effect.gen(function*() {
+      const service = yield* talking(["dev", "--json", "--port", "0", "--storage", "memory"], {
+        WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8"
+      })
+      const ready = yield* Schema.decodeUnknownEffect(Ready)(yield* service.line)
+      const server: Processes.Server = { port: 0, url: ready.base_url.replace(/\/v1$/, "") }
+      const { api_key: key } = ready
+      const webhooks = Processes.request(server, "GET", "/webhooks", { key }).pipe(
+        Effect.flatMap(({ text }) => Schema.decodeUnknownEffect(Webhooks)(text)),
+        Effect.map(({ data }) => data)
+      )
+
+      const types = ["--event-type", "message.received", "--event-type", "message.sent"]
+      const listener = yield* talking(["webhooks", "listen", "--json", "--url", ready.base_url, ...types], {
+        API_KEY: key
+      })
+      const [webhook] = yield* webhooks.pipe(
+        Effect.repeat({ until: ({ length }) => length === 1, schedule: Schedule.spaced("30 millis"), times: 500 })
+      )
+      if (webhook === undefined) return assert.fail("There is no webhook.")
+      assert.strictEqual(webhook.status, "active")
+
+      const forged = yield* Effect.promise(() => fetch(webhook.url, { method: "POST", body: "{}" }))
+      assert.strictEqual(forged.status, 401)
+
+      const channel = ready.channels.find(({ type }) => type === "phone_messaging")
+      const greeting = Processes.greeting(channel?.id ?? "", "+49 151 5550007", "Kim")
+      const id = ready.template_ids.find((id) => id.endsWith("order_ready"))
+      const started = yield* Processes.request(server, "POST", "/conversations", {
+        key,
+        json: { ...greeting, template: { ...greeting.template, id } },
+        idempotency_key: "listen-to-me"
+      })
+      assert.strictEqual(started.status, 202, started.text)
+      const { data: { conversation_id } } = yield* Schema.decodeUnknownEffect(Send)(started.text)
+      const heard = new Set<string>()
+      // The demo's own messages are told of too.
+      while (heard.size < 2) {
+        const { data, type } = yield* Schema.decodeUnknownEffect(Schema.fromJsonString(Event))(yield* listener.line)
+        if (data.conversation_id === conversation_id) heard.add(type)
+      }
+      assert.deepStrictEqual(heard, new Set(["message.received", "message.sent"]))
+
+      assert.strictEqual(yield* listener.stop, 0)
+      assert.deepStrictEqual((yield* webhooks).map(({ status }) => status), ["disabled"])
+      assert.strictEqual(yield* service.stop, 0)
+    }).pipe(Effect.scoped),
+  120_000
+)
