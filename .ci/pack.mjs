@@ -8,6 +8,7 @@ import { dirname, join, resolve } from "node:path"
 
 const root = resolve(import.meta.dirname, "..")
 const build = join(root, "build")
+/** What a package needs that does not say so itself. */
 const engines = { node: ">=22.19" }
 
 const json = (file) => JSON.parse(readFileSync(file, "utf8"))
@@ -50,9 +51,9 @@ const mapValues = (record, change) =>
 const manifestOf = (manifest) => {
   const { exports, bin, scripts: _, ...rest } = manifest
   return {
-    ...rest,
     engines,
     sideEffects: bin === undefined ? false : Object.values(bin).map((target) => compiled(target).default),
+    ...rest,
     exports: mapValues(exports, compiled),
     ...(bin === undefined ? {} : { bin: mapValues(bin, (target) => compiled(target).default.replace("./", "")) }),
     files: ["dist", ...foldersOf(manifest), ...(manifest.files ?? [])],

@@ -149,7 +149,15 @@ const cli = join(
   JSON.parse(readFileSync(join(folderOf("server"), "package.json"), "utf8")).bin["messaging-crm"]
 )
 
-/** Starts `dev` in memory, asks it for its contacts, and stops it. */
+writeFileSync(
+  join(home, "client.mjs"),
+  `import { MessagingCrm } from "@messaging-crm/client"
+  const crm = new MessagingCrm({ baseUrl: process.argv[2], apiKey: process.argv[3] })
+  const tag = await crm.tags.create({ name: "packed", color: "amber" })
+  console.log(tag.name)`
+)
+
+/** Starts `dev` in memory, asks it for its contacts and with the client, and stops it. */
 const tryService = async (node) => {
   const service = spawn(node, [cli, "dev", "--storage", "memory", "--port", "0", "--json"], {
     cwd: home,
@@ -163,10 +171,12 @@ const tryService = async (node) => {
   const { api_key, base_url } = JSON.parse(line)
   const answer = await fetch(`${base_url}/contacts?page_size=2`, { headers: { authorization: `Bearer ${api_key}` } })
   const { data } = await answer.json()
+  const tag = run(node, ["client.mjs", base_url, api_key]).trim()
   service.kill("SIGTERM")
   const code = await exited
   clearTimeout(timer)
   require(answer.status === 200 && data.length === 2, `${answer.status}`)
+  require(tag === "packed", tag)
   require(code === 0, `it ended with ${code}`)
   return `${data[0].first_name} and ${data[1].first_name}`
 }
