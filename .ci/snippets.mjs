@@ -3,7 +3,7 @@
 // - `sh`: run as pasted, from the root. Blocks of one page share a shell's variables. `npm ci` has been run already.
 //   A block with `npm start` is started with a port and a data directory of its own and kept running for the page's
 //   later blocks, which find BASE_URL, API_KEY, CHANNEL_ID and TEMPLATE_ID set.
-// - `ts`: type-checked and run; one that imports `@effect/vitest` is run as a test.
+// - `ts`: type-checked and run; one that imports `@effect/vitest` or a suite is run as a test.
 import { spawn, spawnSync } from "node:child_process"
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -72,13 +72,17 @@ const runShell = (code, environment) => {
 /** Inside the workspace, so that package names resolve as they do for a user. */
 const runTypeScript = (code, environment) => {
   const folder = mkdtempSync(join("examples", "snippet-"))
-  const isTest = code.includes("\"@effect/vitest\"")
+  const isTest = /"(@effect\/vitest|@messaging-crm\/core\/conformance\/.*)"/.test(code)
   const file = join(folder, isTest ? "main.test.ts" : "main.ts")
   writeFileSync(file, code)
   writeFileSync(join(folder, "tsconfig.json"), "{\"extends\":\"../../tsconfig.json\",\"include\":[\"*.ts\"]}")
   const checked = spawnSync("npx", ["tsc", "-p", folder], { encoding: "utf8" })
   const result = checked.status === 0
-    ? spawnSync("npx", isTest ? ["vitest", "run", "--root", folder] : ["node", file], { env: environment, encoding: "utf8", timeout: 60_000 })
+    ? spawnSync("npx", isTest ? ["vitest", "run", "--root", folder] : ["node", file], {
+      env: environment,
+      encoding: "utf8",
+      timeout: 60_000
+    })
     : checked
   if (result.status !== 0) console.log(result.stdout, result.stderr)
   rmSync(folder, { recursive: true, force: true })

@@ -9,7 +9,9 @@ export const label = Effect.fn("label")(function*(input: CreateTag) {
   const find = Effect.map(tags.list, (all) => all.find(({ name }) => foldCase(name) === foldCase(input.name)))
   return yield* tags.create(input).pipe(
     // Somebody else was first, so it is there now.
-    Effect.catchTag("TagNameTaken", (taken) =>
-      Effect.flatMap(find, (tag) => tag === undefined ? Effect.fail(taken) : Effect.succeed(tag)))
+    Effect.catchTag(
+      "TagNameTaken",
+      (taken) => Effect.flatMap(find, (tag) => tag === undefined ? Effect.fail(taken) : Effect.succeed(tag))
+    )
   )
 })
