@@ -50,13 +50,19 @@ export const trimmedText = (options: { readonly min: number; readonly max: numbe
 export const line = (max: number) => lineOf(text({ min: 1, max }))
 
 /** Schema for an optional line of a particular shape: trimmed, null when empty, else checked. */
-export const lineOf = <S extends Schema.Codec<string, string>>(shape: S) => {
+export const lineOf = <S extends Schema.Codec<string, string>>(shape: S) =>
+  unlessBlank(shape, (value: string) => value.trim())
+
+/** Schema for optional text kept as it was sent, and null when it is blank. */
+export const passage = (max: number) => unlessBlank(text({ min: 1, max }), (value: string) => value)
+
+const unlessBlank = <S extends Schema.Codec<string, string>>(shape: S, kept: (value: string) => string) => {
   // An empty text is null, so no least length is said.
   const { minLength: _minLength, ...said } = saidOf(shape)
   return Schema.NullOr(untrimmed(said)).pipe(
     Schema.decodeTo(Schema.NullOr(shape), {
       decode: SchemaGetter.transform((value: string | null) =>
-        value === null || value.trim() === "" ? null : value.trim()
+        value === null || value.trim() === "" ? null : kept(value)
       ),
       encode: SchemaGetter.passthrough({ strict: false })
     })

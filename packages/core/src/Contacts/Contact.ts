@@ -1,14 +1,14 @@
 /**
  * A contact, and what a caller may write of one (spec §2.1, §4.2).
  */
-import { Schema } from "effect"
+import { Schema, SchemaTransformation } from "effect"
 import { ChannelType } from "../Channels.ts"
 import { isCalendarDate, isWebUrl } from "../ContactFields.ts"
 import { ContactId, ConversationId, IdentityId, MemberId, TagId } from "../Ids.ts"
 import { limits } from "../Limits.ts"
 import { Phone } from "../Phones.ts"
 import { Tag } from "../Tags.ts"
-import { line, lineOf, Text, text, visibleText } from "../Text.ts"
+import { line, lineOf, passage, Text, text, visibleText } from "../Text.ts"
 import { Timestamp } from "../Timestamps.ts"
 
 export const LeadStatus = Schema.Literals([
@@ -123,6 +123,9 @@ const birthday = lineOf(
   )
 )
 
+/** An id of a contact field, read in either case. One that is none is told apart by nobody having it. */
+const FieldKey = Schema.String.pipe(Schema.decode(SchemaTransformation.toLowerCase()))
+
 const CustomValue = text({ min: 0, max: limits.custom_value_chars_max })
 
 /** What a caller may write, each field optional and nullable (spec §4.2). */
@@ -144,12 +147,12 @@ export const WritableContact = Schema.Struct({
   website_url: Schema.optionalKey(webUrl),
   network_url: Schema.optionalKey(webUrl.pipe(Schema.annotateEncoded(meanings.network_url))),
   source: Schema.optionalKey(name.pipe(Schema.annotateEncoded(meanings.source))),
-  notes: Schema.optionalKey(Schema.NullOr(text({ min: 0, max: limits.notes_chars_max })).annotate(meanings.notes)),
+  notes: Schema.optionalKey(passage(limits.notes_chars_max).pipe(Schema.annotateEncoded(meanings.notes))),
   owner_user_id: Schema.optionalKey(Schema.NullOr(MemberId).annotate(meanings.owner_user_id)),
   lead_status: Schema.optionalKey(Schema.NullOr(LeadStatus).annotate(meanings.lead_status)),
   lifecycle_stage: Schema.optionalKey(Schema.NullOr(LifecycleStage).annotate(meanings.lifecycle_stage)),
   custom_values: Schema.optionalKey(
-    Schema.NullOr(Schema.Record(Schema.String, Schema.NullOr(CustomValue))).annotate({
+    Schema.NullOr(Schema.Record(FieldKey, Schema.NullOr(CustomValue))).annotate({
       description:
         "Values by contact field id. They merge by key: a key that is absent keeps its value, null removes it, and null for the whole removes all."
     })

@@ -1,0 +1,217 @@
+/** How values may be written and what they may refer to, in whatever operation. */
+import { assert, describe, it } from "@effect/vitest"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { ContactFields } from "@messaging-crm/core/ContactFields"
+import { Effect } from "effect"
+import { afterAll, beforeAll } from "vitest"
+import { idempotency, start } from "./Service.ts"
+
+const service = start()
+afterAll(() => service.stop())
+
+/** An organization with one of everything that a body can refer to. */
+const make = async () => {
+  const ours = await service.organization()
+  const { key, organization, owner } = ours
+  const write = (method: string, path: string, json: unknown) =>
+    service.request(method, `/v1${path}`, { key, json, ...idempotency() })
+  const tag = (await write("POST", "/tags", { name: "VIP", color: "red" })).body.data
+  const contact = (await write("POST", "/contacts", { first_name: "Kim" })).body.data
+  const field = await service.runtime.runPromise(
+    ContactFields.use((fields) => fields.create({ key: "plan", name: "Plan", type: "text", options: null })).pipe(
+      Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
+    )
+  )
+  const text = (value: string) => ({ type: "text", text: value })
+  const template = {
+    id: `${ours.channel.phone_messaging_business_account_id}.order_ready`,
+    components: [
+      { type: "header", parameters: [text("7")] },
+      { type: "body", parameters: [text("Kim"), text("7")] },
+      { type: "button", sub_type: "url", index: 0, parameters: [text("7")] }
+    ]
+  }
+  const phone = "+4915112345678"
+  const started = await write("POST", "/conversations", { channel_id: ours.channel.id, phone, template })
+  const conversation = `/conversations/${started.body.data.conversation_id}`
+  return { ...ours, contact, conversation, field, phone, tag, template, write }
+}
+
+let ours: Awaited<ReturnType<typeof make>>
+let theirs: Awaited<ReturnType<typeof make>>
+beforeAll(async () => {
+  ours = await make()
+  theirs = await make()
+})
+
+describe("an id", () => {
+  it("of another organization is refused in every body, by the name of its field", async () => {
+    const { contact, conversation, phone, template } = ours
+    const cases = [
+      ["POST", "/contacts", { first_name: "A", owner_user_id: theirs.owner.id }, "owner_user_id"],
+      ["POST", "/contacts", { first_name: "A", tag_ids: [ours.tag.id, theirs.tag.id] }, "tag_ids"],
+      [
+        "POST",
+        "/contacts",
+        { first_name: "A", custom_values: { [theirs.field.id]: "x" } },
+        `custom_values.${theirs.field.id}`
+      ],
+      ["PATCH", `/contacts/${contact.id}`, { owner_user_id: theirs.owner.id }, "owner_user_id"],
+      ["PATCH", `/contacts/${contact.id}`, { tag_ids: [theirs.tag.id] }, "tag_ids"],
+      [
+        "PATCH",
+        `/contacts/${contact.id}`,
+        { custom_values: { [theirs.field.id]: null } },
+        `custom_values.${theirs.field.id}`
+      ],
+      ["PATCH", `${conversation}/assignment`, { assigned_user_id: theirs.owner.id }, "assigned_user_id"],
+      ["POST", "/conversations", { channel_id: theirs.channel.id, phone, template }, "channel_id"],
+      [
+        "POST",
+        "/conversations",
+        { channel_id: ours.channel.id, phone, template: theirs.template },
+        "template.id"
+      ],
+      ["POST", `${conversation}/messages`, { type: "template", template: theirs.template }, "template.id"]
+    ] as const
+    for (const [method, path, json, param] of cases) {
+      const answer = await ours.write(method, path, json)
+      assert.strictEqual(answer.status, 400, `${method} ${path} ${param}`)
+      assert.strictEqual(answer.body.error.code, "invalid_input")
+      assert.strictEqual(answer.body.error.param, param)
+    }
+    const unchanged = await service.request("GET", `/v1/contacts/${contact.id}`, { key: ours.key })
+    assert.deepStrictEqual(unchanged.body.data, contact)
+  })
+
+  it("of another organization, or of nobody, matches nothing as a filter", async () => {
+    for (
+      const query of [
+        `/contacts?tag_id=${theirs.tag.id}`,
+        `/contacts?owner_user_id=${theirs.owner.id}`,
+        `/conversations?assigned_user_id=${theirs.owner.id}`,
+        "/contacts?owner_user_id=01990000-0000-7000-8000-000000000000",
+        "/conversations?assigned_user_id=01990000-0000-7000-8000-000000000000"
+      ]
+    ) {
+      const answer = await service.request("GET", `/v1${query}`, { key: ours.key })
+      assert.strictEqual(answer.status, 200)
+      assert.deepStrictEqual(answer.body, { data: [], next_cursor: null })
+    }
+  })
+
+  it("is read in upper case, wherever it stands, and shown in lower case", async () => {
+    const upper = (id: string) => id.toUpperCase()
+    const { channel, conversation, field, owner, phone, tag, template } = ours
+    const created = await ours.write("POST", "/contacts", {
+      first_name: "Upper",
+      owner_user_id: upper(owner.id),
+      tag_ids: [upper(tag.id), tag.id],
+      custom_values: { [upper(field.id)]: "gold" }
+    })
+    assert.strictEqual(created.status, 201, created.text)
+    const { data } = created.body
+    assert.strictEqual(data.owner_user_id, owner.id)
+    assert.deepStrictEqual(data.tags, [tag])
+    assert.deepStrictEqual(data.custom_values, { [field.id]: "gold" })
+    const cleared = await ours.write("PATCH", `/contacts/${upper(data.id)}`, {
+      custom_values: { [upper(field.id)]: null }
+    })
+    assert.deepStrictEqual(cleared.body.data.custom_values, {})
+    for (const query of [`tag_id=${upper(tag.id)}`, `owner_user_id=${upper(owner.id)}`]) {
+      const found = await service.request("GET", `/v1/contacts?${query}`, { key: ours.key })
+      assert.deepStrictEqual(found.body.data.map(({ id }: { readonly id: string }) => id), [data.id])
+    }
+    const assigned = await ours.write("PATCH", `${conversation}/assignment`, { assigned_user_id: upper(owner.id) })
+    assert.strictEqual(assigned.body.data.assigned_user_id, owner.id)
+    const sent = await ours.write("POST", "/conversations", { channel_id: upper(channel.id), phone, template })
+    assert.strictEqual(sent.status, 202)
+    assert.strictEqual(
+      (await service.request("GET", `/v1/sends/${upper(sent.body.data.id)}`, { key: ours.key })).status,
+      200
+    )
+    await ours.write("PATCH", `${conversation}/assignment`, { assigned_user_id: null })
+  })
+})
+
+describe("a text", () => {
+  const long = (length: number) => "😀".repeat(length)
+  const lines = [
+    ...["first_name", "last_name", "company", "job_title", "city", "region", "country"],
+    ...["street_address", "postal_code", "source"]
+  ]
+
+  it("is measured in code points", async () => {
+    const { contact, conversation } = ours
+    const notes = `/contacts/${contact.id}/notes`
+    const cases = [
+      ...lines.map((field) =>
+        [
+          "POST",
+          "/contacts",
+          201,
+          (text: string) => ({ primary_phone: "+4915112345678", [field]: text }),
+          field,
+          200
+        ] as const
+      ),
+      ["POST", notes, 200, (text: string) => ({ text }), "text", 5000],
+      ["POST", `${conversation}/close`, 200, (category: string) => ({ category }), "category", 64],
+      ["POST", "/tags", 200, (name: string) => ({ name, color: "red" }), "name", 40],
+      [
+        "POST",
+        "/contacts",
+        201,
+        (text: string) => ({ first_name: "A", custom_values: { [ours.field.id]: text } }),
+        `custom_values.${ours.field.id}`,
+        1000
+      ]
+    ] as const
+    for (const [method, path, status, json, param, max] of cases) {
+      const fits = await ours.write(method, path, json(long(max)))
+      assert.strictEqual(fits.status, status, `${path} ${param}`)
+      const refused = await ours.write(method, path, json(long(max + 1)))
+      assert.strictEqual(refused.status, 400, `${path} ${param}`)
+      assert.strictEqual(refused.body.error.param, param)
+    }
+    const found = (length: number) =>
+      service.request("GET", `/v1/contacts?${new URLSearchParams({ query: long(length) })}`, { key: ours.key })
+    assert.strictEqual((await found(200)).status, 200)
+    assert.strictEqual((await found(201)).body.error.param, "query")
+  })
+
+  it("that is empty or blank is as good as null", async () => {
+    const fields = [...lines, "primary_email", "primary_phone", "birthday", "website_url", "network_url"]
+    for (const blank of ["", "  \t"]) {
+      const json = Object.fromEntries(fields.map((field) => [field, blank]))
+      const created = await ours.write("POST", "/contacts", { ...json, last_name: "Kim", notes: "" })
+      assert.strictEqual(created.status, 201, created.text)
+      for (const field of [...fields, "notes"]) {
+        if (field !== "last_name") assert.isNull(created.body.data[field], field)
+      }
+    }
+  })
+
+  it("of a contact that is too long for its kind is refused", async () => {
+    for (
+      const [field, text] of [
+        ["primary_email", `${"x".repeat(310)}@acme.example`],
+        ["website_url", `https://acme.example/${"x".repeat(2040)}`],
+        ["network_url", `https://acme.example/${"x".repeat(2040)}`],
+        ["primary_phone", `+49 151 12345678${" ".repeat(20)}1`]
+      ] as const
+    ) {
+      const answer = await ours.write("POST", "/contacts", { first_name: "A", [field]: text })
+      assert.strictEqual(answer.status, 400, field)
+      assert.strictEqual(answer.body.error.param, field)
+    }
+  })
+})
+
+it("shows every time in UTC with three decimals", async () => {
+  const times = /"\w+_at":"([^"]*)"/g
+  for (const path of ["/contacts", "/conversations", `${ours.conversation}/messages`, "/channels", "/members"]) {
+    const { text } = await service.request("GET", `/v1${path}`, { key: ours.key })
+    for (const [, time = ""] of text.matchAll(times)) assert.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  }
+})
