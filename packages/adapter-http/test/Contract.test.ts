@@ -41,6 +41,37 @@ describe("every operation", () => {
     }
   })
 
+  it("asks for an idempotency key before it looks at the body's fields or for the resource, where one is required", async () => {
+    const { key } = await service.organization()
+    for (const { method, path, policy } of operations.filter(({ method }) => method !== "GET")) {
+      const answer = await service.request(method, concrete(path), { key, json: { no_such_field: 1 } })
+      const isRequired = Option.getOrThrow(policy) === "required"
+      assert.strictEqual(answer.body.error.code === "missing_idempotency_key", isRequired, `${method} ${path}`)
+      if (isRequired) assert.strictEqual(answer.body.error.param, "Idempotency-Key")
+    }
+  })
+
+  it("refuses a field that it does not know", async () => {
+    const { key } = await service.organization()
+    for (const { method, path } of operations.filter(({ method }) => method !== "GET")) {
+      const json = { ...bodyFor(path).json as object, no_such_field: 1 }
+      const answer = await service.request(method, concrete(path), { key, json, ...idempotency() })
+      assert.strictEqual(answer.status, 400, `${method} ${path}`)
+      assert.strictEqual(answer.body.error.code, "invalid_input")
+      assert.strictEqual(answer.body.error.param, "no_such_field", `${method} ${path}`)
+    }
+  })
+
+  it("refuses a query parameter that it does not know", async () => {
+    const { key } = await service.organization()
+    for (const { method, path } of operations) {
+      const options = { key, ...(method === "GET" ? {} : { json: {}, ...bodyFor(path), ...idempotency() }) }
+      const answer = await service.request(method, `${concrete(path)}?no_such=1`, options)
+      assert.strictEqual(answer.status, 400, `${method} ${path}`)
+      assert.strictEqual(answer.body.error.param, "no_such", `${method} ${path}`)
+    }
+  })
+
   it("answers a malformed id with 400 and its name, and an unknown one with 404", async () => {
     const { key } = await service.organization()
     for (const { method, path } of operations.filter(({ path }) => path.includes(":"))) {

@@ -1,0 +1,107 @@
+/** Who is let in, how often, and before what else that is decided. */
+import { assert, describe, it } from "@effect/vitest"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { ApiKeys } from "@messaging-crm/core/ApiKeys"
+import { Members } from "@messaging-crm/core/Members"
+import { Effect, Redacted } from "effect"
+import { TestClock } from "effect/testing"
+import { afterAll } from "vitest"
+import { idempotency, start } from "./Service.ts"
+
+const service = start()
+afterAll(() => service.stop())
+
+/** An organization, and what its admin's own key sees. */
+const make = async () => {
+  const ours = await service.organization()
+  const actor = { organization_id: ours.organization.id, member_id: ours.owner.id }
+  const as = Effect.provideService(CurrentActor, actor)
+  const add = (role: "admin" | "owner") =>
+    service.runtime.runPromise(
+      Members.use((members) => members.add({ name: "Eve", email: `${globalThis.crypto.randomUUID()}@x.example`, role }))
+        .pipe(as)
+    )
+  const newKey = (created_by = ours.owner.id) =>
+    ApiKeys.use((keys) => keys.create({ created_by, name: "test", scopes: ["tags:read"], expires: "90d" })).pipe(as)
+  const tags = (key: string) => service.request("GET", "/v1/tags", { key })
+  const run = <A, E>(effect: Effect.Effect<A, E, ApiKeys | Members | CurrentActor>) =>
+    service.runtime.runPromise(as(effect))
+  return { ...ours, actor, add, newKey, run, tags }
+}
+
+describe("a key", () => {
+  it("stops at once when it is revoked, when it expires, and when its creator leaves or may no longer hold one", async () => {
+    const { add, newKey, run, tags } = await make()
+    const [demoted, gone] = [await add("admin"), await add("owner")]
+    const [revoked, ofDemoted, ofGone] = [
+      await run(newKey()),
+      await run(newKey(demoted.id)),
+      await run(newKey(gone.id))
+    ]
+    const expired = await run(newKey().pipe(Effect.provide(TestClock.layer())))
+    const working = [revoked, ofDemoted, ofGone].map(({ key }) => Redacted.value(key))
+    for (const key of working) assert.strictEqual((await tags(key)).status, 200)
+    await run(ApiKeys.use((keys) => keys.revoke(revoked.api_key.id)))
+    await run(Members.use((members) => members.setRole(demoted.id, "member")))
+    await run(Members.use((members) => members.remove(gone.id)))
+    const refusals = await Promise.all([...working, Redacted.value(expired.key), "svc_live_unknown"].map(tags))
+    for (const { body, status } of refusals) {
+      assert.strictEqual(status, 401)
+      assert.deepStrictEqual({ ...body.error, request_id: "" }, { ...refusals[0]?.body.error, request_id: "" })
+    }
+    await run(Members.use((members) => members.setRole(demoted.id, "admin")))
+    assert.strictEqual((await tags(working[1] ?? "")).status, 200)
+  })
+
+  it("counts what is refused and what is replayed, and at its limit is told so before its scope", async () => {
+    const { actor } = await make()
+    const key = await service.keyWith(actor, ["contacts:write"])
+    const remaining = ({ headers }: { readonly headers: Headers }) => headers.get("x-ratelimit-remaining")
+    const create = (json: unknown, options = idempotency()) =>
+      service.request("POST", "/v1/contacts", { key, json, ...options })
+    const once = idempotency()
+    assert.strictEqual(remaining(await create({ first_name: "A" }, once)), "119")
+    assert.strictEqual(remaining(await create({ first_name: "A" }, once)), "118")
+    assert.strictEqual(remaining(await create({})), "117")
+    assert.strictEqual(remaining(await service.request("GET", "/v1/tags", { key })), "116")
+    for (let left = 115; left >= 0; left--) assert.strictEqual(remaining(await create(null)), String(left))
+    for (const method of ["GET", "POST"] as const) {
+      const path = method === "GET" ? "/v1/tags" : "/v1/contacts"
+      const answer = await service.request(method, path, { key })
+      assert.strictEqual(answer.status, 429)
+      assert.strictEqual(answer.body.error.code, "rate_limited")
+    }
+  })
+})
+
+describe("an idempotency key", () => {
+  it("that was used for something else is a conflict before the body is looked at", async () => {
+    const { key } = await make()
+    const once = idempotency()
+    const create = (json: unknown) => service.request("POST", "/v1/contacts", { key, json, ...once })
+    assert.strictEqual((await create({ first_name: "A" })).status, 201)
+    assert.strictEqual((await create({ no_such_field: 1 })).body.error.code, "idempotency_conflict")
+  })
+
+  it("remembers that something was not there", async () => {
+    const { key } = await make()
+    const absent = "/v1/contacts/01990000-0000-7000-8000-000000000000"
+    const once = idempotency()
+    const patch = () => service.request("PATCH", absent, { key, json: { first_name: "A" }, ...once })
+    const [first, again] = [await patch(), await patch()]
+    assert.strictEqual(first.status, 404)
+    assert.strictEqual(again.text, first.text)
+    assert.strictEqual(again.headers.get("idempotent-replayed"), "true")
+    assert.strictEqual(again.body.error.request_id, first.headers.get("x-request-id"))
+  })
+
+  it("is the organization's, so a retry with another API key is answered from it", async () => {
+    const { actor, key } = await make()
+    const rotated = await service.keyWith(actor, ["contacts:write"])
+    const once = idempotency()
+    const create = (key: string) => service.request("POST", "/v1/contacts", { key, json: { first_name: "A" }, ...once })
+    const [first, again] = [await create(key), await create(rotated)]
+    assert.strictEqual(again.text, first.text)
+    assert.strictEqual(again.headers.get("idempotent-replayed"), "true")
+  })
+})
