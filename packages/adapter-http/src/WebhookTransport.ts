@@ -103,7 +103,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
       Effect.timeoutOrElse({ duration: connect_timeout, orElse: () => unanswered("timeout") })
     )
 
-  const post = Effect.fn("WebhookTransport.post")(function*(request: WebhookRequest) {
+  const post = Effect.fnUntraced(function*(request: WebhookRequest) {
     const url = new URL(request.url)
     const expiry = Fiber.join(yield* Effect.forkScoped(Effect.sleep(deadline)))
     const response = yield* Effect.flatMap(connect(url), (socket) => ask(url, socket, request)).pipe(

@@ -21,7 +21,7 @@ const make = Effect.gen(function*() {
   const thanks: WebhookAnswer = { status: 200, body: "", retry_after: null }
   const answer = yield* Ref.make((_: WebhookRequest): Outcome => Effect.succeed(thanks))
 
-  const post = Effect.fn("WebhookTransport.post")(function*(request: WebhookRequest) {
+  const post = Effect.fnUntraced(function*(request: WebhookRequest) {
     yield* Ref.update(posted, Chunk.append(request))
     return yield* (yield* Ref.get(answer))(request)
   })

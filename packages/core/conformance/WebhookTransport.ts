@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Text } from "@messaging-crm/core/Text"
 import { AllowedAddresses, type WebhookRequest, WebhookTransport } from "@messaging-crm/core/WebhookTransport"
-import { Arbitrary, Effect, Layer, Ref, Result, Schema, type Scope } from "effect"
+import { Arbitrary, type Duration, Effect, Layer, Ref, Result, Schema, type Scope } from "effect"
 import { bytes, hardText } from "./Arbitraries.ts"
 
 /** What a receiver does with every request. */
@@ -25,8 +25,11 @@ export interface Receiver {
 
 /** What the adapter under test needs for it. */
 export interface Options {
-  /** The transport with a deadline of a second at most, where names resolve so. */
-  readonly layer: (resolve: (hostname: string) => Effect.Effect<ReadonlyArray<string>>) => Layer.Layer<WebhookTransport>
+  /** The transport, where names resolve so and an attempt ends after so long. */
+  readonly layer: (options: {
+    readonly resolve: (hostname: string) => Effect.Effect<ReadonlyArray<string>>
+    readonly deadline: Duration.Input
+  }) => Layer.Layer<WebhookTransport>
   /** Starts a receiver, which ends with the scope. */
   readonly receive: (manner: Manner) => Effect.Effect<Receiver, never, Scope.Scope>
 }
@@ -51,10 +54,13 @@ const loopback = "127.0.0.1"
 export const suite = (adapter: string, { layer, receive }: Options): void => {
   const allowing = (
     allowed: ((address: string) => boolean) | null,
-    resolve: (hostname: string) => Effect.Effect<ReadonlyArray<string>> = () => Effect.succeed([])
-  ) => Effect.provide(layer(resolve).pipe(Layer.provide(Layer.succeed(AllowedAddresses, allowed))))
+    { deadline = "15 seconds", resolve = () => Effect.succeed([]) }: Partial<Parameters<Options["layer"]>[0]> = {}
+  ) => Effect.provide(layer({ deadline, resolve }).pipe(Layer.provide(Layer.succeed(AllowedAddresses, allowed))))
 
-  const allowingLoopback = allowing((address) => address === loopback)
+  const isLoopback = (address: string) => address === loopback
+  const allowingLoopback = allowing(isLoopback)
+  /** For endpoints that would go on for ever. */
+  const briefly = allowing(isLoopback, { deadline: "1 second" })
 
   describe(adapter, () => {
     it.live.prop("the endpoint gets the body byte for byte, and every header", {
@@ -100,7 +106,7 @@ export const suite = (adapter: string, { layer, receive }: Options): void => {
           const { body, status } = Result.getOrThrow(yield* post(request(url)))
           assert.strictEqual(status, 200)
           assert.isAtMost(new TextEncoder().encode(body).length, 4096)
-        }).pipe(allowingLoopback, Effect.scoped))
+        }).pipe(briefly, Effect.scoped))
     }
 
     it.live.prop("of a body only the beginning is kept, as text that can be stored", {
@@ -127,7 +133,7 @@ export const suite = (adapter: string, { layer, receive }: Options): void => {
         const failure = Result.getOrThrow(Result.flip(yield* post(request(receiver.url))))
         assert.strictEqual(failure.failure_code, "timeout")
         assert.lengthOf(yield* receiver.received, 1)
-      }).pipe(allowingLoopback, Effect.scoped))
+      }).pipe(briefly, Effect.scoped))
 
     it.live("an address that is not public gets nothing unless it is allowed, written out or behind a name", () =>
       Effect.gen(function*() {
@@ -135,7 +141,9 @@ export const suite = (adapter: string, { layer, receive }: Options): void => {
         const named = receiver.url.replace(loopback, "hooks.example")
         for (const url of [receiver.url, named, named.replace("http:", "https:")]) {
           for (const allowed of [null, () => false]) {
-            const result = yield* post(request(url)).pipe(allowing(allowed, () => Effect.succeed([loopback])))
+            const result = yield* post(request(url)).pipe(
+              allowing(allowed, { resolve: () => Effect.succeed([loopback]) })
+            )
             assert.strictEqual(Result.getOrThrow(Result.flip(result)).failure_code, "blocked_address", url)
           }
         }
@@ -151,7 +159,7 @@ export const suite = (adapter: string, { layer, receive }: Options): void => {
         const turn = yield* Ref.make(0)
         const resolve = () => Ref.modify(turn, (now) => [turns[now % turns.length] ?? [], now + 1] as const)
         const results = yield* Effect.replicateEffect(post(request(url)), 1000).pipe(
-          allowing((address) => address === nobody, resolve)
+          allowing((address) => address === nobody, { resolve })
         )
         const blocked = results.filter((result) =>
           Result.isFailure(result) && result.failure.failure_code === "blocked_address"
