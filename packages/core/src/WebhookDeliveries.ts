@@ -127,7 +127,8 @@ export const nextAttempt = (
   const usual = delays[attempt_count - 1]
   if (usual === undefined) return Option.none()
   const spread = attempt_count - 1 < first_spread ? 1 : 0.9 + 0.2 * dice
-  const base = Duration.times(usual, spread)
+  // In whole milliseconds, as every store keeps times.
+  const base = Duration.millis(Math.round(Duration.toMillis(usual) * spread))
   const most = Duration.max(Duration.times(usual, 2), Duration.hours(1))
   const asked = retry_after === null ? base : Duration.min(Duration.max(retry_after, base), most)
   return Option.some(DateTime.addDuration(now, asked))
