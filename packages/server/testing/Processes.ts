@@ -48,6 +48,21 @@ export const start = (file: string, args: ReadonlyArray<string>, environment: En
     ({ child, exited }) => Effect.andThen(Effect.sync(() => child.kill("SIGKILL")), exited)
   )
 
+/** Runs a command to its end, with something to read, and returns all that it said. */
+export const run = (args: ReadonlyArray<string>, environment: Environment, stdin: string | Uint8Array = "") =>
+  Effect.callback<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }>((resume) => {
+    const child = spawn(process.execPath, [main, ...args], { env: environmentOf(environment) })
+    const said = { stdout: "", stderr: "" }
+    for (const name of ["stdout", "stderr"] as const) {
+      child[name].setEncoding("utf8").on("data", (text: string) => {
+        said[name] += text
+      })
+    }
+    child.once("close", (code) => resume(Effect.succeed({ code, ...said })))
+    // A command that fails does not read to the end.
+    child.stdin.on("error", () => {}).end(stdin)
+  })
+
 /** Runs a command to its end and returns the JSON that it printed. */
 export const command = (args: ReadonlyArray<string>, environment: Environment) =>
   Effect.callback<unknown, Error>((resume) => {
