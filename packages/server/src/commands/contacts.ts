@@ -33,6 +33,17 @@ const counts = ({ created, failed, unchanged }: Summary): string =>
 /** An import shares its machine with what serves, so V8 is to collect garbage early rather than to take more memory. */
 const staySmall = Effect.sync(() => setFlagsFromString("--optimize-for-size"))
 
+const help = `Import contacts from a CSV file
+
+  The first line names the columns: the fields of a contact (first_name, primary_phone, owner_user_id, notes ...),
+  custom_values.KEY for a contact field, tag_ids, or tags for their names, several separated by ;. An empty cell says
+  nothing. A column that no contact has stops the import before anything is written.
+
+  Each contact goes in once and is never changed, so the same file can be imported again, after a kill in the middle
+  too. A line that says anything else is another contact, unless --key names the column that tells them apart.
+
+  Lines that cannot be imported are named and the others go in. The exit code is then 1.`
+
 /** The bytes of a file, or of stdin for `-`, and how many there are, which nobody knows of stdin. */
 const open = Effect.fnUntraced(function*(file: string) {
   if (file === "-") return { bytes: (yield* Stdio.Stdio).stdin, size: null }
@@ -100,9 +111,10 @@ const importContacts = Command.make(
     yield* Print.result(json, summary, `${counts(summary)}.`)
     if (summary.failed > 0) yield* Admin.refuse(`${summary.failed} lines were not imported.`)()
   })
-).pipe(Command.withDescription(
-  "Import contacts from a CSV file. Each goes in once, however often this is repeated, and none is changed."
-))
+).pipe(
+  Command.withShortDescription("Import contacts from a CSV file"),
+  Command.withDescription(help)
+)
 
 export const contacts = Command.make("contacts").pipe(
   Command.withDescription("Contacts of an organization"),
