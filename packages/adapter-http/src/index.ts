@@ -22,6 +22,7 @@ import * as Envelope from "./middleware/Envelope.ts"
 import * as IdempotentWrites from "./middleware/IdempotentWrites.ts"
 import * as InvalidInput from "./middleware/InvalidInput.ts"
 import * as JsonBody from "./middleware/JsonBody.ts"
+import * as Tracing from "./middleware/Tracing.ts"
 
 const handlers = Layer.mergeAll(
   Channels.layer,
@@ -47,6 +48,9 @@ export const routerConfig = {
   // Longer than any path that the server accepts, so that a malformed id is told from an unknown path.
   maxParamLength: 16_384
 }
+
+/** Layer that names the spans of requests. To be given to whatever serves the router. */
+export const tracing = Tracing.layer
 
 /** Layer that adds the whole API, under `/v1`, and the links that it hands out, under `/media`, to a router. Requires the operations; brings no server. */
 export const layer = HttpApiBuilder.layer(Api, { openapiPath: "/v1/openapi.json" }).pipe(

@@ -34,6 +34,15 @@ const rootKey = (text: string): Option.Option<Redacted.Redacted<Uint8Array<Array
 
 const rootKeys = (text: string) => Option.all(text.split(",").map(rootKey))
 
+const pair = (text: string): Option.Option<readonly [string, string]> => {
+  const [, name = "", value = ""] = /^\s*([\w-]+)=(.*)$/.exec(text) ?? []
+  const decoded = Option.liftThrowable(decodeURIComponent)(value.trim())
+  return name === "" ? Option.none() : Option.map(decoded, (value) => [name, value])
+}
+
+const pairs = (text: string): Option.Option<Readonly<Record<string, string>>> =>
+  Option.map(Option.all(text.split(",").map(pair)), Object.fromEntries)
+
 const setting = <A>(value: Setting<A>): Setting<A> => value
 
 /** The table. */
@@ -126,6 +135,28 @@ export const settings = {
     expected: "a key with the scope webhooks:manage",
     parse: (text) => Option.some(Redacted.make(text)),
     secret: true
+  }),
+  otlp_endpoint: setting({
+    name: "OTEL_EXPORTER_OTLP_ENDPOINT",
+    meaning: "where traces, metrics and logs are exported to over OTLP, as JSON",
+    otherwise: "none are exported",
+    expected: "a URL such as http://127.0.0.1:4318",
+    parse: url("http:", "https:")
+  }),
+  otlp_headers: setting({
+    name: "OTEL_EXPORTER_OTLP_HEADERS",
+    meaning: "headers of those exports, such as a key of the collector",
+    otherwise: "none",
+    expected: "names and values such as authorization=Bearer%20abc,x-tenant=crm",
+    parse: pairs,
+    secret: true
+  }),
+  otel_service_name: setting({
+    name: "OTEL_SERVICE_NAME",
+    meaning: "what this service is called in what it exports",
+    otherwise: "messaging-crm",
+    expected: "a name",
+    parse: Option.some<string>
   }),
   log_level: setting({
     name: "LOG_LEVEL",

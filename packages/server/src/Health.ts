@@ -11,7 +11,7 @@ export const layer = (isReady: Effect.Effect<boolean>) =>
     yield* router.add(
       "GET",
       "/health/ready",
-      Effect.map(isReady, (ready) =>
+      Effect.map(Effect.withTracerEnabled(isReady, false), (ready) =>
         ready
           ? HttpServerResponse.jsonUnsafe({ status: "ok" })
           : HttpServerResponse.jsonUnsafe({ status: "unavailable" }, { status: 503 }))

@@ -21,6 +21,7 @@ import { HttpApiScalar } from "effect/http-api"
 import { read, readOr, settings } from "./Config.ts"
 import * as Health from "./Health.ts"
 import { createHttpServer } from "./HttpServer.ts"
+import * as Metrics from "./Metrics.ts"
 import * as MockIngress from "./MockIngress.ts"
 import * as MockNetwork from "./MockNetwork.ts"
 import * as RemoteMock from "./RemoteMock.ts"
@@ -60,9 +61,9 @@ export const operations = <E>(storage: Layer.Layer<Crm.StoragePorts, E>) =>
 /** Layer for everything that answers on the port. */
 export const api = (isReady: Effect.Effect<boolean>) =>
   HttpRouter.serve(
-    Layer.mergeAll(Http.layer, HttpApiScalar.layer(Api), Health.layer(isReady), MockIngress.layer),
+    Layer.mergeAll(Http.layer, HttpApiScalar.layer(Api), Health.layer(isReady), Metrics.layer, MockIngress.layer),
     { routerConfig: Http.routerConfig, disableLogger: true, disableListenLog: true }
-  )
+  ).pipe(Layer.provide(Http.tracing))
 
 /** Layer for the storage in memory. */
 export const memory: Layer.Layer<Crm.StoragePorts> = Memory.layer

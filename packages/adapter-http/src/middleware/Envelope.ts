@@ -1,49 +1,16 @@
 import { Ids } from "@messaging-crm/core/Ids"
-import { Cause, Clock, Context, Duration, Effect, Option, Schema, type Types } from "effect"
+import { Cause, Clock, Context, Duration, Effect, Metric, Option, Schema, type Types } from "effect"
 import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { HttpApi } from "effect/http-api"
-import { Api } from "../api/Api.ts"
 import * as Errors from "../api/Errors.ts"
 import { answerWith } from "./Headers.ts"
+import { request_seconds, requests } from "./Metrics.ts"
+import { methodsOf, pathOf, type Route, routesOf } from "./Routes.ts"
 
 /** How long a read may take. A reference, so that an embedder may set it. */
 export const ReadDeadline = Context.Reference<Duration.Duration>(
   "@messaging-crm/adapter-http/middleware/Envelope/ReadDeadline",
   { defaultValue: () => Duration.seconds(8) }
 )
-
-interface Route {
-  readonly method: string
-  /** As the contract spells it, `/v1/contacts/:contact_id`: what is logged instead of the path. */
-  readonly template: string
-  readonly pattern: RegExp
-}
-
-/** Every route of the contract and the one of its links, to tell a wrong method from an unknown path. */
-const routes: ReadonlyArray<Route> = (() => {
-  const found: Array<Route> = []
-  const add = (method: string, template: string) =>
-    found.push({ method, template, pattern: new RegExp(`^${template.replace(".", "\\.").replace(/:\w+/g, "[^/]+")}$`) })
-  add("GET", "/v1/openapi.json")
-  add("GET", "/media/:link")
-  HttpApi.reflect(Api, {
-    onGroup: () => {},
-    onEndpoint: ({ endpoint }) => void add(endpoint.method, endpoint.path)
-  })
-  return found
-})()
-
-/** Not `new URL`, to which `//a/b` is a host and `//` is none. */
-const pathOf = ({ url }: HttpServerRequest.HttpServerRequest): string => /^[^?#]*/.exec(url)?.[0] ?? ""
-
-/** Returns the routes of a path, one for each method. */
-const routesOf = (path: string): ReadonlyArray<Route> => routes.filter(({ pattern }) => pattern.test(path))
-
-/** Returns the methods that a path answers to. */
-const methodsOf = (path: string): ReadonlyArray<string> => {
-  const methods = routesOf(path).map(({ method }) => method)
-  return methods.includes("GET") ? [...methods, "HEAD"] : methods
-}
 
 const unrouted = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
   const methods = methodsOf(pathOf(request))
@@ -94,14 +61,17 @@ const codeOf = ({ body, status }: HttpServerResponse.HttpServerResponse): string
     ? null
     : Option.getOrNull(Option.map(decodeError(decoder.decode(body.body)), ({ error }) => error.code))
 
-/** Only what is listed here and the request id is ever logged: no header, body, query or path parameter. */
-const log = Effect.fnUntraced(function*(
+/** Only what is listed here and the request id is ever told: no header, body, query or path parameter. */
+const tell = Effect.fnUntraced(function*(
   { method }: HttpServerRequest.HttpServerRequest,
   route: Route | undefined,
   response: HttpServerResponse.HttpServerResponse,
   started_millis: number
 ) {
   const duration_ms = (yield* Clock.currentTimeMillis) - started_millis
+  const labels = { method, route: route?.template ?? "other" }
+  yield* Metric.update(Metric.withAttributes(requests, { ...labels, status: String(response.status) }), 1)
+  yield* Metric.update(Metric.withAttributes(request_seconds, labels), duration_ms / 1000)
   const line = { method, route: route?.template ?? null, status: response.status, code: codeOf(response), duration_ms }
   // What is not the API's, a probe of the health for one, is of less interest.
   yield* (route === undefined ? Effect.logDebug("Answered") : Effect.logInfo("Answered")).pipe(
@@ -130,11 +100,13 @@ export const layer = HttpRouter.middleware(
           "x-request-id": request_id
         })
         const path = pathOf(request)
+        const [route] = routesOf(path)
+        yield* Effect.annotateCurrentSpan({ request_id, "http.route": route?.template ?? "other" })
         // The router would take the empty name after a trailing slash for an id.
         const routed = path.endsWith("/") ? unrouted(request) : bounded(request, httpEffect)
         return yield* routed.pipe(
           Effect.catchCauseIf((cause) => !Cause.hasInterruptsOnly(cause), recover(request)),
-          Effect.tap((response) => log(request, routesOf(path)[0], response, started_millis)),
+          Effect.tap((response) => tell(request, route, response, started_millis)),
           Effect.provideService(Errors.RequestId, request_id),
           Effect.annotateLogs({ request_id })
         )

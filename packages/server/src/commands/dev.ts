@@ -12,6 +12,7 @@ import { kept } from "../Kept.ts"
 import * as Layers from "../Layers.ts"
 import * as Logging from "../Logging.ts"
 import * as Print from "../Print.ts"
+import * as Telemetry from "../Telemetry.ts"
 
 interface Storage {
   readonly database_url: string | null
@@ -90,7 +91,7 @@ export const dev = Command.make("dev", {
     }
     yield* Print.result(flags.json, ready, words(ready))
     return yield* Effect.never
-  }).pipe(Effect.scoped, Effect.provide(Logging.layer))).pipe(
+  }).pipe(Effect.scoped, Effect.provide(Layer.provideMerge(Telemetry.layer, Logging.layer)))).pipe(
     Command.withShortDescription("Run everything on this machine, with data to try it on"),
     Command.withDescription(`Run everything on this machine, with data to try it on\n\n  ${help}`)
   )

@@ -5,6 +5,7 @@ import * as Database from "../Database.ts"
 import * as Layers from "../Layers.ts"
 import * as Logging from "../Logging.ts"
 import * as Print from "../Print.ts"
+import * as Telemetry from "../Telemetry.ts"
 
 const port = Flag.String("port").pipe(Flag.optional, Flag.withDescription("PORT"))
 const host = Flag.String("host").pipe(Flag.optional, Flag.withDescription("HOST"))
@@ -42,7 +43,7 @@ export const serve = Command.make("serve", {
       Layer.provide([operations, listen])
     )
     yield* Layer.launch(service.pipe(Layer.provide(Layers.tuning)))
-  }).pipe(Effect.provide(Logging.layer))).pipe(
+  }).pipe(Effect.provide(Layer.provideMerge(Telemetry.layer, Logging.layer)))).pipe(
     Command.withShortDescription("Answer the API and work on what is queued"),
     Command.withDescription(`Answer the API and work on what is queued\n\n  ${help}`)
   )
@@ -55,7 +56,7 @@ export const worker = Command.make("worker", { migrate, json: Print.json }, (fla
     )
     const service = Layer.merge(Layers.worker, announce).pipe(Layer.provide(operations))
     yield* Layer.launch(service.pipe(Layer.provide(Layers.tuning)))
-  }).pipe(Effect.provide(Logging.layer))).pipe(
+  }).pipe(Effect.provide(Layer.provideMerge(Telemetry.layer, Logging.layer)))).pipe(
     Command.withShortDescription("Work on what is queued, without the API"),
     Command.withDescription(`Work on what is queued, without the API\n\n  ${help}`)
   )

@@ -1,0 +1,192 @@
+/** What the service tells of itself: over OTLP to a collector of ours, and at `/metrics`. */
+import { assert, it } from "@effect/vitest"
+import { Cause, Data, Effect, Exit, Schedule, Schema, Tracer } from "effect"
+import type { IncomingMessage } from "node:http"
+import { discreet } from "../src/Telemetry.ts"
+import { answering } from "../testing/Answering.ts"
+import * as Processes from "../testing/Processes.ts"
+
+/** What callers give and nobody else may learn. */
+const canaries = {
+  phone: "+4915155501234",
+  name: "Canaria",
+  search: "kanarienvogel",
+  path: "nightingale",
+  collector_key: "collector-secret"
+}
+
+const Attributes = Schema.Array(
+  Schema.Struct({ key: Schema.String, value: Schema.Record(Schema.String, Schema.Unknown) })
+)
+const Span = Schema.Struct({
+  traceId: Schema.String,
+  spanId: Schema.String,
+  parentSpanId: Schema.optional(Schema.String),
+  name: Schema.String,
+  attributes: Attributes,
+  events: Schema.Array(Schema.Struct({ name: Schema.String, attributes: Attributes }))
+})
+type Span = typeof Span.Type
+const Traces = Schema.fromJsonString(Schema.Struct({
+  resourceSpans: Schema.Array(Schema.Struct({
+    resource: Schema.Struct({ attributes: Attributes }),
+    scopeSpans: Schema.Array(Schema.Struct({ spans: Schema.Array(Span) }))
+  }))
+}))
+
+const textOf = async (request: IncomingMessage): Promise<string> => {
+  const chunks: Array<Buffer> = []
+  for await (const chunk of request) chunks.push(chunk)
+  return Buffer.concat(chunks).toString()
+}
+
+/** A collector, and everything that it was ever told. */
+const collector = Effect.gen(function*() {
+  const received: Array<{ readonly path: string; readonly key: string | undefined; readonly text: string }> = []
+  const url = yield* answering((request, response) => {
+    textOf(request).then((text) => {
+      const { authorization } = request.headers
+      received.push({ path: request.url ?? "", key: authorization, text })
+      response.writeHead(200, { "content-type": "application/json" }).end("{}")
+    }, () => response.destroy())
+  })
+  const spans = (): ReadonlyArray<Span> =>
+    received.filter(({ path }) => path === "/v1/traces").flatMap(({ text }) =>
+      Schema.decodeUnknownSync(Traces)(text).resourceSpans.flatMap(({ scopeSpans }) =>
+        scopeSpans.flatMap(({ spans }) => spans)
+      )
+    )
+  return { url, received, spans }
+})
+
+/** Waits until something is so, for half a minute at most. */
+const until = (holds: () => boolean) =>
+  Effect.suspend(() => holds() ? Effect.void : Effect.fail("not yet")).pipe(
+    Effect.retry({ schedule: Schedule.spaced("100 millis"), times: 300 })
+  )
+
+const isBelow = (spans: ReadonlyArray<Span>, span: Span | undefined, above: Span | undefined): boolean => {
+  if (span === undefined || above === undefined) return false
+  return span.parentSpanId === above.spanId ||
+    isBelow(spans, spans.find(({ spanId }) => spanId === span.parentSpanId), above)
+}
+
+const nowhere: Processes.Server = { port: 0, url: "" }
+
+const sample = /^(\w+(?:\{\w+="[^"]*"(?:,\w+="[^"]*")*\})?) (-?[0-9.e+-]+|\+Inf|NaN)$/
+
+/** What `/metrics` tells: every line is a comment or a sample of the text format. */
+const samples = Effect.fnUntraced(function*({ url }: Processes.Server) {
+  const response = yield* Effect.promise(() => fetch(`${url}/metrics`))
+  assert.strictEqual(response.headers.get("content-type"), "text/plain; version=0.0.4; charset=utf-8")
+  const found = new Map<string, number>()
+  for (const line of (yield* Effect.promise(() => response.text())).trimEnd().split("\n")) {
+    if (/^# (HELP \w+ .+|TYPE \w+ (counter|gauge|histogram))$/.test(line)) continue
+    const [, name = "", value] = sample.exec(line) ?? []
+    assert.isDefined(value, line)
+    found.set(name, Number(value))
+  }
+  return found
+})
+
+class NameTaken extends Data.TaggedError("NameTaken")<{ readonly message: string }> {}
+
+it.effect("tells of a failure its name alone, and of a span only what may be told", () =>
+  Effect.gen(function*() {
+    const spans: Array<Tracer.NativeSpan> = []
+    const recording = Tracer.make({
+      span: (options) => {
+        const span = new Tracer.NativeSpan(options)
+        spans.push(span)
+        return span
+      }
+    })
+    const work = Effect.gen(function*() {
+      yield* Effect.annotateCurrentSpan({ "http.route": "/v1/tags", "url.full": canaries.search })
+      yield* Effect.logInfo(canaries.name)
+      return yield* new NameTaken({ message: canaries.name })
+    }).pipe(Effect.withSpan("Tags.create", { attributes: { name: canaries.name } }))
+    yield* Effect.exit(Effect.provideService(work, Tracer.Tracer, discreet(recording)))
+    const [span] = spans
+    assert.deepStrictEqual([...span?.attributes ?? []], [["http.route", "/v1/tags"]])
+    assert.deepStrictEqual(span?.events, [])
+    const told = span?.status._tag === "Ended" && Exit.isFailure(span.status.exit)
+      ? Cause.pretty(span.status.exit.cause)
+      : ""
+    assert.include(told, "NameTaken")
+    assert.notInclude(told, canaries.name)
+  }))
+
+it.live(
+  "one trace holds a request, its SQL, the work in another process, and the provider; and no word of anyone's",
+  () =>
+    Effect.gen(function*() {
+      const { received, spans, url } = yield* collector
+      const { acme, environment, servers: [server = nowhere, working = nowhere] } = yield* Processes.cluster({
+        servers: 2,
+        environment: {
+          OTEL_EXPORTER_OTLP_ENDPOINT: url,
+          OTEL_EXPORTER_OTLP_HEADERS: `authorization=${canaries.collector_key}`,
+          LOG_LEVEL: "info"
+        }
+      })
+      yield* Processes.start(Processes.main, ["serve", "--no-worker", "--port", String(server.port)], environment)
+      yield* Processes.untilUp(`${server.url}/health/ready`)
+      yield* Processes.serve(environment, working)
+
+      const { channel_id, key } = acme
+      const json = Processes.greeting(channel_id, canaries.phone, canaries.name)
+      const options = { key, json, idempotency_key: "start-1234" }
+      assert.strictEqual((yield* Processes.request(server, "POST", "/conversations", options)).status, 202)
+      for (const path of [`/contacts?query=${canaries.search}`, `/contacts/${canaries.path}`]) {
+        yield* Processes.request(server, "GET", path, { key })
+      }
+      const wrong = { key, json: { ...json, [canaries.name]: canaries.phone }, idempotency_key: "start-5678" }
+      assert.strictEqual((yield* Processes.request(server, "POST", "/conversations", wrong)).status, 400)
+
+      yield* until(() => spans().some(({ name }) => name === "MessagingProvider.deliver"))
+      const deliver = spans().find(({ name }) => name === "MessagingProvider.deliver")
+      const trace = spans().filter(({ traceId }) => traceId === deliver?.traceId)
+      const named = (name: string) => trace.find((span) => span.name === name)
+      const request = named("POST /v1/conversations")
+      const worker = named("Worker.send")
+      for (
+        const [span, above] of [
+          [named("Sends.start"), request],
+          [worker, named("Sends.start")],
+          [named("Dispatch.attempt"), worker],
+          [deliver, named("Dispatch.attempt")]
+        ] as const
+      ) {
+        assert.isTrue(isBelow(trace, span, above), `${span?.name} below ${above?.name}`)
+      }
+      const statements = trace.filter(({ attributes }) => attributes.some((each) => each.key === "db.query.text"))
+      assert.isTrue(statements.some((span) => isBelow(trace, span, request) && !isBelow(trace, span, worker)))
+      assert.isTrue(statements.some((span) => isBelow(trace, span, worker)))
+
+      yield* until(() => ["/v1/logs", "/v1/metrics"].every((path) => received.some((each) => each.path === path)))
+      assert.isTrue(received.every((each) => each.key === canaries.collector_key))
+      const told = received.map(({ text }) => text).join("\n").toLowerCase()
+      for (const canary of [...Object.values(canaries), key, canaries.phone.slice(1)]) {
+        assert.notInclude(told, canary.toLowerCase())
+      }
+      assert.include(told, "messaging_crm_http_requests_total")
+      assert.isFalse(spans().some(({ name }) => name.includes("health")))
+
+      const asked = yield* samples(server)
+      const requests = (route: string, status: number) =>
+        asked.get(`messaging_crm_http_requests_total{method="POST",route="${route}",status="${status}"}`)
+      assert.strictEqual(requests("/v1/conversations", 202), 1)
+      assert.strictEqual(requests("/v1/conversations", 400), 1)
+      const seconds = "messaging_crm_http_request_duration_seconds"
+      assert.strictEqual(asked.get(`${seconds}_count{method="POST",route="/v1/conversations"}`), 2)
+      assert.strictEqual(asked.get(`${seconds}_bucket{method="POST",route="/v1/conversations",le="+Inf"}`), 2)
+      assert.strictEqual(asked.get("messaging_crm_storage_up"), 1)
+      assert.strictEqual(asked.get("messaging_crm_work_items{kind=\"send\",state=\"due\"}"), 0)
+      assert.strictEqual(asked.get("messaging_crm_work_oldest_due_seconds{kind=\"send\"}"), 0)
+      assert.isAbove(asked.get("process_resident_memory_bytes") ?? 0, 1_000_000)
+      const worked = yield* samples(working)
+      assert.strictEqual(worked.get("messaging_crm_send_attempts_total{outcome=\"accepted\",reason=\"none\"}"), 1)
+    }).pipe(Effect.scoped),
+  120_000
+)
