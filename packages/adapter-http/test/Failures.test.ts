@@ -86,7 +86,7 @@ describe("a defect", () => {
 })
 
 it("ends a read that takes too long with 500", async () => {
-  const instead = Layer.merge(tagsThat({ list: Effect.never }), Layer.succeed(ReadDeadline, Duration.millis(20)))
+  const instead = Layer.merge(tagsThat({ list: Effect.never }), Layer.succeed(ReadDeadline, Duration.millis(500)))
   await serving({ instead }, async (service) => {
     const { key } = await service.organization()
     const answer = await service.request("GET", "/v1/tags", { key })
