@@ -28,13 +28,20 @@ export interface Answer {
   readonly body: any
 }
 
-/** Starts a service of its own, with memory of its own. What is put in place of its parts is seen by requests alone. */
+/**
+ * Starts a service of its own, with memory of its own. What is put in place of
+ * its parts is seen by requests alone; what is tuned, by the operations.
+ */
 export const start = (options: {
   readonly instead?: Layer.Layer<never>
   readonly provider?: typeof Mock.layer
+  readonly tuning?: Layer.Layer<never>
 } = {}) => {
-  const { instead = Layer.empty, provider = Mock.layer } = options
-  const crm = Crm.layer.pipe(Layer.provideMerge(Layer.mergeAll(Memory.layer, provider, WebhookTransport.layer)))
+  const { instead = Layer.empty, provider = Mock.layer, tuning = Layer.empty } = options
+  const crm = Crm.layer.pipe(
+    Layer.provide(tuning),
+    Layer.provideMerge(Layer.mergeAll(Memory.layer, provider, WebhookTransport.layer))
+  )
   const quiet = Layer.succeed(References.MinimumLogLevel, "None")
   const runtime = ManagedRuntime.make(Layer.mergeAll(crm, quiet))
   const app = Layer.merge(Layer.effectContext(runtime.contextEffect), instead)

@@ -191,6 +191,32 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(refs([...first, ...second]).toSorted(), works.map(({ ref }) => ref).toSorted())
     }))
 
+  it.effect("gives nothing of a throttled lane until its time, then no more than allowed, until it is let go", () =>
+    Effect.gen(function*() {
+      const { lane, ours, queue } = yield* start
+      const kind = "delivery" as const
+      const enqueue = Effect.gen(function*() {
+        yield* queue.enqueue(ours, { ...(yield* newWork(lane)), kind }, Fixtures.noon)
+      })
+      yield* queue.throttle({ kind, lane }, { until: after(50), cap: 1 })
+      yield* Effect.replicateEffect(enqueue, 12, { discard: true })
+      const before = yield* claim()
+      assert.lengthOf(before, 8, "a lane without items forgets what was said of it")
+      yield* queue.throttle({ kind, lane }, { until: after(50), cap: 1 })
+      yield* enqueue
+      yield* Effect.forEach(before, queue.finish)
+      assert.lengthOf(yield* claim({ at: after(49) }), 0)
+      const [tried, ...more] = yield* claim({ at: after(50) })
+      assert.isDefined(tried)
+      assert.lengthOf(more, 0)
+      assert.lengthOf(yield* claim({ at: after(50) }), 0)
+      const other = yield* newWork(yield* Fixtures.uuid)
+      yield* queue.enqueue(ours, { ...other, kind }, Fixtures.noon)
+      assert.deepStrictEqual(refs(yield* claim({ at: after(50) })), [other.ref])
+      yield* queue.throttle({ kind, lane }, { until: null, cap: 8 })
+      assert.lengthOf(yield* claim({ at: after(50) }), 4)
+    }))
+
   it.effect("gives each item to one of many concurrent claims", () =>
     Effect.gen(function*() {
       const { ours, queue } = yield* start

@@ -1,0 +1,366 @@
+/** `/webhooks`, and what is posted to them. */
+import { assert, describe, it } from "@effect/vitest"
+import { PostedWebhooks } from "@messaging-crm/adapter-memory/WebhookTransport"
+import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
+import { WebhookUnanswered } from "@messaging-crm/core/WebhookTransport"
+import { Worker } from "@messaging-crm/core/Worker"
+import { Deferred, Effect, Fiber, Layer } from "effect"
+import { Webhook as StandardWebhook } from "standardwebhooks"
+import { Webhook as SvixWebhook } from "svix"
+import { afterAll } from "vitest"
+import { type Answer, idempotency, start } from "./Service.ts"
+
+const service = start({ tuning: Layer.succeed(RequestsPerMinute, 100_000) })
+afterAll(() => service.stop())
+
+const event_types = [
+  "message.received",
+  "message.sent",
+  "message.updated",
+  "send.failed",
+  "conversation.closed"
+]
+
+const absent = "01990000-0000-7000-8000-000000000000"
+
+let hosts = 0
+
+/** An organization, and how to ask for its webhooks. */
+const begin = async () => {
+  const { channel, key, organization } = await service.organization()
+  const url = `https://shop-${++hosts}.example/crm`
+  const get = (path: string) => service.request("GET", `/v1${path}`, { key })
+  const post = (path: string, json?: unknown) =>
+    service.request("POST", `/v1${path}`, { key, ...(json === undefined ? {} : { json }), ...idempotency() })
+  const create = async (fields: object = {}) =>
+    (await post("/webhooks", { url, event_types: ["conversation.closed"], ...fields })).body.data
+  const posted = () =>
+    service.runtime.runPromise(PostedWebhooks.use((webhooks) => webhooks.posted)).then((all) =>
+      all.filter((request) => request.url === url)
+    )
+  const answer = (how: Parameters<PostedWebhooks["Service"]["answer"]>[0]) =>
+    service.runtime.runPromise(PostedWebhooks.use((webhooks) => webhooks.answer(how)))
+  const conversation = async () => {
+    const account = channel.phone_messaging_business_account_id
+    const template = {
+      id: `${account}.spring_sale`,
+      components: [{ type: "body", parameters: [{ type: "text", text: "a" }, { type: "text", text: "b" }] }]
+    }
+    const send = await post("/conversations", { channel_id: channel.id, phone: "+4915112345678", template })
+    return send.body.data.conversation_id
+  }
+  const close = async () => {
+    const conversation_id = await conversation()
+    await post(`/conversations/${conversation_id}/close`)
+    return conversation_id
+  }
+  const deliveries = async (id: string) => (await get(`/webhooks/${id}/deliveries`)).body.data
+  const settled = async (id: string) => {
+    await service.until(async () =>
+      (await deliveries(id)).every(({ attempt_count }: { readonly attempt_count: number }) => attempt_count > 0)
+    )
+    return deliveries(id)
+  }
+  const disable = (id: string) => service.request("DELETE", `/v1/webhooks/${id}`, { key, ...idempotency() })
+  return { answer, close, create, deliveries, disable, get, key, organization, post, posted, settled, url }
+}
+
+const ok = { status: 200, body: "", retry_after: null }
+
+const refused = (answer: Answer, param: string | null, code = "invalid_input", status = 400) => {
+  assert.strictEqual(answer.status, status, answer.text)
+  assert.strictEqual(answer.body.error.code, code)
+  assert.strictEqual(answer.body.error.param, param)
+}
+
+describe("create", () => {
+  it("answers with the webhook and its secret, which no list ever shows", async () => {
+    const { create, get, url } = await begin()
+    const created = await create({ event_types })
+    const { signing_secret, ...webhook } = created
+    assert.match(signing_secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
+    assert.deepStrictEqual(webhook, {
+      id: webhook.id,
+      url,
+      event_types,
+      status: "active",
+      created_at: webhook.created_at,
+      disabled_at: null
+    })
+    const listed = await get("/webhooks")
+    assert.deepStrictEqual(listed.body, { data: [webhook], next_cursor: null })
+    assert.notInclude(listed.text, "whsec_")
+  })
+
+  it("needs no key; with one, a retry gets the same webhook and secret, byte for byte", async () => {
+    const { get, key, url } = await begin()
+    const json = { url, event_types: ["send.failed"] }
+    const options = { key, json, ...idempotency("create-webhook-once") }
+    const [first, second] = [
+      await service.request("POST", "/v1/webhooks", options),
+      await service.request("POST", "/v1/webhooks", options)
+    ]
+    assert.strictEqual(second.text, first.text)
+    assert.strictEqual(second.headers.get("idempotent-replayed"), "true")
+    assert.strictEqual((await service.request("POST", "/v1/webhooks", { key, json })).status, 200)
+    assert.lengthOf((await get("/webhooks")).body.data, 2)
+  })
+
+  it("refuses what is no public https URL, naming it", async () => {
+    const { get, post } = await begin()
+    for (
+      const url of [
+        "http://shop.example/crm",
+        "ftp://shop.example/crm",
+        "/crm",
+        "shop.example",
+        "https://ada@shop.example/crm",
+        "https://shop.example/crm#top",
+        "https://127.0.0.1/crm",
+        "https://2130706433/",
+        "https://0x7f.1/",
+        "https://[::1]/crm",
+        "https://localhost/crm",
+        "https://crm.local/",
+        "https://crm.internal/",
+        "https://crm/",
+        `https://shop.example/${"a".repeat(2048)}`,
+        "",
+        null
+      ]
+    ) {
+      refused(await post("/webhooks", { url, event_types }), "url")
+    }
+    assert.lengthOf((await get("/webhooks")).body.data, 0)
+  })
+
+  it("takes one to five of the five types, each once", async () => {
+    const { create, post, url } = await begin()
+    for (
+      const types of [
+        [],
+        ["message.sent", "message.sent"],
+        ["message.read"],
+        ["*"],
+        [...event_types, "message.sent"],
+        "message.sent",
+        [null],
+        null
+      ]
+    ) {
+      const answer = await post("/webhooks", { url, event_types: types })
+      refused(answer, Array.isArray(types) && types[0] === null ? "event_types.0" : "event_types")
+    }
+    refused(await post("/webhooks", { event_types }), "url")
+    refused(await post("/webhooks", { url }), "event_types")
+    refused(await post("/webhooks", { url, event_types, secret: "mine" }), "secret")
+    for (const type of event_types) assert.deepStrictEqual((await create({ event_types: [type] })).event_types, [type])
+  })
+})
+
+describe("list", () => {
+  it("shows the 100 most recent, newest first", async () => {
+    const { create, get } = await begin()
+    const ids: Array<string> = []
+    for (let count = 0; count < 101; count++) ids.push((await create()).id)
+    const { data, next_cursor } = (await get("/webhooks")).body
+    assert.deepStrictEqual(data.map(({ id }: { readonly id: string }) => id), ids.slice(1).toReversed())
+    assert.isNull(next_cursor)
+  })
+})
+
+describe("an event", () => {
+  it("is verified by the public libraries, and by them alone as it was sent", async () => {
+    const { close, create, posted, settled } = await begin()
+    const { id, signing_secret } = await create()
+    const conversation_id = await close()
+    const [delivery] = await settled(id)
+    const [request] = await posted()
+    if (request === undefined) return assert.fail("Nothing was posted.")
+    const { body, headers } = request
+    const expected = {
+      id: delivery.event_id,
+      type: "conversation.closed",
+      timestamp: delivery.created_at,
+      data: { conversation_id }
+    }
+    assert.strictEqual(body, JSON.stringify(expected))
+    assert.strictEqual(headers["webhook-id"], delivery.event_id)
+    assert.strictEqual(headers["content-type"], "application/json")
+    const wrong: ReadonlyArray<readonly [string, Readonly<Record<string, string>>]> = [
+      [body.replace("closed", "opened"), headers],
+      [body, { ...headers, "webhook-id": absent }],
+      [body, { ...headers, "webhook-timestamp": String(Number(headers["webhook-timestamp"]) - 301) }]
+    ]
+    for (const library of [new StandardWebhook(signing_secret), new SvixWebhook(signing_secret)]) {
+      assert.doesNotThrow(() => library.verify(body, { ...headers }))
+      for (const [body, headers] of wrong) assert.throws(() => library.verify(body, { ...headers }))
+    }
+  })
+
+  it("comes with the change that it reports, and not with its repeat", async () => {
+    const { close, create, deliveries, post } = await begin()
+    const { id } = await create()
+    const conversation_id = await close()
+    await post(`/conversations/${conversation_id}/close`)
+    await post(`/conversations/${conversation_id}/close`, { category: "spam" })
+    assert.lengthOf(await deliveries(id), 1)
+    await post(`/conversations/${conversation_id}/reopen`)
+    await post(`/conversations/${conversation_id}/close`)
+    assert.lengthOf(await deliveries(id), 2)
+  })
+})
+
+describe("deliveries", () => {
+  it("tell how the last attempt went, and when the next one is", async () => {
+    const { answer, close, create, key, settled } = await begin()
+    const { id } = await create()
+    await answer(({ url }) => Effect.succeed(url.includes("shop") ? { ...ok, status: 503, body: "busy \u0000" } : ok))
+    await close()
+    const [delivery] = await settled(id)
+    await answer(() => Effect.succeed(ok))
+    assert.deepStrictEqual(delivery, {
+      id: delivery.id,
+      webhook_id: id,
+      event_id: delivery.event_id,
+      event_type: "conversation.closed",
+      status: "pending",
+      attempt_count: 1,
+      response_status: 503,
+      response_body: "busy \uFFFD",
+      failure_code: "http_status",
+      duration_ms: delivery.duration_ms,
+      last_attempt_at: delivery.last_attempt_at,
+      next_attempt_at: delivery.next_attempt_at,
+      created_at: delivery.created_at
+    })
+    assert.isAtLeast(Date.parse(delivery.next_attempt_at) - Date.parse(delivery.last_attempt_at), 5000)
+    const retried = await service.request("POST", `/v1/webhooks/${id}/deliveries/${delivery.id}/retry`, {
+      key,
+      ...idempotency()
+    })
+    assert.strictEqual(retried.status, 202)
+    assert.deepStrictEqual(retried.body.data, delivery)
+  })
+
+  it("tell why there was no answer", async () => {
+    const { answer, close, create, settled } = await begin()
+    const { id } = await create()
+    for (const failure_code of ["dns_error", "blocked_address", "tls_error", "timeout"] as const) {
+      await answer(() => Effect.fail(new WebhookUnanswered({ failure_code })))
+      await close()
+      const [delivery] = await settled(id)
+      assert.strictEqual(delivery.failure_code, failure_code)
+      assert.isNull(delivery.response_status)
+      assert.isNull(delivery.response_body)
+    }
+    await answer(() => Effect.succeed(ok))
+  })
+
+  it("end with the webhook that is gone", async () => {
+    const { answer, close, create, deliveries, disable, get, post, settled } = await begin()
+    const { id } = await create()
+    await answer(() => Effect.succeed({ ...ok, status: 410 }))
+    await close()
+    const [delivery] = await settled(id)
+    await answer(() => Effect.succeed(ok))
+    assert.strictEqual(delivery.status, "failed")
+    assert.strictEqual(delivery.failure_code, "http_status")
+    assert.isNull(delivery.next_attempt_at)
+    const [webhook] = (await get("/webhooks")).body.data
+    assert.strictEqual(webhook.status, "disabled")
+    assert.isNotNull(webhook.disabled_at)
+    assert.deepStrictEqual((await disable(id)).body.data, webhook)
+    refused(await post(`/webhooks/${id}/deliveries/${delivery.id}/retry`), null, "conflict", 409)
+    await close()
+    assert.lengthOf(await deliveries(id), 1)
+  })
+
+  it("are posted by eight attempts at once at most", async () => {
+    const { answer, close, create, deliveries, posted } = await begin()
+    const { id } = await create()
+    for (let count = 0; count < 12; count++) await close()
+    const may_answer = Deferred.makeUnsafe<void>()
+    await answer(() => Effect.as(Deferred.await(may_answer), ok))
+    const stuck = service.runtime.runFork(Worker.use((worker) => worker.runOnce))
+    while ((await posted()).length < 8) await service.runtime.runPromise(Effect.sleep("5 millis"))
+    await service.runtime.runPromise(Worker.use((worker) => worker.runOnce))
+    assert.lengthOf(await posted(), 8)
+    await service.runtime.runPromise(Deferred.succeed(may_answer, undefined))
+    await service.runtime.runPromise(Fiber.join(stuck))
+    await answer(() => Effect.succeed(ok))
+    await service.until(async () =>
+      (await deliveries(id)).every(({ status }: { readonly status: string }) => status === "succeeded")
+    )
+    assert.lengthOf(await posted(), 12)
+  })
+
+  it("are the 100 most recent, newest first", async () => {
+    const { close, create, deliveries } = await begin()
+    const { id } = await create()
+    for (let count = 0; count < 101; count++) await close()
+    const listed: ReadonlyArray<{ readonly id: string; readonly created_at: string }> = await deliveries(id)
+    assert.lengthOf(listed, 100)
+    const order = listed.map((delivery) => `${delivery.created_at} ${delivery.id}`)
+    assert.deepStrictEqual(order, order.toSorted().toReversed())
+  })
+})
+
+describe("retry", () => {
+  it("posts the same event again, with a fresh signature", async () => {
+    const { close, create, get, post, posted, settled } = await begin()
+    const { id, signing_secret } = await create()
+    await close()
+    const [done] = await settled(id)
+    assert.strictEqual(done.status, "succeeded")
+    const retried = await post(`/webhooks/${id}/deliveries/${done.id}/retry`)
+    assert.strictEqual(retried.status, 202)
+    const { next_attempt_at, status, ...same } = retried.body.data
+    assert.strictEqual(status, "pending")
+    assert.isAtMost(Date.parse(next_attempt_at), Date.now())
+    assert.deepStrictEqual({ ...same, next_attempt_at: null, status: "succeeded" }, done)
+    await service.until(async () => (await get(`/webhooks/${id}/deliveries`)).body.data[0].attempt_count === 2)
+    const [first, second] = await posted()
+    assert.isDefined(second)
+    assert.strictEqual(second?.body, first?.body)
+    assert.strictEqual(second?.headers["webhook-id"], first?.headers["webhook-id"])
+    const library = new StandardWebhook(signing_secret)
+    assert.doesNotThrow(() => library.verify(second?.body ?? "", { ...second?.headers }))
+  })
+
+  it("answers 404 to a delivery of another webhook", async () => {
+    const { close, create, post, settled } = await begin()
+    const [one, other] = [await create(), await create({ event_types: ["send.failed"] })]
+    await close()
+    const [delivery] = await settled(one.id)
+    refused(await post(`/webhooks/${other.id}/deliveries/${delivery.id}/retry`), null, "not_found", 404)
+    refused(await post(`/webhooks/${one.id}/deliveries/${absent}/retry`), null, "not_found", 404)
+    refused(await post(`/webhooks/${one.id}/deliveries/x/retry`), "delivery_id")
+    refused(await post(`/webhooks/${one.id}/deliveries/${delivery.id}/retry`, { now: true }), "now")
+  })
+})
+
+describe("disable", () => {
+  it("ends a webhook with its pending deliveries; a repeat changes nothing", async () => {
+    const { close, create, deliveries, disable, key, posted } = await begin()
+    const { signing_secret: _secret, ...webhook } = await create()
+    const { id } = webhook
+    await close()
+    const disabled = await disable(id)
+    assert.strictEqual(disabled.status, 200)
+    const { disabled_at } = disabled.body.data
+    assert.deepStrictEqual(disabled.body.data, { ...webhook, status: "disabled", disabled_at })
+    assert.deepStrictEqual((await disable(id)).body.data, disabled.body.data)
+    const [delivery] = await deliveries(id)
+    assert.strictEqual(delivery.status, "failed")
+    assert.strictEqual(delivery.failure_code, "webhook_disabled")
+    assert.isNull(delivery.next_attempt_at)
+    await service.runtime.runPromise(Worker.use((worker) => worker.runOnce))
+    assert.lengthOf(await posted(), 0)
+    refused(
+      await service.request("DELETE", `/v1/webhooks/${id}`, { key }),
+      "Idempotency-Key",
+      "missing_idempotency_key"
+    )
+  })
+})

@@ -1,0 +1,119 @@
+/** What is sealed, and what becomes of it when the root key changes. */
+import { assert, it } from "@effect/vitest"
+import * as Memory from "@messaging-crm/adapter-memory"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { hardText } from "@messaging-crm/core/conformance/Arbitraries"
+import { ScriptedEndpoints } from "@messaging-crm/core/conformance/Endpoints"
+import * as Fixtures from "@messaging-crm/core/conformance/Fixtures"
+import * as Provider from "@messaging-crm/core/conformance/Provider"
+import * as Crm from "@messaging-crm/core/Crm"
+import { Idempotency, IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
+import { Ids } from "@messaging-crm/core/Ids"
+import { Phone } from "@messaging-crm/core/Phones"
+import { RootKeys, Secrets } from "@messaging-crm/core/Secrets"
+import { Sends } from "@messaging-crm/core/Sends"
+import { Webhooks } from "@messaging-crm/core/Webhooks"
+import { Worker } from "@messaging-crm/core/Worker"
+import { Cause, Effect, Exit, Layer, Option, Redacted } from "effect"
+
+const rootKey = (byte: number) => Redacted.make(new Uint8Array(32).fill(byte))
+const [old, young, other] = [rootKey(1), rootKey(2), rootKey(3)]
+
+const secretsOf = (...keys: ReadonlyArray<typeof old>) =>
+  Secrets.layer.pipe(Layer.provide(Layer.succeed(RootKeys, keys)))
+
+const sealed = (text: string) => Secrets.use((secrets) => secrets.seal("context", text))
+const opened = (text: string, context = "context") => Secrets.use((secrets) => secrets.open(context, text))
+
+it.effect.prop(
+  "opens what it sealed, and nothing that was changed",
+  { text: hardText({ min: 0, max: 60 }) },
+  ({ text }) =>
+    Effect.gen(function*() {
+      const [one, same] = [yield* sealed(text), yield* sealed(text)]
+      assert.notStrictEqual(one, same)
+      assert.deepStrictEqual(yield* opened(one), Option.some(text))
+      assert.deepStrictEqual(yield* opened(one, "another context"), Option.none())
+      for (const part of [1, 2, 3]) {
+        const parts = one.split(".")
+        const swapped = parts.with(part, `${parts[part]?.startsWith("A") ? "B" : "A"}${parts[part]?.slice(1)}`)
+        assert.deepStrictEqual(yield* opened(swapped.join(".")), Option.none())
+      }
+      assert.deepStrictEqual(yield* opened(`${one}.x`), Option.none())
+      assert.deepStrictEqual(yield* opened(text), Option.none())
+    }).pipe(Effect.provide(secretsOf(old)))
+)
+
+it.effect("seals under the newest key, and opens under each that is left", () =>
+  Effect.gen(function*() {
+    const before = yield* sealed("hello").pipe(Effect.provide(secretsOf(old)))
+    yield* Effect.gen(function*() {
+      const after = yield* sealed("hello")
+      const { sealPrefix } = yield* Secrets
+      assert.isTrue(after.startsWith(sealPrefix))
+      assert.isFalse(before.startsWith(sealPrefix))
+      assert.deepStrictEqual(yield* opened(before), Option.some("hello"))
+      assert.deepStrictEqual(yield* opened(after), Option.some("hello"))
+    }).pipe(Effect.provide(secretsOf(young, old)))
+    assert.deepStrictEqual(yield* opened(before).pipe(Effect.provide(secretsOf(young))), Option.none())
+  }))
+
+/** Every operation under some root keys, over one world for all of them. */
+const under = (...keys: ReadonlyArray<typeof old>) =>
+  Effect.provide(Crm.layer.pipe(Layer.provide(Layer.succeed(RootKeys, keys)), Layer.fresh))
+
+const outside = Layer.mergeAll(Memory.layer, Provider.layer("callback_ref"), Ids.layer)
+
+it.effect("delivers to a webhook through a rotation of the root key", () =>
+  Effect.gen(function*() {
+    const organization_id = yield* Fixtures.organization
+    const channel = yield* Fixtures.channel(organization_id)
+    const as = Effect.provideService(CurrentActor, { organization_id, member_id: null })
+    const url = "https://shop.example/crm"
+    const posted = ScriptedEndpoints.use((endpoints) => endpoints.posted(url))
+    const send = Effect.gen(function*() {
+      yield* Sends.use((sends) =>
+        sends.start({
+          channel_id: channel.id,
+          phone: Phone.make("+4915112345678"),
+          template: { id: "greeting", components: [{ type: "body", parameters: [{ type: "text", text: "Kim" }] }] }
+        })
+      ).pipe(as)
+      const worker = yield* Worker
+      while ((yield* worker.runOnce) > 0) continue
+    })
+    yield* Webhooks.use((webhooks) => webhooks.create({ url, event_types: ["message.sent"] })).pipe(as, under(old))
+    yield* send.pipe(under(young, old))
+    assert.lengthOf(yield* posted, 1)
+    assert.strictEqual(yield* Webhooks.use((webhooks) => webhooks.reseal).pipe(under(young, old)), 1)
+    assert.strictEqual(yield* Webhooks.use((webhooks) => webhooks.reseal).pipe(under(young, old)), 0)
+    yield* send.pipe(under(young))
+    assert.lengthOf(yield* posted, 2)
+    // Without its key the event is kept for whoever has it.
+    yield* send.pipe(under(other))
+    assert.lengthOf(yield* posted, 2)
+  }).pipe(Effect.provide(outside)))
+
+it.effect("remembers a secret answer encrypted, and replays it byte for byte", () =>
+  Effect.gen(function*() {
+    const organization_id = yield* Fixtures.organization
+    const body = new TextEncoder().encode("{\"signing_secret\":\"whsec_x\"}")
+    const key = IdempotencyKey.make("create-webhook-1")
+    const once = Idempotency.use((idempotency) =>
+      idempotency.once({
+        key,
+        fingerprint: "f".repeat(64),
+        request_id: "r-1",
+        is_secret: true,
+        work: Effect.succeed({ status: 200, body })
+      })
+    ).pipe(Effect.provideService(CurrentActor, { organization_id, member_id: null }))
+    yield* once.pipe(under(old))
+    const replay = yield* once.pipe(under(young, old))
+    assert.isTrue(replay.replayed)
+    assert.deepStrictEqual(Array.from(replay.body), Array.from(body))
+    const kept = Option.getOrThrow(yield* IdempotencyStore.use((store) => store.find(organization_id, key)))
+    assert.notInclude(new TextDecoder().decode(kept.body), "whsec_")
+    const lost = yield* Effect.exit(once.pipe(under(young)))
+    assert.isTrue(Exit.isFailure(lost) && Cause.hasDies(lost.cause))
+  }).pipe(Effect.provide(outside)))
