@@ -9,6 +9,7 @@ import { sends } from "./Sends.ts"
 import { tags } from "./Tags.ts"
 import { templates } from "./Templates.ts"
 import { type Transport, transport } from "./Transport.ts"
+import { webhooks } from "./Webhooks.ts"
 
 export interface MessagingCrmOptions {
   /** A key of the organization, `svc_live_…`. It is for servers only: never in a page or an app. */
@@ -34,6 +35,7 @@ export class MessagingCrm {
   readonly sends: ReturnType<typeof sends>
   readonly tags: ReturnType<typeof tags>
   readonly templates: ReturnType<typeof templates>
+  readonly webhooks: ReturnType<typeof webhooks>
 
   constructor(options: MessagingCrmOptions) {
     const { apiKey, baseUrl, fetch = globalThis.fetch, maxRetries = 3, timeout = 30_000 } = options
@@ -47,5 +49,6 @@ export class MessagingCrm {
     this.sends = sends(calls)
     this.tags = tags(calls)
     this.templates = templates(calls)
+    this.webhooks = webhooks(calls)
   }
 }

@@ -1,6 +1,7 @@
 /** Every operation, through real requests to the real API over memory. */
 import { assert, describe, it } from "@effect/vitest"
-import { type Contact, MessagingCrm, MessagingCrmError } from "@messaging-crm/client"
+import { PostedWebhooks } from "@messaging-crm/adapter-memory/WebhookTransport"
+import { type Contact, MessagingCrm, MessagingCrmError, verifyWebhook } from "@messaging-crm/client"
 import { readFileSync } from "node:fs"
 import { afterAll } from "vitest"
 import { start } from "../../adapter-http/test/Service.ts"
@@ -29,6 +30,18 @@ const refusal = async (call: Promise<unknown>): Promise<MessagingCrmError> => {
   assert.instanceOf(error, MessagingCrmError)
   return error
 }
+
+const template = (id: string) => ({
+  id,
+  components: [
+    { type: "header" as const, parameters: [{ type: "text" as const, text: "4711" }] },
+    {
+      type: "body" as const,
+      parameters: [{ type: "text" as const, text: "Kim" }, { type: "text" as const, text: "4711" }]
+    },
+    { type: "button" as const, sub_type: "url", index: 0, parameters: [{ type: "text" as const, text: "4711" }] }
+  ]
+})
 
 describe("contacts", () => {
   it("are created, read, changed and noted", async () => {
@@ -68,18 +81,6 @@ describe("contacts", () => {
 })
 
 describe("conversations", () => {
-  const template = (id: string) => ({
-    id,
-    components: [
-      { type: "header" as const, parameters: [{ type: "text" as const, text: "4711" }] },
-      {
-        type: "body" as const,
-        parameters: [{ type: "text" as const, text: "Kim" }, { type: "text" as const, text: "4711" }]
-      },
-      { type: "button" as const, sub_type: "url", index: 0, parameters: [{ type: "text" as const, text: "4711" }] }
-    ]
-  })
-
   it("are started, followed, answered, assigned, closed and reopened", async () => {
     const { channel, crm, owner } = await connect()
     const templates = await crm.templates.list().toArray({ limit: 100 })
@@ -128,6 +129,32 @@ describe("conversations", () => {
       service.until(async () => (await crm.sends.get(begun.id)).status === "failed")
     ])
     assert.strictEqual(ended.failure_reason, "recipient_unreachable")
+  })
+})
+
+describe("webhooks", () => {
+  it("are created, told of events that can be verified, listed and disabled", async () => {
+    const { channel, crm } = await connect()
+    const event_types = ["send.failed", "message.sent"] as const
+    const hook = await crm.webhooks.create({ url: "https://hooks.example.com/crm", event_types })
+    const [order] = await crm.templates.list().toArray({ limit: 1 })
+    const send = await crm.conversations.start({
+      channel_id: channel.id,
+      phone: "+49 151 00000002",
+      template: template(order?.id ?? "")
+    })
+    const deliveries = () => crm.webhooks.deliveries(hook.id).toArray({ limit: 10 })
+    await service.until(async () => (await deliveries()).some(({ status }) => status === "succeeded"))
+    const posted = await service.runtime.runPromise(PostedWebhooks.use((webhooks) => webhooks.posted))
+    const [{ body = "", headers = {} } = {}] = posted
+    const event = await verifyWebhook({ payload: body, headers, secret: hook.signing_secret })
+    assert.isTrue(event.type === "send.failed" && event.data.send_id === send.id)
+    const [delivery] = await deliveries()
+    assert.strictEqual(delivery?.event_id, event.id)
+    assert.strictEqual((await crm.webhooks.retry(hook.id, delivery?.id ?? "")).status, "pending")
+    assert.strictEqual((await crm.webhooks.disable(hook.id)).status, "disabled")
+    const [listed] = await crm.webhooks.list().toArray({ limit: 10 })
+    assert.strictEqual(listed?.id, hook.id)
   })
 })
 

@@ -5,14 +5,22 @@ import type {
   ErrorCode,
   MessagingCrm,
   MessagingCrmError,
+  Webhook,
   WebhookEvent
 } from "@messaging-crm/client"
+import type { Event } from "@messaging-crm/core/Events"
 import { readFileSync } from "node:fs"
 import { assert, expectTypeOf, it } from "vitest"
 import { contract } from "../scripts/contract.ts"
 
 it("is generated from the document as it is now (`npm run docs`)", () => {
   assert.strictEqual(readFileSync(new URL("../src/Contract.ts", import.meta.url), "utf8"), contract())
+})
+
+it("has the events as the service makes them", () => {
+  expectTypeOf<WebhookEvent>().toExtend<typeof Event.Encoded>()
+  expectTypeOf<typeof Event.Encoded>().toExtend<WebhookEvent>()
+  expectTypeOf<Webhook["event_types"][number]>().toEqualTypeOf<WebhookEvent["type"]>()
 })
 
 /** Compiled, and never called. */
@@ -36,6 +44,8 @@ const calls = async (crm: MessagingCrm) => {
   crm.messages.list("id", { page_size: 10 })
   // @ts-expect-error a text has no template
   await crm.messages.send("id", { type: "text", text: "x", template: { id: "t", components: [] } })
+  // @ts-expect-error an event that there is not
+  await crm.webhooks.create({ url: "https://example.com", event_types: ["message.lost"] })
   // @ts-expect-error whose note it is
   await crm.contacts.addNote({ text: "called" })
 }
