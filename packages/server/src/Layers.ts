@@ -1,7 +1,7 @@
 /** The composition root: the only file that names every adapter. */
 import { NodeHttpServer } from "@effect/platform-node"
 import * as Http from "@messaging-crm/adapter-http"
-import { Api } from "@messaging-crm/adapter-http/api/Api"
+import * as Docs from "@messaging-crm/adapter-http/Docs"
 import * as WebhookTransport from "@messaging-crm/adapter-http/WebhookTransport"
 import * as Memory from "@messaging-crm/adapter-memory"
 import * as Postgres from "@messaging-crm/adapter-postgres"
@@ -17,7 +17,6 @@ import * as Mock from "@messaging-crm/provider-mock"
 import * as Callbacks from "@messaging-crm/provider-mock/Callbacks"
 import { Effect, Layer, Option, type Redacted } from "effect"
 import { HttpRouter } from "effect/http"
-import { HttpApiScalar } from "effect/http-api"
 import { read, readOr, settings } from "./Config.ts"
 import * as Health from "./Health.ts"
 import { createHttpServer } from "./HttpServer.ts"
@@ -61,7 +60,7 @@ export const operations = <E>(storage: Layer.Layer<Crm.StoragePorts, E>) =>
 /** Layer for everything that answers on the port. */
 export const api = (isReady: Effect.Effect<boolean>) =>
   HttpRouter.serve(
-    Layer.mergeAll(Http.layer, HttpApiScalar.layer(Api), Health.layer(isReady), Metrics.layer, MockIngress.layer),
+    Layer.mergeAll(Http.layer, Docs.layer, Health.layer(isReady), Metrics.layer, MockIngress.layer),
     { routerConfig: Http.routerConfig, disableLogger: true, disableListenLog: true }
   ).pipe(Layer.provide(Http.tracing))
 
