@@ -4,6 +4,7 @@
 export const version = "0.0.0"
 
 export interface AddNote {
+  /** Appended to the notes after a blank line, as it is. */
   readonly text: string
 }
 
@@ -175,6 +176,16 @@ export interface Conversation {
   readonly last_activity_preview: string | null
 }
 
+/** A conversation was closed. */
+export interface ConversationClosedEvent {
+  readonly id: string
+  readonly type: "conversation.closed"
+  readonly timestamp: string
+  readonly data: {
+    readonly conversation_id: string
+  }
+}
+
 /** At least a name, a phone or an email. Texts are trimmed, and an empty one counts as null. */
 export interface CreateContact {
   readonly first_name?: string | null
@@ -246,10 +257,17 @@ export interface CreateTag {
 }
 
 export interface CreateWebhook {
+  /** A public https endpoint: a host name, no user, no fragment. */
   readonly url: string
-  readonly event_types: ReadonlyArray<string>
+  readonly event_types: ReadonlyArray<
+    | "message.received"
+    | "message.sent"
+    | "message.updated"
+    | "send.failed"
+    | "conversation.closed">
 }
 
+/** A subscription as its creation answers. */
 export interface CreatedWebhook {
   readonly id: string
   readonly url: string
@@ -259,9 +277,12 @@ export interface CreatedWebhook {
     | "message.updated"
     | "send.failed"
     | "conversation.closed">
+  /** `disabled` by a call, by an answer of 410, or after five days without a success. It stays so. */
   readonly status: "active" | "disabled"
   readonly created_at: string
+  /** Null while it is active. */
   readonly disabled_at: string | null
+  /** Signs every event, as Standard Webhooks has it. It is shown here and never again. */
   readonly signing_secret: string
 }
 
@@ -348,6 +369,40 @@ export interface Message {
   readonly deleted_at: string | null
 }
 
+/** A contact wrote. */
+export interface MessageReceivedEvent {
+  readonly id: string
+  readonly type: "message.received"
+  readonly timestamp: string
+  readonly data: {
+    readonly conversation_id: string
+    readonly message_id: string
+  }
+}
+
+/** The messaging provider took an outbound message. */
+export interface MessageSentEvent {
+  readonly id: string
+  readonly type: "message.sent"
+  readonly timestamp: string
+  readonly data: {
+    readonly conversation_id: string
+    readonly message_id: string
+  }
+}
+
+/** A message got further, or was changed by its author; `status` says which. */
+export interface MessageUpdatedEvent {
+  readonly id: string
+  readonly type: "message.updated"
+  readonly timestamp: string
+  readonly data: {
+    readonly conversation_id: string
+    readonly message_id: string
+    readonly status: "delivered" | "read" | "failed" | "edited" | "deleted"
+  }
+}
+
 /** The organization has no such resource. */
 export interface NotFound {
   readonly error: {
@@ -398,6 +453,30 @@ export interface Send {
     | "outcome_unknown"
     | null
   readonly created_at: string
+}
+
+/** A send ended without becoming a message. */
+export interface SendFailedEvent {
+  readonly id: string
+  readonly type: "send.failed"
+  readonly timestamp: string
+  readonly data: {
+    readonly conversation_id: string
+    readonly send_id: string
+    readonly failure_reason:
+      | "recipient_unreachable"
+      | "recipient_opted_out"
+      | "reply_window_closed"
+      | "template_not_found"
+      | "template_not_approved"
+      | "template_invalid"
+      | "rate_limited"
+      | "channel_blocked"
+      | "provider_auth"
+      | "provider_rejected"
+      | "provider_unavailable"
+      | "outcome_unknown"
+  }
 }
 
 export type SendMessage = {
@@ -593,6 +672,7 @@ export interface UpdateContact {
   readonly tag_ids?: ReadonlyArray<string> | null
 }
 
+/** A subscription: where the service posts which events. */
 export interface Webhook {
   readonly id: string
   readonly url: string
@@ -602,14 +682,18 @@ export interface Webhook {
     | "message.updated"
     | "send.failed"
     | "conversation.closed">
+  /** `disabled` by a call, by an answer of 410, or after five days without a success. It stays so. */
   readonly status: "active" | "disabled"
   readonly created_at: string
+  /** Null while it is active. */
   readonly disabled_at: string | null
 }
 
+/** One event on its way to one webhook. */
 export interface WebhookDelivery {
   readonly id: string
   readonly webhook_id: string
+  /** The event's `id`, and its `webhook-id` header. */
   readonly event_id: string
   readonly event_type:
     | "message.received"
@@ -617,10 +701,14 @@ export interface WebhookDelivery {
     | "message.updated"
     | "send.failed"
     | "conversation.closed"
+  /** `succeeded` once an attempt was answered with a 2xx. */
   readonly status: "pending" | "succeeded" | "failed"
   readonly attempt_count: number
+  /** Of the last attempt; null when no answer came. */
   readonly response_status: number | null
+  /** Of the last attempt, its first 4 KiB. */
   readonly response_body: string | null
+  /** Why the last attempt failed. */
   readonly failure_code:
     | "dns_error"
     | "blocked_address"
@@ -632,8 +720,10 @@ export interface WebhookDelivery {
     | "http_status"
     | "webhook_disabled"
     | null
+  /** Of the last attempt. */
   readonly duration_ms: number | null
   readonly last_attempt_at: string | null
+  /** Null once the delivery has ended. */
   readonly next_attempt_at: string | null
   readonly created_at: string
 }

@@ -41,30 +41,32 @@ const event = <const Type extends EventType, Fields extends Schema.Struct.Fields
     data: Schema.Struct({ conversation_id: ConversationId, ...fields })
   })
 
-/** A contact wrote. */
 export const MessageReceived = event("message.received", { message_id: MessageId }).annotate({
-  identifier: "MessageReceivedEvent"
+  identifier: "MessageReceivedEvent",
+  description: "A contact wrote."
 })
 
-/** The provider took an outbound message. */
 export const MessageSent = event("message.sent", { message_id: MessageId }).annotate({
-  identifier: "MessageSentEvent"
+  identifier: "MessageSentEvent",
+  description: "The messaging provider took an outbound message."
 })
 
-/** A message got further, or was changed by its author; `status` says which. */
 export const MessageUpdated = event("message.updated", {
   message_id: MessageId,
   status: Schema.Literals(["delivered", "read", "failed", "edited", "deleted"])
-}).annotate({ identifier: "MessageUpdatedEvent" })
-
-/** A send ended without becoming a message. */
-export const SendFailed = event("send.failed", { send_id: SendId, failure_reason: FailureReason }).annotate({
-  identifier: "SendFailedEvent"
+}).annotate({
+  identifier: "MessageUpdatedEvent",
+  description: "A message got further, or was changed by its author; `status` says which."
 })
 
-/** A conversation was closed. */
+export const SendFailed = event("send.failed", { send_id: SendId, failure_reason: FailureReason }).annotate({
+  identifier: "SendFailedEvent",
+  description: "A send ended without becoming a message."
+})
+
 export const ConversationClosed = event("conversation.closed", {}).annotate({
-  identifier: "ConversationClosedEvent"
+  identifier: "ConversationClosedEvent",
+  description: "A conversation was closed."
 })
 
 /** Schema for what is posted: thin, so that a subscriber reads the resource as it is now. */

@@ -10,7 +10,13 @@ const storable = "well-formed text without U+0000"
  * PostgreSQL rejects U+0000 and unpaired surrogates in `text`, a JavaScript
  * `Map` does not. Refusing both here keeps the two adapters in agreement.
  */
-export const Text = Schema.String.check(Schema.makeFilter(isStorable, { expected: storable }))
+export const Text = Schema.String.check(
+  Schema.makeFilter(isStorable, { expected: storable, toJsonSchema: () => ({}) })
+)
+
+/** A check that refuses nothing, and says as JSON Schema what is checked elsewhere. */
+export const checkedElsewhere = (said: JsonSchema.JsonSchema) =>
+  Schema.makeFilter<string>(() => true, { toJsonSchema: () => said })
 
 /**
  * Schema for text of `min` to `max` characters, counted as Unicode code points
@@ -25,7 +31,12 @@ export const text = ({ max, min }: { readonly min: number; readonly max: number 
 
 /** Schema for text kept as it was sent, of which something must be visible. */
 export const visibleText = (options: { readonly min: number; readonly max: number }) =>
-  text(options).check(Schema.makeFilter((value: string) => value.trim() !== "", { expected: "more than white space" }))
+  text(options).check(
+    Schema.makeFilter((value: string) => value.trim() !== "", {
+      expected: "more than white space",
+      toJsonSchema: () => ({ pattern: "\\S" })
+    })
+  )
 
 /** What a schema for text says of it as JSON Schema, beyond that it is text. */
 const saidOf = (shape: Schema.Constraint) => {
@@ -34,8 +45,7 @@ const saidOf = (shape: Schema.Constraint) => {
 }
 
 /** Schema for text before it is trimmed. Its bounds hold for what is left, so here they are said and not checked. */
-const untrimmed = (said: JsonSchema.JsonSchema) =>
-  Schema.String.check(Schema.makeFilter(isStorable, { expected: storable, toJsonSchema: () => said }))
+const untrimmed = (said: JsonSchema.JsonSchema) => Text.check(checkedElsewhere(said))
 
 /** Schema for one line of text that is trimmed before it is measured. */
 export const trimmedText = (options: { readonly min: number; readonly max: number }) =>

@@ -48,18 +48,20 @@ export type FailureCode = typeof FailureCode.Type
 export const WebhookDelivery = Schema.Struct({
   id: WebhookDeliveryId,
   webhook_id: WebhookId,
-  event_id: EventId,
+  event_id: EventId.pipe(Schema.annotateEncoded({ description: "The event's `id`, and its `webhook-id` header." })),
   event_type: EventType,
-  status: WebhookDeliveryStatus,
+  status: WebhookDeliveryStatus.annotate({ description: "`succeeded` once an attempt was answered with a 2xx." }),
   attempt_count: Schema.Int,
-  response_status: Schema.NullOr(Schema.Int),
-  response_body: Schema.NullOr(Schema.String),
-  failure_code: Schema.NullOr(FailureCode),
-  duration_ms: Schema.NullOr(Schema.Int),
+  response_status: Schema.NullOr(Schema.Int).annotate({
+    description: "Of the last attempt; null when no answer came."
+  }),
+  response_body: Schema.NullOr(Schema.String).annotate({ description: "Of the last attempt, its first 4 KiB." }),
+  failure_code: Schema.NullOr(FailureCode).annotate({ description: "Why the last attempt failed." }),
+  duration_ms: Schema.NullOr(Schema.Int).annotate({ description: "Of the last attempt." }),
   last_attempt_at: Schema.NullOr(Timestamp),
-  next_attempt_at: Schema.NullOr(Timestamp),
+  next_attempt_at: Schema.NullOr(Timestamp).annotate({ description: "Null once the delivery has ended." }),
   created_at: Timestamp
-}).annotate({ identifier: "WebhookDelivery" })
+}).annotate({ identifier: "WebhookDelivery", description: "One event on its way to one webhook." })
 export interface WebhookDelivery extends Schema.Schema.Type<typeof WebhookDelivery> {}
 
 /** A delivery beside what an attempt needs. */

@@ -15,7 +15,7 @@ import { EventType } from "./Events.ts"
 import { Ids, type OrganizationId, WebhookId } from "./Ids.ts"
 import { limits } from "./Limits.ts"
 import { Secrets } from "./Secrets.ts"
-import { Text } from "./Text.ts"
+import { checkedElsewhere, Text } from "./Text.ts"
 import { Timestamp } from "./Timestamps.ts"
 import { UnitOfWork } from "./UnitOfWork.ts"
 import { newSecret } from "./Webhooks/Signature.ts"
@@ -29,24 +29,29 @@ export type WebhookStatus = typeof WebhookStatus.Type
 
 export const Webhook = Schema.Struct({
   id: WebhookId,
-  url: Schema.String,
+  url: Schema.String.annotate({ format: "uri" }),
   event_types: Schema.Array(EventType),
-  status: WebhookStatus,
+  status: WebhookStatus.annotate({
+    description: "`disabled` by a call, by an answer of 410, or after five days without a success. It stays so."
+  }),
   created_at: Timestamp,
-  disabled_at: Schema.NullOr(Timestamp)
-}).annotate({ identifier: "Webhook" })
+  disabled_at: Schema.NullOr(Timestamp).annotate({ description: "Null while it is active." })
+}).annotate({ identifier: "Webhook", description: "A subscription: where the service posts which events." })
 export interface Webhook extends Schema.Schema.Type<typeof Webhook> {}
 
 /** A webhook as its creation answers: the only time that the secret is shown. */
-export const CreatedWebhook = Schema.Struct({ ...Webhook.fields, signing_secret: Schema.String }).annotate({
-  identifier: "CreatedWebhook"
-})
+export const CreatedWebhook = Schema.Struct({
+  ...Webhook.fields,
+  signing_secret: Schema.String.annotate({
+    description: "Signs every event, as Standard Webhooks has it. It is shown here and never again."
+  })
+}).annotate({ identifier: "CreatedWebhook", description: "A subscription as its creation answers." })
 export interface CreatedWebhook extends Schema.Schema.Type<typeof CreatedWebhook> {}
 
 const isEventType = Schema.is(EventType)
 
 // Checked as a whole, so that a refusal names `event_types` and not a place in it.
-const EventTypes = Schema.Array(Schema.String).check(
+const EventTypes = Schema.Array(Schema.String.check(checkedElsewhere({ enum: [...EventType.literals] }))).check(
   Schema.isBetweenLength(limits.webhook_event_types_min, limits.webhook_event_types_max),
   Schema.makeFilter((types: ReadonlyArray<string>) => types.every(isEventType), {
     expected: `only ${EventType.literals.join(", ")}`
@@ -55,8 +60,9 @@ const EventTypes = Schema.Array(Schema.String).check(
 ).pipe(Schema.decodeTo(Schema.Array(EventType), SchemaTransformation.passthroughSupertype()))
 
 export const CreateWebhook = Schema.Struct({
-  /** A public https endpoint, checked by `Webhooks/Url.ts`. */
-  url: Text,
+  url: Text.check(checkedElsewhere({ maxLength: limits.url_chars_max, format: "uri" })).annotate({
+    description: "A public https endpoint: a host name, no user, no fragment."
+  }),
   event_types: EventTypes
 }).annotate({ identifier: "CreateWebhook" })
 export interface CreateWebhook extends Schema.Schema.Type<typeof CreateWebhook> {}

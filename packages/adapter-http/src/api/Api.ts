@@ -5,6 +5,7 @@ import { ContactsGroup } from "./Contacts.ts"
 import { ConversationsGroup } from "./Conversations.ts"
 import { completeFor } from "./Document.ts"
 import { overview } from "./Document/Overview.ts"
+import { events } from "./Document/Webhooks.ts"
 import { MembersGroup } from "./Members.ts"
 import { MessagesGroup } from "./Messages.ts"
 import * as Pipeline from "./Pipeline.ts"
@@ -32,6 +33,7 @@ const contract = HttpApi.make("messaging-crm")
   .middleware(Pipeline.IdempotentWrites)
   .middleware(Pipeline.JsonBody)
   .middleware(Pipeline.Admission)
+  .annotate(HttpApi.AdditionalSchemas, events)
   .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })
   .annotate(HttpApi.QueryParseOptions, { onExcessProperty: "error" })
   .annotateMerge(OpenApi.annotations({

@@ -8,6 +8,7 @@ import { HttpApi, type HttpApiEndpoint, type HttpApiGroup, type OpenApi } from "
 import { headers, headersOf, parameters } from "./Document/Headers.ts"
 import { canRefuse, refusals, refusalsOf } from "./Document/Refusals.ts"
 import { plain, referredBy, tolerant } from "./Document/Schemas.ts"
+import { webhooks } from "./Document/Webhooks.ts"
 import { Example, ids } from "./Examples.ts"
 import { IdempotencyPolicy, OptionalBody, RequiredScope } from "./Pipeline.ts"
 
@@ -148,6 +149,10 @@ const schemasOf = (paths: ReturnType<typeof pathsOf>, schemas: Readonly<Record<s
   return Object.fromEntries(names.map((name) => [name, sent.has(name) ? schemas[name] : tolerant(schemas[name])]))
 }
 
+/** The registered names of HTTP's schemes are in lower case, and some tools know only those. */
+const inLowerCase = (scheme: OpenApi.OpenAPISecurityScheme): OpenApi.OpenAPISecurityScheme =>
+  scheme.type === "http" ? { ...scheme, scheme: scheme.scheme.toLowerCase() } : scheme
+
 /** Returns what completes the generated document of an API. */
 export const completeFor =
   <Id extends string, Groups extends HttpApiGroup.Constraint>(api: HttpApi.HttpApi<Id, Groups>) =>
@@ -162,8 +167,9 @@ export const completeFor =
       servers: document.servers,
       tags: document.tags,
       paths: factored.paths,
+      webhooks,
       components: {
-        securitySchemes: document.components.securitySchemes,
+        securitySchemes: Record.map(document.components.securitySchemes, inLowerCase),
         parameters,
         headers,
         responses: factored.responses,

@@ -8,6 +8,13 @@ import type { Channel } from "@messaging-crm/core/Channels"
 import type { ContactField } from "@messaging-crm/core/ContactFields"
 import type { AddNote, Contact, CreateContact, UpdateContact } from "@messaging-crm/core/Contacts"
 import type { AssignConversation, CloseConversation, Conversation } from "@messaging-crm/core/Conversations"
+import type {
+  ConversationClosed,
+  MessageReceived,
+  MessageSent,
+  MessageUpdated,
+  SendFailed
+} from "@messaging-crm/core/Events"
 import type { Member } from "@messaging-crm/core/Members"
 import type { Message } from "@messaging-crm/core/Messages"
 import type { Send, SendMessage, StartConversation } from "@messaging-crm/core/Sends"
@@ -60,6 +67,9 @@ export const ids = {
 }
 
 const { channel_id, contact_field_id, template_id } = ids
+
+export const event_id = "019aa0c2-5b00-7000-8000-00000000000d"
+
 const account = "1094388291"
 const phone = "+4915112345678"
 
@@ -319,7 +329,7 @@ export const disabledWebhook: typeof Webhook.Encoded = {
 export const delivery: typeof WebhookDelivery.Encoded = {
   id: ids.delivery_id,
   webhook_id: ids.webhook_id,
-  event_id: "019aa0c2-5b00-7000-8000-00000000000c",
+  event_id,
   event_type: "message.received",
   status: "succeeded",
   attempt_count: 2,
@@ -336,4 +346,39 @@ export const pendingDelivery: typeof WebhookDelivery.Encoded = {
   ...delivery,
   status: "pending",
   next_attempt_at: "2026-11-20T10:30:00.000Z"
+}
+
+// ------------------------------------------------------------- events
+
+const event = { id: event_id, timestamp: "2026-11-20T10:00:00.000Z" }
+const of_message = { conversation_id: ids.conversation_id, message_id: ids.message_id }
+
+export const messageReceived: typeof MessageReceived.Encoded = {
+  ...event,
+  type: "message.received",
+  data: { ...of_message, message_id: inboundMessage.id }
+}
+
+export const messageSent: typeof MessageSent.Encoded = { ...event, type: "message.sent", data: of_message }
+
+export const messageUpdated: typeof MessageUpdated.Encoded = {
+  ...event,
+  type: "message.updated",
+  data: { ...of_message, status: "delivered" }
+}
+
+export const sendFailed: typeof SendFailed.Encoded = {
+  ...event,
+  type: "send.failed",
+  data: {
+    conversation_id: ids.conversation_id,
+    send_id: ids.send_id,
+    failure_reason: "recipient_unreachable"
+  }
+}
+
+export const conversationClosed: typeof ConversationClosed.Encoded = {
+  ...event,
+  type: "conversation.closed",
+  data: { conversation_id: ids.conversation_id }
 }

@@ -7,6 +7,7 @@
 import type { CurrentActor } from "@messaging-crm/core/Actor"
 import type { Scope } from "@messaging-crm/core/ApiKeys"
 import { limits } from "@messaging-crm/core/Limits"
+import { checkedElsewhere } from "@messaging-crm/core/Text"
 import { Context, Schema } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
 import * as Errors from "./Errors.ts"
@@ -36,13 +37,11 @@ export class OptionalBody extends Context.Service<OptionalBody, true>()(
   "@messaging-crm/adapter-http/api/Pipeline/OptionalBody"
 ) {}
 
-// Its form is said here and not checked: the step that reads it answers with a code of its own.
-const form = Schema.makeFilter<string>(() => true, {
-  toJsonSchema: () => ({
-    minLength: limits.idempotency_key_chars_min,
-    maxLength: limits.idempotency_key_chars_max,
-    pattern: "^[ -~]+$"
-  })
+// The step that reads it checks it, and answers with a code of its own.
+const form = checkedElsewhere({
+  minLength: limits.idempotency_key_chars_min,
+  maxLength: limits.idempotency_key_chars_max,
+  pattern: "^[ -~]+$"
 })
 
 const key = Schema.String.check(form).annotate({

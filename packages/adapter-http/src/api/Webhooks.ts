@@ -67,7 +67,8 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
   .annotateMerge(
     OpenApi.annotations({
       title: "Webhooks",
-      description: "Subscriptions to events, which the service posts, signed as Standard Webhooks has it."
+      description: "Subscriptions to events, which the service posts, signed as Standard Webhooks has it.",
+      externalDocs: { url: "https://www.standardwebhooks.com", description: "Standard Webhooks, and its libraries" }
     })
   )
 {}

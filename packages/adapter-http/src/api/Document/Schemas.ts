@@ -25,8 +25,25 @@ const nullable = ({ anyOf: _anyOf, ...schema }: Json, plain: Json): Json => ({
   ...(Array.isArray(plain.enum) ? { enum: [...plain.enum, null] } : {})
 })
 
+/** `allOf` of what does not collide is one schema. */
+const merged = ({ allOf, ...schema }: Json): Json => {
+  const parts: ReadonlyArray<Json> = Array.isArray(allOf) ? [schema, ...allOf] : [schema]
+  const keys = parts.flatMap((part) => Object.keys(part))
+  const isPlain = new Set(keys).size === keys.length && !keys.includes("$ref")
+  return isPlain ? Object.assign({}, ...parts) : { ...schema, allOf }
+}
+
+/** Every integer of JSON that programs read exactly is within these bounds, which so say nothing. */
+const unbounded = ({ maximum, minimum, ...schema }: Json): Json => ({
+  ...schema,
+  ...(minimum === undefined || minimum === Number.MIN_SAFE_INTEGER ? {} : { minimum }),
+  ...(maximum === undefined || maximum === Number.MAX_SAFE_INTEGER ? {} : { maximum })
+})
+
 const simplify = (schema: Json): Json => {
+  if (schema.type === "integer") return unbounded(schema)
   if (schema.format === "open-enum") return open(schema)
+  if (Array.isArray(schema.allOf)) return merged(schema)
   if (!Array.isArray(schema.anyOf)) return schema
   const [first, second] = schema.anyOf
   if (schema.anyOf.length === 1) {
