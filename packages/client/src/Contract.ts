@@ -178,8 +178,10 @@ export interface Conversation {
 
 /** A conversation was closed. */
 export interface ConversationClosedEvent {
+  /** The same on every attempt: remember it, to handle it once. */
   readonly id: string
   readonly type: "conversation.closed"
+  /** When it happened. */
   readonly timestamp: string
   readonly data: {
     readonly conversation_id: string
@@ -371,8 +373,10 @@ export interface Message {
 
 /** A contact wrote. */
 export interface MessageReceivedEvent {
+  /** The same on every attempt: remember it, to handle it once. */
   readonly id: string
   readonly type: "message.received"
+  /** When it happened. */
   readonly timestamp: string
   readonly data: {
     readonly conversation_id: string
@@ -382,8 +386,10 @@ export interface MessageReceivedEvent {
 
 /** The messaging provider took an outbound message. */
 export interface MessageSentEvent {
+  /** The same on every attempt: remember it, to handle it once. */
   readonly id: string
   readonly type: "message.sent"
+  /** When it happened. */
   readonly timestamp: string
   readonly data: {
     readonly conversation_id: string
@@ -393,8 +399,10 @@ export interface MessageSentEvent {
 
 /** A message got further, or was changed by its author; `status` says which. */
 export interface MessageUpdatedEvent {
+  /** The same on every attempt: remember it, to handle it once. */
   readonly id: string
   readonly type: "message.updated"
+  /** When it happened. */
   readonly timestamp: string
   readonly data: {
     readonly conversation_id: string
@@ -457,8 +465,10 @@ export interface Send {
 
 /** A send ended without becoming a message. */
 export interface SendFailedEvent {
+  /** The same on every attempt: remember it, to handle it once. */
   readonly id: string
   readonly type: "send.failed"
+  /** When it happened. */
   readonly timestamp: string
   readonly data: {
     readonly conversation_id: string

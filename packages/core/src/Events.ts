@@ -35,9 +35,11 @@ export type EventType = typeof EventType.Type
 
 const event = <const Type extends EventType, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
   Schema.Struct({
-    id: EventId,
+    id: EventId.pipe(
+      Schema.annotateEncoded({ description: "The same on every attempt: remember it, to handle it once." })
+    ),
     type: Schema.Literal(type),
-    timestamp: Timestamp,
+    timestamp: Timestamp.pipe(Schema.annotateEncoded({ description: "When it happened." })),
     data: Schema.Struct({ conversation_id: ConversationId, ...fields })
   })
 
