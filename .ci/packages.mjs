@@ -102,6 +102,22 @@ for (const name of installed) {
   })
 }
 
+const packageOf = (specifier) => specifier.split("/").slice(0, specifier.startsWith("@") ? 2 : 1).join("/")
+
+for (const name of installed) {
+  await check(`${name} names every package that it imports`, () => {
+    const { dependencies, name: self, peerDependencies } = manifestOf(name)
+    const named = new Set([self, ...Object.keys({ ...dependencies, ...peerDependencies })])
+    for (const file of globSync("dist/**/*.{js,d.ts}", { cwd: folderOf(name) })) {
+      const code = readFileSync(join(folderOf(name), file), "utf8")
+      for (const [, specifier] of code.matchAll(/(?<!")\b(?:from|import)\s*\(?\s*"([^"\n]+)"/g)) {
+        if (specifier.startsWith(".") || specifier.startsWith("node:")) continue
+        require(named.has(packageOf(specifier)), `${file} imports ${specifier}`)
+      }
+    }
+  })
+}
+
 // --------------------------------------------------------------- types
 
 writeFileSync(
@@ -109,6 +125,7 @@ writeFileSync(
   everything.map((path, index) => `import * as m${index} from "${path}"\nvoid m${index}\n`).join("")
 )
 cpSync(join(root, "examples", "embed", "src", "main.ts"), join(home, "embed.ts"))
+cpSync(join(root, "examples", "serve-in-memory", "src", "main.ts"), join(home, "serve.ts"))
 const resolutions = {
   nodenext: { module: "nodenext", moduleResolution: "nodenext" },
   bundler: { module: "esnext", moduleResolution: "bundler" }
@@ -126,10 +143,10 @@ for (const [resolution, options] of Object.entries(resolutions)) {
   }
   writeFileSync(
     join(home, `tsconfig.${resolution}.json`),
-    JSON.stringify({ compilerOptions, files: ["every.ts", "embed.ts"] })
+    JSON.stringify({ compilerOptions, files: ["every.ts", "embed.ts", "serve.ts"] })
   )
   for (const compiler of ["typescript", "typescript-5"]) {
-    await check(`${compiler}, ${resolution}: ${everything.length} subpaths and the embedder's example`, () => {
+    await check(`${compiler}, ${resolution}: ${everything.length} subpaths and two examples`, () => {
       run(process.execPath, [join("node_modules", compiler, "bin", "tsc"), "-p", `tsconfig.${resolution}.json`])
     })
   }
@@ -189,6 +206,9 @@ for (const [version, node] of Object.entries(nodes)) {
   })
   await check(`${version} imports ${importable.length} subpaths`, () => void run(node, ["every.mjs"]))
   await check(`${version} runs the embedder's example`, () => run(node, ["embed.ts"]).replaceAll(/\s+/g, " ").trim())
+  await check(`${version} serves from memory and answers itself`, () => {
+    require(run(node, ["serve.ts"]).includes("primary_phone: '+4915112345678'"), "not as expected")
+  })
   await check(`${version} runs the suites of storage and provider`, () => {
     const vitest = join("node_modules", "vitest", "vitest.mjs")
     run(node, [vitest, "run", "--reporter=json", "--outputFile=report.json"])

@@ -30,6 +30,7 @@ const database = Migrations.layer.pipe(
   Layer.provideMerge(Layer.unwrap(Effect.map(url, (url) => Client.layer({ url }))))
 )
 
+// Where webhooks are used, `RootKeys` belongs here too: their secrets are sealed under it.
 const crm = Worker.layerLoop.pipe(
   Layer.provideMerge(Crm.layer),
   Layer.provide([MockProvider.layer, WebhookTransport.layer()]),
