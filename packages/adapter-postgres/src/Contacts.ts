@@ -3,7 +3,7 @@ import { ContactId, OrganizationId } from "@messaging-crm/core/Ids"
 import type { PageRequest } from "@messaging-crm/core/Page"
 import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
 import { Effect, Layer, Schema, Struct } from "effect"
-import { SqlClient, SqlSchema, type Statement } from "effect/sql"
+import { SqlClient, SqlSchema } from "effect/sql"
 import { At, date, json, OptionalAt, optionalDate } from "./Columns.ts"
 import * as Identities from "./Contacts/Identities.ts"
 import * as Search from "./Contacts/Search.ts"
@@ -82,21 +82,14 @@ export const layer = Layer.effect(
     const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
 
     // Planned for its values: what is looked for decides how it is found, and one plan for all would be wrong for most.
-    const inOrder = (organization_id: OrganizationId, ids: Statement.Fragment) =>
+    const list = (organization_id: OrganizationId, match: ContactMatch, request: PageRequest) =>
       sql`
         SELECT ${columns}
-        FROM (${ids}) page
+        FROM (${Search.idsOf(sql, organization_id, match, request)}) page
         JOIN contacts c ON c.organization_id = ${organization_id} AND c.id = page.id
         ORDER BY c.updated_at DESC, c.id DESC
+        LIMIT ${request.size}
       `.unprepared.pipe(Effect.flatMap(decodeRows), Effect.orDie)
-
-    const list = Effect.fnUntraced(
-      function*(organization_id: OrganizationId, match: ContactMatch, request: PageRequest) {
-        const { along, alongSuffices, through } = Search.ways(sql, organization_id, match, request)
-        const page = yield* inOrder(organization_id, along)
-        return alongSuffices || page.length === request.size ? page : yield* inOrder(organization_id, through)
-      }
-    )
 
     const insert = (organization_id: OrganizationId, contact: Contact) =>
       sql`

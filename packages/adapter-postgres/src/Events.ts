@@ -38,13 +38,13 @@ export const layer = Layer.effect(
       purge: (before, limit) =>
         sql`
           DELETE FROM webhook_events
-          WHERE (organization_id, id) IN (
-            SELECT organization_id, id
+          WHERE ctid = ANY(ARRAY(
+            SELECT ctid
             FROM webhook_events
             WHERE created_at < ${date(before)}
             ORDER BY created_at
             LIMIT ${limit}
-          )
+          ))
           RETURNING id
         `.pipe(Effect.map((removed) => removed.length), Effect.orDie)
     })

@@ -56,13 +56,13 @@ export const layer = Layer.effect(
       purge: (before, limit) =>
         sql`
           DELETE FROM idempotency_keys
-          WHERE (organization_id, key) IN (
-            SELECT organization_id, key
+          WHERE ctid = ANY(ARRAY(
+            SELECT ctid
             FROM idempotency_keys
             WHERE created_at < ${date(before)}
             ORDER BY created_at
             LIMIT ${limit}
-          )
+          ))
           RETURNING key
         `.pipe(Effect.map((removed) => removed.length), Effect.orDie)
     })

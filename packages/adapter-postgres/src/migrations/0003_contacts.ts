@@ -52,10 +52,7 @@ export default Effect.gen(function*() {
   `
   yield* sql`CREATE INDEX contacts_owner ON contacts (organization_id, owner_user_id, updated_at DESC, id DESC)`
   yield* sql`CREATE INDEX contacts_stage ON contacts (organization_id, lifecycle_stage, updated_at DESC, id DESC)`
-  // In `public`, where every schema of the database finds them.
-  yield* sql`CREATE EXTENSION IF NOT EXISTS btree_gin WITH SCHEMA public`
-  yield* sql`CREATE EXTENSION IF NOT EXISTS pg_trgm WITH SCHEMA public`
-  // Apart from the contacts, which change with every message: an entry of this index has dozens of keys.
+  // Apart from the contacts, which change with every message: an entry of this table's index has dozens of keys.
   yield* sql`
     CREATE TABLE contact_texts (
       organization_id uuid NOT NULL,
@@ -65,10 +62,30 @@ export default Effect.gen(function*() {
       FOREIGN KEY (organization_id, contact_id) REFERENCES contacts (organization_id, id)
     )
   `
+  // Every character and every two in a row: what trigrams find nothing by.
   yield* sql`
-    CREATE INDEX contact_texts_search ON contact_texts
+    CREATE FUNCTION text_grams(whole text) RETURNS text[]
+    LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+    DECLARE
+      characters text[] := string_to_array(whole, NULL);
+      grams text[] := ARRAY(SELECT DISTINCT unnest(characters));
+    BEGIN
+      FOR i IN 2 .. cardinality(characters) LOOP
+        grams := grams || (characters[i - 1] || characters[i]);
+      END LOOP;
+      RETURN grams;
+    END
+    $$
+  `
+  // In `public`, where every schema of the database finds them.
+  yield* sql`CREATE EXTENSION IF NOT EXISTS btree_gin WITH SCHEMA public`
+  yield* sql`CREATE EXTENSION IF NOT EXISTS pg_trgm WITH SCHEMA public`
+  yield* sql`
+    CREATE INDEX contact_texts_trigrams ON contact_texts
     USING gin (organization_id, search_text public.gin_trgm_ops)
   `
+  yield* sql`CREATE INDEX contact_texts_grams ON contact_texts USING gin (organization_id, text_grams(search_text))`
   // Deferred, so that a name can decide who a newcomer is before the newcomer's contact is written.
   yield* sql`
     CREATE TABLE identities (

@@ -43,6 +43,10 @@ export default Effect.gen(function*() {
     ON conversations (organization_id, assigned_user_id, last_activity_at DESC, id DESC)
   `
   yield* sql`
+    CREATE INDEX conversations_assigned_status
+    ON conversations (organization_id, assigned_user_id, status, last_activity_at DESC, id DESC)
+  `
+  yield* sql`
     CREATE TABLE messages (
       organization_id uuid NOT NULL,
       conversation_id uuid NOT NULL,

@@ -1,0 +1,306 @@
+/**
+ * A database as it is after a year of use: 100,000 contacts of three
+ * organizations, one of which has nearly all of them, and what belongs to
+ * them.
+ *
+ * It is made by a few statements and the same each time. Every id follows from
+ * what the row is and its number, so that a test can name any row.
+ */
+import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+
+export const contact_count = 100_000
+export const conversation_count = 50_000
+
+const kinds = [
+  "organization",
+  "member",
+  "channel",
+  "tag",
+  "contact",
+  "identity",
+  "conversation",
+  "message",
+  "send",
+  "work",
+  "lane",
+  "api_key",
+  "webhook",
+  "event"
+] as const
+
+type Kind = typeof kinds[number]
+
+const prefix = (kind: Kind): string => `${String(kinds.indexOf(kind)).padStart(8, "0")}-0000-7000-8000-`
+
+/** Returns the id of a row. */
+export const id = (kind: Kind, number: number): string => `${prefix(kind)}${number.toString(16).padStart(12, "0")}`
+
+/** The organization with nine of ten contacts, one with most of the others, and one with the rest. */
+export const [large, medium, small] = [1, 2, 3].map((number) => id("organization", number) as OrganizationId) as [ // made above
+  OrganizationId,
+  OrganizationId,
+  OrganizationId
+]
+
+/** The SQL of an id. */
+const idOf = (kind: Kind, number: string): string => `('${prefix(kind)}' || lpad(to_hex(${number}), 12, '0'))::uuid`
+
+/** The SQL of a number below `bound` that follows from `number` but shows no pattern. */
+const spread = (number: string, seed: number, bound: number): string =>
+  `(abs(hashint8extended(${number}, ${seed})) % ${bound})::integer`
+
+/** The moment that everything lies before. */
+export const now = "2026-11-20T12:00:00.000Z"
+
+const organizations = [
+  `INSERT INTO organizations (id, name, created_at)
+   SELECT ${idOf("organization", "n")}, 'Organization ' || n, '${now}'
+   FROM generate_series(1, 3) n`,
+  // Of each organization 20; those of the large one are 0 to 19.
+  `INSERT INTO members (organization_id, id, name, email, email_key, role, created_at)
+   SELECT ${idOf("organization", "1 + n / 20")}, ${idOf("member", "n")}, 'Member ' || n,
+     'member' || n || '@crowd.example', 'member' || n || '@crowd.example', 'admin', '${now}'
+   FROM generate_series(0, 59) n`,
+  `INSERT INTO api_keys (organization_id, id, digest, name, last_four, scopes, created_by, created_at, expires_at)
+   SELECT ${idOf("organization", "1 + n / 200")}, ${idOf("api_key", "n")}, encode(sha256(n::text::bytea), 'hex'), 'Key',
+     'aaaa', '["contacts:read"]', ${idOf("member", "20 * (n / 200)")}, '${now}', 'infinity'
+   FROM generate_series(0, 599) n`,
+  `INSERT INTO api_key_windows (key_id, opened_at, count)
+   SELECT id, now(), 1 FROM api_keys`,
+  // Of each organization one of each type; those of the large one are 3 to 5.
+  `INSERT INTO channels
+     (organization_id, id, type, name, address, phone_messaging_business_account_id, connected_at)
+   SELECT ${idOf("organization", "n / 3")}, ${idOf("channel", "n")},
+     (ARRAY['phone_messaging', 'photo_social', 'page_messaging'])[1 + n % 3], 'Channel', 'address-' || n,
+     CASE WHEN n % 3 = 0 THEN 'account' END, '${now}'
+   FROM generate_series(3, 11) n`,
+  // Of each organization 10; those of the large one are 10 to 19.
+  `INSERT INTO tags (organization_id, id, name, name_key, color)
+   SELECT ${idOf("organization", "n / 10")}, ${idOf("tag", "n")}, 'Tag ' || n, 'tag ' || n, 'red'
+   FROM generate_series(10, 39) n`
+]
+
+/** Contacts, and what each is: `rare` is one of some ten people that nothing else is like. */
+const people = `
+  CREATE TEMPORARY TABLE people AS
+  SELECT n, CASE WHEN n % 100 < 90 THEN 1 WHEN n % 100 < 99 THEN 2 ELSE 3 END AS organization,
+    (ARRAY['Anna', 'Ben', 'Clara', 'David', 'Emma', 'Felix', 'Greta', 'Hugo', 'Ida', 'Jonas', 'Klara', 'Leon', 'Mia',
+      'Noah', 'Olga', 'Paul', 'Rosa', 'Simon', 'Tilda', 'Viktor'])[1 + ${spread("n", 1, 20)}] AS first_name,
+    (ARRAY['Al', 'Ber', 'Dor', 'Fal', 'Gun', 'Hel', 'Kor', 'Lin', 'Mar', 'Nor'])[1 + ${spread("n", 2, 10)}]
+      || (ARRAY['ba', 'de', 'go', 'ka', 'li', 'mo', 'ne', 'ri', 'sa', 'tu'])[1 + ${spread("n", 3, 10)}]
+      || (ARRAY['berg', 'feld', 'hof', 'mann', 'ner', 'sen', 'ski', 'son', 'stein', 'wald'])[1 + ${spread("n", 4, 10)}]
+      AS last_name,
+    CASE WHEN ${spread("n", 5, 10)} < 9 THEN '+4915' || lpad(${
+  spread("n", 6, 1_000_000_000)
+}::text, 9, '0') END AS phone,
+    CASE WHEN ${spread("n", 8, 5)} < 2 THEN
+      (ARRAY['Nordwind', 'Hafen', 'Kupfer', 'Linden', 'Morgen'])[1 + ${spread("n", 7, 5)}]
+      || (ARRAY[' GmbH', ' AG', ' KG'])[1 + ${spread("n", 9, 3)}]
+    END AS company,
+    ${spread("n", 10, 365)} AS age,
+    '${now}'::timestamptz - interval '1 day' * ${spread("n", 10, 365)}
+      - interval '1 ms' * ${spread("n", 11, 86_400_000)} AS updated_at
+  FROM generate_series(1, ${contact_count}) n
+`
+
+const contacts = [
+  people,
+  `UPDATE people SET first_name = 'Zanzibar' WHERE n % 9973 = 1`,
+  `UPDATE people SET last_name = 'Qx' WHERE n % 9973 = 2`,
+  `UPDATE people SET first_name = '漢字' WHERE n % 9973 = 3`,
+  `UPDATE people SET company = 'Elsewhere' WHERE organization = 2`,
+  `INSERT INTO contacts
+     (organization_id, id, first_name, last_name, primary_email, primary_phone, company, owner_user_id, lifecycle_stage,
+      custom_values, updated_at)
+   SELECT ${idOf("organization", "organization")}, ${idOf("contact", "n")}, first_name, last_name,
+     CASE WHEN ${spread("n", 19, 2)} = 0 THEN lower(last_name) || n || '@crowd.example' END, phone, company,
+     -- Member 0 owns a fifth, member 19 some ten, and nobody owns a half.
+     CASE
+       WHEN n % 9001 = 1 THEN ${idOf("member", "20 * organization - 1")}
+       WHEN ${spread("n", 12, 10)} < 2 THEN ${idOf("member", "20 * (organization - 1)")}
+       WHEN ${spread("n", 12, 10)} < 5 THEN ${idOf("member", `20 * (organization - 1) + 1 + ${spread("n", 13, 18)}`)}
+     END,
+     CASE
+       WHEN n % 9001 = 2 THEN 'evangelist'
+       ELSE (ARRAY['lead', 'lead', 'lead', 'customer', 'customer', 'subscriber', NULL])[1 + ${spread("n", 14, 7)}]
+     END,
+     '{}', updated_at
+   FROM people`,
+  `INSERT INTO contact_texts (organization_id, contact_id, search_text)
+   SELECT organization_id, id, lower(concat_ws(E'\\n', first_name || ' ' || last_name, primary_phone, primary_email, company))
+   FROM contacts`,
+  // Tag 0 is on two fifths, 1 on a twentieth, 2 on some fifty, 3 on half of those older than 300 days, 9 on none, and each
+  // other on a quarter.
+  `INSERT INTO contact_tags (organization_id, contact_id, tag_id)
+   SELECT ${idOf("organization", "organization")}, ${idOf("contact", "n")}, ${idOf("tag", "10 * organization + tag")}
+   FROM people,
+     LATERAL (VALUES
+       (0, ${spread("n", 15, 5)} < 2),
+       (1, ${spread("n", 16, 20)} = 0),
+       (2, n % 1999 = 1),
+       (3, age > 300 AND n % 2 = 0),
+       (4, ${spread("n", 24, 4)} = 0),
+       (5, ${spread("n", 25, 4)} = 0),
+       (6, ${spread("n", 26, 4)} = 0),
+       (7, ${spread("n", 27, 4)} = 0),
+       (8, ${spread("n", 28, 4)} = 0)
+     ) AS tagged (tag, holds)
+   WHERE holds`,
+  // Three of five are known by their phone, one of twelve on the second channel, some fifty on the third.
+  `INSERT INTO identities (organization_id, id, contact_id, channel_type, external_id)
+   SELECT ${idOf("organization", "organization")}, ${idOf("identity", "n * 3 + type")}, ${idOf("contact", "n")},
+     (ARRAY['phone_messaging', 'photo_social', 'page_messaging'])[1 + type], 'person-' || n
+   FROM people,
+     LATERAL (VALUES
+       (0, ${spread("n", 17, 5)} < 3),
+       (1, ${spread("n", 18, 12)} = 0),
+       (2, n % 1997 = 1)
+     ) AS known (type, holds)
+   WHERE holds`,
+  `INSERT INTO identity_names (organization_id, channel_type, name, identity_id)
+   SELECT organization_id, channel_type, external_id, id
+   FROM identities`
+]
+
+const conversations = [
+  `INSERT INTO conversations
+     (organization_id, id, channel_id, contact_id, identity_id, status, closed_at, assigned_user_id, created_at, opened_at,
+      last_activity_at)
+   SELECT organization_id, ${idOf("conversation", "n")}, ${idOf("channel", "3 * organization")}, contact_id, id,
+     CASE WHEN ${spread("n", 20, 10)} < 3 THEN 'open' ELSE 'closed' END,
+     CASE WHEN ${spread("n", 20, 10)} >= 3 THEN updated_at END,
+     -- Member 19 has some five, member 1 only closed ones but for a few, and nobody has a half.
+     CASE
+       WHEN n % 9001 = 1 THEN ${idOf("member", "20 * organization - 1")}
+       WHEN ${spread("n", 21, 10)} < 4 AND (${spread("n", 20, 10)} >= 3 OR n % 5003 = 1)
+         THEN ${idOf("member", "20 * organization - 19")}
+       WHEN ${spread("n", 21, 10)} = 5 THEN ${idOf("member", `20 * organization - 18 + ${spread("n", 22, 16)}`)}
+     END,
+     updated_at, updated_at, updated_at
+   FROM (
+     SELECT i.*, p.organization, p.updated_at, row_number() OVER (ORDER BY p.n) AS n
+     FROM people p
+     JOIN identities i ON i.id = ${idOf("identity", "p.n * 3")}
+     LIMIT ${conversation_count}
+   ) thread`,
+  // Four in each, and 20,000 more in the first.
+  `INSERT INTO messages
+     (organization_id, conversation_id, id, channel_id, direction, type, text, sender, status, provider_message_id,
+      created_at)
+   SELECT v.organization_id, v.id, ${idOf("message", "n")}, v.channel_id,
+     CASE WHEN n % 2 = 0 THEN 'inbound' ELSE 'outbound' END, 'text', 'What was said: ' || n,
+     '{"type":"contact","name":null}', CASE WHEN n % 2 = 0 THEN 'received' ELSE 'sent' END, 'message-' || n,
+     v.last_activity_at - interval '1 minute' * n
+   FROM generate_series(1, ${conversation_count * 4 + 20_000}) n
+   JOIN conversations v ON v.id = ${
+    idOf("conversation", `CASE WHEN n > ${conversation_count * 4} THEN 1 ELSE 1 + n / 4 END`)
+  }`,
+  `INSERT INTO sends
+     (organization_id, id, conversation_id, channel_id, recipient, content, status, message_id, created_at)
+   SELECT organization_id, ${idOf("send", "row_number() OVER ()")}, conversation_id, channel_id, '+491511234567',
+     '{"type":"text","text":"What was said"}', 'sent', id, created_at
+   FROM messages
+   WHERE direction = 'outbound'`,
+  `INSERT INTO parked_reports (organization_id, channel_id, provider_message_id, status, at)
+   SELECT ${idOf("organization", "1")}, ${
+    idOf("channel", "3")
+  }, 'unknown-' || n, 'read', '${now}'::timestamptz - interval '1 minute' * n
+   FROM generate_series(1, 50000) n`
+]
+
+/** A dead webhook with 20,000 deliveries due, 100 others with one each, and 500 conversations with three sends each. */
+const work = [
+  `INSERT INTO work (id, organization_id, lane_name, kind, lane, ref, due_at)
+   SELECT ${idOf("work", "n")}, ${idOf("organization", "1")}, kind || ':' || lane, kind, lane, ${idOf("work", "n")},
+     '${now}'::timestamptz - interval '1 minute'
+   FROM (
+     SELECT n, 'delivery' AS kind, ${idOf("lane", "greatest(0, n - 20000)")} AS lane
+     FROM generate_series(1, 20100) n
+     UNION ALL
+     SELECT n, 'send', ${idOf("lane", "1000 + n % 500")}
+     FROM generate_series(20101, 21600) n
+   ) item`,
+  `INSERT INTO work_lanes (name, cap, allowed, fifo, next_due)
+   SELECT lane_name, cap, cap, kind = 'send', min(due_at)
+   FROM work
+   CROSS JOIN LATERAL (SELECT CASE kind WHEN 'send' THEN 1 ELSE 8 END) AS kind_cap (cap)
+   GROUP BY lane_name, kind, cap`,
+  `INSERT INTO idempotency_keys (organization_id, key, fingerprint, status, body, sealed, request_id, created_at)
+   SELECT ${idOf("organization", "1")}, 'crowd-key-' || n, repeat('a', 64), 201, '{}', false, 'request',
+     '${now}'::timestamptz - interval '5 s' * n
+   FROM generate_series(1, 100000) n`
+]
+
+/** Of each organization two webhooks; the first of the large one has been told 60,000 events, and has all of the pending ones. */
+const webhooks = [
+  `INSERT INTO webhooks
+     (organization_id, id, url, event_types, status, sealed_secret, consecutive_failures, created_at)
+   SELECT ${idOf("organization", "n / 2")}, ${idOf("webhook", "n")}, 'https://crowd.example/' || n, '{message.sent}',
+     'active', 'sealed', 0, '${now}'
+   FROM generate_series(2, 7) n`,
+  `INSERT INTO webhook_events (organization_id, id, type, body, created_at)
+   SELECT ${idOf("organization", "1")}, ${idOf("event", "n")}, 'message.sent', '{}',
+     '${now}'::timestamptz - interval '1 minute' * n
+   FROM generate_series(1, 60000) n`,
+  `INSERT INTO webhook_deliveries
+     (organization_id, id, webhook_id, event_id, event_type, status, attempt_count, next_attempt_at, created_at)
+   SELECT ${idOf("organization", "1")}, ${idOf("work", "n")}, ${idOf("webhook", "2")}, ${idOf("event", "n")},
+     'message.sent', CASE WHEN n <= 20000 THEN 'pending' ELSE 'succeeded' END, 1,
+     CASE WHEN n <= 20000 THEN '${now}'::timestamptz END, '${now}'::timestamptz - interval '1 minute' * n
+   FROM generate_series(1, 60000) n`
+]
+
+const tables = [
+  "organizations",
+  "members",
+  "api_keys",
+  "api_key_windows",
+  "channels",
+  "tags",
+  "contacts",
+  "contact_texts",
+  "contact_tags",
+  "identities",
+  "identity_names",
+  "conversations",
+  "messages",
+  "sends",
+  "parked_reports",
+  "work",
+  "work_lanes",
+  "idempotency_keys",
+  "webhooks",
+  "webhook_events",
+  "webhook_deliveries"
+]
+
+/** The filling takes its time, and is right by construction: what cuts statements short and checks references is off. */
+const patience = [
+  `SET statement_timeout = 0`,
+  `SET transaction_timeout = 0`,
+  `SET session_replication_role = 'replica'`,
+  `SET maintenance_work_mem = '256MB'`
+]
+
+/** Fills an empty schema. */
+export const fill = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const session = yield* sql.reserve
+  const run = (statement: string) => session.executeUnprepared(statement, [], undefined)
+  // An index is built many times faster than it is kept.
+  const indexes = yield* sql<{ readonly name: string; readonly definition: string }>`
+    SELECT indexname AS name, indexdef AS definition
+    FROM pg_indexes
+    WHERE schemaname = current_schema() AND indexdef NOT LIKE 'CREATE UNIQUE%'
+  `
+  for (const statement of patience) yield* run(statement)
+  for (const { name } of indexes) yield* run(`DROP INDEX ${name}`)
+  const rows = [...organizations, ...contacts, ...conversations, ...work, ...webhooks]
+  for (const statement of rows) yield* run(statement)
+  yield* run(`DROP TABLE people`)
+  for (const { definition } of indexes) yield* run(definition)
+  for (const table of tables) yield* run(`VACUUM (ANALYZE) ${table}`)
+  yield* run(`RESET ALL`)
+}).pipe(Effect.scoped)
