@@ -57,21 +57,44 @@ export const layer = Layer.effect(
             id: message.id
           }))
         ),
-      park: (organization_id, channel_id, provider_message_id, report) =>
+      park: (organization_id, channel_id, provider_message_id, report, parked_at) =>
         world.modify((rows) => {
           const key = `${channel_id}|${provider_message_id}`
           const parked = Option.getOrElse(Table.get(rows.parked_reports, organization_id, key), () => [])
-          if (parked.some(sameReport(report))) return [undefined, rows]
+          if (parked.some((one) => sameReport(report)(one.report))) return [undefined, rows]
+          const all = [...parked, { report, parked_at }]
           return [undefined, {
             ...rows,
-            parked_reports: Table.set(rows.parked_reports, organization_id, key, [...parked, report])
+            parked_reports: Table.set(rows.parked_reports, organization_id, key, all)
           }]
         }),
       takeParked: (organization_id, channel_id, provider_message_id) =>
         world.modify((rows) => {
           const key = `${channel_id}|${provider_message_id}`
           const parked = Option.getOrElse(Table.get(rows.parked_reports, organization_id, key), () => [])
-          return [parked, { ...rows, parked_reports: Table.remove(rows.parked_reports, organization_id, key) }]
+          const parked_reports = Table.remove(rows.parked_reports, organization_id, key)
+          return [parked.map(({ report }) => report), { ...rows, parked_reports }]
+        }),
+      purgeParked: (before, limit) =>
+        world.modify((rows) => {
+          let { parked_reports } = rows
+          let removed = 0
+          for (const [organization_id, shelf] of rows.parked_reports) {
+            for (const [key, parked] of shelf) {
+              if (removed === limit) return [removed, { ...rows, parked_reports }]
+              const old = parked.filter(({ parked_at }) => DateTime.isLessThan(parked_at, before)).slice(
+                0,
+                limit - removed
+              )
+              if (old.length === 0) continue
+              const rest = parked.filter((one) => !old.includes(one))
+              parked_reports = rest.length === 0
+                ? Table.remove(parked_reports, organization_id, key)
+                : Table.set(parked_reports, organization_id, key, rest)
+              removed += old.length
+            }
+          }
+          return [removed, { ...rows, parked_reports }]
         })
     })
   })

@@ -62,7 +62,7 @@ export interface Rows {
   /** Channel and provider message id, to the message as it was inserted. */
   readonly provider_messages: Table.Table<Pick<Message, "conversation_id" | "id">>
   readonly media: Table.Table<MediaFile>
-  readonly parked_reports: Table.Table<ReadonlyArray<MessageReport>>
+  readonly parked_reports: Table.Table<ReadonlyArray<{ readonly report: MessageReport; readonly parked_at: Timestamp }>>
   readonly sends: Table.Table<SendRow>
   readonly idempotency: Table.Table<IdempotencyRecord & { readonly created_at: Timestamp }>
   readonly webhooks: Table.Table<WebhookRow>

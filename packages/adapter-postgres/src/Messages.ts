@@ -143,7 +143,7 @@ export const layer = Layer.effect(
         Effect.orDie(findByProviderId({ organization_id, channel_id, provider_message_id })),
       list: (organization_id, conversation_id, page) =>
         Effect.orDie(list({ organization_id, conversation_id, ...page })),
-      park: (organization_id, channel_id, provider_message_id, report) =>
+      park: (organization_id, channel_id, provider_message_id, report, parked_at) =>
         sql`
           INSERT INTO parked_reports ${
           sql.insert({
@@ -152,13 +152,26 @@ export const layer = Layer.effect(
             provider_message_id,
             status: report.status,
             text: report.status === "edited" ? report.text : null,
-            at: date(report.at)
+            at: date(report.at),
+            parked_at: date(parked_at)
           })
         }
           ON CONFLICT DO NOTHING
         `.pipe(Effect.orDie, Effect.asVoid),
       takeParked: (organization_id, channel_id, provider_message_id) =>
-        Effect.orDie(takeParked({ organization_id, channel_id, provider_message_id }))
+        Effect.orDie(takeParked({ organization_id, channel_id, provider_message_id })),
+      purgeParked: (before, limit) =>
+        sql`
+          DELETE FROM parked_reports
+          WHERE ctid = ANY(ARRAY(
+            SELECT ctid
+            FROM parked_reports
+            WHERE parked_at < ${date(before)}
+            ORDER BY parked_at
+            LIMIT ${limit}
+          ))
+          RETURNING status
+        `.pipe(Effect.map((removed) => removed.length), Effect.orDie)
     })
   })
 )

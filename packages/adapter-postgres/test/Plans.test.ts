@@ -208,6 +208,7 @@ const chores: Readonly<Record<string, Effect.Effect<unknown, unknown, StoragePor
       ]))
   ),
   "sweeps": WorkQueue.use((queue) => Effect.andThen(queue.claim(claim), queue.sweep(claim.lease_until))),
+  "forgets parked reports": MessageStore.use((store) => store.purgeParked(DateTime.subtract(now, { days: 30 }), 500)),
   "forgets events": EventStore.use((store) => store.purge(DateTime.subtract(now, { days: 30 }), 500)),
   "forgets idempotency keys": IdempotencyStore.use((store) => store.purge(DateTime.subtract(now, { hours: 72 }), 500))
 }

@@ -203,10 +203,10 @@ const conversations = [
      '{"type":"text","text":"What was said"}', 'sent', id, created_at
    FROM messages
    WHERE direction = 'outbound'`,
-  `INSERT INTO parked_reports (organization_id, channel_id, provider_message_id, status, at)
+  `INSERT INTO parked_reports (organization_id, channel_id, provider_message_id, status, at, parked_at)
    SELECT ${idOf("organization", "1")}, ${
     idOf("channel", "3")
-  }, 'unknown-' || n, 'read', '${now}'::timestamptz - interval '1 minute' * n
+  }, 'unknown-' || n, 'read', '${now}', '${now}'::timestamptz - interval '1 minute' * n
    FROM generate_series(1, 50000) n`
 ]
 

@@ -170,12 +170,28 @@ export const suite = (it: It, { runs }: Options) => {
         { status: "edited", text: null, at: after(6) },
         { status: "deleted", at: after(7) }
       ]
-      yield* Effect.forEach([...reports, ...reports], (report) => store.park(ours, channel.id, "p", report))
-      yield* store.park(ours, channel.id, "q", { status: "failed", at: after(1) })
+      yield* Effect.forEach([...reports, ...reports], (report) => store.park(ours, channel.id, "p", report, after(9)))
+      yield* store.park(ours, channel.id, "q", { status: "failed", at: after(1) }, after(9))
       yield* Effect.ignore(transact(Effect.andThen(store.takeParked(ours, channel.id, "p"), Effect.fail("no"))))
       assert.deepStrictEqual(byTime(yield* store.takeParked(ours, channel.id, "p")), byTime(reports))
       assert.deepStrictEqual(yield* store.takeParked(ours, channel.id, "p"), [])
       assert.lengthOf(yield* store.takeParked(ours, channel.id, "q"), 1)
+    }))
+
+  it.effect("forgets parked reports that are old enough, at most as many as asked", () =>
+    Effect.gen(function*() {
+      const store = yield* MessageStore
+      const ours = yield* Fixtures.organization
+      const { channel } = yield* Fixtures.thread(ours)
+      while ((yield* store.purgeParked(after(10), 1000)) > 0) continue
+      for (const millis of [1, 2, 3, 10]) {
+        yield* store.park(ours, channel.id, "p", { status: "read", at: after(100 - millis) }, after(millis))
+      }
+      yield* store.park(ours, channel.id, "p", { status: "read", at: after(99) }, after(10))
+      assert.strictEqual(yield* store.purgeParked(after(10), 2), 2)
+      assert.strictEqual(yield* store.purgeParked(after(10), 2), 1)
+      assert.strictEqual(yield* store.purgeParked(after(10), 2), 0)
+      assert.deepStrictEqual(yield* store.takeParked(ours, channel.id, "p"), [{ status: "read", at: after(90) }])
     }))
 
   it.effect("keeps organizations apart", () =>
@@ -185,7 +201,7 @@ export const suite = (it: It, { runs }: Options) => {
       const { channel, conversation_id } = yield* Fixtures.thread(ours)
       const message = yield* Fixtures.message(conversation_id, { provider_message_id: "p" })
       yield* store.insert(ours, channel.id, message)
-      yield* store.park(ours, channel.id, "q", { status: "read", at: after(1) })
+      yield* store.park(ours, channel.id, "q", { status: "read", at: after(1) }, after(9))
       assert.deepStrictEqual(yield* store.find(theirs, conversation_id, message.id), Option.none())
       assert.deepStrictEqual(yield* store.findByProviderId(theirs, channel.id, "p"), Option.none())
       assert.deepStrictEqual(yield* store.list(theirs, conversation_id, { after: null, size: 9 }), [])

@@ -167,7 +167,7 @@ export class Inbound extends Context.Service<Inbound, {
       ) {
         const found = yield* store.findByProviderId(organization_id, channel_id, provider_message_id)
         if (Option.isSome(found)) yield* revise(organization_id, found.value, reported)
-        else yield* store.park(organization_id, channel_id, provider_message_id, reported)
+        else yield* store.park(organization_id, channel_id, provider_message_id, reported, yield* DateTime.now)
         return Option.isSome(found)
       })
 

@@ -1,7 +1,7 @@
 /**
  * Messages: what was said in a conversation, and how far it got (spec §2.3).
  */
-import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
 import { CurrentActor } from "./Actor.ts"
 import { ContactStore } from "./Contacts.ts"
 import { ConversationNotFound, ConversationStore } from "./Conversations.ts"
@@ -162,6 +162,9 @@ export const report = (message: Message, reported: MessageReport): Message => {
 export const previewOf = ({ deleted_at, text, type }: Pick<Message, "deleted_at" | "text" | "type">): string =>
   deleted_at === null ? preview(text ?? `[${type}]`) : "[deleted]"
 
+/** How long a report waits for its message. Providers repeat themselves for days, not for weeks. */
+export const parked_time_max = Duration.days(30)
+
 // ---------------------------------------------------------------- port
 
 /**
@@ -176,7 +179,8 @@ export const previewOf = ({ deleted_at, text, type }: Pick<Message, "deleted_at"
  * - `list` returns a conversation's messages in `created_at` descending, id
  *   descending, those after the position only.
  * - `park` keeps a report once, however often it is given; `takeParked` returns
- *   the reports on a message and forgets them.
+ *   the reports on a message and forgets them. `purgeParked` forgets at most
+ *   `limit` of those parked before a moment, and answers how many.
  * - `update` changes the times, status, text and media of an existing message.
  */
 export class MessageStore extends Context.Service<MessageStore, {
@@ -206,13 +210,15 @@ export class MessageStore extends Context.Service<MessageStore, {
     organization_id: OrganizationId,
     channel_id: ChannelId,
     provider_message_id: string,
-    report: MessageReport
+    report: MessageReport,
+    parked_at: Timestamp
   ) => Effect.Effect<void>
   readonly takeParked: (
     organization_id: OrganizationId,
     channel_id: ChannelId,
     provider_message_id: string
   ) => Effect.Effect<ReadonlyArray<MessageReport>>
+  readonly purgeParked: (before: Timestamp, limit: number) => Effect.Effect<number>
 }>()("@messaging-crm/core/Messages/MessageStore") {}
 
 // ---------------------------------------------------------- operations
@@ -243,6 +249,8 @@ export class Messages extends Context.Service<Messages, {
    * last activity. Joins the caller's unit of work.
    */
   readonly revise: (organization_id: OrganizationId, before: Message, after: Message) => Effect.Effect<void>
+  /** Forgets the reports whose message never came, a batch at a time, and answers how many. */
+  readonly purge: Effect.Effect<number>
 }>()("@messaging-crm/core/Messages") {
   static readonly layer = Layer.effect(
     Messages,
@@ -313,7 +321,12 @@ export class Messages extends Context.Service<Messages, {
         if (Option.isSome(contact_id)) yield* contacts.replacePreview(organization_id, contact_id.value, at, shown)
       })
 
-      return Messages.of({ list, get, record, revise })
+      const purge = Effect.flatMap(
+        DateTime.now,
+        (now) => store.purgeParked(DateTime.subtractDuration(now, parked_time_max), 5000)
+      )
+
+      return Messages.of({ list, get, record, revise, purge })
     })
   )
 }

@@ -5,6 +5,7 @@ import { Context, DateTime, Duration, Effect, FiberSet, Layer, Metric, Random, S
 import { Dispatch } from "./Dispatch.ts"
 import { Idempotency } from "./Idempotency.ts"
 import { Ids } from "./Ids.ts"
+import { Messages } from "./Messages.ts"
 import { work_age, work_items } from "./Metrics.ts"
 import * as Traces from "./Traces.ts"
 import { WebhookDeliveries } from "./WebhookDeliveries.ts"
@@ -35,6 +36,9 @@ const emptyBacklog = { due: 0, later: 0, held: 0, oldest_due_at: null }
 const ageOf = ({ oldest_due_at }: Backlog, now: DateTime.Utc): number =>
   oldest_due_at === null ? 0 : Duration.toSeconds(DateTime.distance(oldest_due_at, now))
 
+/** Repeats what removes a batch until there is nothing left to remove. */
+const untilNone = (purge: Effect.Effect<number>) => Effect.repeat(purge, { until: (removed) => removed === 0 })
+
 export class Worker extends Context.Service<Worker, {
   /** Claims the work that is due, carries it out, and returns how many items there were. */
   readonly runOnce: Effect.Effect<number>
@@ -54,6 +58,7 @@ export class Worker extends Context.Service<Worker, {
       const idempotency = yield* Idempotency
       const ids = yield* Ids
       const lease = yield* LeaseTime
+      const messages = yield* Messages
       const queue = yield* WorkQueue
       const signal = yield* WorkSignal
       const webhooks = yield* Webhooks
@@ -119,7 +124,12 @@ export class Worker extends Context.Service<Worker, {
           survive("The sweep"),
           Effect.repeat(Schedule.spaced(sweep_interval))
         ),
-        Effect.all([idempotency.purge, deliveries.purge, webhooks.reseal], { discard: true }).pipe(
+        Effect.all([
+          untilNone(idempotency.purge),
+          untilNone(deliveries.purge),
+          untilNone(messages.purge),
+          webhooks.reseal
+        ], { discard: true }).pipe(
           survive("The purge"),
           Effect.repeat(Schedule.spaced(purge_interval))
         )

@@ -85,10 +85,12 @@ export default Effect.gen(function*() {
       status text NOT NULL CHECK (status IN ('sent', 'delivered', 'read', 'failed', 'edited', 'deleted')),
       text text,
       at timestamptz(3) NOT NULL,
+      parked_at timestamptz(3) NOT NULL,
       PRIMARY KEY (organization_id, channel_id, provider_message_id, status, at),
       FOREIGN KEY (organization_id, channel_id) REFERENCES channels (organization_id, id)
     )
   `
+  yield* sql`CREATE INDEX parked_reports_age ON parked_reports (parked_at)`
   yield* sql`
     CREATE TABLE sends (
       organization_id uuid NOT NULL,

@@ -6,7 +6,7 @@ import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import { Media } from "@messaging-crm/core/Media"
 import { Messages, type MessageStatus } from "@messaging-crm/core/Messages"
 import { Sends } from "@messaging-crm/core/Sends"
-import { DateTime, Effect, Option } from "effect"
+import { DateTime, Duration, Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
 import * as Fixtures from "../Fixtures.ts"
 import { begin, crm, type Storage, work } from "./Scene.ts"
@@ -52,6 +52,21 @@ export const suite = (storage: Storage) => {
         const status: MessageStatus = "read"
         const [delivered_at, read_at, failed_at] = [2, 3, 4].map(Fixtures.after)
         assert.deepStrictEqual([...ends], [JSON.stringify({ delivered_at, failed_at, read_at, status })])
+      }))
+
+    it.effect("waits for its message for 30 days, and is forgotten then", () =>
+      Effect.gen(function*() {
+        const { messageOf, reported, start } = yield* begin
+        const early = Effect.fnUntraced(function*(days: number) {
+          const { id } = yield* start()
+          yield* reported(id, { status: "read", at: yield* DateTime.now }, { reference: null })
+          yield* TestClock.adjust(Duration.days(days))
+          yield* Effect.repeat(Messages.use(({ purge }) => purge), { until: (removed) => removed === 0 })
+          yield* work
+          return (yield* messageOf(id)).status
+        })
+        assert.strictEqual(yield* early(30), "read")
+        assert.strictEqual(yield* early(31), "sent")
       }))
 
     it.effect("gives each message once, however often it is repeated, and reopens the reply window", () =>
