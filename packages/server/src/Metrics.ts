@@ -11,8 +11,9 @@ const storage_up = Metric.gauge("messaging_crm_storage_up", {
 const memory = Metric.gauge("process_resident_memory_bytes", {
   description: "Resident memory of this process."
 })
-const cpu = Metric.gauge("process_cpu_seconds_total", {
-  description: "CPU time of this process, user and system."
+const cpu = Metric.counter("process_cpu_seconds_total", {
+  description: "CPU time of this process, user and system.",
+  incremental: true
 })
 const lag = Metric.gauge("nodejs_eventloop_lag_p99_seconds", {
   description: "How late the event loop was in 99 of 100 cases since the last look."
@@ -27,7 +28,8 @@ const measure = Effect.gen(function*() {
   yield* Metric.update(storage_up, seen._tag === "Success" ? 1 : 0)
   const { system, user } = process.cpuUsage()
   yield* Metric.update(memory, process.memoryUsage.rss())
-  yield* Metric.update(cpu, (user + system) / 1_000_000)
+  const { count: told } = yield* Metric.value(cpu)
+  yield* Metric.update(cpu, (user + system) / 1_000_000 - told)
   yield* Metric.update(lag, delays.percentile(99) / 1_000_000_000)
   delays.reset()
 })
