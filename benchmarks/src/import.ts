@@ -13,7 +13,7 @@ import { SqlClient } from "effect/sql"
 import { spawn } from "node:child_process"
 import { createWriteStream } from "node:fs"
 import { mkdtemp, readFile, rm } from "node:fs/promises"
-import { cpus, tmpdir } from "node:os"
+import { cpus, loadavg, tmpdir } from "node:os"
 import { join } from "node:path"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
@@ -122,7 +122,9 @@ const program = Effect.gen(function*() {
   const before = yield* Effect.provide(checksum, database)
   const second = yield* runImport(organization.id, file, environment)
   const after = yield* Effect.provide(checksum, database)
-  const machine = `${cpus().length} × ${cpus()[0]?.model}, Node ${process.version}`
+  const machine = `${cpus().length} × ${cpus()[0]?.model}, Node ${process.version}, load ${
+    loadavg().map((load) => load.toFixed(1)).join(" ")
+  }`
   console.log(
     JSON.stringify({ machine, lines, first, second, rows: JSON.parse(before), changed: before !== after }, null, 2)
   )
