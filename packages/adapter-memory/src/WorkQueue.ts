@@ -37,11 +37,18 @@ const laneOf = (rows: Rows, name: string): Lane => Option.getOrElse(HashMap.get(
 
 const put = (rows: Rows, name: string, lane: Lane): Rows =>
   lane.length === 0
-    ? { ...rows, lanes: HashMap.remove(rows.lanes, name), lane_limits: HashMap.remove(rows.lane_limits, name) }
+    ? {
+      ...rows,
+      lanes: HashMap.remove(rows.lanes, name),
+      lane_limits: HashMap.remove(rows.lane_limits, name),
+      lane_turns: HashMap.remove(rows.lane_turns, name)
+    }
     : { ...rows, lanes: HashMap.set(rows.lanes, name, lane) }
 
 const isDue = (now: Timestamp) => (item: Item): boolean =>
   item.claim === null && DateTime.isLessThanOrEqualTo(item.due_at, now)
+
+const byDue = (a: Item, b: Item): number => DateTime.Order(a.due_at, b.due_at)
 
 const isPaused = (limits: LaneLimits | null, now: Timestamp): boolean =>
   limits !== null && limits.until !== null && DateTime.isLessThan(now, limits.until)
@@ -54,7 +61,25 @@ const ready = (lane: Lane, limits: LaneLimits | null, now: Timestamp): Lane => {
   const { cap: rule, fifo } = laneRules[first.work.kind]
   const cap = Math.min(rule, limits?.cap ?? rule)
   const out = lane.filter((item) => item.claim !== null).length
-  return (fifo ? [first] : lane).filter(isDue(now)).slice(0, Math.max(0, cap - out))
+  return (fifo ? [first] : lane).filter(isDue(now)).toSorted(byDue).slice(0, Math.max(0, cap - out))
+}
+
+/** Returns what is given out now: of each lane one before any gives two, the longest waiting first. */
+const given = (rows: Rows, limit: number, now: Timestamp): ReadonlyMap<string, ReadonlySet<Item>> => {
+  const rounds = Array.from(rows.lanes).flatMap(([name, lane]) => {
+    const items = ready(lane, Option.getOrNull(HashMap.get(rows.lane_limits, name)), now)
+    const served_at = Option.getOrUndefined(HashMap.get(rows.lane_turns, name))
+    const [first] = items
+    if (first === undefined) return []
+    const waiting_since = DateTime.max(first.due_at, served_at ?? first.due_at)
+    return items.map((item, round) => ({ name, item, round, waiting_since }))
+  })
+  const chosen = rounds
+    .toSorted((a, b) => a.round - b.round || DateTime.Order(a.waiting_since, b.waiting_since))
+    .slice(0, limit)
+  return new Map(
+    Array.from(Map.groupBy(chosen, ({ name }) => name), ([name, all]) => [name, new Set(all.map(({ item }) => item))])
+  )
 }
 
 /** Takes an item away from a claim whose lease has ended. */
@@ -119,15 +144,12 @@ export const layer = Layer.effect(
         world.modify((rows) => {
           const claimed: Array<ClaimedWork> = []
           let changed = rows
-          for (const [name, lane] of rows.lanes) {
-            const limits = Option.getOrNull(HashMap.get(rows.lane_limits, name))
-            const given = new Set(ready(lane, limits, now).slice(0, limit - claimed.length))
-            if (given.size === 0) continue
-            const marked = lane.map((item) =>
-              given.has(item) ? { ...item, attempt: item.attempt + 1, claim: { token, until: lease_until } } : item
+          for (const [name, items] of given(rows, limit, now)) {
+            const marked = laneOf(rows, name).map((item) =>
+              items.has(item) ? { ...item, attempt: item.attempt + 1, claim: { token, until: lease_until } } : item
             )
-            changed = put(changed, name, marked)
-            for (const item of given) claimed.push(toClaimed({ ...item, attempt: item.attempt + 1 }, token))
+            changed = put({ ...changed, lane_turns: HashMap.set(changed.lane_turns, name, now) }, name, marked)
+            for (const item of items) claimed.push(toClaimed({ ...item, attempt: item.attempt + 1 }, token))
           }
           return [claimed, changed]
         }),

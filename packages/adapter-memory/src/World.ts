@@ -72,6 +72,8 @@ export interface Rows {
   readonly webhook_deliveries: Table.Table<WebhookDeliveryId>
   readonly lanes: HashMap.HashMap<string, Lane>
   /** What lanes give out at most, where that is not what their kind may. */
+  /** When each lane was last served. */
+  readonly lane_turns: HashMap.HashMap<string, Timestamp>
   readonly lane_limits: HashMap.HashMap<string, LaneLimits>
   /** Kind and ref of every item in the lanes. */
   readonly work_refs: HashSet.HashSet<string>
@@ -105,6 +107,7 @@ const nothing: Rows = {
   deliveries: Table.empty(),
   webhook_deliveries: Table.empty(),
   lanes: HashMap.empty(),
+  lane_turns: HashMap.empty(),
   lane_limits: HashMap.empty(),
   work_refs: HashSet.empty()
 }

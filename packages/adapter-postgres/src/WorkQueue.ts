@@ -5,6 +5,9 @@
  * what it says of them (`inflight`, `next_due`) is exact. It is locked by a
  * statement of its own before the items are looked at: a statement's snapshot
  * predates the locks that it waits for.
+ *
+ * A lane that was served comes after those that wait (`served_at`), so that one
+ * with a long backlog does not keep the others out.
  */
 import { OrganizationId, WorkId } from "@messaging-crm/core/Ids"
 import * as Traces from "@messaging-crm/core/Traces"
@@ -56,7 +59,7 @@ export const layer = Layer.effect(
       execute: ({ lease_until, limit, names, now, token }) =>
         sql`
           WITH due AS (
-            SELECT item.id
+            SELECT l.name, item.id, 1 AS round, l.next_due
             FROM work_lanes l
             CROSS JOIN LATERAL (
               SELECT id, due_at, leased_until
@@ -67,17 +70,22 @@ export const layer = Layer.effect(
             ) item
             WHERE l.name = ANY(${names}::text[]) AND l.fifo AND item.leased_until IS NULL AND item.due_at <= ${now}
             UNION ALL
-            SELECT item.id
+            SELECT l.name, item.id, item.round, l.next_due
             FROM work_lanes l
             CROSS JOIN LATERAL (
-              SELECT id
+              SELECT id, row_number() OVER (ORDER BY due_at, seq) AS round
               FROM work
               WHERE lane_name = l.name AND leased_until IS NULL AND due_at <= ${now}
               ORDER BY due_at, seq
               LIMIT l.allowed - l.inflight
             ) item
             WHERE l.name = ANY(${names}::text[]) AND NOT l.fifo
+            ORDER BY round, next_due
             LIMIT ${limit}
+          ), served AS (
+            UPDATE work_lanes
+            SET served_at = ${now}
+            WHERE name IN (SELECT name FROM due)
           )
           UPDATE work
           SET leased_until = ${lease_until}, token = ${token}, attempt = work.attempt + 1
@@ -122,7 +130,7 @@ export const layer = Layer.effect(
         UPDATE work_lanes l
         SET
           inflight = (SELECT count(*) FROM work WHERE lane_name = l.name AND leased_until IS NOT NULL),
-          next_due = greatest(l.paused_until, coalesce(
+          next_due = greatest(l.paused_until, l.served_at, coalesce(
             CASE
               WHEN l.fifo THEN (SELECT due_at FROM work WHERE lane_name = l.name ORDER BY seq LIMIT 1)
               ELSE (
@@ -176,7 +184,7 @@ export const layer = Layer.effect(
           SELECT ${name}, ${cap}, ${cap}, ${fifo}, ${due}
           FROM item
           ON CONFLICT (name) DO UPDATE SET
-            next_due = greatest(l.paused_until, least(l.next_due, excluded.next_due))
+            next_due = greatest(l.paused_until, l.served_at, least(l.next_due, excluded.next_due))
         `
       }, Effect.orDie),
       claim: ({ lease_until, limit, now, token }) =>

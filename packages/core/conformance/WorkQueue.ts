@@ -3,14 +3,14 @@ import { assert } from "@effect/vitest"
 import { WorkId } from "@messaging-crm/core/Ids"
 import * as Traces from "@messaging-crm/core/Traces"
 import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
-import { type ClaimedWork, type Work, WorkQueue } from "@messaging-crm/core/WorkQueue"
+import { type ClaimedWork, type Work, type WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { Arbitrary, DateTime, Effect, Schema } from "effect"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
 
-const newWork = Effect.fnUntraced(function*(lane: string) {
+const newWork = Effect.fnUntraced(function*(lane: string, kind: WorkKind = "send") {
   const [id, ref] = [yield* Fixtures.uuid, yield* Fixtures.uuid]
-  return { id: WorkId.make(id), kind: "send", lane, ref } satisfies Work
+  return { id: WorkId.make(id), kind, lane, ref } satisfies Work
 })
 
 const claim = Effect.fnUntraced(function*(options: { readonly limit?: number; readonly at?: DateTime.Utc } = {}) {
@@ -179,6 +179,40 @@ export const suite = (it: It, { runs }: Options) => {
       yield* Effect.forEach(claimed, (item) => queue.postpone(item, after(20)))
       assert.deepStrictEqual(yield* claim({ at: after(19) }), [])
       assert.deepStrictEqual(refs(yield* claim({ at: after(20) })), [first.ref])
+    }))
+
+  it.effect("gives of a lane without order as many as may be out, those that are due first", () =>
+    Effect.gen(function*() {
+      const { lane, ours, queue } = yield* start
+      const works = yield* Effect.forEach(Array.from({ length: 11 }), () => newWork(lane, "delivery"))
+      yield* Effect.forEach(works, (work, index) => queue.enqueue(ours, work, after(10 - index)))
+      const byDue = works.toReversed().map(({ ref }) => ref)
+      assert.deepStrictEqual(refs(yield* claim({ at: after(2) })).toSorted(), byDue.slice(0, 3).toSorted())
+      const more = yield* claim({ at: after(20) })
+      assert.deepStrictEqual(refs(more).toSorted(), byDue.slice(3, 8).toSorted())
+      assert.deepStrictEqual(yield* claim({ at: after(20) }), [])
+      yield* Effect.forEach(more.slice(0, 2), queue.finish)
+      assert.deepStrictEqual(refs(yield* claim({ at: after(20) })).toSorted(), byDue.slice(8, 10).toSorted())
+    }))
+
+  it.effect("serves the lane that has waited longest, and none twice while another waits", () =>
+    Effect.gen(function*() {
+      const { ours, queue } = yield* start
+      const lanes = yield* Effect.forEach([0, 1, 2, 3], () => Fixtures.uuid)
+      const [long = "", ...others] = lanes
+      for (let index = 0; index < 20; index++) {
+        yield* queue.enqueue(ours, yield* newWork(long, "delivery"), after(index % 3))
+      }
+      for (const [index, lane] of others.entries()) {
+        yield* queue.enqueue(ours, yield* newWork(lane, index === 0 ? "send" : "delivery"), after(10 + index))
+      }
+      const served: Array<ReadonlyArray<number>> = []
+      for (const at of [20, 20, 21, 22]) {
+        const claimed = yield* claim({ at: after(at), limit: 2 })
+        served.push(claimed.map(({ lane }) => lanes.indexOf(lane)).toSorted())
+        yield* Effect.forEach(claimed, queue.finish)
+      }
+      assert.deepStrictEqual(served, [[0, 1], [2, 3], [0, 0], [0, 0]])
     }))
 
   it.effect("gives out lanes beside each other, up to the limit", () =>

@@ -91,6 +91,9 @@ export const stillHeld = (held: boolean): Effect.Effect<void, Superseded> =>
  *   more than its cap allows beside those already out; of a fifo lane only its
  *   first item, and nothing while that one is not due or is out. Of concurrent
  *   claims each item goes to exactly one. The claims bear `token`.
+ * - Lanes take turns: the one that has waited longest, since an item of it was
+ *   due and since it was last served, is served first, and none twice while
+ *   another that is due and free waits.
  * - `finish`, `postpone` and `release` answer false, and change nothing, when
  *   the claim no longer holds the item. `release` gives it back as if it had
  *   not been claimed.

@@ -20,6 +20,7 @@ export default Effect.gen(function*() {
       inflight smallint NOT NULL DEFAULT 0,
       next_due timestamptz(3) NOT NULL,
       paused_until timestamptz(3),
+      served_at timestamptz(3),
       CHECK (inflight BETWEEN 0 AND cap),
       CHECK (allowed BETWEEN 1 AND cap)
     )
