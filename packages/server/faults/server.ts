@@ -1,6 +1,6 @@
 /**
- * `messaging-crm serve`, but with a lease of seconds and doubts that end in a minute and a half,
- * so that a test of crashes need not wait a quarter of an hour for its end.
+ * `messaging-crm serve`, but with a lease of seconds and doubts that end in a minute and a half, or
+ * in `DOUBT_SECONDS`, so that a test of crashes need not wait a quarter of an hour for its end.
  */
 import "effect/schema/SchemaJITCompiler/enable"
 import { NodeRuntime } from "@effect/platform-node"
@@ -14,7 +14,7 @@ import * as Logging from "../src/Logging.ts"
 
 const impatient = Layer.mergeAll(
   Layer.succeed(LeaseTime, Duration.seconds(5)),
-  Layer.succeed(DoubtTime, Duration.seconds(90))
+  Layer.succeed(DoubtTime, Duration.seconds(Number(process.env["DOUBT_SECONDS"] ?? 90)))
 )
 
 const serve = Effect.gen(function*() {

@@ -5,11 +5,15 @@
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Scope } from "@messaging-crm/core/ApiKeys"
-import { Config, Effect, Redacted, Schedule, Schema } from "effect"
+import type { ProviderEvent } from "@messaging-crm/core/Inbound"
+import { RootKeys, Secrets } from "@messaging-crm/core/Secrets"
+import { Config, Effect, Layer, Option, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { type ChildProcess, spawn } from "node:child_process"
 import { createServer } from "node:net"
 import { fileURLToPath } from "node:url"
+import { settings } from "../src/Config.ts"
+import * as Wire from "../src/MockWire.ts"
 
 /** The binary. */
 export const main = fileURLToPath(new URL("../src/main.ts", import.meta.url))
@@ -205,6 +209,24 @@ export const taken = (network_url: string) =>
     Effect.map((answer) => answer.taken)
   )
 
+const encodeCallback = Schema.encodeEffect(Schema.fromJsonString(Wire.Callback))
+
+/** Returns what tells a server of events as the network does, signed, and answers its status. */
+export const calledBack = Effect.fnUntraced(function*(environment: Environment) {
+  const keys = Option.getOrThrow(settings.secret_key.parse(environment["SECRET_KEY"] ?? ""))
+  const secrets = yield* Effect.provide(Secrets, Secrets.layer.pipe(Layer.provide(Layer.succeed(RootKeys, keys))))
+  return Effect.fnUntraced(function*({ url }: Server, events: ReadonlyArray<ProviderEvent>) {
+    const body = yield* Effect.orDie(encodeCallback({ events }))
+    const signature = yield* secrets.sign(Wire.signaturePurpose, body)
+    const headers = { "content-type": "application/json", [Wire.signatureHeader]: signature }
+    return yield* Effect.promise(async () => {
+      const response = await fetch(`${url}/ingress/mock`, { method: "POST", headers, body })
+      await response.arrayBuffer()
+      return response.status
+    })
+  })
+})
+
 export interface Answer {
   readonly status: number
   readonly headers: Headers
@@ -214,7 +236,7 @@ export interface Answer {
 /** Asks a server once. Fails when the connection does. */
 export const request = (
   server: Server,
-  method: "GET" | "POST",
+  method: "GET" | "PATCH" | "POST",
   path: string,
   options: { readonly key: string; readonly json?: unknown; readonly idempotency_key?: string }
 ) =>
