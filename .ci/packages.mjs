@@ -49,6 +49,9 @@ run("npm", [
   "install",
   "--no-audit",
   "--no-fund",
+  // A registry that loses a request is asked again soon, not after npm's five minutes.
+  "--fetch-timeout=20000",
+  "--fetch-retries=5",
   ...tarballs,
   ...["effect", "@effect/vitest", "vitest", "typescript", "@types/node"].map(versionOf),
   "typescript-5@npm:typescript@5.9.3",

@@ -128,7 +128,7 @@ export class Worker extends Context.Service<Worker, {
           untilNone(idempotency.purge),
           untilNone(deliveries.purge),
           untilNone(messages.purge),
-          webhooks.reseal
+          untilNone(webhooks.reseal)
         ], { discard: true }).pipe(
           survive("The purge"),
           Effect.repeat(Schedule.spaced(purge_interval))
