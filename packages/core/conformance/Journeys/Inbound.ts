@@ -6,7 +6,7 @@ import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import { Media } from "@messaging-crm/core/Media"
 import { Messages, type MessageStatus } from "@messaging-crm/core/Messages"
 import { Sends } from "@messaging-crm/core/Sends"
-import { DateTime, Duration, Effect, Option } from "effect"
+import { Arbitrary, DateTime, Duration, Effect, Option, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as Fixtures from "../Fixtures.ts"
 import { begin, crm, type Storage, work } from "./Scene.ts"
@@ -15,6 +15,8 @@ const permutations = <A>(values: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<
   values.length === 0 ?
     [[]] :
     values.flatMap((value, index) => permutations(values.toSpliced(index, 1)).map((rest) => [value, ...rest]))
+
+const place = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 })))
 
 const everyone = {
   query: null,
@@ -35,19 +37,20 @@ export const suite = (storage: Storage) => {
       Effect.gen(function*() {
         const { messageOf, reported, start } = yield* begin
         const ends = new Set<string>()
-        for (const [index, order] of permutations(all).entries()) {
-          const { id } = yield* start()
-          const reports = [...order, ...order.slice(0, 2)].map((status) => ({
+        for (const order of permutations(all)) {
+          const reports = [...order, ...order.toReversed()].map((status) => ({
             status,
             at: Fixtures.after(times[status])
           }))
-          const early = index % reports.length
-          // Without a reference, an early report has nothing to complete and is kept.
-          yield* Effect.forEach(reports.slice(0, early), (report) => reported(id, report, { reference: null }))
-          yield* work
-          yield* Effect.forEach(reports.slice(early), (report) => reported(id, report))
-          const { delivered_at, failed_at, read_at, status } = yield* messageOf(id)
-          ends.add(JSON.stringify({ delivered_at, failed_at, read_at, status }))
+          for (const early of [0, order.length, reports.length]) {
+            const { id } = yield* start()
+            // Without a reference, an early report has nothing to complete and is kept.
+            yield* Effect.forEach(reports.slice(0, early), (report) => reported(id, report, { reference: null }))
+            yield* work
+            yield* Effect.forEach(reports.slice(early), (report) => reported(id, report))
+            const { delivered_at, failed_at, read_at, status } = yield* messageOf(id)
+            ends.add(JSON.stringify({ delivered_at, failed_at, read_at, status }))
+          }
         }
         const status: MessageStatus = "read"
         const [delivered_at, read_at, failed_at] = [2, 3, 4].map(Fixtures.after)
@@ -92,6 +95,40 @@ export const suite = (storage: Storage) => {
         yield* TestClock.adjust("24 hours")
         assert.strictEqual((yield* Effect.flip(reply))._tag, "ReplyWindowClosed")
       }))
+
+    it.effect.prop(
+      "gives each message once when a batch is delivered five times, in any order and at once",
+      { places: Arbitrary.array(place, { minLength: 50, maxLength: 50 }) },
+      ({ places }) =>
+        Effect.gen(function*() {
+          const { as, channel, number, received, start } = yield* begin
+          const { conversation_id } = yield* start()
+          const take = (event: ProviderEvent) => Inbound.use((inbound) => inbound.receive(event))
+          const batch = Array.from({ length: 6 }, (_, index) => `m${index}`).flatMap((provider_message_id, index) => {
+            const of = { channel_id: channel.id, provider_message_id, at: Fixtures.after(index) }
+            const said = received(provider_message_id, { type: "text", text: provider_message_id, media: null })
+            if (index % 3 === 1) return [said, take({ event: "message_edited", text: `edited ${number}`, ...of })]
+            return index % 3 === 2 ? [said, take({ event: "message_deleted", ...of })] : [said]
+          })
+          const five = Array.from({ length: 5 }, () => batch).flat()
+          const shuffled = places.flatMap((at, index) => ({ at, told: five[index] })).toSorted((a, b) => a.at - b.at)
+          yield* Effect.forEach(shuffled, ({ told }) => told ?? Effect.void, { concurrency: 4, discard: true })
+          const { data } = yield* Messages.use((messages) => messages.list(conversation_id, null)).pipe(as)
+          const found = data.map(({ deleted_at, provider_message_id, text }) =>
+            `${provider_message_id} ${deleted_at === null ? text : "is gone"}`
+          )
+          const edited = `edited ${number}`
+          assert.deepStrictEqual(found.toSorted(), [
+            "m0 m0",
+            `m1 ${edited}`,
+            "m2 is gone",
+            "m3 m3",
+            `m4 ${edited}`,
+            "m5 is gone"
+          ])
+        }),
+      { arbitrary: { runs: 20 } }
+    )
 
     it.effect("brings the file of a message along, and takes it back with the message", () =>
       Effect.gen(function*() {
