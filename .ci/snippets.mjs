@@ -1,14 +1,18 @@
 // Runs every snippet of the README and of docs/: a snippet that no longer works is a lie.
 //
 // - `sh`: run as pasted, from the root. Blocks of one page share a shell's variables. `npm ci` has been run already.
-//   A block with `npm start` is started with a port and a data directory of its own and kept running for the page's
-//   later blocks, which find BASE_URL, API_KEY, CHANNEL_ID and TEMPLATE_ID set.
+//   A block with `npm start` is started with a port and a data directory of its own, with the settings that stand
+//   before it, and kept running for the page's later blocks, which find BASE_URL, API_KEY, CHANNEL_ID and TEMPLATE_ID
+//   set. One with `webhooks listen` is kept running too, and must have heard of something by the end of its page.
 // - `ts`: type-checked and run; one that imports `@effect/vitest` or a suite is run as a test.
+// - `json`: must stand in the OpenAPI document, so that what a page shows is what the contract says.
 import { spawn, spawnSync } from "node:child_process"
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { once } from "node:events"
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
+import { setTimeout } from "node:timers/promises"
 
 const pages = [
   "README.md",
@@ -16,8 +20,41 @@ const pages = [
   ...globSync("packages/*/README.md"),
   ...globSync("examples/*/README.md")
 ]
-const fence = /^```(sh|ts)\n([\s\S]*?)^```$/gm
+const fence = /^```(sh|ts|json)\n([\s\S]*?)^```$/gm
+const waited_max = 60_000
 let failures = 0
+
+/** Everything that a run leaves on disk is in here. */
+const folder = mkdtempSync(join(tmpdir(), "messaging-crm-docs-"))
+/** Inside the workspace, so that package names resolve as they do for a user. */
+const workspace = mkdtempSync(join("examples", "snippet-"))
+process.on("exit", () => {
+  for (const each of [folder, workspace]) rmSync(each, { recursive: true, force: true })
+})
+
+/** What runs beside the blocks of the present page. */
+let running = []
+
+/** Sends a signal to a child and its children, and answers whether there was any of them. */
+const signalAll = (child, signal) => {
+  try {
+    return process.kill(-child.pid, signal)
+  } catch {
+    return false
+  }
+}
+
+const stopAll = async () => {
+  const children = running
+  running = []
+  for (const child of children) {
+    signalAll(child, "SIGTERM")
+    // npm ends before what it started.
+    while (signalAll(child, 0)) await setTimeout(50)
+  }
+}
+
+for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => stopAll().finally(() => process.exit(1)))
 
 const report = (page, code, ok) => {
   const first = code.trim().split("\n")[0]
@@ -25,37 +62,52 @@ const report = (page, code, ok) => {
   if (!ok) failures += 1
 }
 
-const startService = async (environment) => {
-  const data = mkdtempSync(join(tmpdir(), "messaging-crm-docs-"))
-  const service = spawn("npm", ["start", "--silent", "--", "--json", "--port", "0", "--data-dir", data], {
-    stdio: ["ignore", "pipe", "inherit"],
-    detached: true
+/** Starts what goes on running, and answers once it is ready: null when it is not in time. */
+const start = async (command, options, ready) => {
+  const child = spawn("bash", ["-c", `exec ${command}`], { ...options, detached: true })
+  running.push(child)
+  const ended = once(child, "exit").then(() => null)
+  return Promise.race([ready(child), ended, setTimeout(waited_max, null, { ref: false })])
+}
+
+const firstLine = async (stream) => (await once(createInterface(stream), "line"))[0]
+
+const startService = async (code, environment) => {
+  const [, settings = ""] = /((?:[A-Z_]+=\S+ )*)npm start/.exec(code)
+  const data = mkdtempSync(join(folder, "data-"))
+  const line = await start(
+    `env ${settings}npm start --silent -- --json --port 0 --data-dir ${data}`,
+    { env: environment, stdio: ["ignore", "pipe", "inherit"] },
+    (child) => firstLine(child.stdout)
+  )
+  if (line === null) return false
+  const ready = JSON.parse(line)
+  environment.BASE_URL = ready.base_url
+  environment.API_KEY = ready.api_key
+  environment.ORGANIZATION_ID = ready.organization_id
+  environment.MEMBER_ID = ready.member_id
+  environment.CHANNEL_ID = ready.channels.find((channel) => channel.type === "phone_messaging").id
+  environment.TEMPLATE_ID = ready.template_ids[0]
+  environment.DATABASE_URL = ready.database_url
+  return true
+}
+
+/** Answers what tells, at the end of the page, whether the listener heard anything. */
+const startListener = async (code, environment) => {
+  const said = await start(code, { env: environment, stdio: ["ignore", "pipe", "pipe"] }, async (child) => {
+    const heard = firstLine(child.stdout).then(() => true)
+    return { heard, line: await firstLine(child.stderr) }
   })
-  const timer = setTimeout(() => service.kill(), 60_000)
-  for await (const line of createInterface({ input: service.stdout })) {
-    clearTimeout(timer)
-    const ready = JSON.parse(line)
-    environment.BASE_URL = ready.base_url
-    environment.API_KEY = ready.api_key
-    environment.ORGANIZATION_ID = ready.organization_id
-    environment.MEMBER_ID = ready.member_id
-    environment.CHANNEL_ID = ready.channels.find((channel) => channel.type === "phone_messaging").id
-    environment.TEMPLATE_ID = ready.template_ids[0]
-    environment.DATABASE_URL = ready.database_url
-    break
+  if (said === null || !said.line.startsWith("Listening")) {
+    console.log(said?.line)
+    return async () => false
   }
-  if (environment.BASE_URL === undefined) throw new Error("the service did not start")
-  return async () => {
-    const exited = new Promise((resolve) => service.once("exit", resolve))
-    process.kill(-service.pid, "SIGTERM")
-    await exited
-    rmSync(data, { recursive: true, force: true })
-  }
+  return () => Promise.race([said.heard, setTimeout(waited_max, false, { ref: false })])
 }
 
 /** Runs one block and keeps the variables that it set for the next one. */
 const runShell = (code, environment) => {
-  const state = join(mkdtempSync(join(tmpdir(), "messaging-crm-docs-")), "state")
+  const state = join(folder, "state")
   const script = `set -euo pipefail\n${code}\nenv -0 > ${state}`
   const result = spawnSync("bash", ["-ac", script], { env: environment, encoding: "utf8", timeout: 180_000 })
   if (result.status !== 0) {
@@ -69,38 +121,53 @@ const runShell = (code, environment) => {
   return true
 }
 
-/** Inside the workspace, so that package names resolve as they do for a user. */
 const runTypeScript = (code, environment) => {
-  const folder = mkdtempSync(join("examples", "snippet-"))
   const isTest = /"(@effect\/vitest|@messaging-crm\/core\/conformance\/.*)"/.test(code)
-  const file = join(folder, isTest ? "main.test.ts" : "main.ts")
+  rmSync(workspace, { recursive: true, force: true })
+  mkdirSync(workspace)
+  const file = join(workspace, isTest ? "main.test.ts" : "main.ts")
   writeFileSync(file, code)
-  writeFileSync(join(folder, "tsconfig.json"), "{\"extends\":\"../../tsconfig.json\",\"include\":[\"*.ts\"]}")
-  const checked = spawnSync("npx", ["tsc", "-p", folder], { encoding: "utf8" })
+  writeFileSync(join(workspace, "tsconfig.json"), "{\"extends\":\"../../tsconfig.json\",\"include\":[\"*.ts\"]}")
+  const checked = spawnSync("npx", ["tsc", "-p", workspace], { encoding: "utf8" })
   const result = checked.status === 0
-    ? spawnSync("npx", isTest ? ["vitest", "run", "--root", folder] : ["node", file], {
+    ? spawnSync("npx", isTest ? ["vitest", "run", "--root", workspace] : ["node", file], {
       env: environment,
       encoding: "utf8",
-      timeout: 60_000
+      timeout: waited_max
     })
     : checked
   if (result.status !== 0) console.log(result.stdout, result.stderr)
-  rmSync(folder, { recursive: true, force: true })
   return result.status === 0
 }
 
-// With names of pages as arguments, only those.
-for (const page of process.argv.length > 2 ? process.argv.slice(2) : pages) {
-  const environment = { ...process.env }
-  let stop = async () => {}
+const isObject = (value) => typeof value === "object" && value !== null
+
+/** One spelling of a value, whatever the order of its keys. */
+const canonical = (value) =>
+  JSON.stringify(
+    value,
+    (_, inner) =>
+      isObject(inner) && !Array.isArray(inner) ? Object.fromEntries(Object.entries(inner).toSorted()) : inner
+  )
+
+const everythingIn = (value) => isObject(value) ? [canonical(value), ...Object.values(value).flatMap(everythingIn)] : []
+
+const documented = new Set(everythingIn(JSON.parse(readFileSync("packages/adapter-http/openapi.json", "utf8"))))
+
+const runPage = async (page) => {
+  const environment = { LOG_LEVEL: "error", ...process.env }
+  const listeners = []
   for (const [, language, code] of readFileSync(page, "utf8").matchAll(fence)) {
     if (language === "ts") report(page, code, runTypeScript(code, environment))
-    else if (/\bnpm start\b/.test(code)) {
-      stop = await startService(environment)
-      report(page, code, true)
-    } else if (/\bnpm test\b/.test(code)) report(page, code, true)
+    else if (language === "json") report(page, code, documented.has(canonical(JSON.parse(code))))
+    else if (/\bnpm start\b/.test(code)) report(page, code, await startService(code, environment))
+    else if (/\bwebhooks listen\b/.test(code)) listeners.push([code, await startListener(code, environment)])
+    else if (/\bnpm test\b/.test(code)) report(page, code, true)
     else report(page, code, runShell(code.replaceAll("npm ci && ", ""), environment))
   }
-  await stop()
+  for (const [code, heard] of listeners) report(page, code, await heard())
 }
+
+// With names of pages as arguments, only those.
+for (const page of process.argv.length > 2 ? process.argv.slice(2) : pages) await runPage(page).finally(stopAll)
 process.exit(failures === 0 ? 0 : 1)
