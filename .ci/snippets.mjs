@@ -70,7 +70,14 @@ const start = async (command, options, ready) => {
   return Promise.race([ready(child), ended, setTimeout(waited_max, null, { ref: false })])
 }
 
-const firstLine = async (stream) => (await once(createInterface(stream), "line"))[0]
+/** Answers the first line that begins so. */
+const lineOf = async (stream, beginning) => {
+  const lines = createInterface(stream)
+  for (;;) {
+    const [line] = await once(lines, "line")
+    if (line.startsWith(beginning)) return line
+  }
+}
 
 const startService = async (code, environment) => {
   const [, settings = ""] = /((?:[A-Z_]+=\S+ )*)npm start/.exec(code)
@@ -78,7 +85,7 @@ const startService = async (code, environment) => {
   const line = await start(
     `env ${settings}npm start --silent -- --json --port 0 --data-dir ${data}`,
     { env: environment, stdio: ["ignore", "pipe", "inherit"] },
-    (child) => firstLine(child.stdout)
+    (child) => lineOf(child.stdout, "{")
   )
   if (line === null) return false
   const ready = JSON.parse(line)
@@ -95,14 +102,11 @@ const startService = async (code, environment) => {
 /** Answers what tells, at the end of the page, whether the listener heard anything. */
 const startListener = async (code, environment) => {
   const said = await start(code, { env: environment, stdio: ["ignore", "pipe", "pipe"] }, async (child) => {
-    const heard = firstLine(child.stdout).then(() => true)
-    return { heard, line: await firstLine(child.stderr) }
+    const heard = lineOf(child.stdout, "").then(() => true)
+    await lineOf(child.stderr, "Listening")
+    return { heard }
   })
-  if (said === null || !said.line.startsWith("Listening")) {
-    console.log(said?.line)
-    return async () => false
-  }
-  return () => Promise.race([said.heard, setTimeout(waited_max, false, { ref: false })])
+  return async () => said !== null && Promise.race([said.heard, setTimeout(waited_max, false, { ref: false })])
 }
 
 /** Runs one block and keeps the variables that it set for the next one. */
