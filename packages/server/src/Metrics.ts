@@ -37,7 +37,9 @@ const measure = Effect.gen(function*() {
 /** Layer for `/metrics`, in the text format of Prometheus. It needs no key, and names no organization and no person. */
 const layerHttp = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const services = yield* Effect.context<Worker>()
-  const scrape = Effect.andThen(measure, PrometheusMetrics.format()).pipe(
+  // Whoever reaches the port may ask, and as often as they like; the database is asked once a second.
+  const measured = yield* Effect.cachedWithTTL(measure, "1 second")
+  const scrape = Effect.andThen(measured, PrometheusMetrics.format()).pipe(
     Effect.map((text) => HttpServerResponse.text(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" })),
     Effect.provideContext(services)
   )
