@@ -1,12 +1,14 @@
 import { Contact, type ContactMatch, ContactStore, searchText } from "@messaging-crm/core/Contacts"
-import { ContactId, OrganizationId } from "@messaging-crm/core/Ids"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { ContactId } from "@messaging-crm/core/Ids"
 import type { PageRequest } from "@messaging-crm/core/Page"
 import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
 import { Effect, Layer, Schema, Struct } from "effect"
-import { SqlClient, SqlSchema } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { At, date, json, OptionalAt, optionalDate } from "./Columns.ts"
 import * as Identities from "./Contacts/Identities.ts"
 import * as Search from "./Contacts/Search.ts"
+import { findAndLock } from "./Reads.ts"
 
 const Row = Schema.Struct({ ...Contact.fields, last_activity_at: OptionalAt, updated_at: At })
 
@@ -56,26 +58,15 @@ export const layer = Layer.effect(
       ), '[]') AS tags
     `)
 
-    const find = SqlSchema.findOneOption({
-      Request: Schema.Struct({ organization_id: OrganizationId, id: ContactId }),
+    const { find, lock } = findAndLock(sql, {
       Result: Row,
-      execute: ({ id, organization_id }) =>
+      locking: "FOR UPDATE OF c",
+      execute: ({ id, organization_id }, locking) =>
         sql`
           SELECT ${columns}
           FROM contacts c
           WHERE c.organization_id = ${organization_id} AND c.id = ${id}
-        `
-    })
-
-    const lock = SqlSchema.findOneOption({
-      Request: Schema.Struct({ organization_id: OrganizationId, id: ContactId }),
-      Result: Row,
-      execute: ({ id, organization_id }) =>
-        sql`
-          SELECT ${columns}
-          FROM contacts c
-          WHERE c.organization_id = ${organization_id} AND c.id = ${id}
-          FOR UPDATE OF c
+          ${locking}
         `
     })
 
@@ -162,8 +153,8 @@ export const layer = Layer.effect(
     return ContactStore.of({
       insert,
       insertNew,
-      find: (organization_id, id) => Effect.orDie(find({ organization_id, id })),
-      lock: (organization_id, id) => Effect.orDie(lock({ organization_id, id })),
+      find,
+      lock,
       list,
       update: (organization_id, contact) => {
         const search_text = searchText(contact)

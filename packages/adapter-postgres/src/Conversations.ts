@@ -1,10 +1,12 @@
 import { ChannelType } from "@messaging-crm/core/Channels"
 import { type ConversationFilters, ConversationStatus, ConversationStore } from "@messaging-crm/core/Conversations"
-import { ChannelId, ContactId, ConversationId, IdentityId, MemberId, OrganizationId } from "@messaging-crm/core/Ids"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { ChannelId, ContactId, ConversationId, IdentityId, MemberId } from "@messaging-crm/core/Ids"
 import type { PageRequest } from "@messaging-crm/core/Page"
 import { Effect, Layer, Option, Schema } from "effect"
-import { SqlClient, SqlSchema } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { At, date, OptionalAt, optionalDate } from "./Columns.ts"
+import { findAndLock } from "./Reads.ts"
 
 const OptionalText = Schema.NullOr(Schema.String)
 
@@ -31,8 +33,6 @@ const Row = Schema.Struct({
   last_inbound_at: OptionalAt
 })
 
-const Key = Schema.Struct({ organization_id: OrganizationId, id: ConversationId })
-
 /** Layer that keeps conversations in PostgreSQL. */
 export const layer = Layer.effect(
   ConversationStore,
@@ -49,24 +49,14 @@ export const layer = Layer.effect(
       JOIN identities i ON i.organization_id = v.organization_id AND i.id = v.identity_id
     `)
 
-    const find = SqlSchema.findOneOption({
-      Request: Key,
+    const { find, lock } = findAndLock(sql, {
       Result: Row,
-      execute: ({ id, organization_id }) =>
+      locking: "FOR UPDATE OF v",
+      execute: ({ id, organization_id }, locking) =>
         sql`
           ${select}
           WHERE v.organization_id = ${organization_id} AND v.id = ${id}
-        `
-    })
-
-    const lock = SqlSchema.findOneOption({
-      Request: Key,
-      Result: Row,
-      execute: ({ id, organization_id }) =>
-        sql`
-          ${select}
-          WHERE v.organization_id = ${organization_id} AND v.id = ${id}
-          FOR UPDATE OF v
+          ${locking}
         `
     })
 
@@ -131,8 +121,8 @@ export const layer = Layer.effect(
           Effect.orDie
         )
       },
-      find: (organization_id, id) => Effect.orDie(find({ organization_id, id })),
-      lock: (organization_id, id) => Effect.orDie(lock({ organization_id, id })),
+      find,
+      lock,
       recordActivity: (organization_id, id, { at, last_inbound_at, preview }) => {
         const moment = date(at)
         return sql<{ readonly contact_id: ContactId }>`

@@ -1,9 +1,10 @@
-import { ChannelId, MemberId, OrganizationId, SendId } from "@messaging-crm/core/Ids"
+import { ChannelId, MemberId } from "@messaging-crm/core/Ids"
 import { Send, type SendRow, SendStore } from "@messaging-crm/core/Sends"
 import { Content } from "@messaging-crm/core/Sends/Content"
 import { Effect, Layer, Option, Schema } from "effect"
-import { SqlClient, SqlSchema } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { At, date, json, OptionalAt, optionalDate } from "./Columns.ts"
+import { findAndLock } from "./Reads.ts"
 
 const Row = Schema.Struct({
   ...Send.fields,
@@ -26,8 +27,6 @@ const toSendRow = (
   first_attempt_at
 })
 
-const Key = Schema.Struct({ organization_id: OrganizationId, id: SendId })
-
 /** Layer that keeps sends in PostgreSQL. */
 export const layer = Layer.effect(
   SendStore,
@@ -40,24 +39,14 @@ export const layer = Layer.effect(
       FROM sends
     `)
 
-    const find = SqlSchema.findOneOption({
-      Request: Key,
+    const { find, lock } = findAndLock(sql, {
       Result: Row,
-      execute: ({ id, organization_id }) =>
+      locking: "FOR UPDATE",
+      execute: ({ id, organization_id }, locking) =>
         sql`
           ${select}
           WHERE organization_id = ${organization_id} AND id = ${id}
-        `
-    })
-
-    const lock = SqlSchema.findOneOption({
-      Request: Key,
-      Result: Row,
-      execute: ({ id, organization_id }) =>
-        sql`
-          ${select}
-          WHERE organization_id = ${organization_id} AND id = ${id}
-          FOR UPDATE
+          ${locking}
         `
     })
 
@@ -77,10 +66,8 @@ export const layer = Layer.effect(
           })
         }
         `.pipe(Effect.orDie, Effect.asVoid),
-      find: (organization_id, id) =>
-        find({ organization_id, id }).pipe(Effect.map(Option.map(toSendRow)), Effect.orDie),
-      lock: (organization_id, id) =>
-        lock({ organization_id, id }).pipe(Effect.map(Option.map(toSendRow)), Effect.orDie),
+      find: (organization_id, id) => Effect.map(find(organization_id, id), Option.map(toSendRow)),
+      lock: (organization_id, id) => Effect.map(lock(organization_id, id), Option.map(toSendRow)),
       update: (organization_id, { first_attempt_at, send }) =>
         sql`
           UPDATE sends

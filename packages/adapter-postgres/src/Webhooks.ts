@@ -3,6 +3,7 @@ import { Webhook, type WebhookRow, WebhookStore } from "@messaging-crm/core/Webh
 import { Effect, Layer, Option, Schema, Struct } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { At, date, OptionalAt, optionalDate } from "./Columns.ts"
+import { findAndLock } from "./Reads.ts"
 
 /** The columns of a webhook, as another statement may show them beside others. */
 export const Row = Schema.Struct({
@@ -25,8 +26,6 @@ const Sealed = Schema.Struct({
   sealed_secret: Schema.String
 })
 
-const Key = Schema.Struct({ organization_id: OrganizationId, id: WebhookId })
-
 /** Layer that keeps webhooks in PostgreSQL. */
 export const layer = Layer.effect(
   WebhookStore,
@@ -39,25 +38,15 @@ export const layer = Layer.effect(
       FROM webhooks
     `)
 
-    const find = SqlSchema.findOneOption({
-      Request: Key,
+    const { find, lock } = findAndLock(sql, {
       Result: Row,
-      execute: ({ id, organization_id }) =>
+      // Not `FOR UPDATE`, for which every event that names the webhook would wait.
+      locking: "FOR NO KEY UPDATE",
+      execute: ({ id, organization_id }, locking) =>
         sql`
           ${select}
           WHERE organization_id = ${organization_id} AND id = ${id}
-        `
-    })
-
-    // Not `FOR UPDATE`, for which every event that names the webhook would wait.
-    const lock = SqlSchema.findOneOption({
-      Request: Key,
-      Result: Row,
-      execute: ({ id, organization_id }) =>
-        sql`
-          ${select}
-          WHERE organization_id = ${organization_id} AND id = ${id}
-          FOR NO KEY UPDATE
+          ${locking}
         `
     })
 
@@ -101,10 +90,8 @@ export const layer = Layer.effect(
           })
         }
         `.pipe(Effect.orDie, Effect.asVoid),
-      find: (organization_id, id) =>
-        find({ organization_id, id }).pipe(Effect.map(Option.map(toWebhookRow)), Effect.orDie),
-      lock: (organization_id, id) =>
-        lock({ organization_id, id }).pipe(Effect.map(Option.map(toWebhookRow)), Effect.orDie),
+      find: (organization_id, id) => Effect.map(find(organization_id, id), Option.map(toWebhookRow)),
+      lock: (organization_id, id) => Effect.map(lock(organization_id, id), Option.map(toWebhookRow)),
       list: (organization_id, limit) =>
         list({ organization_id, limit }).pipe(
           Effect.map((rows) => rows.map((row) => toWebhookRow(row).webhook)),
