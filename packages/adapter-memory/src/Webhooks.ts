@@ -40,20 +40,17 @@ export const layer = Layer.effect(
             put(rows, organization_id, { ...changed, webhook: { ...found.value.webhook, disabled_at, status } })
           ]
         }),
-      abandon: (organization_id, id) =>
+      abandon: (organization_id, id, limit) =>
         world.modify((rows) => {
-          const ids = Table.all(rows.webhook_deliveries, `${organization_id}|${id}`)
-          const deliveries = ids.reduce(
-            (all, delivery_id) =>
-              Option.match(Table.get(all, organization_id, delivery_id), {
-                onNone: () => all,
-                onSome: (delivery) =>
-                  delivery.status === "pending"
-                    ? Table.set(all, organization_id, delivery_id, abandoned(delivery))
-                    : all
-              }),
-            rows.deliveries
-          )
+          const deliveries = Table.all(rows.webhook_deliveries, `${organization_id}|${id}`)
+            .flatMap((delivery_id) => Option.toArray(Table.get(rows.deliveries, organization_id, delivery_id)))
+            .filter(({ status }) => status === "pending")
+            .toSorted((a, b) => byAge(b, a))
+            .slice(0, limit)
+            .reduce(
+              (all, delivery) => Table.set(all, organization_id, delivery.id, abandoned(delivery)),
+              rows.deliveries
+            )
           return [undefined, { ...rows, deliveries }]
         }),
       sealedOtherwise: (prefix, limit) =>

@@ -129,6 +129,7 @@ export const layer = Layer.effect(
           at: date(at)
         })
       }
+          ON CONFLICT (organization_id, delivery_id, number) DO NOTHING
         )
         ${write(organization_id, delivery)}
       `

@@ -107,11 +107,20 @@ export const layer = Layer.effect(
             first_failure_at = ${optionalDate(first_failure_at)}
           WHERE organization_id = ${organization_id} AND id = ${webhook.id}
         `.pipe(Effect.orDie, Effect.asVoid),
-      abandon: (organization_id, id) =>
+      // Pending is asked for twice: one may have ended between the look and its lock.
+      abandon: (organization_id, id, limit) =>
         sql`
           UPDATE webhook_deliveries
           SET status = 'failed', failure_code = 'webhook_disabled', next_attempt_at = NULL
-          WHERE organization_id = ${organization_id} AND webhook_id = ${id} AND status = 'pending'
+          WHERE organization_id = ${organization_id}
+            AND id = ANY(ARRAY(
+              SELECT id
+              FROM webhook_deliveries
+              WHERE organization_id = ${organization_id} AND webhook_id = ${id} AND status = 'pending'
+              ORDER BY created_at DESC, id DESC
+              LIMIT ${limit}
+            ))
+            AND status = 'pending'
         `.pipe(Effect.orDie, Effect.asVoid),
       sealedOtherwise: (prefix, limit) => Effect.orDie(sealedOtherwise({ prefix, limit })),
       reseal: (organization_id, id, before, after) =>

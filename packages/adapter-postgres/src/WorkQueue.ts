@@ -120,12 +120,17 @@ export const layer = Layer.effect(
         `
     })
 
-    /** Brings what locked lanes say of their items up to date, and removes the lanes that have none. */
+    /**
+     * Brings what locked lanes say of their items up to date, and removes the lanes that have none.
+     *
+     * Each subquery has an index of its own to begin at: what a lane costs must not grow with its items, whatever the
+     * planner believes of a table that is never analyzed at the right moment.
+     */
     const refresh = (names: ReadonlyArray<string>) =>
       sql`
         DELETE FROM work_lanes
         WHERE name = ANY(${names}::text[])
-          AND NOT EXISTS (SELECT FROM work WHERE lane_name = work_lanes.name)
+          AND (SELECT seq FROM work WHERE lane_name = work_lanes.name ORDER BY seq LIMIT 1) IS NULL
       `.pipe(Effect.andThen(sql`
         UPDATE work_lanes l
         SET

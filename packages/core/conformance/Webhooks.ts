@@ -186,7 +186,7 @@ const webhooks = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* transact(store.lock(theirs, row.webhook.id)), Option.none())
     }))
 
-  it.effect("abandons the pending deliveries of one webhook, and no others", () =>
+  it.effect("abandons the pending deliveries of one webhook, and no others, the newest first", () =>
     Effect.gen(function*() {
       const store = yield* WebhookStore
       const deliveries = yield* WebhookDeliveryStore
@@ -195,14 +195,17 @@ const webhooks = (it: It, { runs }: Options) => {
       const pending = yield* told(ours, gone)
       const done = attempted(yield* told(ours, gone, 1), { ...attempt, failure_code: null }, null)
       yield* deliveries.update(ours, done, null)
+      const newer = yield* told(ours, gone, 2)
       const kept = yield* told(ours, other)
-      yield* store.abandon(theirs, gone.webhook.id)
-      assert.lengthOf(
-        (yield* deliveries.list(ours, gone.webhook.id, 9)).filter(({ status }) => status === "pending"),
-        1
+      yield* store.abandon(theirs, gone.webhook.id, 9)
+      assert.deepStrictEqual(yield* deliveries.list(ours, gone.webhook.id, 9), [newer, done, pending])
+      yield* store.abandon(ours, gone.webhook.id, 1)
+      assert.deepStrictEqual(yield* deliveries.list(ours, gone.webhook.id, 9), [abandoned(newer), done, pending])
+      yield* store.abandon(ours, gone.webhook.id, 9)
+      assert.deepStrictEqual(
+        yield* deliveries.list(ours, gone.webhook.id, 9),
+        [abandoned(newer), done, abandoned(pending)]
       )
-      yield* store.abandon(ours, gone.webhook.id)
-      assert.deepStrictEqual(yield* deliveries.list(ours, gone.webhook.id, 9), [done, abandoned(pending)])
       assert.deepStrictEqual(yield* deliveries.list(ours, other.webhook.id, 9), [kept])
     }))
 
@@ -265,6 +268,18 @@ const deliveries = (it: It, { runs }: Options) => {
       const sorted = newestFirst(rows, ({ created_at }) => created_at.epochMilliseconds)
       assert.deepStrictEqual(yield* store.list(ours, to.webhook.id, 9), sorted)
       assert.deepStrictEqual(yield* store.list(ours, to.webhook.id, 3), sorted.slice(0, 3))
+    }))
+
+  it.effect("takes the same attempt from two who made it", () =>
+    Effect.gen(function*() {
+      const store = yield* WebhookDeliveryStore
+      const ours = yield* Fixtures.organization
+      const to = yield* webhook(ours)
+      const delivery = yield* told(ours, to)
+      yield* store.update(ours, attempted(delivery, attempt, after(9)), attempt)
+      const late = { ...attempt, at: after(6), failure_code: null }
+      yield* store.update(ours, attempted(delivery, late, null), late)
+      assert.deepStrictEqual(yield* store.list(ours, to.webhook.id, 9), [attempted(delivery, late, null)])
     }))
 
   it.effect("lets one unit of work at a time pass `lock`", () =>

@@ -22,6 +22,7 @@ import { Secrets } from "./Secrets.ts"
 import { Timestamp } from "./Timestamps.ts"
 import { UnitOfWork } from "./UnitOfWork.ts"
 import {
+  abandoned_max,
   disable,
   healthy,
   isHopeless,
@@ -201,7 +202,8 @@ const resultOf = (outcome: Result.Result<WebhookAnswer, WebhookUnanswered>) =>
  * - `lock` returns the delivery, and lets no other unit of work pass the same
  *   point for it until this one ends.
  * - `update` writes everything but what the delivery is of. It is told of the
- *   attempt, if there was one, for a store that keeps a history.
+ *   attempt, if there was one, for a store that keeps a history. Two claims
+ *   that both made the same attempt may tell of it.
  * - None of them finds another organization's delivery.
  */
 export class WebhookDeliveryStore extends Context.Service<WebhookDeliveryStore, {
@@ -292,17 +294,17 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         }
         const at = yield* DateTime.now
         const headers = yield* headersOf(Redacted.make(secret.value), { id: delivery.event_id, timestamp: at, body })
-        const outcome = yield* transport.post({ url, headers, body }).pipe(
+        const [duration, outcome] = yield* transport.post({ url, headers, body }).pipe(
           Effect.timeoutOrElse({
             duration: attempt_time_max,
             orElse: () => Effect.fail(new WebhookUnanswered({ failure_code: "timeout" }))
           }),
           Effect.withSpan("WebhookTransport.post", { kind: "client" }),
-          Effect.result
+          Effect.result,
+          // By the clock that never goes back.
+          Effect.timed
         )
-        const ended = yield* DateTime.now
-        const duration_ms = Math.round(Duration.toMillis(DateTime.distance(at, ended)))
-        const attempt: Attempt = { at, duration_ms, ...resultOf(outcome) }
+        const attempt: Attempt = { at, duration_ms: Math.round(Duration.toMillis(duration)), ...resultOf(outcome) }
         const counted = Metric.withAttributes(delivery_attempts, { outcome: attempt.failure_code ?? "succeeded" })
         yield* Metric.update(counted, 1)
         return { attempt, retry_after: Result.isSuccess(outcome) ? outcome.success.retry_after : null }
@@ -332,7 +334,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
           return yield* work.finish(claimed)
         }).pipe(settle)
 
-      /** Ends the delivery, and with it every other one of the webhook. */
+      /** Ends the delivery, and with it the others of the webhook: most of them now, all in their turn. */
       const giveUp = Effect.fnUntraced(function*(
         organization_id: OrganizationId,
         row: WebhookRow,
@@ -341,7 +343,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
       ) {
         yield* webhooks.update(organization_id, { ...row, webhook: disable(row.webhook, attempt.at) })
         yield* store.update(organization_id, ended, attempt)
-        yield* webhooks.abandon(organization_id, row.webhook.id)
+        yield* webhooks.abandon(organization_id, row.webhook.id, abandoned_max)
       })
 
       /** Slows the lane of an endpoint that keeps failing. */
@@ -362,6 +364,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
           const isGone = attempt.response_status === 410
           if (isGone || isHopeless(row, now) || row.webhook.status === "disabled") {
             yield* giveUp(organization_id, row, attempted(delivery, attempt, null), attempt)
+            yield* work.throttle(claimed, { until: null, cap: lanes.delivery.cap })
             return yield* work.finish(claimed)
           }
           yield* webhooks.update(organization_id, row)
@@ -388,7 +391,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
 
       const purge = Effect.flatMap(
         DateTime.now,
-        (now) => events.purge(DateTime.subtractDuration(now, history_time_max), 5000)
+        (now) => events.purge(DateTime.subtractDuration(now, history_time_max), 1000)
       )
 
       return WebhookDeliveries.of({ list, retry, attempt, purge })

@@ -21,6 +21,7 @@ import { UnitOfWork } from "./UnitOfWork.ts"
 import { newSecret } from "./Webhooks/Signature.ts"
 import { refusalOf } from "./Webhooks/Url.ts"
 import { AllowedAddresses } from "./WebhookTransport.ts"
+import { lanes, WorkQueue } from "./WorkQueue.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -97,6 +98,15 @@ export const hopeless = { after: Duration.days(5), failures_min: 10 } as const
 /** From how many failures in a row on an endpoint is given pauses, and tried by one attempt at a time. */
 export const breaker = { failures_min: 5, pause_min: Duration.seconds(30), pause_max: Duration.minutes(10) } as const
 
+/**
+ * How many pending deliveries end in the very moment in which their webhook is disabled.
+ *
+ * An endpoint that was dead for days may have a million of them, more than one
+ * unit of work can hold; the others end when their turn comes. A list shows
+ * fewer than these.
+ */
+export const abandoned_max = 200
+
 /** Returns the webhook once it is disabled; a disabled one does not change. */
 export const disable = (webhook: Webhook, disabled_at: Timestamp): Webhook =>
   webhook.status === "disabled" ? webhook : { ...webhook, status: "disabled", disabled_at }
@@ -140,7 +150,8 @@ export const secretContext = (organization_id: OrganizationId, id: WebhookId): s
  * - `list` returns the organization's webhooks from the newest to the oldest,
  *   then by id descending, at most `limit`.
  * - `update` writes the status with its time, and the health.
- * - `abandon` fails each pending delivery of the webhook with `webhook_disabled`.
+ * - `abandon` fails the webhook's pending deliveries with `webhook_disabled`, at
+ *   most `limit`, the newest first.
  * - `sealedOtherwise` returns at most `limit` secrets of active webhooks, of
  *   any organization, that do not begin with the prefix. `reseal` replaces one
  *   where it is still `before`.
@@ -151,7 +162,7 @@ export class WebhookStore extends Context.Service<WebhookStore, {
   readonly find: (organization_id: OrganizationId, id: WebhookId) => Effect.Effect<Option.Option<WebhookRow>>
   readonly lock: (organization_id: OrganizationId, id: WebhookId) => Effect.Effect<Option.Option<WebhookRow>>
   readonly update: (organization_id: OrganizationId, row: WebhookRow) => Effect.Effect<void>
-  readonly abandon: (organization_id: OrganizationId, id: WebhookId) => Effect.Effect<void>
+  readonly abandon: (organization_id: OrganizationId, id: WebhookId, limit: number) => Effect.Effect<void>
   readonly sealedOtherwise: (prefix: string, limit: number) => Effect.Effect<
     ReadonlyArray<{
       readonly organization_id: OrganizationId
@@ -188,6 +199,7 @@ export class Webhooks extends Context.Service<Webhooks, {
       const secrets = yield* Secrets
       const store = yield* WebhookStore
       const unitOfWork = yield* UnitOfWork
+      const work = yield* WorkQueue
 
       const create = Effect.fn("Webhooks.create")(function*({ event_types, url }: CreateWebhook) {
         const { organization_id } = yield* CurrentActor
@@ -218,7 +230,8 @@ export class Webhooks extends Context.Service<Webhooks, {
         const webhook = disable(found.value.webhook, yield* DateTime.now)
         if (webhook === found.value.webhook) return webhook
         yield* store.update(organization_id, { ...found.value, webhook })
-        yield* store.abandon(organization_id, id)
+        yield* store.abandon(organization_id, id, abandoned_max)
+        yield* work.throttle({ kind: "delivery", lane: id }, { until: null, cap: lanes.delivery.cap })
         return webhook
       })
 

@@ -49,7 +49,7 @@ export default Effect.gen(function*() {
   `
   yield* sql`CREATE INDEX work_ready ON work (lane_name, due_at, seq) WHERE leased_until IS NULL`
   yield* sql`CREATE INDEX work_order ON work (lane_name, seq)`
-  yield* sql`CREATE INDEX work_leases ON work (leased_until) WHERE leased_until IS NOT NULL`
+  yield* sql`CREATE INDEX work_held ON work (lane_name, leased_until) WHERE leased_until IS NOT NULL`
   yield* sql`
     CREATE TABLE idempotency_keys (
       organization_id uuid NOT NULL REFERENCES organizations,

@@ -62,7 +62,8 @@ export default Effect.gen(function*() {
     ON webhook_deliveries (organization_id, webhook_id, created_at DESC, id DESC)
   `
   yield* sql`
-    CREATE INDEX webhook_deliveries_pending ON webhook_deliveries (organization_id, webhook_id)
+    CREATE INDEX webhook_deliveries_pending
+    ON webhook_deliveries (organization_id, webhook_id, created_at DESC, id DESC)
     WHERE status = 'pending'
   `
   yield* sql`CREATE INDEX webhook_deliveries_event ON webhook_deliveries (organization_id, event_id)`
