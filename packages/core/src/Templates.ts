@@ -5,7 +5,7 @@
  * template check of a send, which runs inside a transaction and so may not wait
  * for the network; `refresh`, called before the transaction, brings it up to date.
  */
-import { Clock, Context, Duration, Effect, Layer, Option, Ref, Schema } from "effect"
+import { Cache, Clock, Context, Duration, Effect, Exit, Layer, Option, Ref, Schema } from "effect"
 import { CurrentActor } from "./Actor.ts"
 import { ChannelStore } from "./Channels.ts"
 import { limits } from "./Limits.ts"
@@ -187,6 +187,10 @@ const fill = (source: string | null, given: ReadonlyArray<TemplateParameter>, na
 const copy_age_max = Duration.minutes(10)
 /** How long a copy is good enough for the template check of a send. */
 const copy_fresh = Duration.seconds(30)
+/** How long sends do not ask a provider that has just failed to tell. */
+const retry_pause = Duration.seconds(1)
+/** Of how many business accounts it is remembered that their copies are fresh. */
+const accounts_max = 10_000
 
 interface Copy {
   readonly at_millis: number
@@ -258,15 +262,16 @@ export class Templates extends Context.Service<Templates, {
         Effect.withSpan("Templates.list")
       )
 
-      const refreshOne = (account: string) =>
-        Effect.flatMap(
-          copyOf(account, copy_fresh),
-          (fresh) => Option.isSome(fresh) ? Effect.void : Effect.ignore(load(account))
-        )
+      // However many sends ask at once, one asks the provider: real ones count the calls.
+      const fresh = yield* Cache.makeWith(load, {
+        capacity: accounts_max,
+        timeToLive: (exit) => Exit.isSuccess(exit) ? copy_fresh : retry_pause
+      })
 
       const refreshAll = Effect.flatMap(
         accounts,
-        (all) => Effect.forEach(all, refreshOne, { concurrency: 4, discard: true })
+        (all) =>
+          Effect.forEach(all, (account) => Effect.ignore(Cache.get(fresh, account)), { concurrency: 4, discard: true })
       ).pipe(Effect.withSpan("Templates.refresh"))
 
       const refresh = Effect.flatMap(IsRefreshed, (isRefreshed) => isRefreshed ? Effect.void : refreshAll)

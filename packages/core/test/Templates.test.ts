@@ -1,0 +1,59 @@
+/** How often a provider is asked for its templates. */
+import { assert, it } from "@effect/vitest"
+import * as Memory from "@messaging-crm/adapter-memory"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import * as Endpoints from "@messaging-crm/core/conformance/Endpoints"
+import * as Fixtures from "@messaging-crm/core/conformance/Fixtures"
+import { greeting } from "@messaging-crm/core/conformance/Provider"
+import * as Crm from "@messaging-crm/core/Crm"
+import { Ids } from "@messaging-crm/core/Ids"
+import { MessagingProvider, ProviderUnavailable } from "@messaging-crm/core/MessagingProvider"
+import { Templates } from "@messaging-crm/core/Templates"
+import { Effect, Layer, Ref } from "effect"
+import { TestClock } from "effect/testing"
+
+/** A provider that takes a second to tell, or to fail. */
+const begin = Effect.gen(function*() {
+  const asked = yield* Ref.make(0)
+  const is_down = yield* Ref.make(false)
+  const provider = Layer.succeed(MessagingProvider, {
+    dedup: "callback_ref",
+    deliver: () => Effect.die("Nobody sends."),
+    templates: Effect.fnUntraced(function*(account) {
+      yield* Ref.update(asked, (count) => count + 1)
+      yield* Effect.sleep("1 seconds")
+      return (yield* Ref.get(is_down)) ? yield* new ProviderUnavailable() : [greeting(account)]
+    })
+  })
+  const crm = Crm.layer.pipe(Layer.provideMerge(Layer.mergeAll(Memory.layer, provider, Endpoints.layer, Ids.layer)))
+  return { asked: Ref.get(asked), crm, setDown: (down: boolean) => Ref.set(is_down, down) }
+})
+
+it.effect("asks once for however many sends, again after 30 seconds, and a second after a failure", () =>
+  Effect.gen(function*() {
+    const { asked, crm, setDown } = yield* begin
+    yield* Effect.gen(function*() {
+      const organization_id = yield* Fixtures.organization
+      yield* Fixtures.channel(organization_id)
+      const templates = yield* Templates
+      const many = Effect.replicateEffect(templates.refresh, 20, { concurrency: "unbounded", discard: true }).pipe(
+        Effect.provideService(CurrentActor, { organization_id, member_id: null })
+      )
+      const refreshed = Effect.gen(function*() {
+        yield* Effect.forkChild(many)
+        yield* TestClock.adjust("1 seconds")
+      })
+      yield* refreshed
+      yield* refreshed
+      assert.strictEqual(yield* asked, 1)
+      yield* setDown(true)
+      yield* TestClock.adjust("30 seconds")
+      yield* refreshed
+      assert.strictEqual(yield* asked, 2)
+      yield* many
+      assert.strictEqual(yield* asked, 2)
+      yield* TestClock.adjust("1 seconds")
+      yield* refreshed
+      assert.strictEqual(yield* asked, 3)
+    }).pipe(Effect.provide(crm))
+  }))
