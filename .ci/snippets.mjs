@@ -159,7 +159,7 @@ const everythingIn = (value) => isObject(value) ? [canonical(value), ...Object.v
 const documented = new Set(everythingIn(JSON.parse(readFileSync("packages/adapter-http/openapi.json", "utf8"))))
 
 const runPage = async (page) => {
-  const environment = { LOG_LEVEL: "error", ...process.env }
+  const environment = { LOG_LEVEL: "error", ...process.env, TMPDIR: folder }
   const listeners = []
   for (const [, language, code] of readFileSync(page, "utf8").matchAll(fence)) {
     if (language === "ts") report(page, code, runTypeScript(code, environment))

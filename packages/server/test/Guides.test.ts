@@ -1,0 +1,75 @@
+import { assert, describe, it } from "@effect/vitest"
+import { EventType } from "@messaging-crm/core/Events"
+import { FailureReason } from "@messaging-crm/core/MessagingProvider"
+import { SendStatus } from "@messaging-crm/core/Sends"
+import { delays, FailureCode } from "@messaging-crm/core/WebhookDeliveries"
+import { magic } from "@messaging-crm/provider-mock/Behaviours"
+import { Duration } from "effect"
+import { existsSync, globSync, readFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+
+const webhooks = readFileSync("docs/webhooks.md", "utf8")
+const sending = readFileSync("docs/sending.md", "utf8")
+
+/** What stands in the first column of the table under a heading, without its quotes of code. */
+const named = (page: string, heading: string): ReadonlyArray<string> => {
+  const table = page.split(heading)[1]?.split("\n\n")[0] ?? ""
+  return Array.from(table.matchAll(/^\| `([^`]+)` \|/gm), ([, name = ""]) => name)
+}
+
+const pages = [...globSync("*.md"), ...globSync("docs/*.md"), ...globSync("{packages,examples}/*/README.md")]
+
+/** GitHub's name of a heading. */
+const anchorOf = (heading: string): string =>
+  heading.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, "").replace(/\s/g, "-")
+
+const anchorsOf = (page: string): ReadonlyArray<string> =>
+  Array.from(readFileSync(page, "utf8").matchAll(/^#+ (.+)$/gm), ([, heading = ""]) => anchorOf(heading))
+
+describe("the guides name what the code has", () => {
+  it("reasons why a send fails", () => {
+    assert.sameMembers([...named(sending, "| `failure_reason` | What happened | Then |\n")], [
+      ...FailureReason.literals
+    ])
+  })
+
+  it("states of a send", () => {
+    assert.deepStrictEqual(named(sending, "| `status` | |"), SendStatus.literals)
+  })
+
+  it("numbers that misbehave", () => {
+    assert.sameMembers([...named(sending, "| Ends in | Behaves so |\n")], Object.keys(magic))
+  })
+
+  it("codes of a delivery that failed", () => {
+    assert.sameMembers([...named(webhooks, "| `failure_code` | |\n")], [...FailureCode.literals])
+  })
+
+  it("events", () => {
+    assert.deepStrictEqual(Array.from(webhooks.matchAll(/^`([a-z.]+)`: /gm), ([, type]) => type), [
+      ...EventType.literals
+    ])
+  })
+
+  it("the schedule of attempts", () => {
+    const rows = Array.from(webhooks.matchAll(/^\| \d+ \| (\d+) (s|min|h) \|/gm), ([, count, unit]) => {
+      const units = { s: Duration.seconds, min: Duration.minutes, h: Duration.hours }
+      return Duration.toMillis(units[unit as keyof typeof units](Number(count)))
+    })
+    assert.deepStrictEqual(rows, delays.map(Duration.toMillis))
+  })
+})
+
+describe("links lead somewhere", () => {
+  for (const page of pages) {
+    it(page, () => {
+      for (const [, link = ""] of readFileSync(page, "utf8").matchAll(/\]\(([^)\s]+)\)/g)) {
+        if (/^[a-z]+:/.test(link)) continue
+        const [path = "", anchor] = link.split("#")
+        const target = path === "" ? page : join(dirname(page), path)
+        assert.isTrue(existsSync(target), `${page}: ${link}`)
+        if (anchor !== undefined) assert.include(anchorsOf(target), anchor, `${page}: ${link}`)
+      }
+    })
+  }
+})
