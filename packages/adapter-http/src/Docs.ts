@@ -5,9 +5,9 @@
  * and its content security policy names each script by its hash, so that
  * nothing else runs there: a key is pasted into it.
  */
-import { Effect, Layer } from "effect"
+import { Context, Effect, Layer, Record } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
-import { HttpApiScalar } from "effect/http-api"
+import { HttpApiScalar, OpenApi } from "effect/http-api"
 import { Api } from "./api/Api.ts"
 
 /** Scalar's settings; several that keep it from leading elsewhere are not in the type of Effect's layer. */
@@ -27,6 +27,49 @@ const scalar = {
   // "Powered by" is a link that tells another host who reads here.
   customCss: "a[href^='https://www.scalar.com'] { display: none }"
 }
+
+interface Parameter {
+  readonly name: string
+  readonly required: boolean
+  readonly example?: unknown
+  readonly schema: { readonly default?: unknown }
+}
+
+interface Operation {
+  readonly operationId: string
+  readonly parameters: ReadonlyArray<Parameter | { readonly $ref: string }>
+  readonly requestBody?: { readonly content: { readonly "application/json": { readonly examples: object } } }
+}
+
+/**
+ * An operation as the page's form has it, under each of its examples: an optional
+ * parameter is off until it is ticked, and each operation has a key of its own.
+ */
+const form = ({ operationId, parameters, requestBody, ...operation }: Operation) => {
+  const names = Object.keys(requestBody?.content["application/json"].examples ?? {})
+  const field = ({ example, ...parameter }: Parameter) => {
+    const filled = parameter.name === "Idempotency-Key" ? `try-${operationId}` : example
+    const value = filled ?? parameter.schema.default ?? ""
+    const given = { value, "x-disabled": !parameter.required }
+    return { ...parameter, examples: Object.fromEntries([...names, "default"].map((name) => [name, given])) }
+  }
+  return {
+    ...operation,
+    operationId,
+    ...(requestBody === undefined ? {} : { requestBody }),
+    parameters: parameters.map((parameter) => "$ref" in parameter ? parameter : field(parameter))
+  }
+}
+
+const complete = Context.getUnsafe(Api.annotations, OpenApi.Transform)
+
+/** The contract whose document is made for the page's forms, which send what optional parameters could be. */
+const page = Api.annotate(OpenApi.Transform, (generated) => {
+  const document = complete(generated)
+  // The document is as `api/Document.ts` makes it.
+  const paths = document["paths"] as Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  return { ...document, paths: Record.map(paths, Record.map(form)) }
+})
 
 const inline = /<script>([\s\S]*?)<\/script>/g
 
@@ -65,4 +108,4 @@ const guard = Effect.fnUntraced(function*(page: HttpServerResponse.HttpServerRes
 const guarded = HttpRouter.middleware((httpEffect) => Effect.flatMap(httpEffect, guard)).layer
 
 /** Layer that adds the page to a router, at `/docs`. Needs no key. */
-export const layer = HttpApiScalar.layer(Api, { path: "/docs", scalar }).pipe(Layer.provide(guarded))
+export const layer = HttpApiScalar.layer(page, { path: "/docs", scalar }).pipe(Layer.provide(guarded))
