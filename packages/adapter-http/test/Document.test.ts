@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Api } from "@messaging-crm/adapter-http/api/Api"
 import * as Examples from "@messaging-crm/adapter-http/api/Examples"
+import { Event, EventType } from "@messaging-crm/core/Events"
 import { Inbound } from "@messaging-crm/core/Inbound"
 import { Context, DateTime, Effect, Schema } from "effect"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
@@ -84,6 +85,16 @@ describe("every example", () => {
       assert.isTrue(decodes(Array.from(endpoint.success), answer), `${endpoint.method} ${endpoint.path}`)
       const payloads = Array.from(endpoint.payload.values()).flatMap(({ schemas }) => schemas)
       for (const [name, request] of Object.entries(requests)) assert.isTrue(decodes(payloads, request), name)
+    }
+  })
+
+  it("of an event is valid, and one that the service could post", () => {
+    assert.sameMembers(Object.keys(document.webhooks), [...EventType.literals])
+    for (const [type, { post }] of Object.entries(document.webhooks)) {
+      const { examples, schema } = post.requestBody.content["application/json"] ?? { examples: {}, schema: {} }
+      const { value } = resolve<{ readonly value: unknown }>(examples["event"])
+      assert.isNull(flawOf(schema, value), type)
+      assert.strictEqual(Schema.decodeUnknownSync(Event)(value).type, type)
     }
   })
 
@@ -205,7 +216,9 @@ it("names every operation once, for generated clients, and describes every param
     assert.isAbove(operation.summary.length, 0)
     assert.isAbove(operation.description.length, 0)
     for (const parameter of operation.parameters) {
-      assert.isAbove(resolve<{ readonly description: string }>(parameter).description.length, 0, operation.operationId)
+      const { description, example } = resolve<{ readonly description: string; readonly example?: unknown }>(parameter)
+      assert.isAbove(description.length, 0, operation.operationId)
+      assert.isDefined(example, `${operation.operationId} ${parameter.name}`)
     }
   }
   assert.isAbove(Object.keys(document.components.schemas ?? {}).length, 0)

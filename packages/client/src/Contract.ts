@@ -352,7 +352,7 @@ export interface Message {
   readonly conversation_id: string
   /** `inbound` from the contact, `outbound` from the organization. */
   readonly direction: "inbound" | "outbound"
-  /** New values may appear without a new version. */
+  /** Today `text`, `template`, `image`, `video`, `audio`, `document`, `sticker`, `location`, `contacts`, `interactive`, `reaction`, `unsupported`; new values may appear without a new version. */
   readonly type: string
   /** The text, the caption, or the template with its values. */
   readonly text: string | null

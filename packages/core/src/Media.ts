@@ -49,7 +49,7 @@ export const LinkedMedia = Schema.Struct({
   transcript: Schema.NullOr(Schema.String).annotate({
     description: "What is said in it, where somebody wrote it down."
   }),
-  url: Schema.NullOr(Schema.String).annotate({
+  url: Schema.NullOr(Schema.String.annotate({ format: "uri" })).annotate({
     description:
       "Gives the file to whoever has it, without a key, for an hour. Each reading of the message makes a new one. Null for a file that is not kept: it is larger than 16 MB, or the provider did not hand it over."
   })

@@ -22,10 +22,13 @@ const filters = {
   owner_user_id: Schema.optionalKey(
     MemberId.pipe(Schema.annotateEncoded({ description: "Contacts of this member." }))
   ),
-  lifecycle_stage: Schema.optionalKey(LifecycleStage.annotate({ description: "Contacts at this stage." })),
+  lifecycle_stage: Schema.optionalKey(
+    LifecycleStage.annotate({ description: "Contacts at this stage.", examples: ["customer"] })
+  ),
   channel: Schema.optionalKey(
     ChannelType.annotate({
-      description: "Contacts who are reachable on it; on `phone_messaging` also those with a primary phone."
+      description: "Contacts who are reachable on it; on `phone_messaging` also those with a primary phone.",
+      examples: ["phone_messaging"]
     })
   )
 }

@@ -11,7 +11,11 @@ import { IdempotencyPolicy, OptionalBody, ReadsTemplates, RequiredIdempotencyKey
 /** What a list of conversations can be narrowed by (spec §4.1). */
 const filters = {
   status: Schema.optionalKey(
-    Schema.Literals(["all", "open", "closed"]).annotate({ description: "Conversations in this state.", default: "all" })
+    Schema.Literals(["all", "open", "closed"]).annotate({
+      description: "Conversations in this state.",
+      default: "all",
+      examples: ["open"]
+    })
   ),
   assigned_user_id: Schema.optionalKey(
     MemberId.pipe(Schema.annotateEncoded({ description: "Conversations that this member takes care of." }))

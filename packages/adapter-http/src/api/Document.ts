@@ -9,7 +9,7 @@ import { headers, headersOf, parameters } from "./Document/Headers.ts"
 import { canRefuse, refusals, refusalsOf } from "./Document/Refusals.ts"
 import { plain, referredBy, tolerant } from "./Document/Schemas.ts"
 import { webhooks } from "./Document/Webhooks.ts"
-import { Example, ids } from "./Examples.ts"
+import { cursor, Example, ids } from "./Examples.ts"
 import { IdempotencyPolicy, OptionalBody, RequiredScope } from "./Pipeline.ts"
 
 /** Paths in the document come after the version, as in the specification. */
@@ -24,8 +24,10 @@ const shown: Readonly<Record<string, object>> = {
       minimum: limits.page_size_min,
       maximum: limits.page_size_max,
       default: limits.page_size_default
-    }
+    },
+    example: limits.page_size_default
   },
+  cursor: { example: cursor },
   "idempotency-key": { name: "Idempotency-Key" },
   ...Record.map(ids, (example) => ({ example }))
 }

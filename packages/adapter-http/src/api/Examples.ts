@@ -47,7 +47,7 @@ export const page = (...data: ReadonlyArray<unknown>) => ({ data, next_cursor: c
 
 // ------------------------------------------------------------- names
 
-const cursor =
+export const cursor =
   "WyJjb250YWN0cyIsIjQ3MTEiLCIyMDI2LTExLTIwVDEwOjAwOjAwLjAwMFoiLCIwMTlhMCJd.Zm9yIHRoZSBzZXJ2aWNlIG9ubHkgdG8gcmVhZA"
 
 /** What the examples name, by the parameter or field that names it. */

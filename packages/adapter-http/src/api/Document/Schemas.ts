@@ -9,7 +9,8 @@ const isNull = (schema: unknown): boolean => isObject(schema) && schema.type ===
 
 /** An enum of which more words may come is text, with the words of today beside it. */
 const open = ({ enum: words, format: _format, ...schema }: Json): Json => {
-  const more = "New values may appear without a new version."
+  const known = Array.isArray(words) ? words.map((word) => `\`${word}\``).join(", ") : ""
+  const more = `Today ${known}; new values may appear without a new version.`
   return {
     ...schema,
     description: schema.description === undefined ? more : `${schema.description} ${more}`,

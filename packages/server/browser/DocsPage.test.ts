@@ -1,0 +1,125 @@
+/** The docs page as a reader has it: Debian's Chromium, a running service, a real key. */
+import { assert, it } from "@effect/vitest"
+import { Context, Effect, Layer, Schema, type Scope } from "effect"
+import { mkdtemp, readFile, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import { type Browser, chromium, type Page } from "playwright-core"
+import * as Processes from "../testing/Processes.ts"
+
+const Ready = Schema.fromJsonString(Schema.Struct({
+  base_url: Schema.String,
+  docs_url: Schema.String,
+  api_key: Schema.String
+}))
+
+const directory = Effect.acquireRelease(
+  Effect.promise(() => mkdtemp(join(tmpdir(), "messaging-crm-docs-"))),
+  (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
+)
+
+/** `dev` in memory, with its demo contacts, once it has said that it is ready. */
+const service = Effect.gen(function*() {
+  const args = ["dev", "--json", "--storage", "memory", "--port", "0", "--data-dir", yield* directory]
+  const { child } = yield* Processes.start(Processes.main, args, {})
+  const line = yield* Effect.callback<string>((resume) => {
+    if (child.stdout !== null) {
+      createInterface({ input: child.stdout }).once("line", (text) => resume(Effect.succeed(text)))
+    }
+  })
+  return yield* Effect.orDie(Schema.decodeUnknownEffect(Ready)(line))
+})
+
+const browser: Effect.Effect<Browser, never, Scope.Scope> = Effect.acquireRelease(
+  Effect.promise(() =>
+    chromium.launch({
+      executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",
+      // Chromium has no sandbox for root, as whom containers run.
+      chromiumSandbox: process.getuid?.() !== 0
+    })
+  ),
+  (browser) => Effect.promise(() => browser.close())
+)
+
+/** The page, opened, with all that it asked for and complained of since. */
+class Docs extends Context.Service<Docs, {
+  readonly page: Page
+  readonly ready: typeof Ready.Type
+  readonly asked: ReadonlyArray<string>
+  readonly complaints: ReadonlyArray<string>
+  readonly headers: Readonly<Record<string, string>>
+}>()("@messaging-crm/server/browser/Docs") {
+  static readonly layer = Layer.effect(
+    Docs,
+    Effect.gen(function*() {
+      const ready = yield* service
+      const asked: Array<string> = []
+      const complaints: Array<string> = []
+      const chrome = yield* browser
+      return yield* Effect.promise(async () => {
+        const page = await chrome.newPage({ viewport: { width: 1400, height: 900 } })
+        page.on("request", (request) => void asked.push(request.url()))
+        page.on("pageerror", (error) => void complaints.push(error.message))
+        page.on("console", (message) => {
+          if (message.type() === "error" || message.type() === "warning") complaints.push(message.text())
+        })
+        const response = await page.goto(ready.docs_url, { waitUntil: "networkidle" })
+        return Docs.of({ page, ready, asked, complaints, headers: (await response?.allHeaders()) ?? {} })
+      })
+    })
+  )
+}
+
+interface Document {
+  readonly info: { readonly title: string }
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly summary: string }>>>>
+}
+
+const document = Effect.promise(async (): Promise<Document> =>
+  JSON.parse(await readFile(new URL("../../adapter-http/openapi.json", import.meta.url), "utf8"))
+)
+
+it.layer(Docs.layer, { timeout: "1 minute" })("the docs page", (it) => {
+  it.effect("shows every operation of the document", () =>
+    Effect.gen(function*() {
+      const { page } = yield* Docs
+      const { info, paths } = yield* document
+      const text = yield* Effect.promise(() => page.innerText("body"))
+      assert.include(text, info.title)
+      const summaries = Object.values(paths).flatMap((item) => Object.values(item).map(({ summary }) => summary))
+      for (const summary of summaries) assert.include(text, summary)
+      const file = process.env["DOCS_SCREENSHOT"]
+      if (file !== undefined) yield* Effect.promise(() => page.screenshot({ path: file }))
+    }))
+
+  it.effect("tries an operation with a pasted key, and shows the contacts that the service has", () =>
+    Effect.gen(function*() {
+      const { page, ready } = yield* Docs
+      const answer = yield* Effect.promise(async () => {
+        await page.getByRole("button", { name: "Test Request (get /contacts)", exact: true }).click()
+        await page.locator(".scalar-password-input:visible").last().fill(ready.api_key)
+        const answered = page.waitForResponse((response) => response.url().startsWith(`${ready.base_url}/contacts`))
+        await page.getByRole("button", { name: /^Send Request/ }).click()
+        return answered
+      })
+      assert.strictEqual(answer.status(), 200)
+      const { data: [first] } = yield* Effect.promise(() => answer.json())
+      const direct = yield* Effect.promise(() =>
+        fetch(`${ready.base_url}/contacts`, { headers: { authorization: `Bearer ${ready.api_key}` } }).then((
+          response
+        ) => response.json())
+      )
+      assert.strictEqual(first.id, direct.data[0].id)
+      yield* Effect.promise(() => page.getByText(first.id).first().waitFor())
+    }))
+
+  it.effect("asks nobody but the service, runs nothing but its own scripts, and complains of nothing", () =>
+    Effect.gen(function*() {
+      const { asked, complaints, headers, ready } = yield* Docs
+      const { origin } = new URL(ready.base_url)
+      assert.deepStrictEqual(asked.filter((url) => !/^(data|blob):/.test(url) && new URL(url).origin !== origin), [])
+      assert.deepStrictEqual(complaints, [])
+      assert.match(headers["content-security-policy"] ?? "", /script-src 'sha256-[^;]+'; .*connect-src 'self'/)
+    }))
+})

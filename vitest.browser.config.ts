@@ -1,0 +1,10 @@
+import { defineConfig } from "vitest/config"
+
+// What needs a browser is a run of its own, so that `npm test` needs none.
+export default defineConfig({
+  test: {
+    include: ["packages/*/browser/**/*.test.ts"],
+    testTimeout: 60_000,
+    hookTimeout: 60_000
+  }
+})
