@@ -85,8 +85,10 @@ it.layer(Docs.layer, { timeout: "1 minute" })("the docs page", (it) => {
     Effect.gen(function*() {
       const { page } = yield* Docs
       const { info, paths } = yield* document
-      const text = yield* Effect.promise(() => page.innerText("body"))
-      assert.include(text, info.title)
+      const text = yield* Effect.promise(async () => {
+        await page.getByRole("heading", { name: info.title }).waitFor()
+        return page.innerText("body")
+      })
       const summaries = Object.values(paths).flatMap((item) => Object.values(item).map(({ summary }) => summary))
       for (const summary of summaries) assert.include(text, summary)
       const file = process.env["DOCS_SCREENSHOT"]
@@ -104,6 +106,8 @@ it.layer(Docs.layer, { timeout: "1 minute" })("the docs page", (it) => {
         return answered
       })
       assert.strictEqual(answer.status(), 200)
+      // No filter that nobody ticked.
+      assert.strictEqual(answer.url(), `${ready.base_url}/contacts`)
       const { data: [first] } = yield* Effect.promise(() => answer.json())
       const direct = yield* Effect.promise(() =>
         fetch(`${ready.base_url}/contacts`, { headers: { authorization: `Bearer ${ready.api_key}` } }).then((
