@@ -15,13 +15,20 @@ interface Made {
 export const byAge = (a: Made, b: Made): number =>
   compare({ at: a.created_at, id: a.id }, { at: b.created_at, id: b.id })
 
-/** Returns the asked-for page of rows, from the newest to the oldest. */
+/** Returns the asked-for page of rows, from the newest to the oldest. Keeps no more than a page in order while it looks. */
 export const page = <Row>(
-  rows: ReadonlyArray<Row>,
+  rows: Iterable<Row>,
   { after, size }: PageRequest,
   position: (row: Row) => Position
-): ReadonlyArray<Row> =>
-  rows
-    .filter((row) => after === null || compare(position(row), after) < 0)
-    .toSorted((a, b) => compare(position(b), position(a)))
-    .slice(0, size)
+): ReadonlyArray<Row> => {
+  const newest: Array<Row> = []
+  for (const row of rows) {
+    const at = position(row)
+    if (after !== null && compare(at, after) >= 0) continue
+    const last = newest[size - 1]
+    if (last !== undefined && compare(at, position(last)) < 0) continue
+    newest.splice(newest.findLastIndex((one) => compare(position(one), at) > 0) + 1, 0, row)
+    newest.length = Math.min(newest.length, size)
+  }
+  return newest
+}
