@@ -79,7 +79,7 @@ export const settings = {
   secret_key: setting({
     name: "SECRET_KEY",
     meaning:
-      "32 bytes in base64; signs cursors, media links and callbacks; a comma-separated list allows rotation, newest first",
+      "32 bytes in base64; signs cursors, media links and callbacks, and encrypts webhooks' secrets; a comma-separated list allows rotation, newest first",
     otherwise: "required by serve, worker and mock-provider; dev keeps one in its data directory",
     expected: "32 bytes in base64, or a comma-separated list of such keys; `openssl rand -base64 32` makes one",
     parse: rootKeys,
