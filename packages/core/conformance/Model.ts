@@ -44,6 +44,8 @@ const organization = Effect.gen(function*() {
     conversations: [],
     messages: [],
     sends: [],
+    revisions: new Map(),
+    webhooks: [],
     mood: "accepts"
   }
   return state

@@ -4,6 +4,7 @@
  * A new operation is an entry here, one in `Perform.ts`, which the compiler
  * asks for, and what it means in `State.ts`.
  */
+import { EventType } from "@messaging-crm/core/Events"
 import { TagColor } from "@messaging-crm/core/Tags"
 import { Arbitrary, Schema } from "effect"
 import { hardText } from "../Arbitraries.ts"
@@ -87,6 +88,9 @@ const template = literal("greeting", "greeting", "greeting", "greeting", "greeti
 const page_size = literal(1, 2, 3, 50)
 const seconds_ago = literal(0, 1, 60, 86_400)
 
+/** So few that messages come again, and are revised before and after they came. */
+const provider_message_id = literal("m0", "m1", "m2", "m3", "m4", "m5")
+
 /** Each command's fields. */
 const commands = {
   wait: { millis: literal(0, 1000, 5000, 15_000, 60_000, 1, 43_200_000, 900_000, 86_400_000) },
@@ -132,10 +136,25 @@ const commands = {
     channel: choice,
     from: phone,
     display_name: orNull(text),
-    provider_message_id: literal("m0", "m1", "m2", "m3", "m4", "m5", "m6", "m7"),
+    provider_message_id,
     content: orNull(oneOf([text, Constant("w".repeat(150))])),
     seconds_ago
-  }
+  },
+  revise: {
+    channel: choice,
+    provider_message_id,
+    status: literal("edited", "deleted"),
+    text: orNull(text),
+    seconds_ago
+  },
+  follow: { channel: choice, former: phone, external_id: phone, display_name: orNull(text) },
+  createWebhook: {
+    event_types: Arbitrary.map(
+      array(Arbitrary.schema(EventType), { minLength: 1, maxLength: 8 }),
+      (types) => Array.from(new Set(types))
+    )
+  },
+  disableWebhook: { id: choice }
 } satisfies Record<string, Fields>
 
 type Commands = typeof commands
@@ -151,7 +170,18 @@ const command = (kind: keyof Commands) =>
 
 /** What happens again and again. Numbers at either end of a range are generated more often than those between. */
 const first = ["work", "start", "createContact", "receive", "work"] as const
-const last = ["updateContact", "listContacts", "instruct", "receive", "report", "sendText", "instruct", "work"] as const
+const last = [
+  "createWebhook",
+  "revise",
+  "updateContact",
+  "listContacts",
+  "instruct",
+  "receive",
+  "report",
+  "sendText",
+  "instruct",
+  "work"
+] as const
 
 /** Forty commands. A failing sequence shrinks by turning its commands into a wait of no time. */
 export const sequence = array(

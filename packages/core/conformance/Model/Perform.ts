@@ -5,12 +5,12 @@
 import { assert } from "@effect/vitest"
 import { Contacts as ContactOperations, type UpdateContact } from "@messaging-crm/core/Contacts"
 import { Conversations as ConversationOperations } from "@messaging-crm/core/Conversations"
-import type { Operations } from "@messaging-crm/core/Crm"
-import { ChannelId, ConversationId, MessageId, SendId, TagId } from "@messaging-crm/core/Ids"
+import { ChannelId, ConversationId, MessageId, SendId, TagId, WebhookId } from "@messaging-crm/core/Ids"
 import { Inbound } from "@messaging-crm/core/Inbound"
-import { Messages } from "@messaging-crm/core/Messages"
-import { Sends } from "@messaging-crm/core/Sends"
+import { Messages as MessageOperations } from "@messaging-crm/core/Messages"
+import { Sends as SendOperations } from "@messaging-crm/core/Sends"
 import { Tags } from "@messaging-crm/core/Tags"
+import { Webhooks } from "@messaging-crm/core/Webhooks"
 import { Worker } from "@messaging-crm/core/Worker"
 import { DateTime, Effect } from "effect"
 import { TestClock } from "effect/testing"
@@ -18,11 +18,15 @@ import { ScriptedProvider } from "../Provider.ts"
 import type { Command, ContactInput } from "./Commands.ts"
 import * as Contacts from "./Contacts.ts"
 import * as Conversations from "./Conversations.ts"
+import * as Events from "./Events.ts"
+import * as Messages from "./Messages.ts"
 import {
   agree,
   agreeOnCatalogues,
+  agreeOnEvents,
   agreeOnLists,
   agreeOnPages,
+  type Asked,
   choose,
   chooseContact,
   chooseConversation,
@@ -31,6 +35,7 @@ import {
   notTheirs,
   type Scene
 } from "./Scene.ts"
+import * as Sends from "./Sends.ts"
 import { ok, refused, showContact, showConversation, showMessage, showSend } from "./State.ts"
 
 /** Returns what is asked of the service, and the same as a wish of the model. */
@@ -56,18 +61,28 @@ const work = Effect.fnUntraced(function*(scene: Scene, { after_millis }: { reado
   const before = (yield* provider.asked).length
   while ((yield* Worker.use(({ runOnce }) => runOnce)) > 0) continue
   const organizations = [ours, theirs]
-  for (const { channel, reference } of (yield* provider.asked).slice(before)) {
+  for (const { channel, content, recipient, reference } of (yield* provider.asked).slice(before)) {
     const organization = organizations.find(({ channels }) => channels.some(({ id }) => id === channel.id))
     // A run that failed before this one may have left work.
     if (organization === undefined) continue
-    const send = Conversations.due(at, organization).find(({ id }) => names.idOf(id) === reference)
+    const send = Sends.due(at, organization).find(({ id }) => names.idOf(id) === reference)
     if (send === undefined) return assert.fail(`It was not the turn of send ${reference}.`)
-    Conversations.attempt(at, organization, send)
+    assert.deepStrictEqual([recipient, content.type, content.text], [
+      send.recipient,
+      send.content.type,
+      send.content.text
+    ])
+    Sends.attempt(at, organization, send)
   }
-  assert.deepStrictEqual(organizations.flatMap((one) => Conversations.due(at, one)), [])
-  for (const one of organizations) Conversations.giveUp(at, one)
+  assert.deepStrictEqual(organizations.flatMap((one) => Sends.due(at, one)), [])
+  for (const one of organizations) {
+    Sends.giveUp(at, one)
+    Events.tell(one)
+  }
   yield* agreeOnLists(scene, ours.conversations)
   yield* agreeOnLists({ ...scene, ours: theirs, theirs: ours }, theirs.conversations)
+  yield* agreeOnEvents(scene)
+  yield* agreeOnEvents({ ...scene, ours: theirs, theirs: ours })
 })
 
 /** Lets the provider take everything, and time pass until every send has ended. */
@@ -89,7 +104,7 @@ type Perform = {
   readonly [K in Command["do"]]: (
     scene: Scene,
     command: Command<K>
-  ) => Effect.Effect<void, never, Operations | ScriptedProvider>
+  ) => Effect.Effect<void, never, Asked>
 }
 
 const perform: Perform = {
@@ -146,29 +161,31 @@ const perform: Perform = {
     Effect.gen(function*() {
       const { id, thing } = choose(scene, channel, ({ channels }) => channels)
       const channel_id = ChannelId.make(id)
-      const expected = Conversations.start(scene.at, scene.ours, thing, { phone, template, value })
-      const start = Sends.use((sends) => sends.start({ channel_id, phone, template: choiceOf(template, value) }))
+      const expected = Sends.start(scene.at, scene.ours, thing, { phone, template, value })
+      const start = SendOperations.use((sends) =>
+        sends.start({ channel_id, phone, template: choiceOf(template, value) })
+      )
       yield* agree(scene, expected, start)
       yield* agreeOnLists(scene, [])
     }),
 
   sendText: (scene, command) => {
     const { conversation, id } = chooseConversation(scene, command.id)
-    const expected = Conversations.sendText(scene.at, scene.ours, conversation, command.text)
-    return agree(scene, expected, Sends.use(({ send }) => send(id, { type: "text", text: command.text })))
+    const expected = Sends.sendText(scene.at, scene.ours, conversation, command.text)
+    return agree(scene, expected, SendOperations.use(({ send }) => send(id, { type: "text", text: command.text })))
   },
 
   sendTemplate: (scene, { id: choice, template, value }) => {
     const { conversation, id } = chooseConversation(scene, choice)
-    const expected = Conversations.sendTemplate(scene.at, scene.ours, conversation, { template, value })
+    const expected = Sends.sendTemplate(scene.at, scene.ours, conversation, { template, value })
     const input = { type: "template", template: choiceOf(template, value) } as const
-    return agree(scene, expected, Sends.use(({ send }) => send(id, input)))
+    return agree(scene, expected, SendOperations.use(({ send }) => send(id, input)))
   },
 
   getSend: (scene, command) => {
     const { id, thing } = choose(scene, command.id, ({ sends }) => sends)
     const expected = thing === undefined ? refused("SendNotFound") : ok(showSend(thing))
-    return agree(scene, expected, Sends.use(({ get }) => get(SendId.make(id))))
+    return agree(scene, expected, SendOperations.use(({ get }) => get(SendId.make(id))))
   },
 
   getConversation: (scene, command) => {
@@ -198,7 +215,7 @@ const perform: Perform = {
 
   close: (scene, command) => {
     const { conversation, id } = chooseConversation(scene, command.id)
-    const expected = Conversations.close(scene.at, conversation, command.category)
+    const expected = Conversations.close(scene.at, scene.ours, conversation, command.category)
     const input = command.category === null ? {} : { category: command.category }
     return agree(scene, expected, ConversationOperations.use(({ close }) => close(id, input)))
   },
@@ -213,8 +230,8 @@ const perform: Perform = {
     const { conversation, id } = chooseConversation(scene, command.id)
     const expected = conversation === undefined
       ? refused("ConversationNotFound")
-      : ok({ data: Conversations.messagesOf(scene.ours, conversation), next_cursor: null })
-    return agree(scene, expected, Messages.use(({ list }) => list(id, null)))
+      : ok({ data: Messages.messagesOf(scene.ours, conversation), next_cursor: null })
+    return agree(scene, expected, MessageOperations.use(({ list }) => list(id, null)))
   },
 
   getMessage: (scene, command) => {
@@ -226,7 +243,7 @@ const perform: Perform = {
     )
     const is_there = thing !== undefined && thing.conversation === conversation
     const expected = is_there ? ok(showMessage(thing)) : refused("MessageNotFound")
-    return agree(scene, expected, Messages.use(({ get }) => get(conversation_id, MessageId.make(id))))
+    return agree(scene, expected, MessageOperations.use(({ get }) => get(conversation_id, MessageId.make(id))))
   },
 
   work,
@@ -246,7 +263,7 @@ const perform: Perform = {
       const reference = with_reference ? SendId.make(id) : null
       const provider_message_id = `p.${id}`
       const event = "message_status_reported"
-      if (through === "ours") Conversations.report(scene.at, scene.ours, thing, { status, at }, with_reference)
+      if (through === "ours") Sends.report(scene.at, scene.ours, thing, { status, at }, with_reference)
       yield* agree(
         scene,
         through === "nobody's" ? refused("ChannelUnknown") : ok(undefined),
@@ -265,7 +282,7 @@ const perform: Perform = {
         provider_message_id,
         sent_at
       }
-      const expected = Conversations.receive(scene.at, scene.ours, thing, { from, display_name, ...said })
+      const expected = Messages.receive(scene.at, scene.ours, thing, { from, display_name, ...said })
       const who = { external_id: from, display_name, username: null }
       const event = {
         event: "message_received" as const,
@@ -276,7 +293,49 @@ const perform: Perform = {
       }
       yield* agree(scene, expected, Inbound.use(({ receive }) => receive(event)))
       yield* agreeOnLists(scene, scene.ours.messages.slice(-1).map(({ conversation }) => conversation))
-    })
+    }),
+
+  revise: (scene, { channel, provider_message_id, seconds_ago, status, text }) =>
+    Effect.gen(function*() {
+      const { id, thing } = choose(scene, notTheirs(channel), ({ channels }) => channels)
+      const of = { channel_id: ChannelId.make(id), provider_message_id }
+      const at = DateTime.subtract(scene.at.now, { seconds: seconds_ago })
+      const revision = status === "edited" ? { status, text, at } : { status, at }
+      const event = status === "edited"
+        ? { event: "message_edited" as const, ...of, text, at }
+        : { event: "message_deleted" as const, ...of, at }
+      const expected = Messages.revise(scene.ours, thing, provider_message_id, revision)
+      yield* agree(scene, expected, Inbound.use(({ receive }) => receive(event)))
+      yield* agreeOnLists(scene, scene.ours.conversations)
+    }),
+
+  follow: (scene, { channel, display_name, external_id, former }) =>
+    Effect.gen(function*() {
+      const { id, thing } = choose(scene, notTheirs(channel), ({ channels }) => channels)
+      const now = { external_id, display_name }
+      const expected = Conversations.follow(scene.at, scene.ours, thing, former, now)
+      const event = {
+        event: "identity_changed" as const,
+        channel_id: ChannelId.make(id),
+        former_external_id: former,
+        now: { ...now, username: null }
+      }
+      yield* agree(scene, expected, Inbound.use(({ receive }) => receive(event)))
+      yield* agreeOnLists(scene, [])
+    }),
+
+  createWebhook: (scene, { event_types }) => {
+    const url = `https://w${scene.ours.webhooks.length}.${scene.ours.id}.shop.example/`
+    const create = Webhooks.use((webhooks) => webhooks.create({ url, event_types }))
+    const withoutSecret = Effect.map(create, ({ signing_secret: _signing_secret, ...webhook }) => webhook)
+    return agree(scene, Events.createWebhook(scene.at, scene.ours, url, event_types), withoutSecret)
+  },
+
+  disableWebhook: (scene, command) => {
+    const { id, thing } = choose(scene, command.id, ({ webhooks }) => webhooks)
+    const disable = Webhooks.use((webhooks) => webhooks.disable(WebhookId.make(id)))
+    return agree(scene, Events.disableWebhook(scene.at, thing), disable)
+  }
 }
 
 const choiceOf = (template: string, value: string) => ({
@@ -287,7 +346,7 @@ const choiceOf = (template: string, value: string) => ({
 })
 
 /** Carries out one command on the service and on the model. */
-export const run = (scene: Scene, command: Command): Effect.Effect<void, never, Operations | ScriptedProvider> => {
+export const run = (scene: Scene, command: Command): Effect.Effect<void, never, Asked> => {
   // A record of functions by kind: the compiler does not see that this one takes this kind.
   const one = perform[command.do] as (scene: Scene, command: Command) => ReturnType<Perform["work"]>
   return one(scene, command)

@@ -8,20 +8,39 @@ import { Channels } from "@messaging-crm/core/Channels"
 import { ContactFields } from "@messaging-crm/core/ContactFields"
 import { Contacts as ContactOperations } from "@messaging-crm/core/Contacts"
 import { Conversations as ConversationOperations } from "@messaging-crm/core/Conversations"
-import { ContactId, ConversationId, MemberId, SendId } from "@messaging-crm/core/Ids"
+import type { Operations } from "@messaging-crm/core/Crm"
+import { canonicalJson } from "@messaging-crm/core/Idempotency"
+import { ContactId, ConversationId, MemberId, SendId, WebhookId } from "@messaging-crm/core/Ids"
 import { Members } from "@messaging-crm/core/Members"
 import { Messages } from "@messaging-crm/core/Messages"
 import type { Page } from "@messaging-crm/core/Page"
 import { Sends } from "@messaging-crm/core/Sends"
 import { Tags } from "@messaging-crm/core/Tags"
 import { Templates } from "@messaging-crm/core/Templates"
-import { Effect } from "effect"
-import { greeting } from "../Provider.ts"
+import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
+import { Webhooks } from "@messaging-crm/core/Webhooks"
+import { type DateTime, Effect, Schema } from "effect"
+import { ScriptedEndpoints } from "../Endpoints.ts"
+import { greeting, type ScriptedProvider } from "../Provider.ts"
 import type { Choice } from "./Commands.ts"
 import * as Contacts from "./Contacts.ts"
 import * as Conversations from "./Conversations.ts"
+import { messagesOf } from "./Messages.ts"
 import { Name, type Names, shown } from "./Names.ts"
-import { type Answer, type Conversation, type Moment, ok, type Organization, refused, showSend } from "./State.ts"
+import {
+  type Answer,
+  type Conversation,
+  type Moment,
+  newestFirst,
+  ok,
+  type Organization,
+  refused,
+  showSend,
+  showWebhook
+} from "./State.ts"
+
+/** What the operations and the world around them are. */
+export type Asked = Operations | ScriptedProvider | ScriptedEndpoints
 
 /** Two organizations that know nothing of each other, and one of them whose turn it is. */
 export interface Scene {
@@ -86,7 +105,7 @@ export const agreeOnLists = Effect.fnUntraced(function*(scene: Scene, touched: R
   yield* agree(scene, first(conversations), ConversationOperations.use(({ list }) => list({ ...filters, ...all })))
   for (const conversation of touched) {
     const id = ConversationId.make(names.idOf(conversation.id))
-    const messages = Conversations.messagesOf(ours, conversation)
+    const messages = messagesOf(ours, conversation)
     yield* agree(scene, first(messages), Messages.use(({ list }) => list(id, null)))
   }
   for (const send of ours.sends.filter(({ conversation }) => touched.includes(conversation))) {
@@ -95,13 +114,45 @@ export const agreeOnLists = Effect.fnUntraced(function*(scene: Scene, touched: R
 })
 
 export const agreeOnCatalogues = Effect.fnUntraced(function*(scene: Scene) {
-  const { channels, fields, members, tags } = scene.ours
+  const { channels, fields, members, tags, webhooks } = scene.ours
   const accounts = channels.flatMap((channel) => channel.phone_messaging_business_account_id ?? [])
   yield* agree(scene, ok(tags), Tags.use(({ list }) => list))
   yield* agree(scene, ok(channels), Channels.use(({ list }) => list))
   yield* agree(scene, ok(fields), ContactFields.use(({ list }) => list))
   yield* agree(scene, ok(members), Members.use(({ list }) => list))
   yield* agree(scene, ok(accounts.map(greeting)), Templates.use(({ list }) => list))
+  yield* agree(scene, ok(newestFirst(webhooks, at).map(showWebhook)), Webhooks.use(({ list }) => list))
+})
+
+const at = ({ created_at }: { readonly created_at: DateTime.Utc }) => created_at
+
+const Posted = Schema.fromJsonString(Schema.Struct({
+  id: Schema.String,
+  type: Schema.String,
+  data: Schema.Record(Schema.String, Schema.String)
+}))
+
+/** Compares what our webhooks were told, in whatever order, and what is said of their deliveries. */
+export const agreeOnEvents = Effect.fnUntraced(function*(scene: Scene) {
+  const { names, ours } = scene
+  const endpoints = yield* ScriptedEndpoints
+  for (const { abandoned, id, told, url } of ours.webhooks) {
+    const posted = yield* Effect.forEach(
+      yield* endpoints.posted(url),
+      ({ body }) => Effect.orDie(Schema.decodeEffect(Posted)(body))
+    )
+    assert.strictEqual(new Set(posted.map((event) => event.id)).size, posted.length)
+    const found = posted.map(({ data, type }) => canonicalJson({ type, data }))
+    const expected = told.map((event) => canonicalJson(names.resolve(event, undefined)))
+    assert.deepStrictEqual(found.toSorted(), expected.toSorted())
+    const webhook_id = WebhookId.make(names.idOf(id))
+    const deliveries = yield* as(ours)(Effect.orDie(WebhookDeliveries.use(({ list }) => list(webhook_id))))
+    const statuses = [...told.map(({ type }) => `${type} succeeded`), ...abandoned.map(({ type }) => `${type} failed`)]
+    assert.deepStrictEqual(
+      deliveries.map(({ event_type, status }) => `${event_type} ${status}`).toSorted(),
+      statuses.toSorted()
+    )
+  }
 })
 
 // -------------------------------------------------------------- choices

@@ -8,6 +8,7 @@
  */
 import type { Channel, ChannelType } from "@messaging-crm/core/Channels"
 import type { ContactField } from "@messaging-crm/core/ContactFields"
+import type { EventType } from "@messaging-crm/core/Events"
 import type { Member } from "@messaging-crm/core/Members"
 import type { TagColor } from "@messaging-crm/core/Tags"
 import { DateTime } from "effect"
@@ -33,7 +34,7 @@ export interface Tag {
 export interface Identity {
   readonly id: Name
   readonly channel_type: ChannelType
-  readonly external_id: string
+  external_id: string
   display_name: string | null
 }
 
@@ -76,7 +77,13 @@ export interface Message {
   readonly sent_at: DateTime.Utc
   /** What the provider said of it; null for an inbound message, of which it says nothing. */
   readonly reports: ReadonlyArray<Report> | null
+  readonly revisions: ReadonlyArray<Revision>
 }
+
+/** What the author of a message did with it. */
+export type Revision =
+  | { readonly status: "edited"; readonly text: string | null; readonly at: DateTime.Utc }
+  | { readonly status: "deleted"; readonly at: DateTime.Utc }
 
 export interface Report {
   readonly status: "sent" | "delivered" | "read" | "failed"
@@ -86,6 +93,7 @@ export interface Report {
 export interface Send {
   readonly id: Name
   readonly conversation: Conversation
+  readonly recipient: string
   readonly content: { readonly type: "text" | "template"; readonly text: string }
   readonly created_at: DateTime.Utc
   readonly reports: Array<Report>
@@ -98,6 +106,22 @@ export interface Send {
   due_at: DateTime.Utc
 }
 
+export interface Event {
+  readonly type: EventType
+  readonly data: Readonly<Record<string, Name | string>>
+}
+
+export interface Webhook {
+  readonly id: Name
+  readonly url: string
+  readonly event_types: ReadonlyArray<EventType>
+  readonly created_at: DateTime.Utc
+  disabled_at: DateTime.Utc | null
+  readonly told: Array<Event>
+  untold: Array<Event>
+  readonly abandoned: Array<Event>
+}
+
 export interface Organization {
   readonly id: string
   readonly channels: ReadonlyArray<Channel>
@@ -108,6 +132,9 @@ export interface Organization {
   readonly conversations: Array<Conversation>
   readonly messages: Array<Message>
   readonly sends: Array<Send>
+  /** By channel and provider message. */
+  readonly revisions: Map<string, Array<Revision>>
+  readonly webhooks: Array<Webhook>
   mood: "accepts" | "rejects" | "is busy" | "is silent"
 }
 
@@ -164,11 +191,32 @@ export const showSend = (send: Send) => ({
   created_at: send.created_at
 })
 
+export const showWebhook = (webhook: Webhook) => ({
+  id: webhook.id,
+  url: webhook.url,
+  event_types: webhook.event_types,
+  status: webhook.disabled_at === null ? "active" : "disabled",
+  created_at: webhook.created_at,
+  disabled_at: webhook.disabled_at
+})
+
+/** The latest edit, and when the message was taken back first. */
+const revised = (revisions: ReadonlyArray<Revision>) => {
+  let [edit, deleted_at]: [Extract<Revision, { readonly status: "edited" }> | null, DateTime.Utc | null] = [null, null]
+  for (const revision of revisions) {
+    if (revision.status === "deleted") deleted_at = earlier(deleted_at, revision.at)
+    else if (edit === null || DateTime.isGreaterThan(revision.at, edit.at)) edit = revision
+  }
+  return { edit, deleted_at }
+}
+
+const earlier = (a: DateTime.Utc | null, b: DateTime.Utc) => a === null || DateTime.isLessThan(b, a) ? b : a
+
 /** Whatever the order of its reports and however often they came: each time is the earliest, and the status follows. */
 export const showMessage = (message: Message) => {
   const earliest = (...statuses: ReadonlyArray<Report["status"]>) =>
     (message.reports ?? []).filter(({ status }) => statuses.includes(status)).map(({ at }) => at)
-      .toSorted(DateTime.Order)[0] ?? null
+      .reduce(earlier, null)
   const [delivered_at, read_at, failed_at] = [earliest("delivered", "read"), earliest("read"), earliest("failed")]
   const reported = read_at !== null
     ? "read"
@@ -177,12 +225,13 @@ export const showMessage = (message: Message) => {
     : failed_at !== null
     ? "failed"
     : "sent"
+  const { deleted_at, edit } = revised(message.revisions)
   return {
     id: message.id,
     conversation_id: message.conversation.id,
     direction: message.reports === null ? "inbound" : "outbound",
     type: message.type,
-    text: message.text,
+    text: deleted_at === null ? edit === null ? message.text : edit.text : null,
     sender: message.sender,
     status: message.reports === null ? "received" : reported,
     media: null,
@@ -192,7 +241,7 @@ export const showMessage = (message: Message) => {
     delivered_at,
     read_at,
     failed_at,
-    edited_at: null,
-    deleted_at: null
+    edited_at: edit?.at ?? null,
+    deleted_at
   }
 }

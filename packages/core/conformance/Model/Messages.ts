@@ -1,0 +1,122 @@
+/** Messages, and what people do with them, as the specification tells it (spec §2.3). */
+import type { Channel } from "@messaging-crm/core/Channels"
+import { DateTime } from "effect"
+import { open } from "./Conversations.ts"
+import { raise } from "./Events.ts"
+import {
+  type Answer,
+  type Conversation,
+  type Message,
+  type Moment,
+  newestFirst,
+  ok,
+  type Organization,
+  refused,
+  type Revision,
+  showMessage
+} from "./State.ts"
+
+export const messagesOf = (organization: Organization, conversation: Conversation) =>
+  newestFirst(
+    organization.messages.filter((message) => message.conversation === conversation),
+    ({ created_at }) => created_at
+  ).map(showMessage)
+
+const previewOf = (message: Message): string => {
+  const { deleted_at, text, type } = showMessage(message)
+  return deleted_at === null ? Array.from(text ?? `[${type}]`).slice(0, 140).join("") : "[deleted]"
+}
+
+/** Keeps a new message, the latest activity of its conversation and contact. */
+export const record = (at: Moment, organization: Organization, message: Message) => {
+  const { conversation } = message
+  const preview = previewOf(message)
+  organization.messages.push(message)
+  conversation.last_activity_at = at.now
+  conversation.preview = preview
+  conversation.contact.last = { at: at.now, preview, conversation }
+  conversation.contact.updated_at = at.now
+}
+
+const byProvider = (organization: Organization, channel: Channel, provider_message_id: string) =>
+  organization.messages.find((message) =>
+    message.conversation.channel === channel && message.provider_message_id === provider_message_id
+  )
+
+/** What was done with a message, whether it has come yet or not. */
+const revisionsOf = (organization: Organization, channel: Channel, provider_message_id: string) => {
+  const key = `${channel.id} ${provider_message_id}`
+  const revisions = organization.revisions.get(key) ?? []
+  organization.revisions.set(key, revisions)
+  return revisions
+}
+
+export interface Inbound {
+  readonly from: string
+  readonly display_name: string | null
+  readonly provider_message_id: string
+  readonly type: "text" | "image"
+  readonly text: string | null
+  readonly sent_at: DateTime.Utc
+}
+
+export const receive = (
+  at: Moment,
+  organization: Organization,
+  channel: Channel | undefined,
+  { display_name, from, provider_message_id, sent_at, text, type }: Inbound
+): Answer => {
+  if (channel === undefined) return refused("ChannelUnknown")
+  if (byProvider(organization, channel, provider_message_id) !== undefined) return ok(undefined)
+  const conversation = open(at, organization, channel, from, display_name)
+  const sender = { type: "contact", name: display_name }
+  const { now: created_at } = at
+  const message: Message = {
+    id: at.name(),
+    conversation,
+    type,
+    text,
+    sender,
+    provider_message_id,
+    created_at,
+    sent_at,
+    reports: null,
+    revisions: revisionsOf(organization, channel, provider_message_id)
+  }
+  record(at, organization, message)
+  raise(organization, "message.received", { conversation_id: conversation.id, message_id: message.id })
+  conversation.last_inbound_at = DateTime.max(conversation.last_inbound_at ?? sent_at, sent_at)
+  return ok(undefined)
+}
+
+/** The author of a message changed it or took it back. */
+export const revise = (
+  organization: Organization,
+  channel: Channel | undefined,
+  provider_message_id: string,
+  revision: Revision
+): Answer => {
+  if (channel === undefined) return refused("ChannelUnknown")
+  const revisions = revisionsOf(organization, channel, provider_message_id)
+  const message = byProvider(organization, channel, provider_message_id)
+  if (message === undefined) {
+    revisions.push(revision)
+    return ok(undefined)
+  }
+  const [before, preview] = [showMessage(message), previewOf(message)]
+  revisions.push(revision)
+  const [after, now] = [showMessage(message), previewOf(message)]
+  const { conversation, created_at } = message
+  const is_last = now !== preview && DateTime.Equivalence(conversation.last_activity_at, created_at)
+  const { last } = conversation.contact
+  if (is_last) conversation.preview = now
+  if (is_last && last !== null && DateTime.Equivalence(last.at, created_at)) {
+    conversation.contact.last = { ...last, preview: now }
+  }
+  const has_changed = after.edited_at !== before.edited_at || after.deleted_at !== before.deleted_at
+  if (has_changed && before.deleted_at === null) {
+    const { status } = revision
+    raise(organization, "message.updated", { conversation_id: conversation.id, message_id: message.id, status })
+  }
+  return ok(undefined)
+}

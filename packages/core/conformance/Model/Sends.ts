@@ -1,0 +1,180 @@
+/** Sends, and what the provider says of them, as the specification tells it (spec §2.4, §4.3, §4.4). */
+import type { Channel } from "@messaging-crm/core/Channels"
+import { DateTime } from "effect"
+import { open } from "./Conversations.ts"
+import { raise } from "./Events.ts"
+import { record } from "./Messages.ts"
+import {
+  type Answer,
+  type Conversation,
+  type Message,
+  type Moment,
+  ok,
+  type Organization,
+  refused,
+  type Report,
+  type Send,
+  showMessage,
+  showSend
+} from "./State.ts"
+
+/** Returns what is wrong with sending this template on the channel. */
+const objection = (channel: Channel, template: string): Answer | null => {
+  if (channel.type !== "phone_messaging") return refused("ChannelTypeUnsuited")
+  if (template === "unknown") return refused("TemplateNotFound")
+  return template === "greeting" ? null : refused("TemplateValuesMismatch")
+}
+
+const queue = (at: Moment, organization: Organization, conversation: Conversation, content: Send["content"]) => {
+  const send: Send = {
+    id: at.name(),
+    conversation,
+    recipient: conversation.identity.external_id,
+    content,
+    created_at: at.now,
+    reports: [],
+    status: "queued",
+    message: null,
+    failure_reason: null,
+    attempts: 0,
+    first_attempt_at: null,
+    due_at: at.now
+  }
+  organization.sends.push(send)
+  conversation.lane = [...conversation.lane, send]
+  return ok(showSend(send))
+}
+
+export const start = (
+  at: Moment,
+  organization: Organization,
+  channel: Channel | undefined,
+  { phone, template, value }: { readonly phone: string; readonly template: string; readonly value: string }
+): Answer => {
+  if (channel === undefined) return refused("ReferenceUnknown", "channel_id")
+  const objected = objection(channel, template)
+  if (objected !== null) return objected
+  const conversation = open(at, organization, channel, phone, null)
+  return queue(at, organization, conversation, { type: "template", text: `Hello ${value}` })
+}
+
+export const sendTemplate = (
+  at: Moment,
+  organization: Organization,
+  conversation: Conversation | undefined,
+  { template, value }: { readonly template: string; readonly value: string }
+): Answer => {
+  if (conversation === undefined) return refused("ConversationNotFound")
+  return objection(conversation.channel, template) ??
+    queue(at, organization, conversation, { type: "template", text: `Hello ${value}` })
+}
+
+export const sendText = (
+  at: Moment,
+  organization: Organization,
+  conversation: Conversation | undefined,
+  text: string
+): Answer => {
+  if (conversation === undefined) return refused("ConversationNotFound")
+  const { last_inbound_at } = conversation
+  const is_open = last_inbound_at !== null && DateTime.isLessThan(at.now, DateTime.add(last_inbound_at, { hours: 24 }))
+  return is_open ? queue(at, organization, conversation, { type: "text", text }) : refused("ReplyWindowClosed")
+}
+
+const complete = (at: Moment, organization: Organization, send: Send) => {
+  const { name = null } = organization.members[0] ?? {}
+  const message: Message = {
+    id: at.name(),
+    conversation: send.conversation,
+    ...send.content,
+    sender: { type: "member", name },
+    provider_message_id: at.name(),
+    created_at: at.now,
+    sent_at: at.now,
+    reports: send.reports,
+    revisions: []
+  }
+  record(at, organization, message)
+  send.status = "sent"
+  send.message = message
+  const data = { conversation_id: send.conversation.id, message_id: message.id }
+  const { status } = showMessage(message)
+  raise(organization, "message.sent", data)
+  if (status !== "sent") raise(organization, "message.updated", { ...data, status })
+}
+
+const fail = (organization: Organization, send: Send, failure_reason: string) => {
+  const { conversation, id: send_id } = send
+  send.status = "failed"
+  send.failure_reason = failure_reason
+  raise(organization, "send.failed", { conversation_id: conversation.id, send_id, failure_reason })
+}
+
+const isOpen = ({ status }: Send) => status === "queued" || status === "unknown"
+
+/** The provider says how far a message got. One with the send's reference proves that it took the message. */
+export const report = (
+  at: Moment,
+  organization: Organization,
+  send: Send | undefined,
+  what: Report,
+  with_reference: boolean
+) => {
+  if (send === undefined) return
+  const { message } = send
+  const before = message === null ? null : showMessage(message).status
+  send.reports.push(what)
+  if (message === null) return with_reference && isOpen(send) ? complete(at, organization, send) : undefined
+  const { status } = what
+  if (status === "sent" || showMessage(message).status === before) return
+  raise(organization, "message.updated", {
+    conversation_id: send.conversation.id,
+    message_id: message.id,
+    status
+  })
+}
+
+/** Returns the sends that the provider is to be asked about now: the first of each lane, unless it waits. */
+export const due = ({ now }: Moment, organization: Organization): ReadonlyArray<Send> =>
+  organization.conversations.flatMap((conversation) => {
+    const isDue = (send: Send) => DateTime.isLessThanOrEqualTo(send.due_at, now)
+    // A report may have ended a send that waits in its lane. It leaves when its turn comes.
+    const stays = conversation.lane.findIndex((send) => isOpen(send) || !isDue(send))
+    conversation.lane = stays === -1 ? [] : conversation.lane.slice(stays)
+    return conversation.lane.slice(0, 1).filter(isDue)
+  })
+
+const pauses = [1, 5, 15, 30, 60]
+
+/** One attempt of the first send of a lane. */
+export const attempt = (at: Moment, organization: Organization, send: Send) => {
+  const { conversation } = send
+  const first_attempt_at = send.first_attempt_at ?? at.now
+  const retry_at = DateTime.add(at.now, { seconds: pauses[send.attempts] ?? 60 })
+  send.first_attempt_at = first_attempt_at
+  send.attempts += 1
+  if (organization.mood === "is busy") {
+    send.due_at = retry_at
+    if (DateTime.isLessThanOrEqualTo(retry_at, DateTime.add(first_attempt_at, { minutes: 2 }))) return
+  }
+  conversation.lane = conversation.lane.slice(1)
+  switch (organization.mood) {
+    case "accepts":
+      return complete(at, organization, send)
+    case "rejects":
+      return fail(organization, send, "recipient_unreachable")
+    case "is busy":
+      return fail(organization, send, "provider_unavailable")
+    case "is silent":
+      send.status = "unknown"
+      send.due_at = DateTime.add(at.now, { minutes: 15 })
+  }
+}
+
+/** Nobody waits longer than 15 minutes for the outcome of a send. */
+export const giveUp = ({ now }: Moment, organization: Organization) => {
+  for (const send of organization.sends) {
+    const is_over = send.status === "unknown" && DateTime.isLessThanOrEqualTo(send.due_at, now)
+    if (is_over) fail(organization, send, "outcome_unknown")
+  }
+}
