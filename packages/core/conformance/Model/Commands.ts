@@ -141,6 +141,9 @@ const commands = {
     seconds_ago
   },
   revise: {
+    /** Of a message that came, or else of one that may still come. */
+    message: seldom(Constant("early")),
+    index: literal(0, 1, 2),
     channel: choice,
     provider_message_id,
     status: literal("edited", "deleted"),

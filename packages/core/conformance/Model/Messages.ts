@@ -43,6 +43,12 @@ const byProvider = (organization: Organization, channel: Channel, provider_messa
     message.conversation.channel === channel && message.provider_message_id === provider_message_id
   )
 
+/** Where each message is that somebody wrote to the organization. */
+export const received = (organization: Organization) =>
+  organization.messages.flatMap(({ conversation: { channel }, provider_message_id }) =>
+    typeof provider_message_id === "string" ? [{ channel, provider_message_id }] : []
+  )
+
 /** What was done with a message, whether it has come yet or not. */
 const revisionsOf = (organization: Organization, channel: Channel, provider_message_id: string) => {
   const key = `${channel.id} ${provider_message_id}`

@@ -295,16 +295,20 @@ const perform: Perform = {
       yield* agreeOnLists(scene, scene.ours.messages.slice(-1).map(({ conversation }) => conversation))
     }),
 
-  revise: (scene, { channel, provider_message_id, seconds_ago, status, text }) =>
+  revise: (scene, { channel, index, message, provider_message_id, seconds_ago, status, text }) =>
     Effect.gen(function*() {
-      const { id, thing } = choose(scene, notTheirs(channel), ({ channels }) => channels)
-      const of = { channel_id: ChannelId.make(id), provider_message_id }
+      const early = choose(scene, notTheirs(channel), ({ channels }) => channels)
+      const came = message === "early" ? undefined : Messages.received(scene.ours).at(-1 - index)
+      const { id, provider_id, thing } = came === undefined
+        ? { ...early, provider_id: provider_message_id }
+        : { id: came.channel.id, provider_id: came.provider_message_id, thing: came.channel }
+      const of = { channel_id: ChannelId.make(id), provider_message_id: provider_id }
       const at = DateTime.subtract(scene.at.now, { seconds: seconds_ago })
       const revision = status === "edited" ? { status, text, at } : { status, at }
       const event = status === "edited"
         ? { event: "message_edited" as const, ...of, text, at }
         : { event: "message_deleted" as const, ...of, at }
-      const expected = Messages.revise(scene.ours, thing, provider_message_id, revision)
+      const expected = Messages.revise(scene.ours, thing, provider_id, revision)
       yield* agree(scene, expected, Inbound.use(({ receive }) => receive(event)))
       yield* agreeOnLists(scene, scene.ours.conversations)
     }),
@@ -331,11 +335,13 @@ const perform: Perform = {
     return agree(scene, Events.createWebhook(scene.at, scene.ours, url, event_types), withoutSecret)
   },
 
-  disableWebhook: (scene, command) => {
-    const { id, thing } = choose(scene, command.id, ({ webhooks }) => webhooks)
-    const disable = Webhooks.use((webhooks) => webhooks.disable(WebhookId.make(id)))
-    return agree(scene, Events.disableWebhook(scene.at, thing), disable)
-  }
+  disableWebhook: (scene, command) =>
+    Effect.gen(function*() {
+      const { id, thing } = choose(scene, command.id, ({ webhooks }) => webhooks)
+      const disable = Webhooks.use((webhooks) => webhooks.disable(WebhookId.make(id)))
+      yield* agree(scene, Events.disableWebhook(scene.at, thing), disable)
+      yield* agreeOnEvents(scene)
+    })
 }
 
 const choiceOf = (template: string, value: string) => ({

@@ -136,7 +136,7 @@ const Posted = Schema.fromJsonString(Schema.Struct({
 export const agreeOnEvents = Effect.fnUntraced(function*(scene: Scene) {
   const { names, ours } = scene
   const endpoints = yield* ScriptedEndpoints
-  for (const { abandoned, id, told, url } of ours.webhooks) {
+  for (const { abandoned, id, told, untold, url } of ours.webhooks) {
     const posted = yield* Effect.forEach(
       yield* endpoints.posted(url),
       ({ body }) => Effect.orDie(Schema.decodeEffect(Posted)(body))
@@ -147,7 +147,11 @@ export const agreeOnEvents = Effect.fnUntraced(function*(scene: Scene) {
     assert.deepStrictEqual(found.toSorted(), expected.toSorted())
     const webhook_id = WebhookId.make(names.idOf(id))
     const deliveries = yield* as(ours)(Effect.orDie(WebhookDeliveries.use(({ list }) => list(webhook_id))))
-    const statuses = [...told.map(({ type }) => `${type} succeeded`), ...abandoned.map(({ type }) => `${type} failed`)]
+    const statuses = [
+      ...told.map(({ type }) => `${type} succeeded`),
+      ...untold.map(({ type }) => `${type} pending`),
+      ...abandoned.map(({ type }) => `${type} failed`)
+    ]
     assert.deepStrictEqual(
       deliveries.map(({ event_type, status }) => `${event_type} ${status}`).toSorted(),
       statuses.toSorted()
