@@ -29,66 +29,74 @@ const contactsFile = Effect.acquireRelease(
   ({ directory }) => Effect.promise(() => rm(directory, { recursive: true }))
 )
 
+type Row = typeof Page.Type["data"][number]
+
+/** Two servers with the contacts, and what asks them in turn. */
+const service = Effect.gen(function*() {
+  const { acme, environment, servers } = yield* Processes.cluster({
+    servers: 2,
+    environment: { RATE_LIMIT_PER_MINUTE: "1000000" }
+  })
+  const { file } = yield* contactsFile
+  const imported = yield* Processes.command(
+    ["contacts", "import", "--organization", acme.organization_id, file],
+    environment
+  )
+  assert.deepInclude(imported, { created: contacts_count, failed: 0 })
+  yield* Effect.forEach(servers, (server) => Processes.serve(environment, server), { concurrency: "unbounded" })
+  const serverOf = (turn: number) => Effect.fromOption(Option.fromUndefinedOr(servers[turn % servers.length]))
+
+  /** The whole list, in pages of a size. */
+  const walk = Effect.fnUntraced(function*(size: number) {
+    const rows: Array<Row> = []
+    let pages = 0
+    let cursor: string | null = ""
+    while (cursor !== null) {
+      const path = `/contacts?page_size=${size}&cursor=${encodeURIComponent(cursor)}`
+      const answer = yield* Processes.request(yield* serverOf(pages), "GET", path, { key: acme.key })
+      assert.strictEqual(answer.status, 200, answer.text)
+      const page: typeof Page.Type = yield* Schema.decodeUnknownEffect(Page)(answer.text)
+      rows.push(...page.data)
+      cursor = page.next_cursor
+      pages++
+    }
+    return { pages, rows }
+  })
+
+  const update = Effect.fnUntraced(function*(id: string, number: number) {
+    const { status } = yield* Processes.request(yield* serverOf(number), "PATCH", `/contacts/${id}`, {
+      key: acme.key,
+      json: { job_title: `Update ${number}` },
+      idempotency_key: `update-${number}`
+    })
+    assert.strictEqual(status, 200)
+  })
+  return { update, walk }
+})
+
 it.live(
   "a walk over 10,000 contacts, others of which are updated, shows each that is not exactly once",
   () =>
     Effect.gen(function*() {
-      const { acme, environment, servers } = yield* Processes.cluster({
-        servers: 2,
-        environment: { RATE_LIMIT_PER_MINUTE: "1000000" }
-      })
-      const { file } = yield* contactsFile
-      const imported = yield* Processes.command(
-        ["contacts", "import", "--organization", acme.organization_id, file],
-        environment
-      )
-      assert.deepInclude(imported, { created: contacts_count, failed: 0 })
-      yield* Effect.forEach(servers, (server) => Processes.serve(environment, server), { concurrency: "unbounded" })
-      const serverOf = (index: number) => Effect.fromOption(Option.fromUndefinedOr(servers[index % servers.length]))
-
-      const get = Effect.fnUntraced(function*(path: string, index: number) {
-        const { status, text } = yield* Processes.request(yield* serverOf(index), "GET", path, { key: acme.key })
-        assert.strictEqual(status, 200, text)
-        return yield* Schema.decodeUnknownEffect(Page)(text)
-      })
-      const all: Array<{ readonly id: string; readonly source: string | null }> = []
-      let cursor: string | null = ""
-      while (cursor !== null) {
-        const page: typeof Page.Type = yield* get(`/contacts?page_size=100&cursor=${encodeURIComponent(cursor)}`, 0)
-        all.push(...page.data)
-        cursor = page.next_cursor
-      }
-      assert.strictEqual(all.length, contacts_count)
-      const changing = all.filter(({ source }) => source === "changes").map(({ id }) => id)
+      const { update, walk } = yield* service
+      const { rows: all } = yield* walk(100)
+      assert.strictEqual(new Set(all.map(({ id }) => id)).size, contacts_count)
+      const idsOf = (source: string) => all.filter((row) => row.source === source).map(({ id }) => id)
+      const [changing, untouched] = [idsOf("changes"), idsOf("stays")]
+      assert.deepStrictEqual([changing.length, untouched.length], [contacts_count / 10, 9 * contacts_count / 10])
 
       const updates = yield* Ref.make(0)
-      const update = Effect.gen(function*() {
-        const id = changing[yield* Random.nextIntBetween(0, changing.length - 1)]
-        const number = yield* Ref.updateAndGet(updates, (count) => count + 1)
-        const { status } = yield* Processes.request(yield* serverOf(number), "PATCH", `/contacts/${id}`, {
-          key: acme.key,
-          json: { job_title: `Update ${number}` },
-          idempotency_key: `update-${number}`
-        })
-        assert.strictEqual(status, 200)
+      const updateOne = Effect.gen(function*() {
+        const id = changing[yield* Random.nextIntBetween(0, changing.length - 1)] ?? ""
+        yield* update(id, yield* Ref.updateAndGet(updates, (count) => count + 1))
       })
-      const others = yield* Effect.forkScoped(Effect.replicateEffect(Effect.forever(update), 4, { concurrency: 4 }))
-
-      const seen = new Map<string, number>()
-      let pages = 0
-      cursor = ""
-      while (cursor !== null) {
-        const path = `/contacts?page_size=${page_size}&cursor=${encodeURIComponent(cursor)}`
-        const page: typeof Page.Type = yield* get(path, pages)
-        for (const { id } of page.data) seen.set(id, (seen.get(id) ?? 0) + 1)
-        cursor = page.next_cursor
-        pages++
-      }
+      const others = yield* Effect.forkScoped(Effect.replicateEffect(Effect.forever(updateOne), 4, { concurrency: 4 }))
+      const { pages, rows } = yield* walk(page_size)
       yield* Fiber.interrupt(others)
 
-      const untouched = all.filter(({ source }) => source === "stays")
-      assert.strictEqual(untouched.length, 9 * contacts_count / 10)
-      assert.deepStrictEqual(untouched.filter(({ id }) => seen.get(id) !== 1), [])
+      const seen = new Map<string, number>()
+      for (const { id } of rows) seen.set(id, (seen.get(id) ?? 0) + 1)
+      assert.deepStrictEqual(untouched.filter((id) => seen.get(id) !== 1), [])
       // One that moved to the front may have been missed on the way, but is not shown twice.
       assert.deepStrictEqual(changing.filter((id) => (seen.get(id) ?? 0) > 1), [])
       assert.isAtLeast(pages, untouched.length / page_size)
