@@ -44,15 +44,19 @@ const signalAll = (child, signal) => {
   }
 }
 
-const stopAll = async () => {
-  const children = running
-  running = []
-  for (const child of children) {
-    signalAll(child, "SIGTERM")
-    // npm ends before what it started.
-    while (signalAll(child, 0)) await setTimeout(50)
-  }
-}
+let stopped = Promise.resolve()
+
+/** Ends what runs. Who asks while it is ending waits for the same end. */
+const stopAll = () =>
+  stopped = stopped.then(async () => {
+    const children = running
+    running = []
+    for (const child of children) {
+      signalAll(child, "SIGTERM")
+      // npm ends before what it started.
+      while (signalAll(child, 0)) await setTimeout(50)
+    }
+  })
 
 for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => stopAll().finally(() => process.exit(1)))
 
