@@ -5,7 +5,7 @@
  * and its content security policy names each script by its hash, so that
  * nothing else runs there: a key is pasted into it.
  */
-import { Context, Effect, Layer, Record } from "effect"
+import { Context, Effect, Layer, Record, Ref } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { HttpApiScalar, OpenApi } from "effect/http-api"
 import { Api } from "./api/Api.ts"
@@ -96,16 +96,23 @@ const policyOf = Effect.fnUntraced(function*(html: string) {
   ].join("; ")
 })
 
-const guard = Effect.fnUntraced(function*(page: HttpServerResponse.HttpServerResponse) {
-  const html = page.body._tag === "Uint8Array" ? new TextDecoder().decode(page.body.body) : ""
-  return HttpServerResponse.setHeaders(page, {
-    "content-security-policy": yield* policyOf(html),
-    "cross-origin-opener-policy": "same-origin",
-    "referrer-policy": "no-referrer"
-  })
-})
+const htmlOf = ({ body }: HttpServerResponse.HttpServerResponse): string =>
+  body._tag === "Uint8Array" ? new TextDecoder().decode(body.body) : ""
 
-const guarded = HttpRouter.middleware((httpEffect) => Effect.flatMap(httpEffect, guard)).layer
+/** The page is the same at each view, and so is its policy. */
+const guarded = HttpRouter.middleware(
+  Effect.map(Ref.make<string | null>(null), (known) =>
+    Effect.fnUntraced(function*(httpEffect) {
+      const page = yield* httpEffect
+      const policy = (yield* Ref.get(known)) ?? (yield* policyOf(htmlOf(page)))
+      yield* Ref.set(known, policy)
+      return HttpServerResponse.setHeaders(page, {
+        "content-security-policy": policy,
+        "cross-origin-opener-policy": "same-origin",
+        "referrer-policy": "no-referrer"
+      })
+    }))
+).layer
 
 /** Layer that adds the page to a router, at `/docs`. Needs no key. */
 export const layer = HttpApiScalar.layer(page, { path: "/docs", scalar }).pipe(Layer.provide(guarded))
