@@ -19,9 +19,13 @@ export const canonical = (written: string): Option.Option<string> => {
   return parsed !== undefined && parsed.isPossible() ? Option.some(parsed.number) : Option.none()
 }
 
-/** Schema for a phone number: 6 to 32 characters as written, canonical once decoded. */
+/**
+ * Schema for a phone number: 6 to 32 characters as written, canonical once decoded.
+ *
+ * The decoded text is branded, so that an operation is not given a number as somebody wrote it.
+ */
 export const Phone = text({ min: limits.phone_chars_min, max: limits.phone_chars_max }).pipe(
-  Schema.decodeTo(Schema.String.check(Schema.isPattern(international)), {
+  Schema.decodeTo(Schema.String.check(Schema.isPattern(international)).pipe(Schema.brand("Phone")), {
     decode: SchemaGetter.transformEffect((written: string) =>
       Effect.fromOption(canonical(written)).pipe(
         Effect.mapError(() =>
@@ -32,3 +36,4 @@ export const Phone = text({ min: limits.phone_chars_min, max: limits.phone_chars
     encode: SchemaGetter.passthrough()
   })
 )
+export type Phone = typeof Phone.Type

@@ -58,7 +58,7 @@ const crowd = givenNames.flatMap((first_name, row) =>
     first_name,
     last_name,
     primary_email: `${row}.${column}@demo.example`,
-    primary_phone: `+49151900${row}${column}100`,
+    primary_phone: Phone.make(`+49151900${row}${column}100`),
     lifecycle_stage: column % 2 === 0 ? "lead" as const : "customer" as const,
     source: "demo"
   }))
@@ -135,15 +135,14 @@ const conversations = Effect.fnUntraced(function*(channels: ReadonlyArray<Channe
   for (const [index, [first_name, , number]] of people.slice(0, 4).entries()) {
     yield* Effect.orDie(sends.start({
       channel_id: phone.id,
-      phone: number,
+      phone: Phone.make(number),
       template: orderReady(template.id, first_name, String(4711 + index))
     }))
   }
   // Numbers of the telephone network that cannot be reached, and that fail later.
   for (const number of ["+4915199990002", "+4915199990003"]) {
-    const phoneNumber = Phone.make(number)
     yield* Effect.orDie(
-      sends.start({ channel_id: phone.id, phone: phoneNumber, template: orderReady(template.id, "Max", "4719") })
+      sends.start({ channel_id: phone.id, phone: Phone.make(number), template: orderReady(template.id, "Max", "4719") })
     )
   }
   const says = (channel_id: ChannelId, external_id: string, display_name: string, index: number, said: Said) =>
@@ -187,8 +186,9 @@ const seed = Effect.gen(function*() {
     const contacts = yield* Contacts
     const keys = yield* ApiKeys
     const { connected, vip } = yield* catalogues
-    for (const [index, [first_name, last_name, primary_phone, company]] of people.entries()) {
+    for (const [index, [first_name, last_name, number, company]] of people.entries()) {
       const tag_ids = index % 3 === 0 ? [vip.id] : []
+      const primary_phone = Phone.make(number)
       yield* Effect.orDie(contacts.create({ first_name, last_name, primary_phone, company, source: "demo", tag_ids }))
     }
     yield* Effect.forEach(crowd, (input) => Effect.orDie(contacts.create(input)), { discard: true })
@@ -206,7 +206,7 @@ const seeded = (index: number) => {
   return {
     first_name: "Contact",
     last_name: number,
-    primary_phone: `+4915${number}00`,
+    primary_phone: Phone.make(`+4915${number}00`),
     primary_email: `contact-${number}@demo.example`,
     source: "seed"
   }

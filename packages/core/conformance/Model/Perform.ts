@@ -8,6 +8,7 @@ import { Conversations as ConversationOperations } from "@messaging-crm/core/Con
 import { ChannelId, ConversationId, MessageId, SendId, TagId, WebhookId } from "@messaging-crm/core/Ids"
 import { Inbound } from "@messaging-crm/core/Inbound"
 import { Messages as MessageOperations } from "@messaging-crm/core/Messages"
+import { Phone } from "@messaging-crm/core/Phones"
 import { Sends as SendOperations } from "@messaging-crm/core/Sends"
 import { Tags } from "@messaging-crm/core/Tags"
 import { Webhooks } from "@messaging-crm/core/Webhooks"
@@ -163,7 +164,7 @@ const perform: Perform = {
       const channel_id = ChannelId.make(id)
       const expected = Sends.start(scene.at, scene.ours, thing, { phone, template, value })
       const start = SendOperations.use((sends) =>
-        sends.start({ channel_id, phone, template: choiceOf(template, value) })
+        sends.start({ channel_id, phone: Phone.make(phone), template: choiceOf(template, value) })
       )
       yield* agree(scene, expected, start)
       yield* agreeOnLists(scene, [])
