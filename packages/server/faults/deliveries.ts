@@ -1,0 +1,195 @@
+/**
+ * Kills workers with `kill -9` while they deliver 10,000 events, and counts
+ * what was lost: `npm run kill-test:webhooks`, or with another number of kills,
+ * `-- 20`.
+ *
+ * One server takes messages in and works on nothing; three workers deliver the
+ * events to eight subscribers, which check every signature. Each worker is
+ * killed at a random moment and started again until the kills are done, all
+ * of them while something is left to deliver.
+ */
+import * as Client from "@messaging-crm/adapter-postgres/Client"
+import { ChannelId } from "@messaging-crm/core/Ids"
+import type { ProviderEvent } from "@messaging-crm/core/Inbound"
+import { ConfigProvider, DateTime, Effect, Fiber, Random, Redacted, Ref, Schedule } from "effect"
+import { SqlClient } from "effect/sql"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { start as startPostgres } from "../src/EmbeddedPostgres.ts"
+import * as Processes from "../testing/Processes.ts"
+import * as Subscribers from "../testing/Subscribers.ts"
+
+const kills_wanted = Number(process.argv[2] ?? 100)
+const messages = 1250
+const subscribers = 8
+const workers = 3
+/** How many deliveries one worker can have out: eight of each webhook. */
+const in_hand_max = subscribers * 8
+const impatientWorker = fileURLToPath(new URL("./worker.ts", import.meta.url))
+
+type Cluster = Effect.Success<ReturnType<typeof Processes.cluster>>
+
+/** What happened to the workers. */
+interface Story {
+  readonly kills: number
+  /** How many of the kills came while something was out. */
+  readonly kills_in_flight: number
+}
+
+const written = (channel_id: string, number: number): ProviderEvent => ({
+  event: "message_received",
+  channel_id: ChannelId.make(channel_id),
+  provider_message_id: `hello-${number}`,
+  from: {
+    external_id: `+49151${String(5_000_000 + number % 50)}`,
+    display_name: "Kim",
+    username: null
+  },
+  type: "text",
+  text: `Hello ${number} 👋`,
+  media: null,
+  sent_at: DateTime.makeUnsafe("2026-01-01T12:00:00Z")
+})
+
+const batchesOf = <A>(values: ReadonlyArray<A>, size: number): ReadonlyArray<ReadonlyArray<A>> =>
+  Array.from({ length: Math.ceil(values.length / size) }, (_, index) => values.slice(index * size, (index + 1) * size))
+
+/** Has every message come in, as fast as they are taken. */
+const raise = Effect.fnUntraced(function*({ acme, environment, servers: [server] }: Cluster) {
+  if (server === undefined) return yield* Effect.die(new Error("There is no server."))
+  const callBack = yield* Processes.calledBack(environment)
+  const events = Array.from({ length: messages }, (_, number) => written(acme.channel_id, number))
+  yield* Effect.forEach(batchesOf(events, 10), (batch) =>
+    Effect.flatMap(
+      callBack(server, batch),
+      (status) => status === 204 || status === 200 ? Effect.void : Effect.die(new Error(`A callback got ${status}`))
+    ), { concurrency: 4, discard: true })
+})
+
+const queue = SqlClient.SqlClient.use((sql) =>
+  sql<{ readonly left: number; readonly out: number; readonly lanes: number }>`
+    SELECT
+      count(*)::integer AS left,
+      count(leased_until)::integer AS out,
+      (SELECT count(*)::integer FROM work_lanes) AS lanes
+    FROM work
+  `
+).pipe(Effect.map(([row]) => row ?? { left: -1, out: -1, lanes: -1 }))
+
+/** Starts a worker and returns once it works. */
+const working = Effect.fnUntraced(function*(environment: Processes.Environment) {
+  const { child } = yield* Processes.start(impatientWorker, [], environment)
+  yield* Effect.callback<void>((resume) => void child.stdout?.once("data", () => resume(Effect.void)))
+})
+
+/** Keeps one worker running, and kills it at a random moment, for as long as there is something to deliver. */
+const killer = Effect.fnUntraced(function*({ environment }: Cluster, story: Ref.Ref<Story>) {
+  while ((yield* Ref.get(story)).kills < kills_wanted) {
+    const { left, out } = yield* Effect.scoped(Effect.gen(function*() {
+      yield* working(environment)
+      yield* Effect.sleep(`${yield* Random.nextIntBetween(50, 2000)} millis`)
+      return yield* queue
+    }))
+    if (left === 0) return
+    const { kills } = yield* Ref.updateAndGet(story, (before) => ({
+      kills: before.kills + 1,
+      kills_in_flight: before.kills_in_flight + (out > 0 ? 1 : 0)
+    }))
+    if (kills % 20 === 0) console.log(`${kills} kills, ${left} deliveries left`)
+  }
+})
+
+/** Raises the events, kills the workers, and lets calm ones do the rest. Ends after ten minutes at most. */
+const story = Effect.fnUntraced(function*(cluster: Cluster) {
+  const told = yield* Ref.make<Story>({ kills: 0, kills_in_flight: 0 })
+  const raising = yield* Effect.forkChild(raise(cluster))
+  yield* queue.pipe(Effect.repeat({ schedule: Schedule.spaced("20 millis"), until: ({ left }) => left > 0 }))
+  const names = Array.from({ length: workers })
+  yield* Effect.forEach(names, () => killer(cluster, told), { concurrency: "unbounded", discard: true })
+  yield* Effect.forEach(names, () => working(cluster.environment), { concurrency: "unbounded", discard: true })
+  yield* Fiber.join(raising)
+  yield* queue.pipe(
+    Effect.repeat({ schedule: Schedule.spaced("250 millis"), times: 2400, until: ({ left }) => left === 0 })
+  )
+  return yield* Ref.get(told)
+})
+
+/** What is stored once nothing is queued any more. */
+const stored = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const [counted] = yield* sql<{ readonly messages: number }>`SELECT count(*)::integer AS messages FROM messages`
+  return {
+    messages: counted?.messages ?? -1,
+    events: yield* sql<{ readonly id: string; readonly body: string }>`SELECT id, body FROM webhook_events`,
+    deliveries: yield* sql<{ readonly webhook_id: string; readonly event_id: string; readonly status: string }>`
+      SELECT webhook_id, event_id, status
+      FROM webhook_deliveries
+    `,
+    queue: yield* queue
+  }
+})
+
+/** Holds what the subscribers heard against what is stored. */
+const judge = (
+  { kills, kills_in_flight }: Story,
+  { deliveries, events, messages: taken, queue }: Effect.Success<typeof stored>,
+  told: ReadonlyArray<Subscribers.Subscriber>
+) => {
+  const bodies = new Map(events.map(({ body, id }) => [id, body]))
+  const heard = told.flatMap(({ heard, webhook_id }) => heard.map((each) => ({ ...each, webhook_id })))
+  const pair = (each: { readonly webhook_id: string; readonly event_id: string }) =>
+    `${each.webhook_id} ${each.event_id}`
+  const arrived = new Set(heard.map(pair))
+  const lost = deliveries.filter((delivery) => !arrived.has(pair(delivery)))
+  const repeats = heard.length - arrived.size
+  const complaints = [
+    kills >= kills_wanted ? null : "everything was delivered before the kills were done",
+    taken === messages && events.length === messages ? null : "an event is missing, or there is one too many",
+    deliveries.length === messages * subscribers ? null : "a delivery is missing, or there is one too many",
+    lost.length === 0 ? null : `${lost.length} deliveries never arrived`,
+    arrived.size === deliveries.length ? null : "something arrived that is not stored",
+    heard.every(({ body, event_id }) => body === bodies.get(event_id)) ? null : "other bytes arrived than are stored",
+    told.every(({ forged }) => forged.length === 0) ? null : "a signature did not fit",
+    deliveries.every(({ status }) => status === "succeeded") ? null : "a delivery did not succeed",
+    repeats <= kills * in_hand_max ? null : "there are more repeats than the kills explain",
+    queue.left === 0 && queue.lanes === 0 ? null : `the queue is not empty: ${JSON.stringify(queue)}`
+  ].filter((complaint) => complaint !== null)
+  const numbers = { kills, kills_in_flight, events: events.length, deliveries: deliveries.length }
+  console.log(JSON.stringify({ ...numbers, arrivals: heard.length, repeats, lost: lost.length, complaints }))
+  return complaints.length === 0
+}
+
+const test = Effect.gen(function*() {
+  const cluster = yield* Processes.cluster({
+    servers: 1,
+    environment: { DATABASE_POOL: "8", LOG_FORMAT: "json", WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8" }
+  })
+  const [server] = cluster.servers
+  if (server === undefined) return yield* Effect.die(new Error("There is no server."))
+  yield* Processes.start(Processes.main, ["serve", "--no-worker", "--port", String(server.port)], cluster.environment)
+  yield* Processes.untilUp(`${server.url}/health/ready`)
+  const told = yield* Effect.forEach(
+    Array.from({ length: subscribers }),
+    () =>
+      Subscribers.subscriber(server, cluster.acme.key, {
+        event_types: ["message.received"],
+        manner: Subscribers.leisurely(150)
+      })
+  )
+  const database = Client.layer({ url: Redacted.make(cluster.database_url), connections: 4 })
+  return yield* Effect.gen(function*() {
+    return judge(yield* story(cluster), yield* stored, told)
+  }).pipe(Effect.provide(database))
+}).pipe(Effect.scoped)
+
+const directory = await mkdtemp(join(tmpdir(), "messaging-crm-kill-"))
+const passed = await Effect.runPromise(
+  Effect.gen(function*() {
+    const url = yield* startPostgres({ directory })
+    return yield* Effect.provide(test, ConfigProvider.layer(ConfigProvider.fromUnknown({ TEST_DATABASE_URL: url })))
+  }).pipe(Effect.scoped, Effect.timeout("20 minutes"))
+)
+await rm(directory, { recursive: true, force: true })
+process.exit(passed ? 0 : 1)
