@@ -13,7 +13,7 @@ import { OrganizationId, WorkId } from "@messaging-crm/core/Ids"
 import * as Traces from "@messaging-crm/core/Traces"
 import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
 import { type ClaimedWork, lanes, type Work, WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { At, date, OptionalAt, optionalDate } from "./Columns.ts"
 
@@ -128,10 +128,11 @@ export const layer = Layer.effect(
      */
     const refresh = (names: ReadonlyArray<string>) =>
       sql`
-        DELETE FROM work_lanes
-        WHERE name = ANY(${names}::text[])
-          AND (SELECT seq FROM work WHERE lane_name = work_lanes.name ORDER BY seq LIMIT 1) IS NULL
-      `.pipe(Effect.andThen(sql`
+        WITH emptied AS (
+          DELETE FROM work_lanes
+          WHERE name = ANY(${names}::text[])
+            AND (SELECT seq FROM work WHERE lane_name = work_lanes.name ORDER BY seq LIMIT 1) IS NULL
+        )
         UPDATE work_lanes l
         SET
           inflight = (SELECT count(*) FROM work WHERE lane_name = l.name AND leased_until IS NOT NULL),
@@ -149,7 +150,15 @@ export const layer = Layer.effect(
             'infinity'
           ))
         WHERE name = ANY(${names}::text[])
-      `))
+          AND (SELECT seq FROM work WHERE lane_name = l.name ORDER BY seq LIMIT 1) IS NOT NULL
+      `
+
+    /** Joins the transaction that is open, without a savepoint: what fails here is a defect, which undoes all of it. */
+    const joined = <A>(effect: Effect.Effect<A>): Effect.Effect<A> =>
+      Effect.flatMap(
+        Effect.serviceOption(sql.transactionService),
+        (open) => Option.isSome(open) ? effect : transact(effect)
+      )
 
     /** Changes an item that the claim still holds, under its lane's lock, and answers whether it did. */
     const settle = (
@@ -168,7 +177,7 @@ export const layer = Layer.effect(
         if (changed.length === 0) return false
         yield* refresh([name])
         return true
-      }).pipe(Effect.orDie, transact)
+      }).pipe(Effect.orDie, joined)
     }
 
     return WorkQueue.of({
@@ -237,7 +246,7 @@ export const layer = Layer.effect(
           UPDATE work_lanes
           SET allowed = least(cap, ${cap}), paused_until = ${optionalDate(until)}
           WHERE name = ${name}
-        `.pipe(Effect.andThen(refresh([name])), Effect.orDie, transact, Effect.asVoid)
+        `.pipe(Effect.andThen(refresh([name])), Effect.orDie, joined, Effect.asVoid)
       },
       sweep: (now) =>
         Effect.gen(function*() {

@@ -2,12 +2,12 @@
 import * as Inbound from "./Journeys/Inbound.ts"
 import type { Storage } from "./Journeys/Scene.ts"
 import * as Sends from "./Journeys/Sends.ts"
-import * as WebhookCrowds from "./Journeys/WebhookCrowds.ts"
+import * as WebhookRaces from "./Journeys/WebhookRaces.ts"
 import * as Webhooks from "./Journeys/Webhooks.ts"
 
 export const suite = (storage: Storage) => {
   Sends.suite(storage)
   Inbound.suite(storage)
   Webhooks.suite(storage)
-  WebhookCrowds.suite(storage)
+  WebhookRaces.suite(storage)
 }
