@@ -25,6 +25,8 @@ const kills_wanted = Number(process.argv[2] ?? 100)
 const messages = 1250
 const subscribers = 8
 const workers = 3
+/** How far the deliveries get at most between the start of a worker and its end: so that the kills are spread over them. */
+const progress_max = 450
 /** How many deliveries one worker can have out: eight of each webhook. */
 const in_hand_max = subscribers * 8
 const impatientWorker = fileURLToPath(new URL("./worker.ts", import.meta.url))
@@ -84,12 +86,30 @@ const working = Effect.fnUntraced(function*(environment: Processes.Environment) 
   yield* Effect.callback<void>((resume) => void child.stdout?.once("data", () => resume(Effect.void)))
 })
 
+const succeeded = SqlClient.SqlClient.use((sql) =>
+  sql<{ readonly count: number }>`
+    SELECT count(*)::integer AS count
+    FROM webhook_deliveries
+    WHERE status = 'succeeded'
+  `
+).pipe(Effect.map(([row]) => row?.count ?? -1))
+
+/** Waits until so many deliveries more have succeeded, whoever made them, for six seconds at most. */
+const progress = Effect.fnUntraced(function*(deliveries: number) {
+  const before = yield* succeeded
+  yield* succeeded.pipe(
+    Effect.repeat({ schedule: Schedule.spaced("100 millis"), until: (count) => count >= before + deliveries }),
+    Effect.timeoutOption("6 seconds")
+  )
+})
+
 /** Keeps one worker running, and kills it at a random moment, for as long as there is something to deliver. */
 const killer = Effect.fnUntraced(function*({ environment }: Cluster, story: Ref.Ref<Story>) {
   while ((yield* Ref.get(story)).kills < kills_wanted) {
     const { left, out } = yield* Effect.scoped(Effect.gen(function*() {
       yield* working(environment)
-      yield* Effect.sleep(`${yield* Random.nextIntBetween(50, 2000)} millis`)
+      yield* progress(yield* Random.nextIntBetween(0, progress_max))
+      yield* Effect.sleep(`${yield* Random.nextIntBetween(0, 100)} millis`)
       return yield* queue
     }))
     if (left === 0) return
@@ -105,7 +125,7 @@ const killer = Effect.fnUntraced(function*({ environment }: Cluster, story: Ref.
 const story = Effect.fnUntraced(function*(cluster: Cluster) {
   const told = yield* Ref.make<Story>({ kills: 0, kills_in_flight: 0 })
   const raising = yield* Effect.forkChild(raise(cluster))
-  yield* queue.pipe(Effect.repeat({ schedule: Schedule.spaced("20 millis"), until: ({ left }) => left > 0 }))
+  yield* queue.pipe(Effect.repeat({ schedule: Schedule.spaced("20 millis"), until: ({ left }) => left > 1000 }))
   const names = Array.from({ length: workers })
   yield* Effect.forEach(names, () => killer(cluster, told), { concurrency: "unbounded", discard: true })
   yield* Effect.forEach(names, () => working(cluster.environment), { concurrency: "unbounded", discard: true })
