@@ -11,6 +11,7 @@ declare module "autocannon" {
     readonly url: string
     readonly connections: number
     readonly duration: number
+    readonly reconnectRate: number
     readonly requests: ReadonlyArray<Request & { readonly setupRequest: (request: Request) => Request }>
   }
 

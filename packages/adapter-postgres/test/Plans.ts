@@ -128,8 +128,8 @@ export const plansOf = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effec
   return plans.filter(({ kept, statement }) => !kept || (known as ReadonlySet<string>).has(statement))
 })
 
-/** How many rows a step may pass over, and a sequential scan read: a few per cent of the contacts. */
-const rows_passed_over_max = 4000
+/** How many rows a step may pass over, and a sequential scan read: a twentieth of the contacts. */
+const rows_passed_over_max = 5000
 /** How many rows a statement may read: all that pass one filter, where many pass it but hardly any the other. */
 const rows_read_max = 50_000
 /** How many rows may be sorted, if not only the first of them are kept: a page of the largest size, and one more. */

@@ -14,7 +14,7 @@ import type { SqlClient, Statement } from "effect/sql"
 import { date } from "../Columns.ts"
 
 /** How far the order is followed before all that pass are looked up. */
-const stretch = 2000
+const stretch = 1000
 
 /** A filter as it is asked of a contact `c`, and the query for all who pass, where that is worth asking. */
 interface Filter {
