@@ -55,6 +55,8 @@ const pages: Readonly<Record<string, PageRequest>> = {
   }
 }
 
+type Matches = Readonly<Record<string, Partial<ContactMatch>>>
+
 const queries = {
   "what most have": { needles: ["an"] },
   "a character that most have": { needles: ["a"] },
@@ -71,9 +73,9 @@ const queries = {
   "four digits": { needles: ["1511"] },
   "a part of a number": { needles: ["+49 151 1", "491511"] },
   "a number": { needles: ["+4915112345678", "4915112345678"] }
-} satisfies Readonly<Record<string, Partial<ContactMatch>>>
+} satisfies Matches
 
-const filters: Readonly<Record<string, Partial<ContactMatch>>> = {
+const filters = {
   "an owner of many": owner(0),
   "an owner of ten": owner(19),
   "a common stage": { lifecycle_stage: "lead" },
@@ -86,10 +88,10 @@ const filters: Readonly<Record<string, Partial<ContactMatch>>> = {
   "phone messaging": { channel: "phone_messaging" },
   "a second channel": { channel: "photo_social" },
   "a channel of fifty": { channel: "page_messaging" }
-}
+} satisfies Matches
 
 /** Returns every two that are of different filters, together. */
-const pairs = (matches: typeof filters) =>
+const pairs = (matches: Matches) =>
   Object.entries(matches).flatMap(([a, left]) =>
     Object.entries(matches)
       .filter(([b, right]) => a < b && Object.keys(left)[0] !== Object.keys(right)[0])
@@ -253,7 +255,19 @@ it.layer(database, { excludeTestServices: true, timeout: "3 minutes" })("Plans, 
         ...filters["a tag of a twentieth"],
         ...filters["phone messaging"]
       }
-      for (const match of [...Object.values(queries), ...Object.values(filters), tag(3), few, hardlyAny, some]) {
+      const far = [
+        queries["a part of a number"],
+        queries["no letters"],
+        queries["two characters that ten have"],
+        queries["what a hundredth has"],
+        filters["a channel of fifty"],
+        filters["a tag of fifty"],
+        tag(3),
+        few,
+        hardlyAny,
+        some
+      ]
+      for (const match of far) {
         for (const page of Object.values(pages)) {
           const found = yield* store.list(Crowd.large, { ...Fixtures.everyone, ...match }, page)
           assert.deepStrictEqual(found.map(({ id }) => id), yield* passing(match, page))
