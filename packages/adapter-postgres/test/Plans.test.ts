@@ -176,6 +176,17 @@ const lookups: Readonly<Record<string, Effect.Effect<unknown, unknown, StoragePo
   "the activity of a contact": ContactStore.use((store) =>
     store.recordActivity(Crowd.large, contact, { at: now, preview: "Hi", conversation_id: conversation })
   ),
+  "the preview of a contact": ContactStore.use((store) => store.replacePreview(Crowd.large, contact, now, "Hi")),
+  "an identity that moves": ContactStore.use((store) =>
+    store.renameIdentity(
+      Crowd.large,
+      { channel_type: "phone_messaging", external_id: "person-10" },
+      { external_id: "person-ten", display_name: null, username: null }
+    )
+  ),
+  "the preview of a conversation": ConversationStore.use((store) =>
+    store.replacePreview(Crowd.large, conversation, now, "Hi")
+  ),
   "a conversation": ConversationStore.use((store) => store.find(Crowd.large, conversation)),
   "a conversation to change": ConversationStore.use((store) => store.lock(Crowd.large, conversation)),
   "the conversation of an identity": ConversationStore.use((store) =>
