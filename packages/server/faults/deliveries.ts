@@ -26,7 +26,7 @@ const messages = 1250
 const subscribers = 8
 const workers = 3
 /** How far the deliveries get at most between the start of a worker and its end: so that the kills are spread over them. */
-const progress_max = 450
+const progress_max = 300
 /** How many deliveries one worker can have out: eight of each webhook. */
 const in_hand_max = subscribers * 8
 const impatientWorker = fileURLToPath(new URL("./worker.ts", import.meta.url))
