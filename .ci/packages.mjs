@@ -56,7 +56,11 @@ run("npm", [
   ...["effect", "@effect/vitest", "vitest", "typescript", "@types/node"].map(versionOf),
   "typescript-5@npm:typescript@5.9.3",
   `node-22@npm:node-${arch}@22`
-])
+], {
+  // The machine's own npm and Node know the certificates of its registry.
+  env: { ...process.env, PATH: process.env.MACHINE_PATH ?? process.env.PATH },
+  timeout: 300_000
+})
 
 const nodes = {
   "Node 24": process.execPath,
