@@ -182,7 +182,7 @@ export const layer = Layer.effect(
 
     return WorkQueue.of({
       // The lane is always updated, which locks it: a worker that finds it without items at this moment would remove it.
-      // If one just did, the insertion is begun anew.
+      // If one just did, the insertion is begun anew. What comes behind the first of a fifo lane does not make it due.
       enqueue: Effect.fnUntraced(function*(organization_id, work, due_at) {
         const trace = yield* Traces.current
         const { cap, fifo } = lanes[work.kind]
@@ -198,7 +198,10 @@ export const layer = Layer.effect(
           SELECT ${name}, ${cap}, ${cap}, ${fifo}, ${due}
           FROM item
           ON CONFLICT (name) DO UPDATE SET
-            next_due = greatest(l.paused_until, l.served_at, least(l.next_due, excluded.next_due))
+            next_due = CASE
+              WHEN l.fifo THEN l.next_due
+              ELSE greatest(l.paused_until, l.served_at, least(l.next_due, excluded.next_due))
+            END
         `
       }, Effect.orDie),
       claim: ({ lease_until, limit, now, token }) =>
