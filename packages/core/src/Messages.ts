@@ -104,7 +104,9 @@ export class MessageNotFound extends Schema.TaggedError<MessageNotFound>()("Mess
 
 // ---------------------------------------------------------- transitions
 
-const earliest = (a: Timestamp | null, b: Timestamp): Timestamp => a === null ? b : DateTime.min(a, b)
+/** Returns the very time that was known, unless the other is earlier. */
+const earliest = (known: Timestamp | null, other: Timestamp): Timestamp =>
+  known !== null && DateTime.isLessThanOrEqualTo(known, other) ? known : other
 
 const statusOf = (message: Pick<Message, "delivered_at" | "failed_at" | "read_at">): MessageStatus => {
   if (message.read_at !== null) return "read"
@@ -119,12 +121,10 @@ const edit = (message: Message, { at, text }: typeof EditReport.Type): Message =
     : { ...message, text: message.deleted_at === null ? text : null, edited_at: at }
 
 /** Nothing is left of a message that was taken back but that it was there. */
-const erase = (message: Message, at: Timestamp): Message => ({
-  ...message,
-  text: null,
-  media: null,
-  deleted_at: earliest(message.deleted_at, at)
-})
+const erase = (message: Message, at: Timestamp): Message => {
+  const deleted_at = earliest(message.deleted_at, at)
+  return deleted_at === message.deleted_at ? message : { ...message, text: null, media: null, deleted_at }
+}
 
 const advance = (message: Message, { at, status }: StatusReport): Message => {
   const moved: Message = {
@@ -136,7 +136,10 @@ const advance = (message: Message, { at, status }: StatusReport): Message => {
     read_at: status === "read" ? earliest(message.read_at, at) : message.read_at,
     failed_at: status === "failed" ? earliest(message.failed_at, at) : message.failed_at
   }
-  return { ...moved, status: statusOf(moved) }
+  const isNews = (["sent_at", "delivered_at", "read_at", "failed_at"] as const).some((name) =>
+    moved[name] !== message[name]
+  )
+  return isNews ? { ...moved, status: statusOf(moved) } : message
 }
 
 /**
@@ -145,7 +148,8 @@ const advance = (message: Message, { at, status }: StatusReport): Message => {
  * Each time keeps its earliest report, an edit its latest, and the status of an
  * outbound message follows from the times, so any order and any repetition of
  * reports ends in the same message. `read` implies delivered; delivered and
- * read overrule failed; a deletion overrules every edit.
+ * read overrule failed; a deletion overrules every edit. A report that tells
+ * nothing new returns the very message, so that a repeat writes nothing.
  */
 export const report = (message: Message, reported: MessageReport): Message => {
   switch (reported.status) {
