@@ -217,13 +217,6 @@ export class Contacts extends Context.Service<Contacts, {
     organization_id: OrganizationId,
     person: Person
   ) => Effect.Effect<Who>
-  /** Keeps what else a network calls a person we know. Joins the caller's unit of work. */
-  readonly learnAliases: (
-    organization_id: OrganizationId,
-    channel_type: ChannelType,
-    who: Who,
-    aliases: ReadonlyArray<string>
-  ) => Effect.Effect<void>
   /** Follows a person to another id of the same type of channel, with their number if they had it. Joins the caller's unit of work. */
   readonly follow: (
     organization_id: OrganizationId,
@@ -321,8 +314,6 @@ export class Contacts extends Context.Service<Contacts, {
         return yield* store.claimIdentity(organization_id, identity, newcomer, person.aliases)
       })
 
-      const learnAliases = store.addAliases
-
       const follow = Effect.fn("Contacts.follow")(function*(
         organization_id: OrganizationId,
         former_external_id: string,
@@ -338,7 +329,7 @@ export class Contacts extends Context.Service<Contacts, {
         yield* store.update(organization_id, { ...contact, primary_phone, updated_at: yield* DateTime.now })
       })
 
-      return Contacts.of({ create, get, update, addNote, list, meet, learnAliases, follow })
+      return Contacts.of({ create, get, update, addNote, list, meet, follow })
     })
   )
 }

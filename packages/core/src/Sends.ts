@@ -14,7 +14,7 @@
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { CurrentActor } from "./Actor.ts"
 import { type Channel, ChannelStore } from "./Channels.ts"
-import { Contacts, ReferenceUnknown } from "./Contacts.ts"
+import { Contacts, ContactStore, ReferenceUnknown } from "./Contacts.ts"
 import { ConversationNotFound, Conversations, ConversationStore, isReplyWindowOpen } from "./Conversations.ts"
 import { Events } from "./Events.ts"
 import { ChannelId, ConversationId, Ids, type MemberId, MessageId, type OrganizationId, SendId, WorkId } from "./Ids.ts"
@@ -185,6 +185,7 @@ export class Sends extends Context.Service<Sends, {
     Effect.gen(function*() {
       const channels = yield* ChannelStore
       const contacts = yield* Contacts
+      const contactStore = yield* ContactStore
       const conversations = yield* Conversations
       const conversationStore = yield* ConversationStore
       const events = yield* Events
@@ -313,7 +314,7 @@ export class Sends extends Context.Service<Sends, {
         if (!isOpen(row.send)) return
         const now = yield* DateTime.now
         if (recipient_aliases.length > 0) {
-          yield* contacts.learnAliases(organization_id, conversation.channel_type, conversation, recipient_aliases)
+          yield* contactStore.addAliases(organization_id, conversation.channel_type, conversation, recipient_aliases)
         }
         const sent: Message = {
           id: MessageId.make(yield* ids.uuid),
