@@ -22,14 +22,13 @@ import { Secrets } from "./Secrets.ts"
 import { Timestamp } from "./Timestamps.ts"
 import { UnitOfWork } from "./UnitOfWork.ts"
 import {
-  abandoned_max,
-  disable,
   healthy,
   isHopeless,
   pauseOf,
   secretContext,
   WebhookNotFound,
   type WebhookRow,
+  Webhooks,
   WebhookStore,
   worse
 } from "./Webhooks.ts"
@@ -253,6 +252,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
       const secrets = yield* Secrets
       const signal = yield* WorkSignal
       const store = yield* WebhookDeliveryStore
+      const subscriptions = yield* Webhooks
       const transport = yield* WebhookTransport
       const unitOfWork = yield* UnitOfWork
       const webhooks = yield* WebhookStore
@@ -334,18 +334,6 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
           return yield* work.finish(claimed)
         }).pipe(settle)
 
-      /** Ends the delivery, and with it the others of the webhook: most of them now, all in their turn. */
-      const giveUp = Effect.fnUntraced(function*(
-        organization_id: OrganizationId,
-        row: WebhookRow,
-        ended: WebhookDelivery,
-        attempt: Attempt
-      ) {
-        yield* webhooks.update(organization_id, { ...row, webhook: disable(row.webhook, attempt.at) })
-        yield* store.update(organization_id, ended, attempt)
-        yield* webhooks.abandon(organization_id, row.webhook.id, abandoned_max)
-      })
-
       /** Slows the lane of an endpoint that keeps failing. */
       const ease = Effect.fnUntraced(function*(claimed: ClaimedWork, row: WebhookRow, now: Timestamp) {
         const pause = pauseOf(row)
@@ -363,8 +351,8 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
           const next = nextAttempt(delivery.attempt_count + 1, now, asked, yield* Random.next)
           const isGone = attempt.response_status === 410
           if (isGone || isHopeless(row, now) || row.webhook.status === "disabled") {
-            yield* giveUp(organization_id, row, attempted(delivery, attempt, null), attempt)
-            yield* work.throttle(claimed, { until: null, cap: lanes.delivery.cap })
+            yield* store.update(organization_id, attempted(delivery, attempt, null), attempt)
+            yield* subscriptions.end(organization_id, row, attempt.at)
             return yield* work.finish(claimed)
           }
           yield* webhooks.update(organization_id, row)

@@ -188,6 +188,11 @@ export class Webhooks extends Context.Service<Webhooks, {
   readonly list: Effect.Effect<ReadonlyArray<Webhook>, never, CurrentActor>
   /** Disables a webhook for good, with its pending deliveries. Disabling a disabled one changes nothing. */
   readonly disable: (id: WebhookId) => Effect.Effect<Webhook, WebhookNotFound, CurrentActor>
+  /**
+   * Disables the webhook of a row that the caller's unit of work holds, with its
+   * pending deliveries: the newest now, all in their turn, which no pause delays.
+   */
+  readonly end: (organization_id: OrganizationId, row: WebhookRow, at: Timestamp) => Effect.Effect<Webhook>
   /** Encrypts again, a batch at a time, what an older root key encrypted, and answers how many secrets that were. */
   readonly reseal: Effect.Effect<number>
 }>()("@messaging-crm/core/Webhooks") {
@@ -223,16 +228,21 @@ export class Webhooks extends Context.Service<Webhooks, {
       const list = CurrentActor.use(({ organization_id }) => store.list(organization_id, limits.webhook_list_size))
         .pipe(Effect.withSpan("Webhooks.list"))
 
+      const end = Effect.fnUntraced(function*(organization_id: OrganizationId, row: WebhookRow, at: Timestamp) {
+        const webhook = disable(row.webhook, at)
+        const { id } = webhook
+        yield* store.update(organization_id, { ...row, webhook })
+        yield* store.abandon(organization_id, id, abandoned_max)
+        yield* work.throttle({ kind: "delivery", lane: id }, { until: null, cap: lanes.delivery.cap })
+        return webhook
+      })
+
       const disableNow = Effect.fnUntraced(function*(id: WebhookId) {
         const { organization_id } = yield* CurrentActor
         const found = yield* store.lock(organization_id, id)
         if (Option.isNone(found)) return yield* new WebhookNotFound()
-        const webhook = disable(found.value.webhook, yield* DateTime.now)
-        if (webhook === found.value.webhook) return webhook
-        yield* store.update(organization_id, { ...found.value, webhook })
-        yield* store.abandon(organization_id, id, abandoned_max)
-        yield* work.throttle({ kind: "delivery", lane: id }, { until: null, cap: lanes.delivery.cap })
-        return webhook
+        const { webhook } = found.value
+        return webhook.status === "disabled" ? webhook : yield* end(organization_id, found.value, yield* DateTime.now)
       })
 
       const disableOne = Effect.fn("Webhooks.disable")((id: WebhookId) => unitOfWork.transact(disableNow(id)))
@@ -255,7 +265,7 @@ export class Webhooks extends Context.Service<Webhooks, {
         Effect.map((done) => done.filter(Boolean).length)
       )
 
-      return Webhooks.of({ create, list, disable: disableOne, reseal })
+      return Webhooks.of({ create, list, disable: disableOne, end, reseal })
     })
   )
 }
