@@ -31,7 +31,7 @@ export interface Channel extends Schema.Schema.Type<typeof Channel> {}
 export const ConnectChannel = Schema.Struct({
   type: ChannelType,
   name: trimmedText({ min: 1, max: limits.name_chars_max }),
-  address: trimmedText({ min: 1, max: limits.name_chars_max }),
+  address: trimmedText({ min: 1, max: limits.address_chars_max }),
   phone_messaging_business_account_id: line(limits.name_chars_max)
 })
 export interface ConnectChannel extends Schema.Schema.Type<typeof ConnectChannel> {}
