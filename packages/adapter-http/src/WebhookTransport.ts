@@ -5,16 +5,16 @@
  * of those very addresses and ends with its connection: no attempt shares
  * anything with another, and interrupting one closes its socket.
  */
+import { limits } from "@messaging-crm/core/Limits"
 import {
   AllowedAddresses,
-  type WebhookAnswer,
   type WebhookRequest,
   WebhookTransport,
   WebhookUnanswered
 } from "@messaging-crm/core/WebhookTransport"
-import { type Duration, Effect, Fiber, Layer } from "effect"
+import { type Duration, Effect, Layer } from "effect"
 import { isIP, type Socket } from "node:net"
-import { Client, type Dispatcher } from "undici"
+import { Client } from "undici"
 import { isPublic } from "./WebhookTransport/Addresses.ts"
 import { failureOf, hostOf, open } from "./WebhookTransport/Connection.ts"
 import { type Resolve, resolve } from "./WebhookTransport/Names.ts"
@@ -28,14 +28,22 @@ export interface Options {
 
 const connect_timeout = "5 seconds"
 const read_bytes_max = 16_384
-const kept_bytes_max = 4096
+const kept_bytes_max = limits.webhook_response_bytes_max
 
 const unanswered = (failure_code: WebhookUnanswered["failure_code"]) =>
   Effect.fail(new WebhookUnanswered({ failure_code }))
 
-/** Sends the request over a connection that is there, and waits for the status. */
-const ask = Effect.fnUntraced(function*(url: URL, socket: Socket, { body, headers }: WebhookRequest) {
-  const client = yield* Effect.acquireRelease(
+/** An answer as far as it has come: its text is that of the body's beginning. */
+interface Coming {
+  status: number | null
+  retry_after: string | null
+  text: string
+  bytes: number
+}
+
+/** Speaks HTTP/1.1 over a connection that is there. */
+const speak = (url: URL, socket: Socket) =>
+  Effect.acquireRelease(
     Effect.sync(() =>
       new Client(url.origin, {
         // Undici overlooks an answer that comes before `connect` has returned.
@@ -46,37 +54,42 @@ const ask = Effect.fnUntraced(function*(url: URL, socket: Socket, { body, header
     ),
     (client) => Effect.promise(() => client.destroy())
   )
-  return yield* Effect.tryPromise({
-    try: (signal) =>
-      client.request({
-        path: url.pathname + url.search,
-        method: "POST",
-        headers,
-        body,
-        signal,
-        reset: true,
-        highWaterMark: read_bytes_max
-      }),
-    catch: (error) => failureOf(error, "protocol_error")
+
+/**
+ * Sends the request and fills in the answer, until its body ends, breaks off, or
+ * is long enough: whichever it is says nothing about the delivery.
+ *
+ * A stream of the body would be simpler, and would keep what was read of it
+ * until V8 collects all garbage: an endpoint that never ends could fill it.
+ */
+const ask = (client: Client, url: URL, { body, headers }: WebhookRequest, answer: Coming) =>
+  Effect.callback<void, WebhookUnanswered>((resume) => {
+    const decoder = new TextDecoder()
+    client.dispatch({ path: url.pathname + url.search, method: "POST", headers, body, reset: true }, {
+      onRequestStart: () => {},
+      onResponseStart: (_controller, status, { "retry-after": retry_after = null }) => {
+        if (status < 200) return
+        answer.status = status
+        answer.retry_after = Array.isArray(retry_after) ? retry_after.join(", ") : retry_after
+      },
+      onResponseData: (controller, chunk) => {
+        const room = Math.max(kept_bytes_max - answer.bytes, 0)
+        // Streaming, so that a character that is cut in half at the end is left out.
+        answer.text += decoder.decode(chunk.subarray(0, room), { stream: true })
+        answer.bytes += chunk.byteLength
+        if (answer.bytes < read_bytes_max) return
+        controller.pause()
+        resume(Effect.void)
+      },
+      onResponseEnd: () => resume(Effect.void),
+      onResponseError: (_controller, error) =>
+        resume(answer.status === null ? Effect.fail(failureOf(error, "protocol_error")) : Effect.void)
+    })
   })
-})
 
-/** Reads into `kept` until the body ends, breaks off, or is long enough. Whichever it is says nothing about the delivery. */
-const read = (body: Dispatcher.ResponseData["body"], kept: Array<Uint8Array>) =>
-  Effect.ignore(Effect.tryPromise(async () => {
-    let bytes = 0
-    for await (const chunk of body) {
-      kept.push(chunk)
-      bytes += chunk.byteLength
-      if (bytes >= read_bytes_max) return
-    }
-  }))
-
-/** Returns the beginning of a body as text that a database can hold: what is no UTF-8, and NUL, becomes U+FFFD. */
-const textOf = (chunks: ReadonlyArray<Uint8Array>): string => {
-  const bytes = Buffer.concat(chunks).subarray(0, kept_bytes_max)
-  // Streaming, so that a character that was cut in half is left out.
-  const text = new TextDecoder().decode(bytes, { stream: true }).replaceAll("\u0000", "\uFFFD")
+/** Returns text as a database can hold it: NUL becomes U+FFFD, as what is no UTF-8 has. */
+const storable = (decoded: string): string => {
+  const text = decoded.replaceAll("\u0000", "\uFFFD")
   // A replaced byte is three bytes long, so the text may have outgrown the limit.
   return text.slice(0, new TextEncoder().encodeInto(text, new Uint8Array(kept_bytes_max)).read)
 }
@@ -105,18 +118,14 @@ const make = Effect.fnUntraced(function*(options: Options) {
 
   const post = Effect.fnUntraced(function*(request: WebhookRequest) {
     const url = new URL(request.url)
-    const expiry = Fiber.join(yield* Effect.forkScoped(Effect.sleep(deadline)))
-    const response = yield* Effect.flatMap(connect(url), (socket) => ask(url, socket, request)).pipe(
-      Effect.raceFirst(Effect.andThen(expiry, unanswered("timeout")))
+    const answer: Coming = { status: null, retry_after: null, text: "", bytes: 0 }
+    yield* connect(url).pipe(
+      Effect.flatMap((socket) => speak(url, socket)),
+      Effect.flatMap((client) => ask(client, url, request, answer)),
+      Effect.timeoutOption(deadline)
     )
-    const kept: Array<Uint8Array> = []
-    yield* Effect.raceFirst(read(response.body, kept), expiry)
-    const { "retry-after": retry_after = null } = response.headers
-    return {
-      status: response.statusCode,
-      body: textOf(kept),
-      retry_after: Array.isArray(retry_after) ? retry_after.join(", ") : retry_after
-    } satisfies WebhookAnswer
+    const { retry_after, status, text } = answer
+    return status === null ? yield* unanswered("timeout") : { status, retry_after, body: storable(text) }
   }, Effect.scoped)
 
   return WebhookTransport.of({ post })

@@ -54,7 +54,8 @@ export const open = Effect.fnUntraced(function*(
 ): Effect.fn.Return<net.Socket, WebhookUnanswered, Scope.Scope> {
   const socket = yield* Effect.acquireRelease(
     Effect.sync(() => dial(url, addresses)),
-    (socket) => Effect.sync(() => socket.destroy())
+    // What was not read of it would otherwise stay until V8 collects all garbage.
+    (socket) => Effect.sync(() => socket.destroy().read())
   )
   const isSecure = url.protocol === "https:"
   yield* Effect.callback<void, WebhookUnanswered>((resume) => {
