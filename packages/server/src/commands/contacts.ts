@@ -30,12 +30,8 @@ const wordsOf = ({ line, message }: BadLine): string => `line ${line}: ${message
 const counts = ({ created, failed, unchanged }: Summary): string =>
   `${created} created, ${unchanged} unchanged, ${failed} bad`
 
-/**
- * Keeps V8 from taking memory that an import does not need, since it shares its
- * machine with what serves: no more room for young objects than there is by
- * now, and for old ones half of what they take.
- */
-const staySmall = Effect.sync(() => setFlagsFromString("--semi-space-growth-factor=1 --heap-growing-percent=50"))
+/** Gives young objects no more room than they have by now: an import shares its machine with what serves. */
+const staySmall = Effect.sync(() => setFlagsFromString("--semi-space-growth-factor=1"))
 
 const help = `Import contacts from a CSV file
 
