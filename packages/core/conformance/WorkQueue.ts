@@ -166,6 +166,16 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* claim({ at: after(5) }), [])
     }), { arbitrary: { runs } })
 
+  it.effect("gives what is due though others wait behind a first that is not, and came earlier", () =>
+    Effect.gen(function*() {
+      const { lane, ours, queue } = yield* start
+      const ready = yield* newWork(yield* Fixtures.uuid)
+      yield* queue.enqueue(ours, yield* newWork(lane), after(60))
+      yield* queue.enqueue(ours, yield* newWork(lane), Fixtures.noon)
+      yield* queue.enqueue(ours, ready, after(1))
+      assert.deepStrictEqual(refs(yield* claim({ at: after(1), limit: 1 })), [ready.ref])
+    }))
+
   it.effect("gives nothing of a fifo lane while its first item is not due or is out", () =>
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start

@@ -89,7 +89,8 @@ export const stillHeld = (held: boolean): Effect.Effect<void, Superseded> =>
  *   that it is called in, which the claims bear, those after a `postpone` too.
  * - `claim` returns at most `limit` items that are due, and of each lane no
  *   more than its cap allows beside those already out; of a fifo lane only its
- *   first item, and nothing while that one is not due or is out. Of concurrent
+ *   first item, and nothing while that one is not due or is out. It is empty
+ *   only when nothing may be given out, or another claim is at it. Of concurrent
  *   claims each item goes to exactly one. The claims bear `token`.
  * - Lanes take turns: the one that has waited longest, since an item of it was
  *   due and since it was last served, is served first, and none twice while
