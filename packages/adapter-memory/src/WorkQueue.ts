@@ -64,9 +64,10 @@ const ready = (lane: Lane, limits: LaneLimits | null, now: Timestamp): Lane => {
   return (fifo ? [first] : lane).filter(isDue(now)).toSorted(byDue).slice(0, Math.max(0, cap - out))
 }
 
-/** Returns what is given out now: of each lane one before any gives two, the longest waiting first. */
-const given = (rows: Rows, limit: number, now: Timestamp): ReadonlyMap<string, ReadonlySet<Item>> => {
+/** Returns what is given out now of a kind: of each lane one before any gives two, the longest waiting first. */
+const given = (rows: Rows, kind: WorkKind, limit: number, now: Timestamp): ReadonlyMap<string, ReadonlySet<Item>> => {
   const rounds = Array.from(rows.lanes).flatMap(([name, lane]) => {
+    if (lane[0]?.work.kind !== kind) return []
     const items = ready(lane, Option.getOrNull(HashMap.get(rows.lane_limits, name)), now)
     const served_at = Option.getOrUndefined(HashMap.get(rows.lane_turns, name))
     const [first] = items
@@ -140,11 +141,11 @@ export const layer = Layer.effect(
           return [undefined, put({ ...rows, work_refs }, name, [...laneOf(rows, name), item])]
         })
       }),
-      claim: ({ lease_until, limit, now, token }) =>
+      claim: ({ kind, lease_until, limit, now, token }) =>
         world.modify((rows) => {
           const claimed: Array<ClaimedWork> = []
           let changed = rows
-          for (const [name, items] of given(rows, limit, now)) {
+          for (const [name, items] of given(rows, kind, limit, now)) {
             const marked = laneOf(rows, name).map((item) =>
               items.has(item) ? { ...item, attempt: item.attempt + 1, claim: { token, until: lease_until } } : item
             )

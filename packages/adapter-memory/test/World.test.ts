@@ -31,7 +31,8 @@ it.effect("keeps nothing of a lane without items", () =>
       yield* queue.enqueue(ours, { id, kind: "send", lane, ref }, Fixtures.noon)
     }
     assert.deepStrictEqual(yield* rows, { lanes: 3, work_refs: 3 })
-    const claim = { limit: 9, now: Fixtures.noon, lease_until: after(60_000), token: yield* Fixtures.uuid }
+    const token = yield* Fixtures.uuid
+    const claim = { kind: "send", limit: 9, now: Fixtures.noon, lease_until: after(60_000), token } as const
     yield* Effect.forEach(yield* queue.claim(claim), queue.finish)
     assert.deepStrictEqual(yield* rows, { lanes: 0, work_refs: 0 })
   }).pipe(Effect.provide(world)))

@@ -7,6 +7,7 @@ import m0004 from "./migrations/0004_conversations.ts"
 import m0005 from "./migrations/0005_work.ts"
 import m0006 from "./migrations/0006_media.ts"
 import m0007 from "./migrations/0007_webhooks.ts"
+import m0008 from "./migrations/0008_lane_kinds.ts"
 
 /** Every migration, in order. Imported, not read from a folder, so a bundle carries them. */
 const record = {
@@ -16,7 +17,8 @@ const record = {
   "0004_conversations": m0004,
   "0005_work": m0005,
   "0006_media": m0006,
-  "0007_webhooks": m0007
+  "0007_webhooks": m0007,
+  "0008_lane_kinds": m0008
 }
 
 const table = "messaging_crm_migrations"

@@ -204,12 +204,12 @@ export const layer = Layer.effect(
             END
         `
       }, Effect.orDie),
-      claim: ({ lease_until, limit, now, token }) =>
+      claim: ({ kind, lease_until, limit, now, token }) =>
         Effect.gen(function*() {
           const due = yield* sql<{ readonly name: string }>`
             SELECT name
             FROM work_lanes
-            WHERE next_due <= ${date(now)} AND inflight < allowed
+            WHERE kind = ${kind} AND next_due <= ${date(now)} AND inflight < allowed
             ORDER BY next_due
             LIMIT ${limit}
             FOR UPDATE SKIP LOCKED

@@ -209,7 +209,13 @@ const lookups: Readonly<Record<string, Effect.Effect<unknown, unknown, StoragePo
   "a send to change": SendStore.use((store) => store.lock(Crowd.large, send))
 }
 
-const claim = { limit: 32, now, lease_until: DateTime.add(now, { minutes: 1 }), token: Crowd.id("lane", 1) }
+const claim = {
+  kind: "send",
+  limit: 32,
+  now,
+  lease_until: DateTime.add(now, { minutes: 1 }),
+  token: Crowd.id("lane", 1)
+} as const
 
 const chores: Readonly<Record<string, Effect.Effect<unknown, unknown, StoragePorts | Ids>>> = {
   "claims and settles work": WorkQueue.use((queue) =>

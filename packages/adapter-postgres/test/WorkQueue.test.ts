@@ -50,13 +50,14 @@ class Done {
 /** Claims and carries out until so many items are done. */
 const work = <R>(
   queue: Queue,
+  kind: WorkKind,
   done: Done,
   total: number,
   perform: (item: ClaimedWork) => Effect.Effect<unknown, never, R>
 ) =>
   Effect.gen(function*() {
     while (done.count < total) {
-      const claimed = yield* queue.claim({ limit: 8, now, lease_until, token: yield* Fixtures.uuid })
+      const claimed = yield* queue.claim({ kind, limit: 8, now, lease_until, token: yield* Fixtures.uuid })
       yield* Effect.forEach(claimed, perform, { concurrency: "unbounded" })
     }
   })
@@ -78,7 +79,7 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       const done = new Done()
       const out = new Set<string>()
       yield* Effect.forEach(yield* queues, (queue) =>
-        work(queue, done, 300, (item) =>
+        work(queue, "send", done, 300, (item) =>
           Effect.gen(function*() {
             assert.isFalse(out.has(item.lane), "two of a lane are out")
             out.add(item.lane)
@@ -97,7 +98,7 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       const filled = yield* fill({ lanes: 20, items: 15 })
       const done = new Done()
       yield* Effect.forEach(yield* queues, (queue) =>
-        work(queue, done, 300, (item) =>
+        work(queue, "send", done, 300, (item) =>
           Effect.gen(function*() {
             if (item.attempt % 3 === 1) yield* queue.sweep(lease_until)
             if (yield* queue.finish(item)) done.add(item)
@@ -112,19 +113,23 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       const done = new Done()
       const out = new Map<string, number>()
       const most = new Map<string, number>()
-      yield* Effect.forEach(yield* queues, (queue) =>
-        work(queue, done, 300, (item) =>
-          Effect.gen(function*() {
-            const beside = (out.get(item.lane) ?? 0) + 1
-            out.set(item.lane, beside)
-            most.set(item.lane, Math.max(beside, most.get(item.lane) ?? 0))
-            // No lease has ended yet: this frees nothing.
-            yield* queue.sweep(now)
-            out.set(item.lane, (out.get(item.lane) ?? 0) - 1)
-            if (item.attempt === 1 && item.ref < "8") return assert.isTrue(yield* queue.postpone(item, now))
-            done.add(item)
-            assert.isTrue(yield* queue.finish(item))
-          })), { concurrency: "unbounded" })
+      yield* Effect.forEach(
+        yield* queues,
+        (queue) =>
+          work(queue, "delivery", done, 300, (item) =>
+            Effect.gen(function*() {
+              const beside = (out.get(item.lane) ?? 0) + 1
+              out.set(item.lane, beside)
+              most.set(item.lane, Math.max(beside, most.get(item.lane) ?? 0))
+              // No lease has ended yet: this frees nothing.
+              yield* queue.sweep(now)
+              out.set(item.lane, (out.get(item.lane) ?? 0) - 1)
+              if (item.attempt === 1 && item.ref < "8") return assert.isTrue(yield* queue.postpone(item, now))
+              done.add(item)
+              assert.isTrue(yield* queue.finish(item))
+            })),
+        { concurrency: "unbounded" }
+      )
       assert.deepStrictEqual(Array.from(most.values()), [8, 8, 8, 8])
       for (const [lane, refs] of filled) assert.sameMembers(done.lanes.get(lane) ?? [], refs)
       yield* assertNothingLeft
@@ -134,12 +139,16 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
     Effect.gen(function*() {
       const filled = yield* fill({ lanes: 4, items: 50, kind: "delivery" })
       const done = new Done()
-      yield* Effect.forEach(yield* queues, (queue) =>
-        work(queue, done, 200, (item) =>
-          Effect.gen(function*() {
-            if (item.attempt % 3 === 1) yield* queue.sweep(lease_until)
-            if (yield* queue.finish(item)) done.add(item)
-          })), { concurrency: "unbounded" })
+      yield* Effect.forEach(
+        yield* queues,
+        (queue) =>
+          work(queue, "delivery", done, 200, (item) =>
+            Effect.gen(function*() {
+              if (item.attempt % 3 === 1) yield* queue.sweep(lease_until)
+              if (yield* queue.finish(item)) done.add(item)
+            })),
+        { concurrency: "unbounded" }
+      )
       for (const [lane, refs] of filled) assert.sameMembers(done.lanes.get(lane) ?? [], refs)
       yield* assertNothingLeft
     }))
@@ -161,7 +170,13 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       yield* Effect.forEach(lanes, (lane) => enqueue(organization_id, lane, "delivery"))
       const served: Array<string> = []
       for (let turn = 0; turn < 4; turn++) {
-        const claimed = yield* queue.claim({ limit: 32, now, lease_until, token: yield* Fixtures.uuid })
+        const claimed = yield* queue.claim({
+          kind: "delivery",
+          limit: 32,
+          now,
+          lease_until,
+          token: yield* Fixtures.uuid
+        })
         served.push(...claimed.map(({ lane }) => lane))
         yield* Effect.forEach(claimed, queue.finish)
       }
@@ -180,7 +195,7 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       yield* Effect.forEach(lanes, (lane) => enqueue(organization_id, lane))
       const done = new Done()
       yield* Effect.forEach(yield* queues, (queue) =>
-        work(queue, done, 400, (item) =>
+        work(queue, "send", done, 400, (item) =>
           Effect.gen(function*() {
             done.add(item)
             const next = done.count + lanes.length <= 400 ? enqueueNext(item.lane) : Effect.void
@@ -200,7 +215,7 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       const passedOver = yield* enqueue(organization_id, busy)
       const given = yield* enqueue(organization_id, free)
       const claim = (from: Queue) =>
-        Effect.flatMap(Fixtures.uuid, (token) => from.claim({ limit: 8, now, lease_until, token }))
+        Effect.flatMap(Fixtures.uuid, (token) => from.claim({ kind: "send", limit: 8, now, lease_until, token }))
       const [other = queue] = yield* queues
       // The lane stays locked by what is put in it until the unit of work ends, which waits for the claim.
       const claimed = yield* transact(Effect.andThen(enqueue(organization_id, busy), claim(other)))

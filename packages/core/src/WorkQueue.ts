@@ -87,12 +87,12 @@ export const stillHeld = (held: boolean): Effect.Effect<void, Superseded> =>
  *   an item of that kind for that `ref`. The order of a fifo lane is the order
  *   in which its enqueuers held the lane's subject locked. It keeps the trace
  *   that it is called in, which the claims bear, those after a `postpone` too.
- * - `claim` returns at most `limit` items that are due, and of each lane no
+ * - `claim` returns at most `limit` items of a kind that are due, and of each lane no
  *   more than its cap allows beside those already out; of a fifo lane only its
  *   first item, and nothing while that one is not due or is out. It is empty
  *   only when nothing may be given out, or another claim is at it. Of concurrent
  *   claims each item goes to exactly one. The claims bear `token`.
- * - Lanes take turns: the one that has waited longest, since an item of it was
+ * - Lanes of a kind take turns: the one that has waited longest, since an item of it was
  *   due and since it was last served, is served first, and none twice while
  *   another that is due and free waits.
  * - `finish`, `postpone` and `release` answer false, and change nothing, when
@@ -108,6 +108,7 @@ export const stillHeld = (held: boolean): Effect.Effect<void, Superseded> =>
 export class WorkQueue extends Context.Service<WorkQueue, {
   readonly enqueue: (organization_id: OrganizationId, work: Work, due_at: Timestamp) => Effect.Effect<void>
   readonly claim: (options: {
+    readonly kind: WorkKind
     readonly limit: number
     readonly now: Timestamp
     readonly lease_until: Timestamp

@@ -12,8 +12,8 @@ import { WebhookDeliveries } from "./WebhookDeliveries.ts"
 import { Webhooks } from "./Webhooks.ts"
 import { type Backlog, type ClaimedWork, LeaseTime, WorkKind, WorkQueue, WorkSignal } from "./WorkQueue.ts"
 
-/** How many items one worker has in hand at once: enough for many endpoints that hang, at eight each. */
-export const in_hand_max = 256
+/** How many items of a kind one worker has in hand at once: enough for many endpoints that hang, at eight each. */
+const in_hand_max = 256
 /** How many items are claimed at a time. */
 const batch_max = 64
 /** How long items in hand may go on when the worker is told to stop. */
@@ -29,6 +29,14 @@ const survive = (what: string) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     effect,
     (cause) => Effect.andThen(Effect.logError(`${what} failed`, cause), Effect.sleep("1 second"))
   )
+
+/** What a worker has in hand of a kind. Each kind has its own places, so one whose work hangs holds no other up. */
+interface Hand {
+  readonly kind: WorkKind
+  readonly items: FiberSet.FiberSet<void>
+}
+
+const emptyHand = (kind: WorkKind) => Effect.map(FiberSet.make<void>(), (items): Hand => ({ kind, items }))
 
 const emptyBacklog = { due: 0, later: 0, held: 0, oldest_due_at: null }
 
@@ -63,10 +71,10 @@ export class Worker extends Context.Service<Worker, {
       const signal = yield* WorkSignal
       const webhooks = yield* Webhooks
 
-      const claim = Effect.fnUntraced(function*(limit: number) {
+      const claim = Effect.fnUntraced(function*(kind: WorkKind, limit: number) {
         const now = yield* DateTime.now
         const lease_until = DateTime.addDuration(now, lease)
-        return yield* queue.claim({ limit, now, lease_until, token: yield* ids.uuid })
+        return yield* queue.claim({ kind, limit, now, lease_until, token: yield* ids.uuid })
       })
 
       const carryOut = (claimed: ClaimedWork) => {
@@ -95,28 +103,33 @@ export class Worker extends Context.Service<Worker, {
           Effect.ensuring(signal.notify)
         )
 
-      const runOnce = Effect.gen(function*() {
-        const claimed = yield* claim(batch_max)
-        yield* Effect.forEach(claimed, perform, { concurrency: "unbounded", discard: true })
-        return claimed.length
-      }).pipe(Effect.withSpan("Worker.runOnce"))
+      const runOnce = Effect.forEach(WorkKind.literals, (kind) =>
+        Effect.tap(
+          claim(kind, batch_max),
+          Effect.forEach(perform, { concurrency: "unbounded", discard: true })
+        )).pipe(Effect.map((claimed) => claimed.flat().length), Effect.withSpan("Worker.runOnce"))
 
       const pause = Effect.gen(function*() {
         const millis = poll_millis * (0.8 + 0.4 * (yield* Random.next))
         yield* Effect.timeoutOption(signal.wait, Duration.millis(millis))
       })
 
-      const turn = Effect.fnUntraced(function*(inHand: FiberSet.FiberSet<void>) {
-        const free = Math.min(in_hand_max - (yield* FiberSet.size(inHand)), batch_max)
-        if (free <= 0) return yield* pause
+      /** Claims as many of a kind as there are places for, and returns whether there may be more. */
+      const fill = Effect.fnUntraced(function*({ items, kind }: Hand) {
+        const free = Math.min(in_hand_max - (yield* FiberSet.size(items)), batch_max)
+        if (free <= 0) return false
         // A claim that is not carried out would have to wait for its lease to end.
-        const claimed = yield* Effect.uninterruptible(Effect.gen(function*() {
+        return yield* Effect.uninterruptible(Effect.gen(function*() {
           // Looking for work is not worth a trace, four times a second.
-          const claimed = yield* Effect.withTracerEnabled(claim(free), false)
-          yield* Effect.forEach(claimed, (item) => FiberSet.run(inHand, Effect.interruptible(perform(item))))
-          return claimed.length
+          const claimed = yield* Effect.withTracerEnabled(claim(kind, free), false)
+          yield* Effect.forEach(claimed, (item) => FiberSet.run(items, Effect.interruptible(perform(item))))
+          return claimed.length === free
         }))
-        if (claimed < free) yield* pause
+      })
+
+      const turn = Effect.fnUntraced(function*(hands: ReadonlyArray<Hand>) {
+        const more = yield* Effect.forEach(hands, fill, { concurrency: "unbounded" })
+        if (!more.includes(true)) yield* pause
       })
 
       const housekeeping = Effect.all([
@@ -136,12 +149,11 @@ export class Worker extends Context.Service<Worker, {
       ], { concurrency: "unbounded", discard: true }).pipe(Effect.withTracerEnabled(false))
 
       const run = Effect.gen(function*() {
-        const inHand = yield* FiberSet.make<void>()
-        yield* Effect.addFinalizer(() =>
-          Effect.timeoutOption(Effect.interruptible(FiberSet.awaitEmpty(inHand)), shutdown_time_max)
-        )
+        const hands = yield* Effect.forEach(WorkKind.literals, emptyHand)
+        const allDone = Effect.forEach(hands, ({ items }) => FiberSet.awaitEmpty(items), { discard: true })
+        yield* Effect.addFinalizer(() => Effect.timeoutOption(Effect.interruptible(allDone), shutdown_time_max))
         yield* Effect.forkScoped(housekeeping)
-        return yield* Effect.forever(survive("The worker")(turn(inHand)))
+        return yield* Effect.forever(survive("The worker")(turn(hands)))
       }).pipe(Effect.scoped)
 
       const measure = Effect.gen(function*() {

@@ -2,13 +2,16 @@
 import { assert, it } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
 import { CurrentActor } from "@messaging-crm/core/Actor"
+import { ok, ScriptedEndpoints } from "@messaging-crm/core/conformance/Endpoints"
 import * as Fixtures from "@messaging-crm/core/conformance/Fixtures"
 import * as Provider from "@messaging-crm/core/conformance/Provider"
 import { ScriptedProvider } from "@messaging-crm/core/conformance/Provider"
+import { Conversations } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
 import { Ids, type SendId } from "@messaging-crm/core/Ids"
 import { Phone } from "@messaging-crm/core/Phones"
 import { Sends } from "@messaging-crm/core/Sends"
+import { Webhooks } from "@messaging-crm/core/Webhooks"
 import { Worker } from "@messaging-crm/core/Worker"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Deferred, Effect, Fiber, Layer } from "effect"
@@ -21,20 +24,19 @@ const world = Crm.layer.pipe(
 const queued = Effect.gen(function*() {
   const organization_id = yield* Fixtures.organization
   const channel = yield* Fixtures.channel(organization_id)
+  /** Does something for the organization, which cannot go wrong. */
+  const as = <A, E, R>(effect: Effect.Effect<A, E, R | CurrentActor>) =>
+    effect.pipe(Effect.provideService(CurrentActor, { organization_id, member_id: null }), Effect.orDie)
   const start = (phone: string) =>
-    Sends.use((sends) =>
+    as(Sends.use((sends) =>
       sends.start({
         channel_id: channel.id,
         phone: Phone.make(phone),
         template: { id: "greeting", components: [{ type: "body", parameters: [{ type: "text", text: "Kim" }] }] }
       })
-    ).pipe(Effect.provideService(CurrentActor, { organization_id, member_id: null }), Effect.orDie)
-  const get = (id: SendId) =>
-    Sends.use((sends) => sends.get(id)).pipe(
-      Effect.provideService(CurrentActor, { organization_id, member_id: null }),
-      Effect.orDie
-    )
-  return { get, start }
+    ))
+  const get = (id: SendId) => as(Sends.use((sends) => sends.get(id)))
+  return { as, get, start }
 })
 
 it.effect("does what is queued while it runs, without being asked", () =>
@@ -45,6 +47,29 @@ it.effect("does what is queued while it runs, without being asked", () =>
     yield* TestClock.adjust("1 seconds")
     assert.strictEqual((yield* get(id)).status, "sent")
     yield* Fiber.interrupt(fiber)
+  }).pipe(Effect.provide(world)))
+
+it.effect("posts events while as many sends as it has places for wait for the provider's answer", () =>
+  Effect.gen(function*() {
+    const { as, start } = yield* queued
+    const provider = yield* ScriptedProvider
+    const [full, posted] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+    const askedForAll = Effect.map(provider.asked, ({ length }) => length === 256)
+    const whenFull = Effect.when(Deferred.succeed(full, undefined), askedForAll)
+    yield* provider.answer(() => Effect.andThen(whenFull, Effect.never))
+    const url = "https://shop.example/webhook"
+    yield* ScriptedEndpoints.use(({ answer }) => answer(url, () => Effect.as(Deferred.succeed(posted, undefined), ok)))
+    yield* as(Webhooks.use((webhooks) => webhooks.create({ url, event_types: ["conversation.closed"] })))
+    const { conversation_id } = yield* start("+4915112345678")
+    for (let index = 0; index < 300; index++) yield* start(`+491512${100_000 + index}`)
+    const fiber = yield* Effect.forkChild(Worker.use((worker) => worker.run))
+    yield* Deferred.await(full)
+    yield* as(Conversations.use((conversations) => conversations.close(conversation_id, {})))
+    yield* Deferred.await(posted)
+    assert.lengthOf(yield* provider.asked, 256)
+    const stopping = yield* Effect.forkChild(Fiber.interrupt(fiber))
+    yield* TestClock.adjust("21 seconds")
+    yield* Fiber.join(stopping)
   }).pipe(Effect.provide(world)))
 
 it.effect("lets what it has in hand end when it is told to stop, and takes nothing more", () =>
@@ -100,7 +125,7 @@ it.effect("gives back what it is made to drop", () =>
     yield* Fiber.interrupt(fiber)
     const now = yield* DateTime.now
     const claimed = yield* WorkQueue.use((queue) =>
-      queue.claim({ limit: 9, now, lease_until: DateTime.add(now, { seconds: 60 }), token: id })
+      queue.claim({ kind: "send", limit: 9, now, lease_until: DateTime.add(now, { seconds: 60 }), token: id })
     )
     assert.deepStrictEqual(claimed.map(({ attempt, ref }) => ({ attempt, ref })), [{ attempt: 1, ref: id }])
   }).pipe(Effect.provide(world)))
