@@ -180,6 +180,34 @@ export const layer = Layer.effect(
       }).pipe(Effect.orDie, joined)
     }
 
+    type Claim = Parameters<WorkQueue["Service"]["claim"]>[0]
+
+    /** Most looks find nothing: they are not worth a transaction. */
+    const isAnyDue = ({ kind, now }: Claim) =>
+      sql`
+        SELECT name
+        FROM work_lanes
+        WHERE kind = ${kind} AND next_due <= ${date(now)} AND inflight < allowed
+        LIMIT 1
+      `.pipe(Effect.map((rows) => rows.length > 0))
+
+    const claim = ({ kind, lease_until, limit, now, token }: Claim) =>
+      Effect.gen(function*() {
+        const due = yield* sql<{ readonly name: string }>`
+          SELECT name
+          FROM work_lanes
+          WHERE kind = ${kind} AND next_due <= ${date(now)} AND inflight < allowed
+          ORDER BY next_due
+          LIMIT ${limit}
+          FOR UPDATE SKIP LOCKED
+        `
+        if (due.length === 0) return []
+        const names = namesOf(due)
+        const claimed = yield* take({ names, limit, now, lease_until, token })
+        yield* refresh(names)
+        return claimed
+      }).pipe(Effect.orDie, transact)
+
     return WorkQueue.of({
       // The lane is always updated, which locks it: a worker that finds it without items at this moment would remove it.
       // If one just did, the insertion is begun anew. What comes behind the first of a fifo lane does not make it due.
@@ -204,22 +232,8 @@ export const layer = Layer.effect(
             END
         `
       }, Effect.orDie),
-      claim: ({ kind, lease_until, limit, now, token }) =>
-        Effect.gen(function*() {
-          const due = yield* sql<{ readonly name: string }>`
-            SELECT name
-            FROM work_lanes
-            WHERE kind = ${kind} AND next_due <= ${date(now)} AND inflight < allowed
-            ORDER BY next_due
-            LIMIT ${limit}
-            FOR UPDATE SKIP LOCKED
-          `
-          if (due.length === 0) return []
-          const names = namesOf(due)
-          const claimed = yield* take({ names, limit, now, lease_until, token })
-          yield* refresh(names)
-          return claimed
-        }).pipe(Effect.orDie, transact),
+      claim: (options) =>
+        Effect.flatMap(isAnyDue(options), (isAny) => isAny ? claim(options) : Effect.succeed([])).pipe(Effect.orDie),
       finish: (claimed) =>
         settle(claimed, ({ id, token }) =>
           sql`
