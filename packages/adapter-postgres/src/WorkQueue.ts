@@ -36,6 +36,8 @@ const BacklogRow = Schema.Struct({
   oldest_due_at: OptionalAt
 })
 
+type Claim = Parameters<WorkQueue["Service"]["claim"]>[0]
+
 const laneName = ({ kind, lane }: Pick<Work, "kind" | "lane">): string => `${kind}:${lane}`
 
 const namesOf = (rows: ReadonlyArray<{ readonly name: string }>): ReadonlyArray<string> => rows.map(({ name }) => name)
@@ -180,30 +182,29 @@ export const layer = Layer.effect(
       }).pipe(Effect.orDie, joined)
     }
 
-    type Claim = Parameters<WorkQueue["Service"]["claim"]>[0]
-
-    /** Most looks find nothing: they are not worth a transaction. */
-    const isAnyDue = ({ kind, now }: Claim) =>
+    /** The lanes that have something to give, those that have waited longest first. */
+    const waitingLanes = ({ kind, now }: Claim) =>
       sql`
         SELECT name
         FROM work_lanes
         WHERE kind = ${kind} AND next_due <= ${date(now)} AND inflight < allowed
-        LIMIT 1
-      `.pipe(Effect.map((rows) => rows.length > 0))
+        ORDER BY next_due
+      `
 
-    const claim = ({ kind, lease_until, limit, now, token }: Claim) =>
+    /** Most looks find nothing: they are not worth a transaction. */
+    const isAnyWaiting = (options: Claim) =>
+      Effect.map(sql`${waitingLanes(options)} LIMIT 1`, (found) => found.length > 0)
+
+    const claim = (options: Claim) =>
       Effect.gen(function*() {
         const due = yield* sql<{ readonly name: string }>`
-          SELECT name
-          FROM work_lanes
-          WHERE kind = ${kind} AND next_due <= ${date(now)} AND inflight < allowed
-          ORDER BY next_due
-          LIMIT ${limit}
+          ${waitingLanes(options)}
+          LIMIT ${options.limit}
           FOR UPDATE SKIP LOCKED
         `
         if (due.length === 0) return []
         const names = namesOf(due)
-        const claimed = yield* take({ names, limit, now, lease_until, token })
+        const claimed = yield* take({ ...options, names })
         yield* refresh(names)
         return claimed
       }).pipe(Effect.orDie, transact)
@@ -233,7 +234,9 @@ export const layer = Layer.effect(
         `
       }, Effect.orDie),
       claim: (options) =>
-        Effect.flatMap(isAnyDue(options), (isAny) => isAny ? claim(options) : Effect.succeed([])).pipe(Effect.orDie),
+        Effect.flatMap(isAnyWaiting(options), (isAny) => isAny ? claim(options) : Effect.succeed([])).pipe(
+          Effect.orDie
+        ),
       finish: (claimed) =>
         settle(claimed, ({ id, token }) =>
           sql`

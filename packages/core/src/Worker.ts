@@ -137,15 +137,12 @@ export class Worker extends Context.Service<Worker, {
           survive("The sweep"),
           Effect.repeat(Schedule.spaced(sweep_interval))
         ),
-        Effect.all([
-          untilNone(idempotency.purge),
-          untilNone(deliveries.purge),
-          untilNone(messages.purge),
-          untilNone(webhooks.reseal)
-        ], { discard: true }).pipe(
-          survive("The purge"),
-          Effect.repeat(Schedule.spaced(purge_interval))
-        )
+        // One that fails leaves the others their turn.
+        Effect.forEach(
+          [idempotency.purge, deliveries.purge, messages.purge, webhooks.reseal],
+          (purge) => survive("The purge")(untilNone(purge)),
+          { discard: true }
+        ).pipe(Effect.repeat(Schedule.spaced(purge_interval)))
       ], { concurrency: "unbounded", discard: true }).pipe(Effect.withTracerEnabled(false))
 
       const run = Effect.gen(function*() {
