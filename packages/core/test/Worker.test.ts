@@ -14,7 +14,7 @@ import { Sends } from "@messaging-crm/core/Sends"
 import { Webhooks } from "@messaging-crm/core/Webhooks"
 import { Worker } from "@messaging-crm/core/Worker"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
-import { DateTime, Deferred, Effect, Fiber, Layer } from "effect"
+import { DateTime, Deferred, Effect, Fiber, Layer, Ref } from "effect"
 import { TestClock } from "effect/testing"
 
 const world = Crm.layer.pipe(
@@ -69,6 +69,39 @@ it.effect("posts events while as many sends as it has places for wait for the pr
     assert.lengthOf(yield* provider.asked, 256)
     const stopping = yield* Effect.forkChild(Fiber.interrupt(fiber))
     yield* TestClock.adjust("21 seconds")
+    yield* Fiber.join(stopping)
+  }).pipe(Effect.provide(world)))
+
+it.effect("sends while as many deliveries as it has places for wait for endpoints that hang", () =>
+  Effect.gen(function*() {
+    const { as, start } = yield* queued
+    const endpoints = yield* ScriptedEndpoints
+    const provider = yield* ScriptedProvider
+    const [full, asked] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+    const waiting = yield* Ref.make(0)
+    const hang = Effect.gen(function*() {
+      if ((yield* Ref.updateAndGet(waiting, (count) => count + 1)) === 256) yield* Deferred.succeed(full, undefined)
+      return yield* Effect.never
+    })
+    for (let index = 0; index < 40; index++) {
+      const url = `https://shop-${index}.example/webhook`
+      yield* endpoints.answer(url, () => hang)
+      yield* as(Webhooks.use((webhooks) => webhooks.create({ url, event_types: ["conversation.closed"] })))
+    }
+    for (let index = 0; index < 8; index++) {
+      const { conversation_id } = yield* start(`+491512${100_000 + index}`)
+      yield* as(Conversations.use((conversations) => conversations.close(conversation_id, {})))
+    }
+    const fiber = yield* Effect.forkChild(Worker.use((worker) => worker.run))
+    yield* Deferred.await(full)
+    yield* provider.answer(({ reference }) =>
+      Effect.as(Deferred.succeed(asked, undefined), { provider_message_id: `p.${reference}` })
+    )
+    yield* start("+4915112345678")
+    yield* Deferred.await(asked)
+    assert.strictEqual(yield* Ref.get(waiting), 256)
+    const stopping = yield* Effect.forkChild(Fiber.interrupt(fiber))
+    yield* TestClock.adjust("31 seconds")
     yield* Fiber.join(stopping)
   }).pipe(Effect.provide(world)))
 
