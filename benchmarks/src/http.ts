@@ -114,6 +114,8 @@ const statements = Effect.fnUntraced(function*(server: Processes.Server, key: st
     SELECT sum(calls)::integer AS calls
     FROM pg_stat_statements
     WHERE toplevel AND query NOT LIKE '%pg_stat_statements%'
+      -- Checks of foreign keys are the database's own.
+      AND query NOT LIKE 'SELECT 1 FROM ONLY %'
   `
   return Math.round((row?.calls ?? 0) / counted_requests * 10) / 10
 })

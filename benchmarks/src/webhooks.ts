@@ -109,7 +109,7 @@ const queue = Effect.fnUntraced(function*(organization_id: string, webhooks: Rea
   const sql = yield* SqlClient.SqlClient
   const now = new Date(yield* Clock.currentTimeMillis)
   for (const webhook_id of webhooks) {
-    const lane = `delivery:${webhook_id}`
+    const lane = `webhook_delivery:${webhook_id}`
     yield* sql.withTransaction(Effect.gen(function*() {
       yield* sql`
         WITH event AS (
@@ -125,8 +125,8 @@ const queue = Effect.fnUntraced(function*(organization_id: string, webhooks: Rea
         FROM event
       `
       yield* sql`
-        INSERT INTO work (id, organization_id, kind, lane, lane_name, ref, due_at)
-        SELECT gen_random_uuid(), organization_id, 'delivery', webhook_id, ${lane}, id, ${now}
+        INSERT INTO work (organization_id, kind, lane, lane_name, ref, due_at)
+        SELECT organization_id, 'webhook_delivery', webhook_id, ${lane}, id, ${now}
         FROM webhook_deliveries
         WHERE webhook_id = ${webhook_id} AND status = 'pending'
         ON CONFLICT DO NOTHING
@@ -134,7 +134,7 @@ const queue = Effect.fnUntraced(function*(organization_id: string, webhooks: Rea
       yield* sql`
         INSERT INTO work_lanes (name, cap, allowed, fifo, next_due)
         VALUES (${lane}, 8, 8, false, ${now})
-        ON CONFLICT (name) DO UPDATE SET next_due = least(work_lanes.next_due, excluded.next_due)
+        ON CONFLICT (name) DO UPDATE SET next_due = excluded.next_due, closed = false, emptied_at = NULL
       `
     }))
   }

@@ -4,12 +4,12 @@
  * Courier takes a message once per `client_reference`, so an attempt whose answer was lost is simply made again.
  */
 import {
-  type Delivery,
   type FailureReason,
   MessagingProvider,
+  type OutboundMessage,
   ProviderBusy,
+  ProviderOutcomeUnknown,
   ProviderRejected,
-  ProviderSilent,
   ProviderUnavailable
 } from "@messaging-crm/core/MessagingProvider"
 import type { Template } from "@messaging-crm/core/Templates"
@@ -57,7 +57,7 @@ const understand = Effect.fnUntraced(function*(response: HttpClientResponse.Http
     case 503:
       return yield* new ProviderBusy({ reason: "provider_unavailable", retry_after_seconds: null })
     default:
-      return yield* new ProviderSilent()
+      return yield* new ProviderOutcomeUnknown()
   }
 })
 
@@ -83,12 +83,15 @@ export const layer = (options: { readonly url: string; readonly token: Redacted.
         flow(HttpClientRequest.prependUrl(options.url), HttpClientRequest.bearerToken(options.token))
       )
 
-      const deliver = Effect.fn("Courier.deliver")(function*({ content, recipient, reference }: Delivery) {
+      const deliver = Effect.fn("Courier.deliver")(function*({ content, recipient, reference }: OutboundMessage) {
         const request = HttpClientRequest.post("/messages").pipe(
           HttpClientRequest.bodyJsonUnsafe({ client_reference: reference, to: recipient, text: content.text })
         )
         const { id } = yield* Effect.flatMap(courier.execute(request), understand).pipe(
-          Effect.catchTags({ HttpClientError: () => new ProviderSilent(), SchemaError: () => new ProviderSilent() })
+          Effect.catchTags({
+            HttpClientError: () => new ProviderOutcomeUnknown(),
+            SchemaError: () => new ProviderOutcomeUnknown()
+          })
         )
         return { provider_message_id: id }
       })

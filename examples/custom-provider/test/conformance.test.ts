@@ -9,7 +9,7 @@ Provider.suite("courier", layer, {
     accepted: "+4915112345600",
     ProviderRejected: "+4915112345601",
     ProviderBusy: "+4915112345602",
-    ProviderSilent: "+4915112345603"
+    ProviderOutcomeUnknown: "+4915112345603"
   },
   taken: (reference) =>
     Network.use(({ taken }) => taken).pipe(

@@ -4,14 +4,14 @@ import * as Postgres from "@messaging-crm/adapter-postgres"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
 import { CurrentActor } from "@messaging-crm/core/Actor"
+import { Conflict } from "@messaging-crm/core/Commit"
 import { Contacts, CreateContact } from "@messaging-crm/core/Contacts"
 import * as Crm from "@messaging-crm/core/Crm"
 import { Organizations } from "@messaging-crm/core/Organizations"
-import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
 import { Worker } from "@messaging-crm/core/Worker"
 import * as MockProvider from "@messaging-crm/provider-mock"
 import * as EmbeddedPostgres from "@messaging-crm/server/EmbeddedPostgres"
-import { Config, Console, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { Config, Console, Effect, Layer, Option, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { fileURLToPath } from "node:url"
 
@@ -38,11 +38,22 @@ const crm = Worker.layerLoop.pipe(
   Layer.provideMerge(database)
 )
 
+/** Runs a transaction, and again from its beginning when another was first to change what the CRM decided on. */
+const transact = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  SqlClient.SqlClient.use((sql) => sql.withTransaction(effect)).pipe(
+    // Inside your transaction only you can begin again, so there the CRM dies of a conflict.
+    Effect.catchDefect((defect) => defect instanceof Conflict ? Effect.fail(defect) : Effect.die(defect)),
+    Effect.retry({
+      while: (error) => error instanceof Conflict,
+      schedule: Schedule.jittered(Schedule.exponential("5 millis")),
+      times: 10
+    })
+  )
+
 /** A customer of the shop and a contact of the CRM: in one transaction, so there is never the one without the other. */
 const signUp = Effect.fn("signUp")(function*(form: unknown) {
   const sql = yield* SqlClient.SqlClient
   const contacts = yield* Contacts
-  const { transact } = yield* UnitOfWork
   // Operations take what their schemas decode to: checked, trimmed, the number in its one form.
   const input = yield* Schema.decodeUnknownEffect(CreateContact)(form)
   return yield* transact(Effect.gen(function*() {

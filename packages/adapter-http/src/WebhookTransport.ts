@@ -9,8 +9,8 @@ import { limits } from "@messaging-crm/core/Limits"
 import {
   AllowedAddresses,
   type WebhookRequest,
-  WebhookTransport,
-  WebhookUnanswered
+  WebhookRequestFailed,
+  WebhookTransport
 } from "@messaging-crm/core/WebhookTransport"
 import { type Duration, Effect, Layer } from "effect"
 import { isIP, type Socket } from "node:net"
@@ -30,8 +30,8 @@ const connect_timeout = "5 seconds"
 const read_bytes_max = 16_384
 const kept_bytes_max = limits.webhook_response_bytes_max
 
-const unanswered = (failure_code: WebhookUnanswered["failure_code"]) =>
-  Effect.fail(new WebhookUnanswered({ failure_code }))
+const unanswered = (failure_code: WebhookRequestFailed["failure_code"]) =>
+  Effect.fail(new WebhookRequestFailed({ failure_code }))
 
 /** An answer as far as it has come: its text is that of the body's beginning. */
 interface Coming {
@@ -63,7 +63,7 @@ const speak = (url: URL, socket: Socket) =>
  * until V8 collects all garbage: an endpoint that never ends could fill it.
  */
 const ask = (client: Client, url: URL, { body, headers }: WebhookRequest, answer: Coming) =>
-  Effect.callback<void, WebhookUnanswered>((resume) => {
+  Effect.callback<void, WebhookRequestFailed>((resume) => {
     const decoder = new TextDecoder()
     client.dispatch({ path: url.pathname + url.search, method: "POST", headers, body, reset: true }, {
       onRequestStart: () => {},

@@ -1,5 +1,8 @@
 /** `/channels`, `/members`, `/contact-fields`, `/tags`, `/templates`: complete lists, each of its organization alone. */
 import { assert, it } from "@effect/vitest"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { limits } from "@messaging-crm/core/Limits"
+import { Tags } from "@messaging-crm/core/Tags"
 import { MockProvider } from "@messaging-crm/provider-mock"
 import { Effect } from "effect"
 import { afterAll } from "vitest"
@@ -85,6 +88,24 @@ it("refuses a tag without a fitting name or colour, and one whose name is taken 
   assert.strictEqual(taken.body.error.code, "conflict")
   assert.strictEqual(taken.body.error.param, "name")
   assert.strictEqual((await create({ name: "Straße", color: "red" }, other.key)).status, 200)
+})
+
+it("refuses a tag more than an organization may have, and says how many those are", async () => {
+  const { key, organization, owner } = await service.organization()
+  await service.runtime.runPromise(
+    Effect.forEach(
+      Array.from({ length: limits.tags_max }).keys(),
+      (index) => Tags.use((tags) => tags.create({ name: `tag ${index}`, color: "red" }))
+    ).pipe(
+      Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
+    )
+  )
+  const answer = await service.request("POST", "/v1/tags", { key, json: { name: "one more", color: "red" } })
+  assert.strictEqual(answer.status, 409)
+  assert.deepInclude(answer.body.error, { code: "conflict", param: null })
+  assert.include(answer.body.error.message, "1000 tags")
+  const taken = await service.request("POST", "/v1/tags", { key, json: { name: "TAG 7", color: "red" } })
+  assert.strictEqual(taken.body.error.param, "name")
 })
 
 it("lists the templates live, from a copy while the provider is down, and 503 without one", async () => {

@@ -2,7 +2,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ReadDeadline } from "@messaging-crm/adapter-http/middleware/Envelope"
 import { Idempotency, RequestProcessing } from "@messaging-crm/core/Idempotency"
-import { TagId } from "@messaging-crm/core/Ids"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { Tags } from "@messaging-crm/core/Tags"
 import * as Mock from "@messaging-crm/provider-mock"
@@ -53,13 +52,18 @@ describe("a defect", () => {
 
   it("leaves the idempotency key free", async () => {
     let isBroken = true
-    const create: Tags["Service"]["create"] = ({ color, name }) =>
-      Effect.suspend(() =>
-        isBroken
-          ? Effect.die("broken")
-          : Effect.succeed({ id: TagId.make(globalThis.crypto.randomUUID()), color, name })
+    const instead = Layer.effect(
+      Tags,
+      Effect.map(
+        Tags,
+        (tags) =>
+          Tags.of({
+            ...tags,
+            create: (input) => Effect.suspend(() => isBroken ? Effect.die("broken") : tags.create(input))
+          })
       )
-    await serving({ instead: tagsThat({ create }) }, async (service) => {
+    )
+    await serving({ instead }, async (service) => {
       const { key } = await service.organization()
       const post = () => service.request("POST", "/v1/tags", { key, json: red, ...idempotency("one-and-the-same") })
       assert.strictEqual((await post()).status, 500)
@@ -108,7 +112,7 @@ it("answers `request_processing` at once, with a time to come back, while the fi
   })
 })
 
-it("asks the provider for its templates before the transaction only, and for a text not at all", async () => {
+it("asks the provider for its templates for a template only, and once", async () => {
   let asked = 0
   const provider = Layer.effect(
     MessagingProvider,

@@ -1,7 +1,8 @@
 /** Messages with files, and the links to them, followed as a browser does. */
 import { assert, describe, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import { Inbound, type MessageReceived } from "@messaging-crm/core/Inbound"
+import { MediaId } from "@messaging-crm/core/Ids"
+import { Inbound, type ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { Media, PublicUrl, type ReceivedMedia } from "@messaging-crm/core/Media"
 import { MessageType } from "@messaging-crm/core/Messages"
 import { picture } from "@messaging-crm/provider-mock"
@@ -24,7 +25,7 @@ const image: ReceivedMedia = {
 }
 
 /** A person writes to an organization. Returns the path of the conversation's messages. */
-const write = async (to: Organization, said: Partial<MessageReceived>, through = service) => {
+const write = async (to: Organization, said: Partial<ProviderMessageReceived>, through = service) => {
   await through.runtime.runPromise(Effect.gen(function*() {
     const sent_at = yield* DateTime.now
     yield* Inbound.use((inbound) =>
@@ -217,8 +218,9 @@ describe("a link", () => {
     const expired = await service.runtime.runPromise(
       Effect.gen(function*() {
         const media = yield* Media
-        const kept = yield* media.keep(ours.organization.id, image)
-        return (yield* media.link(kept)).url?.split("/media/")[1]
+        const id = MediaId.make(link.split(".")[1] ?? "")
+        const { bytes: _bytes, ...described } = image
+        return (yield* media.link({ ...described, id, byte_size: picture.byteLength })).url?.split("/media/")[1]
       }).pipe(
         Effect.provideService(CurrentActor, { organization_id: ours.organization.id, member_id: null }),
         Effect.provide(TestClock.layer())

@@ -33,7 +33,7 @@ export interface Answer {
  * its parts is seen by requests alone; what is tuned, by the operations.
  */
 export const start = (options: {
-  readonly instead?: Layer.Layer<never>
+  readonly instead?: Layer.Layer<never, never, Crm.Operations>
   readonly provider?: typeof Mock.layer
   readonly tuning?: Layer.Layer<never>
 } = {}) => {
@@ -44,7 +44,7 @@ export const start = (options: {
   )
   const quiet = Layer.succeed(References.MinimumLogLevel, "None")
   const runtime = ManagedRuntime.make(Layer.mergeAll(crm, quiet))
-  const app = Layer.merge(Layer.effectContext(runtime.contextEffect), instead)
+  const app = Layer.provideMerge(instead, Layer.effectContext(runtime.contextEffect))
   const { dispose, handler } = HttpRouter.toWebHandler(
     Http.layer.pipe(Layer.provideMerge(app), Layer.provide(HttpServer.layerServices)),
     { routerConfig: Http.routerConfig, disableLogger: true }

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { PostedWebhooks } from "@messaging-crm/adapter-memory/WebhookTransport"
 import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
-import { WebhookUnanswered } from "@messaging-crm/core/WebhookTransport"
+import { WebhookRequestFailed } from "@messaging-crm/core/WebhookTransport"
 import { Worker } from "@messaging-crm/core/Worker"
 import { Deferred, Effect, Fiber, Layer } from "effect"
 import { Webhook as StandardWebhook } from "standardwebhooks"
@@ -159,13 +159,25 @@ describe("create", () => {
 })
 
 describe("list", () => {
-  it("shows the 100 most recent, newest first", async () => {
-    const { create, get } = await begin()
-    const ids: Array<string> = []
-    for (let count = 0; count < 101; count++) ids.push((await create()).id)
-    const { data, next_cursor } = (await get("/webhooks")).body
-    assert.deepStrictEqual(data.map(({ id }: { readonly id: string }) => id), ids.slice(1).toReversed())
-    assert.isNull(next_cursor)
+  it("shows the active ones first, each the newest first, up to 100: more there cannot be", async () => {
+    const { create, disable, get, post, url } = await begin()
+    const active: Array<string> = []
+    for (let count = 0; count < 100; count++) active.push((await create()).id)
+    const listed = async () => {
+      const { data, next_cursor } = (await get("/webhooks")).body
+      assert.isNull(next_cursor)
+      return data.map(({ id }: { readonly id: string }) => id)
+    }
+    assert.deepStrictEqual(await listed(), active.toReversed())
+
+    const one_more = await post("/webhooks", { url, event_types })
+    refused(one_more, null, "conflict", 409)
+    assert.include(one_more.body.error.message, "100 active webhooks")
+    const [disabled = ""] = active.splice(50, 1)
+    await disable(disabled)
+    assert.deepStrictEqual(await listed(), [...active.toReversed(), disabled])
+    active.push((await create()).id)
+    assert.deepStrictEqual(await listed(), active.toReversed())
   })
 })
 
@@ -247,7 +259,7 @@ describe("deliveries", () => {
     const { answer, close, create, settled } = await begin()
     const { id } = await create()
     for (const failure_code of ["dns_error", "blocked_address", "tls_error", "timeout"] as const) {
-      await answer(() => Effect.fail(new WebhookUnanswered({ failure_code })))
+      await answer(() => Effect.fail(new WebhookRequestFailed({ failure_code })))
       await close()
       const [delivery] = await settled(id)
       assert.strictEqual(delivery.failure_code, failure_code)

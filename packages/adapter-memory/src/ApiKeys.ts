@@ -1,72 +1,69 @@
-import { type ApiKey, ApiKeyStore, mayHoldKeys, type Metered } from "@messaging-crm/core/ApiKeys"
-import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { type ApiKey, ApiKeyRows, ApiKeyStore, mayHoldKeys } from "@messaging-crm/core/ApiKeys"
+import { MemberRows } from "@messaging-crm/core/Members"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
-import { DateTime, Effect, HashMap, Layer, Option } from "effect"
+import { DateTime, HashMap, Layer, Option, Struct } from "effect"
 import { byAge } from "./Order.ts"
 import * as Table from "./Table.ts"
 import { type Rows, World } from "./World.ts"
 
-const isUsable = (rows: Rows, organization_id: OrganizationId, key: ApiKey, now: Timestamp): boolean => {
-  if (key.revoked_at !== null || DateTime.isLessThanOrEqualTo(key.expires_at, now)) return false
-  const creator = Table.get(rows.members, organization_id, key.created_by)
-  return Option.isSome(creator) && creator.value.left_at === null && mayHoldKeys(creator.value.member.role)
-}
+const isUsable = ({ tables }: Rows, { organization_id, row }: Table.Owned<ApiKey>, now: Timestamp): boolean =>
+  row.revoked_at === null && DateTime.isGreaterThan(row.expires_at, now) && Option.exists(
+    Table.get(tables, MemberRows, organization_id, row.created_by),
+    ({ left_at, role }) => left_at === null && mayHoldKeys(role)
+  )
 
 const windowEnd = (opened_at: Timestamp): Timestamp => DateTime.add(opened_at, { seconds: 60 })
 
 /** Returns the key's window once this request is counted in it. */
-const count = (rows: Rows, key: ApiKey, limit: number, now: Timestamp) => {
-  const open = Option.filter(
-    HashMap.get(rows.api_key_windows, key.id),
-    ({ opened_at }) => DateTime.isGreaterThan(windowEnd(opened_at), now)
+const count = ({ api_key_windows }: Rows, { id }: ApiKey, limit: number, now: Timestamp) =>
+  Option.match(
+    Option.filter(
+      HashMap.get(api_key_windows, id),
+      ({ opened_at }) => DateTime.isGreaterThan(windowEnd(opened_at), now)
+    ),
+    {
+      onNone: () => ({ opened_at: now, count: 1 }),
+      onSome: (window) => ({ ...window, count: Math.min(window.count + 1, limit + 1) })
+    }
   )
-  return Option.match(open, {
-    onNone: () => ({ opened_at: now, count: 1 }),
-    onSome: (window) => ({ ...window, count: Math.min(window.count + 1, limit + 1) })
-  })
-}
 
 /** Layer that keeps API keys and their request counts in the in-memory world. */
 export const layer = Layer.effect(
   ApiKeyStore,
-  Effect.gen(function*() {
-    const world = yield* World
-
-    return ApiKeyStore.of({
-      insert: (organization_id, key, digest) =>
-        world.modify((rows) => [undefined, {
-          ...rows,
-          api_keys: Table.set(rows.api_keys, organization_id, key.id, key),
-          api_key_digests: HashMap.set(rows.api_key_digests, digest, { organization_id, id: key.id })
-        }]),
+  World.useSync(({ modify, read }) =>
+    ApiKeyStore.of({
       list: (organization_id) =>
-        world.read((rows) => Table.all(rows.api_keys, organization_id).toSorted((a, b) => byAge(b, a))),
-      revoke: (organization_id, id, revoked_at) =>
-        world.modify((rows) => {
-          const found = Table.get(rows.api_keys, organization_id, id)
-          if (Option.isNone(found)) return [false, rows]
-          const revoked = { ...found.value, revoked_at: found.value.revoked_at ?? revoked_at }
-          return [true, { ...rows, api_keys: Table.set(rows.api_keys, organization_id, id, revoked) }]
-        }),
+        read(({ tables }) =>
+          Table.all(tables, ApiKeyRows, organization_id)
+            .toSorted((a, b) => byAge(b, a))
+            .map(Struct.omit(["digest", "version"]))
+        ),
+      find: (organization_id, id) =>
+        read(({ tables }) => Option.map(Table.get(tables, ApiKeyRows, organization_id, id), Struct.omit(["digest"]))),
       admit: (digest, limit, now) =>
-        world.modify((rows) => {
-          const owner = HashMap.get(rows.api_key_digests, digest)
-          if (Option.isNone(owner)) return [Option.none<Metered>(), rows]
-          const { id, organization_id } = owner.value
-          const key = Option.getOrThrow(Table.get(rows.api_keys, organization_id, id))
-          if (!isUsable(rows, organization_id, key, now)) return [Option.none<Metered>(), rows]
-          const window = count(rows, key, limit, now)
-          const metered: Metered = {
+        modify((rows) => {
+          const found = Option.filter(
+            Table.find(rows.tables, ApiKeyRows, digest),
+            (key) => isUsable(rows, key, now)
+          )
+          if (Option.isNone(found)) return [Option.none(), rows]
+          const { organization_id, row } = found.value
+          const { created_by, id, scopes } = row
+          const window = count(rows, row, limit, now)
+          const metered = {
             key_id: id,
             organization_id,
-            created_by: key.created_by,
-            scopes: key.scopes,
+            created_by,
+            scopes,
             count: window.count,
             window_ends_at: windowEnd(window.opened_at),
             now
           }
-          return [Option.some(metered), { ...rows, api_key_windows: HashMap.set(rows.api_key_windows, id, window) }]
+          return [
+            Option.some(metered),
+            { ...rows, api_key_windows: HashMap.set(rows.api_key_windows, id, window) }
+          ]
         })
     })
-  })
+  )
 )

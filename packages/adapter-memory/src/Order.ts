@@ -32,3 +32,7 @@ export const page = <Row>(
   }
   return newest
 }
+
+/** Returns the newest rows, from the newest to the oldest. */
+export const newest = <Row extends Made>(rows: Iterable<Row>, size: number): ReadonlyArray<Row> =>
+  page(rows, { after: null, size }, ({ created_at: at, id }) => ({ at, id }))

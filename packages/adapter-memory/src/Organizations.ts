@@ -1,20 +1,22 @@
-import { OrganizationStore } from "@messaging-crm/core/Organizations"
-import { Effect, HashMap, Layer } from "effect"
+import * as Changes from "@messaging-crm/core/Changes"
+import { MemberRows } from "@messaging-crm/core/Members"
+import { OrganizationRows, OrganizationStore } from "@messaging-crm/core/Organizations"
+import { Layer, Result } from "effect"
+import { apply } from "./Commit.ts"
+import * as Table from "./Table.ts"
 import { World } from "./World.ts"
 
 /** Layer that keeps organizations in the in-memory world. */
 export const layer = Layer.effect(
   OrganizationStore,
-  Effect.gen(function*() {
-    const world = yield* World
-
-    return OrganizationStore.of({
-      insert: (organization) =>
-        world.modify((rows) => [
-          undefined,
-          { ...rows, organizations: HashMap.set(rows.organizations, organization.id, organization) }
-        ]),
-      find: (id) => world.read((rows) => HashMap.get(rows.organizations, id))
+  World.useSync(({ modify, read }) =>
+    OrganizationStore.of({
+      insert: (organization, owner) =>
+        modify((rows) => {
+          const changes = Changes.all(OrganizationRows.insert(organization), MemberRows.insert(owner))
+          return [undefined, Result.getOrThrow(apply(rows, organization.id, changes, null))]
+        }),
+      find: (id) => read(({ tables }) => Table.get(tables, OrganizationRows, id, id))
     })
-  })
+  )
 )

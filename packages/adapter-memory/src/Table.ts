@@ -1,29 +1,174 @@
 /**
- * Rows by owner and key. The owner comes first in every call, so that a row of
- * one organization cannot be reached with the id of another.
+ * The rows of every table that core declares, by table, owner and key. The
+ * owner comes before the key in every call, so that a row of one organization
+ * cannot be reached with the id of another.
  */
+import type * as Changes from "@messaging-crm/core/Changes"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { HashMap, Option } from "effect"
 
-export type Table<Row> = HashMap.HashMap<string, HashMap.HashMap<string, Row>>
-
-export const empty = <Row>(): Table<Row> => HashMap.empty()
-
-const shelf = <Row>(table: Table<Row>, owner: string): HashMap.HashMap<string, Row> =>
-  Option.getOrElse(HashMap.get(table, owner), () => HashMap.empty<string, Row>())
-
-export const get = <Row>(table: Table<Row>, owner: string, key: string): Option.Option<Row> =>
-  HashMap.get(shelf(table, owner), key)
-
-export const has = <Row>(table: Table<Row>, owner: string, key: string): boolean =>
-  HashMap.has(shelf(table, owner), key)
-
-export const set = <Row>(table: Table<Row>, owner: string, key: string, row: Row): Table<Row> =>
-  HashMap.set(table, owner, HashMap.set(shelf(table, owner), key, row))
-
-export const remove = <Row>(table: Table<Row>, owner: string, key: string): Table<Row> => {
-  const rest = HashMap.remove(shelf(table, owner), key)
-  return HashMap.isEmpty(rest) ? HashMap.remove(table, owner) : HashMap.set(table, owner, rest)
+interface Stored {
+  readonly version: Changes.Version
 }
 
+/** Whatever names a table, and may tell which rows it takes. */
+interface Of<Columns> {
+  readonly table: Changes.Table
+  readonly insert?: (row: Columns) => Changes.Changes
+}
+
+export type Row<Columns> = Columns & Stored
+
+/** A row, and whose it is. */
+export interface Owned<Columns> {
+  readonly organization_id: OrganizationId
+  readonly row: Row<Columns>
+}
+
+/** Returns a row as it was inserted. */
+export const plain = <Columns extends object>({ version: _version, ...columns }: Row<Columns>) => columns
+
+type Shelf<Columns> = HashMap.HashMap<string, Row<Columns>>
+
+export interface Tables {
+  readonly rows: HashMap.HashMap<string, HashMap.HashMap<OrganizationId, Shelf<object>>>
+  /** What no two rows may have in common, to the row that has it. */
+  readonly unique: HashMap.HashMap<string, { readonly organization_id: OrganizationId; readonly key: string }>
+}
+
+export const empty: Tables = { rows: HashMap.empty(), unique: HashMap.empty() }
+
+type Unique = (row: Readonly<Record<string, unknown>>, owner: OrganizationId) => ReadonlyArray<unknown>
+
+/** What no two rows of a table may have in common, beside their key. */
+const uniques: Readonly<Record<string, Unique>> = {
+  api_keys: ({ digest }) => [digest],
+  channels: ({ address, type }, owner) => [owner, type, address],
+  contact_fields: ({ key }, owner) => [owner, key],
+  conversations: ({ channel_id, identity_id }, owner) => [owner, channel_id, identity_id],
+  identities: ({ channel_type, external_id }, owner) => [owner, channel_type, external_id],
+  // Of those who have left, only the id is their own.
+  members: ({ email_key, id, left_at }, owner) => left_at === null ? [owner, email_key] : [owner, "left", id],
+  tags: ({ name_key }, owner) => [owner, name_key]
+}
+
+// Every row is an object of columns, whatever its type says of them.
+const columns = (row: object) => row as Readonly<Record<string, unknown>>
+
+const uniqueOf = ({ table: { name } }: Of<never>, owner: OrganizationId, row: object): string | null => {
+  const parts = uniques[name]?.(columns(row), owner)
+  return parts === undefined ? null : [name, ...parts].join("|")
+}
+
+/** Returns a row's key as it is written here. */
+export const keyOf = ({ table }: Of<never>, row: object): string =>
+  table.key.map((column) => columns(row)[column]).join("|")
+
+const owners = <Columns>({ rows }: Tables, { table }: Of<Columns>) =>
+  // A table holds the rows that were inserted into it, and nothing else.
+  Option.getOrElse(HashMap.get(rows, table.name), HashMap.empty) as HashMap.HashMap<OrganizationId, Shelf<Columns>>
+
+const shelf = <Columns>(tables: Tables, of: Of<Columns>, owner: OrganizationId): Shelf<Columns> =>
+  Option.getOrElse(HashMap.get(owners(tables, of), owner), () => HashMap.empty())
+
+export const get = <Columns>(
+  tables: Tables,
+  of: Of<Columns>,
+  owner: OrganizationId,
+  ...key: ReadonlyArray<string>
+): Option.Option<Row<Columns>> => HashMap.get(shelf(tables, of, owner), key.join("|"))
+
+export const has = (tables: Tables, of: Of<never>, owner: OrganizationId, ...key: ReadonlyArray<string>): boolean =>
+  HashMap.has(shelf(tables, of, owner), key.join("|"))
+
 /** Returns every row of an owner, in no order. */
-export const all = <Row>(table: Table<Row>, owner: string): ReadonlyArray<Row> => HashMap.toValues(shelf(table, owner))
+export const all = <Columns>(tables: Tables, of: Of<Columns>, owner: OrganizationId): ReadonlyArray<Row<Columns>> =>
+  HashMap.toValues(shelf(tables, of, owner))
+
+/** Returns every row of every owner, in no order. */
+export const everywhere = <Columns>(tables: Tables, of: Of<Columns>): ReadonlyArray<Owned<Columns>> =>
+  HashMap.toEntries(owners(tables, of)).flatMap(([organization_id, rows]) =>
+    HashMap.toValues(rows).map((row) => ({ organization_id, row }))
+  )
+
+/** Returns the row with a key, whosever it is. */
+export const locate = <Columns>(tables: Tables, of: Of<Columns>, key: string): Option.Option<Owned<Columns>> =>
+  Option.flatMap(
+    HashMap.findFirst(owners(tables, of), (rows) => HashMap.has(rows, key)),
+    ([organization_id, rows]) => Option.map(HashMap.get(rows, key), (row) => ({ organization_id, row }))
+  )
+
+/** Returns the row that has this to itself: the parts of what is unique in its table. */
+export const find = <Columns>(
+  tables: Tables,
+  of: Of<Columns>,
+  ...parts: ReadonlyArray<string>
+): Option.Option<Owned<Columns>> =>
+  Option.flatMap(
+    HashMap.get(tables.unique, [of.table.name, ...parts].join("|")),
+    ({ key, organization_id }) => Option.map(get(tables, of, organization_id, key), (row) => ({ organization_id, row }))
+  )
+
+export const remove = (
+  tables: Tables,
+  of: Of<never>,
+  owner: OrganizationId,
+  ...key: ReadonlyArray<string>
+): Tables => {
+  const found = get(tables, of, owner, ...key)
+  if (Option.isNone(found)) return tables
+  const unique = uniqueOf(of, owner, found.value)
+  const rest = HashMap.remove(shelf(tables, of, owner), key.join("|"))
+  const others = HashMap.isEmpty(rest)
+    ? HashMap.remove(owners(tables, of), owner)
+    : HashMap.set(owners(tables, of), owner, rest)
+  return {
+    rows: HashMap.set(tables.rows, of.table.name, others),
+    unique: unique === null ? tables.unique : HashMap.remove(tables.unique, unique)
+  }
+}
+
+/** Puts a row in the place of the one with its key, if there is one; none when another has what must be its own. */
+export const put = <Columns extends object>(
+  tables: Tables,
+  of: Of<Columns>,
+  owner: OrganizationId,
+  row: Row<Columns>
+): Option.Option<Tables> => {
+  const key = keyOf(of, row)
+  const others = remove(tables, of, owner, key)
+  const unique = uniqueOf(of, owner, row)
+  if (unique !== null && HashMap.has(others.unique, unique)) return Option.none()
+  const rows = HashMap.set(owners(others, of), owner, HashMap.set(shelf(others, of, owner), key, row))
+  return Option.some({
+    rows: HashMap.set(others.rows, of.table.name, rows),
+    unique: unique === null ? others.unique : HashMap.set(others.unique, unique, { organization_id: owner, key })
+  })
+}
+
+/** Changes a row, if it is there, in what is not unique. */
+export const change = <Columns extends object>(
+  tables: Tables,
+  of: Of<Columns>,
+  owner: OrganizationId,
+  key: string,
+  change: (row: Row<Columns>) => Row<Columns>
+): Tables =>
+  Option.match(get(tables, of, owner, key), {
+    onNone: () => tables,
+    onSome: (row) => Option.getOrThrow(put(tables, of, owner, change(row)))
+  })
+
+/** Removes at most `limit` rows of any owner that are old, and returns them beside the rest. */
+export const purge = <Columns extends object>(
+  tables: Tables,
+  of: Of<Columns>,
+  isOld: (row: Row<Columns>) => boolean,
+  limit: number
+): readonly [ReadonlyArray<Row<Columns>>, Tables] => {
+  const old = everywhere(tables, of).filter(({ row }) => isOld(row)).slice(0, limit)
+  return [
+    old.map(({ row }) => row),
+    old.reduce((left, { organization_id, row }) => remove(left, of, organization_id, keyOf(of, row)), tables)
+  ]
+}

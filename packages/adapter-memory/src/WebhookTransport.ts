@@ -1,12 +1,12 @@
 import {
   type WebhookAnswer,
   type WebhookRequest,
-  WebhookTransport,
-  type WebhookUnanswered
+  type WebhookRequestFailed,
+  WebhookTransport
 } from "@messaging-crm/core/WebhookTransport"
 import { Chunk, Context, Effect, Layer, Ref } from "effect"
 
-export type Outcome = Effect.Effect<WebhookAnswer, WebhookUnanswered>
+export type Outcome = Effect.Effect<WebhookAnswer, WebhookRequestFailed>
 
 /** What was posted, and what the endpoints answer from now on. */
 export class PostedWebhooks extends Context.Service<PostedWebhooks, {

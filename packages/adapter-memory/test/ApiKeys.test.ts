@@ -1,7 +1,7 @@
 /** The window of a key, on a clock that a test can move: a store that several processes share has one of its own. */
 import { assert, it } from "@effect/vitest"
 import { layer } from "@messaging-crm/adapter-memory"
-import { type ApiKey, ApiKeyStore } from "@messaging-crm/core/ApiKeys"
+import { type ApiKey, ApiKeyRows, ApiKeyStore } from "@messaging-crm/core/ApiKeys"
 import * as Fixtures from "@messaging-crm/core/conformance/Fixtures"
 import { after } from "@messaging-crm/core/conformance/Fixtures"
 import { ApiKeyId, Ids } from "@messaging-crm/core/Ids"
@@ -23,7 +23,7 @@ const begin = Effect.gen(function*() {
     expires_at: after(200_000),
     revoked_at: null
   }
-  yield* store.insert(organization_id, key, digest)
+  yield* Fixtures.write(organization_id, ApiKeyRows.insert({ ...key, digest }))
   return (millis: number) => store.admit(digest, 2, after(millis))
 })
 

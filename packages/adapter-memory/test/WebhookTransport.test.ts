@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { layer, PostedWebhooks } from "@messaging-crm/adapter-memory/WebhookTransport"
-import { type WebhookRequest, WebhookTransport, WebhookUnanswered } from "@messaging-crm/core/WebhookTransport"
+import { type WebhookRequest, WebhookRequestFailed, WebhookTransport } from "@messaging-crm/core/WebhookTransport"
 import { Effect } from "effect"
 
 const request = (body: string): WebhookRequest => ({ url: "https://hooks.example", headers: {}, body })
@@ -12,7 +12,7 @@ it.effect("keeps every request in order, and answers as it was told last", () =>
     assert.strictEqual((yield* post(request("1"))).status, 200)
     yield* answer(({ body }) =>
       body === "2"
-        ? new WebhookUnanswered({ failure_code: "timeout" })
+        ? new WebhookRequestFailed({ failure_code: "timeout" })
         : Effect.succeed({ status: 503, body: "later", retry_after: "60" })
     )
     assert.strictEqual((yield* Effect.flip(post(request("2")))).failure_code, "timeout")

@@ -1,14 +1,15 @@
-/** What only the memory store can show: its rows. */
+/** What only the memory store can show: its rows, and how they are reached. */
 import { assert, it } from "@effect/vitest"
-import { layer } from "@messaging-crm/adapter-memory"
+import { layer, stores } from "@messaging-crm/adapter-memory"
 import { World } from "@messaging-crm/adapter-memory/World"
+import * as Changes from "@messaging-crm/core/Changes"
 import * as Fixtures from "@messaging-crm/core/conformance/Fixtures"
 import { after } from "@messaging-crm/core/conformance/Fixtures"
-import { Ids, WorkId } from "@messaging-crm/core/Ids"
+import { ContactStore, IdentityNameRows } from "@messaging-crm/core/Contacts"
+import { Ids } from "@messaging-crm/core/Ids"
 import { OrganizationStore } from "@messaging-crm/core/Organizations"
-import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
-import { Effect, HashMap, HashSet, Layer, Option } from "effect"
+import { Effect, Equal, HashMap, HashSet, Layer, Option } from "effect"
 
 const world = Layer.merge(layer, Ids.layer)
 
@@ -23,30 +24,52 @@ it.effect("keeps nothing of a lane without items", () =>
   Effect.gen(function*() {
     const queue = yield* WorkQueue
     const ours = yield* Fixtures.organization
-    const rows = World.use(({ read }) =>
-      read(({ lanes, work_refs }) => ({ lanes: HashMap.size(lanes), work_refs: HashSet.size(work_refs) }))
+    const kept = World.use(({ read }) =>
+      read(({ queue: { lanes, refs } }) => ({ lanes: HashMap.size(lanes), refs: HashSet.size(refs) }))
     )
     for (let index = 0; index < 3; index++) {
-      const [id, lane, ref] = [WorkId.make(yield* Fixtures.uuid), yield* Fixtures.uuid, yield* Fixtures.uuid]
-      yield* queue.enqueue(ours, { id, kind: "send", lane, ref }, Fixtures.noon)
+      const [lane, ref] = [yield* Fixtures.uuid, yield* Fixtures.uuid]
+      yield* Fixtures.write(ours, Changes.enqueue({ kind: "send", lane, ref, due_at: Fixtures.noon }))
     }
-    assert.deepStrictEqual(yield* rows, { lanes: 3, work_refs: 3 })
+    assert.deepStrictEqual(yield* kept, { lanes: 3, refs: 3 })
     const token = yield* Fixtures.uuid
     const claim = { kind: "send", limit: 9, now: Fixtures.noon, lease_until: after(60_000), token } as const
     yield* Effect.forEach(yield* queue.claim(claim), queue.finish)
-    assert.deepStrictEqual(yield* rows, { lanes: 0, work_refs: 0 })
+    assert.deepStrictEqual(yield* kept, { lanes: 0, refs: 0 })
   }).pipe(Effect.provide(world)))
 
-it.effect("gives units of work one turn after another", () =>
+it.effect("keeps nothing of what is unique to a row that is gone", () =>
   Effect.gen(function*() {
-    const { transact } = yield* UnitOfWork
-    const log: Array<string> = []
-    const turn = (name: string) =>
-      transact(Effect.gen(function*() {
-        log.push(`${name} begins`)
-        yield* transact(Effect.yieldNow)
-        log.push(`${name} ends`)
-      }))
-    yield* Effect.all([turn("a"), turn("b")], { concurrency: "unbounded" })
-    assert.deepStrictEqual(log, ["a begins", "a ends", "b begins", "b ends"])
+    const ours = yield* Fixtures.organization
+    const { contact_id, identity_id } = yield* Fixtures.thread(ours)
+    const name = { channel_type: "phone_messaging", name: "Ada" } as const
+    const rows = World.use(({ read }) => read(({ tables }) => tables))
+    const before = yield* rows
+    yield* Fixtures.write(ours, Changes.aliases({ ...name, identity_id }))
+    yield* Fixtures.write(ours, IdentityNameRows.remove(name))
+    // Equal as maps: how a map is built depends on what it held before.
+    assert.isTrue(Equal.equals(yield* rows, before))
+    assert.isTrue(Option.isSome(yield* ContactStore.use((store) => store.find(ours, contact_id))))
   }).pipe(Effect.provide(world)))
+
+it.effect("reaches the world in one step for each call, so that a test can put its own below", () => {
+  let steps = 0
+  const counting = Layer.effect(
+    World,
+    World.useSync(({ modify, read }) =>
+      World.of({
+        read: (look) => Effect.andThen(Effect.sync(() => steps++), read(look)),
+        modify: (change) => Effect.andThen(Effect.sync(() => steps++), modify(change))
+      })
+    )
+  ).pipe(Layer.provide(World.layer))
+  return Effect.gen(function*() {
+    const ours = yield* Fixtures.organization
+    assert.strictEqual(steps, 1)
+    yield* Fixtures.thread(ours)
+    assert.strictEqual(steps, 3)
+    yield* Fixtures.contact(ours)
+    yield* ContactStore.use((store) => store.list(ours, Fixtures.everyone, { after: null, size: 9 }))
+    assert.strictEqual(steps, 5)
+  }).pipe(Effect.provide(Layer.merge(Layer.provide(stores, counting), Ids.layer)))
+})

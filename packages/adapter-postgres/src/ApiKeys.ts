@@ -1,12 +1,15 @@
 import { ApiKey, ApiKeyStore, Scope } from "@messaging-crm/core/ApiKeys"
 import { ApiKeyId, MemberId, OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Schema } from "effect"
-import { SqlClient, SqlSchema } from "effect/sql"
-import { At, date, json, OptionalAt, optionalDate } from "./Columns.ts"
+import { SqlClient } from "effect/sql"
+import { At, OptionalAt } from "./Columns.ts"
+import { first, rows } from "./Rows.ts"
 
 const Row = Schema.Struct({ ...ApiKey.fields, created_at: At, expires_at: At, revoked_at: OptionalAt })
 
-const MeteredRow = Schema.Struct({
+const keys = rows(Row)
+const key = first(Schema.Struct({ ...Row.fields, version: Schema.Int }))
+const metered = first(Schema.Struct({
   key_id: ApiKeyId,
   organization_id: OrganizationId,
   created_by: MemberId,
@@ -14,7 +17,7 @@ const MeteredRow = Schema.Struct({
   count: Schema.Int,
   window_ends_at: At,
   now: At
-})
+}))
 
 /** Layer that keeps API keys and their request counts in PostgreSQL. */
 export const layer = Layer.effect(
@@ -22,24 +25,25 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
 
-    const list = SqlSchema.findAll({
-      Request: OrganizationId,
-      Result: Row,
-      execute: (organization_id) =>
-        sql`
-          SELECT id, name, last_four, scopes, created_by, created_at, expires_at, revoked_at
+    const columns = sql.literal("id, name, last_four, scopes, created_by, created_at, expires_at, revoked_at")
+
+    return ApiKeyStore.of({
+      list: (organization_id) =>
+        keys(sql`
+          SELECT ${columns}
           FROM api_keys
           WHERE organization_id = ${organization_id}
           ORDER BY created_at DESC, id DESC
-        `
-    })
-
-    // One statement: what is checked and what is counted cannot come apart, and the clock is the database's.
-    const admit = SqlSchema.findOneOption({
-      Request: Schema.Struct({ digest: Schema.String, limit: Schema.Int }),
-      Result: MeteredRow,
-      execute: ({ digest, limit }) =>
-        sql`
+        `),
+      find: (organization_id, id) =>
+        key(sql`
+          SELECT ${columns}, version
+          FROM api_keys
+          WHERE organization_id = ${organization_id} AND id = ${id}
+        `),
+      // One statement: what is checked and what is counted cannot come apart, and the clock is the database's.
+      admit: (digest, limit) =>
+        metered(sql`
           WITH usable AS (
             SELECT api_keys.id, api_keys.organization_id, api_keys.created_by, api_keys.scopes
             FROM api_keys
@@ -63,33 +67,7 @@ export const layer = Layer.effect(
           SELECT usable.id AS key_id, usable.organization_id, usable.created_by, usable.scopes, counted.count,
             counted.opened_at + interval '60 s' AS window_ends_at, now() AS now
           FROM usable, counted
-        `
-    })
-
-    return ApiKeyStore.of({
-      insert: (organization_id, key, digest) =>
-        sql`
-          INSERT INTO api_keys ${
-          sql.insert({
-            ...key,
-            organization_id,
-            digest,
-            scopes: json(key.scopes),
-            created_at: date(key.created_at),
-            expires_at: date(key.expires_at),
-            revoked_at: optionalDate(key.revoked_at)
-          })
-        }
-        `.pipe(Effect.orDie, Effect.asVoid),
-      list: (organization_id) => Effect.orDie(list(organization_id)),
-      revoke: (organization_id, id, revoked_at) =>
-        sql`
-          UPDATE api_keys
-          SET revoked_at = coalesce(revoked_at, ${date(revoked_at)})
-          WHERE organization_id = ${organization_id} AND id = ${id}
-          RETURNING id
-        `.pipe(Effect.map((changed) => changed.length === 1), Effect.orDie),
-      admit: (digest, limit) => Effect.orDie(admit({ digest, limit }))
+        `)
     })
   })
 )

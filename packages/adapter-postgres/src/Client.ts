@@ -1,9 +1,14 @@
-import { PgClient } from "@effect/sql-pg"
-import { Duration, type Redacted } from "effect"
+import { PgClient, type PgConnection } from "@effect/sql-pg"
+import { Context, Duration, Effect, Layer, Option, Redacted } from "effect"
+import { Reactivity } from "effect/reactivity"
+import { SqlClient, type SqlConnection, SqlError } from "effect/sql"
+import type { NetConnectOpts } from "node:net"
+import * as Connections from "./Client/Connections.ts"
+import { CommitConnections } from "./CommitConnections.ts"
 
 export interface Options {
   readonly url: Redacted.Redacted
-  /** How many connections a process opens at most. */
+  /** How many connections a process opens at most, those for commits among them. */
   readonly connections?: number
 }
 
@@ -23,13 +28,108 @@ const session = {
   synchronous_commit: "on"
 }
 
-/** Layer for the driver with the settings that our promises need. It connects at the first statement, not before. */
-export const layer = ({ connections = 10, url }: Options) =>
-  PgClient.layer({
-    url,
-    applicationName: "messaging-crm",
-    connectTimeout: Duration.seconds(5),
-    maxConnections: connections,
-    multiplex: true,
-    startupParameters: session
+/** Commits wait for a row for 2 seconds, and are planned once: what they do depends on no value, and planning takes longer than doing. */
+const committing_session = { lock_timeout: "2s", plan_cache_mode: "force_generic_plan" }
+
+/** How many of a process's connections are for commits: the others are shared, so few of them go a long way. */
+const commitsOf = (connections: number): number => Math.min(Math.max(2, Math.floor(connections / 2)), connections - 1)
+
+interface Address {
+  readonly host: string
+  readonly port: number
+  readonly database: string
+}
+
+/** Reads where the database is from a URL as the driver does, which refuses a wrong one before it opens a socket. */
+const addressOf = (url: string): Address => {
+  const { hostname, pathname, port, searchParams } = new URL(url)
+  const host = searchParams.get("host") ?? decodeURIComponent(hostname.replace(/^\[|\]$/g, ""))
+  return {
+    host: host === "" ? "localhost" : host,
+    port: Number(searchParams.get("port") ?? port) || 5432,
+    database: searchParams.get("dbname") ?? decodeURIComponent(pathname.slice(1))
+  }
+}
+
+const socketOf = ({ host, port }: Address): NetConnectOpts =>
+  host.startsWith("/") ? { path: `${host}/.s.PGSQL.${port}` } : { host, port }
+
+const attributesOf = (url: string): ReadonlyArray<readonly [string, unknown]> =>
+  Option.match(Option.liftThrowable(addressOf)(url), {
+    onNone: () => [],
+    onSome: ({ database, host, port }) => [["db.namespace", database], ["server.address", host], ["server.port", port]]
   })
+
+/** PostgreSQL answers `COMMIT` with `ROLLBACK` where a statement before it had failed. */
+const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlError.SqlError> =>
+  Effect.flatMap(connection.executeRaw("COMMIT", []), (result) => {
+    // The driver's connections return this, and there are no others here.
+    const { command } = result as PgConnection.Result
+    const cause = new Error("COMMIT rolled back a transaction in which a statement had failed")
+    return command === "COMMIT"
+      ? Effect.void
+      : Effect.fail(new SqlError.SqlError({ reason: new SqlError.UnknownError({ cause, operation: "commit" }) }))
+  })
+
+type Shape = Pick<Connections.Config, "places" | "connections" | "statements_per_connection"> & {
+  readonly url: Redacted.Redacted
+  readonly session: Readonly<Record<string, string>>
+}
+
+const make = Effect.fnUntraced(function*({ session, url, ...shape }: Shape) {
+  const text = Redacted.value(url)
+  const { borrower, reserve } = yield* Connections.make({
+    ...shape,
+    address: () => socketOf(addressOf(text)),
+    driver: {
+      url,
+      applicationName: "messaging-crm",
+      connectTimeout: Duration.seconds(5),
+      startupParameters: session
+    }
+  })
+  return yield* SqlClient.make({
+    driver: "pg",
+    compiler: PgClient.makeCompiler(),
+    borrower,
+    acquirer: reserve,
+    transactionAcquirer: reserve,
+    prepareTransactionControls: true,
+    commit,
+    releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
+    spanAttributes: [["db.system.name", "postgresql"], ...attributesOf(text)]
+  })
+})
+
+const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) {
+  const places = yield* Connections.watched
+  const commits = commitsOf(connections)
+  const shared = yield* make({
+    url,
+    places,
+    connections: connections - commits,
+    statements_per_connection: 32,
+    session
+  })
+  // Where there is but one connection, it is for both.
+  const committing = commits === 0 ? shared : yield* make({
+    url,
+    places,
+    connections: commits,
+    statements_per_connection: 1,
+    session: { ...session, ...committing_session }
+  })
+  return Context.make(SqlClient.SqlClient, shared).pipe(Context.add(CommitConnections, committing))
+})
+
+/**
+ * Layer for the driver with the settings that our promises need. It connects at
+ * the first statement, not before. Half of the connections, at least 2, is for
+ * commits alone.
+ *
+ * A connection that leaves a statement without an answer is replaced after 8 to
+ * 9 seconds, and what was asked on it fails with a `ConnectionError`: see
+ * `StatementDeadline`.
+ */
+export const layer = (options: Options): Layer.Layer<SqlClient.SqlClient | CommitConnections> =>
+  Layer.effectContext(clients(options)).pipe(Layer.provide(Reactivity.layer))

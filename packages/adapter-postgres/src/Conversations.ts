@@ -1,12 +1,13 @@
 import { ChannelType } from "@messaging-crm/core/Channels"
+import { Identity } from "@messaging-crm/core/Contacts"
 import { type ConversationFilters, ConversationStatus, ConversationStore } from "@messaging-crm/core/Conversations"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { ChannelId, ContactId, ConversationId, IdentityId, MemberId } from "@messaging-crm/core/Ids"
 import type { PageRequest } from "@messaging-crm/core/Page"
-import { Effect, Layer, Option, Schema } from "effect"
+import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { At, date, OptionalAt, optionalDate } from "./Columns.ts"
-import { findAndLock } from "./Reads.ts"
+import { At, date, OptionalAt } from "./Columns.ts"
+import { first, rows } from "./Rows.ts"
 
 const OptionalText = Schema.NullOr(Schema.String)
 
@@ -30,10 +31,24 @@ const Row = Schema.Struct({
   closed_at: OptionalAt,
   last_activity_at: At,
   last_activity_preview: OptionalText,
-  last_inbound_at: OptionalAt
+  last_inbound_at: OptionalAt,
+  version: Schema.Int,
+  contact_version: Schema.Int
 })
 
-/** Layer that keeps conversations in PostgreSQL. */
+const conversations = rows(Row)
+const conversation = first(Row)
+
+const threads = rows(Schema.Struct({
+  name: Schema.String,
+  identity: Schema.Struct({ ...Identity.fields, contact_id: ContactId, version: Schema.Int }),
+  contact: Schema.Struct({ id: ContactId, identities: Schema.Array(Identity), version: Schema.Int }),
+  conversation: Schema.NullOr(
+    Schema.Struct({ id: ConversationId, status: ConversationStatus, version: Schema.Int })
+  )
+}))
+
+/** Layer that reads conversations in PostgreSQL. */
 export const layer = Layer.effect(
   ConversationStore,
   Effect.gen(function*() {
@@ -42,23 +57,13 @@ export const layer = Layer.effect(
     const select = sql.literal(`
       SELECT v.id, v.channel_id, h.type AS channel_type, v.contact_id, c.first_name, c.last_name, v.identity_id,
         i.external_id, i.display_name, i.username, v.status, v.close_category, v.assigned_user_id, v.agent_id,
-        v.created_at, v.opened_at, v.closed_at, v.last_activity_at, v.last_activity_preview, v.last_inbound_at
+        v.created_at, v.opened_at, v.closed_at, v.last_activity_at, v.last_activity_preview, v.last_inbound_at,
+        v.version, c.version AS contact_version
       FROM conversations v
       JOIN channels h ON h.organization_id = v.organization_id AND h.id = v.channel_id
       JOIN contacts c ON c.organization_id = v.organization_id AND c.id = v.contact_id
       JOIN identities i ON i.organization_id = v.organization_id AND i.id = v.identity_id
     `)
-
-    const { find, lock } = findAndLock(sql, {
-      Result: Row,
-      locking: "FOR UPDATE OF v",
-      execute: ({ id, organization_id }, locking) =>
-        sql`
-          ${select}
-          WHERE v.organization_id = ${organization_id} AND v.id = ${id}
-          ${locking}
-        `
-    })
 
     const conditions = (
       organization_id: OrganizationId,
@@ -72,82 +77,36 @@ export const layer = Layer.effect(
       return sql.and(all)
     }
 
-    const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
-
     return ConversationStore.of({
+      find: (organization_id, id) =>
+        conversation(sql`
+          ${select}
+          WHERE v.organization_id = ${organization_id} AND v.id = ${id}
+        `),
       list: (organization_id, filters, { after, size }) =>
-        sql`
+        conversations(sql`
           ${select}
           WHERE ${conditions(organization_id, filters, after)}
           ORDER BY v.last_activity_at DESC, v.id DESC
           LIMIT ${size}
-        `.pipe(Effect.flatMap(decodeRows), Effect.orDie),
-      update: (organization_id, { assigned_user_id, close_category, closed_at, id, opened_at, status }) =>
-        sql`
-          UPDATE conversations
-          SET
-            status = ${status},
-            close_category = ${close_category},
-            assigned_user_id = ${assigned_user_id},
-            opened_at = ${date(opened_at)},
-            closed_at = ${optionalDate(closed_at)}
-          WHERE organization_id = ${organization_id} AND id = ${id}
-        `.pipe(Effect.orDie, Effect.asVoid),
-      // An open conversation is updated too, to itself: that locks it.
-      open: (organization_id, id, { channel_id, contact_id, identity_id }, now) => {
-        const at = date(now)
-        return sql<{ readonly id: ConversationId }>`
-          INSERT INTO conversations AS v ${
-          sql.insert({
-            organization_id,
-            id,
-            channel_id,
-            contact_id,
-            identity_id,
-            status: "open",
-            created_at: at,
-            opened_at: at,
-            last_activity_at: at
-          })
-        }
-          ON CONFLICT ON CONSTRAINT conversations_thread_unique DO UPDATE SET
-            status = 'open',
-            opened_at = CASE WHEN v.status = 'open' THEN v.opened_at ELSE excluded.opened_at END,
-            closed_at = NULL,
-            close_category = NULL
-          RETURNING id
-        `.pipe(
-          Effect.flatMap((rows) => Effect.fromNullishOr(rows[0]?.id)),
-          Effect.orDie
-        )
-      },
-      find,
-      lock,
-      recordActivity: (organization_id, id, { at, last_inbound_at, preview }) => {
-        const moment = date(at)
-        return sql<{ readonly contact_id: ContactId }>`
-          UPDATE conversations
-          SET
-            last_activity_at = greatest(last_activity_at, ${moment}),
-            last_activity_preview = CASE
-              WHEN last_activity_at > ${moment} THEN last_activity_preview
-              ELSE ${preview}
-            END,
-            last_inbound_at = greatest(last_inbound_at, ${optionalDate(last_inbound_at)}::timestamptz)
-          WHERE organization_id = ${organization_id} AND id = ${id}
-          RETURNING contact_id
-        `.pipe(
-          Effect.flatMap((rows) => Effect.fromNullishOr(rows[0]?.contact_id)),
-          Effect.orDie
-        )
-      },
-      replacePreview: (organization_id, id, at, preview) =>
-        sql<{ readonly contact_id: ContactId }>`
-          UPDATE conversations
-          SET last_activity_preview = ${preview}
-          WHERE organization_id = ${organization_id} AND id = ${id} AND last_activity_at = ${date(at)}
-          RETURNING contact_id
-        `.pipe(Effect.map((rows) => Option.fromUndefinedOr(rows[0]?.contact_id)), Effect.orDie)
+        `),
+      findThreads: (organization_id, channel, names) =>
+        threads(sql`
+          SELECT n.name, to_jsonb(i) AS identity,
+            jsonb_build_object('id', c.id, 'identities', c.identities, 'version', c.version) AS contact,
+            CASE
+              WHEN v.id IS NOT NULL THEN jsonb_build_object('id', v.id, 'status', v.status, 'version', v.version)
+            END AS conversation
+          FROM identity_names n
+          JOIN identities i ON i.organization_id = n.organization_id AND i.id = n.identity_id
+          JOIN contacts c ON c.organization_id = i.organization_id AND c.id = i.contact_id
+          LEFT JOIN conversations v ON v.organization_id = i.organization_id
+            AND v.channel_id = ${channel.id} AND v.identity_id = i.id
+          WHERE n.organization_id = ${organization_id}
+            AND n.channel_type = ${channel.type}
+            AND n.name = ANY(${names}::text[])
+          ORDER BY array_position(${names}::text[], n.name)
+        `)
     })
   })
 )

@@ -1,10 +1,10 @@
-import { OrganizationId } from "@messaging-crm/core/Ids"
 import { Organization, OrganizationStore } from "@messaging-crm/core/Organizations"
 import { Effect, Layer, Schema } from "effect"
-import { SqlClient, SqlSchema } from "effect/sql"
-import { At, date } from "./Columns.ts"
+import { SqlClient } from "effect/sql"
+import { At, date, optionalDate } from "./Columns.ts"
+import { first } from "./Rows.ts"
 
-const Row = Schema.Struct({ ...Organization.fields, created_at: At })
+const organization = first(Schema.Struct({ ...Organization.fields, created_at: At, version: Schema.Int }))
 
 /** Layer that keeps organizations in PostgreSQL. */
 export const layer = Layer.effect(
@@ -12,23 +12,27 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
 
-    const find = SqlSchema.findOneOption({
-      Request: OrganizationId,
-      Result: Row,
-      execute: (id) =>
+    return OrganizationStore.of({
+      insert: ({ created_at, id, name }, owner) =>
         sql`
-          SELECT id, name, created_at
+          WITH organization AS (
+            INSERT INTO organizations ${sql.insert({ id, name, created_at: date(created_at) })}
+          )
+          INSERT INTO members ${
+          sql.insert({
+            ...owner,
+            organization_id: id,
+            created_at: date(owner.created_at),
+            left_at: optionalDate(owner.left_at)
+          })
+        }
+        `.pipe(Effect.orDie, Effect.asVoid),
+      find: (id) =>
+        organization(sql`
+          SELECT id, name, created_at, version
           FROM organizations
           WHERE id = ${id}
-        `
-    })
-
-    return OrganizationStore.of({
-      insert: ({ created_at, id, name }) =>
-        sql`
-          INSERT INTO organizations ${sql.insert({ id, name, created_at: date(created_at) })}
-        `.pipe(Effect.orDie, Effect.asVoid),
-      find: (id) => Effect.orDie(find(id))
+        `)
     })
   })
 )

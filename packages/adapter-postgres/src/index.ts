@@ -3,6 +3,7 @@ import { Layer } from "effect"
 import type { SqlClient } from "effect/sql"
 import * as ApiKeys from "./ApiKeys.ts"
 import * as Channels from "./Channels.ts"
+import * as Commit from "./Commit.ts"
 import * as ContactFields from "./ContactFields.ts"
 import * as Contacts from "./Contacts.ts"
 import * as Conversations from "./Conversations.ts"
@@ -14,7 +15,6 @@ import * as Messages from "./Messages.ts"
 import * as Organizations from "./Organizations.ts"
 import * as Sends from "./Sends.ts"
 import * as Tags from "./Tags.ts"
-import * as UnitOfWork from "./UnitOfWork.ts"
 import * as WebhookDeliveries from "./WebhookDeliveries.ts"
 import * as Webhooks from "./Webhooks.ts"
 import * as WorkQueue from "./WorkQueue.ts"
@@ -23,6 +23,7 @@ import * as WorkQueue from "./WorkQueue.ts"
 export const layer: Layer.Layer<StoragePorts, never, SqlClient.SqlClient> = Layer.mergeAll(
   ApiKeys.layer,
   Channels.layer,
+  Commit.layer,
   ContactFields.layer,
   Contacts.layer,
   Conversations.layer,
@@ -37,4 +38,4 @@ export const layer: Layer.Layer<StoragePorts, never, SqlClient.SqlClient> = Laye
   WebhookDeliveries.layer,
   Webhooks.layer,
   WorkQueue.layer
-).pipe(Layer.provideMerge(UnitOfWork.layer))
+)

@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { type ApiKey, ApiKeyStore } from "@messaging-crm/core/ApiKeys"
+import { type ApiKey, ApiKeyRows, ApiKeyStore } from "@messaging-crm/core/ApiKeys"
 import * as Fixtures from "@messaging-crm/core/conformance/Fixtures"
 import { ApiKeyId } from "@messaging-crm/core/Ids"
 import { Array, DateTime, Effect, Option } from "effect"
@@ -22,7 +22,7 @@ it.layer(Processes.database, { excludeTestServices: true })("ApiKeys", (it) => {
         expires_at: DateTime.makeUnsafe("2999-01-01T00:00:00Z"),
         revoked_at: null
       }
-      yield* ApiKeyStore.use((store) => store.insert(organization_id, key, digest))
+      yield* Fixtures.write(organization_id, ApiKeyRows.insert({ ...key, digest }))
 
       const admit = ApiKeyStore.use((store) => store.admit(digest, 120, Fixtures.noon))
       const requests = Effect.all(Array.makeBy(500, () => admit), { concurrency: "unbounded" })

@@ -1,13 +1,16 @@
 import { assert, it } from "@effect/vitest"
+import { CommitConnections } from "@messaging-crm/adapter-postgres/CommitConnections"
 import * as Database from "@messaging-crm/adapter-postgres/testing/Database"
-import { Effect, Exit, Fiber } from "effect"
+import { Effect, Exit, Fiber, Latch } from "effect"
 import { SqlClient } from "effect/sql"
+import * as Backends from "./Backends.ts"
 
 /** What our promises need of a session, as PostgreSQL shows it. */
-const promised = {
+const promised: Readonly<Record<string, string>> = {
   application_name: "messaging-crm",
   client_connection_check_interval: "5s",
   idle_in_transaction_session_timeout: "5s",
+  lock_timeout: "0",
   statement_timeout: "5s",
   synchronous_commit: "on",
   tcp_keepalives_count: "2",
@@ -17,16 +20,44 @@ const promised = {
   transaction_timeout: "10s"
 }
 
+const settings = (sql: SqlClient.SqlClient) =>
+  Effect.map(
+    sql<{ readonly name: string; readonly setting: string }>`
+      SELECT name, current_setting(name) AS setting
+      FROM pg_settings
+      WHERE name = ANY(${Object.keys(promised)}::text[])
+    `,
+    (rows) => Object.fromEntries(rows.map(({ name, setting }) => [name, setting]))
+  )
+
+const rename = (sql: SqlClient.SqlClient, id: string) =>
+  sql`
+    UPDATE organizations
+    SET name = 'wanted'
+    WHERE id = ${id}
+  `
+
+/** A row that nobody else can change until it is freed. */
+const lockedRow = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const id = globalThis.crypto.randomUUID()
+  yield* sql`
+    INSERT INTO organizations (id, name, created_at)
+    VALUES (${id}, 'free', now())
+  `
+  const [locked, freed] = [yield* Latch.make(), yield* Latch.make()]
+  const holder = sql.withTransaction(Effect.andThen(rename(sql, id), Effect.andThen(locked.open, freed.await)))
+  const holding = yield* Effect.forkChild(holder)
+  yield* locked.await
+  return { id, free: Effect.andThen(freed.open, Fiber.join(holding)) }
+})
+
 it.layer(Database.layer)("Client", (it) => {
   it.effect("gives every session the settings that cut what hangs", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
-      const rows = yield* sql<{ readonly name: string; readonly setting: string }>`
-        SELECT name, current_setting(name) AS setting
-        FROM pg_settings
-        WHERE name = ANY(${Object.keys(promised)}::text[])
-      `
-      assert.deepStrictEqual(Object.fromEntries(rows.map(({ name, setting }) => [name, setting])), promised)
+      assert.deepStrictEqual(yield* settings(sql), promised)
+      assert.deepStrictEqual(yield* settings(yield* CommitConnections), { ...promised, lock_timeout: "2s" })
     }))
 
   it.effect("fails what a killed backend was doing, and nothing after it", () =>
@@ -51,5 +82,39 @@ it.layer(Database.layer)("Client", (it) => {
       const question = sql<{ readonly answer: number }>`SELECT 42 AS answer`
       const answers = yield* Effect.all(Array.from({ length: 40 }, () => question), { concurrency: "unbounded" })
       assert.deepStrictEqual(new Set(answers.map(([row]) => row?.answer)), new Set([42]))
+    }))
+
+  it.effect("opens as many connections as it may, half of them for commits", () =>
+    Effect.gen(function*() {
+      const shared = yield* Backends.pids(yield* SqlClient.SqlClient, 5)
+      const committing = yield* Backends.pids(yield* CommitConnections, 5)
+      assert.strictEqual(new Set([...shared, ...committing]).size, 10)
+    }))
+
+  it.effect("answers reads while every connection for commits waits for a row", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const commits = yield* CommitConnections
+      const pids = yield* Backends.pids(commits, 5)
+      const { free, id } = yield* lockedRow
+      const renames = Effect.all(Array.from({ length: 5 }, () => rename(commits, id)), { concurrency: "unbounded" })
+      const waiting = yield* Effect.forkChild(renames)
+      const waiters = sql`
+        SELECT
+        FROM pg_stat_activity
+        WHERE wait_event_type = 'Lock' AND pid = ANY(${pids}::integer[])
+      `
+      yield* Effect.repeat(waiters, { until: (rows) => rows.length === 5 })
+      yield* Effect.all(Array.from({ length: 200 }, () => sql`SELECT 1`), { concurrency: "unbounded" })
+      yield* free
+      yield* Fiber.join(waiting)
+    }))
+
+  it.effect("lets a commit wait for a row for 2 seconds at most", () =>
+    Effect.gen(function*() {
+      const { free, id } = yield* lockedRow
+      const error = yield* Effect.flip(rename(yield* CommitConnections, id))
+      assert.strictEqual(error.reason._tag, "LockTimeoutError")
+      yield* free
     }))
 })

@@ -1,31 +1,53 @@
 import { assert, it } from "@effect/vitest"
+import { Commit } from "@messaging-crm/core/Commit"
 import * as Fixtures from "@messaging-crm/core/conformance/Fixtures"
-import { ContactStore } from "@messaging-crm/core/Contacts"
-import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
-import { Array, Effect, Fiber, Latch } from "effect"
+import { ContactStore, findOrCreateByIdentity, namesOf, type Person } from "@messaging-crm/core/Contacts"
+import { Decide } from "@messaging-crm/core/Decide"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { WorkSignal } from "@messaging-crm/core/WorkQueue"
+import { Array, Effect, Fiber, Latch, Layer, Option, Result } from "effect"
+import { SqlClient } from "effect/sql"
 import * as Processes from "./Processes.ts"
 
 const phone = "+4915112345678"
+
+/** Somebody whom half of the callers know by the number first, and the other half by a name of the network's. */
+const person = (index: number): Person => ({
+  channel_type: "phone_messaging",
+  external_id: index % 2 === 0 ? phone : "network-name",
+  aliases: [index % 2 === 0 ? "network-name" : phone],
+  phone,
+  display_name: null,
+  username: null
+})
+
+const load = Effect.fnUntraced(function*(organization_id: OrganizationId, met: Person) {
+  const store = yield* ContactStore
+  const known = yield* store.identify(organization_id, met.channel_type, namesOf(met))
+  return { known, withPhone: yield* store.findByPhone(organization_id, phone) }
+})
+
+/** Finds or makes the contact of a person, as operations do. */
+const meet = Effect.fnUntraced(function*(organization_id: OrganizationId, met: Person) {
+  const { decide } = yield* Effect.provide(Decide, Layer.provide(Decide.layer, WorkSignal.layer))
+  return yield* decide(organization_id, {
+    load: load(organization_id, met),
+    decide: ({ known, withPhone }, fresh) => Result.succeed(findOrCreateByIdentity(met, known, withPhone, fresh))
+  })
+})
 
 it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => {
   it.effect("makes one contact of a person whom 48 callers of four processes meet at once", () =>
     Effect.gen(function*() {
       const organization_id = yield* Fixtures.organization
-      const claims = Effect.gen(function*() {
-        const store = yield* ContactStore
-        const { transact } = yield* UnitOfWork
-        const claim = Effect.flatMap(
-          Fixtures.stranger(phone, phone),
-          ({ identity, newcomer }) => store.claimIdentity(organization_id, identity, newcomer, [])
-        )
-        return yield* Effect.all(Array.makeBy(12, (index) => index % 2 === 0 ? claim : transact(claim)), {
-          concurrency: "unbounded"
-        })
+      const meetings = Effect.all(Array.makeBy(12, (index) => meet(organization_id, person(index))), {
+        concurrency: "unbounded"
       })
       const processes = yield* Effect.replicateEffect(Processes.start, 4)
       const met = Array.flatten(
-        yield* Effect.forEach(processes, (process) => Effect.provide(claims, process), { concurrency: "unbounded" })
+        yield* Effect.forEach(processes, (process) => Effect.provide(meetings, process), { concurrency: "unbounded" })
       )
+      assert.lengthOf(met, 48)
       assert.lengthOf(new Set(met.map(({ contact_id }) => contact_id)), 1)
       assert.lengthOf(new Set(met.map(({ identity_id }) => identity_id)), 1)
 
@@ -36,29 +58,38 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
         kept.map(({ id, identities }) => ({ contact_id: id, identity_id: identities.map(({ id }) => id).join() })),
         met.slice(0, 1)
       )
+      const known = yield* ContactStore.use((store) =>
+        store.identify(organization_id, "phone_messaging", [phone, "network-name"])
+      )
+      assert.deepStrictEqual(known.map(({ name }) => name), [phone, "network-name"])
     }))
 
-  it.effect("lets the next caller in when the first one's unit of work is undone", () =>
+  it.effect("lets the next caller in when the first one's transaction is undone", () =>
     Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const { commit } = yield* Commit
       const organization_id = yield* Fixtures.organization
-      const store = yield* ContactStore
-      const { transact } = yield* UnitOfWork
-      const claimed = yield* Latch.make()
+      const written = yield* Latch.make()
       const undo = yield* Latch.make()
-      const undone = yield* Fixtures.stranger(phone, phone)
+      const undone = findOrCreateByIdentity(person(0), [], Option.none(), yield* Fixtures.fresh)
       const first = yield* Effect.forkChild(Effect.exit(
-        store.claimIdentity(organization_id, undone.identity, undone.newcomer, []).pipe(
-          Effect.andThen(claimed.open),
+        commit(organization_id, undone.changes).pipe(
+          Effect.andThen(written.open),
           Effect.andThen(undo.await),
           Effect.andThen(Effect.fail("undone")),
-          transact
+          sql.withTransaction
         )
       ))
-      yield* claimed.await
-      const { identity, newcomer } = yield* Fixtures.stranger(phone, phone)
-      const second = yield* Effect.forkChild(store.claimIdentity(organization_id, identity, newcomer, []))
+      yield* written.await
+      const { answer, changes } = findOrCreateByIdentity(person(0), [], Option.none(), yield* Fixtures.fresh)
+      const second = yield* Effect.forkChild(commit(organization_id, changes))
       yield* undo.open
       yield* Fiber.join(first)
-      assert.deepStrictEqual(yield* Fiber.join(second), { identity_id: identity.id, contact_id: newcomer.id })
+      yield* Fiber.join(second)
+      const { known } = yield* load(organization_id, person(0))
+      assert.deepStrictEqual(
+        known.map(({ contact, identity }) => ({ contact_id: contact.id, identity_id: identity.id })),
+        [answer, answer]
+      )
     }))
 })

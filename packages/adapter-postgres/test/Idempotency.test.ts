@@ -1,32 +1,94 @@
 import { assert, it } from "@effect/vitest"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import type { Remembered } from "@messaging-crm/core/Changes"
+import { Commit } from "@messaging-crm/core/Commit"
 import * as Fixtures from "@messaging-crm/core/conformance/Fixtures"
-import { IdempotencyKey, IdempotencyStore, RequestProcessing } from "@messaging-crm/core/Idempotency"
+import { Idempotency, IdempotencyKey } from "@messaging-crm/core/Idempotency"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { Tags } from "@messaging-crm/core/Tags"
 import { Context, Deferred, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Processes from "./Processes.ts"
 
 const key = IdempotencyKey.make("12345678")
+const fingerprint = "f".repeat(64)
+
+const encode = (answer: unknown) =>
+  Effect.succeed({ status: 201, body: new TextEncoder().encode(JSON.stringify(answer)) })
+
+/** The record of a request that another process carries out. */
+const record: Remembered = {
+  key,
+  fingerprint,
+  status: 201,
+  body: new TextEncoder().encode("theirs"),
+  sealed: false,
+  request_id: "theirs",
+  created_at: Fixtures.noon
+}
+
+/** A request with the key, to a process of its own. */
+const request = Effect.fnUntraced(function*(organization_id: OrganizationId) {
+  const process = yield* Processes.startCrm
+  const { once } = Context.get(process, Idempotency)
+  const work = Effect.flatMap(Context.get(process, Tags).create({ name: "New", color: "red" }), encode)
+  const outcome = yield* Effect.provideService(
+    once({ key, fingerprint, request_id: "ours", is_secret: false, encode, work }),
+    CurrentActor,
+    { organization_id, member_id: null }
+  )
+  return { ...outcome, body: new TextDecoder().decode(outcome.body) }
+})
+
+/** Commits the other process's record in a transaction that stays open until `ended`. */
+const hold = Effect.fnUntraced(function*<E>(organization_id: OrganizationId, ended: Effect.Effect<void, E>) {
+  const sql = yield* SqlClient.SqlClient
+  const { commit } = yield* Commit
+  const held = yield* Deferred.make<number>()
+  const fiber = yield* Effect.forkChild(Effect.exit(sql.withTransaction(Effect.gen(function*() {
+    yield* commit(organization_id, { remember: record })
+    const [backend] = yield* sql<{ readonly pid: number }>`SELECT pg_backend_pid() AS pid`
+    yield* Deferred.succeed(held, backend?.pid ?? 0)
+    yield* ended
+  }))))
+  return { fiber, pid: yield* Deferred.await(held) }
+})
+
+/** Returns once a statement waits for what the backend holds. */
+const untilWaitedFor = Effect.fnUntraced(function*(pid: number) {
+  const sql = yield* SqlClient.SqlClient
+  const waiting = sql`SELECT pid FROM pg_stat_activity WHERE ${pid}::integer = ANY(pg_blocking_pids(pid))`
+  yield* Effect.repeat(waiting, { until: (rows) => rows.length > 0 })
+})
 
 it.layer(Processes.database, { excludeTestServices: true })("Idempotency", (it) => {
-  it.effect("refuses a key that another process uses at once, and frees it when that process dies", () =>
+  it.effect("lets a request with a key that another process uses wait, and answers it as that one", () =>
+    Effect.gen(function*() {
+      const organization_id = yield* Fixtures.organization
+      const end = yield* Deferred.make<void>()
+      const { fiber, pid } = yield* hold(organization_id, Deferred.await(end))
+      const second = yield* Effect.forkChild(request(organization_id))
+      yield* untilWaitedFor(pid)
+      yield* Deferred.succeed(end, undefined)
+      yield* Fiber.join(fiber)
+      const answer = yield* Fiber.join(second)
+      assert.deepStrictEqual(answer, { status: 201, body: "theirs", request_id: "theirs", replayed: true })
+    }))
+
+  it.effect("frees the key when the process that uses it dies", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const organization_id = yield* Fixtures.organization
-      const store = yield* IdempotencyStore
-      const other = Context.get(yield* Processes.start, IdempotencyStore)
-      const held = yield* Deferred.make<number>()
-      const hold = Effect.gen(function*() {
-        const [backend] = yield* sql<{ readonly pid: number }>`SELECT pg_backend_pid() AS pid`
-        yield* Deferred.succeed(held, backend?.pid ?? 0)
-        return yield* Effect.never
-      })
-      const holder = yield* Effect.forkChild(Effect.exit(store.exclusively(organization_id, key, hold)))
-      const pid = yield* Deferred.await(held)
-      const use = other.exclusively(organization_id, key, Effect.succeed("free"))
-      assert.instanceOf(yield* Effect.flip(use), RequestProcessing)
-
-      yield* sql`SELECT pg_terminate_backend(${pid})`
-      assert.strictEqual(yield* Effect.eventually(use), "free")
-      yield* Fiber.interrupt(holder)
+      const { fiber, pid } = yield* hold(organization_id, Effect.never)
+      const second = yield* Effect.forkChild(request(organization_id))
+      yield* untilWaitedFor(pid)
+      yield* sql`SELECT pg_terminate_backend(${pid}::integer)`
+      const answer = yield* Fiber.join(second)
+      assert.isFalse(answer.replayed)
+      assert.deepInclude(JSON.parse(answer.body), { name: "New", color: "red" })
+      const again = yield* request(organization_id)
+      assert.isTrue(again.replayed)
+      assert.strictEqual(again.body, answer.body)
+      yield* Fiber.interrupt(fiber)
     }))
 })

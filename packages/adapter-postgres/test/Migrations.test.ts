@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
 import * as Database from "@messaging-crm/adapter-postgres/testing/Database"
-import { Effect, Layer } from "effect"
+import { Effect, Fiber, Latch, Layer, Logger } from "effect"
 import { SqlClient } from "effect/sql"
 
 const empty = Database.layerClient.pipe(Layer.provideMerge(Database.Database.layer))
@@ -39,8 +39,52 @@ it.layer(empty)("Migrations", (it) => {
         "messaging_crm_migrations_pkey",
         "organizations_pkey",
         "work_lanes_pkey",
-        "work_pkey",
-        "work_ref_unique"
+        "work_pkey"
       ])
+    }))
+})
+
+/** Adds a column to the contacts, which nobody may hold meanwhile. */
+const nicknames = {
+  "9999_nicknames": SqlClient.SqlClient.use((sql) => sql`ALTER TABLE contacts ADD COLUMN nickname text`)
+}
+
+/** Reads the contacts for as long as it likes, as a dump does. */
+const dump = Effect.fnUntraced(function*(until: Effect.Effect<unknown>) {
+  const sql = yield* SqlClient.SqlClient
+  const reading = yield* Latch.make()
+  const reader = Effect.gen(function*() {
+    yield* sql`SET LOCAL transaction_timeout = 0`
+    yield* sql`SET LOCAL idle_in_transaction_session_timeout = 0`
+    yield* sql`LOCK TABLE contacts IN ACCESS SHARE MODE`
+    yield* reading.open
+    yield* until
+  }).pipe(sql.withTransaction)
+  const fiber = yield* Effect.forkChild(reader)
+  yield* reading.await
+  return fiber
+})
+
+it.layer(Database.layer, { excludeTestServices: true })("A migration of a table that is being dumped", (it) => {
+  it.effect("lets writes pass while it waits, and is done when the dump is", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const [dumped, waited] = [yield* Latch.make(), yield* Latch.make()]
+      const dumping = yield* dump(dumped.await)
+      const logger = Logger.make(({ message }) => {
+        if (String(message).includes("waiting for it")) waited.openUnsafe()
+      })
+      const migrating = yield* Migrations.migrate(nicknames).pipe(
+        Effect.provide(Logger.layer([logger])),
+        Effect.forkChild
+      )
+      yield* waited.await
+      yield* sql`UPDATE contacts SET notes = notes`
+      assert.isUndefined(dumping.pollUnsafe())
+
+      yield* dumped.open
+      assert.deepStrictEqual(yield* Fiber.join(migrating), [[9999, "nicknames"]])
+      assert.deepStrictEqual(yield* sql`SELECT nickname FROM contacts`, [])
+      yield* Fiber.join(dumping)
     }))
 })

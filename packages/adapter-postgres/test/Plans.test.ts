@@ -2,19 +2,24 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Postgres from "@messaging-crm/adapter-postgres"
 import * as Crowd from "@messaging-crm/adapter-postgres/testing/Crowd"
 import * as Database from "@messaging-crm/adapter-postgres/testing/Database"
+import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeyStore } from "@messaging-crm/core/ApiKeys"
+import * as Changes from "@messaging-crm/core/Changes"
 import { ChannelStore } from "@messaging-crm/core/Channels"
 import * as Fixtures from "@messaging-crm/core/conformance/Fixtures"
-import { type ContactMatch, ContactStore } from "@messaging-crm/core/Contacts"
-import { type ConversationFilters, ConversationStore } from "@messaging-crm/core/Conversations"
+import * as Provider from "@messaging-crm/core/conformance/Provider"
+import { type ContactMatch, Contacts, ContactStore } from "@messaging-crm/core/Contacts"
+import { type ConversationFilters, Conversations, ConversationStore } from "@messaging-crm/core/Conversations"
+import * as Crm from "@messaging-crm/core/Crm"
 import type { StoragePorts } from "@messaging-crm/core/Crm"
+import { Decide } from "@messaging-crm/core/Decide"
+import { Dispatch } from "@messaging-crm/core/Dispatch"
 import { EventStore } from "@messaging-crm/core/Events"
-import { IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
+import { Idempotency, IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
 import {
   ChannelId,
   ContactId,
   ConversationId,
-  IdentityId,
   Ids,
   MemberId,
   MessageId,
@@ -23,13 +28,16 @@ import {
   WebhookDeliveryId,
   WebhookId
 } from "@messaging-crm/core/Ids"
+import { Inbound, type ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { MemberStore } from "@messaging-crm/core/Members"
 import { MessageStore } from "@messaging-crm/core/Messages"
 import type { PageRequest } from "@messaging-crm/core/Page"
-import { SendStore } from "@messaging-crm/core/Sends"
-import { TagStore } from "@messaging-crm/core/Tags"
-import { WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
-import { WorkQueue } from "@messaging-crm/core/WorkQueue"
+import { Phone } from "@messaging-crm/core/Phones"
+import { Sends, SendStore } from "@messaging-crm/core/Sends"
+import { Tags, TagStore } from "@messaging-crm/core/Tags"
+import { WebhookDeliveries, WebhookDeliveryRows, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
+import { WebhookRows, Webhooks, WebhookStore } from "@messaging-crm/core/Webhooks"
+import { WorkKind, WorkQueue, WorkSignal } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Layer, Struct } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import * as Plans from "./Plans.ts"
@@ -153,91 +161,238 @@ const conversationFilters: Readonly<Record<string, ConversationFilters>> = {
   "those of a member with none": { status: "open", ...assigned(0) }
 }
 
-/** What is done all the time, and by what row. */
-const lookups: Readonly<Record<string, Effect.Effect<unknown, unknown, StoragePorts | Ids>>> = {
+type Services = StoragePorts | Crm.Operations | CurrentActor | Dispatch | Ids | SqlClient.SqlClient
+
+/** What is looked up all the time, and by what row. */
+const lookups: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>> = {
   "a key": ApiKeyStore.use((store) => store.admit("a".repeat(64), 120, now)),
-  "an idempotency key": IdempotencyStore.use((store) => {
-    const key = IdempotencyKey.make("crowd-key-77")
-    return store.exclusively(Crowd.large, key, store.find(Crowd.large, key))
-  }),
+  "an idempotency key": IdempotencyStore.use((store) => store.find(Crowd.large, IdempotencyKey.make("crowd-key-77"))),
   "a member": MemberStore.use((store) => store.find(Crowd.large, MemberId.make(Crowd.id("member", 1)))),
   "a channel": ChannelStore.use((store) => store.locate(channel)),
   "the tags of a contact": TagStore.use((store) => store.findMany(Crowd.large, [tag(1).tag_id, tag(2).tag_id])),
   "a contact": ContactStore.use((store) => store.find(Crowd.large, contact)),
-  "a contact to change": ContactStore.use((store) => store.lock(Crowd.large, contact)),
-  "an identity": Effect.flatMap(
-    Fixtures.stranger("person-10"),
-    ({ identity, newcomer }) => ContactStore.use((store) => store.claimIdentity(Crowd.large, identity, newcomer, []))
+  "a contact to change": ContactStore.use((store) => store.load(Crowd.large, contact)),
+  "the contact of a new identity": ContactStore.use((store) => store.findByPhone(Crowd.large, "+4915111111111")),
+  "who people are": ContactStore.use((store) =>
+    store.identify(Crowd.large, "phone_messaging", ["person-10", "person-11", "nobody"])
   ),
-  "the contact of a new identity": Effect.flatMap(
-    Fixtures.stranger("+4915111111111", "+4915111111111"),
-    ({ identity, newcomer }) => ContactStore.use((store) => store.claimIdentity(Crowd.large, identity, newcomer, []))
-  ),
-  "the activity of a contact": ContactStore.use((store) =>
-    store.recordActivity(Crowd.large, contact, { at: now, preview: "Hi", conversation_id: conversation })
-  ),
-  "the preview of a contact": ContactStore.use((store) => store.replacePreview(Crowd.large, contact, now, "Hi")),
-  "an identity that moves": ContactStore.use((store) =>
-    store.renameIdentity(
-      Crowd.large,
-      { channel_type: "phone_messaging", external_id: "person-10" },
-      { external_id: "person-ten", display_name: null, username: null }
-    )
-  ),
-  "the preview of a conversation": ConversationStore.use((store) =>
-    store.replacePreview(Crowd.large, conversation, now, "Hi")
+  "what people wrote before": ConversationStore.use((store) =>
+    store.findThreads(Crowd.large, { id: channel, type: "phone_messaging" }, ["person-10", "person-11", "nobody"])
   ),
   "a conversation": ConversationStore.use((store) => store.find(Crowd.large, conversation)),
-  "a conversation to change": ConversationStore.use((store) => store.lock(Crowd.large, conversation)),
-  "the conversation of an identity": ConversationStore.use((store) =>
-    store.open(Crowd.large, ConversationId.make(Crowd.id("lane", 1)), {
-      channel_id: channel,
-      contact_id: contact,
-      identity_id: IdentityId.make(Crowd.id("identity", 3))
-    }, now)
-  ),
   "a message": MessageStore.use((store) => store.find(Crowd.large, conversation, message)),
   "a message by the provider's id": MessageStore.use((store) =>
     store.findByProviderId(Crowd.large, channel, "message-9")
   ),
-  "reports of a message": MessageStore.use((store) => store.takeParked(Crowd.large, channel, "unknown-9")),
+  "early updates of a message": MessageStore.use((store) => store.findByProviderId(Crowd.large, channel, "unknown-9")),
+  "the webhooks": WebhookStore.use((store) => store.list(Crowd.large, 100)),
+  "a webhook": WebhookStore.use((store) => store.find(Crowd.large, webhook)),
+  "how many webhooks are active": WebhookStore.use((store) => store.countActive(Crowd.large)),
+  "the secrets that another key encrypted": WebhookStore.use((store) =>
+    Effect.andThen(store.sealedOtherwise("v2.", null, 100), store.sealedOtherwise("v2.", webhook, 100))
+  ),
   "the deliveries to a webhook": WebhookDeliveryStore.use((store) => store.list(Crowd.large, webhook, 100)),
   "a delivery": WebhookDeliveryStore.use((store) => store.load(Crowd.large, delivery)),
-  "a delivery to change": WebhookDeliveryStore.use((store) => store.lock(Crowd.large, delivery)),
-  "the webhooks of an event": EventStore.use((store) => store.subscribers(Crowd.large, "message.sent")),
-  "a send": SendStore.use((store) => store.find(Crowd.large, send)),
-  "a send to change": SendStore.use((store) => store.lock(Crowd.large, send))
+  "a send": SendStore.use((store) => store.find(Crowd.large, send))
 }
 
-const claim = {
-  kind: "send",
+const claim = (kind: WorkKind) => ({
+  kind,
   limit: 32,
   now,
   lease_until: DateTime.add(now, { minutes: 1 }),
   token: Crowd.id("lane", 1)
-} as const
+})
 
-const chores: Readonly<Record<string, Effect.Effect<unknown, unknown, StoragePorts | Ids>>> = {
-  "claims and settles work": WorkQueue.use((queue) =>
-    Effect.flatMap(queue.claim(claim), ([first, second, third]) =>
-      Effect.all([
-        first === undefined ? Effect.void : queue.finish(first),
-        second === undefined ? Effect.void : queue.postpone(second, now),
-        third === undefined ? Effect.void : queue.release(third)
-      ]))
+/** Takes the first item of a lane out of the queue. */
+const claimFrom = Effect.fnUntraced(function*(kind: WorkKind, lane: string) {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`UPDATE work_lanes SET next_due = '-infinity' WHERE name = ${`${kind}:${lane}`}`
+  const at = DateTime.makeUnsafe("2999-01-01T00:00:00Z")
+  const claimed = yield* WorkQueue.use((queue) => queue.claim({ ...claim(kind), now: at, lease_until: at }))
+  return yield* Effect.fromNullishOr(claimed.find((item) => item.lane === lane))
+})
+
+/** One of 20,000. */
+const claimDelivery = claimFrom("webhook_delivery", webhook)
+
+const attempted = { status: "succeeded", attempt_count: 2, last_attempt_at: now, next_attempt_at: null } as const
+
+/** Lets the contact have written just now, so that a text may be sent, and sends one. */
+const sendText = Effect.gen(function*() {
+  const at = yield* DateTime.now
+  const who = { conversation_id: conversation, contact_id: contact }
+  yield* Fixtures.write(Crowd.large, Changes.touch({ ...who, at, preview: "Hi", last_inbound_at: at }))
+  return yield* Sends.use((sends) => sends.send(conversation, { type: "text", text: "Hello" }))
+})
+
+const start = (phone: string) =>
+  Sends.use((sends) =>
+    sends.start({
+      channel_id: channel,
+      phone: Phone.make(phone),
+      template: { id: "greeting", components: [{ type: "body", parameters: [{ type: "text", text: "Kim" }] }] }
+    })
+  )
+
+const receive = (event: Omit<ProviderMessageReceived, "channel_id" | "event" | "sent_at">) =>
+  Inbound.use((inbound) => inbound.receive({ event: "message_received", channel_id: channel, sent_at: now, ...event }))
+
+const from = (external_id: string) => ({ external_id, aliases: [], display_name: "Kim", username: "kim" })
+
+const report = (provider_message_id: string) =>
+  Inbound.use((inbound) =>
+    inbound.receive({
+      event: "message_status_reported",
+      channel_id: channel,
+      provider_message_id,
+      reference: null,
+      status: "read",
+      at: now
+    })
+  )
+
+/** What is written all the time, by whole operations: with what they load, and their commit. */
+const writes: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>> = {
+  "a contact's new city": Contacts.use((contacts) => contacts.update(contact, { city: "Bonn" })),
+  "a contact's new name, owner and tags": Contacts.use((contacts) =>
+    contacts.update(contact, { first_name: "Kim", ...owner(1), tag_ids: [tag(1).tag_id, tag(2).tag_id] })
   ),
-  "sweeps": WorkQueue.use((queue) => Effect.andThen(queue.claim(claim), queue.sweep(claim.lease_until))),
-  "forgets parked reports": MessageStore.use((store) => store.purgeParked(DateTime.subtract(now, { days: 30 }), 500)),
+  "a note": Contacts.use((contacts) => contacts.addNote(contact, { text: "Hi" })),
+  "a new contact": Contacts.use((contacts) => contacts.create({ first_name: "Kim", tag_ids: [tag(1).tag_id] })),
+  "imported contacts": ContactStore.use((store) =>
+    Effect.flatMap(Effect.replicateEffect(Fixtures.stranger, 100), (all) => store.insertNew(Crowd.large, all))
+  ),
+  "a new tag": Tags.use((tags) => tags.create({ name: "New", color: "red" })),
+  "a keyed request's answer": Effect.gen(function*() {
+    const idempotency = yield* Idempotency
+    const encode = () => Effect.succeed({ status: 200, body: new Uint8Array([1, 2, 3]) })
+    const update = Contacts.use((contacts) => contacts.update(contact, { city: "Bonn" }))
+    return yield* idempotency.once({
+      key: IdempotencyKey.make("a-new-key"),
+      fingerprint: "f".repeat(64),
+      request_id: "r",
+      is_secret: false,
+      encode,
+      work: Effect.flatMap(update, encode)
+    })
+  }),
+  "who takes care of a conversation": Conversations.use((all) =>
+    all.assign(conversation, { assigned_user_id: MemberId.make(Crowd.id("member", 2)) })
+  ),
+  "that a conversation is closed, and opened again": Conversations.use((all) =>
+    Effect.all([all.reopen(conversation), all.close(conversation, {}), all.reopen(conversation)])
+  ),
+  "a text to send": sendText,
+  "a first message to a known number": start("+4915111111111"),
+  "a first message to a new number": start("+4915122222222"),
+  "that a send was sent": Effect.gen(function*() {
+    const { id } = yield* sendText
+    const item = yield* claimFrom("send", conversation)
+    yield* Dispatch.use((dispatch) => dispatch.attempt(item))
+    const sent = yield* Sends.use((sends) => sends.get(id))
+    assert.strictEqual(sent.status, "sent")
+  }),
+  "a message of somebody known": receive({
+    provider_message_id: "new-1",
+    from: from("person-10"),
+    type: "text",
+    text: "Hi",
+    media: null
+  }),
+  "a picture of somebody new": receive({
+    provider_message_id: "new-2",
+    from: from("+4915133333333"),
+    type: "image",
+    text: null,
+    media: { kind: "image", mime_type: "image/png", filename: null, transcript: null, bytes: new Uint8Array(1000) }
+  }),
+  "a message that updates came before": receive({
+    provider_message_id: "unknown-9",
+    from: from("person-10"),
+    type: "text",
+    text: "Hi",
+    media: null
+  }),
+  "that a message was read": report("message-9"),
+  "that a message was read which has not come": Effect.andThen(report("unknown-9"), report("unknown-0")),
+  "that a message was edited and taken back": Inbound.use((inbound) => {
+    const of = { channel_id: channel, provider_message_id: "message-8", at: now }
+    return Effect.andThen(
+      inbound.receive({ event: "message_edited", ...of, text: "Ha" }),
+      inbound.receive({ event: "message_deleted", ...of })
+    )
+  }),
+  "that somebody has another number": Inbound.use((inbound) =>
+    inbound.receive({
+      event: "identity_changed",
+      channel_id: channel,
+      former_external_id: "person-10",
+      now: from("+4915144444444")
+    })
+  ),
+  "that an event was delivered": Effect.flatMap(claimDelivery, (claimed) =>
+    Fixtures.write(
+      Crowd.large,
+      WebhookDeliveryRows.update({ id: WebhookDeliveryId.make(claimed.ref), version: 1 }, attempted),
+      Changes.settle({ claimed, outcome: "finish" })
+    )),
+  "that an event was not delivered": Effect.flatMap(claimDelivery, (claimed) =>
+    Fixtures.write(
+      Crowd.large,
+      WebhookDeliveryRows.update({ id: WebhookDeliveryId.make(claimed.ref), version: 1 }, { attempt_count: 2 }),
+      WebhookRows.update({ id: webhook, version: 1 }, { consecutive_failures: 5, first_failure_at: now }),
+      Changes.throttle({ kind: "webhook_delivery", lane: webhook, until: DateTime.add(now, { minutes: 1 }), cap: 1 }),
+      Changes.settle({ claimed, outcome: "postpone", due_at: DateTime.add(now, { minutes: 5 }) })
+    )),
+  "that a webhook with 20,000 pending deliveries is disabled": Webhooks.use((all) => all.disable(webhook)),
+  "that a delivery is to be tried again": WebhookDeliveries.use((all) =>
+    all.retry(webhook, WebhookDeliveryId.make(Crowd.id("work", 30_000)))
+  )
+}
+
+const chores: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>> = {
+  ...Object.fromEntries(WorkKind.literals.map((kind) => [
+    `claims and settles work: ${kind}`,
+    WorkQueue.use((queue) =>
+      Effect.flatMap(queue.claim(claim(kind)), ([first, second, third, fourth]) =>
+        Effect.all([
+          first === undefined ? Effect.void : queue.finish(first),
+          second === undefined ? Effect.void : queue.postpone(second, now),
+          third === undefined ? Effect.void : queue.release(third),
+          fourth === undefined ? Effect.void : queue.recordDefect(fourth, now)
+        ]))
+    )
+  ])),
+  "sweeps": WorkQueue.use((queue) =>
+    Effect.andThen(
+      Effect.forEach(WorkKind.literals, (kind) => queue.claim(claim(kind))),
+      queue.sweep(DateTime.add(now, { minutes: 2 }))
+    )
+  ),
+  "forgets early updates": MessageStore.use((store) =>
+    store.purgeEarlyUpdates(DateTime.subtract(now, { days: 30 }), 500)
+  ),
   "forgets events": EventStore.use((store) => store.purge(DateTime.subtract(now, { days: 30 }), 500)),
   "forgets idempotency keys": IdempotencyStore.use((store) => store.purge(DateTime.subtract(now, { hours: 72 }), 500))
 }
 
 const crowd = Layer.effectDiscard(Crowd.fill)
 
-const database = Layer.mergeAll(Postgres.layer, Ids.layer, crowd).pipe(Layer.provideMerge(Database.layer))
+const member = Layer.succeed(CurrentActor, {
+  organization_id: Crowd.large,
+  member_id: MemberId.make(Crowd.id("member", 0))
+})
+
+const database = Layer.mergeAll(Dispatch.layer, member, crowd).pipe(
+  Layer.provide(Decide.layer),
+  Layer.provideMerge(Crm.layer),
+  Layer.provideMerge(Layer.mergeAll(Postgres.layer, Provider.layer("callback_ref"), Ids.layer, WorkSignal.layer)),
+  Layer.provideMerge(Database.layer)
+)
 
 it.layer(database, { excludeTestServices: true, timeout: "3 minutes" })("Plans, at 100,000 contacts", (it) => {
-  const sound = (name: string, effect: Effect.Effect<unknown, unknown, StoragePorts | Ids>) =>
+  const sound = (name: string, effect: Effect.Effect<unknown, unknown, Services>) =>
     it.effect(name, () =>
       Effect.gen(function*() {
         const plans = yield* Plans.plansOf(effect)
@@ -294,6 +449,10 @@ it.layer(database, { excludeTestServices: true, timeout: "3 minutes" })("Plans, 
 
   describe("find at once", () => {
     for (const [name, effect] of Object.entries(lookups)) sound(name, effect)
+  })
+
+  describe("read no more than they must to write", () => {
+    for (const [name, effect] of Object.entries(writes)) sound(name, effect)
   })
 
   describe("look at little when a worker", () => {

@@ -1,6 +1,8 @@
 /** Several processes on one database, as far as the database can tell. */
 import { layer } from "@messaging-crm/adapter-postgres"
 import * as Database from "@messaging-crm/adapter-postgres/testing/Database"
+import * as Provider from "@messaging-crm/core/conformance/Provider"
+import * as Crm from "@messaging-crm/core/Crm"
 import { Ids } from "@messaging-crm/core/Ids"
 import { Layer } from "effect"
 
@@ -9,3 +11,11 @@ export const database = Layer.mergeAll(layer, Ids.layer).pipe(Layer.provideMerge
 
 /** Starts one more process, with connections of its own. */
 export const start = Layer.build(Layer.fresh(layer.pipe(Layer.provideMerge(Database.layerClient))))
+
+/** Starts one more process that carries out operations, with a scripted world outside. */
+export const startCrm = Layer.build(Layer.fresh(
+  Crm.layer.pipe(
+    Layer.provideMerge(Layer.mergeAll(layer, Provider.layer("callback_ref"), Ids.layer)),
+    Layer.provideMerge(Database.layerClient)
+  )
+))

@@ -1,25 +1,46 @@
 import { assert, it } from "@effect/vitest"
+import * as Changes from "@messaging-crm/core/Changes"
 import * as Fixtures from "@messaging-crm/core/conformance/Fixtures"
-import { type OrganizationId, WorkId } from "@messaging-crm/core/Ids"
-import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
-import { type ClaimedWork, type WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { type ClaimedWork, WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { Context, DateTime, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Processes from "./Processes.ts"
 
 const now = DateTime.makeUnsafe(0)
-const lease_until = DateTime.makeUnsafe(60_000)
+
+const lease = { hours: 1 } as const
+
+/** Time as those see it who look for work: it goes on by 10 ms whenever one finds nothing. */
+class Time {
+  now = now
+  readonly pass = () => {
+    this.now = DateTime.add(this.now, { milliseconds: 10 })
+  }
+}
+
+const claim = Effect.fnUntraced(function*(queue: Queue, kind: WorkKind, time: Time, limit = 8) {
+  const token = yield* Fixtures.uuid
+  const lease_until = DateTime.addDuration(time.now, lease)
+  return yield* queue.claim({ kind, limit, now: time.now, lease_until, token })
+})
+
+/** Gives back everything that is out now: every lease has ended by then. */
+const sweepAll = (queue: Queue, time: Time) => queue.sweep(DateTime.addDuration(time.now, { hours: 2 }))
 
 type Queue = Context.Service.Shape<typeof WorkQueue>
 
 /** The queue as four processes see it. */
 const queues = Effect.replicateEffect(Effect.map(Processes.start, Context.get(WorkQueue)), 4)
 
-const enqueue = Effect.fnUntraced(function*(organization_id: OrganizationId, lane: string, kind: WorkKind = "send") {
-  const queue = yield* WorkQueue
+const enqueue = Effect.fnUntraced(function*(
+  organization_id: OrganizationId,
+  lane: string,
+  kind: WorkKind = "send",
+  due_at: DateTime.Utc = now
+) {
   const ref = yield* Fixtures.uuid
-  const id = WorkId.make(globalThis.crypto.randomUUID())
-  yield* queue.enqueue(organization_id, { id, kind, lane, ref }, now)
+  yield* Fixtures.write(organization_id, Changes.enqueue({ kind, lane, ref, due_at }))
   return ref
 })
 
@@ -39,6 +60,7 @@ const fill = Effect.fnUntraced(function*(
 
 /** What has been finished, by lane. */
 class Done {
+  readonly time = new Time()
   readonly lanes = new Map<string, Array<string>>()
   count = 0
   readonly add = ({ lane, ref }: ClaimedWork) => {
@@ -57,12 +79,21 @@ const work = <R>(
 ) =>
   Effect.gen(function*() {
     while (done.count < total) {
-      const claimed = yield* queue.claim({ kind, limit: 8, now, lease_until, token: yield* Fixtures.uuid })
+      const claimed = yield* claim(queue, kind, done.time)
+      if (claimed.length === 0) done.time.pass()
       yield* Effect.forEach(claimed, perform, { concurrency: "unbounded" })
     }
   })
 
+/** Everything is done: a look at the lanes and a sweep 15 seconds later leave nothing behind. */
 const assertNothingLeft = Effect.gen(function*() {
+  const queue = yield* WorkQueue
+  const time = new Time()
+  for (const lease_ends of [false, true]) {
+    if (lease_ends) time.now = DateTime.addDuration(now, { hours: 2 })
+    for (const kind of WorkKind.literals) assert.deepStrictEqual(yield* claim(queue, kind, time, 1000), [])
+    yield* queue.sweep(DateTime.add(time.now, { seconds: 15 }))
+  }
   const sql = yield* SqlClient.SqlClient
   const left = yield* sql`
     SELECT lane_name FROM work
@@ -85,7 +116,7 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
             out.add(item.lane)
             yield* Effect.yieldNow
             out.delete(item.lane)
-            if (item.attempt === 1 && item.ref < "8") return assert.isTrue(yield* queue.postpone(item, now))
+            if (item.attempt === 1 && item.ref < "8") return assert.isTrue(yield* queue.postpone(item, done.time.now))
             done.add(item)
             assert.isTrue(yield* queue.finish(item))
           })), { concurrency: "unbounded" })
@@ -100,7 +131,7 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       yield* Effect.forEach(yield* queues, (queue) =>
         work(queue, "send", done, 300, (item) =>
           Effect.gen(function*() {
-            if (item.attempt % 3 === 1) yield* queue.sweep(lease_until)
+            if (item.attempt % 3 === 1) yield* sweepAll(queue, done.time)
             if (yield* queue.finish(item)) done.add(item)
           })), { concurrency: "unbounded" })
       assert.deepStrictEqual(done.lanes, filled)
@@ -109,42 +140,49 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
 
   it.effect("never has more of a lane without order out than may be, whoever claims, puts off and sweeps", () =>
     Effect.gen(function*() {
-      const filled = yield* fill({ lanes: 4, items: 75, kind: "delivery" })
+      const filled = yield* fill({ lanes: 4, items: 75, kind: "webhook_delivery" })
       const done = new Done()
+      const queue = yield* WorkQueue
+      const full = yield* claim(queue, "webhook_delivery", done.time, 100)
+      const perLane = Array.from(Map.groupBy(full, ({ lane }) => lane).values(), (items) => items.length)
+      assert.deepStrictEqual(perLane, [8, 8, 8, 8])
+      assert.deepStrictEqual(yield* claim(queue, "webhook_delivery", done.time, 100), [])
+      yield* Effect.forEach(full, queue.release)
       const out = new Map<string, number>()
       const most = new Map<string, number>()
       yield* Effect.forEach(
         yield* queues,
         (queue) =>
-          work(queue, "delivery", done, 300, (item) =>
+          work(queue, "webhook_delivery", done, 300, (item) =>
             Effect.gen(function*() {
               const beside = (out.get(item.lane) ?? 0) + 1
               out.set(item.lane, beside)
               most.set(item.lane, Math.max(beside, most.get(item.lane) ?? 0))
+              yield* Effect.sleep("5 millis")
               // No lease has ended yet: this frees nothing.
-              yield* queue.sweep(now)
+              yield* queue.sweep(done.time.now)
               out.set(item.lane, (out.get(item.lane) ?? 0) - 1)
-              if (item.attempt === 1 && item.ref < "8") return assert.isTrue(yield* queue.postpone(item, now))
+              if (item.attempt === 1 && item.ref < "8") return assert.isTrue(yield* queue.postpone(item, done.time.now))
               done.add(item)
               assert.isTrue(yield* queue.finish(item))
             })),
         { concurrency: "unbounded" }
       )
-      assert.deepStrictEqual(Array.from(most.values()), [8, 8, 8, 8])
+      assert.isAtMost(Math.max(...most.values()), 8)
       for (const [lane, refs] of filled) assert.sameMembers(done.lanes.get(lane) ?? [], refs)
       yield* assertNothingLeft
     }))
 
   it.effect("finishes every item of a lane without order once, although every lease keeps ending", () =>
     Effect.gen(function*() {
-      const filled = yield* fill({ lanes: 4, items: 50, kind: "delivery" })
+      const filled = yield* fill({ lanes: 4, items: 50, kind: "webhook_delivery" })
       const done = new Done()
       yield* Effect.forEach(
         yield* queues,
         (queue) =>
-          work(queue, "delivery", done, 200, (item) =>
+          work(queue, "webhook_delivery", done, 200, (item) =>
             Effect.gen(function*() {
-              if (item.attempt % 3 === 1) yield* queue.sweep(lease_until)
+              if (item.attempt % 3 === 1) yield* sweepAll(queue, done.time)
               if (yield* queue.finish(item)) done.add(item)
             })),
         { concurrency: "unbounded" }
@@ -159,24 +197,21 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       const queue = yield* WorkQueue
       const organization_id = yield* Fixtures.organization
       const backlog = yield* Fixtures.uuid
-      yield* enqueue(organization_id, backlog, "delivery")
+      yield* enqueue(organization_id, backlog, "webhook_delivery")
       yield* sql`
-        INSERT INTO work (id, organization_id, lane_name, kind, lane, ref, due_at)
-        SELECT uuidv7(), organization_id, lane_name, kind, lane, uuidv7(), due_at - interval '1 hour'
+        INSERT INTO work (organization_id, lane_name, kind, lane, ref, due_at)
+        SELECT organization_id, lane_name, kind, lane, uuidv7(), due_at - interval '1 hour'
         FROM work
         CROSS JOIN generate_series(1, 20000)
       `
       const lanes = yield* Effect.replicateEffect(Fixtures.uuid, 100)
-      yield* Effect.forEach(lanes, (lane) => enqueue(organization_id, lane, "delivery"))
+      yield* Effect.forEach(lanes, (lane) => enqueue(organization_id, lane, "webhook_delivery"))
       const served: Array<string> = []
+      const time = new Time()
       for (let turn = 0; turn < 4; turn++) {
-        const claimed = yield* queue.claim({
-          kind: "delivery",
-          limit: 32,
-          now,
-          lease_until,
-          token: yield* Fixtures.uuid
-        })
+        // A lane that was served has waited for less long than the others.
+        time.pass()
+        const claimed = yield* claim(queue, "webhook_delivery", time, 32)
         served.push(...claimed.map(({ lane }) => lane))
         yield* Effect.forEach(claimed, queue.finish)
       }
@@ -186,19 +221,23 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
 
   it.effect("loses nothing that is put in a lane while its only item is taken out", () =>
     Effect.gen(function*() {
-      const { transact } = yield* UnitOfWork
+      const sql = yield* SqlClient.SqlClient
       const organization_id = yield* Fixtures.organization
       const lanes = yield* Effect.replicateEffect(Fixtures.uuid, 10)
-      // A unit of work goes on after it has enqueued.
-      const enqueueNext = (lane: string) =>
-        transact(Effect.andThen(enqueue(organization_id, lane), Fixtures.organization))
+      // Half of them go on after they have enqueued, as those do who commit within a transaction of their own.
+      const enqueueNext = (lane: string, goes_on: boolean) =>
+        goes_on
+          ? Effect.orDie(sql.withTransaction(Effect.andThen(enqueue(organization_id, lane), Fixtures.organization)))
+          : enqueue(organization_id, lane)
       yield* Effect.forEach(lanes, (lane) => enqueue(organization_id, lane))
       const done = new Done()
       yield* Effect.forEach(yield* queues, (queue) =>
         work(queue, "send", done, 400, (item) =>
           Effect.gen(function*() {
             done.add(item)
-            const next = done.count + lanes.length <= 400 ? enqueueNext(item.lane) : Effect.void
+            const next = done.count + lanes.length <= 400
+              ? enqueueNext(item.lane, done.count % 2 === 0)
+              : Effect.void
             const [finished] = yield* Effect.all([queue.finish(item), next], { concurrency: "unbounded" })
             assert.isTrue(finished)
           })), { concurrency: "unbounded" })
@@ -208,22 +247,73 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
 
   it.effect("passes over a lane that somebody has locked, instead of waiting for it", () =>
     Effect.gen(function*() {
-      const { transact } = yield* UnitOfWork
+      const sql = yield* SqlClient.SqlClient
       const queue = yield* WorkQueue
       const organization_id = yield* Fixtures.organization
       const [busy, free] = [yield* Fixtures.uuid, yield* Fixtures.uuid]
       const passedOver = yield* enqueue(organization_id, busy)
       const given = yield* enqueue(organization_id, free)
-      const claim = (from: Queue) =>
-        Effect.flatMap(Fixtures.uuid, (token) => from.claim({ kind: "send", limit: 8, now, lease_until, token }))
       const [other = queue] = yield* queues
-      // The lane stays locked by what is put in it until the unit of work ends, which waits for the claim.
-      const claimed = yield* transact(Effect.andThen(enqueue(organization_id, busy), claim(other)))
+      const time = new Time()
+      const throttle = Changes.throttle({ kind: "send", lane: busy, until: null, cap: 1 })
+      // The lane stays locked by who throttles it until the transaction ends, which waits for the claim.
+      const claimed = yield* sql.withTransaction(
+        Effect.andThen(Fixtures.write(organization_id, throttle), claim(other, "send", time))
+      )
       assert.deepStrictEqual(claimed.map(({ ref }) => ref), [given])
-      const later = yield* claim(queue)
+      const later = yield* claim(queue, "send", time)
       assert.deepStrictEqual(later.map(({ ref }) => ref), [passedOver])
       yield* Effect.forEach([...claimed, ...later], queue.finish)
-      yield* Effect.forEach(yield* claim(queue), queue.finish)
       yield* assertNothingLeft
     }))
+
+  /** Lets time pass until the lane is looked at next; ten seconds where nobody means to look soon. */
+  const passUntilLook = Effect.fnUntraced(function*(lane: string, time: Time) {
+    const sql = yield* SqlClient.SqlClient
+    const soon = DateTime.add(time.now, { seconds: 10 })
+    const [row] = yield* sql<{ readonly at: Date }>`
+      SELECT least(next_due, ${DateTime.toDateUtc(soon)}::timestamptz) AS at
+      FROM work_lanes
+      WHERE name LIKE ${`%:${lane}`}
+    `
+    time.now = row === undefined ? soon : DateTime.max(time.now, DateTime.fromDateUnsafe(row.at))
+  })
+
+  const cases = (["send", "webhook_delivery"] as const).flatMap((kind) =>
+    [false, true].flatMap((isOut) => [1, 2, 3, 4, 5].map((look) => ({ kind, isOut, look })))
+  )
+  for (const { isOut, kind, look } of cases) {
+    const name = `finds what is put in a ${kind} lane ${isOut ? "beside an item that is out" : "that is empty"}`
+    it.effect(`${name} by who has not committed at look ${look}`, () =>
+      Effect.gen(function*() {
+        const sql = yield* SqlClient.SqlClient
+        const queue = yield* WorkQueue
+        const [other = queue] = yield* queues
+        const organization_id = yield* Fixtures.organization
+        const lane = yield* Fixtures.uuid
+        const time = new Time()
+        yield* enqueue(organization_id, lane, kind)
+        const [first] = yield* claim(queue, kind, time)
+        if (first === undefined) return assert.fail("Nothing was given out.")
+        if (!isOut) yield* queue.finish(first)
+        for (let looked = 1; looked < look; looked++) {
+          yield* passUntilLook(lane, time)
+          assert.deepStrictEqual(yield* claim(queue, kind, time), [])
+        }
+        yield* passUntilLook(lane, time)
+
+        const ref = yield* sql.withTransaction(
+          Effect.tap(enqueue(organization_id, lane, kind, time.now), () => claim(other, kind, time))
+        )
+        // A lane in order gives nothing out beside the one that is.
+        if (isOut && kind === "send") yield* queue.finish(first)
+        const found: Array<string> = []
+        for (let turn = 0; turn < 30 && found.length === 0; turn++) {
+          found.push(...(yield* claim(queue, kind, time)).map((item) => item.ref))
+          time.now = DateTime.add(time.now, { milliseconds: 100 })
+        }
+        yield* sql`TRUNCATE work, work_lanes`
+        assert.deepStrictEqual(found, [ref])
+      }))
+  }
 })

@@ -7,8 +7,9 @@
  * what the row is and its number, so that a test can name any row.
  */
 import type { OrganizationId } from "@messaging-crm/core/Ids"
-import { Effect } from "effect"
+import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { StatementDeadline } from "../src/StatementDeadline.ts"
 
 export const contact_count = 100_000
 export const conversation_count = 50_000
@@ -161,7 +162,27 @@ const contacts = [
    WHERE holds`,
   `INSERT INTO identity_names (organization_id, channel_type, name, identity_id)
    SELECT organization_id, channel_type, external_id, id
-   FROM identities`
+   FROM identities`,
+  // The copies that a contact's own row has.
+  `UPDATE contacts c
+   SET
+     identities = coalesce((
+       SELECT jsonb_agg(
+         jsonb_build_object(
+           'id', id, 'channel_type', channel_type, 'external_id', external_id, 'display_name', display_name,
+           'username', username
+         )
+         ORDER BY id
+       )
+       FROM identities
+       WHERE organization_id = c.organization_id AND contact_id = c.id
+     ), '[]'),
+     tags = coalesce((
+       SELECT jsonb_agg(jsonb_build_object('id', t.id, 'name', t.name, 'color', t.color) ORDER BY t.name_key)
+       FROM contact_tags ct
+       JOIN tags t ON t.organization_id = ct.organization_id AND t.id = ct.tag_id
+       WHERE ct.organization_id = c.organization_id AND ct.contact_id = c.id
+     ), '[]')`
 ]
 
 const conversations = [
@@ -203,29 +224,40 @@ const conversations = [
      '{"type":"text","text":"What was said"}', 'sent', id, created_at
    FROM messages
    WHERE direction = 'outbound'`,
-  `INSERT INTO parked_reports (organization_id, channel_id, provider_message_id, status, at, parked_at)
-   SELECT ${idOf("organization", "1")}, ${
-    idOf("channel", "3")
-  }, 'unknown-' || n, 'read', '${now}', '${now}'::timestamptz - interval '1 minute' * n
+  `INSERT INTO provider_messages
+     (organization_id, channel_id, provider_message_id, conversation_id, message_id, early_updates, created_at)
+   SELECT organization_id, channel_id, provider_message_id, conversation_id, id, '[]', created_at
+   FROM messages`,
+  // Updates of messages that have not come.
+  `INSERT INTO provider_messages (organization_id, channel_id, provider_message_id, early_updates, created_at)
+   SELECT ${idOf("organization", "1")}, ${idOf("channel", "3")}, 'unknown-' || n,
+     '[{"status":"read","at":"${now}"}]', '${now}'::timestamptz - interval '1 minute' * n
    FROM generate_series(1, 50000) n`
 ]
 
-/** A dead webhook with 20,000 deliveries due, 100 others with one each, and 500 conversations with three sends each. */
+/**
+ * A dead webhook with 20,000 deliveries due, 100 others with one each, 500
+ * conversations with three sends each, and 20,000 sends whose outcome is waited for.
+ */
 const work = [
-  `INSERT INTO work (id, organization_id, lane_name, kind, lane, ref, due_at)
-   SELECT ${idOf("work", "n")}, ${idOf("organization", "1")}, kind || ':' || lane, kind, lane, ${idOf("work", "n")},
-     '${now}'::timestamptz - interval '1 minute'
+  `INSERT INTO work (organization_id, lane_name, kind, lane, ref, due_at)
+   SELECT ${idOf("organization", "1")}, kind || ':' || lane, kind, lane, ${idOf("work", "n")}, due_at
    FROM (
-     SELECT n, 'delivery' AS kind, ${idOf("lane", "greatest(0, n - 20000)")} AS lane
+     SELECT n, 'webhook_delivery' AS kind,
+       CASE WHEN n > 20000 THEN ${idOf("lane", "n - 20000")} ELSE ${idOf("webhook", "2")} END AS lane,
+       '${now}'::timestamptz - interval '1 minute' AS due_at
      FROM generate_series(1, 20100) n
      UNION ALL
-     SELECT n, 'send', ${idOf("lane", "1000 + n % 500")}
+     SELECT n, 'send', ${idOf("lane", "1000 + n % 500")}, '${now}'::timestamptz - interval '1 minute'
      FROM generate_series(20101, 21600) n
+     UNION ALL
+     SELECT n, 'send_outcome', ${idOf("lane", "n")}, '${now}'::timestamptz + interval '15 minutes'
+     FROM generate_series(30001, 50000) n
    ) item`,
   `INSERT INTO work_lanes (name, cap, allowed, fifo, next_due)
-   SELECT lane_name, cap, cap, kind = 'send', min(due_at)
+   SELECT lane_name, cap, cap, kind <> 'webhook_delivery', min(due_at)
    FROM work
-   CROSS JOIN LATERAL (SELECT CASE kind WHEN 'send' THEN 1 ELSE 8 END) AS kind_cap (cap)
+   CROSS JOIN LATERAL (SELECT CASE kind WHEN 'webhook_delivery' THEN 8 ELSE 1 END) AS kind_cap (cap)
    GROUP BY lane_name, kind, cap`,
   `INSERT INTO idempotency_keys (organization_id, key, fingerprint, status, body, sealed, request_id, created_at)
    SELECT ${idOf("organization", "1")}, 'crowd-key-' || n, repeat('a', 64), 201, '{}', false, 'request',
@@ -267,7 +299,7 @@ const tables = [
   "conversations",
   "messages",
   "sends",
-  "parked_reports",
+  "provider_messages",
   "work",
   "work_lanes",
   "idempotency_keys",
@@ -303,4 +335,4 @@ export const fill = Effect.gen(function*() {
   for (const { definition } of indexes) yield* run(definition)
   for (const table of tables) yield* run(`VACUUM (ANALYZE) ${table}`)
   yield* run(`RESET ALL`)
-}).pipe(Effect.scoped)
+}).pipe(Effect.scoped, Effect.provideService(StatementDeadline, Duration.infinity))

@@ -1,8 +1,8 @@
 /** The promises of `ApiKeyStore`, as tests. */
 import { assert } from "@effect/vitest"
-import { type ApiKey, ApiKeyStore } from "@messaging-crm/core/ApiKeys"
+import { type ApiKey, ApiKeyRows, ApiKeyStore } from "@messaging-crm/core/ApiKeys"
 import { ApiKeyId, type MemberId, type OrganizationId } from "@messaging-crm/core/Ids"
-import { MemberStore } from "@messaging-crm/core/Members"
+import { MemberRows } from "@messaging-crm/core/Members"
 import { DateTime, Effect, Option } from "effect"
 import { hardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
@@ -31,7 +31,7 @@ export const suite = (it: It, { runs }: Options) => {
       ...fields
     }
     const digest = id.replaceAll("-", "").padEnd(64, "0")
-    yield* ApiKeyStore.use((store) => store.insert(organization_id, key, digest))
+    yield* Fixtures.write(organization_id, ApiKeyRows.insert({ ...key, digest }))
     return { key, digest }
   })
 
@@ -74,9 +74,13 @@ export const suite = (it: It, { runs }: Options) => {
       const { id } = yield* Fixtures.member(ours)
       const { digest, key } = yield* newKey(ours, id)
       assert.isTrue(yield* isAdmitted(digest))
-      assert.isTrue(yield* store.revoke(ours, key.id, after(1)))
+      assert.deepStrictEqual(yield* store.find(ours, key.id), Option.some({ ...key, version: 1 }))
+      yield* Fixtures.write(ours, ApiKeyRows.update({ id: key.id, version: 1 }, { revoked_at: after(1) }))
       assert.isFalse(yield* isAdmitted(digest))
-      assert.isTrue(yield* store.revoke(ours, key.id, after(2)))
+      assert.deepStrictEqual(
+        yield* store.find(ours, key.id),
+        Option.some({ ...key, revoked_at: after(1), version: 2 })
+      )
       assert.deepStrictEqual((yield* store.list(ours)).map(({ revoked_at }) => revoked_at), [after(1)])
       const expired = yield* newKey(ours, id, { expires_at: longAgo })
       assert.isFalse(yield* isAdmitted(expired.digest))
@@ -84,15 +88,14 @@ export const suite = (it: It, { runs }: Options) => {
 
   it.effect("does not admit a key whose creator lost the role or left, at once", () =>
     Effect.gen(function*() {
-      const members = yield* MemberStore
       const ours = yield* Fixtures.organization
       const { id } = yield* Fixtures.member(ours)
       const { digest } = yield* newKey(ours, id)
-      yield* members.setRole(ours, id, "member")
+      yield* Fixtures.write(ours, MemberRows.update({ id, version: 1 }, { role: "member" }))
       assert.isFalse(yield* isAdmitted(digest))
-      yield* members.setRole(ours, id, "admin")
+      yield* Fixtures.write(ours, MemberRows.update({ id, version: 2 }, { role: "admin" }))
       assert.isTrue(yield* isAdmitted(digest))
-      yield* members.remove(ours, id, after(1))
+      yield* Fixtures.write(ours, MemberRows.update({ id, version: 3 }, { left_at: after(1) }))
       assert.isFalse(yield* isAdmitted(digest))
     }))
 
@@ -117,7 +120,9 @@ export const suite = (it: It, { runs }: Options) => {
       const { id } = yield* Fixtures.member(ours)
       const { digest, key } = yield* newKey(ours, id)
       assert.deepStrictEqual(yield* store.list(theirs), [])
-      assert.isFalse(yield* store.revoke(theirs, key.id, after(1)))
+      assert.deepStrictEqual(yield* store.find(theirs, key.id), Option.none())
+      const revoked = ApiKeyRows.update({ id: key.id, version: 1 }, { revoked_at: after(1) })
+      assert.strictEqual(yield* Fixtures.outcome(theirs, revoked), "Conflict")
       assert.isTrue(yield* isAdmitted(digest))
     }))
 }

@@ -1,8 +1,7 @@
 /** The promises of `ChannelStore`, as tests. */
 import { assert } from "@effect/vitest"
-import { type Channel, ChannelAddressTaken, ChannelStore } from "@messaging-crm/core/Channels"
+import { type Channel, ChannelRows, ChannelStore } from "@messaging-crm/core/Channels"
 import { ChannelId } from "@messaging-crm/core/Ids"
-import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
 import { Effect, Option } from "effect"
 import { hardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
@@ -28,7 +27,7 @@ export const suite = (it: It, { runs }: Options) => {
       const store = yield* ChannelStore
       const ours = yield* Fixtures.organization
       const channel = yield* newChannel(fields)
-      yield* store.insert(ours, channel)
+      yield* Fixtures.write(ours, ChannelRows.insert(channel))
       assert.deepStrictEqual(yield* store.find(ours, channel.id), Option.some(channel))
       assert.deepStrictEqual(yield* store.list(ours), [channel])
       assert.deepStrictEqual(yield* store.locate(channel.id), Option.some({ organization_id: ours, channel }))
@@ -37,15 +36,15 @@ export const suite = (it: It, { runs }: Options) => {
   it.effect("refuses a second channel of one type and address, and writes nothing", () =>
     Effect.gen(function*() {
       const store = yield* ChannelStore
-      const { transact } = yield* UnitOfWork
       const ours = yield* Fixtures.organization
       const [first, second] = [yield* newChannel({ address: "@a" }), yield* newChannel({ address: "@a" })]
       const third = yield* newChannel({ address: "@a", type: "page_messaging", connected_at: after(1) })
-      yield* transact(Effect.gen(function*() {
-        yield* Effect.orDie(store.insert(ours, first))
-        assert.instanceOf(yield* Effect.flip(store.insert(ours, second)), ChannelAddressTaken)
-        yield* Effect.orDie(store.insert(ours, third))
-      }))
+      assert.strictEqual(yield* Fixtures.outcome(ours, ChannelRows.insert(first)), "committed")
+      const both = [ChannelRows.insert(third), ChannelRows.insert(second)]
+      assert.strictEqual(yield* Fixtures.outcome(ours, ...both), "Conflict")
+      assert.deepStrictEqual(yield* store.list(ours), [first])
+      assert.deepStrictEqual(yield* store.locate(third.id), Option.none())
+      assert.strictEqual(yield* Fixtures.outcome(ours, ChannelRows.insert(third)), "committed")
       assert.deepStrictEqual(yield* store.list(ours), [first, third])
       assert.deepStrictEqual(yield* store.locate(second.id), Option.none())
     }))
@@ -55,7 +54,7 @@ export const suite = (it: It, { runs }: Options) => {
       const store = yield* ChannelStore
       const ours = yield* Fixtures.organization
       const channels = yield* Effect.all([2, 1, 1].map((millis) => newChannel({ connected_at: after(millis) })))
-      yield* Effect.forEach(channels, (channel) => Effect.orDie(store.insert(ours, channel)))
+      yield* Fixtures.write(ours, ...channels.map(ChannelRows.insert))
       const [last, ...tied] = channels.map(({ id }) => id)
       assert.deepStrictEqual((yield* store.list(ours)).map(({ id }) => id), [...tied.toSorted(), last])
     }))
@@ -65,8 +64,8 @@ export const suite = (it: It, { runs }: Options) => {
       const store = yield* ChannelStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const [mine, yours] = [yield* newChannel({ address: "@a" }), yield* newChannel({ address: "@a" })]
-      yield* store.insert(ours, mine)
-      yield* store.insert(theirs, yours)
+      yield* Fixtures.write(ours, ChannelRows.insert(mine))
+      yield* Fixtures.write(theirs, ChannelRows.insert(yours))
       assert.deepStrictEqual(yield* store.find(theirs, mine.id), Option.none())
       assert.deepStrictEqual(yield* store.list(theirs), [yours])
     }))

@@ -1,8 +1,7 @@
 /** The promises of `ContactFieldStore`, as tests. */
 import { assert } from "@effect/vitest"
-import { type ContactField, ContactFieldKeyTaken, ContactFieldStore } from "@messaging-crm/core/ContactFields"
+import { type ContactField, ContactFieldRows, ContactFieldStore } from "@messaging-crm/core/ContactFields"
 import { ContactFieldId } from "@messaging-crm/core/Ids"
-import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
 import { Arbitrary, Effect } from "effect"
 import { hardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
@@ -20,7 +19,7 @@ export const suite = (it: It, { runs }: Options) => {
       ...fields
     }))
 
-  it.effect.prop("returns fields as they were inserted, oldest first", {
+  it.effect.prop("returns fields as they were inserted, oldest first, then by id", {
     name: hardText({ min: 1, max: 200 }),
     options: Arbitrary.array(hardText({ min: 1, max: 20 }), { minLength: 1, maxLength: 5 })
   }, ({ name, options }) =>
@@ -28,26 +27,24 @@ export const suite = (it: It, { runs }: Options) => {
       const store = yield* ContactFieldStore
       const ours = yield* Fixtures.organization
       const younger = yield* newField({ name, created_at: after(1) })
-      const older = yield* newField({ type: "select", options })
-      yield* store.insert(ours, younger)
-      yield* store.insert(ours, older)
-      assert.deepStrictEqual(yield* store.list(ours), [older, younger])
+      const [older, tied] = [yield* newField({ type: "select", options }), yield* newField({})]
+      yield* Fixtures.write(ours, ...[younger, tied, older].map(ContactFieldRows.insert))
+      assert.deepStrictEqual(yield* store.list(ours), [older, tied, younger])
     }), { arbitrary: { runs } })
 
-  it.effect("refuses a key that the organization has, writes nothing, and leaves a unit of work usable", () =>
+  it.effect("refuses a key that the organization has, and writes nothing", () =>
     Effect.gen(function*() {
       const store = yield* ContactFieldStore
-      const { transact } = yield* UnitOfWork
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const [first, second] = [yield* newField({ key: "plan" }), yield* newField({ key: "plan" })]
       const third = yield* newField({ key: "size", created_at: after(1) })
-      yield* transact(Effect.gen(function*() {
-        yield* Effect.orDie(store.insert(ours, first))
-        assert.instanceOf(yield* Effect.flip(store.insert(ours, second)), ContactFieldKeyTaken)
-        yield* Effect.orDie(store.insert(ours, third))
-      }))
+      assert.strictEqual(yield* Fixtures.outcome(ours, ContactFieldRows.insert(first)), "committed")
+      const both = [ContactFieldRows.insert(third), ContactFieldRows.insert(second)]
+      assert.strictEqual(yield* Fixtures.outcome(ours, ...both), "Conflict")
+      assert.deepStrictEqual(yield* store.list(ours), [first])
+      assert.strictEqual(yield* Fixtures.outcome(ours, ContactFieldRows.insert(third)), "committed")
       assert.deepStrictEqual(yield* store.list(ours), [first, third])
-      yield* store.insert(theirs, second)
+      assert.strictEqual(yield* Fixtures.outcome(theirs, ContactFieldRows.insert(second)), "committed")
       assert.deepStrictEqual(yield* store.list(theirs), [second])
     }))
 }

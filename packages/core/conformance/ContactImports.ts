@@ -4,15 +4,15 @@ import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ContactFields } from "@messaging-crm/core/ContactFields"
 import { ContactImports } from "@messaging-crm/core/ContactImports"
 import { ContactStore, type CreateContact } from "@messaging-crm/core/Contacts"
-import * as Crm from "@messaging-crm/core/Crm"
-import { Ids, MemberId } from "@messaging-crm/core/Ids"
+import type * as Crm from "@messaging-crm/core/Crm"
+import { MemberId } from "@messaging-crm/core/Ids"
 import { Tags } from "@messaging-crm/core/Tags"
-import { Arbitrary, Effect, Layer, Result, Schema } from "effect"
+import { Arbitrary, Effect, type Layer, Result, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { hardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
 import type { Options } from "./Fixtures.ts"
-import * as Provider from "./Provider.ts"
+import * as Scene from "./Journeys/Scene.ts"
 
 /** An organization with a tag and two fields, and what is done there. */
 const begin = Effect.gen(function*() {
@@ -36,7 +36,7 @@ const begin = Effect.gen(function*() {
 })
 
 /** What became of each, an error by its tag. */
-const told = (results: ReadonlyArray<Result.Result<string, { readonly _tag: string }>>) =>
+const outcomes = (results: ReadonlyArray<Result.Result<string, { readonly _tag: string }>>) =>
   results.map(Result.match({ onSuccess: (arrival) => arrival, onFailure: ({ _tag }) => _tag }))
 
 const written = Arbitrary.array(
@@ -48,9 +48,7 @@ const written = Arbitrary.array(
 )
 
 export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }: Options) => {
-  const crm = Crm.layer.pipe(
-    Layer.provideMerge(Layer.mergeAll(storage, Provider.layer("callback_ref"), Ids.layer))
-  )
+  const crm = Scene.crm(storage)
 
   it.layer(crm, { timeout: "60 seconds" })("an import of contacts", (it) => {
     it.effect.prop("creates each contact once, however often and in whatever portions it is repeated", {
@@ -67,11 +65,11 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
           index % size === 0 ? [add(inputs.slice(index, index + size))] : []
         )
         const answers = yield* Effect.all([...portions, add(inputs), ...portions], { concurrency: "unbounded" })
-        assert.lengthOf(told(answers.flat()).filter((arrival) => arrival === "created"), distinct.size)
+        assert.lengthOf(outcomes(answers.flat()).filter((arrival) => arrival === "created"), distinct.size)
         const before = yield* contacts
         assert.lengthOf(before, distinct.size)
         yield* TestClock.adjust("1 minute")
-        assert.notInclude(told(yield* add(inputs.toReversed())), "created")
+        assert.notInclude(outcomes(yield* add(inputs.toReversed())), "created")
         assert.deepStrictEqual(yield* contacts, before)
       }), { arbitrary: { runs: Math.min(runs, 50) } })
 
@@ -86,7 +84,7 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
           first_name: "Kim"
         }
         const other: CreateContact = { ...said, custom_values: { [visits.id]: "4" } }
-        assert.deepStrictEqual(told(yield* add([said, again, other])), ["created", "unchanged", "created"])
+        assert.deepStrictEqual(outcomes(yield* add([said, again, other])), ["created", "unchanged", "created"])
       }))
 
     it.effect("refuses what cannot be created, and creates the rest", () =>
@@ -103,7 +101,7 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
           { first_name: "Kim", tag_ids: [foreign.id] },
           { first_name: "Lee" }
         ])
-        assert.deepStrictEqual(told(answers), [
+        assert.deepStrictEqual(outcomes(answers), [
           "created",
           "ContactUnnamed",
           "ReferenceUnknown",
@@ -121,7 +119,7 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
         const columns = ["first_name", "primary_phone", "owner_user_id", "tags", "custom_values.visits"]
         const more = [`custom_values.${customer_number.id}`, "notes"]
         const cells = [" Kim ", "0049 151 12345678", owner_user_id.toUpperCase(), "vip; ", "3", "A-1", "a\r\nb"]
-        assert.deepStrictEqual(told(yield* importTable([...columns, ...more], [cells])), ["created"])
+        assert.deepStrictEqual(outcomes(yield* importTable([...columns, ...more], [cells])), ["created"])
         const [contact] = yield* contacts
         assert.deepInclude(contact, {
           first_name: "Kim",
@@ -148,7 +146,7 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
           ["Ada", " ", ""]
         ])
         const refused = ["CellsMismatch", "SchemaError", "TagUnknown", "TextBroken", "ContactUnnamed"]
-        assert.deepStrictEqual(told(answers), ["created", ...refused, "created", "unchanged"])
+        assert.deepStrictEqual(outcomes(answers), ["created", ...refused, "created", "unchanged"])
         assert.lengthOf(yield* contacts, 2)
       }))
 
@@ -158,10 +156,10 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
         const columns = ["first_name", "custom_values.customer_number"]
         const key = "custom_values.customer_number"
         const first = yield* importTable(columns, [["Kim", "A-1"], ["Lee", "A-2"], ["Kim", ""]], key)
-        assert.deepStrictEqual(told(first), ["created", "created", "KeyMissing"])
+        assert.deepStrictEqual(outcomes(first), ["created", "created", "KeyMissing"])
         const before = yield* contacts
         const second = yield* importTable(columns, [["Kimberley", "A-1"], ["Kim", "A-3"]], key)
-        assert.deepStrictEqual(told(second), ["unchanged", "created"])
+        assert.deepStrictEqual(outcomes(second), ["unchanged", "created"])
         assert.includeDeepMembers([...yield* contacts], [...before])
         assert.lengthOf(yield* contacts, 3)
       }))
@@ -169,8 +167,8 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
     it.effect("imports the same into two organizations", () =>
       Effect.gen(function*() {
         const [ours, theirs] = [yield* begin, yield* begin]
-        assert.deepStrictEqual(told(yield* ours.add([{ first_name: "Kim" }])), ["created"])
-        assert.deepStrictEqual(told(yield* theirs.add([{ first_name: "Kim" }])), ["created"])
+        assert.deepStrictEqual(outcomes(yield* ours.add([{ first_name: "Kim" }])), ["created"])
+        assert.deepStrictEqual(outcomes(yield* theirs.add([{ first_name: "Kim" }])), ["created"])
       }))
   })
 }

@@ -1,10 +1,14 @@
 /** The promises of `ContactStore`, as tests. */
 import { assert } from "@effect/vitest"
-import { type Contact, type ContactMatch, ContactStore, searchText } from "@messaging-crm/core/Contacts"
-import { ContactId, ConversationId, TagId } from "@messaging-crm/core/Ids"
-import { type Tag, TagStore } from "@messaging-crm/core/Tags"
+import {
+  type Contact,
+  type ContactMatch,
+  ContactRows,
+  ContactStore,
+  IdentityRows,
+  searchText
+} from "@messaging-crm/core/Contacts"
 import { foldCase } from "@messaging-crm/core/Text"
-import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
 import { Arbitrary, Effect, Option, Schema } from "effect"
 import { hardText, moment, optionalHardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
@@ -25,13 +29,6 @@ const fields = Arbitrary.all({
 /** A number that no other test has, as a phone and as an identity. */
 const newPhone = Effect.map(Fixtures.uuid, (id) => `+4${BigInt(`0x${id.replaceAll("-", "")}`) % 10_000_000_000_000n}`)
 
-const claim = (organization_id: Parameters<ContactStore["Service"]["claimIdentity"]>[0], phone: string) =>
-  Effect.gen(function*() {
-    const { identity, newcomer } = yield* Fixtures.stranger(phone, phone)
-    const who = yield* ContactStore.use((store) => store.claimIdentity(organization_id, identity, newcomer, []))
-    return { ...who, identity, newcomer }
-  })
-
 export const suite = (it: It, { runs }: Options) => {
   it.effect.prop("returns a contact as it was inserted", {
     fields,
@@ -44,6 +41,7 @@ export const suite = (it: It, { runs }: Options) => {
       const custom_values = Object.fromEntries(values.map((value, index) => [keys[index], value]))
       const contact = yield* Fixtures.contact(ours, { ...fields, custom_values })
       assert.deepStrictEqual(yield* store.find(ours, contact.id), Option.some(contact))
+      assert.deepStrictEqual(yield* store.load(ours, contact.id), Option.some({ ...contact, version: 1 }))
       assert.deepStrictEqual(yield* store.list(ours, Fixtures.everyone, { after: null, size: 2 }), [contact])
     }), { arbitrary: { runs } })
 
@@ -54,22 +52,20 @@ export const suite = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const store = yield* ContactStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const tag: Tag = { id: TagId.make(yield* Fixtures.uuid), name: "vip", color: "red" }
-      yield* TagStore.use((tags) => Effect.orDie(tags.insert(ours, tag, "vip")))
+      const tag = yield* Fixtures.tag(ours, "vip")
       const { id: owner_user_id } = yield* Fixtures.member(ours)
       const known = yield* Fixtures.contact(ours, { first_name: "known" })
       const fresh = yield* Effect.forEach(all, (fields, index) =>
-        Effect.gen(function*() {
-          const { newcomer } = yield* Fixtures.stranger("nobody")
+        Effect.map(Fixtures.stranger, (stranger) => {
           const custom_values = Object.fromEntries(values.map((value, place) => [`${place}`, value]))
-          return { ...newcomer, ...fields, custom_values, owner_user_id, tags: index % 2 === 0 ? [tag] : [] }
+          return { ...stranger, ...fields, custom_values, owner_user_id, tags: index % 2 === 0 ? [tag] : [] }
         }))
       const ids = fresh.map(({ id }) => id).toSorted()
       const again = { ...known, first_name: "again", tags: [tag], updated_at: after(9) }
       assert.deepStrictEqual((yield* store.insertNew(ours, [again, ...fresh])).toSorted(), ids)
       assert.deepStrictEqual(yield* store.insertNew(ours, fresh), [])
       for (const contact of [known, ...fresh]) {
-        assert.deepStrictEqual(yield* store.find(ours, contact.id), Option.some(contact))
+        assert.deepStrictEqual(yield* store.load(ours, contact.id), Option.some({ ...contact, version: 1 }))
         assert.deepStrictEqual(yield* store.find(theirs, contact.id), Option.none())
       }
       const elsewhere = fresh.map((contact) => ({ ...contact, owner_user_id: null, tags: [] }))
@@ -88,55 +84,30 @@ export const suite = (it: It, { runs }: Options) => {
   it.effect("lets exactly one of concurrent calls insert a contact, in whatever order they name them", () =>
     Effect.gen(function*() {
       const store = yield* ContactStore
-      const { transact } = yield* UnitOfWork
       const ours = yield* Fixtures.organization
-      const contacts = yield* Effect.forEach(
-        Array.from({ length: 40 }),
-        () => Effect.map(Fixtures.stranger("nobody"), ({ newcomer }) => newcomer)
-      )
+      const contacts = yield* Effect.replicateEffect(Fixtures.stranger, 40)
       const calls = Array.from({ length: 16 }, (_, index) => {
         const some = [...contacts.slice(index), ...contacts.slice(0, index)].slice(0, 30)
-        const call = store.insertNew(ours, index % 2 === 0 ? some : some.toReversed())
-        return index % 3 === 0 ? transact(call) : call
+        return store.insertNew(ours, index % 2 === 0 ? some : some.toReversed())
       })
       const inserted = (yield* Effect.all(calls, { concurrency: "unbounded" })).flat()
       assert.deepStrictEqual(inserted.toSorted(), contacts.map(({ id }) => id).toSorted())
       assert.lengthOf(yield* store.list(ours, Fixtures.everyone, { after: null, size: 99 }), 40)
     }))
 
-  it.effect("forgets many contacts with their unit of work", () =>
-    Effect.gen(function*() {
-      const store = yield* ContactStore
-      const { transact } = yield* UnitOfWork
-      const ours = yield* Fixtures.organization
-      const { newcomer } = yield* Fixtures.stranger("nobody")
-      const insert = store.insertNew(ours, [newcomer])
-      yield* Effect.ignore(transact(Effect.andThen(insert, Effect.fail("no"))))
-      assert.deepStrictEqual(yield* store.find(ours, newcomer.id), Option.none())
-      assert.deepStrictEqual(yield* insert, [newcomer.id])
-    }))
-
   it.effect("returns a contact's identities by id, and its tags by name key", () =>
     Effect.gen(function*() {
       const store = yield* ContactStore
       const ours = yield* Fixtures.organization
-      const tags = yield* Effect.forEach(["b", "a"], (name) =>
-        Effect.gen(function*() {
-          const tag: Tag = { id: TagId.make(yield* Fixtures.uuid), name, color: "red" }
-          yield* TagStore.use((tagStore) => Effect.orDie(tagStore.insert(ours, tag, name)))
-          return tag
-        }))
+      const tags = yield* Effect.forEach(["b", "a"], (name) => Fixtures.tag(ours, name))
       const byName = tags.toReversed()
-      const phone = yield* newPhone
-      const contact = yield* Fixtures.contact(ours, { primary_phone: phone, tags: byName })
-      const first = yield* claim(ours, phone)
-      const stranger = yield* Fixtures.stranger("photo-user", phone)
-      const second = { ...stranger.identity, channel_type: "photo_social" as const }
-      yield* store.claimIdentity(ours, second, stranger.newcomer, [])
-      const found = Option.getOrThrow(yield* store.find(ours, contact.id))
-      assert.deepStrictEqual(found.tags, byName)
-      assert.deepStrictEqual(found.identities, [first.identity, second].toSorted((a, b) => a.id < b.id ? -1 : 1))
-      assert.deepStrictEqual(yield* store.list(ours, Fixtures.everyone, { after: null, size: 9 }), [found])
+      const contact = yield* Fixtures.contact(ours, { tags: byName })
+      const first = yield* Fixtures.identity(ours, contact.id, { display_name: "Kim" })
+      const second = yield* Fixtures.identity(ours, contact.id, { channel_type: "photo_social", username: "kim" })
+      const expected: Contact = { ...contact, identities: [first, second] }
+      assert.deepStrictEqual(yield* store.find(ours, contact.id), Option.some(expected))
+      assert.deepStrictEqual(yield* store.load(ours, contact.id), Option.some({ ...expected, version: 3 }))
+      assert.deepStrictEqual(yield* store.list(ours, Fixtures.everyone, { after: null, size: 9 }), [expected])
     }))
 
   it.effect.prop("lists by updated_at descending, then id descending, and walks without gap or repeat", {
@@ -181,8 +152,7 @@ export const suite = (it: It, { runs }: Options) => {
       const store = yield* ContactStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const { id: owner_user_id } = yield* Fixtures.member(ours)
-      const tag: Tag = { id: TagId.make(yield* Fixtures.uuid), name: "vip", color: "red" }
-      yield* TagStore.use((tags) => Effect.orDie(tags.insert(ours, tag, "vip")))
+      const tag = yield* Fixtures.tag(ours, "vip")
       const phone = yield* newPhone
       const all = {
         first_name: "Ada",
@@ -217,174 +187,118 @@ export const suite = (it: It, { runs }: Options) => {
         )
       assert.deepStrictEqual(yield* listed(ours, match), [whole.id])
       for (const filter of Object.keys(match)) {
+        // `Object.keys` forgets whose keys they are.
         const alone = { [filter]: match[filter as keyof typeof match] }
         assert.lengthOf(yield* listed(ours, alone), 5, filter)
         assert.lengthOf(yield* listed(theirs, alone), 0, filter)
       }
-      const { identity, newcomer } = yield* Fixtures.stranger("photo-user")
-      const known = yield* store.claimIdentity(ours, { ...identity, channel_type: "photo_social" }, newcomer, [])
-      assert.deepStrictEqual(yield* listed(ours, { channel: "photo_social" }), [known.contact_id])
+      const { id } = yield* Fixtures.contact(ours, { first_name: "Kim" })
+      yield* Fixtures.identity(ours, id, { channel_type: "photo_social" })
+      assert.deepStrictEqual(yield* listed(ours, { channel: "photo_social" }), [id])
       assert.deepStrictEqual(yield* listed(ours, { channel: "page_messaging" }), [])
     }))
 
   it.effect.prop(
-    "updates every field but the identities and the activity, and replaces the tags",
+    "returns a contact as it was last updated, found by what it is now, and replaces the tags",
     { fields },
     ({ fields }) =>
       Effect.gen(function*() {
         const store = yield* ContactStore
-        const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-        const tags = yield* Effect.forEach(["a", "b", "c"], (name) =>
-          Effect.gen(function*() {
-            const tag: Tag = { id: TagId.make(yield* Fixtures.uuid), name, color: "red" }
-            yield* TagStore.use((tagStore) => Effect.orDie(tagStore.insert(ours, tag, name)))
-            return tag
-          }))
+        const ours = yield* Fixtures.organization
+        const tags = yield* Effect.forEach(["a", "b", "c"], (name) => Fixtures.tag(ours, name))
         const before = yield* Fixtures.contact(ours, { tags: tags.slice(0, 2), last_activity_preview: "kept" })
-        const changed: Contact = {
-          ...before,
-          ...fields,
-          tags: tags.slice(1),
-          custom_values: { a: "b" },
-          updated_at: after(5)
-        }
-        yield* store.update(theirs, changed)
-        assert.deepStrictEqual(yield* store.find(ours, before.id), Option.some(before))
-        yield* store.update(ours, changed)
-        const { last_activity_at, last_activity_preview } = before
-        const expected = { ...changed, last_activity_at, last_activity_preview }
-        assert.deepStrictEqual(yield* store.find(ours, before.id), Option.some(expected))
+        const { company, first_name, last_name, notes } = fields
+        const set = { company, first_name, last_name, notes, tags: tags.slice(1), custom_values: { a: "b" } }
+        const changed: Contact = { ...before, ...set, updated_at: after(5) }
+        yield* Fixtures.write(
+          ours,
+          ContactRows.update({ id: before.id, version: 1 }, {
+            ...set,
+            updated_at: after(5),
+            search_text: searchText(changed)
+          })
+        )
+        assert.deepStrictEqual(yield* store.load(ours, before.id), Option.some({ ...changed, version: 2 }))
         const needles = [searchText(changed)]
         const found = yield* store.list(ours, { ...Fixtures.everyone, needles }, { after: null, size: 9 })
-        assert.deepStrictEqual(found, [expected])
-        yield* store.update(ours, { ...changed, updated_at: after(1) })
-        assert.deepStrictEqual(Option.getOrThrow(yield* store.find(ours, before.id)).updated_at, after(5))
+        assert.deepStrictEqual(found, [changed])
       }),
     { arbitrary: { runs } }
   )
 
-  it.effect("finds a contact by the phone that it was updated to, and no longer by the one before", () =>
+  it.effect("finds the most recently updated contact with a phone, by the one that it has now", () =>
     Effect.gen(function*() {
       const store = yield* ContactStore
-      const ours = yield* Fixtures.organization
-      const [old, young] = [yield* newPhone, yield* newPhone]
-      const contact = yield* Fixtures.contact(ours, { primary_phone: old })
-      yield* store.update(ours, { ...contact, primary_phone: young })
-      assert.strictEqual((yield* claim(ours, young)).contact_id, contact.id)
-      const other = yield* claim(ours, old)
-      assert.strictEqual(other.contact_id, other.newcomer.id)
-    }))
-
-  it.effect("writes an owner, and lets one unit of work at a time pass `lock`", () =>
-    Effect.gen(function*() {
-      const store = yield* ContactStore
-      const { transact } = yield* UnitOfWork
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const { id: owner_user_id } = yield* Fixtures.member(ours)
-      const contact = yield* Fixtures.contact(ours)
-      yield* store.setOwner(theirs, contact.id, null, after(9))
-      yield* store.setOwner(ours, contact.id, owner_user_id, after(3))
-      const owned = { ...contact, owner_user_id, updated_at: after(3) }
-      assert.deepStrictEqual(yield* store.find(ours, contact.id), Option.some(owned))
-      assert.deepStrictEqual(yield* transact(store.lock(theirs, contact.id)), Option.none())
-      const turn = Effect.gen(function*() {
-        const found = Option.getOrThrow(yield* store.lock(ours, contact.id))
-        yield* Effect.yieldNow
-        yield* store.update(ours, { ...found, notes: `${found.notes ?? ""}x` })
-      })
-      yield* Effect.all(Array.from({ length: 10 }, () => transact(turn)), { concurrency: "unbounded" })
-      assert.strictEqual(Option.getOrThrow(yield* store.find(ours, contact.id)).notes, "x".repeat(10))
+      const [old, young] = [yield* newPhone, yield* newPhone]
+      yield* Fixtures.contact(ours, { primary_phone: old, updated_at: after(1) })
+      const recent = yield* Fixtures.contact(ours, { primary_phone: old, updated_at: after(3) })
+      const middle = yield* Fixtures.contact(ours, { primary_phone: old, updated_at: after(2) })
+      const byPhone = (phone: string) => store.findByPhone(ours, phone)
+      assert.deepStrictEqual(yield* byPhone(old), Option.some({ ...recent, version: 1 }))
+      yield* Fixtures.write(ours, ContactRows.update({ id: recent.id, version: 1 }, { primary_phone: young }))
+      assert.deepStrictEqual(yield* byPhone(old), Option.some({ ...middle, version: 1 }))
+      assert.deepStrictEqual(yield* byPhone(young), Option.some({ ...recent, primary_phone: young, version: 2 }))
+      assert.deepStrictEqual(yield* byPhone(yield* newPhone), Option.none())
+      assert.deepStrictEqual(yield* store.findByPhone(theirs, old), Option.none())
     }))
 
-  it.effect("makes the identity and the newcomer's contact for a person nobody knows", () =>
+  it.effect.prop("identifies by every name, each as it was asked for, in the order of the names", {
+    display_name: name,
+    username: name,
+    alias: hardText({ min: 1, max: 100 })
+  }, ({ alias, display_name, username }) =>
     Effect.gen(function*() {
       const store = yield* ContactStore
-      const ours = yield* Fixtures.organization
-      const { contact_id, identity, identity_id, newcomer } = yield* claim(ours, yield* newPhone)
-      assert.strictEqual(identity_id, identity.id)
-      assert.strictEqual(contact_id, newcomer.id)
-      assert.deepStrictEqual(
-        yield* store.find(ours, newcomer.id),
-        Option.some({ ...newcomer, identities: [identity] })
-      )
-    }))
-
-  it.effect("returns the identity and contact of a person who is known, and leaves no other", () =>
-    Effect.gen(function*() {
-      const store = yield* ContactStore
-      const ours = yield* Fixtures.organization
-      const phone = yield* newPhone
-      const [first, second] = [yield* claim(ours, phone), yield* claim(ours, phone)]
-      assert.strictEqual(second.identity_id, first.identity_id)
-      assert.strictEqual(second.contact_id, first.contact_id)
-      assert.deepStrictEqual(yield* store.find(ours, second.newcomer.id), Option.none())
-      assert.lengthOf(yield* store.list(ours, Fixtures.everyone, { after: null, size: 9 }), 1)
-    }))
-
-  it.effect("gives the identity to the most recently updated contact with that primary phone", () =>
-    Effect.gen(function*() {
-      const ours = yield* Fixtures.organization
-      const phone = yield* newPhone
-      yield* Fixtures.contact(ours, { primary_phone: phone, updated_at: after(1) })
-      const recent = yield* Fixtures.contact(ours, { primary_phone: phone, updated_at: after(3) })
-      yield* Fixtures.contact(ours, { primary_phone: phone, updated_at: after(2) })
-      assert.strictEqual((yield* claim(ours, phone)).contact_id, recent.id)
-    }))
-
-  it.effect("gives any number of concurrent claims one identity and one contact", () =>
-    Effect.gen(function*() {
-      const store = yield* ContactStore
-      const { transact } = yield* UnitOfWork
-      const ours = yield* Fixtures.organization
-      const phone = yield* newPhone
-      const alone = Array.from({ length: 8 }, () => claim(ours, phone))
-      const all = yield* Effect.all([...alone, ...alone.map(transact)], { concurrency: "unbounded" })
-      assert.strictEqual(new Set(all.map(({ identity_id }) => identity_id)).size, 1)
-      assert.strictEqual(new Set(all.map(({ contact_id }) => contact_id)).size, 1)
-      assert.lengthOf(yield* store.list(ours, Fixtures.everyone, { after: null, size: 99 }), 1)
-    }))
-
-  it.effect("forgets a claim with its unit of work", () =>
-    Effect.gen(function*() {
-      const store = yield* ContactStore
-      const { transact } = yield* UnitOfWork
-      const ours = yield* Fixtures.organization
-      const phone = yield* newPhone
-      yield* Effect.ignore(transact(Effect.andThen(claim(ours, phone), Effect.fail("no"))))
-      assert.deepStrictEqual(yield* store.list(ours, Fixtures.everyone, { after: null, size: 9 }), [])
-      const again = yield* claim(ours, phone)
-      assert.strictEqual(again.contact_id, again.newcomer.id)
-    }))
-
-  it.effect("records the last activity, and never moves backwards", () =>
-    Effect.gen(function*() {
-      const store = yield* ContactStore
-      const ours = yield* Fixtures.organization
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const { id } = yield* Fixtures.contact(ours)
-      const [one, other] = [yield* Fixtures.uuid, yield* Fixtures.uuid].map((value) => ConversationId.make(value))
-      if (one === undefined || other === undefined) return
-      yield* store.recordActivity(ours, id, { at: after(5), preview: "new", conversation_id: one })
-      yield* store.recordActivity(ours, id, { at: after(3), preview: "old", conversation_id: other })
-      const found = Option.getOrThrow(yield* store.find(ours, id))
-      assert.deepStrictEqual(found.last_activity_at, after(5))
-      assert.strictEqual(found.last_activity_preview, "new")
-      assert.strictEqual(found.last_conversation_id, one)
-      assert.deepStrictEqual(found.updated_at, after(5))
-    }))
+      const named = { external_id: `1${alias}`, display_name, username }
+      const first = yield* Fixtures.identity(ours, id, named, [`2${alias}`])
+      const second = yield* Fixtures.identity(ours, id, { external_id: `3${alias}` })
+      const social = yield* Fixtures.identity(ours, id, { channel_type: "photo_social", external_id: `1${alias}` })
+      const names = [`3${alias}`, "nobody", `2${alias}`, `1${alias}`]
+      const identities = [first, second, social]
+      const known = (name: string, identity: typeof first) => ({
+        name,
+        identity: { ...identity, contact_id: id, version: 1 },
+        contact: { id, identities, version: 4 }
+      })
+      const found = yield* store.identify(ours, "phone_messaging", names)
+      const shown = found.map(({ contact, ...rest }) => ({
+        ...rest,
+        contact: { id: contact.id, identities: contact.identities, version: contact.version }
+      }))
+      assert.deepStrictEqual(shown, [
+        known(`3${alias}`, second),
+        known(`2${alias}`, first),
+        known(`1${alias}`, first)
+      ])
+      const others = yield* store.identify(ours, "photo_social", names)
+      assert.deepStrictEqual(others.map(({ identity, name }) => [name, identity.id]), [[`1${alias}`, social.id]])
+      assert.deepStrictEqual(yield* store.identify(theirs, "phone_messaging", names), [])
+      assert.deepStrictEqual(yield* store.identify(ours, "phone_messaging", []), [])
+      yield* Fixtures.write(ours, IdentityRows.update({ id: first.id, version: 1 }, { display_name: "Kim" }))
+      const [now] = yield* store.identify(ours, "phone_messaging", [`1${alias}`])
+      assert.deepStrictEqual(now?.identity, { ...first, display_name: "Kim", contact_id: id, version: 2 })
+    }), { arbitrary: { runs } })
 
   it.effect("keeps organizations apart", () =>
     Effect.gen(function*() {
       const store = yield* ContactStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const phone = yield* newPhone
-      const mine = yield* claim(ours, phone)
-      assert.deepStrictEqual(yield* store.find(theirs, mine.contact_id), Option.none())
+      const mine = yield* Fixtures.contact(ours, { primary_phone: phone })
+      yield* Fixtures.identity(ours, mine.id, { external_id: phone })
+      const before = yield* store.find(ours, mine.id)
+      assert.deepStrictEqual(yield* store.find(theirs, mine.id), Option.none())
+      assert.deepStrictEqual(yield* store.load(theirs, mine.id), Option.none())
       assert.deepStrictEqual(yield* store.list(theirs, Fixtures.everyone, { after: null, size: 9 }), [])
-      const yours = yield* claim(theirs, phone)
-      assert.strictEqual(yours.contact_id, yours.newcomer.id)
-      const conversation_id = ConversationId.make(yield* Fixtures.uuid)
-      const strange = ContactId.make(mine.contact_id)
-      yield* Effect.exit(store.recordActivity(theirs, strange, { at: after(5), preview: "x", conversation_id }))
-      assert.isNull(Option.getOrThrow(yield* store.find(ours, mine.contact_id)).last_activity_at)
+      const yours = yield* Fixtures.contact(theirs, { primary_phone: phone })
+      const identity = yield* Fixtures.identity(theirs, yours.id, { external_id: phone })
+      const known = yield* store.identify(theirs, "phone_messaging", [phone])
+      assert.deepStrictEqual(known.map((one) => one.identity.id), [identity.id])
+      const renamed = ContactRows.update({ id: mine.id, version: 2 }, { first_name: "Eve" })
+      assert.strictEqual(yield* Fixtures.outcome(theirs, renamed), "Conflict")
+      assert.deepStrictEqual(yield* store.find(ours, mine.id), before)
     }))
 }

@@ -1,105 +1,125 @@
 /** The promises of `ConversationStore`, as tests. */
 import { assert } from "@effect/vitest"
+import { ContactRows, IdentityRows } from "@messaging-crm/core/Contacts"
 import {
-  close,
+  type ConversationColumns,
   type ConversationFilters,
   type ConversationRow,
-  ConversationStore,
-  reopen
+  ConversationRows,
+  ConversationStore
 } from "@messaging-crm/core/Conversations"
-import { ConversationId } from "@messaging-crm/core/Ids"
-import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
-import { DateTime, Effect, Option } from "effect"
-import { hardText } from "./Arbitraries.ts"
+import { ConversationId, type OrganizationId } from "@messaging-crm/core/Ids"
+import { Effect, Option } from "effect"
+import { optionalHardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
 
-const nothing = { preview: "", last_inbound_at: null }
+type Thread = Effect.Success<ReturnType<typeof Fixtures.thread>>
+
+/** A conversation of the same person on the same channel that nobody has opened. */
+const another = ({ channel, contact_id, identity_id }: Thread) =>
+  Effect.map(Fixtures.uuid, (id): ConversationColumns => ({
+    id: ConversationId.make(id),
+    channel_id: channel.id,
+    contact_id,
+    identity_id,
+    status: "open",
+    close_category: null,
+    assigned_user_id: null,
+    agent_id: null,
+    created_at: Fixtures.noon,
+    opened_at: Fixtures.noon,
+    closed_at: null,
+    last_activity_at: Fixtures.noon,
+    last_activity_preview: null,
+    last_inbound_at: null
+  }))
+
+const find = (organization_id: OrganizationId, id: ConversationId) =>
+  ConversationStore.use((store) => Effect.map(store.find(organization_id, id), Option.getOrThrow))
+
+const any = { status: null, assigned_user_id: null }
+
+const name = optionalHardText({ min: 1, max: 100 })
 
 export const suite = (it: It, { runs }: Options) => {
-  it.effect("opens a conversation of a channel and an identity, once, and leaves an open one as it is", () =>
+  it.effect.prop("returns a conversation as it was inserted, with who the contact is", {
+    first_name: name,
+    last_name: name,
+    display_name: name,
+    username: name,
+    preview: name
+  }, ({ display_name, first_name, last_name, preview, username }) =>
     Effect.gen(function*() {
       const store = yield* ConversationStore
       const ours = yield* Fixtures.organization
-      const { channel, contact_id, conversation_id, identity_id } = yield* Fixtures.thread(ours)
-      const parts = { channel_id: channel.id, contact_id, identity_id }
-      const before = Option.getOrThrow(yield* store.find(ours, conversation_id))
-      assert.strictEqual(before.status, "open")
-      assert.strictEqual(before.channel_type, channel.type)
-      assert.deepStrictEqual(before.opened_at, Fixtures.noon)
-      const other = ConversationId.make(yield* Fixtures.uuid)
-      assert.strictEqual(yield* store.open(ours, other, parts, after(5)), conversation_id)
-      assert.deepStrictEqual(yield* store.find(ours, conversation_id), Option.some(before))
-      assert.deepStrictEqual(yield* store.find(ours, other), Option.none())
-    }))
-
-  it.effect("gives any number of concurrent calls one conversation", () =>
-    Effect.gen(function*() {
-      const store = yield* ConversationStore
-      const ours = yield* Fixtures.organization
-      const on = yield* Fixtures.channel(ours)
-      const { contact_id, identity_id } = yield* Fixtures.thread(ours)
-      const parts = { channel_id: on.id, contact_id, identity_id }
-      const open = Effect.flatMap(
-        Fixtures.uuid,
-        (id) => store.open(ours, ConversationId.make(id), parts, Fixtures.noon)
+      const channel = yield* Fixtures.channel(ours, "photo_social")
+      const { id: assigned_user_id } = yield* Fixtures.member(ours)
+      const { id: contact_id } = yield* Fixtures.contact(ours, { first_name, last_name })
+      const identity = yield* Fixtures.identity(ours, contact_id, {
+        channel_type: channel.type,
+        display_name,
+        username
+      })
+      const columns: ConversationColumns = {
+        ...yield* another({
+          channel,
+          contact_id,
+          identity_id: identity.id,
+          conversation_id: ConversationId.make(ours)
+        }),
+        status: "closed",
+        close_category: preview,
+        assigned_user_id,
+        agent_id: yield* Fixtures.uuid,
+        opened_at: after(1),
+        closed_at: after(2),
+        last_activity_at: after(3),
+        last_activity_preview: preview,
+        last_inbound_at: after(4)
+      }
+      yield* Fixtures.write(ours, ConversationRows.insert(columns))
+      const expected: ConversationRow = {
+        ...columns,
+        channel_type: channel.type,
+        first_name,
+        last_name,
+        external_id: identity.external_id,
+        display_name,
+        username,
+        version: 1,
+        contact_version: 2
+      }
+      assert.deepStrictEqual(yield* store.find(ours, columns.id), Option.some(expected))
+      assert.deepStrictEqual(yield* store.list(ours, any, { after: null, size: 9 }), [expected])
+      yield* Fixtures.write(
+        ours,
+        ContactRows.update({ id: contact_id, version: 2 }, { first_name: "Kim", last_name: null }),
+        IdentityRows.update({ id: identity.id, version: 1 }, { external_id: "moved", display_name: "Kimberley" })
       )
-      const opened = yield* Effect.all(Array.from({ length: 12 }, () => open), { concurrency: "unbounded" })
-      assert.strictEqual(new Set(opened).size, 1)
-    }))
-
-  it.effect("lets one unit of work at a time pass `lock` and `open`", () =>
-    Effect.gen(function*() {
-      const store = yield* ConversationStore
-      const { transact } = yield* UnitOfWork
-      const ours = yield* Fixtures.organization
-      const { channel, contact_id, conversation_id, identity_id } = yield* Fixtures.thread(ours)
-      const parts = { channel_id: channel.id, contact_id, identity_id }
-      const advance = Effect.gen(function*() {
-        const found = Option.getOrThrow(yield* store.find(ours, conversation_id))
-        yield* Effect.yieldNow
-        const at = DateTime.add(found.last_activity_at, { milliseconds: 1 })
-        yield* store.recordActivity(ours, conversation_id, { ...nothing, at })
-      })
-      const locking = transact(Effect.andThen(store.lock(ours, conversation_id), advance))
-      const opening = transact(Effect.andThen(store.open(ours, conversation_id, parts, Fixtures.noon), advance))
-      yield* Effect.all(Array.from({ length: 12 }, (_, index) => index % 2 === 0 ? locking : opening), {
-        concurrency: "unbounded"
-      })
-      const found = Option.getOrThrow(yield* store.find(ours, conversation_id))
-      assert.deepStrictEqual(found.last_activity_at, after(12))
-    }))
-
-  it.effect("returns from `lock` what `find` returns", () =>
-    Effect.gen(function*() {
-      const store = yield* ConversationStore
-      const { transact } = yield* UnitOfWork
-      const ours = yield* Fixtures.organization
-      const { conversation_id } = yield* Fixtures.thread(ours)
-      const unknown = ConversationId.make(yield* Fixtures.uuid)
       assert.deepStrictEqual(
-        yield* transact(store.lock(ours, conversation_id)),
-        yield* store.find(ours, conversation_id)
+        yield* store.find(ours, columns.id),
+        Option.some({
+          ...expected,
+          first_name: "Kim",
+          last_name: null,
+          external_id: "moved",
+          display_name: "Kimberley",
+          contact_version: 3
+        })
       )
-      assert.deepStrictEqual(yield* transact(store.lock(ours, unknown)), Option.none())
-    }))
+    }), { arbitrary: { runs } })
 
-  it.effect.prop("records the last activity, and moves neither time backwards", {
-    preview: hardText({ min: 1, max: 140 })
-  }, ({ preview }) =>
+  it.effect("lets one of many concurrent conversations of a channel and an identity through", () =>
     Effect.gen(function*() {
       const store = yield* ConversationStore
       const ours = yield* Fixtures.organization
-      const { contact_id, conversation_id } = yield* Fixtures.thread(ours)
-      const newer = { at: after(5), preview, last_inbound_at: after(4) }
-      assert.strictEqual(yield* store.recordActivity(ours, conversation_id, newer), contact_id)
-      yield* store.recordActivity(ours, conversation_id, { at: after(3), preview: "old", last_inbound_at: after(2) })
-      yield* store.recordActivity(ours, conversation_id, { at: after(3), preview: "old", last_inbound_at: null })
-      const found = Option.getOrThrow(yield* store.find(ours, conversation_id))
-      assert.deepStrictEqual(found.last_activity_at, after(5))
-      assert.strictEqual(found.last_activity_preview, preview)
-      assert.deepStrictEqual(found.last_inbound_at, after(4))
-    }), { arbitrary: { runs } })
+      const on = { ...yield* Fixtures.thread(ours), channel: yield* Fixtures.channel(ours) }
+      const open = Effect.flatMap(another(on), (row) => Fixtures.outcome(ours, ConversationRows.insert(row)))
+      const outcomes = yield* Effect.all(Array.from({ length: 12 }, () => open), { concurrency: "unbounded" })
+      assert.deepStrictEqual(outcomes.toSorted(), [...Array<string>(11).fill("Conflict"), "committed"])
+      assert.lengthOf(yield* store.list(ours, any, { after: null, size: 9 }), 2)
+    }))
 
   it.effect("lists what passes every filter, latest activity first, and walks without gap or repeat", () =>
     Effect.gen(function*() {
@@ -108,9 +128,10 @@ export const suite = (it: It, { runs }: Options) => {
       const { id: assigned_user_id } = yield* Fixtures.member(ours)
       const threads = yield* Effect.forEach([1, 3, 2, 3, 0], (millis) =>
         Effect.gen(function*() {
-          const { conversation_id } = yield* Fixtures.thread(ours)
-          yield* store.recordActivity(ours, conversation_id, { ...nothing, at: after(millis) })
-          return Option.getOrThrow(yield* store.find(ours, conversation_id))
+          const { contact_id, conversation_id } = yield* Fixtures.thread(ours)
+          const activity = { conversation_id, contact_id, at: after(millis), preview: "", last_inbound_at: null }
+          yield* Fixtures.write(ours, { touch: activity })
+          return yield* find(ours, conversation_id)
         }))
       const key = (row: ConversationRow) => `${row.last_activity_at.epochMilliseconds} ${row.id}`
       const walk = Effect.fnUntraced(function*(filters: ConversationFilters) {
@@ -123,12 +144,16 @@ export const suite = (it: It, { runs }: Options) => {
           walked.push(...page)
         }
       })
-      const all = yield* walk({ status: null, assigned_user_id: null })
+      const all = yield* walk(any)
       assert.deepStrictEqual(all, threads.toSorted((a, b) => key(a) < key(b) ? 1 : -1))
       const [first, second] = threads
       if (first === undefined || second === undefined) return
-      yield* store.update(ours, close(first, "resolved", after(9)))
-      yield* store.update(ours, { ...close(second, null, after(9)), assigned_user_id })
+      const closed = { status: "closed", closed_at: after(9) } as const
+      yield* Fixtures.write(
+        ours,
+        ConversationRows.update(first, { ...closed, close_category: "resolved" }),
+        ConversationRows.update(second, { ...closed, assigned_user_id })
+      )
       const ids = (rows: ReadonlyArray<ConversationRow>) => rows.map(({ id }) => id)
       assert.deepStrictEqual(ids(yield* walk({ status: "closed", assigned_user_id: null })), [second.id, first.id])
       assert.deepStrictEqual(ids(yield* walk({ status: "closed", assigned_user_id })), [second.id])
@@ -136,35 +161,63 @@ export const suite = (it: It, { runs }: Options) => {
       assert.lengthOf(yield* walk({ status: "open", assigned_user_id: null }), 3)
     }))
 
-  it.effect("writes the status with its times and category, and the assignment", () =>
+  it.effect("returns a conversation as it was last updated", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const { id: assigned_user_id } = yield* Fixtures.member(ours)
+      const { conversation_id } = yield* Fixtures.thread(ours)
+      const before = yield* find(ours, conversation_id)
+      const closed = { status: "closed", close_category: "spam", closed_at: after(7), assigned_user_id } as const
+      yield* Fixtures.write(ours, ConversationRows.update(before, closed))
+      const now = yield* find(ours, conversation_id)
+      assert.deepStrictEqual(now, { ...before, ...closed, version: 2 })
+      const reopened = { status: "open", close_category: null, closed_at: null, opened_at: after(9) } as const
+      yield* Fixtures.write(ours, ConversationRows.update(now, reopened))
+      assert.deepStrictEqual(yield* find(ours, conversation_id), { ...now, ...reopened, version: 3 })
+    }))
+
+  it.effect("finds the threads of names on a channel, in the order of the names", () =>
     Effect.gen(function*() {
       const store = yield* ConversationStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const { id: assigned_user_id } = yield* Fixtures.member(ours)
       const { channel, contact_id, conversation_id, identity_id } = yield* Fixtures.thread(ours)
-      const before = Option.getOrThrow(yield* store.find(ours, conversation_id))
-      const closed = { ...close(before, "spam", after(7)), assigned_user_id }
-      yield* store.update(theirs, closed)
-      assert.deepStrictEqual(yield* store.find(ours, conversation_id), Option.some(before))
-      yield* store.update(ours, closed)
-      assert.deepStrictEqual(yield* store.find(ours, conversation_id), Option.some(closed))
-      const parts = { channel_id: channel.id, contact_id, identity_id }
-      yield* store.open(ours, ConversationId.make(yield* Fixtures.uuid), parts, after(9))
-      assert.deepStrictEqual(yield* store.find(ours, conversation_id), Option.some(reopen(closed, after(9))))
+      const { external_id } = yield* find(ours, conversation_id)
+      const alone = yield* Fixtures.identity(ours, contact_id, { external_id: "alone" }, ["alias"])
+      const names = ["nobody", "alias", external_id, "alone"]
+      const shown = Effect.fnUntraced(function*(on: Pick<typeof channel, "id" | "type">, organization_id = ours) {
+        const found = yield* store.findThreads(organization_id, on, names)
+        return found.map(({ contact, conversation, identity, name }) => [
+          name,
+          identity.id,
+          contact.id,
+          contact.version,
+          conversation === null ? null : [conversation.id, conversation.status, conversation.version]
+        ])
+      })
+      const aliased = ["alias", alone.id, contact_id, 2, null]
+      const last = ["alone", alone.id, contact_id, 2, null]
+      const known = [external_id, identity_id, contact_id, 2]
+      assert.deepStrictEqual(yield* shown(channel), [aliased, [...known, [conversation_id, "open", 1]], last])
+      yield* Fixtures.write(
+        ours,
+        ConversationRows.update({ id: conversation_id, version: 1 }, { status: "closed", closed_at: after(1) })
+      )
+      assert.deepStrictEqual(yield* shown(channel), [aliased, [...known, [conversation_id, "closed", 2]], last])
+      assert.deepStrictEqual(yield* shown(yield* Fixtures.channel(ours)), [aliased, [...known, null], last])
+      assert.deepStrictEqual(yield* shown(yield* Fixtures.channel(ours, "photo_social")), [])
+      assert.deepStrictEqual(yield* shown(channel, theirs), [])
     }))
 
   it.effect("keeps organizations apart", () =>
     Effect.gen(function*() {
       const store = yield* ConversationStore
-      const { transact } = yield* UnitOfWork
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const { conversation_id } = yield* Fixtures.thread(ours)
-      const before = yield* store.find(ours, conversation_id)
+      const before = yield* find(ours, conversation_id)
       assert.deepStrictEqual(yield* store.find(theirs, conversation_id), Option.none())
-      const any = { status: null, assigned_user_id: null }
       assert.deepStrictEqual(yield* store.list(theirs, any, { after: null, size: 9 }), [])
-      assert.deepStrictEqual(yield* transact(store.lock(theirs, conversation_id)), Option.none())
-      yield* Effect.exit(store.recordActivity(theirs, conversation_id, { ...nothing, at: after(9) }))
-      assert.deepStrictEqual(yield* store.find(ours, conversation_id), before)
+      const closed = ConversationRows.update(before, { status: "closed", closed_at: after(1) })
+      assert.strictEqual(yield* Fixtures.outcome(theirs, closed), "Conflict")
+      assert.deepStrictEqual(yield* find(ours, conversation_id), before)
     }))
 }

@@ -1,8 +1,8 @@
 import type { WebhookRequest } from "@messaging-crm/core/WebhookTransport"
-import { type WebhookAnswer, WebhookTransport, type WebhookUnanswered } from "@messaging-crm/core/WebhookTransport"
+import { type WebhookAnswer, type WebhookRequestFailed, WebhookTransport } from "@messaging-crm/core/WebhookTransport"
 import { Context, Effect, Layer, Ref } from "effect"
 
-export type Outcome = Effect.Effect<WebhookAnswer, WebhookUnanswered>
+export type Outcome = Effect.Effect<WebhookAnswer, WebhookRequestFailed>
 
 export const ok: WebhookAnswer = { status: 200, body: "", retry_after: null }
 

@@ -1,26 +1,45 @@
-/** Rows that others stand on, each made through its port. */
+/** Rows that others stand on, each made by a commit. */
 import type { Vitest } from "@effect/vitest"
-import { type Channel, ChannelStore, type ChannelType } from "@messaging-crm/core/Channels"
-import { type Contact, type ContactMatch, ContactStore, type Identity, introduce } from "@messaging-crm/core/Contacts"
-import { ConversationStore } from "@messaging-crm/core/Conversations"
+import * as Changes from "@messaging-crm/core/Changes"
+import { type Channel, ChannelRows, type ChannelType } from "@messaging-crm/core/Channels"
+import { Commit } from "@messaging-crm/core/Commit"
+import {
+  type Contact,
+  type ContactMatch,
+  ContactRows,
+  ContactStore,
+  findOrCreateByIdentity,
+  type Identity,
+  IdentityNameRows,
+  IdentityRows,
+  insert as insertContact,
+  newContact
+} from "@messaging-crm/core/Contacts"
+import { open } from "@messaging-crm/core/Conversations"
 import type * as Crm from "@messaging-crm/core/Crm"
+import type { Fresh } from "@messaging-crm/core/Decide"
 import {
   ChannelId,
   ContactId,
-  ConversationId,
+  type ConversationId,
+  EventId,
   IdentityId,
   Ids,
   MemberId,
   MessageId,
   OrganizationId,
-  SendId
+  SendId,
+  TagId,
+  WebhookId
 } from "@messaging-crm/core/Ids"
-import { type Member, MemberStore, type Role } from "@messaging-crm/core/Members"
+import { type Member, MemberRows, type Role, toColumns } from "@messaging-crm/core/Members"
 import type { Message } from "@messaging-crm/core/Messages"
 import { OrganizationStore } from "@messaging-crm/core/Organizations"
-import { queue, type SendRow } from "@messaging-crm/core/Sends"
+import type { SendColumns } from "@messaging-crm/core/Sends"
+import { type Tag, TagRows } from "@messaging-crm/core/Tags"
 import { foldCase } from "@messaging-crm/core/Text"
-import { DateTime, Effect } from "effect"
+import { healthy, type WebhookColumns, WebhookRows } from "@messaging-crm/core/Webhooks"
+import { DateTime, Effect, Option } from "effect"
 
 /** `it`, with an adapter's storage and ids at hand. */
 export type It = Vitest.MethodsNonLive<Crm.StoragePorts | Ids>
@@ -48,16 +67,52 @@ export const after = (millis: number): DateTime.Utc => DateTime.add(noon, { mill
 
 export const uuid = Ids.use((ids) => ids.uuid)
 
-export const organization = Effect.gen(function*() {
-  const id = OrganizationId.make(yield* uuid)
-  yield* OrganizationStore.use((store) => store.insert({ id, name: "Acme", created_at: noon }))
-  return id
+/** What a decision may use beside what was loaded, at noon. */
+export const fresh = Ids.useSync(({ next }): Fresh => ({ now: noon, uuid: next }))
+
+/** Commits changes as an operation does. */
+export const commit = (organization_id: OrganizationId, ...changes: ReadonlyArray<Changes.Changes>) =>
+  Commit.use((port) => port.commit(organization_id, Changes.folded(Changes.all(...changes))))
+
+/** Commits changes that nothing keeps from being committed. */
+export const write = (organization_id: OrganizationId, ...changes: ReadonlyArray<Changes.Changes>) =>
+  Effect.orDie(commit(organization_id, ...changes))
+
+/** Commits changes, and returns how that ended: `committed`, or the tag of what kept it from that. */
+export const outcome = (organization_id: OrganizationId, ...changes: ReadonlyArray<Changes.Changes>) =>
+  Effect.match(commit(organization_id, ...changes), {
+    onFailure: ({ _tag }) => _tag,
+    onSuccess: () => "committed" as const
+  })
+
+/** A new organization and its owner. */
+export const founded = Effect.gen(function*() {
+  const organization_id = OrganizationId.make(yield* uuid)
+  const owner: Member = {
+    id: MemberId.make(yield* uuid),
+    name: "Grace",
+    email: `owner@${organization_id}.example`,
+    role: "owner",
+    created_at: noon
+  }
+  yield* OrganizationStore.use((store) =>
+    store.insert({ id: organization_id, name: "Acme", created_at: noon }, toColumns(owner))
+  )
+  return { organization_id, owner }
 })
+
+export const organization = Effect.map(founded, ({ organization_id }) => organization_id)
 
 export const member = Effect.fnUntraced(function*(organization_id: OrganizationId, role: Role = "owner") {
   const id = MemberId.make(yield* uuid)
   const row: Member = { id, name: "Ada", email: `${id}@acme.example`, role, created_at: noon }
-  yield* MemberStore.use((store) => Effect.orDie(store.insert(organization_id, row, foldCase(row.email))))
+  yield* write(organization_id, MemberRows.insert(toColumns(row)))
+  return row
+})
+
+export const tag = Effect.fnUntraced(function*(organization_id: OrganizationId, name: string) {
+  const row: Tag = { id: TagId.make(yield* uuid), name, color: "red" }
+  yield* write(organization_id, TagRows.insert({ ...row, name_key: foldCase(name) }))
   return row
 })
 
@@ -74,39 +129,61 @@ export const channel = Effect.fnUntraced(function*(
     phone_messaging_business_account_id: type === "phone_messaging" ? `account-${id}` : null,
     connected_at: noon
   }
-  yield* ChannelStore.use((store) => Effect.orDie(store.insert(organization_id, row)))
+  yield* write(organization_id, ChannelRows.insert(row))
   return row
 })
 
-/** A person nobody knows yet: an identity and the contact that they would become. */
-export const stranger = Effect.fnUntraced(function*(external_id: string, phone: string | null = null) {
-  const identity: Identity = {
-    id: IdentityId.make(yield* uuid),
-    channel_type: "phone_messaging",
-    external_id,
-    display_name: null,
-    username: null
-  }
-  const person = { ...identity, phone }
-  return { identity, newcomer: introduce(ContactId.make(yield* uuid), person, noon) }
-})
+/** A contact that is nowhere yet. */
+export const stranger = Effect.map(uuid, (id) => newContact(ContactId.make(id), { phone: null }, noon))
 
 export const contact = Effect.fnUntraced(function*(organization_id: OrganizationId, fields: Partial<Contact> = {}) {
-  const id = ContactId.make(yield* uuid)
-  const row: Contact = { ...introduce(id, { phone: null }, noon), ...fields }
-  yield* ContactStore.use((store) => store.insert(organization_id, row))
+  const row: Contact = { ...yield* stranger, ...fields }
+  yield* write(organization_id, insertContact(row))
+  return row
+})
+
+/** Another identity of a contact, under its name and aliases. */
+export const identity = Effect.fnUntraced(function*(
+  organization_id: OrganizationId,
+  contact_id: ContactId,
+  fields: Partial<Identity> = {},
+  aliases: ReadonlyArray<string> = []
+) {
+  const id = IdentityId.make(yield* uuid)
+  const row: Identity = {
+    id,
+    channel_type: "phone_messaging",
+    external_id: id,
+    display_name: null,
+    username: null,
+    ...fields
+  }
+  const { channel_type } = row
+  const loaded = Option.getOrThrow(yield* ContactStore.use((store) => store.load(organization_id, contact_id)))
+  yield* write(
+    organization_id,
+    ContactRows.update(loaded, { identities: [...loaded.identities, row].toSorted((a, b) => a.id < b.id ? -1 : 1) }),
+    IdentityRows.insert({ ...row, contact_id }),
+    ...[row.external_id, ...aliases].map((name) => IdentityNameRows.insert({ channel_type, name, identity_id: id }))
+  )
   return row
 })
 
 /** A channel, a person on it, and their conversation. */
 export const thread = Effect.fnUntraced(function*(organization_id: OrganizationId) {
   const on = yield* channel(organization_id)
-  const { identity, newcomer } = yield* stranger(yield* uuid)
-  const who = yield* ContactStore.use((store) => store.claimIdentity(organization_id, identity, newcomer, []))
-  const id = ConversationId.make(yield* uuid)
-  const parts = { channel_id: on.id, ...who }
-  const conversation_id = yield* ConversationStore.use((store) => store.open(organization_id, id, parts, noon))
-  return { channel: on, conversation_id, ...who }
+  const person = {
+    channel_type: on.type,
+    external_id: yield* uuid,
+    aliases: [],
+    phone: null,
+    display_name: null,
+    username: null
+  }
+  const who = findOrCreateByIdentity(person, [], Option.none(), yield* fresh)
+  const conversation = open(on, who.answer, null, yield* fresh)
+  yield* write(organization_id, who.changes, conversation.changes)
+  return { channel: on, conversation_id: conversation.answer, ...who.answer }
 })
 
 export const message = Effect.fnUntraced(function*(conversation_id: ConversationId, fields: Partial<Message> = {}) {
@@ -135,14 +212,52 @@ export const message = Effect.fnUntraced(function*(conversation_id: Conversation
 
 export const send = Effect.fnUntraced(
   function*(on: { readonly conversation_id: ConversationId; readonly channel: Channel }) {
-    const row: SendRow = {
-      send: queue(SendId.make(yield* uuid), on.conversation_id, noon),
+    const row: SendColumns = {
+      id: SendId.make(yield* uuid),
+      conversation_id: on.conversation_id,
+      status: "queued",
+      message_id: null,
+      failure_reason: null,
+      created_at: noon,
       channel_id: on.channel.id,
       recipient: "+4915112345678",
       member_id: null,
       content: { type: "text", text: "Hello" },
-      first_attempt_at: null
+      first_attempt_at: null,
+      may_be_sent: false
     }
     return row
   }
 )
+
+/** An active webhook. */
+export const webhook = Effect.fnUntraced(function*(
+  organization_id: OrganizationId,
+  fields: Partial<WebhookColumns> = {}
+) {
+  const row: WebhookColumns = {
+    id: WebhookId.make(yield* uuid),
+    url: "https://shop.example/crm",
+    event_types: ["message.sent", "send.failed"],
+    status: "active",
+    created_at: noon,
+    disabled_at: null,
+    sealed_secret: "v1.old.secret",
+    ...healthy,
+    ...fields
+  }
+  yield* write(organization_id, WebhookRows.insert(row))
+  return row
+})
+
+/** An event that nobody has raised yet. */
+export const event = Effect.fnUntraced(function*(fields: Partial<Changes.RaisedEvent> = {}) {
+  const row: Changes.RaisedEvent = {
+    id: EventId.make(yield* uuid),
+    type: "message.sent",
+    body: "{}",
+    created_at: noon,
+    ...fields
+  }
+  return row
+})

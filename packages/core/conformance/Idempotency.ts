@@ -1,11 +1,17 @@
-/** The promises of `IdempotencyStore`, as tests. */
-import { assert } from "@effect/vitest"
-import { IdempotencyKey, IdempotencyStore, RequestProcessing } from "@messaging-crm/core/Idempotency"
-import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
-import { Deferred, Effect, Exit, Fiber, Option, Result } from "effect"
+/** The promises of `IdempotencyStore`, and of requests that carry a key, as tests. */
+import { assert, it } from "@effect/vitest"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { Commit } from "@messaging-crm/core/Commit"
+import { type Contact, Contacts } from "@messaging-crm/core/Contacts"
+import * as Crm from "@messaging-crm/core/Crm"
+import { type Answer, Idempotency, IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
+import type { ContactId, OrganizationId } from "@messaging-crm/core/Ids"
+import { Tags, TagStore } from "@messaging-crm/core/Tags"
+import { Deferred, Effect, Exit, Fiber, Layer, Option } from "effect"
 import { bytes } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
+import * as Scene from "./Journeys/Scene.ts"
 
 const key = IdempotencyKey.make("a-key-of-ours")
 
@@ -17,91 +23,23 @@ const record = (body: Uint8Array) => ({
   request_id: "r-1"
 })
 
+const write = (organization_id: OrganizationId, key: IdempotencyKey, body: Uint8Array, created_at = Fixtures.noon) =>
+  Fixtures.write(organization_id, { remember: { ...record(body), key, created_at } })
+
 export const suite = (it: It, { runs }: Options) => {
   it.effect.prop("returns the exact bytes of an answer", { body: bytes }, ({ body }) =>
     Effect.gen(function*() {
       const store = yield* IdempotencyStore
       const ours = yield* Fixtures.organization
-      yield* store.insert(ours, key, record(body), Fixtures.noon)
+      yield* write(ours, key, body)
       const found = Option.getOrThrow(yield* store.find(ours, key))
       assert.deepStrictEqual(Array.from(found.body), Array.from(body))
       assert.strictEqual(found.fingerprint, record(body).fingerprint)
       assert.strictEqual(found.status, 201)
       assert.isTrue(found.sealed)
       assert.strictEqual(found.request_id, "r-1")
+      assert.deepStrictEqual(yield* store.find(ours, IdempotencyKey.make("another-key")), Option.none())
     }), { arbitrary: { runs } })
-
-  it.effect("runs nothing for a key that is running, and says so at once", () =>
-    Effect.gen(function*() {
-      const store = yield* IdempotencyStore
-      const ours = yield* Fixtures.organization
-      const [started, may_end] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-      const first = yield* Effect.forkChild(
-        store.exclusively(ours, key, Effect.andThen(Deferred.succeed(started, undefined), Deferred.await(may_end)))
-      )
-      yield* Deferred.await(started)
-      let ran = false
-      const second = yield* Effect.flip(store.exclusively(
-        ours,
-        key,
-        Effect.sync(() => {
-          ran = true
-        })
-      ))
-      assert.instanceOf(second, RequestProcessing)
-      assert.isFalse(ran)
-      yield* Deferred.succeed(may_end, undefined)
-      yield* Fiber.join(first)
-      assert.strictEqual(yield* store.exclusively(ours, key, Effect.succeed("now")), "now")
-    }))
-
-  it.effect("frees the key of what failed, died or was interrupted", () =>
-    Effect.gen(function*() {
-      const store = yield* IdempotencyStore
-      const ours = yield* Fixtures.organization
-      yield* Effect.exit(store.exclusively(ours, key, Effect.fail("no")))
-      yield* Effect.exit(store.exclusively(ours, key, Effect.die("bug")))
-      const started = yield* Deferred.make<void>()
-      const fiber = yield* Effect.forkChild(
-        store.exclusively(ours, key, Effect.andThen(Deferred.succeed(started, undefined), Effect.never))
-      )
-      yield* Deferred.await(started)
-      yield* Fiber.interrupt(fiber)
-      assert.strictEqual(yield* store.exclusively(ours, key, Effect.succeed("free")), "free")
-    }))
-
-  it.effect("lets keys of other organizations and other keys run beside it", () =>
-    Effect.gen(function*() {
-      const store = yield* IdempotencyStore
-      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const other = IdempotencyKey.make("another-key")
-      const started = yield* Deferred.make<void>()
-      // The first is running when the others ask. It does not wait for their end: a store may run one at a time.
-      const first = yield* Effect.forkChild(
-        store.exclusively(ours, key, Effect.andThen(Deferred.succeed(started, undefined), Effect.yieldNow))
-      )
-      yield* Deferred.await(started)
-      const results = yield* Effect.all([
-        Effect.result(store.exclusively(theirs, key, Effect.void)),
-        Effect.result(store.exclusively(ours, other, Effect.void)),
-        Effect.result(Fiber.join(first))
-      ], { concurrency: "unbounded" })
-      assert.isTrue(results.every(Result.isSuccess))
-    }))
-
-  it.effect("is one unit of work", () =>
-    Effect.gen(function*() {
-      const store = yield* IdempotencyStore
-      const { transact } = yield* UnitOfWork
-      const ours = yield* Fixtures.organization
-      const insert = store.insert(ours, key, record(new Uint8Array([1])), Fixtures.noon)
-      assert.isTrue(
-        Exit.isFailure(yield* Effect.exit(store.exclusively(ours, key, Effect.andThen(insert, Effect.fail("no")))))
-      )
-      assert.deepStrictEqual(yield* store.find(ours, key), Option.none())
-      yield* store.exclusively(ours, key, Effect.andThen(Effect.ignore(transact(Effect.fail("refused"))), insert))
-      assert.isTrue(Option.isSome(yield* store.find(ours, key)))
-    }))
 
   it.effect("forgets records that are old enough, at most as many as asked", () =>
     Effect.gen(function*() {
@@ -110,8 +48,8 @@ export const suite = (it: It, { runs }: Options) => {
       while ((yield* store.purge(after(0), 1000)) > 0) continue
       const keys = ["first-key", "second-key", "third-key"].map((value) => IdempotencyKey.make(value))
       yield* Effect.forEach(keys, (each, index) =>
-        store.insert(index === 1 ? theirs : ours, each, record(new Uint8Array()), after(-10 + index)))
-      yield* store.insert(ours, key, record(new Uint8Array()), after(0))
+        write(index === 1 ? theirs : ours, each, new Uint8Array(), after(-10 + index)))
+      yield* write(ours, key, new Uint8Array())
       assert.strictEqual(yield* store.purge(after(0), 2), 2)
       assert.strictEqual(yield* store.purge(after(0), 2), 1)
       assert.strictEqual(yield* store.purge(after(0), 2), 0)
@@ -122,9 +60,259 @@ export const suite = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const store = yield* IdempotencyStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      yield* store.insert(ours, key, record(new Uint8Array([1])), Fixtures.noon)
+      yield* write(ours, key, Uint8Array.of(1))
       assert.deepStrictEqual(yield* store.find(theirs, key), Option.none())
-      yield* store.insert(theirs, key, record(new Uint8Array([2])), Fixtures.noon)
+      yield* write(theirs, key, Uint8Array.of(2))
       assert.deepStrictEqual(Array.from(Option.getOrThrow(yield* store.find(ours, key)).body), [1])
     }))
+}
+
+// ------------------------------------------------------------- requests
+
+const encoder = new TextEncoder()
+const text = (body: Uint8Array) => new TextDecoder().decode(body)
+
+const answer = (status: number, value: unknown): Answer => ({ status, body: encoder.encode(JSON.stringify(value)) })
+
+interface Request {
+  readonly key?: IdempotencyKey
+  readonly fingerprint?: string
+  readonly request_id?: string
+  readonly is_secret?: boolean
+}
+
+const encode = (value: unknown) => Effect.succeed(answer(201, value))
+
+/** Carries out an operation as a request with a key does. What `refused` turns into an answer is remembered. */
+const request = <A, E, R>(operation: Effect.Effect<A, E, R>, fields: Request = {}) =>
+  Idempotency.use((idempotency) =>
+    idempotency.once({
+      key,
+      fingerprint: "f".repeat(64),
+      request_id: "r-1",
+      is_secret: false,
+      encode,
+      work: Effect.flatMap(
+        operation,
+        (value) => value instanceof Refused ? Effect.succeed(value.answer) : encode(value)
+      ),
+      ...fields
+    })
+  )
+
+/** A refusal that is an answer of its own. */
+class Refused {
+  readonly answer: Answer
+  constructor(status: number, tag: string) {
+    this.answer = answer(status, { code: tag })
+  }
+}
+
+const refused = (status: number) => <A, E extends { readonly _tag: string }, R>(operation: Effect.Effect<A, E, R>) =>
+  Effect.catch(operation, ({ _tag }) => Effect.succeed(new Refused(status, _tag)))
+
+const createTag = (name = "vip") => Tags.use((tags) => tags.create({ name, color: "red" }))
+
+/** An organization with a contact, and what is done there. */
+const begin = Effect.gen(function*() {
+  const organization_id = yield* Fixtures.organization
+  const as = Effect.provideService(CurrentActor, { organization_id, member_id: null })
+  const contact = yield* Fixtures.contact(organization_id, { first_name: "Kim" })
+  const get = (id: ContactId = contact.id) => Effect.orDie(as(Contacts.use((contacts) => contacts.get(id))))
+  const rename = (first_name: string) => Contacts.use((contacts) => contacts.update(contact.id, { first_name }))
+  const addNote = (id: ContactId = contact.id) => Contacts.use((contacts) => contacts.addNote(id, { text: "Called" }))
+  const tags = TagStore.use((store) => store.list(organization_id))
+  const found = IdempotencyStore.use((store) => store.find(organization_id, key))
+  return { addNote, as, contact, found, get, organization_id, rename, tags }
+})
+
+/** Registers what a request with an idempotency key promises over any storage. */
+export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
+  const crm = Scene.crm(storage)
+
+  it.layer(crm, { timeout: "60 seconds" })("a request with an idempotency key", (it) => {
+    it.effect("commits its record with the effect, and is answered from it again", () =>
+      Effect.gen(function*() {
+        const { as, found, tags } = yield* begin
+        const first = yield* as(request(createTag()))
+        const [tag] = yield* tags
+        assert.deepStrictEqual(first, { ...answer(201, tag), request_id: "r-1", replayed: false })
+        const kept = Option.getOrThrow(yield* found)
+        assert.deepStrictEqual([text(kept.body), kept.status, kept.sealed], [text(first.body), 201, false])
+        // The name is taken by now, which is no reason to refuse.
+        for (const again of [createTag(), createTag().pipe(refused(409))]) {
+          const second = yield* as(request(again, { request_id: "r-2" }))
+          assert.deepStrictEqual({ ...second, body: text(second.body) }, {
+            status: 201,
+            body: text(first.body),
+            request_id: "r-1",
+            replayed: true
+          })
+        }
+        assert.lengthOf(yield* tags, 1)
+      }))
+
+    it.effect("is answered to the byte as it was, though the resource has changed since", () =>
+      Effect.gen(function*() {
+        const { as, get, rename } = yield* begin
+        const first = yield* as(request(rename("Ada")))
+        yield* as(rename("Eve"))
+        const second = yield* as(request(rename("Ada")))
+        assert.isTrue(second.replayed)
+        assert.strictEqual(text(second.body), text(first.body))
+        assert.strictEqual((yield* get()).first_name, "Eve")
+      }))
+
+    it.effect("is remembered though it changes nothing", () =>
+      Effect.gen(function*() {
+        const { as, contact, found, rename } = yield* begin
+        const same = Contacts.use((contacts) => contacts.update(contact.id, {}))
+        const first = yield* as(request(same))
+        assert.isTrue(Option.isSome(yield* found))
+        yield* as(rename("Eve"))
+        assert.strictEqual(text((yield* as(request(same))).body), text(first.body))
+      }))
+
+    it.effect("that is refused is refused again, though nothing stands in its way any more", () =>
+      Effect.gen(function*() {
+        const { addNote, as, found, get, organization_id } = yield* begin
+        const stranger: Contact = yield* Fixtures.stranger
+        const note = addNote(stranger.id).pipe(refused(404))
+        const first = yield* as(request(note))
+        assert.deepStrictEqual(first, {
+          ...answer(404, { code: "ContactNotFound" }),
+          request_id: "r-1",
+          replayed: false
+        })
+        assert.isTrue(Option.isSome(yield* found))
+        yield* Fixtures.contact(organization_id, { ...stranger })
+        const second = yield* as(request(note, { request_id: "r-2" }))
+        assert.deepStrictEqual([second.status, second.replayed, text(second.body)], [404, true, text(first.body)])
+        assert.isNull((yield* get(stranger.id)).notes)
+        // A key of its own is another request.
+        const other = IdempotencyKey.make("another-key")
+        assert.strictEqual((yield* as(request(note, { key: other }))).status, 201)
+        assert.strictEqual((yield* get(stranger.id)).notes, "Called")
+      }))
+
+    it.effect("is refused for a conflict of its own as often as it is repeated", () =>
+      Effect.gen(function*() {
+        const { as, tags } = yield* begin
+        yield* as(createTag())
+        const create = createTag("VIP").pipe(refused(409))
+        const [first, second] = [yield* as(request(create)), yield* as(request(create))]
+        assert.deepStrictEqual([first.status, first.replayed], [409, false])
+        assert.deepStrictEqual([second.status, second.replayed], [409, true])
+        assert.lengthOf(yield* tags, 1)
+      }))
+
+    it.effect("whose failure is not an answer runs again", () =>
+      Effect.gen(function*() {
+        const { as, found, tags } = yield* begin
+        yield* as(createTag())
+        assert.strictEqual((yield* as(Effect.flip(request(createTag()))))._tag, "TagNameTaken")
+        assert.deepStrictEqual(yield* found, Option.none())
+        assert.isFalse((yield* as(request(createTag("new")))).replayed)
+        assert.lengthOf(yield* tags, 2)
+      }))
+
+    it.effect("that dies is not remembered, and runs again", () =>
+      Effect.gen(function*() {
+        const { as, found, tags } = yield* begin
+        const died = yield* Effect.exit(as(request(Effect.die("bug"))))
+        assert.isTrue(Exit.hasDies(died))
+        // An answer that cannot be encoded keeps its effect from being committed.
+        const broken = yield* Effect.exit(as(Idempotency.use((idempotency) =>
+          idempotency.once({
+            key,
+            fingerprint: "f".repeat(64),
+            request_id: "r-1",
+            is_secret: false,
+            encode: () => Effect.die("bug"),
+            work: Effect.flatMap(createTag(), encode)
+          })
+        )))
+        assert.isTrue(Exit.hasDies(broken))
+        assert.deepStrictEqual(yield* found, Option.none())
+        assert.deepStrictEqual(yield* tags, [])
+        assert.isFalse((yield* as(request(createTag()))).replayed)
+      }))
+
+    it.effect("that comes ten times at once is carried out once, and all get the same bytes", () =>
+      Effect.gen(function*() {
+        const { addNote, as, get } = yield* begin
+        const outcomes = yield* as(Effect.all(
+          Array.from({ length: 10 }, (_, index) => request(addNote(), { request_id: `r-${index}` })),
+          { concurrency: "unbounded" }
+        ))
+        assert.lengthOf(outcomes.filter(({ replayed }) => !replayed), 1)
+        assert.strictEqual(new Set(outcomes.map(({ body }) => text(body))).size, 1)
+        assert.strictEqual(new Set(outcomes.map(({ request_id }) => request_id)).size, 1)
+        assert.strictEqual((yield* get()).notes, "Called")
+      }))
+
+    it.effect("conflicts with another request under its key, which changes nothing", () =>
+      Effect.gen(function*() {
+        const { as, tags } = yield* begin
+        yield* as(request(createTag()))
+        for (const other of [createTag("new"), createTag("VIP").pipe(refused(409))]) {
+          const conflict = yield* as(Effect.flip(request(other, { fingerprint: "e".repeat(64) })))
+          assert.strictEqual(conflict._tag, "IdempotencyConflict")
+        }
+        assert.lengthOf(yield* tags, 1)
+      }))
+
+    it.effect("whose answer holds a secret is kept encrypted", () =>
+      Effect.gen(function*() {
+        const { as, found } = yield* begin
+        const first = yield* as(request(createTag("a-secret-name"), { is_secret: true }))
+        const kept = Option.getOrThrow(yield* found)
+        assert.isTrue(kept.sealed)
+        assert.notInclude(text(kept.body), "a-secret-name")
+        const second = yield* as(request(createTag("a-secret-name"), { is_secret: true }))
+        assert.deepStrictEqual([second.replayed, text(second.body)], [true, text(first.body)])
+      }))
+
+    it.effect("goes on when its caller hangs up, and the retry finds its answer", () =>
+      Effect.gen(function*() {
+        const { as, tags } = yield* begin
+        const [started, may_end] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+        const slow = Deferred.succeed(started, undefined).pipe(
+          Effect.andThen(Deferred.await(may_end)),
+          Effect.andThen(createTag())
+        )
+        const first = yield* Effect.forkChild(as(request(slow)))
+        yield* Deferred.await(started)
+        const hangingUp = yield* Effect.forkChild(Fiber.interrupt(first))
+        yield* Effect.yieldNow
+        yield* Deferred.succeed(may_end, undefined)
+        yield* Fiber.join(hangingUp)
+        assert.isTrue((yield* as(request(createTag()))).replayed)
+        assert.lengthOf(yield* tags, 1)
+      }))
+
+    it.effect("whose commit says nothing is answered from its record", () =>
+      Effect.gen(function*() {
+        const { as, tags } = yield* begin
+        const port = yield* Commit
+        // The connection is lost after the commit, and before its answer.
+        const lossy = Layer.succeed(Commit, {
+          commit: (organization_id, changes) =>
+            Effect.andThen(port.commit(organization_id, changes), Effect.die(new Error("connection lost")))
+        })
+        const lost = Layer.fresh(Crm.layer).pipe(Layer.provide(lossy))
+        const outcome = yield* as(request(createTag()).pipe(Effect.provide(lost)))
+        assert.isTrue(outcome.replayed)
+        assert.deepStrictEqual(text(outcome.body), JSON.stringify((yield* tags)[0]))
+      }))
+
+    it.effect("of one organization is not that of another", () =>
+      Effect.gen(function*() {
+        const [ours, theirs] = [yield* begin, yield* begin]
+        const first = yield* ours.as(request(createTag()))
+        const second = yield* theirs.as(request(createTag()))
+        assert.isFalse(second.replayed)
+        assert.notStrictEqual(text(second.body), text(first.body))
+      }))
+  })
 }

@@ -3,20 +3,36 @@ import { assert, describe } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { Ids, MediaId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
-import { Media, type MediaFile, MediaStore, PublicUrl, type ReceivedMedia } from "@messaging-crm/core/Media"
+import {
+  insert,
+  Media,
+  type MediaFile,
+  MediaRows,
+  MediaStore,
+  PublicUrl,
+  type ReceivedMedia
+} from "@messaging-crm/core/Media"
 import { RootKeys, Secrets } from "@messaging-crm/core/Secrets"
-import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
+import { TagRows } from "@messaging-crm/core/Tags"
 import { Arbitrary, Duration, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { bytes, optionalHardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
 import type { It, Options } from "./Fixtures.ts"
 
-const keep = Effect.fnUntraced(function*(organization_id: OrganizationId, fields: Partial<MediaFile> = {}) {
+const write = Effect.fnUntraced(function*(organization_id: OrganizationId, fields: Partial<MediaFile> = {}) {
   const id = MediaId.make(yield* Fixtures.uuid)
   const file: MediaFile = { id, mime_type: "image/png", filename: null, bytes: Uint8Array.of(1, 2, 3), ...fields }
-  yield* MediaStore.use((store) => store.keep(organization_id, file))
+  yield* Fixtures.write(organization_id, MediaRows.insert(file))
   return file
+})
+
+/** Keeps a received file as an inbound message does. */
+const keep = Effect.fnUntraced(function*(organization_id: OrganizationId, received: ReceivedMedia) {
+  const { uuid } = yield* Fixtures.fresh
+  const { answer, changes } = insert(received, uuid)
+  yield* Fixtures.write(organization_id, changes)
+  return answer
 })
 
 const find = (organization_id: OrganizationId, id: MediaId) =>
@@ -44,7 +60,7 @@ const voice: ReceivedMedia = {
 /** Keeps a file and returns what a link to it ends with. */
 const keepAndLink = Effect.fnUntraced(function*(organization_id: OrganizationId, received = voice) {
   const media = yield* Media
-  const { url } = yield* media.link(yield* media.keep(organization_id, received)).pipe(
+  const { url } = yield* media.link(yield* keep(organization_id, received)).pipe(
     Effect.provideService(CurrentActor, { organization_id, member_id: null })
   )
   return (url ?? "").replace(/^.*\/media\//, "")
@@ -57,7 +73,7 @@ const links = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const media = yield* Media
       const organization_id = yield* Fixtures.organization
-      const kept = yield* media.keep(organization_id, voice)
+      const kept = yield* keep(organization_id, voice)
       assert.deepStrictEqual({ ...kept, id: null }, {
         id: null,
         kind: "audio",
@@ -132,7 +148,7 @@ const links = (it: It, { runs }: Options) => {
       const kept = yield* Effect.forEach([
         { ...voice, bytes: new Uint8Array(limits.media_bytes_max + 1) },
         { ...voice, bytes: null }
-      ], (received) => media.keep(organization_id, received))
+      ], (received) => keep(organization_id, received))
       assert.deepStrictEqual(kept.map(({ byte_size, id }) => [byte_size, id]), [[limits.media_bytes_max + 1, null], [
         null,
         null
@@ -152,7 +168,7 @@ export const suite = (it: It, { runs }: Options) => {
   }, (fields) =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
-      const [file, other] = [yield* keep(ours, fields), yield* keep(ours)]
+      const [file, other] = [yield* write(ours, fields), yield* write(ours)]
       assert.deepStrictEqual(Option.map(yield* find(ours, file.id), plain), Option.some(plain(file)))
       assert.deepStrictEqual(Option.map(yield* find(ours, other.id), plain), Option.some(plain(other)))
       assert.deepStrictEqual(yield* find(ours, MediaId.make(yield* Fixtures.uuid)), Option.none())
@@ -162,36 +178,33 @@ export const suite = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const large = new Uint8Array(limits.media_bytes_max).map((_, index) => index * 31 + (index >> 8))
-      const { id } = yield* keep(ours, { bytes: large })
+      const { id } = yield* write(ours, { bytes: large })
       const found = Option.getOrThrow(yield* find(ours, id))
       assert.strictEqual(Buffer.compare(found.bytes, large), 0)
     }))
 
   it.effect("removes one file and no other, and one that is not there too", () =>
     Effect.gen(function*() {
-      const { remove } = yield* MediaStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const [file, other] = [yield* keep(ours), yield* keep(ours)]
-      yield* keep(theirs, { id: file.id })
-      yield* remove(ours, file.id)
-      yield* remove(ours, file.id)
+      const [file, other] = [yield* write(ours), yield* write(ours)]
+      yield* write(theirs, { id: file.id })
+      yield* Fixtures.write(ours, MediaRows.remove(file))
+      yield* Fixtures.write(ours, MediaRows.remove(file))
       assert.deepStrictEqual(yield* find(ours, file.id), Option.none())
       assert.isTrue(Option.isSome(yield* find(ours, other.id)))
       assert.isTrue(Option.isSome(yield* find(theirs, file.id)))
     }))
 
-  it.effect("neither keeps nor removes anything in a unit of work that fails", () =>
+  it.effect("neither keeps nor removes anything with a commit that fails", () =>
     Effect.gen(function*() {
-      const { remove } = yield* MediaStore
-      const { transact } = yield* UnitOfWork
       const ours = yield* Fixtures.organization
-      const old = yield* keep(ours)
-      const file = yield* keep(ours).pipe(
-        Effect.tap(remove(ours, old.id)),
-        Effect.flatMap(Effect.fail),
-        transact,
-        Effect.flip
-      )
+      const old = yield* write(ours)
+      const file: MediaFile = { ...old, id: MediaId.make(yield* Fixtures.uuid) }
+      const again = MediaRows.insert(old)
+      const conflict = yield* Fixtures.outcome(ours, MediaRows.insert(file), again)
+      assert.strictEqual(conflict, "Conflict")
+      const stale = TagRows.expect({ id: (yield* Fixtures.tag(ours, "vip")).id, version: 9 })
+      assert.strictEqual(yield* Fixtures.outcome(ours, MediaRows.remove(old), stale), "Conflict")
       assert.deepStrictEqual(yield* find(ours, file.id), Option.none())
       assert.isTrue(Option.isSome(yield* find(ours, old.id)))
     }))
@@ -199,10 +212,10 @@ export const suite = (it: It, { runs }: Options) => {
   it.effect("gives nobody another organization's file", () =>
     Effect.gen(function*() {
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const { id } = yield* keep(ours)
+      const { id } = yield* write(ours)
       assert.deepStrictEqual(yield* find(theirs, id), Option.none())
       // The same id is another file of theirs.
-      yield* keep(theirs, { id, bytes: Uint8Array.of(9) })
+      yield* write(theirs, { id, bytes: Uint8Array.of(9) })
       assert.deepStrictEqual(
         Option.map(yield* find(ours, id), ({ bytes }) => Array.from(bytes)),
         Option.some([1, 2, 3])

@@ -1,13 +1,13 @@
 /** The promises of `MemberStore`, as tests. */
 import { assert } from "@effect/vitest"
 import { MemberId } from "@messaging-crm/core/Ids"
-import { type Member, MemberEmailTaken, MemberStore } from "@messaging-crm/core/Members"
-import { foldCase } from "@messaging-crm/core/Text"
-import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
-import { Effect, Option, Result } from "effect"
+import { type Member, MemberRows, MemberStore, toColumns } from "@messaging-crm/core/Members"
+import { Effect, Option } from "effect"
 import { hardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
+
+const insert = (member: Member) => MemberRows.insert(toColumns(member))
 
 export const suite = (it: It, { runs }: Options) => {
   const newMember = (email: string, fields: Partial<Member> = {}) =>
@@ -20,82 +20,85 @@ export const suite = (it: It, { runs }: Options) => {
       ...fields
     }))
 
+  it.effect.prop("returns a member as it was inserted", {
+    name: hardText({ min: 1, max: 100 }),
+    email: hardText({ min: 3, max: 100 })
+  }, ({ email, name }) =>
+    Effect.gen(function*() {
+      const store = yield* MemberStore
+      const { organization_id: ours, owner } = yield* Fixtures.founded
+      const member = yield* newMember(email, { name })
+      yield* Fixtures.write(ours, insert(member))
+      assert.deepStrictEqual(yield* store.find(ours, member.id), Option.some({ ...member, left_at: null, version: 1 }))
+      assert.deepStrictEqual(yield* store.list(ours), [owner, member])
+    }), { arbitrary: { runs } })
+
   it.effect.prop("refuses the address of a present member in any case, and writes nothing", {
     email: hardText({ min: 3, max: 100 })
   }, ({ email }) =>
     Effect.gen(function*() {
       const store = yield* MemberStore
-      const ours = yield* Fixtures.organization
+      const { organization_id: ours, owner } = yield* Fixtures.founded
       const [first, second] = [yield* newMember(email), yield* newMember(email.toUpperCase())]
-      yield* store.insert(ours, first, foldCase(first.email))
-      assert.instanceOf(yield* Effect.flip(store.insert(ours, second, foldCase(second.email))), MemberEmailTaken)
-      assert.deepStrictEqual(yield* store.list(ours), [first])
+      assert.strictEqual(yield* Fixtures.outcome(ours, insert(first)), "committed")
+      assert.strictEqual(yield* Fixtures.outcome(ours, insert(second)), "Conflict")
+      assert.deepStrictEqual(yield* store.list(ours), [owner, first])
     }), { arbitrary: { runs } })
-
-  it.effect("leaves a unit of work usable after a refused address", () =>
-    Effect.gen(function*() {
-      const store = yield* MemberStore
-      const { transact } = yield* UnitOfWork
-      const ours = yield* Fixtures.organization
-      const [first, second, third] = [yield* newMember("a@b"), yield* newMember("a@b"), yield* newMember("c@d")]
-      yield* transact(Effect.gen(function*() {
-        yield* store.insert(ours, first, "a@b")
-        yield* Effect.flip(store.insert(ours, second, "a@b"))
-        yield* Effect.orDie(store.insert(ours, third, "c@d"))
-      }))
-      assert.lengthOf(yield* store.list(ours), 2)
-    }))
 
   it.effect("lets one of many concurrent members with one address in", () =>
     Effect.gen(function*() {
       const store = yield* MemberStore
       const ours = yield* Fixtures.organization
-      const attempts = yield* Effect.forEach(Array.from({ length: 8 }), () =>
-        Effect.map(newMember("a@b"), (member) => Effect.result(store.insert(ours, member, "a@b"))))
-      const results = yield* Effect.all(attempts, { concurrency: "unbounded" })
-      assert.lengthOf(results.filter(Result.isSuccess), 1)
+      const attempts = Array.from({ length: 8 }, () =>
+        Effect.flatMap(newMember("a@b"), (member) => Fixtures.outcome(ours, insert(member))))
+      const outcomes = yield* Effect.all(attempts, { concurrency: "unbounded" })
+      assert.deepStrictEqual(outcomes.toSorted(), [...Array<string>(7).fill("Conflict"), "committed"])
+      assert.lengthOf(yield* store.list(ours), 2)
     }))
 
   it.effect("lists the present members, oldest first, then by id, and finds those who left too", () =>
     Effect.gen(function*() {
       const store = yield* MemberStore
-      const ours = yield* Fixtures.organization
+      const { organization_id: ours, owner } = yield* Fixtures.founded
       const listed = Effect.map(store.list(ours), (members) => members.map(({ id }) => id))
       const old = yield* Effect.all([newMember("a@b"), newMember("b@b")])
       const young = yield* newMember("c@b", { created_at: after(1) })
-      yield* Effect.forEach([young, ...old], (member) => Effect.orDie(store.insert(ours, member, member.email)))
-      const tied = old.map(({ id }) => id).toSorted()
+      yield* Fixtures.write(ours, ...[young, ...old].map(insert))
+      const tied = [owner, ...old].map(({ id }) => id).toSorted()
       assert.deepStrictEqual(yield* listed, [...tied, young.id])
-      assert.isTrue(yield* store.remove(ours, young.id, after(9)))
+      yield* Fixtures.write(ours, MemberRows.update({ id: young.id, version: 1 }, { left_at: after(9) }))
       assert.deepStrictEqual(yield* listed, tied)
-      assert.deepStrictEqual(yield* store.find(ours, young.id), Option.some({ member: young, left_at: after(9) }))
+      assert.deepStrictEqual(
+        yield* store.find(ours, young.id),
+        Option.some({ ...young, left_at: after(9), version: 2 })
+      )
     }))
 
-  it.effect("frees the address of a member who leaves, and answers false for who is gone", () =>
+  it.effect("frees the address of a member who leaves, and writes a role", () =>
     Effect.gen(function*() {
       const store = yield* MemberStore
-      const ours = yield* Fixtures.organization
+      const { organization_id: ours, owner } = yield* Fixtures.founded
       const [first, second] = [yield* newMember("a@b"), yield* newMember("a@b")]
-      yield* store.insert(ours, first, "a@b")
-      assert.isTrue(yield* store.remove(ours, first.id, after(1)))
-      assert.isFalse(yield* store.remove(ours, first.id, after(2)))
-      assert.isFalse(yield* store.setRole(ours, first.id, "owner"))
-      yield* store.insert(ours, second, "a@b")
-      assert.isTrue(yield* store.setRole(ours, second.id, "owner"))
-      assert.deepStrictEqual(yield* store.list(ours), [{ ...second, role: "owner" }])
+      yield* Fixtures.write(ours, insert(first))
+      yield* Fixtures.write(ours, MemberRows.update({ id: first.id, version: 1 }, { left_at: after(1) }))
+      yield* Fixtures.write(ours, insert(second))
+      yield* Fixtures.write(ours, MemberRows.update({ id: second.id, version: 1 }, { role: "owner" }))
+      assert.deepStrictEqual(yield* store.list(ours), [owner, { ...second, role: "owner" }])
     }))
 
   it.effect("keeps organizations apart", () =>
     Effect.gen(function*() {
       const store = yield* MemberStore
-      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const [one, other] = [yield* Fixtures.founded, yield* Fixtures.founded]
+      const [ours, theirs] = [one.organization_id, other.organization_id]
       const [mine, yours] = [yield* newMember("a@b"), yield* newMember("a@b")]
-      yield* store.insert(ours, mine, "a@b")
-      yield* store.insert(theirs, yours, "a@b")
+      yield* Fixtures.write(ours, insert(mine))
+      yield* Fixtures.write(theirs, insert(yours))
       assert.deepStrictEqual(yield* store.find(theirs, mine.id), Option.none())
-      assert.deepStrictEqual(yield* store.list(theirs), [yours])
-      assert.isFalse(yield* store.setRole(theirs, mine.id, "member"))
-      assert.isFalse(yield* store.remove(theirs, mine.id, after(1)))
-      assert.deepStrictEqual(yield* store.list(ours), [mine])
+      assert.deepStrictEqual(yield* store.list(theirs), [other.owner, yours])
+      const row = { id: mine.id, version: 1 }
+      assert.strictEqual(yield* Fixtures.outcome(theirs, MemberRows.update(row, { role: "member" })), "Conflict")
+      assert.strictEqual(yield* Fixtures.outcome(theirs, MemberRows.update(row, { left_at: after(1) })), "Conflict")
+      assert.deepStrictEqual(yield* store.list(ours), [one.owner, mine])
     }))
 }

@@ -1,15 +1,41 @@
 /** The promises of `MessageStore`, as tests. */
 import { assert } from "@effect/vitest"
-import { ChannelId, ConversationId, MediaId } from "@messaging-crm/core/Ids"
-import { type Message, type MessageReport, MessageStore } from "@messaging-crm/core/Messages"
-import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
+import * as Changes from "@messaging-crm/core/Changes"
+import { ChannelId, ConversationId, MediaId, type OrganizationId } from "@messaging-crm/core/Ids"
+import {
+  insert,
+  type Message,
+  MessageRows,
+  MessageStore,
+  type MessageUpdate,
+  ProviderMessageRows,
+  storeEarlyUpdate
+} from "@messaging-crm/core/Messages"
 import { Arbitrary, Effect, Option, Schema } from "effect"
 import { hardText, moment, optionalHardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
 
-const byTime = (reports: ReadonlyArray<MessageReport>) =>
-  reports.map(({ at, status }) => `${status} ${at.epochMilliseconds}`).toSorted()
+type Thread = Effect.Success<ReturnType<typeof Fixtures.thread>>
+
+/** What inserts a message that nobody has reported on. */
+const inserted = ({ channel, contact_id }: Thread, message: Message) =>
+  insert(channel.id, contact_id, Option.none(), message)
+
+/** Keeps an update whose message has not come, as an inbound event does. */
+const keepEarly = Effect.fnUntraced(function*(
+  organization_id: OrganizationId,
+  channel_id: ChannelId,
+  provider_message_id: string,
+  update: MessageUpdate,
+  now = after(9)
+) {
+  const found = yield* MessageStore.use((store) =>
+    store.findByProviderId(organization_id, channel_id, provider_message_id)
+  )
+  const changes = storeEarlyUpdate({ channel_id, provider_message_id }, found, update, now)
+  if (!Changes.isNone(changes)) yield* Fixtures.write(organization_id, changes)
+})
 
 export const suite = (it: It, { runs }: Options) => {
   it.effect.prop("returns a message as it was inserted", {
@@ -22,7 +48,8 @@ export const suite = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const store = yield* MessageStore
       const ours = yield* Fixtures.organization
-      const { channel, conversation_id } = yield* Fixtures.thread(ours)
+      const on = yield* Fixtures.thread(ours)
+      const { channel, contact_id, conversation_id } = on
       const message = yield* Fixtures.message(conversation_id, {
         text,
         provider_message_id,
@@ -40,69 +67,71 @@ export const suite = (it: It, { runs }: Options) => {
         created_at: at,
         sent_at: at
       })
-      assert.isTrue(yield* store.insert(ours, channel.id, message))
+      yield* Fixtures.write(ours, inserted(on, message))
       assert.deepStrictEqual(yield* store.find(ours, conversation_id, message.id), Option.some(message))
       assert.deepStrictEqual(
         yield* store.findByProviderId(ours, channel.id, provider_message_id),
-        Option.some(message)
+        Option.some({
+          channel_id: channel.id,
+          provider_message_id,
+          early_updates: [],
+          version: 1,
+          message: Option.some({ ...message, version: 1, contact_id })
+        })
       )
     }), { arbitrary: { runs } })
 
-  it.effect("answers false, and writes nothing, for a provider id that the channel has", () =>
+  it.effect("refuses a provider id that the channel has, and writes nothing", () =>
     Effect.gen(function*() {
       const store = yield* MessageStore
-      const { transact } = yield* UnitOfWork
       const ours = yield* Fixtures.organization
-      const { channel, conversation_id } = yield* Fixtures.thread(ours)
+      const on = yield* Fixtures.thread(ours)
+      const { conversation_id } = on
       const [first, second] = yield* Effect.all([
         Fixtures.message(conversation_id, { provider_message_id: "p" }),
-        Fixtures.message(conversation_id, { provider_message_id: "p" })
+        Fixtures.message(conversation_id, { provider_message_id: "p", created_at: after(9) })
       ])
-      const third = yield* Fixtures.message(conversation_id)
-      yield* transact(Effect.gen(function*() {
-        assert.isTrue(yield* store.insert(ours, channel.id, first))
-        assert.isFalse(yield* store.insert(ours, channel.id, second))
-        assert.isTrue(yield* store.insert(ours, channel.id, third))
-      }))
+      assert.strictEqual(yield* Fixtures.outcome(ours, inserted(on, first)), "committed")
+      assert.strictEqual(yield* Fixtures.outcome(ours, inserted(on, second)), "Conflict")
       assert.deepStrictEqual(yield* store.find(ours, conversation_id, second.id), Option.none())
+      const unnamed = yield* Effect.all(
+        [1, 2].map(() => Fixtures.message(conversation_id, { provider_message_id: null }))
+      )
+      yield* Effect.forEach(unnamed, (message) => Fixtures.write(ours, inserted(on, message)))
       const other = yield* Fixtures.thread(ours)
       const elsewhere = yield* Fixtures.message(other.conversation_id, { provider_message_id: "p" })
-      assert.isTrue(yield* store.insert(ours, other.channel.id, elsewhere))
+      assert.strictEqual(yield* Fixtures.outcome(ours, inserted(other, elsewhere)), "committed")
+      const ids = (yield* store.list(ours, conversation_id, { after: null, size: 9 })).map(({ id }) => id)
+      assert.deepStrictEqual(ids.toSorted(), [first, ...unnamed].map(({ id }) => id).toSorted())
     }))
 
   it.effect("lets one of many concurrent inserts of a provider message through", () =>
     Effect.gen(function*() {
-      const store = yield* MessageStore
       const ours = yield* Fixtures.organization
-      const { channel, conversation_id } = yield* Fixtures.thread(ours)
-      const insert = Effect.flatMap(
-        Fixtures.message(conversation_id, { provider_message_id: "p" }),
-        (message) => store.insert(ours, channel.id, message)
+      const on = yield* Fixtures.thread(ours)
+      const insertOne = Effect.flatMap(
+        Fixtures.message(on.conversation_id, { provider_message_id: "p" }),
+        (message) => Fixtures.outcome(ours, inserted(on, message))
       )
-      const inserted = yield* Effect.all(Array.from({ length: 8 }, () => insert), { concurrency: "unbounded" })
-      assert.lengthOf(inserted.filter(Boolean), 1)
+      const outcomes = yield* Effect.all(Array.from({ length: 8 }, () => insertOne), { concurrency: "unbounded" })
+      assert.deepStrictEqual(outcomes.toSorted(), [...Array<string>(7).fill("Conflict"), "committed"])
     }))
 
-  it.effect("lets one unit of work at a time pass `hold`, also for a message that is not there", () =>
+  it.effect("lets an update and its message, which come at once, meet in one key", () =>
     Effect.gen(function*() {
       const store = yield* MessageStore
-      const { transact } = yield* UnitOfWork
       const ours = yield* Fixtures.organization
-      const { channel, conversation_id } = yield* Fixtures.thread(ours)
-      const turn = Effect.gen(function*() {
-        yield* store.hold(channel.id, "p")
-        const found = yield* store.findByProviderId(ours, channel.id, "p")
-        yield* Effect.yieldNow
-        const text = Option.isSome(found) ? `${found.value.text}x` : "x"
-        const message = Option.isSome(found)
-          ? { ...found.value, text }
-          : yield* Fixtures.message(conversation_id, { provider_message_id: "p", text })
-        if (Option.isSome(found)) yield* store.update(ours, message)
-        else yield* store.insert(ours, channel.id, message)
-      })
-      yield* Effect.all(Array.from({ length: 10 }, () => transact(turn)), { concurrency: "unbounded" })
-      const found = Option.getOrThrow(yield* store.findByProviderId(ours, channel.id, "p"))
-      assert.strictEqual(found.text, "x".repeat(10))
+      const on = yield* Fixtures.thread(ours)
+      const key = { channel_id: on.channel.id, provider_message_id: "p" }
+      const message = yield* Fixtures.message(on.conversation_id, { provider_message_id: "p" })
+      const read = { status: "read", at: after(3) } as const
+      const outcomes = yield* Effect.all([
+        Fixtures.outcome(ours, inserted(on, message)),
+        Fixtures.outcome(ours, storeEarlyUpdate(key, Option.none(), read, after(9)))
+      ], { concurrency: "unbounded" })
+      assert.deepStrictEqual(outcomes.toSorted(), ["Conflict", "committed"])
+      const found = Option.getOrThrow(yield* store.findByProviderId(ours, on.channel.id, "p"))
+      assert.strictEqual(found.early_updates.length, Option.isSome(found.message) ? 0 : 1)
     }))
 
   it.effect.prop("lists by created_at descending, then id descending, and walks without gap or repeat", {
@@ -113,34 +142,36 @@ export const suite = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const store = yield* MessageStore
       const ours = yield* Fixtures.organization
-      const { channel, conversation_id } = yield* Fixtures.thread(ours)
+      const on = yield* Fixtures.thread(ours)
       const messages = yield* Effect.forEach(millis, (value) =>
         Effect.tap(
-          Fixtures.message(conversation_id, { created_at: after(value) }),
-          (message) => store.insert(ours, channel.id, message)
+          Fixtures.message(on.conversation_id, { created_at: after(value) }),
+          (message) => Fixtures.write(ours, inserted(on, message))
         ))
       const key = (message: Message) => `${message.created_at.epochMilliseconds} ${message.id}`
       const walked: Array<Message> = []
       for (;;) {
         const last = walked.at(-1)
         const position = last === undefined ? null : { at: last.created_at, id: last.id }
-        const page = yield* store.list(ours, conversation_id, { after: position, size: 2 })
+        const page = yield* store.list(ours, on.conversation_id, { after: position, size: 2 })
         if (page.length === 0) break
         walked.push(...page)
       }
       assert.deepStrictEqual(walked.map(key), messages.map(key).toSorted().toReversed())
     }), { arbitrary: { runs } })
 
-  it.effect("changes the times, status and text of a message", () =>
+  it.effect("changes the times, status, text and file of a message", () =>
     Effect.gen(function*() {
       const store = yield* MessageStore
       const ours = yield* Fixtures.organization
-      const { channel, conversation_id } = yield* Fixtures.thread(ours)
-      const message = yield* Fixtures.message(conversation_id)
-      yield* store.insert(ours, channel.id, message)
-      const changed: Message = {
-        ...message,
+      const on = yield* Fixtures.thread(ours)
+      const message = yield* Fixtures.message(on.conversation_id, {
+        media: { id: null, kind: "image", mime_type: null, filename: "a.png", byte_size: 1, transcript: null }
+      })
+      yield* Fixtures.write(ours, inserted(on, message))
+      const set = {
         text: "Edited",
+        media: null,
         status: "read",
         sent_at: after(1),
         delivered_at: after(2),
@@ -148,68 +179,116 @@ export const suite = (it: It, { runs }: Options) => {
         failed_at: after(4),
         edited_at: after(5),
         deleted_at: after(6)
-      }
-      yield* store.update(ours, changed)
-      assert.deepStrictEqual(yield* store.find(ours, conversation_id, message.id), Option.some(changed))
-      const unknown = yield* Fixtures.message(conversation_id)
-      yield* store.update(ours, unknown)
-      assert.deepStrictEqual(yield* store.find(ours, conversation_id, unknown.id), Option.none())
+      } as const
+      yield* Fixtures.write(ours, MessageRows.update({ ...message, version: 1 }, set))
+      const changed: Message = { ...message, ...set }
+      assert.deepStrictEqual(yield* store.find(ours, on.conversation_id, message.id), Option.some(changed))
+      const found = yield* store.findByProviderId(ours, on.channel.id, message.id)
+      const { contact_id } = on
+      assert.deepStrictEqual(
+        Option.flatMap(found, ({ message }) => message),
+        Option.some({ ...changed, version: 2, contact_id })
+      )
+      const unknown = yield* Fixtures.message(on.conversation_id)
+      assert.strictEqual(
+        yield* Fixtures.outcome(ours, MessageRows.update({ ...unknown, version: 1 }, set)),
+        "Conflict"
+      )
+      assert.deepStrictEqual(yield* store.find(ours, on.conversation_id, unknown.id), Option.none())
     }))
 
-  it.effect("keeps a parked report once, and returns it once", () =>
+  it.effect.prop("keeps early updates, each once, until their message comes", {
+    text: optionalHardText({ min: 1, max: 100 })
+  }, ({ text }) =>
     Effect.gen(function*() {
       const store = yield* MessageStore
-      const { transact } = yield* UnitOfWork
       const ours = yield* Fixtures.organization
-      const { channel } = yield* Fixtures.thread(ours)
-      const reports: ReadonlyArray<MessageReport> = [
+      const on = yield* Fixtures.thread(ours)
+      const { channel, contact_id, conversation_id } = on
+      const updates: ReadonlyArray<MessageUpdate> = [
         { status: "delivered", at: after(2) },
         { status: "read", at: after(3) },
         { status: "delivered", at: after(4) },
-        { status: "edited", text: "Hello again", at: after(5) },
+        { status: "edited", text, at: after(5) },
         { status: "edited", text: null, at: after(6) },
         { status: "deleted", at: after(7) }
       ]
-      yield* Effect.forEach([...reports, ...reports], (report) => store.park(ours, channel.id, "p", report, after(9)))
-      yield* store.park(ours, channel.id, "q", { status: "failed", at: after(1) }, after(9))
-      yield* Effect.ignore(transact(Effect.andThen(store.takeParked(ours, channel.id, "p"), Effect.fail("no"))))
-      assert.deepStrictEqual(byTime(yield* store.takeParked(ours, channel.id, "p")), byTime(reports))
-      assert.deepStrictEqual(yield* store.takeParked(ours, channel.id, "p"), [])
-      assert.lengthOf(yield* store.takeParked(ours, channel.id, "q"), 1)
-    }))
+      yield* Effect.forEach([...updates, ...updates], (update) => keepEarly(ours, channel.id, "p", update))
+      yield* keepEarly(ours, channel.id, "q", { status: "failed", at: after(1) })
+      const early = yield* store.findByProviderId(ours, channel.id, "p")
+      assert.deepStrictEqual(
+        early,
+        Option.some({
+          channel_id: channel.id,
+          provider_message_id: "p",
+          early_updates: updates,
+          version: updates.length,
+          message: Option.none()
+        })
+      )
+      const message = yield* Fixtures.message(conversation_id, { provider_message_id: "p" })
+      yield* Fixtures.write(ours, insert(channel.id, contact_id, early, message))
+      assert.deepStrictEqual(
+        yield* store.findByProviderId(ours, channel.id, "p"),
+        Option.some({
+          channel_id: channel.id,
+          provider_message_id: "p",
+          early_updates: [],
+          version: updates.length + 1,
+          message: Option.some({ ...message, version: 1, contact_id })
+        })
+      )
+      const other = Option.getOrThrow(yield* store.findByProviderId(ours, channel.id, "q"))
+      assert.lengthOf(other.early_updates, 1)
+    }), { arbitrary: { runs } })
 
-  it.effect("forgets parked reports that are old enough, at most as many as asked", () =>
+  it.effect("forgets early updates that are old enough, at most as many as asked, and no message", () =>
     Effect.gen(function*() {
       const store = yield* MessageStore
       const ours = yield* Fixtures.organization
-      const { channel } = yield* Fixtures.thread(ours)
-      while ((yield* store.purgeParked(after(10), 1000)) > 0) continue
-      for (const millis of [1, 2, 3, 10]) {
-        yield* store.park(ours, channel.id, "p", { status: "read", at: after(100 - millis) }, after(millis))
-      }
-      yield* store.park(ours, channel.id, "p", { status: "read", at: after(99) }, after(10))
-      assert.strictEqual(yield* store.purgeParked(after(10), 2), 2)
-      assert.strictEqual(yield* store.purgeParked(after(10), 2), 1)
-      assert.strictEqual(yield* store.purgeParked(after(10), 2), 0)
-      assert.deepStrictEqual(yield* store.takeParked(ours, channel.id, "p"), [{ status: "read", at: after(90) }])
+      const on = yield* Fixtures.thread(ours)
+      const { channel, conversation_id } = on
+      while ((yield* store.purgeEarlyUpdates(after(10), 1000)) > 0) continue
+      const read = { status: "read", at: after(3) } as const
+      for (const millis of [1, 2, 3, 10]) yield* keepEarly(ours, channel.id, `${millis}`, read, after(millis))
+      const came = yield* Fixtures.message(conversation_id, { provider_message_id: "4", created_at: after(-9) })
+      yield* keepEarly(ours, channel.id, "4", read, after(4))
+      const early = yield* store.findByProviderId(ours, channel.id, "4")
+      yield* Fixtures.write(ours, insert(channel.id, on.contact_id, early, came))
+      const older = yield* Fixtures.message(conversation_id, { provider_message_id: "5", created_at: after(-9) })
+      yield* Fixtures.write(ours, inserted(on, older))
+      assert.strictEqual(yield* store.purgeEarlyUpdates(after(10), 2), 2)
+      assert.strictEqual(yield* store.purgeEarlyUpdates(after(10), 2), 1)
+      assert.strictEqual(yield* store.purgeEarlyUpdates(after(10), 2), 0)
+      const left = yield* Effect.forEach(
+        ["1", "2", "3", "4", "5", "10"],
+        (id) => Effect.map(store.findByProviderId(ours, channel.id, id), Option.isSome)
+      )
+      assert.deepStrictEqual(left, [false, false, false, true, true, true])
     }))
 
   it.effect("keeps organizations apart", () =>
     Effect.gen(function*() {
       const store = yield* MessageStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const { channel, conversation_id } = yield* Fixtures.thread(ours)
+      const on = yield* Fixtures.thread(ours)
+      const { channel, conversation_id } = on
       const message = yield* Fixtures.message(conversation_id, { provider_message_id: "p" })
-      yield* store.insert(ours, channel.id, message)
-      yield* store.park(ours, channel.id, "q", { status: "read", at: after(1) }, after(9))
+      yield* Fixtures.write(ours, inserted(on, message))
+      yield* keepEarly(ours, channel.id, "q", { status: "read", at: after(1) })
+      const early = yield* store.findByProviderId(ours, channel.id, "q")
       assert.deepStrictEqual(yield* store.find(theirs, conversation_id, message.id), Option.none())
       assert.deepStrictEqual(yield* store.findByProviderId(theirs, channel.id, "p"), Option.none())
+      assert.deepStrictEqual(yield* store.findByProviderId(theirs, channel.id, "q"), Option.none())
       assert.deepStrictEqual(yield* store.list(theirs, conversation_id, { after: null, size: 9 }), [])
-      assert.deepStrictEqual(yield* store.takeParked(theirs, channel.id, "q"), [])
-      yield* store.update(theirs, { ...message, text: "Stolen" })
+      const stolen = [
+        MessageRows.update({ ...message, version: 1 }, { text: "Stolen" }),
+        ProviderMessageRows.update(Option.getOrThrow(early), { early_updates: [] })
+      ]
+      for (const changes of stolen) assert.strictEqual(yield* Fixtures.outcome(theirs, changes), "Conflict")
       assert.deepStrictEqual(yield* store.find(theirs, conversation_id, message.id), Option.none())
       assert.deepStrictEqual(yield* store.find(ours, conversation_id, message.id), Option.some(message))
-      assert.lengthOf(yield* store.takeParked(ours, channel.id, "q"), 1)
+      assert.deepStrictEqual(yield* store.findByProviderId(ours, channel.id, "q"), early)
       const elsewhere = {
         conversation: ConversationId.make(yield* Fixtures.uuid),
         channel: ChannelId.make(yield* Fixtures.uuid)

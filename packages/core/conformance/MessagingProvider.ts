@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { Channel } from "@messaging-crm/core/Channels"
 import { ChannelId, Ids, SendId } from "@messaging-crm/core/Ids"
 import type { ProviderEvent } from "@messaging-crm/core/Inbound"
-import { type Accepted, type Delivery, MessagingProvider } from "@messaging-crm/core/MessagingProvider"
+import { type Accepted, MessagingProvider, type OutboundMessage } from "@messaging-crm/core/MessagingProvider"
 import { Template } from "@messaging-crm/core/Templates"
 import { Effect, Layer, Result, Schema } from "effect"
 import * as Fixtures from "./Fixtures.ts"
@@ -14,7 +14,9 @@ export interface Options<R> {
   /** An account, and the ids of every template that it has. */
   readonly account: { readonly id: string; readonly template_ids: ReadonlyArray<string> }
   /** A recipient for each way in which an attempt can end. */
-  readonly recipients: Readonly<Record<"accepted" | "ProviderBusy" | "ProviderRejected" | "ProviderSilent", string>>
+  readonly recipients: Readonly<
+    Record<"accepted" | "ProviderBusy" | "ProviderRejected" | "ProviderOutcomeUnknown", string>
+  >
   /** How each message was named that the provider took under a reference. One taken twice is here twice. */
   readonly taken: (reference: SendId) => Effect.Effect<ReadonlyArray<Accepted>, never, R>
   /** Everything that the provider has reported since the last time, once it has nothing more to report. */
@@ -33,10 +35,11 @@ const newDelivery = Effect.fnUntraced(function*(account: string, recipient: stri
     connected_at: Fixtures.noon
   }
   const reference = SendId.make(yield* Fixtures.uuid)
-  return { channel, reference, recipient, content: { type: "text", text: "Hello" } } satisfies Delivery
+  return { channel, reference, recipient, content: { type: "text", text: "Hello" } } satisfies OutboundMessage
 })
 
-const deliver = (delivery: Delivery) => MessagingProvider.use((provider) => Effect.result(provider.deliver(delivery)))
+const deliver = (delivery: OutboundMessage) =>
+  MessagingProvider.use((provider) => Effect.result(provider.deliver(delivery)))
 
 const templates = (account: string) => MessagingProvider.use((provider) => provider.templates(account))
 
@@ -83,9 +86,9 @@ export const suite = <R>(
       "says that nobody knows when no answer comes, and has taken at most one message",
       () =>
         Effect.gen(function*() {
-          const delivery = yield* newDelivery(account.id, recipients.ProviderSilent)
+          const delivery = yield* newDelivery(account.id, recipients.ProviderOutcomeUnknown)
           const result = yield* deliver(delivery)
-          assert.strictEqual(Result.isFailure(result) ? result.failure._tag : "accepted", "ProviderSilent")
+          assert.strictEqual(Result.isFailure(result) ? result.failure._tag : "accepted", "ProviderOutcomeUnknown")
           assert.isAtMost((yield* taken(delivery.reference)).length, 1)
         })
     )
@@ -111,7 +114,7 @@ export const suite = <R>(
     if (dedup === "callback_ref") {
       promises("reports on what it took with its reference, also when no answer came", () =>
         Effect.gen(function*() {
-          for (const recipient of [recipients.accepted, recipients.ProviderSilent]) {
+          for (const recipient of [recipients.accepted, recipients.ProviderOutcomeUnknown]) {
             const delivery = yield* newDelivery(account.id, recipient)
             yield* deliver(delivery)
             const names = (yield* taken(delivery.reference)).map(({ provider_message_id }) => provider_message_id)

@@ -1,9 +1,9 @@
 /** The whole service against a small model of it: any sequence of commands, by two organizations, is answered alike. */
 import { it } from "@effect/vitest"
-import { type ContactField, ContactFieldStore } from "@messaging-crm/core/ContactFields"
+import { type ContactField, ContactFieldRows } from "@messaging-crm/core/ContactFields"
 import * as Crm from "@messaging-crm/core/Crm"
 import { ContactFieldId, Ids } from "@messaging-crm/core/Ids"
-import { ProviderBusy, ProviderRejected, ProviderSilent } from "@messaging-crm/core/MessagingProvider"
+import { ProviderBusy, ProviderOutcomeUnknown, ProviderRejected } from "@messaging-crm/core/MessagingProvider"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Layer } from "effect"
 import * as Fixtures from "./Fixtures.ts"
@@ -15,12 +15,12 @@ import * as Provider from "./Provider.ts"
 
 /** An organization with channels of two types, two members and three contact fields. */
 const organization = Effect.gen(function*() {
-  const id = yield* Fixtures.organization
+  const { organization_id: id, owner } = yield* Fixtures.founded
   const channels = yield* Effect.forEach(
     ["phone_messaging", "phone_messaging", "photo_social"] as const,
     (type) => Fixtures.channel(id, type)
   )
-  const members = [yield* Fixtures.member(id), yield* Fixtures.member(id, "member")]
+  const members = [owner, yield* Fixtures.member(id, "member")]
   const fields = yield* Effect.forEach(["text", "number", "select"] as const, (type) =>
     Effect.gen(function*() {
       const field: ContactField = {
@@ -31,7 +31,7 @@ const organization = Effect.gen(function*() {
         options: type === "select" ? ["red", "blue"] : null,
         created_at: Fixtures.noon
       }
-      yield* ContactFieldStore.use((store) => Effect.orDie(store.insert(id, field)))
+      yield* Fixtures.write(id, ContactFieldRows.insert(field))
       return field
     }))
   const state: Organization = {
@@ -62,7 +62,7 @@ const obey = (organizations: ReadonlyArray<Organization>): Effect.Effect<void, n
         case "is busy":
           return Effect.fail(new ProviderBusy({ reason: "provider_unavailable", retry_after_seconds: null }))
         case "is silent":
-          return Effect.fail(new ProviderSilent())
+          return Effect.fail(new ProviderOutcomeUnknown())
         default:
           return Effect.succeed({ provider_message_id: `p.${reference}` })
       }

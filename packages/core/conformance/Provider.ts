@@ -1,22 +1,22 @@
 import {
   type Accepted,
-  type Delivery,
   MessagingProvider,
+  type OutboundMessage,
   type ProviderBusy,
-  type ProviderRejected,
-  type ProviderSilent
+  type ProviderOutcomeUnknown,
+  type ProviderRejected
 } from "@messaging-crm/core/MessagingProvider"
 import type { Template } from "@messaging-crm/core/Templates"
 import { Context, Effect, Layer, Ref } from "effect"
 import * as Endpoints from "./Endpoints.ts"
 
-export type Outcome = Effect.Effect<Accepted, ProviderRejected | ProviderBusy | ProviderSilent>
+export type Outcome = Effect.Effect<Accepted, ProviderRejected | ProviderBusy | ProviderOutcomeUnknown>
 
 /** A provider that does as it is told, and remembers what it was asked. */
 export class ScriptedProvider extends Context.Service<ScriptedProvider, {
-  readonly asked: Effect.Effect<ReadonlyArray<Delivery>>
+  readonly asked: Effect.Effect<ReadonlyArray<OutboundMessage>>
   /** What it answers from now on. */
-  readonly answer: (how: (delivery: Delivery) => Outcome) => Effect.Effect<void>
+  readonly answer: (how: (delivery: OutboundMessage) => Outcome) => Effect.Effect<void>
 }>()("@messaging-crm/core/conformance/ScriptedProvider") {}
 
 /** The one template that it has, on any account: a greeting with one placeholder. */
@@ -36,12 +36,13 @@ export const layer = (dedup: MessagingProvider["Service"]["dedup"]) => Layer.mer
 
 const provider = (dedup: MessagingProvider["Service"]["dedup"]) =>
   Layer.effectContext(Effect.gen(function*() {
-    const asked = yield* Ref.make<ReadonlyArray<Delivery>>([])
-    const takes = (delivery: Delivery): Outcome => Effect.succeed({ provider_message_id: `p.${delivery.reference}` })
+    const asked = yield* Ref.make<ReadonlyArray<OutboundMessage>>([])
+    const takes = (delivery: OutboundMessage): Outcome =>
+      Effect.succeed({ provider_message_id: `p.${delivery.reference}` })
     const answer = yield* Ref.make(takes)
     return Context.make(MessagingProvider, {
       dedup,
-      deliver: Effect.fnUntraced(function*(delivery: Delivery) {
+      deliver: Effect.fnUntraced(function*(delivery: OutboundMessage) {
         yield* Ref.update(asked, (all) => [...all, delivery])
         return yield* (yield* Ref.get(answer))(delivery)
       }),

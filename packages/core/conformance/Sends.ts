@@ -1,10 +1,9 @@
 /** The promises of `SendStore`, as tests. */
 import { assert } from "@effect/vitest"
 import { SendId } from "@messaging-crm/core/Ids"
-import { MessageStore } from "@messaging-crm/core/Messages"
-import { accept, begin, fail, type SendRow, SendStore } from "@messaging-crm/core/Sends"
-import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
-import { DateTime, Effect, Option } from "effect"
+import { insert } from "@messaging-crm/core/Messages"
+import { type SendColumns, SendRows, SendStore } from "@messaging-crm/core/Sends"
+import { Effect, Option } from "effect"
 import { hardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
@@ -23,13 +22,13 @@ export const suite = (it: It, { runs }: Options) => {
         language: "en",
         components: [{ type: "body" as const, parameters: [{ type: "text" as const, text, parameter_name: "a" }] }]
       }
-      const row: SendRow = {
+      const row: SendColumns = {
         ...yield* Fixtures.send(yield* Fixtures.thread(ours)),
         member_id,
         content: { type: "template", template, text }
       }
-      yield* store.insert(ours, row)
-      assert.deepStrictEqual(yield* store.find(ours, row.send.id), Option.some(row))
+      yield* Fixtures.write(ours, SendRows.insert(row))
+      assert.deepStrictEqual(yield* store.find(ours, row.id), Option.some({ ...row, version: 1 }))
     }), { arbitrary: { runs } })
 
   it.effect("returns a send as it was last updated", () =>
@@ -39,46 +38,40 @@ export const suite = (it: It, { runs }: Options) => {
       const on = yield* Fixtures.thread(ours)
       const [sent, failed] = [yield* Fixtures.send(on), yield* Fixtures.send(on)]
       const message = yield* Fixtures.message(on.conversation_id)
-      yield* MessageStore.use((messages) => messages.insert(ours, on.channel.id, message))
-      const changed: ReadonlyArray<SendRow> = [
-        { ...sent, send: accept(begin(sent.send), message.id), first_attempt_at: after(1) },
-        { ...failed, send: fail(failed.send, "outcome_unknown") }
-      ]
-      yield* Effect.forEach([sent, failed], (row) => store.insert(ours, row))
-      yield* Effect.forEach(changed, (row) => store.update(ours, row))
-      const found = yield* Effect.forEach(changed, ({ send }) => store.find(ours, send.id))
-      assert.deepStrictEqual(found, changed.map(Option.some))
-    }))
-
-  it.effect("lets one unit of work at a time pass `lock`", () =>
-    Effect.gen(function*() {
-      const store = yield* SendStore
-      const { transact } = yield* UnitOfWork
-      const ours = yield* Fixtures.organization
-      const row = { ...yield* Fixtures.send(yield* Fixtures.thread(ours)), first_attempt_at: Fixtures.noon }
-      yield* store.insert(ours, row)
-      const turn = Effect.gen(function*() {
-        const found = Option.getOrThrow(yield* store.lock(ours, row.send.id))
-        yield* Effect.yieldNow
-        const first_attempt_at = DateTime.add(found.first_attempt_at ?? Fixtures.noon, { milliseconds: 1 })
-        yield* store.update(ours, { ...found, first_attempt_at })
-      })
-      yield* Effect.all(Array.from({ length: 10 }, () => transact(turn)), { concurrency: "unbounded" })
-      const found = Option.getOrThrow(yield* store.find(ours, row.send.id))
-      assert.deepStrictEqual(found.first_attempt_at, after(10))
+      const { id: message_id } = message
+      yield* Fixtures.write(
+        ours,
+        SendRows.insert(sent),
+        SendRows.insert(failed),
+        insert(on.channel.id, on.contact_id, Option.none(), message)
+      )
+      const begun = { status: "sending", first_attempt_at: after(1), may_be_sent: true } as const
+      const ended = { status: "failed", failure_reason: "outcome_unknown" } as const
+      yield* Fixtures.write(
+        ours,
+        SendRows.update({ ...sent, version: 1 }, begun),
+        SendRows.update({ ...failed, version: 1 }, ended)
+      )
+      assert.deepStrictEqual(yield* store.find(ours, sent.id), Option.some({ ...sent, ...begun, version: 2 }))
+      assert.deepStrictEqual(yield* store.find(ours, failed.id), Option.some({ ...failed, ...ended, version: 2 }))
+      const accepted = { status: "sent", message_id } as const
+      yield* Fixtures.write(ours, SendRows.update({ ...sent, version: 2 }, accepted))
+      assert.deepStrictEqual(
+        yield* store.find(ours, sent.id),
+        Option.some({ ...sent, ...begun, ...accepted, version: 3 })
+      )
     }))
 
   it.effect("keeps organizations apart", () =>
     Effect.gen(function*() {
       const store = yield* SendStore
-      const { transact } = yield* UnitOfWork
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const row = yield* Fixtures.send(yield* Fixtures.thread(ours))
-      yield* store.insert(ours, row)
-      assert.deepStrictEqual(yield* store.find(theirs, row.send.id), Option.none())
-      assert.deepStrictEqual(yield* transact(store.lock(theirs, row.send.id)), Option.none())
-      yield* store.update(theirs, { ...row, send: begin(row.send) })
-      assert.deepStrictEqual(yield* store.find(ours, row.send.id), Option.some(row))
+      yield* Fixtures.write(ours, SendRows.insert(row))
+      assert.deepStrictEqual(yield* store.find(theirs, row.id), Option.none())
+      const begun = SendRows.update({ ...row, version: 1 }, { status: "sending" })
+      assert.strictEqual(yield* Fixtures.outcome(theirs, begun), "Conflict")
+      assert.deepStrictEqual(yield* store.find(ours, row.id), Option.some({ ...row, version: 1 }))
       assert.deepStrictEqual(yield* store.find(ours, SendId.make(yield* Fixtures.uuid)), Option.none())
     }))
 }

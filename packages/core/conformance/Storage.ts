@@ -4,6 +4,7 @@ import { Ids } from "@messaging-crm/core/Ids"
 import { Layer } from "effect"
 import * as ApiKeys from "./ApiKeys.ts"
 import * as Channels from "./Channels.ts"
+import * as Commit from "./Commit.ts"
 import * as ContactFields from "./ContactFields.ts"
 import * as ContactImports from "./ContactImports.ts"
 import * as Contacts from "./Contacts.ts"
@@ -18,7 +19,6 @@ import * as Model from "./Model.ts"
 import * as Organizations from "./Organizations.ts"
 import * as Sends from "./Sends.ts"
 import * as Tags from "./Tags.ts"
-import * as UnitOfWork from "./UnitOfWork.ts"
 import * as Webhooks from "./Webhooks.ts"
 import * as WorkQueue from "./WorkQueue.ts"
 
@@ -26,6 +26,7 @@ import * as WorkQueue from "./WorkQueue.ts"
 const ports: Readonly<Record<string, (it: It, options: Options) => void>> = {
   ApiKeyStore: ApiKeys.suite,
   ChannelStore: Channels.suite,
+  Commit: Commit.suite,
   ContactFieldStore: ContactFields.suite,
   ContactStore: Contacts.suite,
   ConversationStore: Conversations.suite,
@@ -36,7 +37,6 @@ const ports: Readonly<Record<string, (it: It, options: Options) => void>> = {
   OrganizationStore: Organizations.suite,
   SendStore: Sends.suite,
   TagStore: Tags.suite,
-  UnitOfWork: UnitOfWork.suite,
   ...Webhooks.suites,
   WorkQueue: WorkQueue.suite
 }
@@ -57,6 +57,7 @@ export const suite = (
     it.layer(Layer.merge(storage, Ids.layer), { timeout: "60 seconds" })((it) => {
       for (const [port, register] of Object.entries(ports)) describe(port, () => register(it, options))
     })
+    Idempotency.requests(storage)
     Journeys.suite(storage)
     ContactImports.suite(storage, options)
     Model.suite(storage, options)

@@ -1,58 +1,30 @@
 /** The promises of `EventStore`, `WebhookStore` and `WebhookDeliveryStore`, as tests. */
 import { assert } from "@effect/vitest"
-import { type EventRow, EventStore, type EventType } from "@messaging-crm/core/Events"
-import { EventId, type OrganizationId, WebhookDeliveryId, WebhookId } from "@messaging-crm/core/Ids"
-import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
+import * as Changes from "@messaging-crm/core/Changes"
+import { EventStore } from "@messaging-crm/core/Events"
+import { EventId, type OrganizationId } from "@messaging-crm/core/Ids"
 import {
-  abandoned,
   type Attempt,
-  attempted,
+  State,
   type WebhookDelivery,
+  WebhookDeliveryRows,
   WebhookDeliveryStore
 } from "@messaging-crm/core/WebhookDeliveries"
-import { disable, healthy, type WebhookRow, WebhookStore, worse } from "@messaging-crm/core/Webhooks"
+import { toWebhook, type WebhookColumns, WebhookRows, WebhookStore } from "@messaging-crm/core/Webhooks"
 import { Arbitrary, Effect, Option, Schema } from "effect"
 import { hardText, optionalHardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
 
-const webhook = Effect.fnUntraced(function*(
-  organization_id: OrganizationId,
-  fields: Partial<WebhookRow["webhook"]> = {},
-  sealed_secret = "v1.old.secret"
-) {
-  const row: WebhookRow = {
-    webhook: {
-      id: WebhookId.make(yield* Fixtures.uuid),
-      url: "https://shop.example/crm",
-      event_types: ["message.sent", "send.failed"],
-      status: "active",
-      created_at: Fixtures.noon,
-      disabled_at: null,
-      ...fields
-    },
-    sealed_secret,
-    ...healthy
-  }
-  yield* WebhookStore.use((store) => store.insert(organization_id, row))
-  return row
-})
-
-const event = Effect.fnUntraced(function*(body = "{}", millis = 0, type: EventType = "message.sent") {
-  const row: EventRow = { id: EventId.make(yield* Fixtures.uuid), type, body, created_at: after(millis) }
-  return row
-})
-
-/** Keeps an event with a delivery to the webhook, and returns the delivery as it should be read. */
-const told = Effect.fnUntraced(function*(organization_id: OrganizationId, to: WebhookRow, millis = 0) {
-  const row = yield* event("{}", millis)
-  const id = WebhookDeliveryId.make(yield* Fixtures.uuid)
-  yield* EventStore.use((store) => store.append(organization_id, row, [{ id, webhook_id: to.webhook.id }]))
+/** Raises an event, and returns its delivery to the webhook as it should be read. */
+const raised = Effect.fnUntraced(function*(organization_id: OrganizationId, to: WebhookColumns, millis = 0) {
+  const event = yield* Fixtures.event({ created_at: after(millis) })
+  yield* Fixtures.write(organization_id, Changes.raise(event))
   const delivery: WebhookDelivery = {
-    id,
-    webhook_id: to.webhook.id,
-    event_id: row.id,
-    event_type: row.type,
+    id: Changes.deliveryIdOf(event.id, to.id),
+    webhook_id: to.id,
+    event_id: event.id,
+    event_type: "message.sent",
     status: "pending",
     attempt_count: 0,
     response_status: null,
@@ -60,14 +32,16 @@ const told = Effect.fnUntraced(function*(organization_id: OrganizationId, to: We
     failure_code: null,
     duration_ms: null,
     last_attempt_at: null,
-    next_attempt_at: row.created_at,
-    created_at: row.created_at
+    next_attempt_at: event.created_at,
+    created_at: event.created_at
   }
   return delivery
 })
 
 const newestFirst = <Row extends { readonly id: string }>(rows: ReadonlyArray<Row>, at: (row: Row) => number) =>
   rows.toSorted((a, b) => at(b) - at(a) || (a.id < b.id ? 1 : -1))
+
+const disabled = { status: "disabled", disabled_at: after(1) } as const
 
 const events = (it: It, { runs }: Options) => {
   it.effect.prop("keeps an event's exact bytes, with a pending delivery for each webhook", {
@@ -76,63 +50,34 @@ const events = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const deliveries = yield* WebhookDeliveryStore
       const ours = yield* Fixtures.organization
-      const [one, other] = [yield* webhook(ours), yield* webhook(ours)]
-      const row = yield* event(body, 3)
-      const names = yield* Effect.forEach([one, other], ({ webhook }) =>
-        Effect.map(Fixtures.uuid, (id) => ({ id: WebhookDeliveryId.make(id), webhook_id: webhook.id })))
-      yield* EventStore.use((store) =>
-        store.append(ours, row, names)
-      )
-      for (const { id, webhook_id } of names) {
+      const webhooks = [yield* Fixtures.webhook(ours), yield* Fixtures.webhook(ours)]
+      const event = yield* Fixtures.event({ body, created_at: after(3) })
+      yield* Fixtures.write(ours, Changes.raise(event))
+      for (const webhook of webhooks) {
+        const id = Changes.deliveryIdOf(event.id, webhook.id)
         const loaded = Option.getOrThrow(yield* deliveries.load(ours, id))
         assert.strictEqual(loaded.body, body)
-        assert.strictEqual(loaded.webhook.webhook.id, webhook_id)
+        assert.deepStrictEqual(loaded.webhook, { ...webhook, version: 1 })
         assert.strictEqual(loaded.delivery.status, "pending")
-        assert.deepStrictEqual(loaded.delivery.next_attempt_at, row.created_at)
-        assert.deepStrictEqual(yield* deliveries.list(ours, webhook_id, 9), [loaded.delivery])
+        assert.strictEqual(loaded.delivery.version, 1)
+        assert.deepStrictEqual(loaded.delivery.next_attempt_at, event.created_at)
+        const { version: _version, ...delivery } = loaded.delivery
+        assert.deepStrictEqual(yield* deliveries.list(ours, webhook.id, 9), [delivery])
       }
     }), { arbitrary: { runs } })
-
-  it.effect("finds the active webhooks that subscribe to a type, by id", () =>
-    Effect.gen(function*() {
-      const store = yield* EventStore
-      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const subscribed = [yield* webhook(ours), yield* webhook(ours), yield* webhook(ours)]
-      yield* webhook(ours, { event_types: ["conversation.closed"] })
-      const gone = yield* webhook(ours)
-      yield* WebhookStore.use((webhooks) =>
-        webhooks.update(ours, { ...gone, webhook: disable(gone.webhook, after(1)) })
-      )
-      assert.deepStrictEqual(
-        yield* store.subscribers(ours, "send.failed"),
-        subscribed.map(({ webhook }) => webhook.id).toSorted()
-      )
-      assert.deepStrictEqual(yield* store.subscribers(theirs, "send.failed"), [])
-      assert.deepStrictEqual(yield* store.subscribers(ours, "message.received"), [])
-    }))
-
-  it.effect("forgets an event with its unit of work", () =>
-    Effect.gen(function*() {
-      const { transact } = yield* UnitOfWork
-      const ours = yield* Fixtures.organization
-      const to = yield* webhook(ours)
-      yield* Effect.ignore(transact(Effect.andThen(told(ours, to), Effect.fail("no"))))
-      const deliveries = WebhookDeliveryStore.use((store) => store.list(ours, to.webhook.id, 9))
-      assert.deepStrictEqual(yield* deliveries, [])
-    }))
 
   it.effect("forgets events that are old enough, with their deliveries, at most as many as asked", () =>
     Effect.gen(function*() {
       const store = yield* EventStore
       while ((yield* store.purge(after(0), 1000)) > 0) continue
       const ours = yield* Fixtures.organization
-      const to = yield* webhook(ours)
-      yield* Effect.forEach([-3, -2, -1], (millis) => told(ours, to, millis))
-      const young = yield* told(ours, to, 0)
+      const to = yield* Fixtures.webhook(ours)
+      yield* Effect.forEach([-3, -2, -1], (millis) => raised(ours, to, millis))
+      const young = yield* raised(ours, to, 0)
       assert.strictEqual(yield* store.purge(after(0), 2), 2)
       assert.strictEqual(yield* store.purge(after(0), 2), 1)
       assert.strictEqual(yield* store.purge(after(0), 2), 0)
-      const left = yield* WebhookDeliveryStore.use((deliveries) => deliveries.list(ours, to.webhook.id, 9))
+      const left = yield* WebhookDeliveryStore.use((deliveries) => deliveries.list(ours, to.id, 9))
       assert.deepStrictEqual(left, [young])
     }))
 }
@@ -140,92 +85,86 @@ const events = (it: It, { runs }: Options) => {
 const webhooks = (it: It, { runs }: Options) => {
   it.effect.prop("returns a webhook as it was inserted", {
     url: hardText({ min: 1, max: 40 }),
-    sealed: hardText({ min: 1, max: 40 })
-  }, ({ sealed, url }) =>
+    sealed_secret: hardText({ min: 1, max: 40 })
+  }, (fields) =>
     Effect.gen(function*() {
       const store = yield* WebhookStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const row = yield* webhook(ours, { url, event_types: ["conversation.closed", "message.sent"] }, sealed)
-      assert.deepStrictEqual(yield* store.find(ours, row.webhook.id), Option.some(row))
-      assert.deepStrictEqual(yield* store.list(ours, 9), [row.webhook])
-      assert.deepStrictEqual(yield* store.find(theirs, row.webhook.id), Option.none())
+      const row = yield* Fixtures.webhook(ours, { ...fields, event_types: ["conversation.closed", "message.sent"] })
+      assert.deepStrictEqual(yield* store.find(ours, row.id), Option.some({ ...row, version: 1 }))
+      assert.deepStrictEqual(yield* store.list(ours, 9), [toWebhook(row)])
+      assert.deepStrictEqual(yield* store.find(theirs, row.id), Option.none())
       assert.deepStrictEqual(yield* store.list(theirs, 9), [])
     }), { arbitrary: { runs } })
 
-  it.effect("lists the most recent, newest first, then by id descending", () =>
+  it.effect("lists the active ones first, then the newest, then by id descending, and counts the active ones", () =>
     Effect.gen(function*() {
       const store = yield* WebhookStore
-      const ours = yield* Fixtures.organization
-      const rows = yield* Effect.forEach([0, 2, 1, 2, 0], (millis) => webhook(ours, { created_at: after(millis) }))
-      const sorted = newestFirst(rows.map((row) => row.webhook), ({ created_at }) => created_at.epochMilliseconds)
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const rows = yield* Effect.forEach(
+        [0, 2, 1, 2, 0],
+        (millis) => Fixtures.webhook(ours, { created_at: after(millis) })
+      )
+      const gone = yield* Effect.forEach(
+        [3, 4],
+        (millis) => Fixtures.webhook(ours, { created_at: after(millis), ...disabled })
+      )
+      const sorted = [rows, gone].flatMap((some) =>
+        newestFirst(some.map(toWebhook), ({ created_at }) => created_at.epochMilliseconds)
+      )
       assert.deepStrictEqual(yield* store.list(ours, 9), sorted)
       assert.deepStrictEqual(yield* store.list(ours, 3), sorted.slice(0, 3))
+      assert.deepStrictEqual(yield* store.list(ours, 6), sorted.slice(0, 6))
+      assert.strictEqual(yield* store.countActive(ours), 5)
+      assert.strictEqual(yield* store.countActive(theirs), 0)
     }))
 
-  it.effect("writes status and health, and lets one unit of work at a time pass `lock`", () =>
+  it.effect("returns a webhook as it was last updated", () =>
     Effect.gen(function*() {
       const store = yield* WebhookStore
-      const { transact } = yield* UnitOfWork
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const row = yield* webhook(ours)
-      const turn = Effect.gen(function*() {
-        const found = Option.getOrThrow(yield* store.lock(ours, row.webhook.id))
-        yield* Effect.yieldNow
-        yield* store.update(ours, { ...found, ...worse(found, after(1)) })
-      })
-      yield* Effect.all(Array.from({ length: 10 }, () => transact(turn)), { concurrency: "unbounded" })
-      const expected: WebhookRow = {
-        ...row,
-        webhook: disable(row.webhook, after(2)),
-        consecutive_failures: 10,
-        first_failure_at: after(1)
-      }
-      yield* store.update(ours, expected)
-      yield* store.update(theirs, row)
-      assert.deepStrictEqual(yield* store.find(ours, row.webhook.id), Option.some(expected))
-      assert.deepStrictEqual(yield* transact(store.lock(theirs, row.webhook.id)), Option.none())
+      const row = yield* Fixtures.webhook(ours)
+      const set = { ...disabled, consecutive_failures: 10, first_failure_at: after(1) }
+      const ended = WebhookRows.update({ id: row.id, version: 1 }, set)
+      assert.strictEqual(yield* Fixtures.outcome(theirs, ended), "Conflict")
+      assert.strictEqual(yield* Fixtures.outcome(ours, ended), "committed")
+      assert.deepStrictEqual(yield* store.find(ours, row.id), Option.some({ ...row, ...set, version: 2 }))
     }))
 
-  it.effect("abandons the pending deliveries of one webhook, and no others, the newest first", () =>
+  it.effect("finds the secrets that another key sealed, a page at a time, and replaces them", () =>
     Effect.gen(function*() {
       const store = yield* WebhookStore
-      const deliveries = yield* WebhookDeliveryStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const [gone, other] = [yield* webhook(ours), yield* webhook(ours)]
-      const pending = yield* told(ours, gone)
-      const done = attempted(yield* told(ours, gone, 1), { ...attempt, failure_code: null }, null)
-      yield* deliveries.update(ours, done, null)
-      const newer = yield* told(ours, gone, 2)
-      const kept = yield* told(ours, other)
-      yield* store.abandon(theirs, gone.webhook.id, 9)
-      assert.deepStrictEqual(yield* deliveries.list(ours, gone.webhook.id, 9), [newer, done, pending])
-      yield* store.abandon(ours, gone.webhook.id, 1)
-      assert.deepStrictEqual(yield* deliveries.list(ours, gone.webhook.id, 9), [abandoned(newer), done, pending])
-      yield* store.abandon(ours, gone.webhook.id, 9)
-      assert.deepStrictEqual(
-        yield* deliveries.list(ours, gone.webhook.id, 9),
-        [abandoned(newer), done, abandoned(pending)]
-      )
-      assert.deepStrictEqual(yield* deliveries.list(ours, other.webhook.id, 9), [kept])
-    }))
-
-  it.effect("finds the secrets that another key sealed, and replaces them", () =>
-    Effect.gen(function*() {
-      const store = yield* WebhookStore
-      const ours = yield* Fixtures.organization
       const prefix = `${yield* Fixtures.uuid}.`
-      const [old, young] = [yield* webhook(ours), yield* webhook(ours, {}, `${prefix}secret`)]
-      const gone = yield* webhook(ours)
-      yield* store.update(ours, { ...gone, webhook: disable(gone.webhook, after(1)) })
-      const found = (yield* store.sealedOtherwise(prefix, 10_000)).filter((row) => row.organization_id === ours)
+      const [old, young] = [
+        yield* Fixtures.webhook(ours),
+        yield* Fixtures.webhook(ours, { sealed_secret: `${prefix}secret` })
+      ]
+      yield* Fixtures.webhook(ours, disabled)
+      const other = yield* Fixtures.webhook(theirs)
+      const found: Array<Effect.Success<ReturnType<typeof store.sealedOtherwise>>[number]> = []
+      for (;;) {
+        const page = yield* store.sealedOtherwise(prefix, found.at(-1)?.id ?? null, 50)
+        assert.isAtMost(page.length, 50)
+        if (page.length === 0) break
+        found.push(...page)
+      }
+      const ids = found.map(({ id }) => id)
+      assert.deepStrictEqual(ids, Array.from(new Set(ids)).toSorted())
+      assert.deepStrictEqual(
+        found.filter(({ organization_id }) => organization_id === ours || organization_id === theirs),
+        [
+          { organization_id: ours, id: old.id, sealed_secret: old.sealed_secret },
+          { organization_id: theirs, id: other.id, sealed_secret: other.sealed_secret }
+        ]
+      )
       const { sealed_secret } = old
-      assert.deepStrictEqual(found, [{ organization_id: ours, id: old.webhook.id, sealed_secret }])
-      assert.lengthOf(yield* store.sealedOtherwise(prefix, 1), 1)
-      yield* store.reseal(ours, old.webhook.id, "what it is not", "x")
-      yield* store.reseal(ours, old.webhook.id, sealed_secret, `${prefix}again`)
-      const resealed = Option.getOrThrow(yield* store.find(ours, old.webhook.id))
+      yield* store.reseal(ours, old.id, "what it is not", "x")
+      yield* store.reseal(theirs, old.id, sealed_secret, "x")
+      yield* store.reseal(ours, old.id, sealed_secret, `${prefix}again`)
+      const resealed = Option.getOrThrow(yield* store.find(ours, old.id))
       assert.strictEqual(resealed.sealed_secret, `${prefix}again`)
-      assert.deepStrictEqual(yield* store.find(ours, young.webhook.id), Option.some(young))
+      assert.deepStrictEqual(yield* store.find(ours, young.id), Option.some({ ...young, version: 1 }))
     }))
 }
 
@@ -245,58 +184,34 @@ const deliveries = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const store = yield* WebhookDeliveryStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const to = yield* webhook(ours)
-      const delivery = yield* told(ours, to)
-      const failed: Attempt = { ...attempt, response_body }
-      const first = attempted(delivery, failed, next ? after(9) : null)
-      yield* store.update(ours, first, failed)
-      yield* store.update(theirs, delivery, null)
-      assert.deepStrictEqual(Option.getOrThrow(yield* store.load(ours, delivery.id)).delivery, first)
-      const second = attempted(first, { ...failed, response_status: 200, failure_code: null }, null)
-      yield* store.update(ours, second, failed)
-      assert.deepStrictEqual(yield* store.list(ours, to.webhook.id, 9), [second])
+      const to = yield* Fixtures.webhook(ours)
+      const delivery = yield* raised(ours, to)
+      const update = (version: number, set: Partial<WebhookDelivery>) =>
+        WebhookDeliveryRows.update({ id: delivery.id, version }, set)
+      const first = State.attempt(delivery, { ...attempt, response_body }, next ? after(9) : null)
+      yield* Fixtures.write(ours, update(1, first))
+      assert.strictEqual(yield* Fixtures.outcome(theirs, update(2, { status: "failed" })), "Conflict")
+      const failed: WebhookDelivery = { ...delivery, ...first }
+      const loaded = Option.getOrThrow(yield* store.load(ours, delivery.id))
+      assert.deepStrictEqual(loaded.delivery, { ...failed, version: 2 })
+      const second = State.attempt(failed, { ...attempt, response_status: 200, failure_code: null }, null)
+      yield* Fixtures.write(ours, update(2, second))
+      assert.deepStrictEqual(yield* store.list(ours, to.id, 9), [{ ...failed, ...second }])
       assert.deepStrictEqual(yield* store.load(theirs, delivery.id), Option.none())
-      assert.deepStrictEqual(yield* store.list(theirs, to.webhook.id, 9), [])
+      assert.deepStrictEqual(yield* store.list(theirs, to.id, 9), [])
+      const unknown = Changes.deliveryIdOf(EventId.make(yield* Fixtures.uuid), to.id)
+      assert.deepStrictEqual(yield* store.load(ours, unknown), Option.none())
     }), { arbitrary: { runs } })
 
   it.effect("lists the most recent, newest first, then by id descending", () =>
     Effect.gen(function*() {
       const store = yield* WebhookDeliveryStore
       const ours = yield* Fixtures.organization
-      const to = yield* webhook(ours)
-      const rows = yield* Effect.forEach([0, 2, 1, 2, 0], (millis) => told(ours, to, millis))
+      const to = yield* Fixtures.webhook(ours)
+      const rows = yield* Effect.forEach([0, 2, 1, 2, 0], (millis) => raised(ours, to, millis))
       const sorted = newestFirst(rows, ({ created_at }) => created_at.epochMilliseconds)
-      assert.deepStrictEqual(yield* store.list(ours, to.webhook.id, 9), sorted)
-      assert.deepStrictEqual(yield* store.list(ours, to.webhook.id, 3), sorted.slice(0, 3))
-    }))
-
-  it.effect("takes the same attempt from two who made it", () =>
-    Effect.gen(function*() {
-      const store = yield* WebhookDeliveryStore
-      const ours = yield* Fixtures.organization
-      const to = yield* webhook(ours)
-      const delivery = yield* told(ours, to)
-      yield* store.update(ours, attempted(delivery, attempt, after(9)), attempt)
-      const late = { ...attempt, at: after(6), failure_code: null }
-      yield* store.update(ours, attempted(delivery, late, null), late)
-      assert.deepStrictEqual(yield* store.list(ours, to.webhook.id, 9), [attempted(delivery, late, null)])
-    }))
-
-  it.effect("lets one unit of work at a time pass `lock`", () =>
-    Effect.gen(function*() {
-      const store = yield* WebhookDeliveryStore
-      const { transact } = yield* UnitOfWork
-      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const { id } = yield* told(ours, yield* webhook(ours))
-      const turn = Effect.gen(function*() {
-        const found = Option.getOrThrow(yield* store.lock(ours, id))
-        yield* Effect.yieldNow
-        yield* store.update(ours, attempted(found, attempt, after(9)), { ...attempt })
-      })
-      yield* Effect.all(Array.from({ length: 10 }, () => transact(turn)), { concurrency: "unbounded" })
-      const loaded = Option.getOrThrow(yield* store.load(ours, id))
-      assert.strictEqual(loaded.delivery.attempt_count, 10)
-      assert.deepStrictEqual(yield* transact(store.lock(theirs, id)), Option.none())
+      assert.deepStrictEqual(yield* store.list(ours, to.id, 9), sorted)
+      assert.deepStrictEqual(yield* store.list(ours, to.id, 3), sorted.slice(0, 3))
     }))
 }
 

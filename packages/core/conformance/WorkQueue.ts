@@ -1,17 +1,22 @@
 /** The promises of `WorkQueue`, as tests. The queue is global, so each test first empties it. */
 import { assert } from "@effect/vitest"
-import { WorkId } from "@messaging-crm/core/Ids"
+import * as Changes from "@messaging-crm/core/Changes"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
 import * as Traces from "@messaging-crm/core/Traces"
-import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
 import { type ClaimedWork, type Work, WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { Arbitrary, DateTime, Effect, Schema } from "effect"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
 
 const newWork = Effect.fnUntraced(function*(lane: string, kind: WorkKind = "send") {
-  const [id, ref] = [yield* Fixtures.uuid, yield* Fixtures.uuid]
-  return { id: WorkId.make(id), kind, lane, ref } satisfies Work
+  return { kind, lane, ref: yield* Fixtures.uuid } satisfies Work
 })
+
+const enqueue = (organization_id: OrganizationId, work: Work, due_at: DateTime.Utc) =>
+  Fixtures.write(organization_id, Changes.enqueue({ ...work, due_at }))
+
+const throttle = (organization_id: OrganizationId, lane: Changes.Throttle) =>
+  Fixtures.write(organization_id, Changes.throttle(lane))
 
 /** What is given out of every kind, under one token. */
 const claim = Effect.fnUntraced(function*(options: { readonly limit?: number; readonly at?: DateTime.Utc } = {}) {
@@ -43,14 +48,14 @@ const start = Effect.gen(function*() {
 export const suite = (it: It, { runs }: Options) => {
   it.effect("gives out what is due, once, with the claim's token and its number", () =>
     Effect.gen(function*() {
-      const { lane, ours, queue } = yield* start
+      const { lane, ours } = yield* start
       const work = yield* newWork(lane)
-      yield* queue.enqueue(ours, work, Fixtures.noon)
+      yield* enqueue(ours, work, Fixtures.noon)
       assert.deepStrictEqual(yield* claim({ at: after(-1) }), [])
       const [claimed, ...more] = yield* claim()
       assert.deepStrictEqual(more, [])
       const token = claimed?.token ?? ""
-      assert.deepStrictEqual(claimed, { ...work, organization_id: ours, attempt: 1, token, trace: null })
+      assert.deepStrictEqual(claimed, { ...work, organization_id: ours, attempt: 1, defects: 0, token, trace: null })
       assert.deepStrictEqual(yield* claim(), [])
     }))
 
@@ -58,7 +63,7 @@ export const suite = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
       const works = yield* Effect.forEach(WorkKind.literals, (kind) => newWork(lane, kind))
-      yield* Effect.forEach(works, (work) => queue.enqueue(ours, work, Fixtures.noon))
+      yield* Effect.forEach(works, (work) => enqueue(ours, work, Fixtures.noon))
       const [now, lease_until, token] = [Fixtures.noon, after(60), yield* Fixtures.uuid]
       for (const { kind, ref } of works) {
         assert.deepStrictEqual(refs(yield* queue.claim({ kind, limit: 9, now, lease_until, token })), [ref])
@@ -69,7 +74,7 @@ export const suite = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
       const { trace } = yield* Effect.gen(function*() {
-        yield* queue.enqueue(ours, yield* newWork(lane), Fixtures.noon)
+        yield* enqueue(ours, yield* newWork(lane), Fixtures.noon)
         return { trace: yield* Traces.current }
       }).pipe(Effect.withSpan("Anything"))
       assert.match(trace ?? "", /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/)
@@ -83,9 +88,9 @@ export const suite = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
       assert.deepStrictEqual(yield* queue.backlog(Fixtures.noon), [])
-      for (const seconds of [-10, -5]) yield* queue.enqueue(ours, yield* newWork(lane), after(seconds))
-      yield* queue.enqueue(ours, yield* newWork(lane), after(5))
-      yield* queue.enqueue(ours, { ...yield* newWork(yield* Fixtures.uuid), kind: "delivery" }, after(-20))
+      for (const seconds of [-10, -5]) yield* enqueue(ours, yield* newWork(lane), after(seconds))
+      yield* enqueue(ours, yield* newWork(lane), after(5))
+      yield* enqueue(ours, { ...yield* newWork(yield* Fixtures.uuid), kind: "webhook_delivery" }, after(-20))
       const byKind = Effect.map(queue.backlog(Fixtures.noon), (rows) => new Map(rows.map((row) => [row.kind, row])))
       const before = yield* byKind
       assert.deepStrictEqual(before.get("send"), {
@@ -104,8 +109,8 @@ export const suite = (it: It, { runs }: Options) => {
         held: 1,
         oldest_due_at: after(-5)
       })
-      assert.deepStrictEqual(meanwhile.get("delivery"), {
-        kind: "delivery",
+      assert.deepStrictEqual(meanwhile.get("webhook_delivery"), {
+        kind: "webhook_delivery",
         due: 0,
         later: 0,
         held: 1,
@@ -113,50 +118,35 @@ export const suite = (it: It, { runs }: Options) => {
       })
     }))
 
-  it.effect("enqueues with the unit of work, or not at all", () =>
-    Effect.gen(function*() {
-      const { lane, ours, queue } = yield* start
-      const { transact } = yield* UnitOfWork
-      const work = yield* newWork(lane)
-      yield* Effect.ignore(transact(Effect.andThen(queue.enqueue(ours, work, Fixtures.noon), Effect.fail("no"))))
-      assert.deepStrictEqual(yield* claim(), [])
-      yield* transact(queue.enqueue(ours, work, Fixtures.noon))
-      assert.lengthOf(yield* claim(), 1)
-    }))
-
   it.effect("keeps one item of a kind for one ref", () =>
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
       const work = yield* newWork(lane)
-      yield* queue.enqueue(ours, work, Fixtures.noon)
-      yield* queue.enqueue(ours, { ...work, id: WorkId.make(yield* Fixtures.uuid) }, Fixtures.noon)
+      yield* enqueue(ours, work, Fixtures.noon)
+      yield* enqueue(ours, work, after(-9))
       const [claimed] = yield* claim()
-      assert.strictEqual(claimed?.id, work.id)
+      assert.strictEqual(claimed?.ref, work.ref)
+      yield* enqueue(ours, work, Fixtures.noon)
       yield* Effect.forEach(claimed === undefined ? [] : [claimed], queue.finish)
       assert.deepStrictEqual(yield* claim(), [])
-      yield* queue.enqueue(ours, work, Fixtures.noon)
+      yield* enqueue(ours, work, Fixtures.noon)
       assert.lengthOf(yield* claim(), 1)
     }))
 
   it.effect("keeps it in the lane that it was put in first, and an item of another kind for that ref beside it", () =>
     Effect.gen(function*() {
-      const { lane, ours, queue } = yield* start
-      const { transact } = yield* UnitOfWork
+      const { lane, ours } = yield* start
       const work = yield* newWork(lane)
-      const [again, next] = yield* Effect.forEach([1, 2], () => Effect.flatMap(Fixtures.uuid, newWork))
-      if (again === undefined || next === undefined) return
-      const other = { ...yield* newWork(lane), kind: "send_outcome", ref: work.ref } as const
-      yield* transact(Effect.gen(function*() {
-        yield* queue.enqueue(ours, work, Fixtures.noon)
-        yield* queue.enqueue(ours, { ...again, ref: work.ref }, Fixtures.noon)
-        yield* queue.enqueue(ours, other, Fixtures.noon)
-        yield* queue.enqueue(ours, next, Fixtures.noon)
-      }))
-      const ids = (yield* claim()).map(({ id }) => id)
-      assert.deepStrictEqual(ids.toSorted(), [work.id, other.id, next.id].toSorted())
+      const [again, next] = [yield* Fixtures.uuid, yield* newWork(yield* Fixtures.uuid)]
+      const other = { ...yield* newWork(lane, "send_outcome"), ref: work.ref }
+      const all = [work, { ...work, lane: again }, other, next]
+      yield* Fixtures.write(ours, ...all.map((each) => Changes.enqueue({ ...each, due_at: Fixtures.noon })))
+      const found = (yield* claim()).map(({ kind, lane, ref }) => `${kind} ${lane} ${ref}`)
+      const expected = [work, other, next].map(({ kind, lane, ref }) => `${kind} ${lane} ${ref}`)
+      assert.deepStrictEqual(found.toSorted(), expected.toSorted())
     }))
 
-  it.effect.prop("gives a fifo lane's items one by one, in the order of their enqueueing", {
+  it.effect.prop("gives a fifo lane's items one by one, in the order of their insertion", {
     dues: Arbitrary.array(Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5 }))), {
       minLength: 1,
       maxLength: 6
@@ -165,7 +155,7 @@ export const suite = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
       const items = yield* Effect.forEach(dues, (due) =>
-        Effect.tap(newWork(lane), (work) => queue.enqueue(ours, work, after(due))))
+        Effect.tap(newWork(lane), (work) => enqueue(ours, work, after(due))))
       const given: Array<string> = []
       for (const _ of items) {
         const claimed = yield* claim({ at: after(5) })
@@ -184,11 +174,11 @@ export const suite = (it: It, { runs }: Options) => {
 
   it.effect("gives what is due though others wait behind a first that is not, and came earlier", () =>
     Effect.gen(function*() {
-      const { lane, ours, queue } = yield* start
+      const { lane, ours } = yield* start
       const ready = yield* newWork(yield* Fixtures.uuid)
-      yield* queue.enqueue(ours, yield* newWork(lane), after(60))
-      yield* queue.enqueue(ours, yield* newWork(lane), Fixtures.noon)
-      yield* queue.enqueue(ours, ready, after(1))
+      yield* enqueue(ours, yield* newWork(lane), after(60))
+      yield* enqueue(ours, yield* newWork(lane), Fixtures.noon)
+      yield* enqueue(ours, ready, after(1))
       assert.deepStrictEqual(refs(yield* claim({ at: after(1), limit: 1 })), [ready.ref])
     }))
 
@@ -196,8 +186,8 @@ export const suite = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
       const [first, second] = [yield* newWork(lane), yield* newWork(lane)]
-      yield* queue.enqueue(ours, first, after(10))
-      yield* queue.enqueue(ours, second, Fixtures.noon)
+      yield* enqueue(ours, first, after(10))
+      yield* enqueue(ours, second, Fixtures.noon)
       assert.deepStrictEqual(yield* claim({ at: after(9) }), [])
       const claimed = yield* claim({ at: after(10) })
       assert.deepStrictEqual(refs(claimed), [first.ref])
@@ -210,8 +200,8 @@ export const suite = (it: It, { runs }: Options) => {
   it.effect("gives of a lane without order as many as may be out, those that are due first", () =>
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
-      const works = yield* Effect.forEach(Array.from({ length: 11 }), () => newWork(lane, "delivery"))
-      yield* Effect.forEach(works, (work, index) => queue.enqueue(ours, work, after(10 - index)))
+      const works = yield* Effect.forEach(Array.from({ length: 11 }), () => newWork(lane, "webhook_delivery"))
+      yield* Effect.forEach(works, (work, index) => enqueue(ours, work, after(10 - index)))
       const byDue = works.toReversed().map(({ ref }) => ref)
       assert.deepStrictEqual(refs(yield* claim({ at: after(2) })).toSorted(), byDue.slice(0, 3).toSorted())
       const more = yield* claim({ at: after(20) })
@@ -227,10 +217,10 @@ export const suite = (it: It, { runs }: Options) => {
       const lanes = yield* Effect.forEach([0, 1, 2, 3], () => Fixtures.uuid)
       const [long = "", ...others] = lanes
       for (let index = 0; index < 20; index++) {
-        yield* queue.enqueue(ours, yield* newWork(long, "delivery"), after(index % 3))
+        yield* enqueue(ours, yield* newWork(long, "webhook_delivery"), after(index % 3))
       }
       for (const [index, lane] of others.entries()) {
-        yield* queue.enqueue(ours, yield* newWork(lane, "delivery"), after(10 + index))
+        yield* enqueue(ours, yield* newWork(lane, "webhook_delivery"), after(10 + index))
       }
       const served: Array<ReadonlyArray<number>> = []
       for (const at of [20, 20, 21, 22]) {
@@ -243,9 +233,9 @@ export const suite = (it: It, { runs }: Options) => {
 
   it.effect("gives out lanes beside each other, up to the limit", () =>
     Effect.gen(function*() {
-      const { ours, queue } = yield* start
+      const { ours } = yield* start
       const works = yield* Effect.forEach([1, 2, 3], () => Effect.flatMap(Fixtures.uuid, newWork))
-      yield* Effect.forEach(works, (work) => queue.enqueue(ours, work, Fixtures.noon))
+      yield* Effect.forEach(works, (work) => enqueue(ours, work, Fixtures.noon))
       const [first, second] = [yield* claim({ limit: 2 }), yield* claim({ limit: 2 })]
       assert.lengthOf(first, 2)
       assert.deepStrictEqual(refs([...first, ...second]).toSorted(), works.map(({ ref }) => ref).toSorted())
@@ -254,34 +244,48 @@ export const suite = (it: It, { runs }: Options) => {
   it.effect("gives nothing of a throttled lane until its time, then no more than allowed, until it is let go", () =>
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
-      const kind = "delivery" as const
-      const enqueue = Effect.gen(function*() {
-        yield* queue.enqueue(ours, { ...(yield* newWork(lane)), kind }, Fixtures.noon)
-      })
-      yield* queue.throttle({ kind, lane }, { until: after(50), cap: 1 })
-      yield* Effect.replicateEffect(enqueue, 12, { discard: true })
+      const kind = "webhook_delivery" as const
+      const fill = Effect.flatMap(newWork(lane, kind), (work) => enqueue(ours, work, Fixtures.noon))
+      yield* Effect.replicateEffect(fill, 12, { discard: true })
       const before = yield* claim()
-      assert.lengthOf(before, 8, "a lane without items forgets what was said of it")
-      yield* queue.throttle({ kind, lane }, { until: after(50), cap: 1 })
-      yield* enqueue
+      assert.lengthOf(before, 8)
+      yield* throttle(ours, { kind, lane, until: after(50), cap: 1 })
+      yield* fill
       yield* Effect.forEach(before, queue.finish)
       assert.lengthOf(yield* claim({ at: after(49) }), 0)
       const [tried, ...more] = yield* claim({ at: after(50) })
       assert.isDefined(tried)
       assert.lengthOf(more, 0)
       assert.lengthOf(yield* claim({ at: after(50) }), 0)
-      const other = yield* newWork(yield* Fixtures.uuid)
-      yield* queue.enqueue(ours, { ...other, kind }, Fixtures.noon)
+      const other = yield* newWork(yield* Fixtures.uuid, kind)
+      yield* enqueue(ours, other, Fixtures.noon)
       assert.deepStrictEqual(refs(yield* claim({ at: after(50) })), [other.ref])
-      yield* queue.throttle({ kind, lane }, { until: null, cap: 8 })
+      yield* throttle(ours, { kind, lane, until: null, cap: 8 })
       assert.lengthOf(yield* claim({ at: after(50) }), 4)
+    }))
+
+  it.effect("leaves nothing behind of a lane that has been without items for 15 seconds, after a sweep", () =>
+    Effect.gen(function*() {
+      const { lane, ours, queue } = yield* start
+      const kind = "webhook_delivery" as const
+      const fill = Effect.flatMap(newWork(lane, kind), (work) => enqueue(ours, work, Fixtures.noon))
+      yield* fill
+      yield* throttle(ours, { kind, lane, until: null, cap: 1 })
+      yield* Effect.flatMap(claim(), Effect.forEach(queue.finish))
+      // Workers look for work all the time, which is how a store may learn that the lane is empty.
+      for (let millis = 0; millis <= 2000; millis += 250) {
+        assert.deepStrictEqual(yield* claim({ at: after(millis) }), [])
+      }
+      yield* queue.sweep(after(20_000))
+      yield* Effect.replicateEffect(fill, 9, { discard: true })
+      assert.lengthOf(yield* claim({ at: after(20_000) }), 8)
     }))
 
   it.effect("gives each item to one of many concurrent claims", () =>
     Effect.gen(function*() {
-      const { ours, queue } = yield* start
+      const { ours } = yield* start
       const works = yield* Effect.forEach(Array.from({ length: 20 }), () => Effect.flatMap(Fixtures.uuid, newWork))
-      yield* Effect.forEach(works, (work) => queue.enqueue(ours, work, Fixtures.noon))
+      yield* Effect.forEach(works, (work) => enqueue(ours, work, Fixtures.noon))
       const claims = yield* Effect.all(Array.from({ length: 8 }, () => claim({ limit: 5 })), {
         concurrency: "unbounded"
       })
@@ -295,7 +299,7 @@ export const suite = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
       const work = yield* newWork(lane)
-      yield* queue.enqueue(ours, work, Fixtures.noon)
+      yield* enqueue(ours, work, Fixtures.noon)
       const [stale] = yield* claim()
       yield* queue.sweep(after(60_000))
       const [held] = yield* claim({ at: after(60_000) })
@@ -304,6 +308,7 @@ export const suite = (it: It, { runs }: Options) => {
       for (const settle of [queue.finish, queue.release, (item: ClaimedWork) => queue.postpone(item, after(0))]) {
         assert.isFalse(yield* settle(stale))
       }
+      assert.strictEqual(yield* queue.recordDefect(stale, after(0)), 0)
       assert.deepStrictEqual(yield* claim({ at: after(60_000) }), [])
       assert.isTrue(yield* queue.finish(held))
       assert.isFalse(yield* queue.finish(held))
@@ -313,7 +318,7 @@ export const suite = (it: It, { runs }: Options) => {
   it.effect("takes a release for a claim that was never made", () =>
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
-      yield* queue.enqueue(ours, yield* newWork(lane), Fixtures.noon)
+      yield* enqueue(ours, yield* newWork(lane), Fixtures.noon)
       const first = yield* claim()
       assert.deepStrictEqual(yield* Effect.forEach(first, queue.release), [true])
       assert.deepStrictEqual((yield* claim()).map(({ attempt }) => attempt), [1])
@@ -323,11 +328,31 @@ export const suite = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
       const work = yield* newWork(lane)
-      yield* queue.enqueue(ours, work, Fixtures.noon)
+      yield* enqueue(ours, work, Fixtures.noon)
       assert.lengthOf(yield* claim(), 1)
       yield* queue.sweep(after(59_999))
       assert.deepStrictEqual(yield* claim({ at: after(59_999) }), [])
       yield* queue.sweep(after(60_000))
       assert.deepStrictEqual(refs(yield* claim({ at: after(60_000) })), [work.ref])
+    }))
+
+  it.effect("counts the defects of an item, and postpones it after each", () =>
+    Effect.gen(function*() {
+      const { lane, ours, queue } = yield* start
+      const work = yield* newWork(lane)
+      yield* enqueue(ours, work, Fixtures.noon)
+      for (const count of [1, 2, 3]) {
+        const [claimed, ...more] = yield* claim({ at: after(count * 10) })
+        if (claimed === undefined) return assert.fail("The item was not given out.")
+        assert.lengthOf(more, 0)
+        assert.deepStrictEqual([claimed.attempt, claimed.defects], [count, count - 1])
+        assert.strictEqual(yield* queue.recordDefect(claimed, after(count * 10 + 10)), count)
+        assert.strictEqual(yield* queue.recordDefect(claimed, after(count * 10 + 10)), 0)
+        assert.deepStrictEqual(yield* claim({ at: after(count * 10 + 9) }), [])
+      }
+      const [claimed] = yield* claim({ at: after(40) })
+      if (claimed === undefined) return assert.fail("The item was not given out.")
+      assert.isTrue(yield* queue.postpone(claimed, after(50)))
+      assert.deepStrictEqual((yield* claim({ at: after(50) })).map(({ defects }) => defects), [3])
     }))
 }

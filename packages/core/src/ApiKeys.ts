@@ -1,13 +1,13 @@
 /**
  * API keys: who may call, for which organization, for what, and how often (spec §5, §8).
  */
-import { Context, DateTime, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { Context, DateTime, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
 import { type Actor, CurrentActor } from "./Actor.ts"
-import type { OrganizationId } from "./Ids.ts"
-import { ApiKeyId, Ids, MemberId } from "./Ids.ts"
+import * as Changes from "./Changes.ts"
+import { Decide, type Fresh } from "./Decide.ts"
+import { ApiKeyId, MemberId, type OrganizationId } from "./Ids.ts"
 import { limits } from "./Limits.ts"
-import type { MemberNotFound } from "./Members.ts"
-import { Members, type Role } from "./Members.ts"
+import { MemberNotFound, type MemberRow, MemberRows, MemberStore, present, type Role } from "./Members.ts"
 import { checksum, Secrets } from "./Secrets.ts"
 import { trimmedText } from "./Text.ts"
 import { Timestamp } from "./Timestamps.ts"
@@ -43,6 +43,27 @@ export const ApiKey = Schema.Struct({
   revoked_at: Schema.NullOr(Timestamp)
 }).annotate({ identifier: "ApiKey" })
 export interface ApiKey extends Schema.Schema.Type<typeof ApiKey> {}
+
+/** A key as it is loaded for a decision. */
+export interface ApiKeyRow extends ApiKey {
+  readonly version: Changes.Version
+}
+
+/** The columns of a key. The key itself is kept nowhere: its digest decides. */
+export interface ApiKeyColumns extends ApiKey {
+  readonly digest: string
+}
+
+export const ApiKeyRows = Changes.rows<ApiKeyColumns>()("api_keys", ["id"], [
+  "name",
+  "last_four",
+  "scopes",
+  "created_by",
+  "created_at",
+  "expires_at",
+  "revoked_at",
+  "digest"
+])
 
 export const CreateApiKey = Schema.Struct({
   created_by: MemberId,
@@ -111,7 +132,7 @@ export class MemberMayNotHoldKeys extends Schema.TaggedError<MemberMayNotHoldKey
 
 export class ApiKeyNotFound extends Schema.TaggedError<ApiKeyNotFound>()("ApiKeyNotFound", {}) {}
 
-// ---------------------------------------------------------- transitions
+// ----------------------------------------------------------- decisions
 
 /** Returns whether a member of this role may create and hold keys (spec §5). */
 export const mayHoldKeys = (role: Role): boolean => role === "owner" || role === "admin"
@@ -131,6 +152,38 @@ const quotaOf = (metered: Metered, limit: number): Quota => ({
 const waitSeconds = (metered: Metered): number =>
   Math.min(60, Math.max(1, Math.ceil(seconds(metered.window_ends_at) - seconds(metered.now))))
 
+const create = (
+  found: Option.Option<MemberRow>,
+  { expires, ...input }: CreateApiKey,
+  { digest, last_four }: Pick<ApiKeyColumns, "digest" | "last_four">,
+  { now, uuid }: Fresh
+): Result.Result<Changes.Decision<ApiKey>, MemberNotFound | MemberMayNotHoldKeys> => {
+  const member = Option.getOrNull(present(found))
+  if (member === null) return Result.fail(new MemberNotFound())
+  if (!mayHoldKeys(member.role)) return Result.fail(new MemberMayNotHoldKeys())
+  const api_key: ApiKey = {
+    id: ApiKeyId.make(uuid()),
+    ...input,
+    last_four,
+    created_at: now,
+    expires_at: expiresAt(expires, now),
+    revoked_at: null
+  }
+  return Result.succeed({
+    answer: api_key,
+    changes: Changes.all(ApiKeyRows.insert({ ...api_key, digest }), MemberRows.expect(member))
+  })
+}
+
+const revoke = (
+  found: Option.Option<ApiKeyRow>,
+  { now }: Fresh
+): Result.Result<Changes.Decision<void>, ApiKeyNotFound> =>
+  Result.map(Result.fromOption(found, () => new ApiKeyNotFound()), (key) => ({
+    answer: undefined,
+    changes: key.revoked_at === null ? ApiKeyRows.update(key, { revoked_at: now }) : Changes.none
+  }))
+
 // ---------------------------------------------------------------- port
 
 /**
@@ -145,13 +198,11 @@ const waitSeconds = (metered: Metered): number =>
  * - A window opens at the key's first request and lasts 60 s. Requests beyond
  *   the limit do not prolong it. Keys do not share windows.
  * - A store shared by several processes uses its own clock; `now` is for one that has none.
- * - `list` returns the organization's keys, newest first. `revoke` answers
- *   whether the organization has that key, and keeps the first `revoked_at`.
+ * - `list` returns the organization's keys, newest first; `find` one of them.
  */
 export class ApiKeyStore extends Context.Service<ApiKeyStore, {
-  readonly insert: (organization_id: OrganizationId, key: ApiKey, digest: string) => Effect.Effect<void>
   readonly list: (organization_id: OrganizationId) => Effect.Effect<ReadonlyArray<ApiKey>>
-  readonly revoke: (organization_id: OrganizationId, id: ApiKeyId, revoked_at: Timestamp) => Effect.Effect<boolean>
+  readonly find: (organization_id: OrganizationId, id: ApiKeyId) => Effect.Effect<Option.Option<ApiKeyRow>>
   readonly admit: (digest: string, limit: number, now: Timestamp) => Effect.Effect<Option.Option<Metered>>
 }>()("@messaging-crm/core/ApiKeys/ApiKeyStore") {}
 
@@ -178,9 +229,9 @@ export class ApiKeys extends Context.Service<ApiKeys, {
   static readonly layer = Layer.effect(
     ApiKeys,
     Effect.gen(function*() {
-      const ids = yield* Ids
+      const { decide } = yield* Decide
       const limit = yield* RequestsPerMinute
-      const members = yield* Members
+      const members = yield* MemberStore
       const secrets = yield* Secrets
       const store = yield* ApiKeyStore
 
@@ -199,22 +250,15 @@ export class ApiKeys extends Context.Service<ApiKeys, {
         return { key_id: metered.key_id, actor, quota }
       })
 
-      const create = Effect.fn("ApiKeys.create")(function*({ expires, ...input }: CreateApiKey) {
+      const createOne = Effect.fn("ApiKeys.create")(function*(input: CreateApiKey) {
         const { organization_id } = yield* CurrentActor
-        const member = yield* members.get(input.created_by)
-        if (!mayHoldKeys(member.role)) return yield* new MemberMayNotHoldKeys()
         const random = yield* secrets.randomBase62(37)
         const key = `svc_live_${random}${checksum(random)}`
-        const created_at = yield* DateTime.now
-        const api_key: ApiKey = {
-          id: ApiKeyId.make(yield* ids.uuid),
-          ...input,
-          last_four: key.slice(-4),
-          created_at,
-          expires_at: expiresAt(expires, created_at),
-          revoked_at: null
-        }
-        yield* store.insert(organization_id, api_key, yield* secrets.sha256(key))
+        const made = { digest: yield* secrets.sha256(key), last_four: key.slice(-4) }
+        const api_key = yield* decide(organization_id, {
+          load: members.find(organization_id, input.created_by),
+          decide: (member, fresh) => create(member, input, made, fresh)
+        })
         return { api_key, key: Redacted.make(key) }
       })
 
@@ -222,12 +266,15 @@ export class ApiKeys extends Context.Service<ApiKeys, {
         Effect.withSpan("ApiKeys.list")
       )
 
-      const revoke = Effect.fn("ApiKeys.revoke")(function*(id: ApiKeyId) {
+      const revokeOne = Effect.fn("ApiKeys.revoke")(function*(id: ApiKeyId) {
         const { organization_id } = yield* CurrentActor
-        if (!(yield* store.revoke(organization_id, id, yield* DateTime.now))) return yield* new ApiKeyNotFound()
+        yield* decide(organization_id, {
+          load: store.find(organization_id, id),
+          decide: (found, fresh) => revoke(found, fresh)
+        })
       })
 
-      return ApiKeys.of({ admit, create, list, revoke })
+      return ApiKeys.of({ admit, create: createOne, list, revoke: revokeOne })
     })
   )
 }

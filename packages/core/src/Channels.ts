@@ -1,9 +1,11 @@
 /**
  * Channels: the numbers, accounts and pages an organization is reached on (spec §2.5).
  */
-import { Context, DateTime, Effect, Layer, type Option, Schema } from "effect"
+import { Context, Effect, Layer, type Option, Result, Schema } from "effect"
 import { CurrentActor } from "./Actor.ts"
-import { ChannelId, Ids, type OrganizationId } from "./Ids.ts"
+import * as Changes from "./Changes.ts"
+import { Decide, type Fresh } from "./Decide.ts"
+import { ChannelId, type OrganizationId } from "./Ids.ts"
 import { limits } from "./Limits.ts"
 import { line, trimmedText } from "./Text.ts"
 import { Timestamp } from "./Timestamps.ts"
@@ -36,6 +38,14 @@ export const ConnectChannel = Schema.Struct({
 })
 export interface ConnectChannel extends Schema.Schema.Type<typeof ConnectChannel> {}
 
+export const ChannelRows = Changes.rows<Channel>()("channels", ["id"], [
+  "type",
+  "name",
+  "address",
+  "phone_messaging_business_account_id",
+  "connected_at"
+])
+
 // -------------------------------------------------------------- errors
 
 /** A channel of this type and address is connected already. */
@@ -48,21 +58,36 @@ export class BusinessAccountMismatch
   extends Schema.TaggedError<BusinessAccountMismatch>()("BusinessAccountMismatch", { type: ChannelType })
 {}
 
+// ----------------------------------------------------------- decisions
+
+const connect = (
+  others: ReadonlyArray<Channel>,
+  input: ConnectChannel,
+  { now, uuid }: Fresh
+): Result.Result<Changes.Decision<Channel>, ChannelAddressTaken | BusinessAccountMismatch> => {
+  const { address, type } = input
+  if ((type === "phone_messaging") !== (input.phone_messaging_business_account_id !== null)) {
+    return Result.fail(new BusinessAccountMismatch({ type }))
+  }
+  if (others.some((other) => other.type === type && other.address === address)) {
+    return Result.fail(new ChannelAddressTaken({ address }))
+  }
+  const channel: Channel = { id: ChannelId.make(uuid()), ...input, connected_at: now }
+  return Result.succeed({ answer: channel, changes: ChannelRows.insert(channel) })
+}
+
 // ---------------------------------------------------------------- port
 
 /**
- * Port: where channels are kept.
+ * Port: where channels are read.
  *
  * **Contract** (checked by `conformance/Channels.ts`)
  *
- * - `insert` fails with `ChannelAddressTaken`, and writes nothing, when the
- *   organization has a channel of the same type and address.
  * - `list` returns the organization's channels, oldest first, then by id.
  * - `find` returns none for another organization's channel.
  * - `locate` returns the channel and whose it is: a provider's callback names the channel alone.
  */
 export class ChannelStore extends Context.Service<ChannelStore, {
-  readonly insert: (organization_id: OrganizationId, channel: Channel) => Effect.Effect<void, ChannelAddressTaken>
   readonly list: (organization_id: OrganizationId) => Effect.Effect<ReadonlyArray<Channel>>
   readonly find: (organization_id: OrganizationId, id: ChannelId) => Effect.Effect<Option.Option<Channel>>
   readonly locate: (
@@ -82,24 +107,22 @@ export class Channels extends Context.Service<Channels, {
   static readonly layer = Layer.effect(
     Channels,
     Effect.gen(function*() {
-      const ids = yield* Ids
+      const { decide } = yield* Decide
       const store = yield* ChannelStore
 
       const list = CurrentActor.use(({ organization_id }) => store.list(organization_id)).pipe(
         Effect.withSpan("Channels.list")
       )
 
-      const connect = Effect.fn("Channels.connect")(function*(input: ConnectChannel) {
+      const connectOne = Effect.fn("Channels.connect")(function*(input: ConnectChannel) {
         const { organization_id } = yield* CurrentActor
-        if ((input.type === "phone_messaging") !== (input.phone_messaging_business_account_id !== null)) {
-          return yield* new BusinessAccountMismatch({ type: input.type })
-        }
-        const channel: Channel = { id: ChannelId.make(yield* ids.uuid), ...input, connected_at: yield* DateTime.now }
-        yield* store.insert(organization_id, channel)
-        return channel
+        return yield* decide(organization_id, {
+          load: store.list(organization_id),
+          decide: (others, fresh) => connect(others, input, fresh)
+        })
       })
 
-      return Channels.of({ list, connect })
+      return Channels.of({ list, connect: connectOne })
     })
   )
 }

@@ -1,10 +1,13 @@
 /**
  * Contact fields: the organization's own fields, whose values are a contact's `custom_values` (spec §2.8).
  */
-import { Context, DateTime, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { CurrentActor } from "./Actor.ts"
-import { ContactFieldId, Ids, type OrganizationId } from "./Ids.ts"
+import * as Changes from "./Changes.ts"
+import { Decide, type Fresh, together } from "./Decide.ts"
+import { ContactFieldId, type OrganizationId } from "./Ids.ts"
 import { limits } from "./Limits.ts"
+import { type OrganizationRow, OrganizationRows, OrganizationStore } from "./Organizations.ts"
 import { trimmedText } from "./Text.ts"
 import { Timestamp } from "./Timestamps.ts"
 
@@ -36,6 +39,14 @@ export const CreateContactField = Schema.Struct({
 })
 export interface CreateContactField extends Schema.Schema.Type<typeof CreateContactField> {}
 
+export const ContactFieldRows = Changes.rows<ContactField>()("contact_fields", ["id"], [
+  "key",
+  "name",
+  "type",
+  "options",
+  "created_at"
+])
+
 // -------------------------------------------------------------- errors
 
 export class ContactFieldKeyTaken extends Schema.TaggedError<ContactFieldKeyTaken>()("ContactFieldKeyTaken", {
@@ -47,7 +58,12 @@ export class ContactFieldOptionsMismatch
   extends Schema.TaggedError<ContactFieldOptionsMismatch>()("ContactFieldOptionsMismatch", { type: ContactFieldType })
 {}
 
-// ---------------------------------------------------------- transitions
+/** The organization has as many contact fields as it may. */
+export class TooManyContactFields
+  extends Schema.TaggedError<TooManyContactFields>()("TooManyContactFields", { limit: Schema.Int })
+{}
+
+// ----------------------------------------------------------- decisions
 
 /** Returns whether a text is a day of the calendar, `YYYY-MM-DD`. */
 export const isCalendarDate = (value: string): boolean =>
@@ -75,18 +91,47 @@ export const admits = (field: ContactField, value: string): boolean => {
   }
 }
 
+const create = (
+  { fields, organization }: {
+    readonly fields: ReadonlyArray<ContactField>
+    readonly organization: Option.Option<OrganizationRow>
+  },
+  input: CreateContactField,
+  { now, uuid }: Fresh
+): Result.Result<
+  Changes.Decision<ContactField>,
+  ContactFieldKeyTaken | ContactFieldOptionsMismatch | TooManyContactFields
+> => {
+  const has_options = input.options !== null && input.options.length > 0
+  if ((input.type === "select") !== has_options) {
+    return Result.fail(new ContactFieldOptionsMismatch({ type: input.type }))
+  }
+  if (fields.some(({ key }) => key === input.key)) return Result.fail(new ContactFieldKeyTaken({ key: input.key }))
+  if (fields.length >= limits.contact_fields_max) {
+    return Result.fail(new TooManyContactFields({ limit: limits.contact_fields_max }))
+  }
+  const options = has_options ? input.options : null
+  const field: ContactField = { id: ContactFieldId.make(uuid()), ...input, options, created_at: now }
+  return Result.succeed({
+    answer: field,
+    changes: Changes.all(
+      ContactFieldRows.insert(field),
+      // Two that both make the last field must meet in one row.
+      ...Option.toArray(organization).map((row) => OrganizationRows.update(row, {}))
+    )
+  })
+}
+
 // ---------------------------------------------------------------- port
 
 /**
- * Port: where contact fields are kept.
+ * Port: where contact fields are read.
  *
  * **Contract** (checked by `conformance/ContactFields.ts`)
  *
- * - `insert` fails with `ContactFieldKeyTaken`, and writes nothing, when the organization has a field with that key.
  * - `list` returns the organization's fields, oldest first, then by id.
  */
 export class ContactFieldStore extends Context.Service<ContactFieldStore, {
-  readonly insert: (organization_id: OrganizationId, field: ContactField) => Effect.Effect<void, ContactFieldKeyTaken>
   readonly list: (organization_id: OrganizationId) => Effect.Effect<ReadonlyArray<ContactField>>
 }>()("@messaging-crm/core/ContactFields/ContactFieldStore") {}
 
@@ -97,35 +142,35 @@ export class ContactFields extends Context.Service<ContactFields, {
   readonly list: Effect.Effect<ReadonlyArray<ContactField>, never, CurrentActor>
   readonly create: (
     input: CreateContactField
-  ) => Effect.Effect<ContactField, ContactFieldKeyTaken | ContactFieldOptionsMismatch, CurrentActor>
+  ) => Effect.Effect<
+    ContactField,
+    ContactFieldKeyTaken | ContactFieldOptionsMismatch | TooManyContactFields,
+    CurrentActor
+  >
 }>()("@messaging-crm/core/ContactFields") {
   static readonly layer = Layer.effect(
     ContactFields,
     Effect.gen(function*() {
-      const ids = yield* Ids
+      const { decide } = yield* Decide
+      const organizations = yield* OrganizationStore
       const store = yield* ContactFieldStore
 
       const list = CurrentActor.use(({ organization_id }) => store.list(organization_id)).pipe(
         Effect.withSpan("ContactFields.list")
       )
 
-      const create = Effect.fn("ContactFields.create")(function*(input: CreateContactField) {
+      const createOne = Effect.fn("ContactFields.create")(function*(input: CreateContactField) {
         const { organization_id } = yield* CurrentActor
-        const has_options = input.options !== null && input.options.length > 0
-        if ((input.type === "select") !== has_options) {
-          return yield* new ContactFieldOptionsMismatch({ type: input.type })
-        }
-        const field: ContactField = {
-          id: ContactFieldId.make(yield* ids.uuid),
-          ...input,
-          options: has_options ? input.options : null,
-          created_at: yield* DateTime.now
-        }
-        yield* store.insert(organization_id, field)
-        return field
+        return yield* decide(organization_id, {
+          load: Effect.all({
+            fields: store.list(organization_id),
+            organization: organizations.find(organization_id)
+          }, together),
+          decide: (loaded, fresh) => create(loaded, input, fresh)
+        })
       })
 
-      return ContactFields.of({ list, create })
+      return ContactFields.of({ list, create: createOne })
     })
   )
 }

@@ -50,7 +50,7 @@ export type RowRefused = ContactRefused | CellsMismatch | KeyMissing | TagUnknow
 /** How many contacts are best imported at once: one statement writes them, and ends long before it is cut short. */
 export const batch_size = 250
 
-// ---------------------------------------------------------- transitions
+// ----------------------------------------------------------- decisions
 
 /** A contact to import, and what makes it the one that it is. */
 interface Described {

@@ -1,10 +1,20 @@
 /**
  * Contacts: the people in the CRM, with their identities on the channels (spec §2.1, §4.2).
  */
-import { Context, DateTime, Effect, Layer, Option, Result, Schema } from "effect"
+import { Context, DateTime, Effect, Layer, Option, Result, Schema, Struct } from "effect"
 import { CurrentActor } from "./Actor.ts"
-import type { ChannelType } from "./Channels.ts"
-import type { AddNote, Contact, CreateContact, Identity, Person, UpdateContact, Who } from "./Contacts/Contact.ts"
+import * as Changes from "./Changes.ts"
+import {
+  type AddNote,
+  Contact,
+  type ContactIdentity,
+  type CreateContact,
+  Identity,
+  type IdentityRow,
+  type LoadedContact,
+  type Person,
+  type UpdateContact
+} from "./Contacts/Contact.ts"
 import {
   type CustomValueInvalid,
   reader,
@@ -12,18 +22,45 @@ import {
   type ReferenceUnknown,
   resolve
 } from "./Contacts/References.ts"
-import { type ContactFilters, type ContactMatch, needlesOf } from "./Contacts/Search.ts"
-import { ContactId, type ConversationId, IdentityId, Ids, type MemberId, type OrganizationId } from "./Ids.ts"
+import { type ContactFilters, type ContactMatch, searchTerms, searchText } from "./Contacts/Search.ts"
+import { Decide, type Fresh, together } from "./Decide.ts"
+import { ContactId, IdentityId, type OrganizationId } from "./Ids.ts"
 import { limits } from "./Limits.ts"
+import { MemberRows } from "./Members.ts"
 import { type CursorInvalid, Cursors, type Page, type PageRequest } from "./Page.ts"
 import type { Timestamp } from "./Timestamps.ts"
-import { UnitOfWork } from "./UnitOfWork.ts"
 
 // ---------------------------------------------------------------- data
 
 export * from "./Contacts/Contact.ts"
 export { CustomValueInvalid, ReferenceUnknown } from "./Contacts/References.ts"
 export * from "./Contacts/Search.ts"
+
+/** The columns of a contact. Its search text, its identities and its tags are written with it. */
+export interface ContactColumns extends Contact {
+  readonly search_text: string
+}
+
+export const ContactRows = Changes.rows<ContactColumns>()("contacts", ["id"], [
+  ...Struct.keys(Struct.omit(Contact.fields, ["id"])),
+  "search_text"
+])
+
+export const IdentityRows = Changes.rows<Omit<IdentityRow, "version">>()("identities", ["id"], [
+  ...Struct.keys(Struct.omit(Identity.fields, ["id"])),
+  "contact_id"
+])
+
+/** Every name of an identity, its external id and its aliases: who a name leads to is decided by its key. */
+export interface IdentityName {
+  readonly channel_type: Identity["channel_type"]
+  readonly name: string
+  readonly identity_id: IdentityId
+}
+
+export const IdentityNameRows = Changes.rows<IdentityName>()("identity_names", ["channel_type", "name"], [
+  "identity_id"
+])
 
 // -------------------------------------------------------------- errors
 
@@ -35,7 +72,7 @@ export class ContactUnnamed extends Schema.TaggedError<ContactUnnamed>()("Contac
 /** The notes would become longer than they may be. */
 export class NotesTooLong extends Schema.TaggedError<NotesTooLong>()("NotesTooLong", {}) {}
 
-// ---------------------------------------------------------- transitions
+// ----------------------------------------------------------- decisions
 
 const empty = {
   first_name: null,
@@ -65,8 +102,8 @@ const empty = {
   last_conversation_id: null
 } satisfies Omit<Contact, "id" | "updated_at">
 
-/** Returns the contact that a person nobody knew becomes. */
-export const introduce = (id: ContactId, person: Pick<Person, "phone">, updated_at: Timestamp): Contact => ({
+/** Returns the contact that a person without one gets. */
+export const newContact = (id: ContactId, person: Pick<Person, "phone">, updated_at: Timestamp): Contact => ({
   ...empty,
   id,
   primary_phone: person.phone,
@@ -89,104 +126,255 @@ export const compose = (
   }))
 }
 
-/** Returns the notes with one more, after a blank line. */
-const appended = (notes: string | null, text: string): string => notes === null ? text : `${notes}\n\n${text}`
+/** Requires that the members whom a contact is given to are still there. */
+const ownersExpected = ({ owners }: References): Changes.Changes =>
+  Changes.all(...Array.from(owners.values(), (owner) => MemberRows.expect(owner)))
 
-/** Returns the contact with the values of the given fields; custom values merge by key. */
-const edit = (contact: Contact, { custom_values, tag_ids: _tag_ids, ...plain }: UpdateContact): Contact => ({
-  ...contact,
-  ...plain,
-  custom_values: custom_values === null ? {} : present({ ...contact.custom_values, ...custom_values })
-})
+/** Inserts a contact. */
+export const insert = (contact: Contact): Changes.Changes =>
+  ContactRows.insert({ ...contact, search_text: searchText(contact) })
+
+/** Sets fields of a contact; `updated_at` never moves backwards. */
+const change = (
+  { version, ...contact }: LoadedContact,
+  set: Partial<Omit<Contact, "id">>,
+  now: Timestamp
+): Changes.Decision<Contact> => {
+  const updated_at = DateTime.max(contact.updated_at, now)
+  const answer: Contact = { ...contact, ...set, updated_at }
+  const search_text = searchText(answer)
+  const derived = search_text === searchText(contact) ? { updated_at } : { updated_at, search_text }
+  return { answer, changes: ContactRows.update({ id: contact.id, version }, { ...set, ...derived }) }
+}
+
+export const create = (
+  references: References,
+  input: CreateContact,
+  { now, uuid }: Fresh
+): Result.Result<Changes.Decision<Contact>, ContactUnnamed | ReferenceUnknown | CustomValueInvalid> =>
+  Result.map(compose(references, input), (described) => {
+    const contact: Contact = { ...described, id: ContactId.make(uuid()), updated_at: now }
+    return { answer: contact, changes: Changes.all(insert(contact), ownersExpected(references)) }
+  })
+
+/** Gives a contact the values of the given fields. Custom values merge by key, and tags are replaced. */
+export const update = (
+  found: Option.Option<LoadedContact>,
+  references: References,
+  input: UpdateContact,
+  { now }: Fresh
+): Result.Result<Changes.Decision<Contact>, ContactNotFound | ReferenceUnknown | CustomValueInvalid> =>
+  Result.flatMap(resolve(references, input), (tags) => {
+    if (Option.isNone(found)) return Result.fail(new ContactNotFound())
+    const { custom_values, tag_ids, ...plain } = input
+    if (Object.keys(input).length === 0) {
+      return Result.succeed({ answer: Struct.omit(found.value, ["version"]), changes: Changes.none })
+    }
+    const { answer, changes } = change(found.value, {
+      ...plain,
+      ...(custom_values === undefined ? {} : { custom_values: merged(found.value.custom_values, custom_values) }),
+      ...(tag_ids === undefined ? {} : { tags })
+    }, now)
+    return Result.succeed({ answer, changes: Changes.all(changes, ownersExpected(references)) })
+  })
+
+/** Appends a note after a blank line. */
+export const addNote = (
+  found: Option.Option<LoadedContact>,
+  { text }: AddNote,
+  { now }: Fresh
+): Result.Result<Changes.Decision<Contact>, ContactNotFound | NotesTooLong> => {
+  if (Option.isNone(found)) return Result.fail(new ContactNotFound())
+  const notes = found.value.notes === null ? text : `${found.value.notes}\n\n${text}`
+  return Array.from(notes).length > limits.notes_chars_max
+    ? Result.fail(new NotesTooLong())
+    : Result.succeed(change(found.value, { notes }, now))
+}
+
+/** Returns the values with the given ones; null removes one, or all. */
+const merged = (
+  values: Readonly<Record<string, string>>,
+  given: Readonly<Record<string, string | null>> | null
+): Record<string, string> => given === null ? {} : present({ ...values, ...given })
 
 /** Returns the given custom values without those that are null. */
 const present = (values: Readonly<Record<string, string | null>>): Record<string, string> =>
   Object.fromEntries(Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== null))
 
+/** An identity that a name leads to, beside what an answer about its contact needs. */
+export interface KnownIdentity {
+  /** The name that was asked for. */
+  readonly name: string
+  readonly identity: IdentityRow
+  readonly contact: Pick<LoadedContact, "id" | "identities" | "version">
+}
+
+/** Returns every name of a person, each once: the external id first. */
+export const namesOf = ({ aliases, external_id }: Pick<Person, "aliases" | "external_id">): ReadonlyArray<string> =>
+  Array.from(new Set([external_id, ...aliases]))
+
+/** Writes an identity's new values, and its copy in the contact. */
+const updateIdentity = (
+  { contact, identity }: Omit<KnownIdentity, "name">,
+  set: Partial<Pick<Identity, "display_name" | "external_id" | "username">>
+): Changes.Changes =>
+  Changes.all(
+    IdentityRows.update(identity, set),
+    ContactRows.update(contact, {
+      identities: contact.identities.map((one) => one.id === identity.id ? { ...one, ...set } : one)
+    })
+  )
+
+/** The display name and username that are given and differ. */
+const newNames = (
+  identity: Identity,
+  { display_name, username }: Pick<Person, "display_name" | "username">
+): Partial<Pick<Identity, "display_name" | "username">> => ({
+  ...(display_name === null || display_name === identity.display_name ? {} : { display_name }),
+  ...(username === null || username === identity.username ? {} : { username })
+})
+
+/** Lets names lead to an identity, unless they lead to somebody already. */
+export const addAliases = (
+  channel_type: Identity["channel_type"],
+  identity_id: IdentityId,
+  names: ReadonlyArray<string>
+): Changes.Changes => Changes.aliases(...names.map((name) => ({ channel_type, name, identity_id })))
+
+const byId = (a: Identity, b: Identity): number => a.id < b.id ? -1 : 1
+
+/** Makes the identity of a person, for the contact with their number or else for a new one. */
+const createIdentity = (
+  person: Person,
+  withPhone: Option.Option<LoadedContact>,
+  { now, uuid }: Fresh
+): Changes.Decision<ContactIdentity> => {
+  const { channel_type, display_name, external_id, username } = person
+  const identity: Identity = {
+    id: IdentityId.make(uuid()),
+    channel_type,
+    external_id,
+    display_name,
+    username
+  }
+  const contact = Option.getOrElse(withPhone, () => newContact(ContactId.make(uuid()), person, now))
+  const identities = [...contact.identities, identity].toSorted(byId)
+  return {
+    answer: { identity_id: identity.id, contact_id: contact.id },
+    changes: Changes.all(
+      Option.isSome(withPhone)
+        ? ContactRows.update(withPhone.value, { identities })
+        : insert({ ...contact, identities }),
+      IdentityRows.insert({ ...identity, contact_id: contact.id }),
+      ...namesOf(person).map((name) => IdentityNameRows.insert({ channel_type, name, identity_id: identity.id }))
+    )
+  }
+}
+
+/**
+ * Finds the identity that one of a person's names leads to, and keeps what is
+ * new about them; or makes one, for the contact with their number if there is one.
+ */
+export const findOrCreateByIdentity = (
+  person: Person,
+  known: ReadonlyArray<KnownIdentity>,
+  withPhone: Option.Option<LoadedContact>,
+  fresh: Fresh
+): Changes.Decision<ContactIdentity> => {
+  const [found] = known
+  if (found === undefined) return createIdentity(person, withPhone, fresh)
+  const names = new Set(known.map(({ name }) => name))
+  const set = newNames(found.identity, person)
+  return {
+    answer: { identity_id: found.identity.id, contact_id: found.contact.id },
+    changes: Changes.all(
+      addAliases(person.channel_type, found.identity.id, namesOf(person).filter((name) => !names.has(name))),
+      Object.keys(set).length === 0 ? Changes.none : updateIdentity(found, set)
+    )
+  }
+}
+
+/**
+ * Puts another name in the place of one that leads to an identity, with the
+ * number of its contact if it was that. Nothing changes when nobody is known by
+ * the former, or somebody else by the other.
+ */
+export const changeIdentity = (
+  former_external_id: string,
+  person: Person,
+  known: ReadonlyArray<KnownIdentity>,
+  contact: Option.Option<LoadedContact>,
+  { now }: Fresh
+): Changes.Changes => {
+  const found = known.find(({ name }) => name === former_external_id)
+  const taken = known.find(({ name }) => name === person.external_id)
+  if (found === undefined || Option.isNone(contact)) return Changes.none
+  if (taken !== undefined && taken.identity.id !== found.identity.id) return Changes.none
+  const { channel_type, external_id } = person
+  const { identity } = found
+  const set = {
+    ...newNames(identity, person),
+    ...(identity.external_id === former_external_id ? { external_id } : {})
+  }
+  const hadNumber = contact.value.primary_phone === former_external_id && person.phone !== null
+  return Changes.all(
+    former_external_id === external_id
+      ? Changes.none
+      : IdentityNameRows.remove({ channel_type, name: former_external_id }),
+    taken === undefined
+      ? IdentityNameRows.insert({ channel_type, name: external_id, identity_id: identity.id })
+      : Changes.none,
+    IdentityRows.update(identity, set),
+    change(contact.value, {
+      identities: contact.value.identities.map((one) => one.id === identity.id ? { ...one, ...set } : one),
+      ...(hadNumber ? { primary_phone: person.phone } : {})
+    }, now).changes
+  )
+}
+
 // ---------------------------------------------------------------- port
 
 /**
- * Port: where contacts and their identities are kept.
+ * Port: where contacts and their identities are read.
  *
  * **Contract** (checked by `conformance/Contacts.ts`)
  *
- * - `insertNew` inserts those of the contacts, whose ids differ, that the
- *   organization does not have, and returns their ids. The others stay as they
- *   are. Of any number of concurrent calls exactly one inserts a contact, and none fails.
- * - `find` returns what was inserted, with its identities by id and its tags by
- *   `name_key`, and none for another organization's contact.
- * - `lock` returns what `find` returns, and lets no other unit of work pass the
- *   same point for that contact until this one ends.
+ * - `find` returns what was committed last, with its identities by id and its
+ *   tags by `name_key`, and none for another organization's contact. `load`
+ *   returns the same with its version.
  * - `list` returns the contacts that pass every filter that is not null, in
  *   `updated_at` descending, id descending, those after the position only. A
  *   needle matches where it is contained in the search text, character by
  *   character. A contact is on phone messaging also by its primary phone.
- * - `update` writes every field but the identities and the activity, and
- *   replaces the tags. `setOwner` writes the owner; both move `updated_at`, never backwards.
- * - `claimIdentity` returns the identity of (organization, channel type) that
- *   is known by the external id or, failing that, the first alias that is known, and
- *   its contact; the names that are new become its aliases, and a display name
- *   and username that are given replace its own. When there is none it makes
- *   `identity`, for the most recently updated contact with that
- *   `primary_phone`, else for `newcomer`, which it then inserts. Of any number
- *   of concurrent calls that share a name all get one identity and one contact,
- *   and no other remains.
- * - `addAliases` makes the names lead to the identity, except those that lead to another.
- * - `renameIdentity` puts another name in the place of one that leads to an
- *   identity, as its external id if it was that, with a display name and
- *   username if given, and returns its contact: none, and nothing changes, when
- *   nobody is known by the former or somebody else by the other.
- * - `recordActivity` sets the contact's last activity and moves `updated_at`, never backwards.
- * - `replacePreview` replaces the preview when the last activity was at that very moment.
+ * - `identify` returns the identities that the names lead to on a type of
+ *   channel, each under the name that was asked for, in the order of the names.
+ * - `findByPhone` returns the most recently updated contact with that `primary_phone`.
+ * - `insertNew` inserts those of the contacts, whose ids differ, that the
+ *   organization does not have, and returns their ids. The others stay as they
+ *   are. Of any number of concurrent calls exactly one inserts a contact, and
+ *   none fails. It is for imports; every other write is a commit.
  */
 export class ContactStore extends Context.Service<ContactStore, {
-  readonly insert: (organization_id: OrganizationId, contact: Contact) => Effect.Effect<void>
-  readonly insertNew: (
-    organization_id: OrganizationId,
-    contacts: ReadonlyArray<Contact>
-  ) => Effect.Effect<ReadonlyArray<ContactId>>
-  readonly update: (organization_id: OrganizationId, contact: Contact) => Effect.Effect<void>
-  readonly setOwner: (
-    organization_id: OrganizationId,
-    id: ContactId,
-    owner_user_id: MemberId | null,
-    now: Timestamp
-  ) => Effect.Effect<void>
-  readonly lock: (organization_id: OrganizationId, id: ContactId) => Effect.Effect<Option.Option<Contact>>
   readonly find: (organization_id: OrganizationId, id: ContactId) => Effect.Effect<Option.Option<Contact>>
+  readonly load: (organization_id: OrganizationId, id: ContactId) => Effect.Effect<Option.Option<LoadedContact>>
   readonly list: (
     organization_id: OrganizationId,
     match: ContactMatch,
     page: PageRequest
   ) => Effect.Effect<ReadonlyArray<Contact>>
-  readonly claimIdentity: (
+  readonly identify: (
     organization_id: OrganizationId,
-    identity: Identity,
-    newcomer: Contact,
-    aliases: ReadonlyArray<string>
-  ) => Effect.Effect<Who>
-  readonly addAliases: (
+    channel_type: Identity["channel_type"],
+    names: ReadonlyArray<string>
+  ) => Effect.Effect<ReadonlyArray<KnownIdentity>>
+  readonly findByPhone: (
     organization_id: OrganizationId,
-    channel_type: ChannelType,
-    who: Who,
-    aliases: ReadonlyArray<string>
-  ) => Effect.Effect<void>
-  readonly renameIdentity: (
+    phone: string
+  ) => Effect.Effect<Option.Option<LoadedContact>>
+  readonly insertNew: (
     organization_id: OrganizationId,
-    former: Pick<Identity, "channel_type" | "external_id">,
-    now: Pick<Identity, "external_id" | "display_name" | "username">
-  ) => Effect.Effect<Option.Option<ContactId>>
-  readonly recordActivity: (
-    organization_id: OrganizationId,
-    id: ContactId,
-    activity: { readonly at: Timestamp; readonly preview: string; readonly conversation_id: ConversationId }
-  ) => Effect.Effect<void>
-  readonly replacePreview: (
-    organization_id: OrganizationId,
-    id: ContactId,
-    at: Timestamp,
-    preview: string
-  ) => Effect.Effect<void>
+    contacts: ReadonlyArray<Contact>
+  ) => Effect.Effect<ReadonlyArray<ContactId>>
 }>()("@messaging-crm/core/Contacts/ContactStore") {}
 
 // ---------------------------------------------------------- operations
@@ -212,76 +400,43 @@ export class Contacts extends Context.Service<Contacts, {
   readonly list: (
     options: ContactFilters & { readonly cursor: string | null; readonly page_size: number }
   ) => Effect.Effect<Page<Contact>, CursorInvalid, CurrentActor>
-  /** Returns the identity and contact of a person, made now when nobody has met them. Joins the caller's unit of work. */
-  readonly meet: (
-    organization_id: OrganizationId,
-    person: Person
-  ) => Effect.Effect<Who>
-  /** Follows a person to another id of the same type of channel, with their number if they had it. Joins the caller's unit of work. */
-  readonly follow: (
-    organization_id: OrganizationId,
-    former_external_id: string,
-    person: Person
-  ) => Effect.Effect<void>
 }>()("@messaging-crm/core/Contacts") {
   static readonly layer = Layer.effect(
     Contacts,
     Effect.gen(function*() {
       const cursors = yield* Cursors
-      const ids = yield* Ids
+      const { decide } = yield* Decide
       const read = yield* reader
       const store = yield* ContactStore
-      const unitOfWork = yield* UnitOfWork
 
-      const create = Effect.fn("Contacts.create")(function*(input: CreateContact) {
+      const createOne = Effect.fn("Contacts.create")(function*(input: CreateContact) {
         const { organization_id } = yield* CurrentActor
-        const described = yield* Effect.fromResult(compose(yield* read([input]), input))
-        const contact: Contact = {
-          ...described,
-          id: ContactId.make(yield* ids.uuid),
-          updated_at: yield* DateTime.now
-        }
-        yield* store.insert(organization_id, contact)
-        return contact
+        return yield* decide(organization_id, {
+          load: read([input]),
+          decide: (references, fresh) => create(references, input, fresh)
+        })
       })
 
       const get = Effect.fn("Contacts.get")(function*(id: ContactId) {
         const { organization_id } = yield* CurrentActor
         const found = yield* store.find(organization_id, id)
-        return Option.isSome(found) ? found.value : yield* new ContactNotFound()
+        return yield* Effect.fromOption(found, () => new ContactNotFound())
       })
 
-      /** Changes the locked contact and writes it. */
-      const change = Effect.fnUntraced(function*<E, R>(
-        id: ContactId,
-        move: (contact: Contact) => Effect.Effect<Contact, E, R>
-      ) {
+      const updateOne = Effect.fn("Contacts.update")(function*(id: ContactId, input: UpdateContact) {
         const { organization_id } = yield* CurrentActor
-        const found = yield* store.lock(organization_id, id)
-        if (Option.isNone(found)) return yield* new ContactNotFound()
-        const moved = yield* move(found.value)
-        const updated_at = DateTime.max(found.value.updated_at, yield* DateTime.now)
-        const contact = { ...moved, updated_at }
-        yield* store.update(organization_id, contact)
-        return contact
+        return yield* decide(organization_id, {
+          load: Effect.all({ found: store.load(organization_id, id), references: read([input]) }, together),
+          decide: ({ found, references }, fresh) => update(found, references, input, fresh)
+        })
       })
 
-      const update = Effect.fn("Contacts.update")(function*(id: ContactId, input: UpdateContact) {
-        if (Object.keys(input).length === 0) return yield* get(id)
-        const tags = yield* Effect.fromResult(resolve(yield* read([input]), input))
-        const move = (contact: Contact) =>
-          Effect.succeed({ ...edit(contact, input), tags: input.tag_ids === undefined ? contact.tags : tags })
-        return yield* unitOfWork.transact(change(id, move))
-      })
-
-      const addNote = Effect.fn("Contacts.addNote")(function*(id: ContactId, { text }: AddNote) {
-        const move = (contact: Contact) => {
-          const notes = appended(contact.notes, text)
-          return Array.from(notes).length > limits.notes_chars_max
-            ? Effect.fail(new NotesTooLong())
-            : Effect.succeed({ ...contact, notes })
-        }
-        return yield* unitOfWork.transact(change(id, move))
+      const addOneNote = Effect.fn("Contacts.addNote")(function*(id: ContactId, input: AddNote) {
+        const { organization_id } = yield* CurrentActor
+        return yield* decide(organization_id, {
+          load: store.load(organization_id, id),
+          decide: (found, fresh) => addNote(found, input, fresh)
+        })
       })
 
       const list = Effect.fn("Contacts.list")(function*(
@@ -291,7 +446,7 @@ export class Contacts extends Context.Service<Contacts, {
         }
       ) {
         const { organization_id } = yield* CurrentActor
-        const match = { ...filters, needles: needlesOf(query) }
+        const match = { ...filters, needles: searchTerms(query) }
         return yield* cursors.page({
           list: "contacts",
           filters: { ...match },
@@ -302,34 +457,7 @@ export class Contacts extends Context.Service<Contacts, {
         })
       })
 
-      const meet = Effect.fn("Contacts.meet")(function*(organization_id: OrganizationId, person: Person) {
-        const newcomer = introduce(ContactId.make(yield* ids.uuid), person, yield* DateTime.now)
-        const identity: Identity = {
-          id: IdentityId.make(yield* ids.uuid),
-          channel_type: person.channel_type,
-          external_id: person.external_id,
-          display_name: person.display_name,
-          username: person.username
-        }
-        return yield* store.claimIdentity(organization_id, identity, newcomer, person.aliases)
-      })
-
-      const follow = Effect.fn("Contacts.follow")(function*(
-        organization_id: OrganizationId,
-        former_external_id: string,
-        person: Person
-      ) {
-        const former = { channel_type: person.channel_type, external_id: former_external_id }
-        const contact_id = yield* store.renameIdentity(organization_id, former, person)
-        if (Option.isNone(contact_id)) return
-        const contact = Option.getOrThrow(yield* store.lock(organization_id, contact_id.value))
-        const primary_phone = contact.primary_phone === former_external_id && person.phone !== null
-          ? person.phone
-          : contact.primary_phone
-        yield* store.update(organization_id, { ...contact, primary_phone, updated_at: yield* DateTime.now })
-      })
-
-      return Contacts.of({ create, get, update, addNote, list, meet, follow })
+      return Contacts.of({ create: createOne, get, update: updateOne, addNote: addOneNote, list })
     })
   )
 }

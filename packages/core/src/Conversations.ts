@@ -10,19 +10,19 @@
  *
  * Closing a closed conversation and reopening an open one change nothing.
  */
-import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Result, Schema } from "effect"
 import { CurrentActor } from "./Actor.ts"
+import * as Changes from "./Changes.ts"
 import { type Channel, ChannelType } from "./Channels.ts"
-import { ContactStore, fullName, ReferenceUnknown, type Who } from "./Contacts.ts"
-import { Events } from "./Events.ts"
-import { ChannelId, ContactId, ConversationId, type IdentityId, Ids, MemberId, type OrganizationId } from "./Ids.ts"
+import { type ContactIdentity, ContactRows, fullName, type KnownIdentity, ReferenceUnknown } from "./Contacts.ts"
+import { Decide, type Fresh, together } from "./Decide.ts"
+import * as Events from "./Events.ts"
+import { ChannelId, ContactId, ConversationId, type IdentityId, MemberId, type OrganizationId } from "./Ids.ts"
 import { limits } from "./Limits.ts"
-import { Members } from "./Members.ts"
+import { type MemberRow, MemberRows, MemberStore, present } from "./Members.ts"
 import { type CursorInvalid, Cursors, type Page, type PageRequest } from "./Page.ts"
 import { line } from "./Text.ts"
 import { Timestamp } from "./Timestamps.ts"
-import { UnitOfWork } from "./UnitOfWork.ts"
-import { WorkSignal } from "./WorkQueue.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -55,18 +55,12 @@ export const Conversation = Schema.Struct({
 })
 export interface Conversation extends Schema.Schema.Type<typeof Conversation> {}
 
-/** A conversation as it is stored, beside the parts of its contact and identity that it shows. */
-export interface ConversationRow {
+/** The columns of a conversation. There is one for a channel and an identity. */
+export interface ConversationColumns {
   readonly id: ConversationId
   readonly channel_id: ChannelId
-  readonly channel_type: ChannelType
   readonly contact_id: ContactId
-  readonly first_name: string | null
-  readonly last_name: string | null
   readonly identity_id: IdentityId
-  readonly external_id: string
-  readonly display_name: string | null
-  readonly username: string | null
   readonly status: ConversationStatus
   readonly close_category: string | null
   readonly assigned_user_id: MemberId | null
@@ -78,6 +72,39 @@ export interface ConversationRow {
   readonly last_activity_preview: string | null
   /** The provider's time of the contact's last message: the reply window opens there. */
   readonly last_inbound_at: Timestamp | null
+}
+
+export const ConversationRows = Changes.rows<ConversationColumns>()("conversations", ["id"], [
+  "channel_id",
+  "contact_id",
+  "identity_id",
+  "status",
+  "close_category",
+  "assigned_user_id",
+  "agent_id",
+  "created_at",
+  "opened_at",
+  "closed_at",
+  "last_activity_at",
+  "last_activity_preview",
+  "last_inbound_at"
+])
+
+/** A conversation as it is loaded, beside the parts of its contact and identity that it shows. */
+export interface ConversationRow extends ConversationColumns {
+  readonly channel_type: ChannelType
+  readonly first_name: string | null
+  readonly last_name: string | null
+  readonly external_id: string
+  readonly display_name: string | null
+  readonly username: string | null
+  readonly version: Changes.Version
+  readonly contact_version: Changes.Version
+}
+
+/** Somebody whom a name leads to, with their conversation on a channel if there is one. */
+export interface KnownThread extends KnownIdentity {
+  readonly conversation: Pick<ConversationRow, "id" | "status" | "version"> | null
 }
 
 /** Which conversations a list shows (spec §4.1). */
@@ -110,7 +137,7 @@ export interface CloseConversation extends Schema.Schema.Type<typeof CloseConver
 
 export class ConversationNotFound extends Schema.TaggedError<ConversationNotFound>()("ConversationNotFound", {}) {}
 
-// ---------------------------------------------------------- transitions
+// ----------------------------------------------------------- decisions
 
 /** How long after the contact's last message a text may be sent (spec §4.4). */
 export const reply_window = Duration.hours(24)
@@ -118,14 +145,6 @@ export const reply_window = Duration.hours(24)
 /** Returns whether a text may be sent now. */
 export const isReplyWindowOpen = (row: Pick<ConversationRow, "last_inbound_at">, now: Timestamp): boolean =>
   row.last_inbound_at !== null && DateTime.isLessThan(now, DateTime.addDuration(row.last_inbound_at, reply_window))
-
-/** Returns the conversation once it is closed; a closed one does not change. */
-export const close = (row: ConversationRow, close_category: string | null, closed_at: Timestamp): ConversationRow =>
-  row.status === "closed" ? row : { ...row, status: "closed", close_category, closed_at }
-
-/** Returns the conversation once it is open again; an open one does not change. */
-export const reopen = (row: ConversationRow, opened_at: Timestamp): ConversationRow =>
-  row.status === "open" ? row : { ...row, status: "open", close_category: null, opened_at, closed_at: null }
 
 /** Returns the conversation as callers see it. */
 export const toConversation = (row: ConversationRow): Conversation => ({
@@ -148,46 +167,125 @@ export const toConversation = (row: ConversationRow): Conversation => ({
   last_activity_preview: row.last_activity_preview
 })
 
+/** The states of a conversation: each function returns what the transition sets, or nothing where it changes nothing. */
+export const State = {
+  close: ({ status }: Pick<ConversationRow, "status">, close_category: string | null, closed_at: Timestamp) =>
+    status === "closed" ? {} : { status: "closed", close_category, closed_at } as const,
+  reopen: ({ status }: Pick<ConversationRow, "status">, opened_at: Timestamp) =>
+    status === "open" ? {} : { status: "open", close_category: null, opened_at, closed_at: null } as const,
+  assign: (row: Pick<ConversationRow, "assigned_user_id">, assigned_user_id: MemberId | null) =>
+    row.assigned_user_id === assigned_user_id ? {} : { assigned_user_id }
+}
+
+const change = (
+  row: ConversationRow,
+  set: Partial<ConversationColumns>
+): Changes.Decision<Conversation> => ({
+  answer: toConversation({ ...row, ...set }),
+  changes: Object.keys(set).length === 0 ? Changes.none : ConversationRows.update(row, set)
+})
+
+/** Assigns a conversation and, by default, its contact to a member, or to nobody. */
+export const assign = (
+  { conversation, member }: {
+    readonly conversation: Option.Option<ConversationRow>
+    readonly member: Option.Option<MemberRow>
+  },
+  { assigned_user_id, sync_contact_owner = true }: AssignConversation,
+  { now }: Fresh
+): Result.Result<Changes.Decision<Conversation>, ConversationNotFound | ReferenceUnknown> => {
+  const assignee = Option.getOrNull(present(member))
+  if (assigned_user_id !== null && assignee === null) {
+    return Result.fail(new ReferenceUnknown({ param: "assigned_user_id" }))
+  }
+  if (Option.isNone(conversation)) return Result.fail(new ConversationNotFound())
+  const row = conversation.value
+  const { answer, changes } = change(row, State.assign(row, assigned_user_id))
+  const contact = { id: row.contact_id, version: row.contact_version }
+  return Result.succeed({
+    answer,
+    changes: Changes.all(
+      changes,
+      sync_contact_owner
+        ? ContactRows.update(contact, { owner_user_id: assigned_user_id, updated_at: now })
+        : Changes.none,
+      assignee === null ? Changes.none : MemberRows.expect(assignee)
+    )
+  })
+}
+
+export const close = (
+  conversation: Option.Option<ConversationRow>,
+  { category = null }: CloseConversation,
+  fresh: Fresh
+): Result.Result<Changes.Decision<Conversation>, ConversationNotFound> =>
+  Result.map(Result.fromOption(conversation, () => new ConversationNotFound()), (row) => {
+    const { answer, changes } = change(row, State.close(row, category, fresh.now))
+    if (Changes.isNone(changes)) return { answer, changes }
+    const event = Events.make("conversation.closed", { conversation_id: row.id }, fresh)
+    return { answer, changes: Changes.all(changes, Changes.raise(event)) }
+  })
+
+export const reopen = (
+  conversation: Option.Option<ConversationRow>,
+  { now }: Fresh
+): Result.Result<Changes.Decision<Conversation>, ConversationNotFound> =>
+  Result.map(
+    Result.fromOption(conversation, () => new ConversationNotFound()),
+    (row) => change(row, State.reopen(row, now))
+  )
+
+/** Finds the person's conversation on the channel, open; or makes one. */
+export const open = (
+  channel: Channel,
+  { contact_id, identity_id }: ContactIdentity,
+  found: KnownThread["conversation"],
+  { now, uuid }: Fresh
+): Changes.Decision<ConversationId> => {
+  if (found !== null) {
+    const set = State.reopen(found, now)
+    const isOpen = Object.keys(set).length === 0
+    return { answer: found.id, changes: isOpen ? Changes.none : ConversationRows.update(found, set) }
+  }
+  const id = ConversationId.make(uuid())
+  return {
+    answer: id,
+    changes: ConversationRows.insert({
+      id,
+      channel_id: channel.id,
+      contact_id,
+      identity_id,
+      status: "open",
+      close_category: null,
+      assigned_user_id: null,
+      agent_id: null,
+      created_at: now,
+      opened_at: now,
+      closed_at: null,
+      last_activity_at: now,
+      last_activity_preview: null,
+      last_inbound_at: null
+    })
+  }
+}
+
 // ---------------------------------------------------------------- port
 
 /**
- * Port: where conversations are kept.
+ * Port: where conversations are read.
  *
  * **Contract** (checked by `conformance/Conversations.ts`)
  *
- * - `open` returns the id of the conversation of (organization, channel,
- *   identity), made under the given id when there is none, and opens it when it
- *   is closed: `status` open, `opened_at` now, `closed_at` and `close_category`
- *   null. An open one is left as it is. Of any number of concurrent calls all
- *   get one conversation.
- * - After `open`, and after `lock`, no other unit of work passes the same point
- *   for that conversation until this one ends.
- * - `lock` returns what `find` returns.
+ * - `find` returns what was committed last, with the name of its contact and
+ *   who they are on the channel, and none for another organization's conversation.
  * - `list` returns the conversations that pass every filter that is not null, in
  *   `last_activity_at` descending, id descending, those after the position only.
- * - `update` writes the status with its times and category, and the assignment.
- * - `recordActivity` sets the last activity, and `last_inbound_at` when given;
- *   neither time moves backwards, and an older activity leaves the preview. It
- *   returns the conversation's contact.
- * - `replacePreview` replaces the preview, and returns the contact, when the
- *   last activity was at that very moment.
+ * - `findThreads` returns the identities that the names lead to on the channel's
+ *   type, each under the name that was asked for, in the order of the names,
+ *   with their conversation on the channel.
  */
 export class ConversationStore extends Context.Service<ConversationStore, {
-  readonly open: (
-    organization_id: OrganizationId,
-    id: ConversationId,
-    thread: {
-      readonly channel_id: ChannelId
-      readonly contact_id: ContactId
-      readonly identity_id: IdentityId
-    },
-    now: Timestamp
-  ) => Effect.Effect<ConversationId>
   readonly find: (
-    organization_id: OrganizationId,
-    id: ConversationId
-  ) => Effect.Effect<Option.Option<ConversationRow>>
-  readonly lock: (
     organization_id: OrganizationId,
     id: ConversationId
   ) => Effect.Effect<Option.Option<ConversationRow>>
@@ -196,18 +294,11 @@ export class ConversationStore extends Context.Service<ConversationStore, {
     filters: ConversationFilters,
     page: PageRequest
   ) => Effect.Effect<ReadonlyArray<ConversationRow>>
-  readonly update: (organization_id: OrganizationId, row: ConversationRow) => Effect.Effect<void>
-  readonly recordActivity: (
+  readonly findThreads: (
     organization_id: OrganizationId,
-    id: ConversationId,
-    activity: { readonly at: Timestamp; readonly preview: string; readonly last_inbound_at: Timestamp | null }
-  ) => Effect.Effect<ContactId>
-  readonly replacePreview: (
-    organization_id: OrganizationId,
-    id: ConversationId,
-    at: Timestamp,
-    preview: string
-  ) => Effect.Effect<Option.Option<ContactId>>
+    channel: Pick<Channel, "id" | "type">,
+    names: ReadonlyArray<string>
+  ) => Effect.Effect<ReadonlyArray<KnownThread>>
 }>()("@messaging-crm/core/Conversations/ConversationStore") {}
 
 // ---------------------------------------------------------- operations
@@ -229,38 +320,19 @@ export class Conversations extends Context.Service<Conversations, {
     input: CloseConversation
   ) => Effect.Effect<Conversation, ConversationNotFound, CurrentActor>
   readonly reopen: (id: ConversationId) => Effect.Effect<Conversation, ConversationNotFound, CurrentActor>
-  /** Returns the person's conversation on the channel, made or opened as needed. Joins the caller's unit of work. */
-  readonly open: (
-    organization_id: OrganizationId,
-    channel: Channel,
-    who: Who
-  ) => Effect.Effect<ConversationId>
 }>()("@messaging-crm/core/Conversations") {
   static readonly layer = Layer.effect(
     Conversations,
     Effect.gen(function*() {
-      const contacts = yield* ContactStore
       const cursors = yield* Cursors
-      const events = yield* Events
-      const ids = yield* Ids
-      const members = yield* Members
-      const signal = yield* WorkSignal
+      const { decide } = yield* Decide
+      const members = yield* MemberStore
       const store = yield* ConversationStore
-      const unitOfWork = yield* UnitOfWork
 
       const get = Effect.fn("Conversations.get")(function*(id: ConversationId) {
         const { organization_id } = yield* CurrentActor
         const found = yield* store.find(organization_id, id)
-        return Option.isSome(found) ? toConversation(found.value) : yield* new ConversationNotFound()
-      })
-
-      const open = Effect.fn("Conversations.open")(function*(
-        organization_id: OrganizationId,
-        channel: Channel,
-        who: Who
-      ) {
-        const id = ConversationId.make(yield* ids.uuid)
-        return yield* store.open(organization_id, id, { channel_id: channel.id, ...who }, yield* DateTime.now)
+        return toConversation(yield* Effect.fromOption(found, () => new ConversationNotFound()))
       })
 
       const list = Effect.fn("Conversations.list")(function*(
@@ -281,70 +353,32 @@ export class Conversations extends Context.Service<Conversations, {
         return { ...page, data: page.data.map(toConversation) }
       })
 
-      const locked = Effect.fnUntraced(function*(id: ConversationId) {
+      const assignOne = Effect.fn("Conversations.assign")(function*(id: ConversationId, input: AssignConversation) {
         const { organization_id } = yield* CurrentActor
-        const found = yield* store.lock(organization_id, id)
-        return Option.isSome(found) ? found.value : yield* new ConversationNotFound()
-      })
-
-      /** Changes the locked conversation, and writes it only when something changed. */
-      const change = Effect.fnUntraced(function*(
-        id: ConversationId,
-        move: (row: ConversationRow, now: Timestamp) => ConversationRow
-      ) {
-        const { organization_id } = yield* CurrentActor
-        const before = yield* locked(id)
-        const row = move(before, yield* DateTime.now)
-        if (row !== before) yield* store.update(organization_id, row)
-        return row
-      })
-
-      const assignNow = Effect.fnUntraced(function*(
-        id: ConversationId,
-        { assigned_user_id, sync_contact_owner = true }: AssignConversation
-      ) {
-        const { organization_id } = yield* CurrentActor
-        const row = yield* change(
-          id,
-          (found) => found.assigned_user_id === assigned_user_id ? found : { ...found, assigned_user_id }
-        )
-        if (sync_contact_owner) {
-          yield* contacts.setOwner(organization_id, row.contact_id, assigned_user_id, yield* DateTime.now)
-        }
-        return toConversation(row)
-      })
-
-      const assign = Effect.fn("Conversations.assign")(function*(id: ConversationId, input: AssignConversation) {
-        if (input.assigned_user_id !== null) {
-          yield* Effect.catchTag(
-            members.get(input.assigned_user_id),
-            "MemberNotFound",
-            () => new ReferenceUnknown({ param: "assigned_user_id" })
-          )
-        }
-        return yield* unitOfWork.transact(assignNow(id, input))
+        const { assigned_user_id } = input
+        return yield* decide(organization_id, {
+          load: Effect.all({
+            conversation: store.find(organization_id, id),
+            member: assigned_user_id === null ? Effect.succeedNone : members.find(organization_id, assigned_user_id)
+          }, together),
+          decide: (loaded, fresh) => assign(loaded, input, fresh)
+        })
       })
 
       const closeOne = Effect.fn("Conversations.close")(function*(id: ConversationId, input: CloseConversation) {
         const { organization_id } = yield* CurrentActor
-        const closed = Effect.gen(function*() {
-          const before = yield* locked(id)
-          const row = close(before, input.category ?? null, yield* DateTime.now)
-          if (row === before) return row
-          yield* store.update(organization_id, row)
-          yield* events.raise(organization_id, { type: "conversation.closed", data: { conversation_id: id } })
-          return row
+        return yield* decide(organization_id, {
+          load: store.find(organization_id, id),
+          decide: (conversation, fresh) => close(conversation, input, fresh)
         })
-        const row = yield* unitOfWork.transact(closed)
-        yield* signal.notify
-        return toConversation(row)
       })
 
       const reopenOne = Effect.fn("Conversations.reopen")(function*(id: ConversationId) {
-        return toConversation(yield* unitOfWork.transact(change(id, reopen)))
+        const { organization_id } = yield* CurrentActor
+        return yield* decide(organization_id, { load: store.find(organization_id, id), decide: reopen })
       })
 
-      return Conversations.of({ get, list, assign, close: closeOne, reopen: reopenOne, open })
+      return Conversations.of({ get, list, assign: assignOne, close: closeOne, reopen: reopenOne })
     })
   )
 }

@@ -1,12 +1,14 @@
 import { Layer } from "effect"
 import { ApiKeys, type ApiKeyStore } from "./ApiKeys.ts"
 import { Channels, type ChannelStore } from "./Channels.ts"
+import type { Commit } from "./Commit.ts"
 import { ContactFields, type ContactFieldStore } from "./ContactFields.ts"
 import { ContactImports } from "./ContactImports.ts"
 import { Contacts, type ContactStore } from "./Contacts.ts"
 import { Conversations, type ConversationStore } from "./Conversations.ts"
+import { Decide } from "./Decide.ts"
 import { Dispatch } from "./Dispatch.ts"
-import { Events, type EventStore } from "./Events.ts"
+import type { EventStore } from "./Events.ts"
 import { Idempotency, type IdempotencyStore } from "./Idempotency.ts"
 import { Ids } from "./Ids.ts"
 import { Inbound } from "./Inbound.ts"
@@ -20,7 +22,6 @@ import { Secrets } from "./Secrets.ts"
 import { Sends, type SendStore } from "./Sends.ts"
 import { Tags, type TagStore } from "./Tags.ts"
 import { Templates } from "./Templates.ts"
-import type { UnitOfWork } from "./UnitOfWork.ts"
 import { WebhookDeliveries, type WebhookDeliveryStore } from "./WebhookDeliveries.ts"
 import { Webhooks, type WebhookStore } from "./Webhooks.ts"
 import type { WebhookTransport } from "./WebhookTransport.ts"
@@ -31,6 +32,7 @@ import { type WorkQueue, WorkSignal } from "./WorkQueue.ts"
 export type StoragePorts =
   | ApiKeyStore
   | ChannelStore
+  | Commit
   | ContactFieldStore
   | ContactStore
   | ConversationStore
@@ -42,7 +44,6 @@ export type StoragePorts =
   | OrganizationStore
   | SendStore
   | TagStore
-  | UnitOfWork
   | WebhookDeliveryStore
   | WebhookStore
   | WorkQueue
@@ -69,7 +70,8 @@ export type Operations =
   | Worker
 
 /** What other operations are made of, innermost first. */
-const foundation = Layer.mergeAll(Cursors.layer, Events.layer, WorkSignal.layer).pipe(
+const foundation = Layer.mergeAll(Cursors.layer, Decide.layer).pipe(
+  Layer.provideMerge(WorkSignal.layer),
   Layer.provideMerge(Layer.mergeAll(Ids.layer, Secrets.layer))
 )
 

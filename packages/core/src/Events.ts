@@ -1,26 +1,17 @@
 /**
- * Events: what the service tells the subscribers of its webhooks (spec §6).
+ * Events: what the service posts to the subscribers of its webhooks (spec §6).
  *
- * An event is raised in the unit of work of the change that it reports, and its
- * bytes are fixed there, with one delivery for each webhook that subscribes to
- * it: so there is an event exactly when there was a change, and every attempt
- * carries the same bytes.
+ * An event is one of the changes of the operation that it reports, and its bytes
+ * are fixed there. The commit adds one delivery for each active webhook that
+ * subscribes to it: so there is an event exactly when there was a change, and
+ * every attempt carries the same bytes.
  */
-import { Context, DateTime, Effect, Layer, Schema } from "effect"
-import {
-  ConversationId,
-  EventId,
-  Ids,
-  MessageId,
-  type OrganizationId,
-  SendId,
-  WebhookDeliveryId,
-  type WebhookId,
-  WorkId
-} from "./Ids.ts"
+import { Context, type Effect, Schema } from "effect"
+import type { RaisedEvent } from "./Changes.ts"
+import type { Fresh } from "./Decide.ts"
+import { ConversationId, EventId, MessageId, SendId } from "./Ids.ts"
 import { FailureReason } from "./MessagingProvider.ts"
 import { Timestamp } from "./Timestamps.ts"
-import { WorkQueue } from "./WorkQueue.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -75,79 +66,32 @@ export const ConversationClosed = event("conversation.closed", {}).annotate({
 export const Event = Schema.Union([MessageReceived, MessageSent, MessageUpdated, SendFailed, ConversationClosed])
 export type Event = typeof Event.Type
 
-/** What happened, before it has an id and a time. */
-export type Occurrence = Event extends infer E ? E extends Event ? Pick<E, "type" | "data"> : never : never
+const encode = Schema.encodeSync(Schema.fromJsonString(Event))
 
-/** An event as it is stored: its exact bytes beside what it is found by. */
-export interface EventRow {
-  readonly id: EventId
-  readonly type: EventType
-  readonly body: string
-  readonly created_at: Timestamp
+// ----------------------------------------------------------- decisions
+
+/** Returns an event with its id, its time and its bytes. */
+export const make = <const Type extends EventType>(
+  type: Type,
+  data: Extract<Event, { readonly type: Type }>["data"],
+  { now, uuid }: Fresh
+): RaisedEvent => {
+  const id = EventId.make(uuid())
+  // Each case of the union keeps its own data, which the compiler loses when the parts are put together again.
+  const body = encode({ id, type, timestamp: now, data } as Event)
+  return { id, type, body, created_at: now }
 }
-
-const encode = Schema.encodeEffect(Schema.fromJsonString(Event))
 
 // ---------------------------------------------------------------- port
 
 /**
- * Port: where events are kept, with their deliveries.
+ * Port: where events are kept. They are written by commits.
  *
  * **Contract** (checked by `conformance/Webhooks.ts`)
  *
- * - `subscribers` returns the organization's active webhooks that subscribe to
- *   the type, by id.
- * - `append` keeps an event with one pending delivery for each given webhook,
- *   due when the event was made.
  * - `purge` forgets at most `limit` events made before a moment, with their
  *   deliveries, and answers how many.
  */
 export class EventStore extends Context.Service<EventStore, {
-  readonly subscribers: (organization_id: OrganizationId, type: EventType) => Effect.Effect<ReadonlyArray<WebhookId>>
-  readonly append: (
-    organization_id: OrganizationId,
-    event: EventRow,
-    deliveries: ReadonlyArray<{ readonly id: WebhookDeliveryId; readonly webhook_id: WebhookId }>
-  ) => Effect.Effect<void>
   readonly purge: (before: Timestamp, limit: number) => Effect.Effect<number>
 }>()("@messaging-crm/core/Events/EventStore") {}
-
-// ---------------------------------------------------------- operations
-
-export class Events extends Context.Service<Events, {
-  /**
-   * Keeps an event and queues its deliveries. Joins the caller's unit of work.
-   * An event that nobody subscribes to is not kept.
-   */
-  readonly raise: (organization_id: OrganizationId, occurrence: Occurrence) => Effect.Effect<void>
-}>()("@messaging-crm/core/Events") {
-  static readonly layer = Layer.effect(
-    Events,
-    Effect.gen(function*() {
-      const ids = yield* Ids
-      const store = yield* EventStore
-      const work = yield* WorkQueue
-
-      const raise = Effect.fn("Events.raise")(function*(organization_id: OrganizationId, occurrence: Occurrence) {
-        const webhooks = yield* store.subscribers(organization_id, occurrence.type)
-        if (webhooks.length === 0) return
-        const now = yield* DateTime.now
-        const { data, type } = occurrence
-        const id = EventId.make(yield* ids.uuid)
-        // Each case of the union keeps its own data, which the compiler loses when the parts are put together again.
-        const body = yield* Effect.orDie(encode({ id, type, timestamp: now, data } as Event))
-        const deliveries = yield* Effect.forEach(
-          webhooks,
-          (webhook_id) => Effect.map(ids.uuid, (uuid) => ({ id: WebhookDeliveryId.make(uuid), webhook_id }))
-        )
-        yield* store.append(organization_id, { id, type, body, created_at: now }, deliveries)
-        for (const { id: ref, webhook_id } of deliveries) {
-          const work_id = WorkId.make(yield* ids.uuid)
-          yield* work.enqueue(organization_id, { id: work_id, kind: "delivery", lane: webhook_id, ref }, now)
-        }
-      })
-
-      return Events.of({ raise })
-    })
-  )
-}

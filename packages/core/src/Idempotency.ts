@@ -1,28 +1,30 @@
 /**
  * Idempotency: a retried write answers as the first one did (spec §8).
  *
- * The record of a key commits in the same unit of work as the effect, its
- * events and its queued work. There is no instruction at which one exists
- * without the other, so nothing ever needs recovery.
+ * The idempotency record of a key is one of the changes of the operation: it
+ * commits with the effect, its events and its queued work. There is no
+ * instruction at which one exists without the other, so nothing ever needs
+ * recovery, and no lock is needed: the record's key lets one of two win.
  */
-import { Context, Data, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
+import { Cause, Context, DateTime, Duration, Effect, Layer, Option, Result, Schema } from "effect"
 import { CurrentActor } from "./Actor.ts"
+import type { Remembered } from "./Changes.ts"
+import { Commit, Conflict } from "./Commit.ts"
+import { Remember } from "./Decide.ts"
 import type { OrganizationId } from "./Ids.ts"
 import { limits } from "./Limits.ts"
 import { Secrets } from "./Secrets.ts"
 import type { Timestamp } from "./Timestamps.ts"
-import { UnitOfWork } from "./UnitOfWork.ts"
-import { WorkSignal } from "./WorkQueue.ts"
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 
 // ---------------------------------------------------------------- data
 
-/** Schema for an idempotency key: 8 to 200 printable ASCII characters without spaces. */
+/** Schema for an idempotency key: 8 to 200 printable ASCII characters, spaces inside included. */
 export const IdempotencyKey = Schema.String.check(
   Schema.isBetweenLength(limits.idempotency_key_chars_min, limits.idempotency_key_chars_max),
-  Schema.isPattern(/^[!-~]*$/)
+  Schema.isPattern(/^[!-~]([ -~]*[!-~])?$/)
 ).pipe(Schema.brand("IdempotencyKey"))
 export type IdempotencyKey = typeof IdempotencyKey.Type
 
@@ -33,12 +35,7 @@ export interface Answer {
 }
 
 /** A remembered use of a key. */
-export interface IdempotencyRecord extends Answer {
-  /** Whether the bytes are encrypted. */
-  readonly sealed: boolean
-  readonly fingerprint: string
-  readonly request_id: string
-}
+export type IdempotencyRecord = Omit<Remembered, "created_at" | "key">
 
 /** How an answer came about: by running the work now, or from the record. */
 export interface Outcome extends Answer {
@@ -52,20 +49,24 @@ export interface Outcome extends Answer {
 /** The key was used before for a different request. */
 export class IdempotencyConflict extends Schema.TaggedError<IdempotencyConflict>()("IdempotencyConflict", {}) {}
 
-/** A request with this key is running now. */
+/** Whether a request with this key took effect cannot be known yet: another one is running, or the database did not say. */
 export class RequestProcessing extends Schema.TaggedError<RequestProcessing>()("RequestProcessing", {}) {}
 
-/** Carries a refusal out of the unit of work that it undoes. */
-class Refused extends Data.Error<{ readonly answer: Answer }> {}
-
-// ---------------------------------------------------------- transitions
+// ----------------------------------------------------------- decisions
 
 const parse = Schema.decodeUnknownOption(IdempotencyKey)
 
-/** Returns the key of a header, trimmed, and without the quotes of a structured-field string; none when it is malformed. */
+/** The longest key as a structured-field string: in quotes, each of its characters escaped. */
+const header_chars_max = 2 * limits.idempotency_key_chars_max + 2
+
+const trim = (value: string): string => value.replace(/^[ \t]+|[ \t]+$/g, "")
+
+/** Returns the key of a header, trimmed, and read as a structured-field string where it is one; none when it is malformed. */
 export const parseKey = (header: string): Option.Option<IdempotencyKey> => {
-  const value = header.replace(/^[ \t]+|[ \t]+$/g, "")
-  return parse(/^"[^"\\]*"$/.test(value) ? value.slice(1, -1) : value)
+  if (header.length > header_chars_max) return Option.none()
+  const value = trim(header)
+  const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(value)?.[1]
+  return parse(quoted === undefined ? value : trim(quoted.replace(/\\(["\\])/g, "$1")))
 }
 
 /**
@@ -82,36 +83,24 @@ export const canonicalJson = (value: unknown): string => {
 /** How long a record is kept at least. Clients are promised 24 hours. */
 export const record_age_max = Duration.hours(72)
 
+/** Returns whether the failure is that others kept changing what was decided on. */
+const isConflict = <E>(cause: Cause.Cause<E>): boolean => Cause.squash(cause) instanceof Conflict
+
 // ---------------------------------------------------------------- port
 
 /**
- * Port: where used keys are remembered.
+ * Port: where idempotency records are read. They are written by commits.
  *
  * **Contract** (checked by `conformance/Idempotency.ts`)
  *
- * - `exclusively` runs `effect` as one unit of work while no other, in any
- *   process, runs for the same organization and key. When one does, it fails
- *   with `RequestProcessing` at once and runs nothing. A process that dies
- *   leaves the key free.
- * - `find` and `insert` join that unit of work. `find` returns the exact bytes.
+ * - `find` returns the exact bytes that were committed, and none for another organization's key.
  * - `purge` removes at most `limit` records older than `before` and answers how many.
  */
 export class IdempotencyStore extends Context.Service<IdempotencyStore, {
-  readonly exclusively: <A, E, R>(
-    organization_id: OrganizationId,
-    key: IdempotencyKey,
-    effect: Effect.Effect<A, E, R>
-  ) => Effect.Effect<A, E | RequestProcessing, R>
   readonly find: (
     organization_id: OrganizationId,
     key: IdempotencyKey
   ) => Effect.Effect<Option.Option<IdempotencyRecord>>
-  readonly insert: (
-    organization_id: OrganizationId,
-    key: IdempotencyKey,
-    record: IdempotencyRecord,
-    created_at: Timestamp
-  ) => Effect.Effect<void>
   readonly purge: (before: Timestamp, limit: number) => Effect.Effect<number>
 }>()("@messaging-crm/core/Idempotency/IdempotencyStore") {}
 
@@ -123,10 +112,13 @@ export class Idempotency extends Context.Service<Idempotency, {
    *
    * **Details**
    *
-   * Everything `work` writes commits with its answer. An answer of 400 and above
-   * undoes what `work` wrote and is remembered all the same; a typed failure or
-   * a defect undoes it and is forgotten, so the key runs again. A caller who
-   * hangs up changes nothing: the work goes on, and the retry finds its answer.
+   * `work` carries out one operation. Its answer is encoded once, by `encode`,
+   * and its record commits with what it changes. Nothing is looked up before:
+   * whatever keeps the work from committing, the key is looked up then, and the
+   * call is answered from the record if there is one. Else an answer of 400 and
+   * above commits its record alone; a typed failure or a defect leaves none, so
+   * the key runs again. A caller who hangs up changes nothing: the work goes on,
+   * and the retry finds its answer.
    */
   readonly once: <E, R>(options: {
     readonly key: IdempotencyKey
@@ -134,6 +126,8 @@ export class Idempotency extends Context.Service<Idempotency, {
     readonly request_id: string
     /** Whether the answer is kept encrypted, because it holds a secret. */
     readonly is_secret: boolean
+    /** Returns the bytes of what the operation answers. */
+    readonly encode: (answer: unknown) => Effect.Effect<Answer>
     readonly work: Effect.Effect<Answer, E, R>
   }) => Effect.Effect<Outcome, E | IdempotencyConflict | RequestProcessing, R | CurrentActor>
   /** Forgets the records that have been kept long enough, a batch at a time, and answers how many. */
@@ -142,20 +136,9 @@ export class Idempotency extends Context.Service<Idempotency, {
   static readonly layer = Layer.effect(
     Idempotency,
     Effect.gen(function*() {
+      const { commit } = yield* Commit
       const secrets = yield* Secrets
-      const signal = yield* WorkSignal
       const store = yield* IdempotencyStore
-      const unitOfWork = yield* UnitOfWork
-
-      /** The inner unit of work, so that a refusal undoes the work but not its record. */
-      const attempt = <E, R>(work: Effect.Effect<Answer, E, R>) =>
-        work.pipe(
-          Effect.flatMap((answer) =>
-            answer.status >= 400 ? Effect.fail(new Refused({ answer })) : Effect.succeed(answer)
-          ),
-          unitOfWork.transact,
-          Effect.catch((error) => error instanceof Refused ? Effect.succeed(error.answer) : Effect.fail(error))
-        )
 
       const contextOf = (organization_id: OrganizationId, key: IdempotencyKey) => `answer|${organization_id}|${key}`
 
@@ -180,25 +163,54 @@ export class Idempotency extends Context.Service<Idempotency, {
         readonly fingerprint: string
         readonly request_id: string
         readonly is_secret: boolean
+        readonly encode: (answer: unknown) => Effect.Effect<Answer>
         readonly work: Effect.Effect<Answer, E, R>
       }) {
-        const { fingerprint, is_secret, key, request_id, work } = options
+        const { encode, fingerprint, is_secret, key, request_id, work } = options
         const { organization_id } = yield* CurrentActor
-        const run = Effect.gen(function*() {
-          const found = yield* store.find(organization_id, key)
-          if (Option.isSome(found)) {
-            if (found.value.fingerprint !== fingerprint) return yield* new IdempotencyConflict()
-            const { request_id, status } = found.value
-            return { status, body: yield* open(organization_id, key, found.value), request_id, replayed: true }
-          }
-          const { body, status } = yield* attempt(work)
-          const kept = is_secret ? yield* seal(organization_id, key, body) : { body, sealed: false }
-          yield* store.insert(organization_id, key, { fingerprint, status, ...kept, request_id }, yield* DateTime.now)
-          return { status, body, request_id, replayed: false }
+
+        const toRecord = Effect.fnUntraced(function*({ body, status }: Answer, created_at: Timestamp) {
+          const stored = is_secret ? yield* seal(organization_id, key, body) : { body, sealed: false }
+          const record: Remembered = { key, fingerprint, status, ...stored, request_id, created_at }
+          return record
         })
-        const outcome = yield* store.exclusively(organization_id, key, run)
-        yield* signal.notify
-        return outcome
+
+        const remember = (answer: unknown, now: Timestamp) =>
+          Effect.flatMap(encode(answer), (encoded) => toRecord(encoded, now))
+
+        /** Answers from the record of the key, if there is one. */
+        const replay = Effect.gen(function*() {
+          const found = yield* store.find(organization_id, key)
+          if (Option.isNone(found)) return Option.none<Outcome>()
+          if (found.value.fingerprint !== fingerprint) return yield* new IdempotencyConflict()
+          const { request_id, status } = found.value
+          const body = yield* open(organization_id, key, found.value)
+          return Option.some<Outcome>({ status, body, request_id, replayed: true })
+        })
+
+        /** Remembers a refusal, unless the key has a record by now. */
+        const refuse = Effect.fnUntraced(function*(answer: Answer) {
+          const replayed = yield* replay
+          if (Option.isSome(replayed)) return replayed.value
+          const record = yield* toRecord(answer, yield* DateTime.now)
+          const committed = yield* Effect.result(commit(organization_id, { remember: record }))
+          if (Result.isSuccess(committed)) return { ...answer, request_id, replayed: false }
+          return yield* Effect.flatMap(replay, (outcome) => Effect.fromOption(outcome, () => new RequestProcessing()))
+        })
+
+        /** Answers from the record of a commit whose answer was lost, or that was another request's. */
+        const recover = Effect.fnUntraced(function*(cause: Cause.Cause<E | IdempotencyConflict | RequestProcessing>) {
+          const replayed = yield* replay
+          if (Option.isSome(replayed)) return replayed.value
+          return yield* isConflict(cause) ? new RequestProcessing() : Effect.failCause(cause)
+        })
+
+        const run = Effect.flatMap(
+          Effect.provideService(work, Remember, remember),
+          (answer): Effect.Effect<Outcome, IdempotencyConflict | RequestProcessing> =>
+            answer.status >= 400 ? refuse(answer) : Effect.succeed({ ...answer, request_id, replayed: false })
+        )
+        return yield* Effect.catchCause(run, recover)
       }, Effect.uninterruptible)
 
       const purge = Effect.flatMap(

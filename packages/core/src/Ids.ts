@@ -61,15 +61,14 @@ export type WebhookDeliveryId = typeof WebhookDeliveryId.Type
 export const WebhookId = uuid("WebhookId")
 export type WebhookId = typeof WebhookId.Type
 
-export const WorkId = uuid("WorkId")
-export type WorkId = typeof WorkId.Type
-
 /** Returns the UUID that stands for a text within an organization: always the same one (version 5). */
 export const uuidOf = (organization_id: OrganizationId, text: string): string => v5(text, organization_id)
 
 /** Service that makes new ids: UUIDv7, which grow with time. A service, so that a test can make them predictable. */
 export class Ids extends Context.Service<Ids, {
   readonly uuid: Effect.Effect<string>
+  /** The same, for who supplies a pure decision with ids. */
+  readonly next: () => string
 }>()("@messaging-crm/core/Ids") {
-  static readonly layer = Layer.succeed(Ids, { uuid: Effect.sync(() => v7()) })
+  static readonly layer = Layer.succeed(Ids, { uuid: Effect.sync(() => v7()), next: () => v7() })
 }

@@ -2,31 +2,43 @@
  * Inbound: what a provider tells us, whenever, in whatever order and however
  * often it does (spec §2.3).
  *
- * Each event is a unit of work of its own. It first holds the provider's
- * message, so that of several events about one message one is at work at a time.
+ * Each event is a commit of its own. What it says of a message meets that
+ * message, and every other event about it, in one row: that of the provider's
+ * message id.
  */
-import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import { Context, Effect, Layer, Option, Result, Schema } from "effect"
+import * as Changes from "./Changes.ts"
 import { type Channel, ChannelStore } from "./Channels.ts"
-import { Contacts, type Person } from "./Contacts.ts"
-import { Conversations } from "./Conversations.ts"
-import { Events } from "./Events.ts"
-import { ChannelId, Ids, MessageId, type OrganizationId, SendId } from "./Ids.ts"
-import { Media, ReceivedMedia } from "./Media.ts"
 import {
+  changeIdentity,
+  ContactStore,
+  findOrCreateByIdentity,
+  type LoadedContact,
+  namesOf,
+  type Person
+} from "./Contacts.ts"
+import { ConversationStore, type KnownThread, open } from "./Conversations.ts"
+import { Decide, type Fresh, together } from "./Decide.ts"
+import * as Events from "./Events.ts"
+import { ChannelId, MessageId, type OrganizationId, SendId } from "./Ids.ts"
+import * as Media from "./Media.ts"
+import {
+  applyUpdate,
+  clamped,
+  insert,
   type Message,
-  type MessageReport,
-  Messages,
   MessageStore,
   MessageType,
-  report,
-  StatusReport
+  type MessageUpdate,
+  type ProviderMessage,
+  revise,
+  StatusUpdate,
+  storeEarlyUpdate
 } from "./Messages.ts"
 import { canonical } from "./Phones.ts"
-import { Sends } from "./Sends.ts"
+import { complete, type CompletionLoaded, Sends } from "./Sends.ts"
 import { Text, text } from "./Text.ts"
 import { Timestamp } from "./Timestamps.ts"
-import { UnitOfWork } from "./UnitOfWork.ts"
-import { WorkSignal } from "./WorkQueue.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -49,23 +61,25 @@ export const MessageStatusReported = Schema.Struct({
   ...OfMessage,
   /** The reference of the delivery, where the provider echoes it. */
   reference: Schema.NullOr(SendId),
-  ...StatusReport.fields
+  /** Other ids under which the network knows the recipient, where it names them. */
+  recipient_aliases: Schema.optionalKey(Schema.Array(ProviderId)),
+  ...StatusUpdate.fields
 })
 export interface MessageStatusReported extends Schema.Schema.Type<typeof MessageStatusReported> {}
 
 /** A person wrote. */
-export const MessageReceived = Schema.Struct({
+export const ProviderMessageReceived = Schema.Struct({
   event: Schema.Literal("message_received"),
   ...OfMessage,
   from: Sender,
   type: MessageType,
   /** What was written, or the caption of the media. */
   text: Schema.NullOr(Text),
-  media: Schema.NullOr(ReceivedMedia),
+  media: Schema.NullOr(Media.ReceivedMedia),
   /** The provider's time. */
   sent_at: Timestamp
 })
-export interface MessageReceived extends Schema.Schema.Type<typeof MessageReceived> {}
+export interface ProviderMessageReceived extends Schema.Schema.Type<typeof ProviderMessageReceived> {}
 
 /** The author of a message changed its text, or caption. */
 export const MessageEdited = Schema.Struct({
@@ -95,7 +109,7 @@ export interface IdentityChanged extends Schema.Schema.Type<typeof IdentityChang
 
 export const ProviderEvent = Schema.Union([
   MessageStatusReported,
-  MessageReceived,
+  ProviderMessageReceived,
   MessageEdited,
   MessageDeleted,
   IdentityChanged
@@ -107,7 +121,7 @@ export type ProviderEvent = typeof ProviderEvent.Type
 /** No organization has the channel that the event names. */
 export class ChannelUnknown extends Schema.TaggedError<ChannelUnknown>()("ChannelUnknown", { channel_id: ChannelId }) {}
 
-// ---------------------------------------------------------- transitions
+// ----------------------------------------------------------- decisions
 
 /** Returns the first of a person's ids that is a number, canonical. */
 const numberOf = (ids: ReadonlyArray<string>): string | null => Option.getOrNull(Option.firstSomeOf(ids.map(canonical)))
@@ -120,6 +134,103 @@ const personOf = (channel: Channel, { aliases = [], ...sender }: typeof Sender.T
   phone: channel.type === "phone_messaging" ? numberOf([sender.external_id, ...aliases]) : null
 })
 
+/** The event for the subscribers, where an update made a difference to them. */
+const updateEvent = (before: Message, after: Message, update: MessageUpdate, fresh: Fresh): Changes.Changes => {
+  const isNews = update.status === "edited" || update.status === "deleted"
+    ? before.deleted_at === null
+    : after.status !== before.status
+  if (!isNews || update.status === "sent") return Changes.none
+  const data = { conversation_id: after.conversation_id, message_id: after.id, status: update.status }
+  return Changes.raise(Events.make("message.updated", data, fresh))
+}
+
+type OfMessage = Pick<MessageDeleted, "channel_id" | "provider_message_id">
+
+/** Updates the message, or keeps the update until its message comes. */
+export const update = (
+  found: Option.Option<ProviderMessage>,
+  { channel_id, provider_message_id }: OfMessage,
+  update: MessageUpdate,
+  fresh: Fresh
+): Changes.Changes => {
+  const news = { ...update, at: clamped(update.at, fresh.now) }
+  const known = Option.getOrNull(Option.flatMap(found, ({ message }) => message))
+  if (known === null) return storeEarlyUpdate({ channel_id, provider_message_id }, found, news, fresh.now)
+  const after = applyUpdate(known, news)
+  if (after === known) return Changes.none
+  return Changes.all(revise(known.contact_id, known, after), updateEvent(known, after, news, fresh))
+}
+
+/** Updates the message or, where nobody has it, the send: this may be all we ever hear of one whose answer was lost. */
+export const statusReported = (
+  { completion, found }: {
+    readonly found: Option.Option<ProviderMessage>
+    readonly completion: CompletionLoaded | null
+  },
+  event: MessageStatusReported,
+  fresh: Fresh
+): Changes.Changes => {
+  const { provider_message_id, recipient_aliases = [], status } = event
+  const news: StatusUpdate = { status, at: event.at }
+  if (completion === null) return update(found, event, news, fresh)
+  const clampedNews = { status, at: clamped(event.at, fresh.now) }
+  const completed = complete(completion, { provider_message_id, recipient_aliases }, [clampedNews], fresh)
+  const isStored = Option.isSome(Option.flatMap(completion.provider_message, ({ message }) => message)) ||
+    completed.insert !== undefined
+  return isStored ? completed : Changes.all(completed, update(completion.provider_message, event, news, fresh))
+}
+
+/** What is known of somebody who writes, and of what they write. */
+interface ReceivedLoaded {
+  readonly found: Option.Option<ProviderMessage>
+  readonly threads: ReadonlyArray<KnownThread>
+  readonly withPhone: Option.Option<LoadedContact>
+}
+
+/** Puts a message into its sender's conversation, which is made or opened as needed. */
+export const messageReceived = (
+  { found, threads, withPhone }: ReceivedLoaded,
+  channel: Channel,
+  event: ProviderMessageReceived,
+  fresh: Fresh
+): Changes.Changes => {
+  if (Option.isSome(Option.flatMap(found, ({ message }) => message))) return Changes.none
+  const who = findOrCreateByIdentity(personOf(channel, event.from), threads, withPhone, fresh)
+  const conversation = open(channel, who.answer, threads[0]?.conversation ?? null, fresh)
+  const received: Message = {
+    id: MessageId.make(fresh.uuid()),
+    conversation_id: conversation.answer,
+    direction: "inbound",
+    type: event.type,
+    text: event.text,
+    sender: { type: "contact", name: event.from.display_name },
+    status: "received",
+    media: null,
+    provider_message_id: event.provider_message_id,
+    created_at: fresh.now,
+    sent_at: clamped(event.sent_at, fresh.now),
+    delivered_at: null,
+    read_at: null,
+    failed_at: null,
+    edited_at: null,
+    deleted_at: null
+  }
+  const early = Option.match(found, { onNone: () => [], onSome: ({ early_updates }) => early_updates })
+  const revised = early.reduce(applyUpdate, received)
+  // The file of a message that was taken back before it came is not kept at all.
+  const isFileless = event.media === null || revised.deleted_at !== null
+  const media = isFileless ? { answer: null, changes: Changes.none } : Media.insert(event.media, fresh.uuid)
+  const message = { ...revised, media: media.answer }
+  const data = { conversation_id: message.conversation_id, message_id: message.id }
+  return Changes.all(
+    who.changes,
+    conversation.changes,
+    media.changes,
+    insert(channel.id, who.answer.contact_id, found, message),
+    Changes.raise(Events.make("message.received", data, fresh))
+  )
+}
+
 // ---------------------------------------------------------- operations
 
 export class Inbound extends Context.Service<Inbound, {
@@ -130,106 +241,100 @@ export class Inbound extends Context.Service<Inbound, {
     Inbound,
     Effect.gen(function*() {
       const channels = yield* ChannelStore
-      const contacts = yield* Contacts
-      const conversations = yield* Conversations
-      const events = yield* Events
-      const ids = yield* Ids
-      const media = yield* Media
-      const messages = yield* Messages
+      const contacts = yield* ContactStore
+      const conversations = yield* ConversationStore
+      const { decide } = yield* Decide
+      const messages = yield* MessageStore
       const sends = yield* Sends
-      const signal = yield* WorkSignal
-      const store = yield* MessageStore
-      const unitOfWork = yield* UnitOfWork
 
-      /** Changes the message that a report is about, and tells whom it concerns when that made a difference. */
-      const revise = Effect.fnUntraced(function*(
+      /** Commits what a decision about an event changes. Nobody waits for an answer. */
+      const commit = <Loaded>(
         organization_id: OrganizationId,
-        before: Message,
-        reported: MessageReport
-      ) {
-        const after = report(before, reported)
-        if (after === before) return
-        yield* messages.revise(organization_id, before, after)
-        const isNews = reported.status === "edited" || reported.status === "deleted"
-          ? before.deleted_at === null
-          : after.status !== before.status
-        if (!isNews || reported.status === "sent") return
-        const { conversation_id, id: message_id } = after
-        const data = { conversation_id, message_id, status: reported.status }
-        yield* events.raise(organization_id, { type: "message.updated", data })
+        load: Effect.Effect<Loaded>,
+        changesOf: (loaded: Loaded, fresh: Fresh) => Changes.Changes
+      ): Effect.Effect<void> =>
+        decide(organization_id, {
+          load,
+          decide: (loaded, fresh) => Result.succeed({ answer: undefined, changes: changesOf(loaded, fresh) })
+        })
+
+      const findMessage = (organization_id: OrganizationId, { channel_id, provider_message_id }: OfMessage) =>
+        messages.findByProviderId(organization_id, channel_id, provider_message_id)
+
+      const loadStatus = Effect.fnUntraced(function*(organization_id: OrganizationId, event: MessageStatusReported) {
+        const { channel_id, provider_message_id, reference } = event
+        const found = yield* findMessage(organization_id, event)
+        const isKnown = Option.isSome(Option.flatMap(found, ({ message }) => message))
+        if (isKnown || reference === null) return { found, completion: null }
+        const completion = yield* sends.loadCompletion(organization_id, channel_id, reference, provider_message_id)
+        return { found, completion }
       })
 
-      /** A report may be early: then it is kept until its message comes. Answers whether there is one. */
-      const reportOn = Effect.fnUntraced(function*(
-        organization_id: OrganizationId,
-        { channel_id, provider_message_id }: Pick<MessageDeleted, "channel_id" | "provider_message_id">,
-        reported: MessageReport
-      ) {
-        const found = yield* store.findByProviderId(organization_id, channel_id, provider_message_id)
-        if (Option.isSome(found)) yield* revise(organization_id, found.value, reported)
-        else yield* store.park(organization_id, channel_id, provider_message_id, reported, yield* DateTime.now)
-        return Option.isSome(found)
-      })
-
-      const statusReported = Effect.fnUntraced(function*(
-        organization_id: OrganizationId,
-        event: MessageStatusReported
-      ) {
-        const { at, provider_message_id, reference, status } = event
-        if (yield* reportOn(organization_id, event, { status, at })) return
-        // It may be all we ever hear of a send whose answer was lost.
-        if (reference !== null) yield* sends.complete(organization_id, reference, { provider_message_id })
-      })
-
-      const messageReceived = Effect.fnUntraced(function*(
+      const loadSender = Effect.fnUntraced(function*(
         organization_id: OrganizationId,
         channel: Channel,
-        { from, media: file, provider_message_id, sent_at, text, type }: MessageReceived
+        person: Person
       ) {
-        const known = yield* store.findByProviderId(organization_id, channel.id, provider_message_id)
-        if (Option.isSome(known)) return
-        const who = yield* contacts.meet(organization_id, personOf(channel, from))
-        const conversation_id = yield* conversations.open(organization_id, channel, who)
-        const received: Message = {
-          id: MessageId.make(yield* ids.uuid),
-          conversation_id,
-          direction: "inbound",
-          type,
-          text,
-          sender: { type: "contact", name: from.display_name },
-          status: "received",
-          media: null,
-          provider_message_id,
-          created_at: yield* DateTime.now,
-          sent_at,
-          delivered_at: null,
-          read_at: null,
-          failed_at: null,
-          edited_at: null,
-          deleted_at: null
-        }
-        const parked = yield* store.takeParked(organization_id, channel.id, provider_message_id)
-        const revised = parked.reduce(report, received)
-        // The file of a message that was taken back before it came is not kept at all.
-        const isFileless = file === null || revised.deleted_at !== null
-        const message = { ...revised, media: isFileless ? null : yield* media.keep(organization_id, file) }
-        yield* messages.record(organization_id, channel.id, message)
-        const data = { conversation_id, message_id: message.id }
-        yield* events.raise(organization_id, { type: "message.received", data })
+        const threads = yield* conversations.findThreads(organization_id, channel, namesOf(person))
+        const withPhone = threads.length > 0 || person.phone === null
+          ? Option.none()
+          : yield* contacts.findByPhone(organization_id, person.phone)
+        return { threads, withPhone }
       })
 
-      const take = (organization_id: OrganizationId, channel: Channel, event: ProviderEvent) => {
+      const loadIdentity = Effect.fnUntraced(function*(
+        organization_id: OrganizationId,
+        former_external_id: string,
+        person: Person
+      ) {
+        const names = [former_external_id, person.external_id]
+        const known = yield* contacts.identify(organization_id, person.channel_type, names)
+        const found = known.find(({ name }) => name === former_external_id)
+        const contact = found === undefined ? Option.none() : yield* contacts.load(organization_id, found.contact.id)
+        return { known, contact }
+      })
+
+      const take = (organization_id: OrganizationId, channel: Channel, event: ProviderEvent): Effect.Effect<void> => {
         switch (event.event) {
           case "message_received":
-            return messageReceived(organization_id, channel, event)
+            return commit(
+              organization_id,
+              Effect.map(
+                Effect.all([
+                  findMessage(organization_id, event),
+                  loadSender(organization_id, channel, personOf(channel, event.from))
+                ], together),
+                ([found, sender]) => ({ found, ...sender })
+              ),
+              (loaded, fresh) => messageReceived(loaded, channel, event, fresh)
+            )
           case "message_status_reported":
-            return statusReported(organization_id, event)
+            return commit(
+              organization_id,
+              loadStatus(organization_id, event),
+              (loaded, fresh) => statusReported(loaded, event, fresh)
+            )
           case "message_edited":
-            return reportOn(organization_id, event, { status: "edited", text: event.text, at: event.at })
-          case "message_deleted":
-            return reportOn(organization_id, event, { status: "deleted", at: event.at })
-          case "identity_changed":
-            return contacts.follow(organization_id, event.former_external_id, personOf(channel, event.now))
+          case "message_deleted": {
+            const { at } = event
+            const news: MessageUpdate = event.event === "message_edited"
+              ? { status: "edited", text: event.text, at }
+              : { status: "deleted", at }
+            return commit(
+              organization_id,
+              findMessage(organization_id, event),
+              (found, fresh) => update(found, event, news, fresh)
+            )
+          }
+          case "identity_changed": {
+            const { former_external_id } = event
+            const person = personOf(channel, event.now)
+            return commit(
+              organization_id,
+              loadIdentity(organization_id, former_external_id, person),
+              ({ contact, known }, fresh) => changeIdentity(former_external_id, person, known, contact, fresh)
+            )
+          }
         }
       }
 
@@ -237,11 +342,7 @@ export class Inbound extends Context.Service<Inbound, {
         const located = yield* channels.locate(event.channel_id)
         if (Option.isNone(located)) return yield* new ChannelUnknown({ channel_id: event.channel_id })
         const { channel, organization_id } = located.value
-        const held = "provider_message_id" in event
-          ? store.hold(channel.id, event.provider_message_id)
-          : Effect.void
-        yield* held.pipe(Effect.andThen(take(organization_id, channel, event)), unitOfWork.transact)
-        yield* signal.notify
+        yield* take(organization_id, channel, event)
       })
 
       return Inbound.of({ receive })

@@ -12,6 +12,7 @@ export const limits = {
   address_chars_max: 200,
   body_bytes_max: 65_536,
   close_category_chars_max: 64,
+  contact_fields_max: 200,
   cursor_chars_max: 2048,
   custom_value_chars_max: 1000,
   email_chars_max: 320,
@@ -36,11 +37,13 @@ export const limits = {
   tag_ids_max: 30,
   tag_name_chars_max: 40,
   tag_name_chars_min: 1,
+  tags_max: 1000,
   template_parameter_chars_max: 1024,
   template_parameter_chars_min: 1,
   url_chars_max: 2048,
   webhook_event_types_max: 5,
   webhook_event_types_min: 1,
   webhook_list_size: 100,
-  webhook_response_bytes_max: 4096
+  webhook_response_bytes_max: 4096,
+  webhooks_active_max: 100
 } as const

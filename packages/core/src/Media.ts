@@ -7,7 +7,8 @@
  */
 import { Clock, Context, Duration, Effect, Layer, Option, Schema } from "effect"
 import { CurrentActor } from "./Actor.ts"
-import { Ids, MediaId, OrganizationId } from "./Ids.ts"
+import * as Changes from "./Changes.ts"
+import { MediaId, OrganizationId } from "./Ids.ts"
 import { limits } from "./Limits.ts"
 import { Secrets } from "./Secrets.ts"
 import { Text } from "./Text.ts"
@@ -64,6 +65,8 @@ export interface MediaFile {
   readonly bytes: Uint8Array
 }
 
+export const MediaRows = Changes.rows<MediaFile>()("media", ["id"], ["mime_type", "filename", "bytes"])
+
 /** How long a link opens its file. */
 export const link_time_max = Duration.hours(1)
 
@@ -79,22 +82,32 @@ export const PublicUrl = Context.Reference<string>("@messaging-crm/core/Media/Pu
 /** The link is none of ours, has expired, or its file is gone. Which of them is not told. */
 export class MediaNotFound extends Schema.TaggedError<MediaNotFound>()("MediaNotFound", {}) {}
 
+// ----------------------------------------------------------- decisions
+
+/** Keeps a file, and returns what its message says of it. A larger one than the limit is only described. */
+export const insert = (
+  { bytes, filename, kind, mime_type, transcript }: ReceivedMedia,
+  uuid: () => string
+): Changes.Decision<MessageMedia> => {
+  const byte_size = bytes?.byteLength ?? null
+  const described: MessageMedia = { id: null, kind, mime_type, filename, byte_size, transcript }
+  if (bytes === null || bytes.byteLength > limits.media_bytes_max) return { answer: described, changes: Changes.none }
+  const id = MediaId.make(uuid())
+  return { answer: { ...described, id }, changes: MediaRows.insert({ id, mime_type, filename, bytes }) }
+}
+
 // ---------------------------------------------------------------- port
 
 /**
- * Port: where the files of messages are kept.
+ * Port: where the files of messages are read.
  *
  * **Contract** (checked by `conformance/Media.ts`)
  *
- * - `find` returns a file with the exact bytes that were kept, up to the limit.
- * - `remove` leaves nothing of a file, and changes nothing where there is none.
- * - Both writes are part of the caller's unit of work, and undone with it.
- * - No method ever reads or writes another organization's files.
+ * - `find` returns a file with the exact bytes that were committed, up to the limit.
+ * - It never reads another organization's files.
  */
 export class MediaStore extends Context.Service<MediaStore, {
-  readonly keep: (organization_id: OrganizationId, file: MediaFile) => Effect.Effect<void>
   readonly find: (organization_id: OrganizationId, id: MediaId) => Effect.Effect<Option.Option<MediaFile>>
-  readonly remove: (organization_id: OrganizationId, id: MediaId) => Effect.Effect<void>
 }>()("@messaging-crm/core/Media/MediaStore") {}
 
 // ---------------------------------------------------------- operations
@@ -103,13 +116,6 @@ export class MediaStore extends Context.Service<MediaStore, {
 const purpose = "media"
 
 export class Media extends Context.Service<Media, {
-  /**
-   * Keeps a file and returns what its message says of it. A larger one than the
-   * limit is only described. Joins the caller's unit of work.
-   */
-  readonly keep: (organization_id: OrganizationId, received: ReceivedMedia) => Effect.Effect<MessageMedia>
-  /** Removes the file of a message that was taken back: every link to it leads nowhere. Joins the caller's unit of work. */
-  readonly forget: (organization_id: OrganizationId, media: MessageMedia) => Effect.Effect<void>
   /** Makes a link to the file of one of the current actor's messages. No two links are the same. */
   readonly link: (media: MessageMedia) => Effect.Effect<LinkedMedia, never, CurrentActor>
   /** Opens what follows `/media/` in a link. It needs no actor: whoever has the link may. */
@@ -120,25 +126,8 @@ export class Media extends Context.Service<Media, {
   static readonly layer = Layer.effect(
     Media,
     Effect.gen(function*() {
-      const ids = yield* Ids
       const secrets = yield* Secrets
       const store = yield* MediaStore
-
-      const keep = Effect.fn("Media.keep")(function*(
-        organization_id: OrganizationId,
-        { bytes, filename, kind, mime_type, transcript }: ReceivedMedia
-      ) {
-        const byte_size = bytes?.byteLength ?? null
-        const described: MessageMedia = { id: null, kind, mime_type, filename, byte_size, transcript }
-        if (bytes === null || bytes.byteLength > limits.media_bytes_max) return described
-        const id = MediaId.make(yield* ids.uuid)
-        yield* store.keep(organization_id, { id, mime_type, filename, bytes })
-        return { ...described, id }
-      })
-
-      const forget = Effect.fn("Media.forget")((organization_id: OrganizationId, { id }: MessageMedia) =>
-        id === null ? Effect.void : store.remove(organization_id, id)
-      )
 
       const urlOf = Effect.fnUntraced(function*(id: MediaId) {
         const { organization_id } = yield* CurrentActor
@@ -165,7 +154,7 @@ export class Media extends Context.Service<Media, {
         return { file: file.value, expires_in: Duration.millis(rest_millis) }
       })
 
-      return Media.of({ keep, forget, link, open })
+      return Media.of({ link, open })
     })
   )
 }

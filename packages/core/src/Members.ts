@@ -1,9 +1,11 @@
 /**
  * Members: the people of an organization (spec §2.8). Keys act for them, and contacts and conversations belong to them.
  */
-import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import { Context, Effect, Layer, Option, Result, Schema, Struct } from "effect"
 import { CurrentActor } from "./Actor.ts"
-import { Ids, MemberId, type OrganizationId } from "./Ids.ts"
+import * as Changes from "./Changes.ts"
+import { Decide, type Fresh } from "./Decide.ts"
+import { MemberId, type OrganizationId } from "./Ids.ts"
 import { limits } from "./Limits.ts"
 import { foldCase, trimmedText } from "./Text.ts"
 import { Timestamp } from "./Timestamps.ts"
@@ -26,10 +28,25 @@ export const Member = Schema.Struct({
 export interface Member extends Schema.Schema.Type<typeof Member> {}
 
 /** A member as it is stored: who has left is still named where they acted. */
-export interface MemberRow {
-  readonly member: Member
+export interface MemberRow extends Member {
+  readonly left_at: Timestamp | null
+  readonly version: Changes.Version
+}
+
+/** The columns of a member; the address is unique, folded, among those who have not left. */
+export interface MemberColumns extends Member {
+  readonly email_key: string
   readonly left_at: Timestamp | null
 }
+
+export const MemberRows = Changes.rows<MemberColumns>()("members", ["id"], [
+  "name",
+  "email",
+  "email_key",
+  "role",
+  "created_at",
+  "left_at"
+])
 
 export const AddMember = Schema.Struct({
   name: trimmedText({ min: 1, max: limits.name_chars_max }),
@@ -47,30 +64,56 @@ export class MemberEmailTaken extends Schema.TaggedError<MemberEmailTaken>()("Me
   email: Schema.String
 }) {}
 
+// ----------------------------------------------------------- decisions
+
+/** Returns the member without what only the store knows. */
+export const toMember = (row: MemberRow): Member => Struct.omit(row, ["left_at", "version"])
+
+/** Returns the member, unless they have left. */
+export const present = (found: Option.Option<MemberRow>): Option.Option<MemberRow> =>
+  Option.filter(found, ({ left_at }) => left_at === null)
+
+/** Returns the columns of a member who joins. */
+export const toColumns = (member: Member): MemberColumns => ({
+  ...member,
+  email_key: foldCase(member.email),
+  left_at: null
+})
+
+const add = (
+  others: ReadonlyArray<Member>,
+  input: AddMember,
+  { now, uuid }: Fresh
+): Result.Result<Changes.Decision<Member>, MemberEmailTaken> => {
+  const member: Member = { id: MemberId.make(uuid()), ...input, created_at: now }
+  return others.some(({ email }) => foldCase(email) === foldCase(member.email))
+    ? Result.fail(new MemberEmailTaken({ email: member.email }))
+    : Result.succeed({ answer: member, changes: MemberRows.insert(toColumns(member)) })
+}
+
+const change = (
+  found: Option.Option<MemberRow>,
+  set: Partial<Pick<MemberRow, "left_at" | "role">>
+): Result.Result<Changes.Decision<Member>, MemberNotFound> =>
+  Result.map(Result.fromOption(present(found), () => new MemberNotFound()), (row) => ({
+    answer: toMember({ ...row, ...set }),
+    changes: MemberRows.update(row, set)
+  }))
+
 // ---------------------------------------------------------------- port
 
 /**
- * Port: where members are kept.
+ * Port: where members are read.
  *
  * **Contract** (checked by `conformance/Members.ts`)
  *
- * - `insert` fails with `MemberEmailTaken`, and writes nothing, when a present
- *   member of the organization has the same `email_key`.
- * - `find` returns a member of the organization, whether they have left or not.
+ * - `find` returns a member of the organization, whether they have left or not:
+ *   a removed member's id stays valid where it is referred to.
  * - `list` returns the members who have not left, oldest first, then by id.
- * - `setRole` and `remove` answer whether the organization has that present member.
- * - A removed member's id stays valid where it is referred to; the address is free again.
  */
 export class MemberStore extends Context.Service<MemberStore, {
-  readonly insert: (
-    organization_id: OrganizationId,
-    member: Member,
-    email_key: string
-  ) => Effect.Effect<void, MemberEmailTaken>
   readonly find: (organization_id: OrganizationId, id: MemberId) => Effect.Effect<Option.Option<MemberRow>>
   readonly list: (organization_id: OrganizationId) => Effect.Effect<ReadonlyArray<Member>>
-  readonly setRole: (organization_id: OrganizationId, id: MemberId, role: Role) => Effect.Effect<boolean>
-  readonly remove: (organization_id: OrganizationId, id: MemberId, left_at: Timestamp) => Effect.Effect<boolean>
 }>()("@messaging-crm/core/Members/MemberStore") {}
 
 // ---------------------------------------------------------- operations
@@ -88,7 +131,7 @@ export class Members extends Context.Service<Members, {
   static readonly layer = Layer.effect(
     Members,
     Effect.gen(function*() {
-      const ids = yield* Ids
+      const { decide } = yield* Decide
       const store = yield* MemberStore
 
       const list = CurrentActor.use(({ organization_id }) => store.list(organization_id)).pipe(
@@ -98,29 +141,34 @@ export class Members extends Context.Service<Members, {
       const get = Effect.fn("Members.get")(function*(id: MemberId) {
         const { organization_id } = yield* CurrentActor
         const found = yield* store.find(organization_id, id)
-        if (Option.isNone(found) || found.value.left_at !== null) return yield* new MemberNotFound()
-        return found.value.member
+        return toMember(yield* Effect.fromOption(present(found), () => new MemberNotFound()))
       })
 
-      const add = Effect.fn("Members.add")(function*(input: AddMember) {
+      const addOne = Effect.fn("Members.add")(function*(input: AddMember) {
         const { organization_id } = yield* CurrentActor
-        const member: Member = { id: MemberId.make(yield* ids.uuid), ...input, created_at: yield* DateTime.now }
-        yield* store.insert(organization_id, member, foldCase(member.email))
-        return member
+        return yield* decide(organization_id, {
+          load: store.list(organization_id),
+          decide: (others, fresh) => add(others, input, fresh)
+        })
       })
 
       const setRole = Effect.fn("Members.setRole")(function*(id: MemberId, role: Role) {
         const { organization_id } = yield* CurrentActor
-        if (!(yield* store.setRole(organization_id, id, role))) return yield* new MemberNotFound()
-        return yield* get(id)
+        return yield* decide(organization_id, {
+          load: store.find(organization_id, id),
+          decide: (found) => change(found, { role })
+        })
       })
 
       const remove = Effect.fn("Members.remove")(function*(id: MemberId) {
         const { organization_id } = yield* CurrentActor
-        if (!(yield* store.remove(organization_id, id, yield* DateTime.now))) return yield* new MemberNotFound()
+        yield* decide(organization_id, {
+          load: store.find(organization_id, id),
+          decide: (found, { now }) => change(found, { left_at: now })
+        })
       })
 
-      return Members.of({ list, get, add, setRole, remove })
+      return Members.of({ list, get, add: addOne, setRole, remove })
     })
   )
 }

@@ -1,13 +1,13 @@
 /**
  * Messages: what was said in a conversation, and how far it got (spec §2.3).
  */
-import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Schema, Struct } from "effect"
 import { CurrentActor } from "./Actor.ts"
-import { ContactStore } from "./Contacts.ts"
+import * as Changes from "./Changes.ts"
 import { ConversationNotFound, ConversationStore } from "./Conversations.ts"
-import { type ChannelId, ConversationId, MessageId, type OrganizationId } from "./Ids.ts"
+import { type ChannelId, type ContactId, ConversationId, MessageId, type OrganizationId } from "./Ids.ts"
 import { limits } from "./Limits.ts"
-import { LinkedMedia, Media, MessageMedia } from "./Media.ts"
+import { LinkedMedia, Media, MediaRows, MessageMedia } from "./Media.ts"
 import { type CursorInvalid, Cursors, type Page, type PageRequest } from "./Page.ts"
 import { preview, Text } from "./Text.ts"
 import { Timestamp } from "./Timestamps.ts"
@@ -84,25 +84,73 @@ export const LinkedMessage = Schema.Struct({
 export interface LinkedMessage extends Schema.Schema.Type<typeof LinkedMessage> {}
 
 /** How far the provider says that an outbound message got, and when. */
-export const StatusReport = Schema.Struct({
+export const StatusUpdate = Schema.Struct({
   status: Schema.Literals(["sent", "delivered", "read", "failed"]),
   at: Timestamp
 })
-export interface StatusReport extends Schema.Schema.Type<typeof StatusReport> {}
+export interface StatusUpdate extends Schema.Schema.Type<typeof StatusUpdate> {}
 
 /** The author changed the text, or took the message back. */
-export const EditReport = Schema.Struct({ status: Schema.Literal("edited"), text: Schema.NullOr(Text), at: Timestamp })
-export const DeletionReport = Schema.Struct({ status: Schema.Literal("deleted"), at: Timestamp })
+export const EditUpdate = Schema.Struct({ status: Schema.Literal("edited"), text: Schema.NullOr(Text), at: Timestamp })
+export const DeletionUpdate = Schema.Struct({ status: Schema.Literal("deleted"), at: Timestamp })
 
 /** Schema for whatever a provider can report on a message. */
-export const MessageReport = Schema.Union([StatusReport, EditReport, DeletionReport])
-export type MessageReport = typeof MessageReport.Type
+export const MessageUpdate = Schema.Union([StatusUpdate, EditUpdate, DeletionUpdate])
+export type MessageUpdate = typeof MessageUpdate.Type
+
+/**
+ * A message as it is stored. Its `delivered_at` is the provider's own: callers
+ * also see a message as delivered that was read without it.
+ */
+export interface MessageRow extends Message {
+  readonly version: Changes.Version
+}
+
+/** The columns of a message. */
+export interface MessageColumns extends Message {
+  readonly channel_id: ChannelId
+}
+
+export const MessageRows = Changes.rows<MessageColumns>()("messages", ["conversation_id", "id"], [
+  ...Struct.keys(Struct.omit(Message.fields, ["id", "conversation_id"])),
+  "channel_id"
+])
+
+/**
+ * What a provider's message id stands for: a message, or the updates that came
+ * before theirs. One row for both, so that an update and its message meet in one key.
+ */
+export interface ProviderMessageColumns {
+  readonly channel_id: ChannelId
+  readonly provider_message_id: string
+  /** Null while the message has not come. */
+  readonly conversation_id: ConversationId | null
+  readonly message_id: MessageId | null
+  /** The updates that wait for the message, each once. */
+  readonly early_updates: ReadonlyArray<MessageUpdate>
+  readonly created_at: Timestamp
+}
+
+export const ProviderMessageRows = Changes.rows<ProviderMessageColumns>()(
+  "provider_messages",
+  ["channel_id", "provider_message_id"],
+  ["conversation_id", "message_id", "early_updates", "created_at"]
+)
+
+/** The same as it is loaded, with its message. */
+export interface ProviderMessage
+  extends Pick<ProviderMessageColumns, "channel_id" | "early_updates" | "provider_message_id">
+{
+  readonly version: Changes.Version
+  /** The message, and whose conversation it is in. */
+  readonly message: Option.Option<MessageRow & { readonly contact_id: ContactId }>
+}
 
 // -------------------------------------------------------------- errors
 
 export class MessageNotFound extends Schema.TaggedError<MessageNotFound>()("MessageNotFound", {}) {}
 
-// ---------------------------------------------------------- transitions
+// ----------------------------------------------------------- decisions
 
 /** Returns the very time that was known, unless the other is earlier. */
 const earliest = (known: Timestamp | null, other: Timestamp): Timestamp =>
@@ -115,86 +163,149 @@ const statusOf = (message: Pick<Message, "delivered_at" | "failed_at" | "read_at
 }
 
 /** The latest edit gives the text, unless the message was taken back. */
-const edit = (message: Message, { at, text }: typeof EditReport.Type): Message =>
+const edit = <M extends Message>(message: M, { at, text }: typeof EditUpdate.Type): M =>
   message.edited_at !== null && DateTime.isLessThanOrEqualTo(at, message.edited_at)
     ? message
     : { ...message, text: message.deleted_at === null ? text : null, edited_at: at }
 
 /** Nothing is left of a message that was taken back but that it was there. */
-const erase = (message: Message, at: Timestamp): Message => {
+const erase = <M extends Message>(message: M, at: Timestamp): M => {
   const deleted_at = earliest(message.deleted_at, at)
   return deleted_at === message.deleted_at ? message : { ...message, text: null, media: null, deleted_at }
 }
 
-const advance = (message: Message, { at, status }: StatusReport): Message => {
-  const moved: Message = {
-    ...message,
-    sent_at: status === "sent" ? earliest(message.sent_at, at) : message.sent_at,
-    delivered_at: status === "delivered" || status === "read"
-      ? earliest(message.delivered_at, at)
-      : message.delivered_at,
-    read_at: status === "read" ? earliest(message.read_at, at) : message.read_at,
-    failed_at: status === "failed" ? earliest(message.failed_at, at) : message.failed_at
-  }
-  const isNews = (["sent_at", "delivered_at", "read_at", "failed_at"] as const).some((name) =>
-    moved[name] !== message[name]
-  )
-  return isNews ? { ...moved, status: statusOf(moved) } : message
+const advance = <M extends Message>(message: M, { at, status }: StatusUpdate): M => {
+  const name = `${status}_at` as const
+  const moved: M = { ...message, [name]: earliest(message[name], at) }
+  return moved[name] === message[name] ? message : { ...moved, status: statusOf(moved) }
 }
 
 /**
- * Returns the message after a report.
+ * Returns the message after an update.
  *
  * Each time keeps its earliest report, an edit its latest, and the status of an
  * outbound message follows from the times, so any order and any repetition of
- * reports ends in the same message. `read` implies delivered; delivered and
- * read overrule failed; a deletion overrules every edit. A report that tells
- * nothing new returns the very message, so that a repeat writes nothing.
+ * updates ends in the same message. Delivered and read overrule failed; a
+ * deletion overrules every edit. An update that is no news returns the very
+ * message, so that a repeat writes nothing.
  */
-export const report = (message: Message, reported: MessageReport): Message => {
-  switch (reported.status) {
+export const applyUpdate = <M extends Message>(message: M, update: MessageUpdate): M => {
+  switch (update.status) {
     case "edited":
-      return edit(message, reported)
+      return edit(message, update)
     case "deleted":
-      return erase(message, reported.at)
+      return erase(message, update.at)
     default:
-      return message.direction === "inbound" ? message : advance(message, reported)
+      return message.direction === "inbound" ? message : advance(message, update)
   }
 }
+
+/** A provider's clock may be wrong: a time that is still to come counts as now. */
+export const clamped = (at: Timestamp, now: Timestamp): Timestamp => DateTime.min(at, now)
 
 /** Returns what a list of conversations shows of a message. */
 export const previewOf = ({ deleted_at, text, type }: Pick<Message, "deleted_at" | "text" | "type">): string =>
   deleted_at === null ? preview(text ?? `[${type}]`) : "[deleted]"
 
-/** How long a report waits for its message. Providers repeat themselves for days, not for weeks. */
-export const parked_time_max = Duration.days(30)
+/** How long an update waits for its message. Providers repeat themselves for days, not for weeks. */
+export const early_update_age_max = Duration.days(30)
+
+const sameUpdate = (a: MessageUpdate) => (b: MessageUpdate): boolean =>
+  a.status === b.status && DateTime.Equivalence(a.at, b.at)
+
+/** Keeps an update whose message has not come, once. */
+export const storeEarlyUpdate = (
+  key: Pick<ProviderMessageColumns, "channel_id" | "provider_message_id">,
+  found: Option.Option<ProviderMessage>,
+  update: MessageUpdate,
+  now: Timestamp
+): Changes.Changes => {
+  if (Option.isNone(found)) {
+    return ProviderMessageRows.insert({
+      ...key,
+      conversation_id: null,
+      message_id: null,
+      early_updates: [update],
+      created_at: now
+    })
+  }
+  const { early_updates } = found.value
+  return early_updates.some(sameUpdate(update))
+    ? Changes.none
+    : ProviderMessageRows.update(found.value, { early_updates: [...early_updates, update] })
+}
+
+/** Inserts a message that nobody has stored under its provider's id, and moves the activity of its conversation and contact. */
+export const insert = (
+  channel_id: ChannelId,
+  contact_id: ContactId,
+  found: Option.Option<ProviderMessage>,
+  message: Message
+): Changes.Changes => {
+  const { conversation_id, created_at, id: message_id, provider_message_id } = message
+  const named = { conversation_id, message_id, early_updates: [] }
+  return Changes.all(
+    MessageRows.insert({ ...message, channel_id }),
+    provider_message_id === null
+      ? Changes.none
+      : Option.isSome(found)
+      ? ProviderMessageRows.update(found.value, named)
+      : ProviderMessageRows.insert({ channel_id, provider_message_id, ...named, created_at }),
+    Changes.touch({
+      conversation_id,
+      contact_id,
+      at: created_at,
+      preview: previewOf(message),
+      last_inbound_at: message.direction === "inbound" ? message.sent_at : null
+    })
+  )
+}
+
+/** Writes what an update made of a message, and its preview where it is the last activity. */
+export const revise = (
+  contact_id: ContactId,
+  before: MessageRow,
+  after: Message
+): Changes.Changes => {
+  const { conversation_id, created_at: at } = after
+  const preview = previewOf(after)
+  return Changes.all(
+    MessageRows.update(
+      before,
+      Struct.pick(after, [
+        "text",
+        "media",
+        "status",
+        "sent_at",
+        "delivered_at",
+        "read_at",
+        "failed_at",
+        "edited_at",
+        "deleted_at"
+      ])
+    ),
+    before.media?.id && after.media === null ? MediaRows.remove({ id: before.media.id }) : Changes.none,
+    preview === previewOf(before)
+      ? Changes.none
+      : Changes.touch({ conversation_id, contact_id, at, preview, last_inbound_at: null })
+  )
+}
 
 // ---------------------------------------------------------------- port
 
 /**
- * Port: where messages are kept, and the reports on messages nobody knows yet.
+ * Port: where messages are read, and what providers' message ids stand for.
  *
  * **Contract** (checked by `conformance/Messages.ts`)
  *
- * - `hold` lets one unit of work at a time pass for one provider message of one
- *   channel, until it ends. It is taken before anything that names that message.
- * - `insert` answers false, and writes nothing, when the channel already has a
- *   message with that provider id.
  * - `list` returns a conversation's messages in `created_at` descending, id
  *   descending, those after the position only.
- * - `park` keeps a report once, however often it is given; `takeParked` returns
- *   the reports on a message and forgets them. `purgeParked` forgets at most
- *   `limit` of those parked before a moment, and answers how many.
- * - `update` changes the times, status, text and media of an existing message.
+ * - `findByProviderId` returns what a channel's provider message id stands for,
+ *   with its message and that message's contact once it has come.
+ * - `purgeEarlyUpdates` forgets at most `limit` provider message ids that were
+ *   stored before a moment and whose message has not come, and answers how many.
  */
 export class MessageStore extends Context.Service<MessageStore, {
-  readonly hold: (channel_id: ChannelId, provider_message_id: string) => Effect.Effect<void>
-  readonly insert: (
-    organization_id: OrganizationId,
-    channel_id: ChannelId,
-    message: Message
-  ) => Effect.Effect<boolean>
-  readonly update: (organization_id: OrganizationId, message: Message) => Effect.Effect<void>
   readonly find: (
     organization_id: OrganizationId,
     conversation_id: ConversationId,
@@ -204,25 +315,13 @@ export class MessageStore extends Context.Service<MessageStore, {
     organization_id: OrganizationId,
     channel_id: ChannelId,
     provider_message_id: string
-  ) => Effect.Effect<Option.Option<Message>>
+  ) => Effect.Effect<Option.Option<ProviderMessage>>
   readonly list: (
     organization_id: OrganizationId,
     conversation_id: ConversationId,
     page: PageRequest
   ) => Effect.Effect<ReadonlyArray<Message>>
-  readonly park: (
-    organization_id: OrganizationId,
-    channel_id: ChannelId,
-    provider_message_id: string,
-    report: MessageReport,
-    parked_at: Timestamp
-  ) => Effect.Effect<void>
-  readonly takeParked: (
-    organization_id: OrganizationId,
-    channel_id: ChannelId,
-    provider_message_id: string
-  ) => Effect.Effect<ReadonlyArray<MessageReport>>
-  readonly purgeParked: (before: Timestamp, limit: number) => Effect.Effect<number>
+  readonly purgeEarlyUpdates: (before: Timestamp, limit: number) => Effect.Effect<number>
 }>()("@messaging-crm/core/Messages/MessageStore") {}
 
 // ---------------------------------------------------------- operations
@@ -238,28 +337,12 @@ export class Messages extends Context.Service<Messages, {
     conversation_id: ConversationId,
     id: MessageId
   ) => Effect.Effect<LinkedMessage, MessageNotFound, CurrentActor>
-  /**
-   * Keeps a new message and moves the activity of its conversation and contact.
-   * Answers false, and changes nothing, when the channel already has the
-   * message. Joins the caller's unit of work.
-   */
-  readonly record: (
-    organization_id: OrganizationId,
-    channel_id: ChannelId,
-    message: Message
-  ) => Effect.Effect<boolean>
-  /**
-   * Writes what a report made of a message, and its preview where it is the
-   * last activity. Joins the caller's unit of work.
-   */
-  readonly revise: (organization_id: OrganizationId, before: Message, after: Message) => Effect.Effect<void>
-  /** Forgets the reports whose message never came, a batch at a time, and answers how many. */
+  /** Forgets the updates whose message never came, a batch at a time, and answers how many. */
   readonly purge: Effect.Effect<number>
 }>()("@messaging-crm/core/Messages") {
   static readonly layer = Layer.effect(
     Messages,
     Effect.gen(function*() {
-      const contacts = yield* ContactStore
       const conversations = yield* ConversationStore
       const cursors = yield* Cursors
       const media = yield* Media
@@ -268,6 +351,7 @@ export class Messages extends Context.Service<Messages, {
       const link = Effect.fnUntraced(function*(message: Message) {
         const linked: LinkedMessage = {
           ...message,
+          delivered_at: message.delivered_at ?? message.read_at,
           media: message.media === null ? null : yield* media.link(message.media)
         }
         return linked
@@ -291,46 +375,15 @@ export class Messages extends Context.Service<Messages, {
       const get = Effect.fn("Messages.get")(function*(conversation_id: ConversationId, id: MessageId) {
         const { organization_id } = yield* CurrentActor
         const found = yield* store.find(organization_id, conversation_id, id)
-        return Option.isSome(found) ? yield* link(found.value) : yield* new MessageNotFound()
-      })
-
-      const record = Effect.fn("Messages.record")(function*(
-        organization_id: OrganizationId,
-        channel_id: ChannelId,
-        message: Message
-      ) {
-        if (!(yield* store.insert(organization_id, channel_id, message))) return false
-        const { conversation_id, created_at: at } = message
-        const shown = previewOf(message)
-        const contact_id = yield* conversations.recordActivity(organization_id, conversation_id, {
-          at,
-          preview: shown,
-          last_inbound_at: message.direction === "inbound" ? message.sent_at : null
-        })
-        yield* contacts.recordActivity(organization_id, contact_id, { at, preview: shown, conversation_id })
-        return true
-      })
-
-      const revise = Effect.fn("Messages.revise")(function*(
-        organization_id: OrganizationId,
-        before: Message,
-        after: Message
-      ) {
-        yield* store.update(organization_id, after)
-        if (before.media !== null && after.media === null) yield* media.forget(organization_id, before.media)
-        const shown = previewOf(after)
-        if (shown === previewOf(before)) return
-        const { conversation_id, created_at: at } = after
-        const contact_id = yield* conversations.replacePreview(organization_id, conversation_id, at, shown)
-        if (Option.isSome(contact_id)) yield* contacts.replacePreview(organization_id, contact_id.value, at, shown)
+        return yield* link(yield* Effect.fromOption(found, () => new MessageNotFound()))
       })
 
       const purge = Effect.flatMap(
         DateTime.now,
-        (now) => store.purgeParked(DateTime.subtractDuration(now, parked_time_max), 5000)
+        (now) => store.purgeEarlyUpdates(DateTime.subtractDuration(now, early_update_age_max), 5000)
       )
 
-      return Messages.of({ list, get, record, revise, purge })
+      return Messages.of({ list, get, purge })
     })
   )
 }

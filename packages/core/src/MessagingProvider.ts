@@ -24,7 +24,7 @@ export const FailureReason = Schema.Literals([
 export type FailureReason = typeof FailureReason.Type
 
 /** One message to hand over. */
-export interface Delivery {
+export interface OutboundMessage {
   readonly channel: Channel
   /** Comes back in the provider's callbacks, or makes it deduplicate. Always the send id. */
   readonly reference: SendId
@@ -54,7 +54,9 @@ export class ProviderBusy extends Schema.TaggedError<ProviderBusy>()("ProviderBu
 }) {}
 
 /** The request left and no answer came: nobody knows whether the message was taken. */
-export class ProviderSilent extends Schema.TaggedError<ProviderSilent>()("ProviderSilent", {}) {}
+export class ProviderOutcomeUnknown
+  extends Schema.TaggedError<ProviderOutcomeUnknown>()("ProviderOutcomeUnknown", {})
+{}
 
 /** The provider's catalogue of templates cannot be read now. */
 export class ProviderUnavailable extends Schema.TaggedError<ProviderUnavailable>()("ProviderUnavailable", {}) {}
@@ -68,13 +70,19 @@ export class ProviderUnavailable extends Schema.TaggedError<ProviderUnavailable>
  *
  * - `deliver` succeeds only when the provider took the message.
  * - `ProviderRejected` and `ProviderBusy` mean that it certainly did not;
- *   `ProviderSilent` that nobody knows.
+ *   `ProviderOutcomeUnknown` that nobody knows.
  * - With `dedup` `client_ref`, two calls with one reference make one message.
  *   With `callback_ref`, callbacks carry the reference. With `none`, neither.
+ * - `expectedAliases` are committed before the message is handed over, so that
+ *   a reply that overtakes the answer finds its sender.
  * - `templates` returns the whole catalogue of a business account or fails.
  */
 export class MessagingProvider extends Context.Service<MessagingProvider, {
   readonly dedup: "client_ref" | "callback_ref" | "none"
-  readonly deliver: (delivery: Delivery) => Effect.Effect<Accepted, ProviderRejected | ProviderBusy | ProviderSilent>
+  /** Other ids under which the network may know a recipient, as far as the id alone tells. */
+  readonly expectedAliases?: (channel: Channel, recipient: string) => ReadonlyArray<string>
+  readonly deliver: (
+    message: OutboundMessage
+  ) => Effect.Effect<Accepted, ProviderRejected | ProviderBusy | ProviderOutcomeUnknown>
   readonly templates: (business_account_id: string) => Effect.Effect<ReadonlyArray<Template>, ProviderUnavailable>
 }>()("@messaging-crm/core/MessagingProvider") {}

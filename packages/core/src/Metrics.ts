@@ -1,7 +1,7 @@
 /** What core counts and measures, for whoever exports it. No label names a person, a number or a text. */
 import { Metric } from "effect"
 
-/** `outcome`: accepted, rejected, busy (certainly nothing sent), silent (the answer is lost); `reason`: why, or none. */
+/** `outcome`: accepted, rejected, busy (certainly nothing sent), unknown (the answer is lost); `reason`: why, or none. */
 export const send_attempts = Metric.counter("messaging_crm_send_attempts_total", {
   description: "Attempts to hand a message to the provider, by what came of them.",
   incremental: true
@@ -10,6 +10,12 @@ export const send_attempts = Metric.counter("messaging_crm_send_attempts_total",
 /** `outcome`: succeeded, or the `failure_code`. */
 export const delivery_attempts = Metric.counter("messaging_crm_delivery_attempts_total", {
   description: "Attempts to deliver an event to a webhook, by what came of them.",
+  incremental: true
+})
+
+/** Commits that found that what they rest on had changed, each decided again. */
+export const conflicts = Metric.counter("messaging_crm_conflicts_total", {
+  description: "Commits that were decided again, because another came first.",
   incremental: true
 })
 

@@ -1,13 +1,13 @@
 /**
  * Organizations: whose data it is (spec §1). Made by an operator; the REST API has no operation for them.
  */
-import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import { Context, DateTime, Effect, Layer, type Option, Schema } from "effect"
+import * as Changes from "./Changes.ts"
 import { Ids, MemberId, OrganizationId } from "./Ids.ts"
 import { limits } from "./Limits.ts"
-import { type Member, MemberStore } from "./Members.ts"
-import { foldCase, trimmedText } from "./Text.ts"
+import { type Member, type MemberColumns, toColumns } from "./Members.ts"
+import { trimmedText } from "./Text.ts"
 import { Timestamp } from "./Timestamps.ts"
-import { UnitOfWork } from "./UnitOfWork.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -17,6 +17,14 @@ export const Organization = Schema.Struct({
   created_at: Timestamp
 }).annotate({ identifier: "Organization" })
 export interface Organization extends Schema.Schema.Type<typeof Organization> {}
+
+/** An organization as it is loaded for a decision. */
+export interface OrganizationRow extends Organization {
+  readonly version: Changes.Version
+}
+
+/** A count of an organization's rows rests on its version: who changes the count writes the organization. */
+export const OrganizationRows = Changes.rows<Organization>()("organizations", ["id"], ["name"])
 
 export const CreateOrganization = Schema.Struct({
   name: trimmedText({ min: 1, max: limits.name_chars_max }),
@@ -36,11 +44,12 @@ export class OrganizationNotFound extends Schema.TaggedError<OrganizationNotFoun
  *
  * **Contract** (checked by `conformance/Organizations.ts`)
  *
+ * - `insert` keeps an organization with its first member, both or neither.
  * - `find` returns what `insert` was given, and none for any other id.
  */
 export class OrganizationStore extends Context.Service<OrganizationStore, {
-  readonly insert: (organization: Organization) => Effect.Effect<void>
-  readonly find: (id: OrganizationId) => Effect.Effect<Option.Option<Organization>>
+  readonly insert: (organization: Organization, owner: MemberColumns) => Effect.Effect<void>
+  readonly find: (id: OrganizationId) => Effect.Effect<Option.Option<OrganizationRow>>
 }>()("@messaging-crm/core/Organizations/OrganizationStore") {}
 
 // ---------------------------------------------------------- operations
@@ -56,9 +65,7 @@ export class Organizations extends Context.Service<Organizations, {
     Organizations,
     Effect.gen(function*() {
       const ids = yield* Ids
-      const members = yield* MemberStore
       const store = yield* OrganizationStore
-      const unitOfWork = yield* UnitOfWork
 
       const create = Effect.fn("Organizations.create")(function*(input: CreateOrganization) {
         const created_at = yield* DateTime.now
@@ -70,17 +77,14 @@ export class Organizations extends Context.Service<Organizations, {
           role: "owner",
           created_at
         }
-        yield* store.insert(organization).pipe(
-          Effect.andThen(Effect.orDie(members.insert(organization.id, owner, foldCase(owner.email)))),
-          unitOfWork.transact
-        )
+        yield* store.insert(organization, toColumns(owner))
         return { organization, owner }
       })
 
       const get = Effect.fn("Organizations.get")(function*(id: OrganizationId) {
         const found = yield* store.find(id)
-        if (Option.isNone(found)) return yield* new OrganizationNotFound()
-        return found.value
+        const { version: _version, ...organization } = yield* Effect.fromOption(found, () => new OrganizationNotFound())
+        return organization
       })
 
       return Organizations.of({ create, get })

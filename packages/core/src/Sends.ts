@@ -11,31 +11,53 @@
  * | sending | the answer is lost | unknown |
  * | unknown | 15 minutes without a callback | failed |
  */
-import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import { Context, Effect, Layer, Option, Result, Schema, Struct } from "effect"
 import { CurrentActor } from "./Actor.ts"
+import * as Changes from "./Changes.ts"
 import { type Channel, ChannelStore } from "./Channels.ts"
-import { Contacts, ContactStore, ReferenceUnknown } from "./Contacts.ts"
-import { ConversationNotFound, Conversations, ConversationStore, isReplyWindowOpen } from "./Conversations.ts"
-import { Events } from "./Events.ts"
-import { ChannelId, ConversationId, Ids, type MemberId, MessageId, type OrganizationId, SendId, WorkId } from "./Ids.ts"
+import {
+  addAliases,
+  ContactStore,
+  findOrCreateByIdentity,
+  type LoadedContact,
+  type Person,
+  ReferenceUnknown
+} from "./Contacts.ts"
+import {
+  ConversationNotFound,
+  type ConversationRow,
+  ConversationStore,
+  isReplyWindowOpen,
+  type KnownThread,
+  open
+} from "./Conversations.ts"
+import { Decide, type Fresh, together } from "./Decide.ts"
+import * as Events from "./Events.ts"
+import { ChannelId, ConversationId, type MemberId, MessageId, type OrganizationId, SendId } from "./Ids.ts"
 import { limits } from "./Limits.ts"
-import { MemberStore } from "./Members.ts"
-import { type Message, Messages, MessageStore, report, type Sender } from "./Messages.ts"
+import { type MemberRow, MemberStore } from "./Members.ts"
+import {
+  applyUpdate,
+  insert,
+  type Message,
+  MessageStore,
+  type MessageUpdate,
+  type ProviderMessage
+} from "./Messages.ts"
 import { type Accepted, FailureReason, type ProviderUnavailable } from "./MessagingProvider.ts"
 import { Phone } from "./Phones.ts"
 import type { Content } from "./Sends/Content.ts"
 import {
   render,
+  type Template,
   TemplateChoice,
   type TemplateNotApproved,
-  type TemplateNotFound,
+  TemplateNotFound,
   Templates,
   type TemplateValuesMismatch
 } from "./Templates.ts"
 import { visibleText } from "./Text.ts"
 import { Timestamp } from "./Timestamps.ts"
-import { UnitOfWork } from "./UnitOfWork.ts"
-import { WorkQueue, WorkSignal } from "./WorkQueue.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -55,9 +77,8 @@ export const Send = Schema.Struct({
 }).annotate({ identifier: "Send", description: "An outbound message that was accepted and is being delivered." })
 export interface Send extends Schema.Schema.Type<typeof Send> {}
 
-/** A send beside what the worker needs to carry it out. */
-export interface SendRow {
-  readonly send: Send
+/** The columns of a send: what callers see, beside what the worker needs to carry it out. */
+export interface SendColumns extends Send {
   readonly channel_id: ChannelId
   readonly recipient: string
   /** Whom the key acted for; null when the operator sent. */
@@ -65,7 +86,27 @@ export interface SendRow {
   readonly content: Content
   /** When the provider was first asked. Retries end two minutes later. */
   readonly first_attempt_at: Timestamp | null
+  /** Whether an attempt ended without an answer, so that nothing proves any more that it was not sent. */
+  readonly may_be_sent: boolean
 }
+
+export interface SendRow extends SendColumns {
+  readonly version: Changes.Version
+}
+
+export const SendRows = Changes.rows<SendColumns>()("sends", ["id"], [
+  "conversation_id",
+  "status",
+  "message_id",
+  "failure_reason",
+  "created_at",
+  "channel_id",
+  "recipient",
+  "member_id",
+  "content",
+  "first_attempt_at",
+  "may_be_sent"
+])
 
 export const StartConversation = Schema.Struct({
   channel_id: ChannelId.pipe(Schema.annotateEncoded({ description: "A phone-messaging channel." })),
@@ -100,55 +141,240 @@ export class ReplyWindowClosed extends Schema.TaggedError<ReplyWindowClosed>()("
 
 type TemplateRefused = TemplateNotFound | TemplateNotApproved | TemplateValuesMismatch | ProviderUnavailable
 
-// ---------------------------------------------------------- transitions
-
-/** Returns a new send, which the provider has not seen. */
-export const queue = (id: SendId, conversation_id: ConversationId, created_at: Timestamp): Send => ({
-  id,
-  conversation_id,
-  status: "queued",
-  message_id: null,
-  failure_reason: null,
-  created_at
-})
+// ----------------------------------------------------------- decisions
 
 /** Returns whether the send has not ended: the provider may still take it. */
-export const isOpen = (send: Send): boolean => send.status !== "sent" && send.status !== "failed"
+export const isOpen = ({ status }: Pick<Send, "status">): boolean => status !== "sent" && status !== "failed"
 
-/** Returns the send once an attempt begins; only a queued send changes. */
-export const begin = (send: Send): Send => send.status === "queued" ? { ...send, status: "sending" } : send
+/** The states of a send: each function returns what the transition sets, or nothing where it changes nothing. */
+export const State = {
+  /** An attempt begins. One that is found begun has lost its worker, and nobody knows what came of it. */
+  begin: ({ first_attempt_at, may_be_sent, status }: SendRow, now: Timestamp) =>
+    ({
+      status: status === "queued" ? "sending" : status,
+      first_attempt_at: first_attempt_at ?? now,
+      may_be_sent: may_be_sent || status === "sending"
+    }) as const,
+  /** It is certain that the attempt sent nothing. */
+  requeue: ({ status }: Pick<Send, "status">) => status === "sending" ? { status: "queued" } as const : {},
+  /** The answer was lost. */
+  markUnknown: ({ status }: Pick<Send, "status">) =>
+    ({ status: status === "sending" ? "unknown" : status, may_be_sent: true }) as const,
+  /** It became a message. */
+  accept: (send: Pick<Send, "status">, message_id: MessageId) =>
+    isOpen(send) ? { status: "sent", message_id } as const : {},
+  /** It can no longer succeed. */
+  fail: (send: Pick<Send, "status">, failure_reason: FailureReason) =>
+    isOpen(send) ? { status: "failed", failure_reason } as const : {}
+}
 
-/** Returns the send once it is certain that the attempt sent nothing; only a sending one changes. */
-export const requeue = (send: Send): Send => send.status === "sending" ? { ...send, status: "queued" } : send
+/** Returns the send as callers see it. */
+export const toSend = (row: SendRow | SendColumns): Send =>
+  Struct.pick(row, ["id", "conversation_id", "status", "message_id", "failure_reason", "created_at"])
 
-/** Returns the send whose answer was lost; only a sending one changes. */
-export const doubt = (send: Send): Send => send.status === "sending" ? { ...send, status: "unknown" } : send
+/** Queues a message in its conversation's lane: lane order is the order of acceptance. */
+const queue = (
+  to: Pick<SendColumns, "channel_id" | "conversation_id" | "member_id" | "recipient">,
+  content: Content,
+  { now, uuid }: Fresh
+): Changes.Decision<Send> => {
+  const send: SendColumns = {
+    id: SendId.make(uuid()),
+    ...to,
+    status: "queued",
+    message_id: null,
+    failure_reason: null,
+    created_at: now,
+    content,
+    first_attempt_at: null,
+    may_be_sent: false
+  }
+  return {
+    answer: toSend(send),
+    changes: Changes.all(
+      SendRows.insert(send),
+      Changes.enqueue({ kind: "send", lane: to.conversation_id, ref: send.id, due_at: now })
+    )
+  }
+}
 
-/** Returns the send that became a message; an ended one does not change. */
-export const accept = (send: Send, message_id: MessageId): Send =>
-  isOpen(send) ? { ...send, status: "sent", message_id } : send
+/** What a template's name leads to on a channel's business account. */
+export type FoundTemplate = Result.Result<Template, TemplateNotFound | ProviderUnavailable>
 
-/** Returns the send that can no longer succeed; an ended one does not change. */
-export const fail = (send: Send, failure_reason: FailureReason): Send =>
-  isOpen(send) ? { ...send, status: "failed", failure_reason } : send
+const templateContent = (
+  channel: Channel,
+  found: FoundTemplate,
+  { components }: TemplateChoice
+): Result.Result<Content, ChannelTypeUnsuited | TemplateRefused> =>
+  Result.gen(function*() {
+    if (channel.type !== "phone_messaging") return yield* Result.fail(new ChannelTypeUnsuited())
+    const template = yield* found
+    const text = yield* render(template, components)
+    const { id, language, name } = template
+    return { type: "template", template: { id, name, language, components }, text }
+  })
+
+/** What a conversation is started with. */
+interface StartLoaded {
+  readonly channel: Option.Option<Channel>
+  readonly template: FoundTemplate
+  readonly threads: ReadonlyArray<KnownThread>
+  readonly withPhone: Option.Option<LoadedContact>
+}
+
+/** Finds or makes the contact and its conversation on the channel, and queues a template. */
+export const start = (
+  { channel, template, threads, withPhone }: StartLoaded,
+  member_id: MemberId | null,
+  input: StartConversation,
+  fresh: Fresh
+): Result.Result<Changes.Decision<Send>, ReferenceUnknown | ChannelTypeUnsuited | TemplateRefused> =>
+  Result.gen(function*() {
+    if (Option.isNone(channel)) return yield* Result.fail(new ReferenceUnknown({ param: "channel_id" }))
+    const content = yield* templateContent(channel.value, template, input.template)
+    const who = findOrCreateByIdentity(personOf(input), threads, withPhone, fresh)
+    const conversation = open(channel.value, who.answer, threads[0]?.conversation ?? null, fresh)
+    const to = { conversation_id: conversation.answer, channel_id: channel.value.id, recipient: input.phone, member_id }
+    const { answer, changes } = queue(to, content, fresh)
+    return { answer, changes: Changes.all(who.changes, conversation.changes, changes) }
+  })
+
+const personOf = ({ phone }: StartConversation): Person => ({
+  channel_type: "phone_messaging",
+  external_id: phone,
+  aliases: [],
+  phone,
+  display_name: null,
+  username: null
+})
+
+/**
+ * Queues a text inside the reply window, or a template at any time.
+ *
+ * It rests on nothing: the reply window only moves on, and a person who takes
+ * another number a moment later gets it at the former one either way.
+ */
+export const send = (
+  { channel, conversation, template }: {
+    readonly channel: Option.Option<Channel>
+    readonly conversation: Option.Option<ConversationRow>
+    readonly template: FoundTemplate
+  },
+  member_id: MemberId | null,
+  input: SendMessage,
+  fresh: Fresh
+): Result.Result<
+  Changes.Decision<Send>,
+  ConversationNotFound | ChannelTypeUnsuited | ReplyWindowClosed | TemplateRefused
+> =>
+  Result.gen(function*() {
+    if (Option.isNone(conversation)) return yield* Result.fail(new ConversationNotFound())
+    const { channel_id, external_id: recipient, id: conversation_id } = conversation.value
+    const to = { conversation_id, channel_id, recipient, member_id }
+    if (input.type === "text") {
+      if (!isReplyWindowOpen(conversation.value, fresh.now)) return yield* Result.fail(new ReplyWindowClosed())
+      return queue(to, { type: "text", text: input.text }, fresh)
+    }
+    return queue(to, yield* templateContent(Option.getOrThrow(channel), template, input.template), fresh)
+  })
+
+/** What it takes to record what became of a send. */
+export interface CompletionLoaded {
+  readonly send: Option.Option<SendRow>
+  readonly conversation: Option.Option<ConversationRow>
+  readonly member: Option.Option<MemberRow>
+  readonly provider_message: Option.Option<ProviderMessage>
+}
+
+const messageOf = (
+  send: SendRow,
+  member: Option.Option<MemberRow>,
+  provider_message_id: string,
+  { now, uuid }: Fresh
+): Message => ({
+  id: MessageId.make(uuid()),
+  conversation_id: send.conversation_id,
+  direction: "outbound",
+  type: send.content.type,
+  text: send.content.text,
+  sender: send.member_id === null
+    ? { type: "system", name: null }
+    : { type: "member", name: Option.getOrNull(Option.map(member, ({ name }) => name)) },
+  status: "sent",
+  media: null,
+  provider_message_id,
+  created_at: now,
+  sent_at: now,
+  delivered_at: null,
+  read_at: null,
+  failed_at: null,
+  edited_at: null,
+  deleted_at: null
+})
+
+/** A message that was reported on before it was stored may be further than sent. */
+const messageEvents = ({ conversation_id, id: message_id, status }: Message, fresh: Fresh): Changes.Changes => {
+  const data = { conversation_id, message_id }
+  const sent = Changes.raise(Events.make("message.sent", data, fresh))
+  if (status === "sent" || status === "received") return sent
+  return Changes.all(sent, Changes.raise(Events.make("message.updated", { ...data, status }, fresh)))
+}
+
+/** Ends a send that can no longer succeed, and says so. */
+export const fail = (send: SendRow, failure_reason: FailureReason, fresh: Fresh): Changes.Changes => {
+  if (!isOpen(send)) return Changes.none
+  const { conversation_id, id: send_id } = send
+  return Changes.all(
+    SendRows.update(send, State.fail(send, failure_reason)),
+    Changes.raise(Events.make("send.failed", { conversation_id, send_id, failure_reason }, fresh))
+  )
+}
+
+/** The provider's id is that of another message already: only its own conversation's can be this send's. */
+const link = (send: SendRow, message: Message, fresh: Fresh): Changes.Changes =>
+  message.direction === "outbound" && message.conversation_id === send.conversation_id
+    ? SendRows.update(send, State.accept(send, message.id))
+    : fail(send, "provider_rejected", fresh)
+
+/**
+ * Records that the provider took the message, whoever learns it first: the
+ * answer to an attempt, or a callback with the reference. A send that had ended
+ * as `outcome_unknown` stays so, and its message is put into the conversation.
+ */
+export const complete = (
+  { conversation, member, provider_message, send }: CompletionLoaded,
+  { provider_message_id, recipient_aliases = [] }: Accepted,
+  updates: ReadonlyArray<MessageUpdate>,
+  fresh: Fresh
+): Changes.Changes => {
+  if (Option.isNone(send) || Option.isNone(conversation)) return Changes.none
+  const row = send.value
+  const { channel_type, contact_id, identity_id } = conversation.value
+  const aliases = addAliases(channel_type, identity_id, recipient_aliases)
+  const known = Option.flatMap(provider_message, ({ message }) => message)
+  if (Option.isSome(known)) return isOpen(row) ? Changes.all(aliases, link(row, known.value, fresh)) : aliases
+  if (!isOpen(row) && row.failure_reason !== "outcome_unknown") return aliases
+  const early = Option.match(provider_message, { onNone: () => [], onSome: ({ early_updates }) => early_updates })
+  const message = [...early, ...updates].reduce(applyUpdate, messageOf(row, member, provider_message_id, fresh))
+  return Changes.all(
+    aliases,
+    insert(row.channel_id, contact_id, provider_message, message),
+    isOpen(row) ? SendRows.update(row, State.accept(row, message.id)) : Changes.none,
+    messageEvents(message, fresh)
+  )
+}
 
 // ---------------------------------------------------------------- port
 
 /**
- * Port: where sends are kept, with what is to be sent.
+ * Port: where sends are read, with what is to be sent.
  *
  * **Contract** (checked by `conformance/Sends.ts`)
  *
- * - `find` returns what was inserted or last updated, and none for another organization's send.
- * - `lock` returns what `find` returns, and lets no other unit of work pass the
- *   same point for that send until this one ends.
+ * - `find` returns what was committed last, and none for another organization's send.
  */
 export class SendStore extends Context.Service<SendStore, {
-  readonly insert: (organization_id: OrganizationId, row: SendRow) => Effect.Effect<void>
   readonly find: (organization_id: OrganizationId, id: SendId) => Effect.Effect<Option.Option<SendRow>>
-  readonly lock: (organization_id: OrganizationId, id: SendId) => Effect.Effect<Option.Option<SendRow>>
-  /** Writes the send's status, message and failure, and when it was first attempted. */
-  readonly update: (organization_id: OrganizationId, row: SendRow) => Effect.Effect<void>
 }>()("@messaging-crm/core/Sends/SendStore") {}
 
 // ---------------------------------------------------------- operations
@@ -169,179 +395,103 @@ export class Sends extends Context.Service<Sends, {
     CurrentActor
   >
   readonly get: (id: SendId) => Effect.Effect<Send, SendNotFound, CurrentActor>
-  /**
-   * Records that the provider took the message, whoever learns it first: the
-   * answer to an attempt, or a callback with the reference. Joins the caller's
-   * unit of work, which already holds the provider's message.
-   */
-  readonly complete: (
+  /** Loads what `complete` needs. */
+  readonly loadCompletion: (
     organization_id: OrganizationId,
+    channel_id: ChannelId,
     id: SendId,
-    accepted: Accepted
-  ) => Effect.Effect<void>
+    provider_message_id: string
+  ) => Effect.Effect<CompletionLoaded>
 }>()("@messaging-crm/core/Sends") {
   static readonly layer = Layer.effect(
     Sends,
     Effect.gen(function*() {
       const channels = yield* ChannelStore
-      const contacts = yield* Contacts
-      const contactStore = yield* ContactStore
-      const conversations = yield* Conversations
-      const conversationStore = yield* ConversationStore
-      const events = yield* Events
-      const ids = yield* Ids
+      const contacts = yield* ContactStore
+      const conversations = yield* ConversationStore
+      const { decide } = yield* Decide
       const members = yield* MemberStore
-      const messages = yield* Messages
-      const messageStore = yield* MessageStore
-      const signal = yield* WorkSignal
+      const messages = yield* MessageStore
       const store = yield* SendStore
       const templates = yield* Templates
-      const unitOfWork = yield* UnitOfWork
-      const work = yield* WorkQueue
 
-      const templateContent = Effect.fnUntraced(function*(channel: Channel, choice: TemplateChoice) {
-        if (channel.phone_messaging_business_account_id === null) return yield* new ChannelTypeUnsuited()
-        const template = yield* templates.find(channel.phone_messaging_business_account_id, choice.id)
-        const text = yield* render(template, choice.components)
-        const { id, language, name } = template
-        const content: Content = {
-          type: "template",
-          template: { id, name, language, components: choice.components },
-          text
-        }
-        return content
-      })
+      const findTemplate = (channel: Option.Option<Channel>, choice: TemplateChoice): Effect.Effect<FoundTemplate> => {
+        const account = Option.getOrNull(channel)?.phone_messaging_business_account_id ?? null
+        return account === null
+          ? Effect.succeed(Result.fail(new TemplateNotFound()))
+          : Effect.result(templates.find(account, choice.id))
+      }
 
-      /** Joins a unit of work that holds the conversation, so that lane order is the order of acceptance. */
-      const enqueue = Effect.fnUntraced(function*(
-        to: { readonly conversation_id: ConversationId; readonly channel_id: ChannelId; readonly recipient: string },
-        content: Content
-      ) {
+      const startOne = Effect.fn("Sends.start")(function*(input: StartConversation) {
         const { member_id, organization_id } = yield* CurrentActor
-        const now = yield* DateTime.now
-        const send = queue(SendId.make(yield* ids.uuid), to.conversation_id, now)
-        const { channel_id, recipient } = to
-        yield* store.insert(organization_id, {
-          send,
-          channel_id,
-          recipient,
-          member_id,
-          content,
-          first_attempt_at: null
+        const { channel_id, phone } = input
+        const loadPerson = Effect.gen(function*() {
+          const threads = yield* conversations.findThreads(
+            organization_id,
+            { id: channel_id, type: "phone_messaging" },
+            [phone]
+          )
+          const withPhone = threads.length > 0 ? Option.none() : yield* contacts.findByPhone(organization_id, phone)
+          return { threads, withPhone }
         })
-        const id = WorkId.make(yield* ids.uuid)
-        yield* work.enqueue(organization_id, { id, kind: "send", lane: to.conversation_id, ref: send.id }, now)
-        return send
-      })
-
-      const startNow = Effect.fnUntraced(function*(input: StartConversation) {
-        const { organization_id } = yield* CurrentActor
-        const channel = yield* channels.find(organization_id, input.channel_id)
-        if (Option.isNone(channel)) return yield* new ReferenceUnknown({ param: "channel_id" })
-        const content = yield* templateContent(channel.value, input.template)
-        const who = yield* contacts.meet(organization_id, {
-          channel_type: "phone_messaging",
-          external_id: input.phone,
-          aliases: [],
-          phone: input.phone,
-          display_name: null,
-          username: null
+        const loadTemplate = Effect.gen(function*() {
+          const channel = yield* channels.find(organization_id, channel_id)
+          return { channel, template: yield* findTemplate(channel, input.template) }
         })
-        const conversation_id = yield* conversations.open(organization_id, channel.value, who)
-        return yield* enqueue({ conversation_id, channel_id: channel.value.id, recipient: input.phone }, content)
+        const load: Effect.Effect<StartLoaded> = Effect.map(
+          Effect.all({ person: loadPerson, choice: loadTemplate }, together),
+          ({ choice, person }) => ({ ...person, ...choice })
+        )
+        return yield* decide(organization_id, {
+          load,
+          decide: (loaded, fresh) => start(loaded, member_id, input, fresh)
+        })
       })
 
-      const sendNow = Effect.fnUntraced(function*(conversation_id: ConversationId, input: SendMessage) {
-        const { organization_id } = yield* CurrentActor
-        const found = yield* conversationStore.lock(organization_id, conversation_id)
-        if (Option.isNone(found)) return yield* new ConversationNotFound()
-        const { channel_id, external_id } = found.value
-        const to = { conversation_id, channel_id, recipient: external_id }
-        if (input.type === "text") {
-          if (!isReplyWindowOpen(found.value, yield* DateTime.now)) return yield* new ReplyWindowClosed()
-          return yield* enqueue(to, { type: "text", text: input.text })
-        }
-        const channel = yield* channels.find(organization_id, channel_id)
-        const content = yield* templateContent(Option.getOrThrow(channel), input.template)
-        return yield* enqueue(to, content)
-      })
-
-      // The catalogue is read before the transaction, which must not wait for the network.
-      const commit = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-        unitOfWork.transact(effect).pipe(Effect.tap(() => signal.notify))
-
-      const start = Effect.fn("Sends.start")(function*(input: StartConversation) {
-        yield* templates.refresh
-        return yield* commit(startNow(input))
-      })
-
-      const send = Effect.fn("Sends.send")(function*(conversation_id: ConversationId, input: SendMessage) {
-        if (input.type === "template") yield* templates.refresh
-        return yield* commit(sendNow(conversation_id, input))
+      const sendOne = Effect.fn("Sends.send")(function*(conversation_id: ConversationId, input: SendMessage) {
+        const { member_id, organization_id } = yield* CurrentActor
+        const load = Effect.gen(function*() {
+          const conversation = yield* conversations.find(organization_id, conversation_id)
+          if (input.type === "text" || Option.isNone(conversation)) {
+            return { conversation, channel: Option.none<Channel>(), template: Result.fail(new TemplateNotFound()) }
+          }
+          const channel = yield* channels.find(organization_id, conversation.value.channel_id)
+          return { conversation, channel, template: yield* findTemplate(channel, input.template) }
+        })
+        return yield* decide(organization_id, {
+          load,
+          decide: (loaded, fresh) => send(loaded, member_id, input, fresh)
+        })
       })
 
       const get = Effect.fn("Sends.get")(function*(id: SendId) {
         const { organization_id } = yield* CurrentActor
         const found = yield* store.find(organization_id, id)
-        return Option.isSome(found) ? found.value.send : yield* new SendNotFound()
+        return toSend(yield* Effect.fromOption(found, () => new SendNotFound()))
       })
 
-      const senderOf = Effect.fnUntraced(function*(organization_id: OrganizationId, member_id: MemberId | null) {
-        if (member_id === null) return { type: "system", name: null } satisfies Sender
-        const member = yield* members.find(organization_id, member_id)
-        return { type: "member", name: Option.isSome(member) ? member.value.member.name : null } satisfies Sender
-      })
-
-      /** A message that was reported on before it was stored may be further than sent. */
-      const tell = Effect.fnUntraced(function*(organization_id: OrganizationId, message: Message) {
-        const data = { conversation_id: message.conversation_id, message_id: message.id }
-        yield* events.raise(organization_id, { type: "message.sent", data })
-        const { status } = message
-        if (status === "sent" || status === "received") return
-        yield* events.raise(organization_id, { type: "message.updated", data: { ...data, status } })
-      })
-
-      const complete = Effect.fn("Sends.complete")(function*(
+      const loadCompletion = Effect.fnUntraced(function*(
         organization_id: OrganizationId,
+        channel_id: ChannelId,
         id: SendId,
-        { provider_message_id, recipient_aliases = [] }: Accepted
+        provider_message_id: string
       ) {
-        const found = yield* store.find(organization_id, id)
-        if (Option.isNone(found)) return
-        const { conversation_id } = found.value.send
-        const conversation = Option.getOrThrow(yield* conversationStore.lock(organization_id, conversation_id))
-        const row = Option.getOrThrow(yield* store.lock(organization_id, id))
-        if (!isOpen(row.send)) return
-        const now = yield* DateTime.now
-        if (recipient_aliases.length > 0) {
-          yield* contactStore.addAliases(organization_id, conversation.channel_type, conversation, recipient_aliases)
+        const { provider_message, send } = yield* Effect.all({
+          send: store.find(organization_id, id),
+          provider_message: messages.findByProviderId(organization_id, channel_id, provider_message_id)
+        }, together)
+        if (Option.isNone(send)) {
+          return { send, provider_message, conversation: Option.none(), member: Option.none() }
         }
-        const sent: Message = {
-          id: MessageId.make(yield* ids.uuid),
-          conversation_id,
-          direction: "outbound",
-          type: row.content.type,
-          text: row.content.text,
-          sender: yield* senderOf(organization_id, row.member_id),
-          status: "sent",
-          media: null,
-          provider_message_id,
-          created_at: now,
-          sent_at: now,
-          delivered_at: null,
-          read_at: null,
-          failed_at: null,
-          edited_at: null,
-          deleted_at: null
-        }
-        const parked = yield* messageStore.takeParked(organization_id, row.channel_id, provider_message_id)
-        const message = parked.reduce(report, sent)
-        if (!(yield* messages.record(organization_id, row.channel_id, message))) return
-        yield* store.update(organization_id, { ...row, send: accept(row.send, message.id) })
-        yield* tell(organization_id, message)
+        const { conversation_id, member_id } = send.value
+        const { conversation, member } = yield* Effect.all({
+          conversation: conversations.find(organization_id, conversation_id),
+          member: member_id === null ? Effect.succeedNone : members.find(organization_id, member_id)
+        }, together)
+        return { send, provider_message, conversation, member }
       })
 
-      return Sends.of({ start, send, get, complete })
+      return Sends.of({ start: startOne, send: sendOne, get, loadCompletion })
     })
   )
 }

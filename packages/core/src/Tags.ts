@@ -4,10 +4,13 @@
  * Read top to bottom: what a tag is, what can go wrong, what storage must
  * promise, what callers can do.
  */
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { CurrentActor } from "./Actor.ts"
-import { Ids, type OrganizationId, TagId } from "./Ids.ts"
+import * as Changes from "./Changes.ts"
+import { Decide, type Fresh, together } from "./Decide.ts"
+import { type OrganizationId, TagId } from "./Ids.ts"
 import { limits } from "./Limits.ts"
+import { type OrganizationRow, OrganizationRows, OrganizationStore } from "./Organizations.ts"
 import { foldCase, trimmedText } from "./Text.ts"
 
 // ---------------------------------------------------------------- data
@@ -44,6 +47,13 @@ export const CreateTag = Schema.Struct({
 }).annotate({ identifier: "CreateTag" })
 export interface CreateTag extends Schema.Schema.Type<typeof CreateTag> {}
 
+/** The columns of a tag; its name is unique, folded. */
+export interface TagColumns extends Tag {
+  readonly name_key: string
+}
+
+export const TagRows = Changes.rows<TagColumns>()("tags", ["id"], ["name", "name_key", "color"])
+
 // -------------------------------------------------------------- errors
 
 /** The organization already has a tag with this name, ignoring case. */
@@ -51,22 +61,45 @@ export class TagNameTaken extends Schema.TaggedError<TagNameTaken>()("TagNameTak
   name: Schema.String
 }) {}
 
+/** The organization has as many tags as it may. */
+export class TooManyTags extends Schema.TaggedError<TooManyTags>()("TooManyTags", { limit: Schema.Int }) {}
+
+// ----------------------------------------------------------- decisions
+
+export const create = (
+  { organization, tags }: {
+    readonly organization: Option.Option<OrganizationRow>
+    readonly tags: ReadonlyArray<Tag>
+  },
+  input: CreateTag,
+  { uuid }: Fresh
+): Result.Result<Changes.Decision<Tag>, TagNameTaken | TooManyTags> => {
+  const name_key = foldCase(input.name)
+  if (tags.some(({ name }) => foldCase(name) === name_key)) return Result.fail(new TagNameTaken({ name: input.name }))
+  if (tags.length >= limits.tags_max) return Result.fail(new TooManyTags({ limit: limits.tags_max }))
+  const tag: Tag = { id: TagId.make(uuid()), name: input.name, color: input.color }
+  return Result.succeed({
+    answer: tag,
+    changes: Changes.all(
+      TagRows.insert({ ...tag, name_key }),
+      // Two that both make the last tag must meet in one row.
+      ...Option.toArray(organization).map((row) => OrganizationRows.update(row, {}))
+    )
+  })
+}
+
 // ---------------------------------------------------------------- port
 
 /**
- * Port: where tags are kept.
+ * Port: where tags are read.
  *
  * **Contract** (checked by `conformance/Tags.ts`)
  *
- * - `insert` fails with `TagNameTaken`, and writes nothing, when the
- *   organization has a tag with the same `name_key`. Of two concurrent inserts
- *   of one key exactly one succeeds.
  * - `findMany` returns those of the given tags that the organization has, by `name_key`.
  * - `list` returns the organization's tags ordered by `name_key`, by code point.
- * - No method ever reads or writes another organization's rows.
+ * - No method ever reads another organization's rows.
  */
 export class TagStore extends Context.Service<TagStore, {
-  readonly insert: (organization_id: OrganizationId, tag: Tag, name_key: string) => Effect.Effect<void, TagNameTaken>
   readonly findMany: (organization_id: OrganizationId, ids: ReadonlyArray<TagId>) => Effect.Effect<ReadonlyArray<Tag>>
   readonly list: (organization_id: OrganizationId) => Effect.Effect<ReadonlyArray<Tag>>
 }>()("@messaging-crm/core/Tags/TagStore") {}
@@ -76,28 +109,33 @@ export class TagStore extends Context.Service<TagStore, {
 /** Operations on the current actor's tags. */
 export class Tags extends Context.Service<Tags, {
   /** Creates a tag. Names are unique in the organization regardless of case. */
-  readonly create: (input: CreateTag) => Effect.Effect<Tag, TagNameTaken, CurrentActor>
+  readonly create: (input: CreateTag) => Effect.Effect<Tag, TagNameTaken | TooManyTags, CurrentActor>
   /** Returns every tag of the organization, by name. */
   readonly list: Effect.Effect<ReadonlyArray<Tag>, never, CurrentActor>
 }>()("@messaging-crm/core/Tags") {
   static readonly layer = Layer.effect(
     Tags,
     Effect.gen(function*() {
-      const ids = yield* Ids
+      const { decide } = yield* Decide
+      const organizations = yield* OrganizationStore
       const store = yield* TagStore
 
-      const create = Effect.fn("Tags.create")(function*(input: CreateTag) {
+      const createOne = Effect.fn("Tags.create")(function*(input: CreateTag) {
         const { organization_id } = yield* CurrentActor
-        const tag: Tag = { id: TagId.make(yield* ids.uuid), name: input.name, color: input.color }
-        yield* store.insert(organization_id, tag, foldCase(tag.name))
-        return tag
+        return yield* decide(organization_id, {
+          load: Effect.all({
+            organization: organizations.find(organization_id),
+            tags: store.list(organization_id)
+          }, together),
+          decide: (loaded, fresh) => create(loaded, input, fresh)
+        })
       })
 
       const list = CurrentActor.use(({ organization_id }) => store.list(organization_id)).pipe(
         Effect.withSpan("Tags.list")
       )
 
-      return Tags.of({ create, list })
+      return Tags.of({ create: createOne, list })
     })
   )
 }

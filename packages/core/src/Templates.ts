@@ -1,11 +1,10 @@
 /**
  * Templates: approved phone-messaging texts, read live from the provider (spec §2.6).
  *
- * A copy of each catalogue is kept in memory for ten minutes. It answers the
- * template check of a send, which runs inside a transaction and so may not wait
- * for the network; `refresh`, called before the transaction, brings it up to date.
+ * A copy of each catalogue is kept in memory for ten minutes, so that a send can
+ * be checked while the provider is down.
  */
-import { Cache, Clock, Context, Duration, Effect, Exit, Layer, Option, Ref, Schema } from "effect"
+import { Cache, Clock, Context, Duration, Effect, Exit, Layer, Option, Ref, Result, Schema } from "effect"
 import { CurrentActor } from "./Actor.ts"
 import { ChannelStore } from "./Channels.ts"
 import { limits } from "./Limits.ts"
@@ -111,7 +110,7 @@ export class TemplateValuesMismatch extends Schema.TaggedError<TemplateValuesMis
   detail: Schema.String
 }) {}
 
-// ---------------------------------------------------------- transitions
+// ----------------------------------------------------------- decisions
 
 const placeholder = /\{\{\s*([A-Za-z0-9_]+)\s*\}\}/g
 
@@ -155,23 +154,27 @@ const misfit = (slot: Slot, named: boolean): string | null => {
  * Values are put in by one pass over the template's text, so braces inside a
  * value are never taken for a placeholder.
  */
-export const render = Effect.fnUntraced(function*(template: Template, components: ReadonlyArray<TemplateValues>) {
-  if (template.status !== "APPROVED") return yield* new TemplateNotApproved({ status: template.status })
+export const render = (
+  template: Template,
+  components: ReadonlyArray<TemplateValues>
+): Result.Result<string, TemplateNotApproved | TemplateValuesMismatch> => {
+  const mismatch = (detail: string) => Result.fail(new TemplateValuesMismatch({ detail }))
+  if (template.status !== "APPROVED") return Result.fail(new TemplateNotApproved({ status: template.status }))
   const parts = partsOf(template)
   const given = new Map<string, ReadonlyArray<TemplateParameter>>()
   for (const values of components) {
     const part = partOf(values)
-    if (given.has(part)) return yield* new TemplateValuesMismatch({ detail: `The ${part} is given twice.` })
-    if (!parts.has(part)) return yield* new TemplateValuesMismatch({ detail: `The template has no ${part}.` })
+    if (given.has(part)) return mismatch(`The ${part} is given twice.`)
+    if (!parts.has(part)) return mismatch(`The template has no ${part}.`)
     given.set(part, values.parameters)
   }
   const named = template.parameter_format === "NAMED"
   for (const [part, source] of parts) {
     const detail = misfit({ part, wanted: placeholders(source), given: given.get(part) ?? [] }, named)
-    if (detail !== null) return yield* new TemplateValuesMismatch({ detail })
+    if (detail !== null) return mismatch(detail)
   }
-  return fill(parts.get("body") ?? null, given.get("body") ?? [], named)
-})
+  return Result.succeed(fill(parts.get("body") ?? null, given.get("body") ?? [], named))
+}
 
 const fill = (source: string | null, given: ReadonlyArray<TemplateParameter>, named: boolean): string => {
   const order = placeholders(source)
@@ -197,21 +200,11 @@ interface Copy {
   readonly templates: ReadonlyArray<Template>
 }
 
-/**
- * Whether `refresh` was called before the unit of work that runs now, so that
- * it does nothing inside: whoever opens the unit of work sets this.
- */
-export const IsRefreshed = Context.Reference<boolean>("@messaging-crm/core/Templates/IsRefreshed", {
-  defaultValue: () => false
-})
-
 /** Operations on the templates of the current actor's channels. */
 export class Templates extends Context.Service<Templates, {
   /** Returns every template of every business account, read now, or from a copy while the provider is down. */
   readonly list: Effect.Effect<ReadonlyArray<Template>, ProviderUnavailable, CurrentActor>
-  /** Reads the catalogues whose copies are no longer fresh. Never fails: what cannot be read keeps its copy. */
-  readonly refresh: Effect.Effect<void, never, CurrentActor>
-  /** Returns a template of a business account from the copy, without asking the provider. */
+  /** Returns a template of a business account, read at most 30 seconds ago, or from a copy while the provider is down. */
   readonly find: (
     business_account_id: string,
     id: string
@@ -245,7 +238,7 @@ export class Templates extends Context.Service<Templates, {
         return templates
       })
 
-      const kept = (account: string) =>
+      const copied = (account: string) =>
         Effect.flatMap(
           copyOf(account, copy_age_max),
           Option.match({
@@ -256,7 +249,8 @@ export class Templates extends Context.Service<Templates, {
 
       const list = Effect.flatMap(
         accounts,
-        (all) => Effect.forEach(all, (account) => Effect.catch(load(account), () => kept(account)), { concurrency: 4 })
+        (all) =>
+          Effect.forEach(all, (account) => Effect.catch(load(account), () => copied(account)), { concurrency: 4 })
       ).pipe(
         Effect.map((catalogues) => catalogues.flat()),
         Effect.withSpan("Templates.list")
@@ -268,20 +262,14 @@ export class Templates extends Context.Service<Templates, {
         timeToLive: (exit) => Exit.isSuccess(exit) ? copy_fresh : retry_pause
       })
 
-      const refreshAll = Effect.flatMap(
-        accounts,
-        (all) =>
-          Effect.forEach(all, (account) => Effect.ignore(Cache.get(fresh, account)), { concurrency: 4, discard: true })
-      ).pipe(Effect.withSpan("Templates.refresh"))
-
-      const refresh = Effect.flatMap(IsRefreshed, (isRefreshed) => isRefreshed ? Effect.void : refreshAll)
-
       const find = Effect.fn("Templates.find")(function*(business_account_id: string, id: string) {
-        const template = (yield* kept(business_account_id)).find((candidate) => candidate.id === id)
-        return template ?? (yield* new TemplateNotFound())
+        const all = yield* Effect.catch(Cache.get(fresh, business_account_id), () => copied(business_account_id))
+        return yield* Effect.fromNullishOr(all.find((candidate) => candidate.id === id)).pipe(
+          Effect.mapError(() => new TemplateNotFound())
+        )
       })
 
-      return Templates.of({ list, refresh, find })
+      return Templates.of({ list, find })
     })
   )
 }

@@ -9,32 +9,48 @@
  * | succeeded, failed | retry | pending |
  *
  * The queue gives out at most eight deliveries of a webhook at a time. An
- * attempt is posted outside any unit of work, so a worker that dies in the
+ * attempt is posted before anything is committed, so a worker that dies in the
  * middle of one posts it again: with the same id and bytes.
  */
-import { Context, DateTime, Duration, Effect, Layer, Metric, Option, Random, Redacted, Result, Schema } from "effect"
+import {
+  Context,
+  DateTime,
+  Duration,
+  Effect,
+  Layer,
+  Metric,
+  Option,
+  Random,
+  Redacted,
+  Result,
+  Schema,
+  Struct
+} from "effect"
 import { CurrentActor } from "./Actor.ts"
+import * as Changes from "./Changes.ts"
+import { Decide, type Fresh, together } from "./Decide.ts"
 import { EventStore, EventType } from "./Events.ts"
-import { EventId, Ids, type OrganizationId, WebhookDeliveryId, WebhookId, WorkId } from "./Ids.ts"
+import { EventId, type OrganizationId, WebhookDeliveryId, WebhookId } from "./Ids.ts"
 import { limits } from "./Limits.ts"
 import { delivery_attempts } from "./Metrics.ts"
 import { Secrets } from "./Secrets.ts"
 import { Timestamp } from "./Timestamps.ts"
-import { UnitOfWork } from "./UnitOfWork.ts"
 import {
+  disable,
+  type Health,
   healthy,
-  isHopeless,
   pauseOf,
+  recordFailure,
   secretContext,
+  shouldDisable,
   WebhookNotFound,
   type WebhookRow,
-  Webhooks,
-  WebhookStore,
-  worse
+  WebhookRows,
+  WebhookStore
 } from "./Webhooks.ts"
 import { headersOf } from "./Webhooks/Signature.ts"
-import { UnansweredCode, type WebhookAnswer, WebhookTransport, WebhookUnanswered } from "./WebhookTransport.ts"
-import { type ClaimedWork, lanes, stillHeld, WorkQueue, WorkSignal } from "./WorkQueue.ts"
+import { UnansweredCode, type WebhookAnswer, WebhookRequestFailed, WebhookTransport } from "./WebhookTransport.ts"
+import { type ClaimedWork, lanes } from "./WorkQueue.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -64,9 +80,18 @@ export const WebhookDelivery = Schema.Struct({
 }).annotate({ identifier: "WebhookDelivery", description: "One event on its way to one webhook." })
 export interface WebhookDelivery extends Schema.Schema.Type<typeof WebhookDelivery> {}
 
+export interface WebhookDeliveryRow extends WebhookDelivery {
+  readonly version: Changes.Version
+}
+
+export const WebhookDeliveryRows = Changes.rows<WebhookDelivery>()("webhook_deliveries", ["id"], [
+  ...Struct.keys(Struct.omit(WebhookDelivery.fields, ["id"]))
+])
+
 /** A delivery beside what an attempt needs. */
 export interface Outgoing {
-  readonly delivery: WebhookDelivery
+  readonly delivery: WebhookDeliveryRow
+  /** The event's exact bytes. */
   readonly body: string
   readonly webhook: WebhookRow
 }
@@ -89,7 +114,7 @@ export class WebhookDeliveryNotFound
 /** Nothing is posted to a disabled webhook. */
 export class WebhookDisabled extends Schema.TaggedError<WebhookDisabled>()("WebhookDisabled", {}) {}
 
-// ---------------------------------------------------------- transitions
+// ----------------------------------------------------------- decisions
 
 /** How long an attempt may take before the lease of its work is in danger. The transport ends well before. */
 export const attempt_time_max = Duration.seconds(25)
@@ -144,34 +169,26 @@ export const parseRetryAfter = (header: string | null, now: Timestamp): Duration
   return Option.isNone(at) ? null : Duration.max(DateTime.distance(now, at.value), Duration.zero)
 }
 
-/** Returns the delivery after an attempt that succeeded, or failed: then with the time of the next one, if any. */
-export const attempted = (
-  delivery: WebhookDelivery,
-  { at, ...result }: Attempt,
-  next_attempt_at: Timestamp | null
-): WebhookDelivery => ({
-  ...delivery,
-  ...result,
-  attempt_count: delivery.attempt_count + 1,
-  last_attempt_at: at,
-  next_attempt_at,
-  status: result.failure_code === null ? "succeeded" : next_attempt_at === null ? "failed" : "pending"
-})
-
-/** Returns the delivery of a webhook that was disabled before it could be attempted. */
-export const abandoned = (delivery: WebhookDelivery): WebhookDelivery => ({
-  ...delivery,
-  status: "failed",
-  failure_code: "webhook_disabled",
-  next_attempt_at: null
-})
-
-/** Returns the delivery that is to be attempted now. */
-export const again = (delivery: WebhookDelivery, next_attempt_at: Timestamp): WebhookDelivery => ({
-  ...delivery,
-  status: "pending",
-  next_attempt_at
-})
+/** The states of a delivery: each function returns what the transition sets. */
+export const State = {
+  /** An attempt succeeded; or failed, with the time of the next one, if any. */
+  attempt: (
+    { attempt_count }: Pick<WebhookDelivery, "attempt_count">,
+    { at, ...result }: Attempt,
+    next_attempt_at: Timestamp | null
+  ) =>
+    ({
+      ...result,
+      attempt_count: attempt_count + 1,
+      last_attempt_at: at,
+      next_attempt_at,
+      status: result.failure_code === null ? "succeeded" : next_attempt_at === null ? "failed" : "pending"
+    }) as const,
+  /** It ends without being attempted again. */
+  abandon: (failure_code: FailureCode) => ({ status: "failed", failure_code, next_attempt_at: null }) as const,
+  /** It is to be attempted now. */
+  retry: (next_attempt_at: Timestamp) => ({ status: "pending", next_attempt_at }) as const
+}
 
 /** Returns text that every store can keep. */
 const storable = (text: string): string => text.toWellFormed().replaceAll("\u0000", "\uFFFD")
@@ -179,7 +196,7 @@ const storable = (text: string): string => text.toWellFormed().replaceAll("\u000
 const isSuccess = (status: number): boolean => status >= 200 && status <= 299
 
 /** Returns what an answer, or the lack of one, says of an attempt. */
-const resultOf = (outcome: Result.Result<WebhookAnswer, WebhookUnanswered>) =>
+const resultOf = (outcome: Result.Result<WebhookAnswer, WebhookRequestFailed>) =>
   Result.isSuccess(outcome)
     ? {
       response_status: outcome.success.status,
@@ -188,22 +205,97 @@ const resultOf = (outcome: Result.Result<WebhookAnswer, WebhookUnanswered>) =>
     }
     : { response_status: null, response_body: null, failure_code: outcome.failure.failure_code }
 
+/** Makes a delivery due now, with the same event; one that is pending anyway does not change. */
+export const retry = (
+  outgoing: Option.Option<Outgoing>,
+  webhook: Option.Option<WebhookRow>,
+  { now }: Fresh
+): Result.Result<
+  Changes.Decision<WebhookDelivery>,
+  WebhookNotFound | WebhookDeliveryNotFound | WebhookDisabled
+> => {
+  if (Option.isNone(webhook)) return Result.fail(new WebhookNotFound())
+  if (Option.isNone(outgoing) || outgoing.value.delivery.webhook_id !== webhook.value.id) {
+    return Result.fail(new WebhookDeliveryNotFound())
+  }
+  if (webhook.value.status === "disabled") return Result.fail(new WebhookDisabled())
+  const { version, ...delivery } = outgoing.value.delivery
+  const { id, status, webhook_id } = delivery
+  if (status === "pending") return Result.succeed({ answer: delivery, changes: Changes.none })
+  const set = State.retry(now)
+  return Result.succeed({
+    answer: { ...delivery, ...set },
+    changes: Changes.all(
+      WebhookDeliveryRows.update({ id, version }, set),
+      Changes.enqueue({ kind: "webhook_delivery", lane: webhook_id, ref: id, due_at: now }),
+      WebhookRows.expect(webhook.value)
+    )
+  })
+}
+
+const finish = (claimed: ClaimedWork) => Changes.settle({ claimed, outcome: "finish" })
+
+/** Returns whether an attempt's result is still written: also when the webhook was disabled while its endpoint answered. */
+const takesResult = ({ failure_code, status }: WebhookDelivery): boolean =>
+  status === "pending" || failure_code === "webhook_disabled"
+
+/** An endpoint took the event. A healthy one's row is left alone: all its deliveries would contend for it. */
+const succeeded = (claimed: ClaimedWork, { delivery, webhook }: Outgoing, attempt: Attempt): Changes.Changes => {
+  const wasFailing = webhook.consecutive_failures > 0
+  const { cap } = lanes.webhook_delivery
+  return Changes.all(
+    WebhookDeliveryRows.update(delivery, State.attempt(delivery, attempt, null)),
+    wasFailing ? WebhookRows.update(webhook, healthy) : Changes.none,
+    wasFailing
+      ? Changes.throttle({ kind: "webhook_delivery", lane: webhook.id, until: null, cap })
+      : Changes.none,
+    finish(claimed)
+  )
+}
+
+/** Slows the lane of an endpoint that keeps failing. */
+const applyBackoff = ({ id: lane }: WebhookRow, health: Health, now: Timestamp): Changes.Changes => {
+  const pause = pauseOf(health)
+  return pause === null
+    ? Changes.none
+    : Changes.throttle({ kind: "webhook_delivery", lane, until: DateTime.addDuration(now, pause), cap: 1 })
+}
+
+/** An endpoint did not take the event: it is tried again, unless the schedule or the webhook is over. */
+const failed = (
+  claimed: ClaimedWork,
+  { delivery, webhook }: Outgoing,
+  attempt: Attempt,
+  retry_after: string | null,
+  { dice, now }: { readonly dice: number; readonly now: Timestamp }
+): Changes.Changes => {
+  const health = recordFailure(webhook, now)
+  const isOver = attempt.response_status === 410 || shouldDisable(health, now) || webhook.status === "disabled"
+  const next = isOver
+    ? Option.none()
+    : nextAttempt(delivery.attempt_count + 1, now, parseRetryAfter(retry_after, now), dice)
+  return Changes.all(
+    WebhookDeliveryRows.update(delivery, State.attempt(delivery, attempt, Option.getOrNull(next))),
+    isOver
+      ? disable(webhook, health, attempt.at).changes
+      : Changes.all(WebhookRows.update(webhook, health), applyBackoff(webhook, health, now)),
+    Option.isNone(next)
+      ? finish(claimed)
+      : Changes.settle({ claimed, outcome: "postpone", due_at: next.value })
+  )
+}
+
 // ---------------------------------------------------------------- port
 
 /**
- * Port: where deliveries are kept, with their attempts.
+ * Port: where deliveries are read.
  *
  * **Contract** (checked by `conformance/Webhooks.ts`)
  *
  * - `list` returns a webhook's deliveries from the newest to the oldest, then
  *   by id descending, at most `limit`.
  * - `load` returns a delivery beside its event's bytes and its webhook.
- * - `lock` returns the delivery, and lets no other unit of work pass the same
- *   point for it until this one ends.
- * - `update` writes everything but what the delivery is of. It is told of the
- *   attempt, if there was one, for a store that keeps a history. Two claims
- *   that both made the same attempt may tell of it.
- * - None of them finds another organization's delivery.
+ * - Neither finds another organization's delivery.
  */
 export class WebhookDeliveryStore extends Context.Service<WebhookDeliveryStore, {
   readonly list: (
@@ -215,15 +307,6 @@ export class WebhookDeliveryStore extends Context.Service<WebhookDeliveryStore, 
     organization_id: OrganizationId,
     id: WebhookDeliveryId
   ) => Effect.Effect<Option.Option<Outgoing>>
-  readonly lock: (
-    organization_id: OrganizationId,
-    id: WebhookDeliveryId
-  ) => Effect.Effect<Option.Option<WebhookDelivery>>
-  readonly update: (
-    organization_id: OrganizationId,
-    delivery: WebhookDelivery,
-    attempt: Attempt | null
-  ) => Effect.Effect<void>
 }>()("@messaging-crm/core/WebhookDeliveries/WebhookDeliveryStore") {}
 
 // ---------------------------------------------------------- operations
@@ -241,53 +324,45 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
   ) => Effect.Effect<WebhookDelivery, WebhookNotFound | WebhookDeliveryNotFound | WebhookDisabled, CurrentActor>
   /** Carries out one attempt of a claimed `delivery`, and settles the claim. */
   readonly attempt: (claimed: ClaimedWork) => Effect.Effect<void>
+  /** Ends a delivery that cannot be attempted because of a defect of ours, and settles the claim. */
+  readonly abandon: (claimed: ClaimedWork) => Effect.Effect<void>
   /** Forgets the events, with their deliveries, that have been kept long enough, a batch at a time, and answers how many. */
   readonly purge: Effect.Effect<number>
 }>()("@messaging-crm/core/WebhookDeliveries") {
   static readonly layer = Layer.effect(
     WebhookDeliveries,
     Effect.gen(function*() {
+      const { decide, settle } = yield* Decide
       const events = yield* EventStore
-      const ids = yield* Ids
       const secrets = yield* Secrets
-      const signal = yield* WorkSignal
       const store = yield* WebhookDeliveryStore
-      const subscriptions = yield* Webhooks
       const transport = yield* WebhookTransport
-      const unitOfWork = yield* UnitOfWork
       const webhooks = yield* WebhookStore
-      const work = yield* WorkQueue
 
       const list = Effect.fn("WebhookDeliveries.list")(function*(webhook_id: WebhookId) {
         const { organization_id } = yield* CurrentActor
-        const webhook = yield* webhooks.find(organization_id, webhook_id)
-        if (Option.isNone(webhook)) return yield* new WebhookNotFound()
-        return yield* store.list(organization_id, webhook_id, limits.webhook_list_size)
+        const { deliveries, webhook } = yield* Effect.all({
+          webhook: webhooks.find(organization_id, webhook_id),
+          deliveries: store.list(organization_id, webhook_id, limits.webhook_list_size)
+        }, together)
+        yield* Effect.fromOption(webhook, () => new WebhookNotFound())
+        return deliveries
       })
 
-      const retryNow = Effect.fnUntraced(function*(webhook_id: WebhookId, id: WebhookDeliveryId) {
+      const retryOne = Effect.fn("WebhookDeliveries.retry")(function*(webhook_id: WebhookId, id: WebhookDeliveryId) {
         const { organization_id } = yield* CurrentActor
-        const webhook = yield* webhooks.lock(organization_id, webhook_id)
-        if (Option.isNone(webhook)) return yield* new WebhookNotFound()
-        const found = yield* store.lock(organization_id, id)
-        if (Option.isNone(found) || found.value.webhook_id !== webhook_id) return yield* new WebhookDeliveryNotFound()
-        if (webhook.value.webhook.status === "disabled") return yield* new WebhookDisabled()
-        if (found.value.status === "pending") return found.value
-        const now = yield* DateTime.now
-        const delivery = again(found.value, now)
-        yield* store.update(organization_id, delivery, null)
-        const work_id = WorkId.make(yield* ids.uuid)
-        yield* work.enqueue(organization_id, { id: work_id, kind: "delivery", lane: webhook_id, ref: id }, now)
-        return delivery
+        return yield* decide(organization_id, {
+          load: Effect.all({
+            outgoing: store.load(organization_id, id),
+            webhook: webhooks.find(organization_id, webhook_id)
+          }, together),
+          decide: ({ outgoing, webhook }, fresh) => retry(outgoing, webhook, fresh)
+        })
       })
-
-      const retry = Effect.fn("WebhookDeliveries.retry")((webhook_id: WebhookId, id: WebhookDeliveryId) =>
-        unitOfWork.transact(retryNow(webhook_id, id)).pipe(Effect.tap(() => signal.notify))
-      )
 
       /** Posts the event, signed now. */
       const post = Effect.fnUntraced(function*(organization_id: OrganizationId, { body, delivery, webhook }: Outgoing) {
-        const { id, url } = webhook.webhook
+        const { id, url } = webhook
         const secret = yield* secrets.open(secretContext(organization_id, id), webhook.sealed_secret)
         if (Option.isNone(secret)) {
           return yield* Effect.die(new Error("No key of SECRET_KEY opens the webhook's secret."))
@@ -297,7 +372,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         const [duration, outcome] = yield* transport.post({ url, headers, body }).pipe(
           Effect.timeoutOrElse({
             duration: attempt_time_max,
-            orElse: () => Effect.fail(new WebhookUnanswered({ failure_code: "timeout" }))
+            orElse: () => Effect.fail(new WebhookRequestFailed({ failure_code: "timeout" }))
           }),
           Effect.withSpan("WebhookTransport.post", { kind: "client" }),
           Effect.result,
@@ -310,79 +385,53 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         return { attempt, retry_after: Result.isSuccess(outcome) ? outcome.success.retry_after : null }
       })
 
-      /** Writes what came of an attempt, all or nothing, and nothing when `settlement` finds that the claim was taken away. */
-      const settle = (settlement: Effect.Effect<boolean>) =>
-        settlement.pipe(
-          Effect.flatMap(stillHeld),
-          unitOfWork.transact,
-          Effect.catchTag("Superseded", () => Effect.void)
+      const find = ({ organization_id, ref }: ClaimedWork) => store.load(organization_id, WebhookDeliveryId.make(ref))
+
+      /** Settles the claim with what follows for the delivery, if that has not ended otherwise. */
+      const settleDelivery = (
+        claimed: ClaimedWork,
+        changesOf: (outgoing: Outgoing, fresh: Fresh) => Changes.Changes
+      ) =>
+        settle(claimed, {
+          load: find(claimed),
+          decide: (found, fresh) => ({
+            answer: undefined,
+            changes: Option.match(Option.filter(found, ({ delivery }) => takesResult(delivery)), {
+              onNone: () => finish(claimed),
+              onSome: (outgoing) => changesOf(outgoing, fresh)
+            })
+          })
+        })
+
+      const end = (claimed: ClaimedWork, failure_code: FailureCode) =>
+        settleDelivery(
+          claimed,
+          ({ delivery }) =>
+            Changes.all(WebhookDeliveryRows.update(delivery, State.abandon(failure_code)), finish(claimed))
         )
 
-      const recover = Effect.fnUntraced(function*(organization_id: OrganizationId, id: WebhookId) {
-        const row = yield* webhooks.lock(organization_id, id)
-        if (Option.isSome(row)) yield* webhooks.update(organization_id, { ...row.value, ...healthy })
-      })
-
-      const succeed = (claimed: ClaimedWork, { delivery, webhook }: Outgoing, attempt: Attempt) =>
-        Effect.gen(function*() {
-          const { organization_id } = claimed
-          // A healthy endpoint's row is left alone: all its deliveries would queue for it.
-          const wasIll = webhook.consecutive_failures > 0
-          if (wasIll) yield* recover(organization_id, delivery.webhook_id)
-          yield* store.update(organization_id, attempted(delivery, attempt, null), attempt)
-          if (wasIll) yield* work.throttle(claimed, { until: null, cap: lanes.delivery.cap })
-          return yield* work.finish(claimed)
-        }).pipe(settle)
-
-      /** Slows the lane of an endpoint that keeps failing. */
-      const ease = Effect.fnUntraced(function*(claimed: ClaimedWork, row: WebhookRow, now: Timestamp) {
-        const pause = pauseOf(row)
-        if (pause !== null) yield* work.throttle(claimed, { until: DateTime.addDuration(now, pause), cap: 1 })
-      })
-
-      const fail = (claimed: ClaimedWork, { delivery }: Outgoing, attempt: Attempt, retry_after: string | null) =>
-        Effect.gen(function*() {
-          const { organization_id } = claimed
-          const now = yield* DateTime.now
-          const locked = yield* webhooks.lock(organization_id, delivery.webhook_id)
-          if (Option.isNone(locked)) return yield* work.finish(claimed)
-          const row: WebhookRow = { ...locked.value, ...worse(locked.value, now) }
-          const asked = parseRetryAfter(retry_after, now)
-          const next = nextAttempt(delivery.attempt_count + 1, now, asked, yield* Random.next)
-          const isGone = attempt.response_status === 410
-          if (isGone || isHopeless(row, now) || row.webhook.status === "disabled") {
-            yield* store.update(organization_id, attempted(delivery, attempt, null), attempt)
-            yield* subscriptions.end(organization_id, row, attempt.at)
-            return yield* work.finish(claimed)
-          }
-          yield* webhooks.update(organization_id, row)
-          yield* store.update(organization_id, attempted(delivery, attempt, Option.getOrNull(next)), attempt)
-          yield* ease(claimed, row, now)
-          return yield* Option.isNone(next) ? work.finish(claimed) : work.postpone(claimed, next.value)
-        }).pipe(settle)
-
       const attempt = Effect.fn("WebhookDeliveries.attempt")(function*(claimed: ClaimedWork) {
-        const { organization_id } = claimed
-        const found = yield* store.load(organization_id, WebhookDeliveryId.make(claimed.ref))
-        if (Option.isNone(found) || found.value.delivery.status !== "pending") {
-          return void (yield* work.finish(claimed))
+        const found = yield* find(claimed)
+        const outgoing = Option.getOrNull(found)
+        if (outgoing === null || outgoing.delivery.status !== "pending" || outgoing.webhook.status === "disabled") {
+          return yield* end(claimed, "webhook_disabled")
         }
-        const outgoing = found.value
-        if (outgoing.webhook.webhook.status === "disabled") {
-          const ended = abandoned(outgoing.delivery)
-          return yield* settle(Effect.andThen(store.update(organization_id, ended, null), work.finish(claimed)))
-        }
-        const { attempt, retry_after } = yield* post(organization_id, outgoing)
-        if (attempt.failure_code === null) return yield* succeed(claimed, outgoing, attempt)
-        yield* fail(claimed, outgoing, attempt, retry_after)
+        const { attempt, retry_after } = yield* post(claimed.organization_id, outgoing)
+        const dice = yield* Random.next
+        yield* settleDelivery(claimed, (now_outgoing, { now }) =>
+          attempt.failure_code === null
+            ? succeeded(claimed, now_outgoing, attempt)
+            : failed(claimed, now_outgoing, attempt, retry_after, { dice, now }))
       })
+
+      const abandon = Effect.fn("WebhookDeliveries.abandon")((claimed: ClaimedWork) => end(claimed, "protocol_error"))
 
       const purge = Effect.flatMap(
         DateTime.now,
         (now) => events.purge(DateTime.subtractDuration(now, history_time_max), 1000)
       )
 
-      return WebhookDeliveries.of({ list, retry, attempt, purge })
+      return WebhookDeliveries.of({ list, retry: retryOne, attempt, abandon, purge })
     })
   )
 }

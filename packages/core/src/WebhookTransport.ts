@@ -42,7 +42,7 @@ export const AllowedAddresses = Context.Reference<((address: string) => boolean)
 // -------------------------------------------------------------- errors
 
 /** No answer came, or none that can be understood. The endpoint may have got the request. */
-export class WebhookUnanswered extends Schema.TaggedError<WebhookUnanswered>()("WebhookUnanswered", {
+export class WebhookRequestFailed extends Schema.TaggedError<WebhookRequestFailed>()("WebhookRequestFailed", {
   failure_code: UnansweredCode
 }) {}
 
@@ -61,5 +61,5 @@ export class WebhookUnanswered extends Schema.TaggedError<WebhookUnanswered>()("
  *   that is `blocked_address`, however the name resolved a moment ago.
  */
 export class WebhookTransport extends Context.Service<WebhookTransport, {
-  readonly post: (request: WebhookRequest) => Effect.Effect<WebhookAnswer, WebhookUnanswered>
+  readonly post: (request: WebhookRequest) => Effect.Effect<WebhookAnswer, WebhookRequestFailed>
 }>()("@messaging-crm/core/WebhookTransport") {}

@@ -9,19 +9,33 @@
  *
  * A disabled webhook stays disabled; another one takes its place.
  */
-import { Context, DateTime, Duration, Effect, Layer, Option, Redacted, Schema, SchemaTransformation } from "effect"
+import {
+  Context,
+  DateTime,
+  Duration,
+  Effect,
+  Layer,
+  Option,
+  Redacted,
+  Result,
+  Schema,
+  SchemaTransformation,
+  Struct
+} from "effect"
 import { CurrentActor } from "./Actor.ts"
+import * as Changes from "./Changes.ts"
+import { Decide, type Fresh, together } from "./Decide.ts"
 import { EventType } from "./Events.ts"
 import { Ids, type OrganizationId, WebhookId } from "./Ids.ts"
 import { limits } from "./Limits.ts"
+import { type OrganizationRow, OrganizationRows, OrganizationStore } from "./Organizations.ts"
 import { Secrets } from "./Secrets.ts"
 import { checkedElsewhere, Text } from "./Text.ts"
 import { Timestamp } from "./Timestamps.ts"
-import { UnitOfWork } from "./UnitOfWork.ts"
 import { newSecret } from "./Webhooks/Signature.ts"
 import { refusalOf } from "./Webhooks/Url.ts"
 import { AllowedAddresses } from "./WebhookTransport.ts"
-import { lanes, WorkQueue } from "./WorkQueue.ts"
+import { lanes } from "./WorkQueue.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -74,12 +88,22 @@ export interface Health {
   readonly first_failure_at: Timestamp | null
 }
 
-/** A webhook as it is stored. */
-export interface WebhookRow extends Health {
-  readonly webhook: Webhook
+/** The columns of a webhook. */
+export interface WebhookColumns extends Webhook, Health {
   /** The signing secret, encrypted. */
   readonly sealed_secret: string
 }
+
+export interface WebhookRow extends WebhookColumns {
+  readonly version: Changes.Version
+}
+
+export const WebhookRows = Changes.rows<WebhookColumns>()("webhooks", ["id"], [
+  ...Struct.keys(Struct.omit(Webhook.fields, ["id"])),
+  "sealed_secret",
+  "consecutive_failures",
+  "first_failure_at"
+])
 
 // -------------------------------------------------------------- errors
 
@@ -90,10 +114,13 @@ export class WebhookUrlRefused extends Schema.TaggedError<WebhookUrlRefused>()("
   reason: Schema.String
 }) {}
 
-// ---------------------------------------------------------- transitions
+/** The organization has as many active webhooks as it may. */
+export class TooManyWebhooks extends Schema.TaggedError<TooManyWebhooks>()("TooManyWebhooks", { limit: Schema.Int }) {}
+
+// ----------------------------------------------------------- decisions
 
 /** How long an endpoint may fail without a success, and how often at least, before its webhook is disabled. */
-export const hopeless = { after: Duration.days(5), failures_min: 10 } as const
+export const disable_after = { time: Duration.days(5), failures_min: 10 } as const
 
 /** From how many failures in a row on an endpoint is given pauses, and tried by one attempt at a time. */
 export const breaker = { failures_min: 5, pause_min: Duration.seconds(30), pause_max: Duration.minutes(10) } as const
@@ -107,24 +134,20 @@ export const breaker = { failures_min: 5, pause_min: Duration.seconds(30), pause
  */
 export const abandoned_max = 200
 
-/** Returns the webhook once it is disabled; a disabled one does not change. */
-export const disable = (webhook: Webhook, disabled_at: Timestamp): Webhook =>
-  webhook.status === "disabled" ? webhook : { ...webhook, status: "disabled", disabled_at }
-
 /** The health of an endpoint that has just succeeded. */
 export const healthy: Health = { consecutive_failures: 0, first_failure_at: null }
 
 /** Returns the health after one more failure. */
-export const worse = ({ consecutive_failures, first_failure_at }: Health, now: Timestamp): Health => ({
+export const recordFailure = ({ consecutive_failures, first_failure_at }: Health, now: Timestamp): Health => ({
   consecutive_failures: consecutive_failures + 1,
   first_failure_at: first_failure_at ?? now
 })
 
 /** Returns whether an endpoint has failed for so long that its webhook is disabled. */
-export const isHopeless = ({ consecutive_failures, first_failure_at }: Health, now: Timestamp): boolean =>
-  consecutive_failures >= hopeless.failures_min &&
+export const shouldDisable = ({ consecutive_failures, first_failure_at }: Health, now: Timestamp): boolean =>
+  consecutive_failures >= disable_after.failures_min &&
   first_failure_at !== null &&
-  DateTime.isGreaterThanOrEqualTo(now, DateTime.addDuration(first_failure_at, hopeless.after))
+  DateTime.isGreaterThanOrEqualTo(now, DateTime.addDuration(first_failure_at, disable_after.time))
 
 /** Returns how long an endpoint is left alone, or null while it has not failed often enough. */
 export const pauseOf = ({ consecutive_failures }: Health): Duration.Duration | null => {
@@ -137,33 +160,75 @@ export const pauseOf = ({ consecutive_failures }: Health): Duration.Duration | n
 export const secretContext = (organization_id: OrganizationId, id: WebhookId): string =>
   `webhook-secret|${organization_id}|${id}`
 
+/** Returns the webhook as callers see it. */
+export const toWebhook = (row: WebhookColumns): Webhook =>
+  Struct.pick(row, ["id", "url", "event_types", "status", "created_at", "disabled_at"])
+
+/** Subscribes a URL to events. */
+const create = (
+  { active, organization }: {
+    readonly active: number
+    readonly organization: Option.Option<OrganizationRow>
+  },
+  webhook: Pick<WebhookColumns, "event_types" | "id" | "sealed_secret" | "url">,
+  { now }: Fresh
+): Result.Result<Changes.Decision<Webhook>, TooManyWebhooks> => {
+  if (active >= limits.webhooks_active_max) {
+    return Result.fail(new TooManyWebhooks({ limit: limits.webhooks_active_max }))
+  }
+  const row: WebhookColumns = { ...webhook, status: "active", created_at: now, disabled_at: null, ...healthy }
+  return Result.succeed({
+    answer: toWebhook(row),
+    changes: Changes.all(
+      WebhookRows.insert(row),
+      // Two that both make the last webhook must meet in one row.
+      ...Option.toArray(organization).map((found) => OrganizationRows.update(found, {}))
+    )
+  })
+}
+
+/**
+ * Disables a webhook for good, with its pending deliveries: the newest now, all
+ * in their turn, which no pause delays. A disabled one does not change.
+ */
+export const disable = (
+  row: WebhookRow,
+  health: Health,
+  disabled_at: Timestamp
+): Changes.Decision<Webhook> => {
+  if (row.status === "disabled") return { answer: toWebhook(row), changes: Changes.none }
+  const set = { status: "disabled", disabled_at, ...health } as const
+  const { id: webhook_id } = row
+  return {
+    answer: toWebhook({ ...row, ...set }),
+    changes: Changes.all(
+      WebhookRows.update(row, set),
+      { abandon: [{ webhook_id, limit: abandoned_max }] },
+      Changes.throttle({ kind: "webhook_delivery", lane: webhook_id, until: null, cap: lanes.webhook_delivery.cap })
+    )
+  }
+}
+
 // ---------------------------------------------------------------- port
 
 /**
- * Port: where webhooks are kept.
+ * Port: where webhooks are read, and their secrets encrypted again.
  *
  * **Contract** (checked by `conformance/Webhooks.ts`)
  *
- * - `find` returns what was inserted or last updated, and none for another
- *   organization's webhook. `lock` returns the same, and lets no other unit of
- *   work pass the same point for that webhook until this one ends.
- * - `list` returns the organization's webhooks from the newest to the oldest,
- *   then by id descending, at most `limit`.
- * - `update` writes the status with its time, and the health.
- * - `abandon` fails the webhook's pending deliveries with `webhook_disabled`, at
- *   most `limit`, the newest first.
- * - `sealedOtherwise` returns at most `limit` secrets of active webhooks, of
- *   any organization, that do not begin with the prefix. `reseal` replaces one
- *   where it is still `before`.
+ * - `find` returns what was committed last, and none for another organization's webhook.
+ * - `list` returns the organization's webhooks, active ones first, then from the
+ *   newest to the oldest, then by id descending, at most `limit`.
+ * - `countActive` returns how many active webhooks the organization has.
+ * - `sealedOtherwise` returns at most `limit` secrets of active webhooks, of any
+ *   organization, that do not begin with the prefix, by webhook id, those after
+ *   `after` only. `reseal` replaces one where it is still `before`.
  */
 export class WebhookStore extends Context.Service<WebhookStore, {
-  readonly insert: (organization_id: OrganizationId, row: WebhookRow) => Effect.Effect<void>
   readonly list: (organization_id: OrganizationId, limit: number) => Effect.Effect<ReadonlyArray<Webhook>>
+  readonly countActive: (organization_id: OrganizationId) => Effect.Effect<number>
   readonly find: (organization_id: OrganizationId, id: WebhookId) => Effect.Effect<Option.Option<WebhookRow>>
-  readonly lock: (organization_id: OrganizationId, id: WebhookId) => Effect.Effect<Option.Option<WebhookRow>>
-  readonly update: (organization_id: OrganizationId, row: WebhookRow) => Effect.Effect<void>
-  readonly abandon: (organization_id: OrganizationId, id: WebhookId, limit: number) => Effect.Effect<void>
-  readonly sealedOtherwise: (prefix: string, limit: number) => Effect.Effect<
+  readonly sealedOtherwise: (prefix: string, after: WebhookId | null, limit: number) => Effect.Effect<
     ReadonlyArray<{
       readonly organization_id: OrganizationId
       readonly id: WebhookId
@@ -183,69 +248,62 @@ export class WebhookStore extends Context.Service<WebhookStore, {
 /** Operations on the current actor's webhooks. */
 export class Webhooks extends Context.Service<Webhooks, {
   /** Subscribes a URL to events. The answer holds the signing secret, which is never shown again (spec §4.7). */
-  readonly create: (input: CreateWebhook) => Effect.Effect<CreatedWebhook, WebhookUrlRefused, CurrentActor>
-  /** Returns the 100 most recent webhooks. */
+  readonly create: (input: CreateWebhook) => Effect.Effect<
+    CreatedWebhook,
+    WebhookUrlRefused | TooManyWebhooks,
+    CurrentActor
+  >
+  /** Returns 100 webhooks: the active ones first, then the most recent. */
   readonly list: Effect.Effect<ReadonlyArray<Webhook>, never, CurrentActor>
   /** Disables a webhook for good, with its pending deliveries. Disabling a disabled one changes nothing. */
   readonly disable: (id: WebhookId) => Effect.Effect<Webhook, WebhookNotFound, CurrentActor>
-  /**
-   * Disables the webhook of a row that the caller's unit of work holds, with its
-   * pending deliveries: the newest now, all in their turn, which no pause delays.
-   */
-  readonly end: (organization_id: OrganizationId, row: WebhookRow, at: Timestamp) => Effect.Effect<Webhook>
-  /** Encrypts again, a batch at a time, what an older root key encrypted, and answers how many secrets that were. */
+  /** Encrypts again what an older root key encrypted, and answers how many secrets that were. One that no key opens stays as it is. */
   readonly reseal: Effect.Effect<number>
 }>()("@messaging-crm/core/Webhooks") {
   static readonly layer = Layer.effect(
     Webhooks,
     Effect.gen(function*() {
       const allowed = yield* AllowedAddresses
+      const { decide } = yield* Decide
       const ids = yield* Ids
+      const organizations = yield* OrganizationStore
       const secrets = yield* Secrets
       const store = yield* WebhookStore
-      const unitOfWork = yield* UnitOfWork
-      const work = yield* WorkQueue
 
-      const create = Effect.fn("Webhooks.create")(function*({ event_types, url }: CreateWebhook) {
+      const createOne = Effect.fn("Webhooks.create")(function*({ event_types, url }: CreateWebhook) {
         const { organization_id } = yield* CurrentActor
         const reason = refusalOf(url, allowed)
         if (reason !== null) return yield* new WebhookUrlRefused({ reason })
-        const id = WebhookId.make(yield* ids.uuid)
+        const id = WebhookId.make(ids.next())
         const signing_secret = Redacted.value(yield* newSecret)
-        const webhook: Webhook = {
-          id,
-          url,
-          event_types,
-          status: "active",
-          created_at: yield* DateTime.now,
-          disabled_at: null
-        }
         const sealed_secret = yield* secrets.seal(secretContext(organization_id, id), signing_secret)
-        yield* store.insert(organization_id, { webhook, sealed_secret, ...healthy })
-        return { ...webhook, signing_secret }
+        return yield* decide(organization_id, {
+          load: Effect.all({
+            active: store.countActive(organization_id),
+            organization: organizations.find(organization_id)
+          }, together),
+          decide: (loaded, fresh) =>
+            Result.map(
+              create(loaded, { id, url, event_types, sealed_secret }, fresh),
+              ({ answer, changes }) => ({ answer: { ...answer, signing_secret }, changes })
+            )
+        })
       })
 
       const list = CurrentActor.use(({ organization_id }) => store.list(organization_id, limits.webhook_list_size))
         .pipe(Effect.withSpan("Webhooks.list"))
 
-      const end = Effect.fnUntraced(function*(organization_id: OrganizationId, row: WebhookRow, at: Timestamp) {
-        const webhook = disable(row.webhook, at)
-        const { id } = webhook
-        yield* store.update(organization_id, { ...row, webhook })
-        yield* store.abandon(organization_id, id, abandoned_max)
-        yield* work.throttle({ kind: "delivery", lane: id }, { until: null, cap: lanes.delivery.cap })
-        return webhook
-      })
-
-      const disableNow = Effect.fnUntraced(function*(id: WebhookId) {
+      const disableOne = Effect.fn("Webhooks.disable")(function*(id: WebhookId) {
         const { organization_id } = yield* CurrentActor
-        const found = yield* store.lock(organization_id, id)
-        if (Option.isNone(found)) return yield* new WebhookNotFound()
-        const { webhook } = found.value
-        return webhook.status === "disabled" ? webhook : yield* end(organization_id, found.value, yield* DateTime.now)
+        return yield* decide(organization_id, {
+          load: store.find(organization_id, id),
+          decide: (found, { now }) =>
+            Result.map(
+              Result.fromOption(found, () => new WebhookNotFound()),
+              (row) => disable(row, Struct.pick(row, ["consecutive_failures", "first_failure_at"]), now)
+            )
+        })
       })
-
-      const disableOne = Effect.fn("Webhooks.disable")((id: WebhookId) => unitOfWork.transact(disableNow(id)))
 
       const resealOne = Effect.fnUntraced(function*({ id, organization_id, sealed_secret }: {
         readonly organization_id: OrganizationId
@@ -259,13 +317,23 @@ export class Webhooks extends Context.Service<Webhooks, {
         return true
       })
 
-      const reseal = store.sealedOtherwise(secrets.sealPrefix, 100).pipe(
-        Effect.flatMap((rows) => Effect.forEach(rows, resealOne)),
-        unitOfWork.transact,
-        Effect.map((done) => done.filter(Boolean).length)
-      )
+      const reseal = Effect.gen(function*() {
+        let resealed = 0
+        for (let after: WebhookId | null = null;;) {
+          const rows: ReadonlyArray<{
+            readonly organization_id: OrganizationId
+            readonly id: WebhookId
+            readonly sealed_secret: string
+          }> = yield* store.sealedOtherwise(secrets.sealPrefix, after, 100)
+          const done = yield* Effect.forEach(rows, resealOne)
+          resealed += done.filter(Boolean).length
+          const last = rows.at(-1)
+          if (last === undefined) return resealed
+          after = last.id
+        }
+      })
 
-      return Webhooks.of({ create, list, disable: disableOne, end, reseal })
+      return Webhooks.of({ create: createOne, list, disable: disableOne, reseal })
     })
   )
 }

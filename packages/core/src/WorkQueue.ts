@@ -1,34 +1,33 @@
 /**
- * The work queue: what a write promises and a worker does after the commit.
+ * The work queue, an outbox: what a write promises and a worker does after the commit.
  *
- * Work is enqueued in the unit of work that promises it, so it exists exactly
- * when the promise does. It waits in a lane: a `fifo` lane gives its items one
- * by one, in the order of their enqueueing; any lane has a cap on how many are
- * out at once. A worker claims items for a lease and settles each; an item that
- * is never settled is given out again when its lease ends.
+ * Work is one of the changes of a commit, so it exists exactly when the promise
+ * does. It waits in a lane: a `fifo` lane gives its items one by one, in the
+ * order of their insertion; any lane has a cap on how many are out at once. A
+ * worker claims items for a lease and settles each; an item that is never
+ * settled is given out again when its lease ends.
  */
-import { Context, Data, Duration, Effect, Latch, Layer, Schema } from "effect"
-import type { OrganizationId, WorkId } from "./Ids.ts"
+import { Context, Duration, Effect, Latch, Layer, Schema } from "effect"
+import type { OrganizationId } from "./Ids.ts"
 import type { Timestamp } from "./Timestamps.ts"
 
 // ---------------------------------------------------------------- data
 
 /**
  * `send`: hand a message to the provider. `send_outcome`: give up on a send
- * whose outcome stayed unknown. `delivery`: post an event to a webhook.
+ * whose outcome stayed unknown. `webhook_delivery`: post an event to a webhook.
  */
-export const WorkKind = Schema.Literals(["send", "send_outcome", "delivery"])
+export const WorkKind = Schema.Literals(["send", "send_outcome", "webhook_delivery"])
 export type WorkKind = typeof WorkKind.Type
 
 /** How each kind's lanes give out their items. */
 export const lanes: Readonly<Record<WorkKind, { readonly cap: number; readonly fifo: boolean }>> = {
   send: { cap: 1, fifo: true },
   send_outcome: { cap: 1, fifo: true },
-  delivery: { cap: 8, fifo: false }
+  webhook_delivery: { cap: 8, fifo: false }
 }
 
 export interface Work {
-  readonly id: WorkId
   readonly kind: WorkKind
   /** A uuid: the conversation of a send, the send of a `send_outcome`, the webhook of a delivery. */
   readonly lane: string
@@ -41,6 +40,8 @@ export interface ClaimedWork extends Work {
   readonly organization_id: OrganizationId
   /** How often the item has been claimed, this time included. */
   readonly attempt: number
+  /** How many of its claims ended with a defect. */
+  readonly defects: number
   /** Names this claim. A claim made later takes the item away from it. */
   readonly token: string
   /** The trace that the item was enqueued in, as `Traces.current` has it. */
@@ -65,48 +66,35 @@ export const LeaseTime = Context.Reference<Duration.Duration>("@messaging-crm/co
   defaultValue: () => Duration.seconds(60)
 })
 
-// -------------------------------------------------------------- errors
-
-/** The claim was taken away while the work went on: what comes of it is for the next claim to tell. */
-export class Superseded extends Data.TaggedError("Superseded") {}
-
-// ---------------------------------------------------------- transitions
-
-/** Fails when a settlement found that its claim no longer holds the item, which undoes the unit of work around it. */
-export const stillHeld = (held: boolean): Effect.Effect<void, Superseded> =>
-  held ? Effect.void : Effect.fail(new Superseded())
-
 // ---------------------------------------------------------------- port
 
 /**
- * Port: where work is kept.
+ * Port: where work is kept. It is enqueued, and settled together with other changes, by commits.
  *
  * **Contract** (checked by `conformance/WorkQueue.ts`)
  *
- * - `enqueue` joins the caller's unit of work, and does nothing when there is
- *   an item of that kind for that `ref`. The order of a fifo lane is the order
- *   in which its enqueuers held the lane's subject locked. It keeps the trace
- *   that it is called in, which the claims bear, those after a `postpone` too.
  * - `claim` returns at most `limit` items of a kind that are due, and of each lane no
  *   more than its cap allows beside those already out; of a fifo lane only its
  *   first item, and nothing while that one is not due or is out. It is empty
  *   only when nothing may be given out, or another claim is at it. Of concurrent
- *   claims each item goes to exactly one. The claims bear `token`.
+ *   claims each item goes to exactly one. The claims bear `token`. It never
+ *   waits for a commit, and no commit waits for it longer than it takes.
  * - Lanes of a kind take turns: the one that has waited longest, since an item of it was
  *   due and since it was last served, is served first, and none twice while
  *   another that is due and free waits.
  * - `finish`, `postpone` and `release` answer false, and change nothing, when
  *   the claim no longer holds the item. `release` gives it back as if it had
- *   not been claimed.
+ *   not been claimed. `recordDefect` postpones it, counts
+ *   it in its `defects`, and answers how many those are, or 0 when the claim no
+ *   longer holds it.
  * - `sweep` gives back the items whose lease has ended.
- * - After `throttle` nothing of the lane is given out until that moment, if
+ * - After a commit throttled a lane nothing of it is given out until that moment, if
  *   there is one, and at most `cap` items at once from then on: for as long as
  *   the lane has items, or until it is throttled otherwise.
- * - A lane without items leaves nothing behind.
- * - `backlog` tells of each kind with items what the queue holds.
+ * - A lane that has been without items for 15 seconds leaves nothing behind after a sweep.
+ * - `backlog` returns what the queue holds of each kind with items.
  */
 export class WorkQueue extends Context.Service<WorkQueue, {
-  readonly enqueue: (organization_id: OrganizationId, work: Work, due_at: Timestamp) => Effect.Effect<void>
   readonly claim: (options: {
     readonly kind: WorkKind
     readonly limit: number
@@ -117,10 +105,7 @@ export class WorkQueue extends Context.Service<WorkQueue, {
   readonly finish: (claimed: ClaimedWork) => Effect.Effect<boolean>
   readonly postpone: (claimed: ClaimedWork, due_at: Timestamp) => Effect.Effect<boolean>
   readonly release: (claimed: ClaimedWork) => Effect.Effect<boolean>
-  readonly throttle: (
-    lane: Pick<Work, "kind" | "lane">,
-    limits: { readonly until: Timestamp | null; readonly cap: number }
-  ) => Effect.Effect<void>
+  readonly recordDefect: (claimed: ClaimedWork, due_at: Timestamp) => Effect.Effect<number>
   readonly sweep: (now: Timestamp) => Effect.Effect<void>
   readonly backlog: (now: Timestamp) => Effect.Effect<ReadonlyArray<Backlog>>
 }>()("@messaging-crm/core/WorkQueue") {}

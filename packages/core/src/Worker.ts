@@ -19,6 +19,11 @@ const batch_max = 64
 /** How long items in hand may go on when the worker is told to stop. */
 export const shutdown_time_max = Duration.seconds(20)
 
+/** How many defects an item may meet before it ends in its own state. */
+const defects_max = 5
+/** How long an item waits after a defect. */
+const defect_pause = Duration.seconds(30)
+
 const poll_millis = 250
 const sweep_interval = Duration.seconds(15)
 const purge_interval = Duration.hours(1)
@@ -83,23 +88,42 @@ export class Worker extends Context.Service<Worker, {
             return dispatch.attempt(claimed)
           case "send_outcome":
             return dispatch.giveUp(claimed)
-          case "delivery":
+          case "webhook_delivery":
             return deliveries.attempt(claimed)
         }
       }
 
-      /** An item that dies keeps its lease: when that ends, the item is given out again. */
+      /** Ends an item that no attempt can carry out, visibly where its own state can still be written. */
+      const abandon = (claimed: ClaimedWork) =>
+        (claimed.kind === "webhook_delivery" ? deliveries.abandon(claimed) : dispatch.abandon(claimed)).pipe(
+          Effect.catchDefect((defect) =>
+            Effect.logError("An item of work is dropped: its state cannot be written", defect).pipe(
+              Effect.andThen(queue.finish(claimed))
+            )
+          )
+        )
+
+      /** A defect postpones its item; after a few, the item ends. */
+      const recover = Effect.fnUntraced(function*(claimed: ClaimedWork, defect: unknown) {
+        const due_at = DateTime.addDuration(yield* DateTime.now, defect_pause)
+        const defects = yield* queue.recordDefect(claimed, due_at)
+        yield* Effect.logError("An item of work died", defect).pipe(Effect.annotateLogs({ defects }))
+      })
+
+      /** An item whose defect cannot be recorded keeps its lease: when that ends, it is given out again. */
       const perform = (claimed: ClaimedWork) =>
-        carryOut(claimed).pipe(
+        (claimed.defects < defects_max ? carryOut(claimed) : abandon(claimed)).pipe(
+          Effect.asVoid,
           Effect.onInterrupt(() => queue.release(claimed)),
-          Effect.catchDefect((defect) => Effect.logError("An item of work died", defect)),
+          Effect.catchDefect((defect) => recover(claimed, defect)),
+          Effect.catchDefect((defect) => Effect.logError("A defect of work is not recorded", defect)),
           // The item goes on in the trace that queued it, which this loop is no part of.
           Effect.withSpan(`Worker.${claimed.kind}`, {
             ...Traces.within(claimed.trace),
             kind: "consumer",
-            attributes: { work_id: claimed.id, attempt: claimed.attempt }
+            attributes: { ref: claimed.ref, attempt: claimed.attempt }
           }),
-          Effect.annotateLogs({ work_id: claimed.id, kind: claimed.kind, ref: claimed.ref, attempt: claimed.attempt }),
+          Effect.annotateLogs({ kind: claimed.kind, ref: claimed.ref, attempt: claimed.attempt }),
           Effect.ensuring(signal.notify)
         )
 
@@ -139,8 +163,8 @@ export class Worker extends Context.Service<Worker, {
         ),
         // One that fails leaves the others their turn.
         Effect.forEach(
-          [idempotency.purge, deliveries.purge, messages.purge, webhooks.reseal],
-          (purge) => survive("The purge")(untilNone(purge)),
+          [untilNone(idempotency.purge), untilNone(deliveries.purge), untilNone(messages.purge), webhooks.reseal],
+          survive("The purge"),
           { discard: true }
         ).pipe(Effect.repeat(Schedule.spaced(purge_interval)))
       ], { concurrency: "unbounded", discard: true }).pipe(Effect.withTracerEnabled(false))

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ConversationId, MessageId } from "@messaging-crm/core/Ids"
-import { type Message, report, type StatusReport } from "@messaging-crm/core/Messages"
+import { applyUpdate, clamped, type Message, type StatusUpdate } from "@messaging-crm/core/Messages"
 import { Arbitrary, DateTime, Schema } from "effect"
 
 const at = (millis: number) => DateTime.makeUnsafe(millis)
@@ -24,7 +24,7 @@ const message: Message = {
   deleted_at: null
 }
 
-const reports: ReadonlyArray<StatusReport> = [
+const updates: ReadonlyArray<StatusUpdate> = [
   { status: "sent", at: at(1) },
   { status: "delivered", at: at(2) },
   { status: "read", at: at(3) },
@@ -36,18 +36,18 @@ const orders = <A>(values: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
     ? [[]]
     : values.flatMap((value, index) => orders(values.toSpliced(index, 1)).map((rest) => [value, ...rest]))
 
-const after = (...told: ReadonlyArray<StatusReport>): Message => told.reduce(report, message)
+const after = (...given: ReadonlyArray<StatusUpdate>): Message => given.reduce(applyUpdate, message)
 
 const millis = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9 }))
 
-const anyReport = Arbitrary.all({
+const anyUpdate = Arbitrary.all({
   status: Arbitrary.schema(Schema.Literals(["sent", "delivered", "read", "failed"])),
   at: Arbitrary.schema(millis).pipe(Arbitrary.map(at))
 })
 
-describe("a report", () => {
+describe("a status update", () => {
   it("ends in the same message in all 24 orders, whatever is repeated", () => {
-    const all = orders(reports)
+    const all = orders(updates)
     assert.lengthOf(all, 24)
     const end: Message = {
       ...message,
@@ -58,7 +58,7 @@ describe("a report", () => {
       failed_at: at(4)
     }
     for (const order of all) {
-      for (const again of reports) {
+      for (const again of updates) {
         for (let position = 0; position <= order.length; position++) {
           assert.deepStrictEqual(after(...order.toSpliced(position, 0, again)), end)
         }
@@ -66,25 +66,35 @@ describe("a report", () => {
     }
   })
 
-  it.prop("ends in the same message whichever way round, and told twice as told once", {
-    told: Arbitrary.array(anyReport, { maxLength: 6 })
-  }, ({ told }) => {
-    assert.deepStrictEqual(after(...told.toReversed()), after(...told))
-    assert.deepStrictEqual(after(...told, ...told), after(...told))
+  it.prop("ends in the same message whichever way round, and given twice as given once", {
+    given: Arbitrary.array(anyUpdate, { maxLength: 6 })
+  }, ({ given }) => {
+    assert.deepStrictEqual(after(...given.toReversed()), after(...given))
+    assert.deepStrictEqual(after(...given, ...given), after(...given))
   })
 
-  it("of read implies delivered, and either overrules failed, whose time stays", () => {
-    const [sent, delivered, read, failed] = reports as readonly [StatusReport, StatusReport, StatusReport, StatusReport]
+  it("of delivered or read overrules failed, whose time stays, and each keeps the provider's own time", () => {
+    const [sent, delivered, read, failed] = updates as readonly [StatusUpdate, StatusUpdate, StatusUpdate, StatusUpdate]
     assert.deepStrictEqual(after(sent).status, "sent")
     assert.deepStrictEqual(after(sent, failed).status, "failed")
     assert.deepStrictEqual(after(failed, delivered).status, "delivered")
     assert.deepStrictEqual(after(delivered, failed).failed_at, failed.at)
-    assert.deepStrictEqual(after(read).delivered_at, read.at)
+    assert.deepStrictEqual([after(read).status, after(read).delivered_at], ["read", null])
     assert.deepStrictEqual(after(read, delivered).delivered_at, delivered.at)
   })
 
   it("changes nothing of a message from the contact", () => {
     const inbound: Message = { ...message, direction: "inbound", status: "received" }
-    assert.deepStrictEqual(reports.reduce(report, inbound), inbound)
+    assert.deepStrictEqual(updates.reduce(applyUpdate, inbound), inbound)
+  })
+
+  it("that is no news returns the very message", () => {
+    const all = after(...updates)
+    for (const update of updates) assert.strictEqual(applyUpdate(all, update), all)
+  })
+
+  it("of a time to come counts as of now", () => {
+    assert.deepStrictEqual(clamped(at(5), at(3)), at(3))
+    assert.deepStrictEqual(clamped(at(2), at(3)), at(2))
   })
 })

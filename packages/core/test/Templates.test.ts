@@ -1,9 +1,7 @@
 /** How often a provider is asked for its templates. */
 import { assert, it } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
-import { CurrentActor } from "@messaging-crm/core/Actor"
 import * as Endpoints from "@messaging-crm/core/conformance/Endpoints"
-import * as Fixtures from "@messaging-crm/core/conformance/Fixtures"
 import { greeting } from "@messaging-crm/core/conformance/Provider"
 import * as Crm from "@messaging-crm/core/Crm"
 import { Ids } from "@messaging-crm/core/Ids"
@@ -33,12 +31,11 @@ it.effect("asks once for however many sends, again after 30 seconds, and a secon
   Effect.gen(function*() {
     const { asked, crm, setDown } = yield* begin
     yield* Effect.gen(function*() {
-      const organization_id = yield* Fixtures.organization
-      yield* Fixtures.channel(organization_id)
       const templates = yield* Templates
-      const many = Effect.replicateEffect(templates.refresh, 20, { concurrency: "unbounded", discard: true }).pipe(
-        Effect.provideService(CurrentActor, { organization_id, member_id: null })
-      )
+      const many = Effect.replicateEffect(templates.find("account", "greeting"), 20, {
+        concurrency: "unbounded",
+        discard: true
+      })
       const refreshed = Effect.gen(function*() {
         yield* Effect.forkChild(many)
         yield* TestClock.adjust("1 seconds")

@@ -1,34 +1,49 @@
 import { assert, describe, it } from "@effect/vitest"
 import { nextAttempt } from "@messaging-crm/core/Dispatch"
 import { canonicalJson, parseKey } from "@messaging-crm/core/Idempotency"
-import { ConversationId, MessageId, SendId } from "@messaging-crm/core/Ids"
+import { ChannelId, ConversationId, MessageId, SendId } from "@messaging-crm/core/Ids"
 import { checksum } from "@messaging-crm/core/Secrets"
-import { accept, begin, doubt, fail, queue, requeue, type Send } from "@messaging-crm/core/Sends"
+import { type SendRow, State } from "@messaging-crm/core/Sends"
 import { render, type Template, type TemplateValues } from "@messaging-crm/core/Templates"
-import { DateTime, Effect, Option } from "effect"
+import { DateTime, Option, Result } from "effect"
 
 const id = "01990000-0000-7000-8000-000000000001"
 const at = DateTime.makeUnsafe(0)
 const message_id = MessageId.make(id)
 
 describe("a send", () => {
-  const queued = queue(SendId.make(id), ConversationId.make(id), at)
-  const states: Readonly<Record<string, Send>> = {
+  const queued: SendRow = {
+    id: SendId.make(id),
+    conversation_id: ConversationId.make(id),
+    status: "queued",
+    message_id: null,
+    failure_reason: null,
+    created_at: at,
+    channel_id: ChannelId.make(id),
+    recipient: "+4915112345678",
+    member_id: null,
+    content: { type: "text", text: "Hello" },
+    first_attempt_at: null,
+    may_be_sent: false,
+    version: 1
+  }
+  const events: Readonly<Record<string, (send: SendRow) => SendRow>> = {
+    begin: (send) => ({ ...send, ...State.begin(send, at) }),
+    requeue: (send) => ({ ...send, ...State.requeue(send) }),
+    markUnknown: (send) => ({ ...send, ...State.markUnknown(send) }),
+    accept: (send) => ({ ...send, ...State.accept(send, message_id) }),
+    fail: (send) => ({ ...send, ...State.fail(send, "provider_rejected") })
+  }
+  const sending: SendRow = { ...queued, ...State.begin(queued, at) }
+  const states: Readonly<Record<string, SendRow>> = {
     queued,
-    sending: begin(queued),
-    unknown: doubt(begin(queued)),
-    sent: accept(begin(queued), message_id),
-    failed: fail(queued, "outcome_unknown")
+    sending,
+    unknown: { ...sending, ...State.markUnknown(sending) },
+    sent: { ...sending, ...State.accept(sending, message_id) },
+    failed: { ...queued, ...State.fail(queued, "outcome_unknown") }
   }
 
   it("moves only as its table says", () => {
-    const events = {
-      begin,
-      requeue,
-      doubt,
-      accept: (send: Send) => accept(send, message_id),
-      fail: (send: Send) => fail(send, "provider_rejected")
-    }
     const table = Object.fromEntries(
       Object.entries(states).map(([state, send]) => [
         state,
@@ -36,11 +51,11 @@ describe("a send", () => {
       ])
     )
     assert.deepStrictEqual(table, {
-      queued: { begin: "sending", requeue: "queued", doubt: "queued", accept: "sent", fail: "failed" },
-      sending: { begin: "sending", requeue: "queued", doubt: "unknown", accept: "sent", fail: "failed" },
-      unknown: { begin: "unknown", requeue: "unknown", doubt: "unknown", accept: "sent", fail: "failed" },
-      sent: { begin: "sent", requeue: "sent", doubt: "sent", accept: "sent", fail: "sent" },
-      failed: { begin: "failed", requeue: "failed", doubt: "failed", accept: "failed", fail: "failed" }
+      queued: { begin: "sending", requeue: "queued", markUnknown: "queued", accept: "sent", fail: "failed" },
+      sending: { begin: "sending", requeue: "queued", markUnknown: "unknown", accept: "sent", fail: "failed" },
+      unknown: { begin: "unknown", requeue: "unknown", markUnknown: "unknown", accept: "sent", fail: "failed" },
+      sent: { begin: "sent", requeue: "sent", markUnknown: "sent", accept: "sent", fail: "sent" },
+      failed: { begin: "failed", requeue: "failed", markUnknown: "failed", accept: "failed", fail: "failed" }
     })
   })
 
@@ -49,6 +64,17 @@ describe("a send", () => {
       assert.strictEqual(message_id !== null, status === "sent")
       assert.strictEqual(failure_reason !== null, status === "failed")
     }
+  })
+
+  it("may be sent once an attempt ended without an answer, whatever comes after", () => {
+    assert.isFalse(sending.may_be_sent)
+    // Found begun, so its worker is gone.
+    assert.isTrue(State.begin(sending, at).may_be_sent)
+    const unknown = { ...sending, ...State.markUnknown(sending) }
+    assert.isTrue(unknown.may_be_sent)
+    assert.isTrue(State.begin(unknown, at).may_be_sent)
+    const first_attempt_at = DateTime.makeUnsafe(-5)
+    assert.strictEqual(State.begin({ ...queued, first_attempt_at }, at).first_attempt_at, first_attempt_at)
   })
 
   it("is tried again after 1, 5, 15, 30 and 60 seconds, for two minutes", () => {
@@ -75,12 +101,18 @@ describe("an idempotency key", () => {
         ["12345678", "12345678"],
         [" 12345678\t", "12345678"],
         ["\"12345678\"", "12345678"],
+        ["order 4711", "order 4711"],
+        [" \" order \\\"4711\\\" \" ", "order \"4711\""],
+        [`"${"\\\\".repeat(200)}"`, "\\".repeat(200)],
         ["x".repeat(200), "x".repeat(200)]
       ] as const
     ) {
       assert.strictEqual(Option.getOrNull(parseKey(header)), key)
     }
-    for (const header of ["", "1234567", "\"1234567\"", "x".repeat(201), "1234 5678", "1234567é", "\"12345678"]) {
+    const long = `12345678${" ".repeat(395)}`
+    for (
+      const header of ["", "1234567", "\"1234567\"", "x".repeat(201), long, "1234\t5678", "1234567é", "\"12345678"]
+    ) {
       const isQuoteAlone = header === "\"12345678"
       assert.strictEqual(Option.isSome(parseKey(header)), isQuoteAlone, header)
     }
@@ -121,29 +153,28 @@ describe("a template", () => {
     { type: "body", parameters: texts.map((text) => ({ type: "text", text })) }
   ]
 
-  it.effect("fills placeholders by number, in one pass", () =>
-    Effect.gen(function*() {
-      assert.strictEqual(yield* render(template({}), body("{{2}}", "b$&")), "b$& before {{2}}, {{2}} again")
-      const tenth = Array.from({ length: 10 }, (_, index) => `{{${index + 1}}}`).join(" ")
-      const many = template({ components: [{ type: "BODY", text: tenth, format: null, buttons: null }] })
-      assert.strictEqual(yield* render(many, body(..."abcdefghij")), "a b c d e f g h i j")
-    }))
+  const rendered = (one: Template, values: ReadonlyArray<TemplateValues>) => Result.getOrThrow(render(one, values))
+  const refusal = (one: Template, values: ReadonlyArray<TemplateValues>) =>
+    Result.match(render(one, values), { onFailure: ({ _tag }) => _tag, onSuccess: (text) => text })
 
-  it.effect("refuses a status that may not be sent, and values that do not fit", () =>
-    Effect.gen(function*() {
-      for (const status of ["PENDING", "REJECTED", "PAUSED", "DISABLED", "SOMETHING_NEW"]) {
-        assert.strictEqual(
-          (yield* Effect.flip(render(template({ status }), body("a", "b"))))._tag,
-          "TemplateNotApproved"
-        )
-      }
-      for (
-        const values of [[], body("a"), body("a", "b", "c"), [...body("a", "b"), ...body("a", "b")], [
-          ...body("a", "b"),
-          { type: "header" as const, parameters: [] }
-        ]]
-      ) {
-        assert.strictEqual((yield* Effect.flip(render(template({}), values)))._tag, "TemplateValuesMismatch")
-      }
-    }))
+  it("fills placeholders by number, in one pass", () => {
+    assert.strictEqual(rendered(template({}), body("{{2}}", "b$&")), "b$& before {{2}}, {{2}} again")
+    const tenth = Array.from({ length: 10 }, (_, index) => `{{${index + 1}}}`).join(" ")
+    const many = template({ components: [{ type: "BODY", text: tenth, format: null, buttons: null }] })
+    assert.strictEqual(rendered(many, body(..."abcdefghij")), "a b c d e f g h i j")
+  })
+
+  it("refuses a status that may not be sent, and values that do not fit", () => {
+    for (const status of ["PENDING", "REJECTED", "PAUSED", "DISABLED", "SOMETHING_NEW"]) {
+      assert.strictEqual(refusal(template({ status }), body("a", "b")), "TemplateNotApproved")
+    }
+    for (
+      const values of [[], body("a"), body("a", "b", "c"), [...body("a", "b"), ...body("a", "b")], [
+        ...body("a", "b"),
+        { type: "header" as const, parameters: [] }
+      ]]
+    ) {
+      assert.strictEqual(refusal(template({}), values), "TemplateValuesMismatch")
+    }
+  })
 })

@@ -1,6 +1,6 @@
 /** Behaviours that a test or an operator sets, over those that the numbers have of their own. */
 import { SendId } from "@messaging-crm/core/Ids"
-import type { Delivery } from "@messaging-crm/core/MessagingProvider"
+import type { OutboundMessage } from "@messaging-crm/core/MessagingProvider"
 import { HashMap, Option, Schema } from "effect"
 import { type Behaviour, behaviourOf } from "./Behaviours.ts"
 
@@ -32,8 +32,8 @@ export const set = (scripts: Scripts, target: Target, behaviour: Behaviour): Scr
   return { ...scripts, next: [...scripts.next, ...Array.from({ length: target.next_calls }, () => behaviour)] }
 }
 
-/** Returns what to do with a delivery, and what is left for later ones. The narrowest script wins, the next calls first. */
-export const choose = (scripts: Scripts, { recipient, reference }: Delivery): readonly [Behaviour, Scripts] => {
+/** Returns what to do with a message, and what is left for later ones. The narrowest script wins, the next calls first. */
+export const choose = (scripts: Scripts, { recipient, reference }: OutboundMessage): readonly [Behaviour, Scripts] => {
   const [next, ...rest] = scripts.next
   if (next !== undefined) return [next, { ...scripts, next: rest }]
   const behaviour = HashMap.get(scripts.by_reference, reference).pipe(

@@ -7,14 +7,14 @@
  * twice, and it keeps a callback until somebody has taken it.
  */
 import type { SendId } from "@messaging-crm/core/Ids"
-import type { MessageReceived, MessageStatusReported, ProviderEvent } from "@messaging-crm/core/Inbound"
+import type { MessageStatusReported, ProviderEvent, ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import {
   type Accepted,
-  type Delivery,
   MessagingProvider,
+  type OutboundMessage,
   ProviderBusy,
+  ProviderOutcomeUnknown,
   ProviderRejected,
-  ProviderSilent,
   ProviderUnavailable
 } from "@messaging-crm/core/MessagingProvider"
 import {
@@ -42,7 +42,7 @@ export { Target } from "./Scripts.ts"
 
 /** A message that the network took. */
 export interface TakenMessage extends Accepted {
-  readonly delivery: Delivery
+  readonly message: OutboundMessage
   readonly taken_at: DateTime.Utc
 }
 
@@ -93,61 +93,67 @@ const make = Effect.gen(function*() {
     }
   })
 
-  const reportsOn = (message: TakenMessage, { reports }: Behaviour): ReadonlyArray<ProviderEvent> =>
+  const reportsOn = (
+    { message, provider_message_id, taken_at }: TakenMessage,
+    { reports }: Behaviour
+  ): ReadonlyArray<ProviderEvent> =>
     (["sent", ...reports] as const).map((status, index): MessageStatusReported => ({
       event: "message_status_reported",
-      channel_id: message.delivery.channel.id,
-      provider_message_id: message.provider_message_id,
-      reference: message.delivery.reference,
+      channel_id: message.channel.id,
+      provider_message_id,
+      reference: message.reference,
       status,
-      at: DateTime.add(message.taken_at, { milliseconds: index })
+      at: DateTime.add(taken_at, { milliseconds: index })
     }))
 
-  const replyTo = (message: TakenMessage, { reply }: Behaviour): ReadonlyArray<MessageReceived> =>
+  const replyTo = (
+    { message, provider_message_id, taken_at }: TakenMessage,
+    { reply }: Behaviour
+  ): ReadonlyArray<ProviderMessageReceived> =>
     reply === null ? [] : [{
       event: "message_received",
-      channel_id: message.delivery.channel.id,
-      provider_message_id: `${message.provider_message_id}.reply`,
-      from: { external_id: message.delivery.recipient, display_name: "Echo", username: null },
+      channel_id: message.channel.id,
+      provider_message_id: `${provider_message_id}.reply`,
+      from: { external_id: message.recipient, display_name: "Echo", username: null },
       type: reply,
-      text: reply === "text" ? `echo: ${message.delivery.content.text}` : null,
+      text: reply === "text" ? `echo: ${message.content.text}` : null,
       media: reply === "text"
         ? null
         : { kind: reply, mime_type: "image/png", filename: null, transcript: null, bytes: picture },
-      sent_at: DateTime.add(message.taken_at, { milliseconds: 10 })
+      sent_at: DateTime.add(taken_at, { milliseconds: 10 })
     }]
 
-  const take = Effect.fnUntraced(function*(delivery: Delivery, behaviour: Behaviour) {
+  const take = Effect.fnUntraced(function*(message: OutboundMessage, behaviour: Behaviour) {
     const taken_at = yield* DateTime.now
-    const message = yield* Ref.modify(taken, (all) => {
-      const next = { delivery, taken_at, provider_message_id: `mock.${delivery.reference}.${Chunk.size(all) + 1}` }
+    const added = yield* Ref.modify(taken, (all) => {
+      const next = { message, taken_at, provider_message_id: `mock.${message.reference}.${Chunk.size(all) + 1}` }
       return [next, Chunk.append(all, next)]
     })
-    yield* tellLater([...reportsOn(message, behaviour), ...replyTo(message, behaviour)])
-    return { provider_message_id: message.provider_message_id }
+    yield* tellLater([...reportsOn(added, behaviour), ...replyTo(added, behaviour)])
+    return { provider_message_id: added.provider_message_id }
   })
 
-  const nextAnswer = (delivery: Delivery, { answers }: Behaviour) =>
+  const nextAnswer = (message: OutboundMessage, { answers }: Behaviour) =>
     Ref.modify(calls, (counts) => {
-      const call = Option.getOrElse(HashMap.get(counts, delivery.reference), () => 0)
+      const call = Option.getOrElse(HashMap.get(counts, message.reference), () => 0)
       const answer: Answer = answers[call] ?? answers.at(-1) ?? answers[0]
-      return [answer, HashMap.set(counts, delivery.reference, call + 1)]
+      return [answer, HashMap.set(counts, message.reference, call + 1)]
     })
 
-  const deliver = Effect.fn("MockProvider.deliver")(function*(delivery: Delivery) {
+  const deliver = Effect.fn("MockProvider.deliver")(function*(message: OutboundMessage) {
     if (yield* Ref.get(down)) {
       return yield* new ProviderBusy({ reason: "provider_unavailable", retry_after_seconds: null })
     }
-    const behaviour = yield* Ref.modify(scripts, (all) => Scripts.choose(all, delivery))
-    const answer = yield* nextAnswer(delivery, behaviour)
+    const behaviour = yield* Ref.modify(scripts, (all) => Scripts.choose(all, message))
+    const answer = yield* nextAnswer(message, behaviour)
     switch (answer.answer) {
       case "accept":
-        return yield* take(delivery, behaviour)
+        return yield* take(message, behaviour)
       case "accept_silently":
-        yield* take(delivery, behaviour)
-        return yield* new ProviderSilent()
+        yield* take(message, behaviour)
+        return yield* new ProviderOutcomeUnknown()
       case "drop_silently":
-        return yield* new ProviderSilent()
+        return yield* new ProviderOutcomeUnknown()
       case "reject":
         return yield* new ProviderRejected({ reason: answer.reason })
       case "busy": {
@@ -172,8 +178,8 @@ const make = Effect.gen(function*() {
         Effect.map(
           allTaken,
           (all) =>
-            all.filter(({ delivery }) =>
-              "reference" in of ? delivery.reference === of.reference : delivery.recipient === of.recipient
+            all.filter(({ message }) =>
+              "reference" in of ? message.reference === of.reference : message.recipient === of.recipient
             )
         ),
       callbacks,

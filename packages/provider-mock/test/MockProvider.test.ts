@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { Channel } from "@messaging-crm/core/Channels"
 import { ChannelId, SendId } from "@messaging-crm/core/Ids"
 import type { ProviderEvent } from "@messaging-crm/core/Inbound"
-import { type Delivery, type FailureReason, MessagingProvider } from "@messaging-crm/core/MessagingProvider"
+import { type FailureReason, MessagingProvider, type OutboundMessage } from "@messaging-crm/core/MessagingProvider"
 import { type Behaviour, layer, MockProvider, picture } from "@messaging-crm/provider-mock"
 import { DateTime, Effect, Queue, Random, Result } from "effect"
 import { TestClock } from "effect/testing"
@@ -20,14 +20,14 @@ const channel: Channel = {
 
 let last = 0
 
-const delivery = (recipient: string): Delivery => ({
+const delivery = (recipient: string): OutboundMessage => ({
   channel,
   reference: SendId.make(`01990000-0000-7000-8000-${String(++last).padStart(12, "0")}`),
   recipient,
   content: { type: "text", text: "Hello" }
 })
 
-const deliver = (to: Delivery) => Effect.result(MessagingProvider.use((provider) => provider.deliver(to)))
+const deliver = (to: OutboundMessage) => Effect.result(MessagingProvider.use((provider) => provider.deliver(to)))
 
 const kindOf = (event: ProviderEvent): string => {
   if (event.event === "message_received") return event.type
@@ -65,7 +65,7 @@ it("the picture is one of 64 by 64 pixels", () => {
   assert.strictEqual(inflateSync(chunks.get("IDAT") ?? Buffer.of()).length, 64 * (64 / 4 + 1))
 })
 
-const takenOf = ({ reference }: Delivery) =>
+const takenOf = ({ reference }: OutboundMessage) =>
   Effect.map(MockProvider.use((mock) => mock.takenOf({ reference })), (taken) => taken.length)
 
 describe("a number that ends in", () => {
@@ -75,8 +75,8 @@ describe("a number that ends in", () => {
       ["0001", "taken", 1, ["delivered", "sent"]],
       ["0002", "ProviderRejected", 0, []],
       ["0003", "taken", 1, ["failed", "sent"]],
-      ["0005", "ProviderSilent", 1, ["delivered", "read", "sent"]],
-      ["0006", "ProviderSilent", 0, []],
+      ["0005", "ProviderOutcomeUnknown", 1, ["delivered", "read", "sent"]],
+      ["0006", "ProviderOutcomeUnknown", 0, []],
       ["0007", "taken", 1, ["delivered", "read", "sent", "text"]],
       ["0008", "taken", 1, ["delivered", "image", "read", "sent"]]
     ] as const
@@ -177,10 +177,10 @@ it.effect("does what a script says to a message, before a number's, and to the n
       reports: [],
       reply: null
     })
-    const outcome = (to: Delivery) =>
+    const outcome = (to: OutboundMessage) =>
       Effect.map(deliver(to), (result) => {
         if (Result.isSuccess(result)) return "taken"
-        return result.failure._tag === "ProviderSilent" ? "silent" : result.failure.reason
+        return result.failure._tag === "ProviderOutcomeUnknown" ? "silent" : result.failure.reason
       })
     const recipient = "+4915112345678"
     const [first, second, third] = [delivery(recipient), delivery(recipient), delivery(recipient)] as const

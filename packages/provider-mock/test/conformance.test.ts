@@ -14,7 +14,7 @@ Provider.suite("mock", layer, {
     accepted: "+49151125678",
     ProviderBusy: "+49151120004",
     ProviderRejected: "+49151120002",
-    ProviderSilent: "+49151120005"
+    ProviderOutcomeUnknown: "+49151120005"
   },
   taken: (reference) => MockProvider.use((mock) => mock.takenOf({ reference })),
   reported: MockProvider.use(({ callbacks }) => Effect.andThen(TestClock.adjust("1 seconds"), Queue.clear(callbacks))),

@@ -1,6 +1,6 @@
 /**
- * Kills servers with `kill -9` while clients retry, and counts what was lost or
- * doubled: `npm run kill-test`, or with another number of kills, `-- 20`.
+ * Kills servers with `kill -9` while clients retry, cuts connections after a commit and before its answer, and counts
+ * what was lost or doubled: `npm run kill-test`, or with another number of kills, `-- 20`.
  *
  * Three servers share one database and one telephone network, which is a process
  * of its own. Each client makes contacts and starts conversations, each with an
@@ -8,6 +8,7 @@
  * asks again, of another server, and compares the bytes.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
+import * as Proxy from "@messaging-crm/adapter-postgres/testing/Proxy"
 import { ConfigProvider, Effect, Fiber, Random, Redacted, Ref, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { mkdtemp, rm } from "node:fs/promises"
@@ -18,6 +19,7 @@ import { start as startPostgres } from "../src/EmbeddedPostgres.ts"
 import * as Processes from "../testing/Processes.ts"
 
 const kills_wanted = Number(process.argv[2] ?? 120)
+const cuts_wanted = Math.ceil(kills_wanted / 2)
 const clients = 6
 const impatientServer = fileURLToPath(new URL("./server.ts", import.meta.url))
 
@@ -46,6 +48,8 @@ const pick = <A>(values: ReadonlyArray<A>) =>
 /** What happened, as the clients and the killers saw it. */
 interface Story {
   readonly kills: number
+  /** Commits whose answer was lost. */
+  readonly cuts: number
   readonly granted: ReadonlyArray<Granted>
   /** Keys of which two answers differed. */
   readonly differences: ReadonlyArray<string>
@@ -80,6 +84,21 @@ const killer = Effect.fnUntraced(function*(
   }
 })
 
+/** Loses the answers of commits, one every now and then. */
+const cutter = Effect.fnUntraced(function*({ loseAnswer }: Proxy.Proxy, cuts: Ref.Ref<number>) {
+  for (let wanted = 1; wanted <= cuts_wanted; wanted++) {
+    yield* loseAnswer((statement) => {
+      const isCommit = statement.includes("commit_requires")
+      if (isCommit) Effect.runSync(Ref.update(cuts, (count) => count + 1))
+      return isCommit
+    })
+    yield* Ref.get(cuts).pipe(
+      Effect.repeat({ schedule: Schedule.spaced("50 millis"), until: (count) => count >= wanted })
+    )
+    yield* Effect.sleep(`${yield* Random.nextIntBetween(100, 700)} millis`)
+  }
+})
+
 /** Repeats a request, each time of any server, until it is answered for good. */
 const ask = ({ acme, servers }: Cluster, { json, key, path }: Wish) =>
   Effect.gen(function*() {
@@ -102,6 +121,7 @@ const wishFor = (cluster: Cluster, client: number, number: number): Wish => {
 
 /** Runs clients and killers against each other, then calm servers that answer the rest. */
 const story = Effect.fnUntraced(function*(cluster: Cluster) {
+  const cuts = yield* Ref.make(0)
   const kills = yield* Ref.make(0)
   const granted = yield* Ref.make<ReadonlyArray<Granted>>([])
   const differences = yield* Ref.make<ReadonlyArray<string>>([])
@@ -113,7 +133,11 @@ const story = Effect.fnUntraced(function*(cluster: Cluster) {
     )
 
   const client = Effect.fnUntraced(function*(name: number) {
-    for (let number = 0; (yield* Ref.get(kills)) < kills_wanted; number++) {
+    const isOver = Effect.map(
+      Effect.all([Ref.get(kills), Ref.get(cuts)]),
+      ([killed, cut]) => killed >= kills_wanted && cut >= cuts_wanted
+    )
+    for (let number = 0; !(yield* isOver); number++) {
       const wish = wishFor(cluster, name, number)
       const { text } = yield* ask(cluster, wish)
       const { data } = yield* Effect.orDie(Schema.decodeUnknownEffect(Created)(text))
@@ -125,17 +149,24 @@ const story = Effect.fnUntraced(function*(cluster: Cluster) {
 
   const names = Array.from({ length: clients }, (_, index) => index)
   const asking = yield* Effect.forkChild(Effect.forEach(names, client, { concurrency: "unbounded", discard: true }))
-  yield* Effect.forEach(cluster.servers, (server) => killer(cluster, server, kills), {
+  const proxy = yield* Proxy.make(Redacted.make(cluster.database_url))
+  const through: Cluster = {
+    ...cluster,
+    environment: { ...cluster.environment, DATABASE_URL: Redacted.value(proxy.url) }
+  }
+  yield* Effect.forkChild(cutter(proxy, cuts))
+  yield* Effect.forEach(cluster.servers, (server) => killer(through, server, kills), {
     concurrency: "unbounded",
     discard: true
   })
-  yield* Effect.forEach(cluster.servers, (server) => Processes.serve(cluster.environment, server, impatientServer), {
+  yield* Effect.forEach(cluster.servers, (server) => Processes.serve(through.environment, server, impatientServer), {
     concurrency: "unbounded"
   })
   yield* Fiber.join(asking)
   yield* Effect.forEach(yield* Ref.get(granted), compare, { concurrency: 8, discard: true })
   return {
     kills: yield* Ref.get(kills),
+    cuts: yield* Ref.get(cuts),
     granted: yield* Ref.get(granted),
     differences: yield* Ref.get(differences)
   } satisfies Story
@@ -168,7 +199,7 @@ const remains = Effect.fnUntraced(function*({ network_url }: Cluster) {
 const sorted = (values: ReadonlyArray<string>): string => values.toSorted().join(" ")
 
 /** Holds what the clients were told against what is stored and what was sent. */
-const judge = ({ differences, granted, kills }: Story, { contacts, messages, queued, sends, taken }: Remains) => {
+const judge = ({ cuts, differences, granted, kills }: Story, { contacts, messages, queued, sends, taken }: Remains) => {
   const wanted = (path: Wish["path"]) => granted.filter((grant) => grant.path === path)
   const sent = sends.filter(({ status }) => status === "sent")
   const complaints = [
@@ -183,10 +214,12 @@ const judge = ({ differences, granted, kills }: Story, { contacts, messages, que
     new Set(taken).size === taken.length ? null : "a send reached the provider twice",
     sorted(taken) === sorted(sent.map(({ id }) => id)) ? null : "the sends that are sent are not those that were taken",
     sent.length === messages ? null : "a send that is sent has no message, or two",
+    cuts >= cuts_wanted ? null : `only ${cuts} answers of commits were lost`,
     queued === 0 ? null : `${queued} rows are left in the queue`
   ].filter((complaint) => complaint !== null)
   const numbers = {
     kills,
+    cuts,
     contacts: contacts.length,
     sends: sends.length,
     sent: sent.length,

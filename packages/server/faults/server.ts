@@ -4,7 +4,7 @@
  */
 import "effect/schema/SchemaJITCompiler/enable"
 import { NodeRuntime } from "@effect/platform-node"
-import { DoubtTime } from "@messaging-crm/core/Dispatch"
+import { UnknownOutcomeTimeout } from "@messaging-crm/core/Dispatch"
 import { LeaseTime } from "@messaging-crm/core/WorkQueue"
 import { Duration, Effect, Layer } from "effect"
 import { readRequired, settings } from "../src/Config.ts"
@@ -14,7 +14,7 @@ import * as Logging from "../src/Logging.ts"
 
 const impatient = Layer.mergeAll(
   Layer.succeed(LeaseTime, Duration.seconds(5)),
-  Layer.succeed(DoubtTime, Duration.seconds(Number(process.env["DOUBT_SECONDS"] ?? 90)))
+  Layer.succeed(UnknownOutcomeTimeout, Duration.seconds(Number(process.env["DOUBT_SECONDS"] ?? 90)))
 )
 
 const serve = Effect.gen(function*() {

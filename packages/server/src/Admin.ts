@@ -27,7 +27,9 @@ export const withOperations = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     const url = yield* readRequired(settings.database_url)
     const database = Layers.database(url)
     const storage = Layers.postgres.pipe(Layer.provide(database))
-    const layer = Layers.operations(storage).pipe(Layer.merge(Database.current.pipe(Layer.provide(database))))
+    const layer = Layers.operations(storage).pipe(
+      Layer.provideMerge(Layer.merge(Database.current, Database.clock).pipe(Layer.provide(database)))
+    )
     return yield* Effect.provide(effect, layer.pipe(Layer.provide(Layers.tuning)))
   }).pipe(Effect.provide(Logging.layer))
 

@@ -1,4 +1,5 @@
 /** What the commands ask of a database before they use it. */
+import * as Clock from "@messaging-crm/adapter-postgres/Clock"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -34,3 +35,6 @@ export const current = Layer.effectDiscard(
       })
     ))
 )
+
+/** Layer for the database's clock, by which every process on it goes. */
+export const clock = Layer.effectContext(Effect.mapError(Clock.make, unusable))

@@ -7,7 +7,7 @@ import { batch_size, ContactImports } from "@messaging-crm/core/ContactImports"
 import { Contacts } from "@messaging-crm/core/Contacts"
 import { Conversations } from "@messaging-crm/core/Conversations"
 import { type ChannelId, MemberId, OrganizationId } from "@messaging-crm/core/Ids"
-import { Inbound, type MessageReceived } from "@messaging-crm/core/Inbound"
+import { Inbound, type ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { Members } from "@messaging-crm/core/Members"
 import { Organizations } from "@messaging-crm/core/Organizations"
 import { Phone } from "@messaging-crm/core/Phones"
@@ -102,7 +102,7 @@ const orderReady = (id: string, name: string, order: string) => ({
   ]
 })
 
-type Said = Pick<MessageReceived, "media" | "text" | "type">
+type Said = Pick<ProviderMessageReceived, "media" | "text" | "type">
 
 const words = (text: string): Said => ({ type: "text", text, media: null })
 

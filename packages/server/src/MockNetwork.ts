@@ -35,7 +35,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     Effect.catchTags({
       ProviderRejected: (error) => answerRejected(error, { status: 422 }),
       ProviderBusy: (error) => answerBusy(error, { status: error.reason === "rate_limited" ? 429 : 503 }),
-      ProviderSilent: () => hangUp,
+      ProviderOutcomeUnknown: () => hangUp,
       SchemaError: malformed
     })
   )
@@ -57,11 +57,11 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     Effect.flatMap(takenOf),
     Effect.flatMap((all) =>
       answerTakenMessages({
-        taken: all.map(({ delivery, provider_message_id, taken_at }) => ({
+        taken: all.map(({ message, provider_message_id, taken_at }) => ({
           provider_message_id,
-          reference: delivery.reference,
-          recipient: delivery.recipient,
-          text: delivery.content.text,
+          reference: message.reference,
+          recipient: message.recipient,
+          text: message.content.text,
           taken_at
         }))
       })

@@ -16,7 +16,7 @@ export const DeliverRequest = Schema.Struct({
   content: Content
 })
 
-/** The answer to a delivery: 200 taken, 422 refused for good, 429 and 503 not now. Any other tells nothing. */
+/** The answer to a message: 200 taken, 422 refused for good, 429 and 503 not now. Any other tells nothing. */
 export const Taken = Schema.Struct({ provider_message_id: Schema.String })
 export const Rejected = Schema.Struct({ reason: FailureReason })
 export const Busy = Schema.Struct({ reason: FailureReason, retry_after_seconds: Schema.NullOr(Schema.Number) })

@@ -1,15 +1,15 @@
 import {
-  type Delivery,
   MessagingProvider,
+  type OutboundMessage,
   ProviderBusy,
+  ProviderOutcomeUnknown,
   ProviderRejected,
-  ProviderSilent,
   ProviderUnavailable
 } from "@messaging-crm/core/MessagingProvider"
 import { Effect, Layer, Schema } from "effect"
 import * as Wire from "./MockWire.ts"
 
-const encodeDelivery = Schema.encodeEffect(Schema.fromJsonString(Wire.DeliverRequest))
+const encodeRequest = Schema.encodeEffect(Schema.fromJsonString(Wire.DeliverRequest))
 const decodeTaken = Schema.decodeUnknownEffect(Schema.fromJsonString(Wire.Taken))
 const decodeRejected = Schema.decodeUnknownEffect(Schema.fromJsonString(Wire.Rejected))
 const decodeBusy = Schema.decodeUnknownEffect(Schema.fromJsonString(Wire.Busy))
@@ -53,7 +53,7 @@ const understand = Effect.fnUntraced(function*({ status, text }: { readonly stat
       return yield* new ProviderBusy(yield* decodeBusy(text))
     default:
       // Who refuses a request as such has not looked at the message; any other answer may come from halfway.
-      return yield* status >= 400 && status < 500 ? busy : new ProviderSilent()
+      return yield* status >= 400 && status < 500 ? busy : new ProviderOutcomeUnknown()
   }
 })
 
@@ -61,14 +61,14 @@ const understand = Effect.fnUntraced(function*({ status, text }: { readonly stat
 export const layer = (provider_url: string) => {
   const at = (path: string) => new URL(path, provider_url).href
 
-  const deliver = Effect.fn("RemoteMock.deliver")(function*(delivery: Delivery) {
-    const body = yield* Effect.orDie(encodeDelivery(delivery))
+  const deliver = Effect.fn("RemoteMock.deliver")(function*(message: OutboundMessage) {
+    const body = yield* Effect.orDie(encodeRequest(message))
     const headers = { "content-type": "application/json" }
     const answer = yield* request(at("/deliver"), { method: "POST", body, headers }).pipe(
-      Effect.mapError((error) => unconnected.has(codeOf(error)) ? busy : new ProviderSilent())
+      Effect.mapError((error) => unconnected.has(codeOf(error)) ? busy : new ProviderOutcomeUnknown())
     )
     // An answer that cannot be understood says nothing about the message.
-    return yield* Effect.catchTag(understand(answer), "SchemaError", () => new ProviderSilent())
+    return yield* Effect.catchTag(understand(answer), "SchemaError", () => new ProviderOutcomeUnknown())
   })
 
   const templates = Effect.fn("RemoteMock.templates")((account: string) =>

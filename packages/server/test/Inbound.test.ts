@@ -2,7 +2,7 @@
 import { assert, layer } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { ChannelId } from "@messaging-crm/core/Ids"
-import type { MessageReceived, ProviderEvent } from "@messaging-crm/core/Inbound"
+import type { ProviderEvent, ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { Context, DateTime, Effect, Layer, Random, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Processes from "../testing/Processes.ts"
@@ -22,7 +22,12 @@ class Service extends Context.Service<Service>()("@messaging-crm/server/test/Inb
   })
 }) {}
 
-const written = (channel_id: string, external_id: string, number: number, at: DateTime.Utc): MessageReceived => ({
+const written = (
+  channel_id: string,
+  external_id: string,
+  number: number,
+  at: DateTime.Utc
+): ProviderMessageReceived => ({
   event: "message_received",
   channel_id: ChannelId.make(channel_id),
   provider_message_id: `${external_id}.${number}`,

@@ -5,12 +5,12 @@ import { ChannelId, SendId } from "@messaging-crm/core/Ids"
 import {
   ChannelUnknown,
   Inbound,
-  type MessageReceived,
   type MessageStatusReported,
-  type ProviderEvent
+  type ProviderEvent,
+  type ProviderMessageReceived
 } from "@messaging-crm/core/Inbound"
 import { limits } from "@messaging-crm/core/Limits"
-import { type Delivery, MessagingProvider } from "@messaging-crm/core/MessagingProvider"
+import { MessagingProvider, type OutboundMessage } from "@messaging-crm/core/MessagingProvider"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import * as Mock from "@messaging-crm/provider-mock"
 import * as Callbacks from "@messaging-crm/provider-mock/Callbacks"
@@ -36,7 +36,7 @@ const channel: Channel = {
 
 const reference = (number: number) => SendId.make(`01990000-0000-7000-8000-${String(number).padStart(12, "0")}`)
 
-const delivery = (number: number, recipient: string): Delivery => ({
+const delivery = (number: number, recipient: string): OutboundMessage => ({
   channel,
   reference: reference(number),
   recipient,
@@ -44,11 +44,11 @@ const delivery = (number: number, recipient: string): Delivery => ({
 })
 
 /** What became of a delivery, as the port tells it. */
-const outcome = (to: Delivery) =>
+const outcome = (to: OutboundMessage) =>
   Effect.map(Effect.result(MessagingProvider.use(({ deliver }) => deliver(to))), (result) => {
     if (Result.isSuccess(result)) return "taken"
     const { failure } = result
-    if (failure._tag === "ProviderSilent") return "silent"
+    if (failure._tag === "ProviderOutcomeUnknown") return "silent"
     return failure._tag === "ProviderBusy"
       ? `busy: ${failure.reason}, ${failure.retry_after_seconds}`
       : `rejected: ${failure.reason}`
@@ -199,7 +199,7 @@ const event = (name: string): MessageStatusReported => ({
   at: DateTime.makeUnsafe(0)
 })
 
-const photo = (name: string, bytes: Uint8Array): MessageReceived => ({
+const photo = (name: string, bytes: Uint8Array): ProviderMessageReceived => ({
   event: "message_received",
   channel_id: channel.id,
   provider_message_id: name,

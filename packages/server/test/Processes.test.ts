@@ -69,7 +69,7 @@ it.live(
           (SELECT count(*)::integer FROM identities) AS identities,
           (SELECT count(*)::integer FROM conversations) AS conversations,
           (SELECT count(*)::integer FROM messages) AS messages,
-          (SELECT count(*)::integer FROM work) + (SELECT count(*)::integer FROM work_lanes) AS work
+          (SELECT count(*)::integer FROM work) AS work
       `
       ).pipe(Effect.provide(Client.layer({ url: Redacted.make(database_url) })))
       assert.deepStrictEqual(counts, [{ contacts: 1, identities: 1, conversations: 1, messages: 200, work: 0 }])

@@ -4,6 +4,7 @@ import { catalogueOf } from "@messaging-crm/provider-mock/Catalogue"
 import { Deferred, Effect, Schedule, Schema } from "effect"
 import { spawn } from "node:child_process"
 import { mkdtemp, rm } from "node:fs/promises"
+import { request } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
@@ -108,6 +109,29 @@ describe("dev", () => {
       }).pipe(Effect.scoped),
     60_000
   )
+
+  it.live("carries out a keyed write once, also one whose target is no URL", () =>
+    Effect.gen(function*() {
+      const { ready, server } = yield* dev(yield* folder, "--storage", "memory")
+      const post = Effect.callback<{ readonly status: number; readonly text: string }>((resume) => {
+        const headers = {
+          authorization: `Bearer ${ready.api_key}`,
+          "content-type": "application/json",
+          "idempotency-key": "an odd target"
+        }
+        const asked = request(server.url, { method: "POST", path: "http://[/v1/tags", headers }, (answer) => {
+          let text = ""
+          answer.on("data", (chunk: Buffer) => {
+            text += chunk.toString()
+          })
+          answer.once("end", () => resume(Effect.succeed({ status: answer.statusCode ?? 0, text })))
+        })
+        asked.end(JSON.stringify({ name: "odd", color: "red" }))
+      })
+      const first = yield* post
+      assert.strictEqual(first.status, 200, first.text)
+      assert.deepStrictEqual(yield* post, first)
+    }).pipe(Effect.scoped), 60_000)
 
   it.live("keeps its data and its key on PostgreSQL, where the admin commands work too", () =>
     Effect.gen(function*() {

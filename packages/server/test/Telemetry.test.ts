@@ -1,6 +1,6 @@
 /** What the service tells of itself: over OTLP to a collector of ours, and at `/metrics`. */
 import { assert, it } from "@effect/vitest"
-import { delivery_attempts } from "@messaging-crm/core/Metrics"
+import { conflicts, delivery_attempts } from "@messaging-crm/core/Metrics"
 import { Cause, Data, Effect, Exit, Schedule, Schema, Tracer } from "effect"
 import { readFileSync } from "node:fs"
 import type { IncomingMessage } from "node:http"
@@ -191,7 +191,7 @@ it.live(
       const known = [...asked.keys(), ...worked.keys()].map((name) => name.replace(/\{.*/, ""))
       const shown = readFileSync(new URL("../../../docs/dashboard.json", import.meta.url), "utf8")
       for (const [name] of shown.matchAll(/\b(messaging_crm|process|nodejs)_\w+/g)) {
-        assert.include([...known, delivery_attempts.id], name)
+        assert.include([...known, conflicts.id, delivery_attempts.id], name)
       }
       assert.strictEqual(worked.get("messaging_crm_send_attempts_total{outcome=\"accepted\",reason=\"none\"}"), 1)
     }).pipe(Effect.scoped),

@@ -33,7 +33,8 @@ it.live(
   () =>
     Effect.gen(function*() {
       const service = yield* talking(["dev", "--json", "--port", "0", "--storage", "memory"], {
-        WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8"
+        WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8",
+        RATE_LIMIT_PER_MINUTE: "100000"
       })
       const ready = yield* Schema.decodeUnknownEffect(Ready)(yield* service.line)
       const server: Processes.Server = { port: 0, url: ready.base_url.replace(/\/v1$/, "") }

@@ -23,6 +23,7 @@ const walls: ReadonlyArray<Wall> = [
   { files: "packages/core/conformance/**/*.ts", may: [/^effect$/, /^effect\/testing$/, /^@effect\/vitest$/, core] },
   { files: "packages/adapter-memory/src/**/*.ts", may: [/^effect$/, core] },
   { files: "packages/provider-mock/src/**/*.ts", may: [/^effect$/, core] },
+  { files: "packages/provider-cloud/src/**/*.ts", may: [/^effect(\/http)?$/, core] },
   {
     files: "packages/adapter-http/src/**/*.ts",
     may: [/^effect(\/(http|http-api))?$/, core],
@@ -36,7 +37,11 @@ const walls: ReadonlyArray<Wall> = [
   {
     files: "packages/adapter-postgres/src/**/*.ts",
     may: [/^effect(\/sql)?$/, core],
-    but: { "Client.ts": [/^@effect\/sql-pg$/] }
+    but: {
+      "Client.ts": [/^@effect\/sql-pg$/, /^effect\/reactivity$/, /^node:net$/],
+      "Client/Connections.ts": [/^@effect\/sql-pg$/, /^node:net$/],
+      "Client/Place.ts": [/^node:net$/]
+    }
   },
   // For those who do not use Effect, and for every runtime: nothing but what is in it.
   { files: "packages/client/src/**/*.ts", may: [] },
@@ -82,8 +87,8 @@ describe("who imports whom", () => {
     }
   })
 
-  it("core reads in the order data, errors, transitions, port, operations", () => {
-    const order = ["data", "errors", "transitions", "port", "operations"]
+  it("core reads in the order data, errors, decisions, port, operations", () => {
+    const order = ["data", "errors", "decisions", "port", "operations"]
     for (const file of globSync("packages/core/src/*.ts")) {
       const rulers = Array.from(readFileSync(file, "utf8").matchAll(/^\/\/ -{5,} (\w+)$/gm), ([, name = ""]) => name)
       const places = rulers.map((name) => order.indexOf(name))

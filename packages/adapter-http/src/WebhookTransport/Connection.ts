@@ -1,4 +1,4 @@
-import { type UnansweredCode, WebhookUnanswered } from "@messaging-crm/core/WebhookTransport"
+import { type UnansweredCode, WebhookRequestFailed } from "@messaging-crm/core/WebhookTransport"
 import { Effect, type Scope } from "effect"
 import * as net from "node:net"
 import * as tls from "node:tls"
@@ -15,12 +15,12 @@ const codes: Readonly<Record<string, UnansweredCode>> = {
 }
 
 /** Returns what an error of a socket or of undici means to an endpoint's owner. */
-export const failureOf = (error: unknown, otherwise: UnansweredCode): WebhookUnanswered => {
+export const failureOf = (error: unknown, otherwise: UnansweredCode): WebhookRequestFailed => {
   // An `Error` of Node: when several addresses were tried, it has the code of the first.
   const code = String((Object(error) as { readonly code?: unknown }).code)
   // An endpoint that wants a certificate of ours says so after the handshake.
   const meant = /^ERR_(SSL|TLS)_/.test(code) ? "tls_error" : codes[code]
-  return new WebhookUnanswered({ failure_code: meant ?? otherwise })
+  return new WebhookRequestFailed({ failure_code: meant ?? otherwise })
 }
 
 /** Returns the host of a URL as a socket takes it: a name without its last full stop, or an address without brackets. */
@@ -51,14 +51,14 @@ const dial = (url: URL, addresses: ReadonlyArray<string>): net.Socket => {
 export const open = Effect.fnUntraced(function*(
   url: URL,
   addresses: ReadonlyArray<string>
-): Effect.fn.Return<net.Socket, WebhookUnanswered, Scope.Scope> {
+): Effect.fn.Return<net.Socket, WebhookRequestFailed, Scope.Scope> {
   const socket = yield* Effect.acquireRelease(
     Effect.sync(() => dial(url, addresses)),
     // What was not read of it would otherwise stay until V8 collects all garbage.
     (socket) => Effect.sync(() => socket.destroy().read())
   )
   const isSecure = url.protocol === "https:"
-  yield* Effect.callback<void, WebhookUnanswered>((resume) => {
+  yield* Effect.callback<void, WebhookRequestFailed>((resume) => {
     socket.once(isSecure ? "secureConnect" : "connect", () => resume(Effect.void))
     // Never taken off: an error that nobody listens to would end the process.
     socket.on("error", (error) => resume(Effect.fail(failureOf(error, isSecure ? "tls_error" : "connection_refused"))))

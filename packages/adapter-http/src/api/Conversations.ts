@@ -6,7 +6,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { cursor, List, page_size, Single } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
-import { IdempotencyPolicy, OptionalBody, ReadsTemplates, RequiredIdempotencyKey, RequiredScope } from "./Pipeline.ts"
+import { IdempotencyPolicy, OptionalBody, RequiredIdempotencyKey, RequiredScope } from "./Pipeline.ts"
 
 /** What a list of conversations can be narrowed by (spec §4.1). */
 const filters = {
@@ -46,7 +46,6 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
     })
       .annotate(RequiredScope, "messages:send")
       .annotate(IdempotencyPolicy, "required")
-      .annotate(ReadsTemplates, true)
       .annotateMerge(
         OpenApi.annotations({
           identifier: "startConversation",

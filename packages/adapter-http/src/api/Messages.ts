@@ -5,7 +5,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { cursor, List, Single } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
-import { IdempotencyPolicy, ReadsTemplates, RequiredIdempotencyKey, RequiredScope } from "./Pipeline.ts"
+import { IdempotencyPolicy, RequiredIdempotencyKey, RequiredScope } from "./Pipeline.ts"
 
 /** `/conversations/{conversation_id}/messages`: list, get and send (spec §4, §4.4). */
 export class MessagesGroup extends HttpApiGroup.make("messages")
@@ -48,7 +48,6 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
     })
       .annotate(RequiredScope, "messages:send")
       .annotate(IdempotencyPolicy, "required")
-      .annotate(ReadsTemplates, true)
       .annotateMerge(
         OpenApi.annotations({
           identifier: "sendMessage",

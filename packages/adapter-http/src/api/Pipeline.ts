@@ -22,11 +22,6 @@ export class IdempotencyPolicy extends Context.Service<IdempotencyPolicy, "requi
   "@messaging-crm/adapter-http/api/Pipeline/IdempotencyPolicy"
 ) {}
 
-/** Endpoint annotation: the write checks a `template` of its body, so the catalogue is read before its transaction. */
-export class ReadsTemplates extends Context.Service<ReadsTemplates, true>()(
-  "@messaging-crm/adapter-http/api/Pipeline/ReadsTemplates"
-) {}
-
 /** Endpoint annotation: the answer holds a secret, so it is remembered encrypted. */
 export class SecretAnswer extends Context.Service<SecretAnswer, true>()(
   "@messaging-crm/adapter-http/api/Pipeline/SecretAnswer"
@@ -41,12 +36,12 @@ export class OptionalBody extends Context.Service<OptionalBody, true>()(
 const form = checkedElsewhere({
   minLength: limits.idempotency_key_chars_min,
   maxLength: limits.idempotency_key_chars_max,
-  pattern: "^[ -~]+$"
+  pattern: "^[!-~][ -~]*[!-~]$"
 })
 
 const key = Schema.String.check(form).annotate({
   description:
-    "8 to 200 printable ASCII characters. A retry with the same key and body gets the first answer, byte for byte. Remembered for at least 24 hours.",
+    "8 to 200 printable ASCII characters, without spaces at the ends. A retry with the same key and body gets the first answer, byte for byte. Remembered for at least 24 hours.",
   examples: ["order-4711-ready"]
 })
 

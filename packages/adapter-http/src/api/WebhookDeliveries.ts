@@ -27,7 +27,7 @@ export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliverie
       headers: RequiredIdempotencyKey,
       params: { webhook_id: WebhookId, delivery_id: WebhookDeliveryId },
       success: Single(WebhookDelivery).pipe(HttpApiSchema.status(202)),
-      error: Errors.NotFound
+      error: [Errors.NotFound, Errors.Conflict]
     })
       .annotate(RequiredScope, "webhooks:manage")
       .annotate(IdempotencyPolicy, "required")

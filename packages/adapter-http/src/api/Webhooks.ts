@@ -1,4 +1,5 @@
 import { WebhookId } from "@messaging-crm/core/Ids"
+import { limits } from "@messaging-crm/core/Limits"
 import { CreatedWebhook, CreateWebhook, Webhook } from "@messaging-crm/core/Webhooks"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { List, Single } from "./Envelope.ts"
@@ -23,14 +24,16 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
         OpenApi.annotations({
           identifier: "listWebhooks",
           summary: "List webhooks",
-          description: "The 100 most recent, disabled ones too, without their secrets."
+          description:
+            `Active ones first, then the newest first; at most ${limits.webhook_list_size}, and never their secrets.`
         })
       )
       .annotate(Examples.Example, { answer: Examples.all(Examples.webhook) }),
     HttpApiEndpoint.post("create", "/webhooks", {
       headers: OptionalIdempotencyKey,
       payload: CreateWebhook,
-      success: Single(CreatedWebhook)
+      success: Single(CreatedWebhook),
+      error: Errors.Conflict
     })
       .annotate(RequiredScope, "webhooks:manage")
       .annotate(IdempotencyPolicy, "optional")
@@ -40,12 +43,17 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
           identifier: "createWebhook",
           summary: "Create a webhook",
           description:
-            "Subscribes a public https endpoint to events. Keep `signing_secret`: it is not shown again. A retry without an `Idempotency-Key` makes a second webhook."
+            `Subscribes a public https endpoint to events. Keep \`signing_secret\`: it is not shown again. A retry without an \`Idempotency-Key\` makes a second webhook. An organization has at most ${limits.webhooks_active_max} active ones: one more is a \`conflict\`.`
         })
       )
       .annotate(Examples.Example, {
         requests: { webhook: Examples.createWebhook },
-        answer: Examples.one(Examples.createdWebhook)
+        answer: Examples.one(Examples.createdWebhook),
+        conflict: {
+          message:
+            `The organization has ${limits.webhooks_active_max} active webhooks already, as many as it may have. Disable one first.`,
+          param: null
+        }
       }),
     HttpApiEndpoint.delete("disable", "/webhooks/:webhook_id", {
       headers: RequiredIdempotencyKey,

@@ -5,6 +5,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { givenCursor } from "../api/Envelope.ts"
 import * as Errors from "../api/Errors.ts"
+import { single } from "../middleware/Answers.ts"
 import * as Refusals from "./Refusals.ts"
 
 /** Layer that answers `/contacts`. */
@@ -27,7 +28,7 @@ export const layer = HttpApiBuilder.group(
         }).pipe(Effect.catchTag("CursorInvalid", Refusals.cursorInvalid)),
       create: ({ payload }) =>
         contacts.create(payload).pipe(
-          Effect.map((data) => ({ data })),
+          Effect.flatMap(single),
           Effect.catchTags({
             ContactUnnamed: Refusals.contactUnnamed,
             CustomValueInvalid: Refusals.customValueInvalid,
@@ -36,12 +37,12 @@ export const layer = HttpApiBuilder.group(
         ),
       get: ({ params }) =>
         contacts.get(params.contact_id).pipe(
-          Effect.map((data) => ({ data })),
+          Effect.flatMap(single),
           Effect.catchTag("ContactNotFound", Errors.absent("contact"))
         ),
       update: ({ params, payload }) =>
         contacts.update(params.contact_id, payload).pipe(
-          Effect.map((data) => ({ data })),
+          Effect.flatMap(single),
           Effect.catchTags({
             ContactNotFound: Errors.absent("contact"),
             CustomValueInvalid: Refusals.customValueInvalid,
@@ -50,7 +51,7 @@ export const layer = HttpApiBuilder.group(
         ),
       addNote: ({ params, payload }) =>
         contacts.addNote(params.contact_id, payload).pipe(
-          Effect.map((data) => ({ data })),
+          Effect.flatMap(single),
           Effect.catchTags({
             ContactNotFound: Errors.absent("contact"),
             NotesTooLong: () =>

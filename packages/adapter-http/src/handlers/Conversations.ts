@@ -6,6 +6,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { givenCursor } from "../api/Envelope.ts"
 import * as Errors from "../api/Errors.ts"
+import { single } from "../middleware/Answers.ts"
 import * as Refusals from "./Refusals.ts"
 
 /** Layer that answers `/conversations`. */
@@ -26,7 +27,7 @@ export const layer = HttpApiBuilder.group(
         }).pipe(Effect.catchTag("CursorInvalid", Refusals.cursorInvalid)),
       start: ({ payload }) =>
         sends.start(payload).pipe(
-          Effect.map((data) => ({ data })),
+          Effect.flatMap(single),
           Effect.catchTags({
             ...Refusals.template,
             ChannelTypeUnsuited: () =>
@@ -36,12 +37,12 @@ export const layer = HttpApiBuilder.group(
         ),
       get: ({ params }) =>
         conversations.get(params.conversation_id).pipe(
-          Effect.map((data) => ({ data })),
+          Effect.flatMap(single),
           Effect.catchTag("ConversationNotFound", Errors.absent("conversation"))
         ),
       assign: ({ params, payload }) =>
         conversations.assign(params.conversation_id, payload).pipe(
-          Effect.map((data) => ({ data })),
+          Effect.flatMap(single),
           Effect.catchTags({
             ConversationNotFound: Errors.absent("conversation"),
             ReferenceUnknown: Refusals.referenceUnknown
@@ -49,12 +50,12 @@ export const layer = HttpApiBuilder.group(
         ),
       close: ({ params, payload }) =>
         conversations.close(params.conversation_id, payload ?? {}).pipe(
-          Effect.map((data) => ({ data })),
+          Effect.flatMap(single),
           Effect.catchTag("ConversationNotFound", Errors.absent("conversation"))
         ),
       reopen: ({ params }) =>
         conversations.reopen(params.conversation_id).pipe(
-          Effect.map((data) => ({ data })),
+          Effect.flatMap(single),
           Effect.catchTag("ConversationNotFound", Errors.absent("conversation"))
         )
     })

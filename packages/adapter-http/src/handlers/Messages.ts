@@ -7,6 +7,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { givenCursor } from "../api/Envelope.ts"
 import * as Errors from "../api/Errors.ts"
+import { single } from "../middleware/Answers.ts"
 import * as Refusals from "./Refusals.ts"
 
 /** Returns where the caller reached us. A wrong `Host` misleads nobody but who sent it. */
@@ -37,13 +38,13 @@ export const layer = HttpApiBuilder.group(
         ),
       get: ({ params, request }) =>
         messages.get(params.conversation_id, params.message_id).pipe(
-          Effect.map((data) => ({ data })),
+          Effect.flatMap(single),
           Effect.catchTag("MessageNotFound", Errors.absent("message")),
           linked(request)
         ),
       send: ({ params, payload }) =>
         sends.send(params.conversation_id, payload).pipe(
-          Effect.map((data) => ({ data })),
+          Effect.flatMap(single),
           Effect.catchTags({
             ...Refusals.template,
             ChannelTypeUnsuited: () =>

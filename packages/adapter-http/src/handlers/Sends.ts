@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import * as Errors from "../api/Errors.ts"
+import { single } from "../middleware/Answers.ts"
 
 /** Layer that answers `/sends`. */
 export const layer = HttpApiBuilder.group(
@@ -14,7 +15,7 @@ export const layer = HttpApiBuilder.group(
     return handlers.handleAll({
       get: ({ params }) =>
         sends.get(params.send_id).pipe(
-          Effect.map((data) => ({ data })),
+          Effect.flatMap(single),
           Effect.catchTag("SendNotFound", Errors.absent("send"))
         )
     })

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import * as Errors from "../api/Errors.ts"
+import { single } from "../middleware/Answers.ts"
 
 /** Layer that answers `/webhooks/{webhook_id}/deliveries`. */
 export const layer = HttpApiBuilder.group(
@@ -19,7 +20,7 @@ export const layer = HttpApiBuilder.group(
         ),
       retry: ({ params }) =>
         deliveries.retry(params.webhook_id, params.delivery_id).pipe(
-          Effect.map((data) => ({ data })),
+          Effect.flatMap(single),
           Effect.catchTags({
             WebhookDeliveryNotFound: Errors.absent("delivery"),
             WebhookDisabled: () => Errors.fail("conflict", "The webhook is disabled: nothing is posted to it."),

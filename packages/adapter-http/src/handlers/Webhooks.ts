@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import * as Errors from "../api/Errors.ts"
+import { single } from "../middleware/Answers.ts"
 
 /** Layer that answers `/webhooks`. */
 export const layer = HttpApiBuilder.group(
@@ -15,12 +16,19 @@ export const layer = HttpApiBuilder.group(
       list: () => Effect.map(webhooks.list, (data) => ({ data, next_cursor: null })),
       create: ({ payload }) =>
         webhooks.create(payload).pipe(
-          Effect.map((data) => ({ data })),
-          Effect.catchTag("WebhookUrlRefused", ({ reason }) => Errors.invalid("url", reason))
+          Effect.flatMap(single),
+          Effect.catchTags({
+            TooManyWebhooks: ({ limit }) =>
+              Errors.fail(
+                "conflict",
+                `The organization has ${limit} active webhooks already, as many as it may have. Disable one first.`
+              ),
+            WebhookUrlRefused: ({ reason }) => Errors.invalid("url", reason)
+          })
         ),
       disable: ({ params }) =>
         webhooks.disable(params.webhook_id).pipe(
-          Effect.map((data) => ({ data })),
+          Effect.flatMap(single),
           Effect.catchTag("WebhookNotFound", Errors.absent("webhook"))
         )
     })

@@ -1,15 +1,16 @@
 import { type Answer, canonicalJson, Idempotency, type Outcome, parseKey } from "@messaging-crm/core/Idempotency"
 import { Secrets } from "@messaging-crm/core/Secrets"
-import { IsRefreshed, Templates } from "@messaging-crm/core/Templates"
-import { Context, Effect, Layer, Option, Predicate } from "effect"
-import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Context, Effect, Layer, Option } from "effect"
+import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import * as Errors from "../api/Errors.ts"
-import { IdempotencyPolicy, IdempotentWrites, ReadsTemplates, RequestBody, SecretAnswer } from "../api/Pipeline.ts"
+import { IdempotencyPolicy, IdempotentWrites, RequestBody, SecretAnswer } from "../api/Pipeline.ts"
+import { EncodedAnswer, encodeFor, toResponse } from "./Answers.ts"
 import { answerWith } from "./Headers.ts"
+import { pathOf } from "./Routes.ts"
 
 const encoder = new TextEncoder()
 
-/** Refusals that are remembered, because the operation made them; the others are forgotten with their transaction. */
+/** Refusals that are remembered, because the operation decided them; the others leave the key free. */
 const remembered: Readonly<Record<string, number>> = { conflict: 409, not_found: 404 }
 
 const statusOf = (error: unknown): number | undefined => {
@@ -35,12 +36,8 @@ const asAnswer = <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServerR
     })
   )
 
-const respond = ({ body, replayed, request_id, status }: Outcome) =>
-  HttpServerResponse.uint8Array(body, {
-    status,
-    contentType: "application/json",
-    headers: replayed ? { "idempotent-replayed": "true", "original-request-id": request_id } : {}
-  })
+const respond = ({ replayed, request_id, ...answer }: Outcome) =>
+  toResponse(answer, replayed ? { "idempotent-replayed": "true", "original-request-id": request_id } : {})
 
 const conflict = () =>
   Errors.fail(
@@ -55,7 +52,11 @@ const processing = () =>
     Errors.fail("request_processing", "A request with this Idempotency-Key is running. Try again.")
   )
 
-const query = (search: URLSearchParams): string => Array.from(search, (pair) => pair.join("=")).toSorted().join("&")
+/** Returns the query in one spelling. Not `new URL`, which throws at some targets that reach a route. */
+const queryOf = ({ url }: HttpServerRequest.HttpServerRequest): string => {
+  const search = /\?([^#]*)/.exec(url)?.[1] ?? ""
+  return Array.from(new URLSearchParams(search), (pair) => pair.join("=")).toSorted().join("&")
+}
 
 /** Layer that runs a keyed write at most once and replays its answer, byte for byte. */
 export const layer = Layer.effect(
@@ -63,12 +64,10 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const idempotency = yield* Idempotency
     const secrets = yield* Secrets
-    const templates = yield* Templates
 
-    const fingerprintOf = ({ method, url }: HttpServerRequest.HttpServerRequest, json: unknown) => {
-      const { pathname, searchParams } = new URL(url, "http://localhost")
+    const fingerprintOf = (request: HttpServerRequest.HttpServerRequest, json: unknown) => {
       const body = json === undefined ? "" : canonicalJson(json)
-      return secrets.sha256([method, pathname, query(searchParams), body].join("\n"))
+      return secrets.sha256([request.method, pathOf(request), queryOf(request), body].join("\n"))
     }
 
     return IdempotentWrites.of(Effect.fnUntraced(function*(httpEffect, { endpoint }) {
@@ -82,24 +81,28 @@ export const layer = Layer.effect(
       if (!isAbsent && Option.isNone(key)) {
         return yield* Errors.fail(
           "missing_idempotency_key",
-          "This operation needs an Idempotency-Key header of 8 to 200 printable ASCII characters without spaces.",
+          "This operation needs an Idempotency-Key header of 8 to 200 printable ASCII characters.",
           "Idempotency-Key"
         )
       }
       if (flaw !== null) return yield* Errors.invalid(flaw.param, flaw.message)
-      const readsTemplates = Option.isSome(Context.getOption(endpoint.annotations, ReadsTemplates))
-      if (readsTemplates && Predicate.hasProperty(json, "template")) yield* templates.refresh
       if (Option.isNone(key)) return yield* httpEffect
+      let encoded: HttpServerResponse.HttpServerResponse | null = null
+      const encode = encodeFor(endpoint)
       const outcome = yield* idempotency.once({
         key: key.value,
         fingerprint: yield* fingerprintOf(request, json),
         request_id: yield* Errors.RequestId,
         is_secret: Option.isSome(Context.getOption(endpoint.annotations, SecretAnswer)),
-        work: asAnswer(httpEffect)
+        encode: (data) =>
+          Effect.map(encode(data), (answer) => {
+            encoded = toResponse(answer)
+            return answer
+          }),
+        work: asAnswer(Effect.provideService(httpEffect, EncodedAnswer, () => encoded))
       }).pipe(
         Effect.catchTag("IdempotencyConflict", conflict),
-        Effect.catchTag("RequestProcessing", processing),
-        Effect.provideService(IsRefreshed, readsTemplates)
+        Effect.catchTag("RequestProcessing", processing)
       )
       return respond(outcome)
     }))

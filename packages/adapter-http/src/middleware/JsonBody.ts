@@ -1,6 +1,6 @@
 import { limits } from "@messaging-crm/core/Limits"
 import { ByteSize, Context, Effect, Layer, Option, Result } from "effect"
-import { HttpIncomingMessage, type HttpServerError, HttpServerRequest } from "effect/http"
+import { Headers, HttpIncomingMessage, type HttpServerError, HttpServerRequest } from "effect/http"
 import type { HttpApiEndpoint } from "effect/http-api"
 import * as Errors from "../api/Errors.ts"
 import { JsonBody, OptionalBody, RequestBody } from "../api/Pipeline.ts"
@@ -19,8 +19,8 @@ const parse = Option.liftThrowable((bytes: ArrayBuffer): { readonly text: string
   return { text, json: JSON.parse(text) }
 })
 
-const hasBody = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
-  headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
+const declaresBytes = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  (headers["content-length"] ?? "0") !== "0"
 
 const isJson = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   json.test(headers["content-type"] ?? "") && !isEncoded(headers["content-encoding"])
@@ -48,17 +48,24 @@ const read = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRe
 })
 
 const receive = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, isRequired: boolean) {
-  if (hasBody(request) && !isJson(request)) return yield* notJson
-  const bytes = yield* read(request)
-  // In HTTP/2 no header has to tell that there is a body.
-  if (bytes.byteLength > 0 && !isJson(request)) return yield* notJson
-  if (bytes.byteLength === 0 && !isRequired) return RequestBody.of({ json: undefined, flaw: null })
+  const isNamed = isJson(request)
+  if (declaresBytes(request) && !isNamed) return yield* notJson
+  // No header has to tell that there is a body; and one that is empty is none, whatever it is called.
+  const named = isNamed
+    ? request
+    : request.modify({ headers: Headers.set(request.headers, "content-type", "application/json") })
+  const bytes = isNamed ? yield* read(named) : yield* Effect.catch(read(named), () => notJson)
+  if (bytes.byteLength > 0 && !isNamed) return yield* notJson
+  if (bytes.byteLength === 0 && !isRequired) {
+    return { request: named, body: RequestBody.of({ json: undefined, flaw: null }) }
+  }
   const parsed = parse(bytes)
   if (Option.isNone(parsed)) {
     const message = bytes.byteLength === 0 ? "A JSON body is required." : "The body is not valid JSON."
     return yield* Errors.fail("invalid_json", message)
   }
-  return RequestBody.of({ json: parsed.value.json, flaw: flawOf(parsed.value.text) })
+  const { json, text } = parsed.value
+  return { request: named, body: RequestBody.of({ json, flaw: flawOf(text) }) }
 })
 
 const requiresBody = ({ annotations, payload }: HttpApiEndpoint.Top): boolean =>
@@ -68,13 +75,17 @@ const requiresBody = ({ annotations, payload }: HttpApiEndpoint.Top): boolean =>
  * Layer that reads the body once, within its limit, and refuses what is not JSON.
  *
  * `HttpApiBuilder` would answer the wrong media type with plain text and bad
- * JSON as a schema error, so both are caught before it looks.
+ * JSON as a schema error, so both are caught before it looks, and what it then
+ * sees is called JSON.
  */
 export const layer = Layer.succeed(JsonBody, (httpEffect, { endpoint }) =>
   Effect.gen(function*() {
-    const request = yield* HttpServerRequest.HttpServerRequest
-    const body = endpoint.method === "GET"
-      ? RequestBody.of({ json: undefined, flaw: null })
-      : yield* receive(request, requiresBody(endpoint))
-    return yield* Effect.provideService(httpEffect, RequestBody, body)
+    if (endpoint.method === "GET") {
+      return yield* Effect.provideService(httpEffect, RequestBody, { json: undefined, flaw: null })
+    }
+    const { body, request } = yield* receive(yield* HttpServerRequest.HttpServerRequest, requiresBody(endpoint))
+    return yield* httpEffect.pipe(
+      Effect.provideService(RequestBody, body),
+      Effect.provideService(HttpServerRequest.HttpServerRequest, request)
+    )
   }))

@@ -18,6 +18,13 @@ const permutations = <A>(values: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<
 
 const place = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 })))
 
+/** Returns a moment and some milliseconds, all of which have passed: a time that is to come would count as now. */
+const recently = Effect.gen(function*() {
+  const start = yield* DateTime.now
+  yield* TestClock.adjust("1 seconds")
+  return (milliseconds: number) => DateTime.add(start, { milliseconds })
+})
+
 const everyone = {
   query: null,
   tag_id: null,
@@ -36,11 +43,12 @@ export const suite = (storage: Storage) => {
     it.effect("ends in the same message in all orders, with repeats, early or late", () =>
       Effect.gen(function*() {
         const { messageOf, reported, start } = yield* begin
+        const after = yield* recently
         const ends = new Set<string>()
         for (const order of permutations(all)) {
           const reports = [...order, ...order.toReversed()].map((status) => ({
             status,
-            at: Fixtures.after(times[status])
+            at: after(times[status])
           }))
           for (const early of [0, order.length, reports.length]) {
             const { id } = yield* start()
@@ -53,8 +61,55 @@ export const suite = (storage: Storage) => {
           }
         }
         const status: MessageStatus = "read"
-        const [delivered_at, read_at, failed_at] = [2, 3, 4].map(Fixtures.after)
+        const [delivered_at, read_at, failed_at] = [2, 3, 4].map(after)
         assert.deepStrictEqual([...ends], [JSON.stringify({ delivered_at, failed_at, read_at, status })])
+      }))
+
+    it.effect("shows a message as delivered that was read, and its own time of delivery once that is known", () =>
+      Effect.gen(function*() {
+        const { messageOf, reported, start } = yield* begin
+        const after = yield* recently
+        const { id } = yield* start()
+        yield* work
+        yield* reported(id, { status: "read", at: after(3) })
+        const read = yield* messageOf(id)
+        assert.deepStrictEqual([read.status, read.delivered_at, read.read_at], ["read", after(3), after(3)])
+        yield* reported(id, { status: "delivered", at: after(5) })
+        const both = yield* messageOf(id)
+        assert.deepStrictEqual([both.status, both.delivered_at, both.read_at], ["read", after(5), after(3)])
+      }))
+
+    it.effect("that is of a time to come counts as of now", () =>
+      Effect.gen(function*() {
+        const { as, channel, messageOf, reported, start } = yield* begin
+        const now = yield* DateTime.now
+        const at = DateTime.add(now, { days: 9 })
+        const [early, late] = [yield* start(), yield* start()]
+        yield* reported(early.id, { status: "delivered", at }, { reference: null })
+        yield* work
+        yield* reported(late.id, { status: "read", at })
+        const from = { external_id: `${channel.id}`, display_name: null, username: null }
+        const of = { channel_id: channel.id, provider_message_id: "m1" }
+        const inbound = yield* Inbound
+        yield* inbound.receive({ event: "message_edited", text: "Hello", at, ...of })
+        yield* inbound.receive({
+          event: "message_received",
+          from,
+          type: "text",
+          text: "Hi",
+          media: null,
+          sent_at: at,
+          ...of
+        })
+        const page = yield* Conversations.use((conversations) =>
+          conversations.list({ status: null, assigned_user_id: null, cursor: null, page_size: 9 })
+        ).pipe(as)
+        const mine = page.data.find(({ contact }) => contact.external_id === from.external_id)
+        const conversation_id = Option.getOrThrow(Option.fromUndefinedOr(mine)).id
+        const { data: [edited] } = yield* Messages.use((messages) => messages.list(conversation_id, null)).pipe(as)
+        assert.deepStrictEqual([edited?.sent_at, edited?.edited_at, edited?.text], [now, now, "Hello"])
+        assert.deepStrictEqual((yield* messageOf(early.id)).delivered_at, now)
+        assert.deepStrictEqual((yield* messageOf(late.id)).read_at, now)
       }))
 
     it.effect("waits for its message for 30 days, and is forgotten then", () =>
@@ -102,17 +157,18 @@ export const suite = (storage: Storage) => {
       ({ places }) =>
         Effect.gen(function*() {
           const { as, channel, number, received, start } = yield* begin
+          const after = yield* recently
           const { conversation_id } = yield* start()
           const take = (event: ProviderEvent) => Inbound.use((inbound) => inbound.receive(event))
           const batch = Array.from({ length: 6 }, (_, index) => `m${index}`).flatMap((provider_message_id, index) => {
-            const of = { channel_id: channel.id, provider_message_id, at: Fixtures.after(index) }
+            const of = { channel_id: channel.id, provider_message_id, at: after(index) }
             const said = received(provider_message_id, { type: "text", text: provider_message_id, media: null })
             if (index % 3 === 1) return [said, take({ event: "message_edited", text: `edited ${number}`, ...of })]
             return index % 3 === 2 ? [said, take({ event: "message_deleted", ...of })] : [said]
           })
           const five = Array.from({ length: 5 }, () => batch).flat()
-          const shuffled = places.flatMap((at, index) => ({ at, told: five[index] })).toSorted((a, b) => a.at - b.at)
-          yield* Effect.forEach(shuffled, ({ told }) => told ?? Effect.void, { concurrency: 4, discard: true })
+          const shuffled = places.flatMap((at, index) => ({ at, event: five[index] })).toSorted((a, b) => a.at - b.at)
+          yield* Effect.forEach(shuffled, ({ event }) => event ?? Effect.void, { concurrency: 4, discard: true })
           const { data } = yield* Messages.use((messages) => messages.list(conversation_id, null)).pipe(as)
           const found = data.map(({ deleted_at, provider_message_id, text }) =>
             `${provider_message_id} ${deleted_at === null ? text : "is gone"}`
@@ -167,11 +223,12 @@ export const suite = (storage: Storage) => {
       Effect.gen(function*() {
         const { as, channel, number, received } = yield* begin
         const take = (event: ProviderEvent) => Inbound.use((inbound) => inbound.receive(event))
+        const after = yield* recently
         const ends = new Set<string>()
         const edits = [
-          { event: "message_edited", text: "second", at: Fixtures.after(2) },
-          { event: "message_edited", text: "third", at: Fixtures.after(3) },
-          { event: "message_deleted", at: Fixtures.after(4) }
+          { event: "message_edited", text: "second", at: after(2) },
+          { event: "message_edited", text: "third", at: after(3) },
+          { event: "message_deleted", at: after(4) }
         ] as const
         for (const kept of [edits.slice(0, 2), edits]) {
           ends.clear()
@@ -189,9 +246,9 @@ export const suite = (storage: Storage) => {
             const { deleted_at, edited_at, text } = Option.getOrThrow(Option.fromUndefinedOr(message))
             ends.add(JSON.stringify({ deleted_at, edited_at, text }))
           }
-          const deleted_at = kept.length === 3 ? Fixtures.after(4) : null
+          const deleted_at = kept.length === 3 ? after(4) : null
           const text = kept.length === 3 ? null : "third"
-          assert.deepStrictEqual([...ends], [JSON.stringify({ deleted_at, edited_at: Fixtures.after(3), text })])
+          assert.deepStrictEqual([...ends], [JSON.stringify({ deleted_at, edited_at: after(3), text })])
         }
       }))
 
@@ -252,7 +309,7 @@ export const suite = (storage: Storage) => {
         assert.strictEqual(contact.external_id, number)
       }))
 
-    it.effect("meets a person who has no number, and learns it later", () =>
+    it.effect("knows a person who has no number, and learns it later", () =>
       Effect.gen(function*() {
         const { as, channel, number, start } = yield* begin
         const own = `US.${yield* Fixtures.uuid}`

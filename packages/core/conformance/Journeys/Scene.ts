@@ -2,13 +2,14 @@
 import { assert } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import * as Crm from "@messaging-crm/core/Crm"
+import { ConflictBackoff } from "@messaging-crm/core/Decide"
 import { Ids, type SendId } from "@messaging-crm/core/Ids"
-import { Inbound, type MessageReceived, type MessageStatusReported } from "@messaging-crm/core/Inbound"
-import { Messages, type StatusReport } from "@messaging-crm/core/Messages"
+import { Inbound, type MessageStatusReported, type ProviderMessageReceived } from "@messaging-crm/core/Inbound"
+import { Messages, type StatusUpdate } from "@messaging-crm/core/Messages"
 import { Phone } from "@messaging-crm/core/Phones"
 import { Sends } from "@messaging-crm/core/Sends"
 import { Worker } from "@messaging-crm/core/Worker"
-import { DateTime, Effect, Layer } from "effect"
+import { DateTime, Duration, Effect, Layer } from "effect"
 import * as Fixtures from "../Fixtures.ts"
 import * as Provider from "../Provider.ts"
 import { ScriptedProvider } from "../Provider.ts"
@@ -18,7 +19,10 @@ export type Storage = Layer.Layer<Crm.StoragePorts, unknown>
 
 /** Layer for everything that a journey passes: all operations, over a storage, with a scripted world outside. */
 export const crm = (storage: Storage, dedup: "callback_ref" | "client_ref" = "callback_ref") =>
-  Crm.layer.pipe(Layer.provideMerge(Layer.mergeAll(storage, Provider.layer(dedup), Ids.layer)))
+  Crm.layer.pipe(
+    Layer.provideMerge(Layer.mergeAll(storage, Provider.layer(dedup), Ids.layer)),
+    Layer.provide(Layer.succeed(ConflictBackoff, Duration.zero))
+  )
 
 /** An organization with a channel, an owner, and a provider that takes everything. */
 export const begin = Effect.gen(function*() {
@@ -44,7 +48,7 @@ export const begin = Effect.gen(function*() {
     if (message_id === null) return assert.fail("The send has no message.")
     return yield* Messages.use((messages) => messages.get(conversation_id, message_id)).pipe(as, Effect.orDie)
   })
-  const reported = (id: SendId, report: StatusReport, fields: Partial<MessageStatusReported> = {}) =>
+  const reported = (id: SendId, report: StatusUpdate, fields: Partial<MessageStatusReported> = {}) =>
     Inbound.use((inbound) =>
       inbound.receive({
         event: "message_status_reported",
@@ -55,7 +59,7 @@ export const begin = Effect.gen(function*() {
         ...fields
       })
     ).pipe(Effect.orDie)
-  const received = (provider_message_id: string, said: Pick<MessageReceived, "media" | "text" | "type">) =>
+  const received = (provider_message_id: string, said: Pick<ProviderMessageReceived, "media" | "text" | "type">) =>
     Effect.gen(function*() {
       const sent_at = yield* DateTime.now
       const from = { external_id: `+4915${number}`, display_name: "Kim", username: null }

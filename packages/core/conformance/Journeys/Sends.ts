@@ -2,7 +2,9 @@
 import { assert, it } from "@effect/vitest"
 import type { SendId } from "@messaging-crm/core/Ids"
 import type { Inbound } from "@messaging-crm/core/Inbound"
-import { ProviderBusy, ProviderRejected, ProviderSilent } from "@messaging-crm/core/MessagingProvider"
+import { Messages } from "@messaging-crm/core/Messages"
+import { ProviderBusy, ProviderOutcomeUnknown, ProviderRejected } from "@messaging-crm/core/MessagingProvider"
+import type { Send } from "@messaging-crm/core/Sends"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect } from "effect"
 import { TestClock } from "effect/testing"
@@ -99,7 +101,7 @@ export const suite = (storage: Storage) => {
     it.effect("whose answer was lost is not sent again, and a callback with its reference settles it", () =>
       Effect.gen(function*() {
         const { get, messageOf, provider, reported, start } = yield* begin
-        yield* provider.answer(() => Effect.fail(new ProviderSilent()))
+        yield* provider.answer(() => Effect.fail(new ProviderOutcomeUnknown()))
         const { id } = yield* start()
         yield* work
         assert.strictEqual((yield* get(id)).status, "unknown")
@@ -116,8 +118,10 @@ export const suite = (storage: Storage) => {
 
     it.effect("whose answer was lost fails after 15 minutes without a callback", () =>
       Effect.gen(function*() {
-        const { get, provider, reported, start } = yield* begin
-        yield* provider.answer(() => Effect.fail(new ProviderSilent()))
+        const { as, get, provider, reported, start } = yield* begin
+        const messages = ({ conversation_id }: Send) =>
+          Effect.map(Messages.use((all) => all.list(conversation_id, null)).pipe(as), ({ data }) => data)
+        yield* provider.answer(() => Effect.fail(new ProviderOutcomeUnknown()))
         const { id } = yield* start()
         yield* work
         yield* TestClock.adjust("899 seconds")
@@ -128,8 +132,27 @@ export const suite = (storage: Storage) => {
         const send = yield* get(id)
         assert.strictEqual(send.status, "failed")
         assert.strictEqual(send.failure_reason, "outcome_unknown")
-        yield* reported(id, { status: "delivered", at: yield* DateTime.now })
+        assert.lengthOf(yield* messages(send), 0)
+        for (const status of ["delivered", "read", "delivered"] as const) {
+          yield* reported(id, { status, at: yield* DateTime.now })
+        }
+        // It stays failed, and the message that was sent after all is in the conversation, once.
         assert.deepStrictEqual(yield* get(id), send)
+        const [late, ...more] = yield* messages(send)
+        assert.deepStrictEqual([late?.text, late?.status, late?.provider_message_id], ["Hello Kim", "read", `p.${id}`])
+        assert.lengthOf(more, 0)
+      }))
+
+    it.effect("that failed for another reason is not put into the conversation by a callback", () =>
+      Effect.gen(function*() {
+        const { as, get, provider, reported, start } = yield* begin
+        yield* provider.answer(() => Effect.fail(new ProviderRejected({ reason: "recipient_unreachable" })))
+        const { conversation_id, id } = yield* start()
+        yield* work
+        yield* reported(id, { status: "failed", at: yield* DateTime.now })
+        assert.strictEqual((yield* get(id)).failure_reason, "recipient_unreachable")
+        const { data } = yield* Messages.use((all) => all.list(conversation_id, null)).pipe(as)
+        assert.deepStrictEqual(data, [])
       }))
 
     it.effect("whose worker died in mid-attempt counts as one whose answer was lost", () =>
@@ -172,7 +195,7 @@ export const suite = (storage: Storage) => {
       it.effect("is asked for again with the same reference when the answer was lost", () =>
         Effect.gen(function*() {
           const { get, provider, start } = yield* begin
-          yield* provider.answer(() => Effect.fail(new ProviderSilent()))
+          yield* provider.answer(() => Effect.fail(new ProviderOutcomeUnknown()))
           const { id } = yield* start()
           yield* work
           yield* provider.answer(({ reference }) => Effect.succeed({ provider_message_id: `p.${reference}` }))
@@ -180,6 +203,30 @@ export const suite = (storage: Storage) => {
           yield* work
           assert.strictEqual((yield* get(id)).status, "sent")
           assert.strictEqual(yield* asked(id), 2)
+        }))
+
+      it.effect("ends after five defects: in doubt, for one of the attempts may have sent it", () =>
+        Effect.gen(function*() {
+          const { get, provider, start } = yield* begin
+          yield* provider.answer(() => Effect.die("bug"))
+          const [head, next] = [yield* start("a"), yield* start("b")]
+          yield* work
+          for (let count = 1; count <= 5; count++) {
+            assert.strictEqual(yield* asked(head.id), count)
+            assert.strictEqual((yield* get(head.id)).status, "sending")
+            yield* TestClock.adjust("30 seconds")
+            yield* provider.answer(({ reference }) =>
+              reference === head.id ? Effect.die("bug") : Effect.succeed({ provider_message_id: `p.${reference}` })
+            )
+            yield* work
+          }
+          assert.strictEqual(yield* asked(head.id), 5)
+          assert.strictEqual((yield* get(head.id)).status, "unknown")
+          assert.strictEqual((yield* get(next.id)).status, "sent")
+          yield* TestClock.adjust("15 minutes")
+          yield* work
+          const { failure_reason, status } = yield* get(head.id)
+          assert.deepStrictEqual([status, failure_reason], ["failed", "outcome_unknown"])
         }))
     }
   )

@@ -1,18 +1,19 @@
 /** An event from the change that it reports to the endpoint that takes it, however long that is down. */
 import { assert, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import { Conversations } from "@messaging-crm/core/Conversations"
-import type { EventType } from "@messaging-crm/core/Events"
+import * as Changes from "@messaging-crm/core/Changes"
+import { ConversationRows, Conversations } from "@messaging-crm/core/Conversations"
+import * as Events from "@messaging-crm/core/Events"
 import { Inbound } from "@messaging-crm/core/Inbound"
+import { limits } from "@messaging-crm/core/Limits"
 import { ProviderRejected } from "@messaging-crm/core/MessagingProvider"
-import { UnitOfWork } from "@messaging-crm/core/UnitOfWork"
 import { delays, WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
 import { type CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { sign } from "@messaging-crm/core/Webhooks/Signature"
-import { type WebhookRequest, WebhookUnanswered } from "@messaging-crm/core/WebhookTransport"
+import { type WebhookRequest, WebhookRequestFailed } from "@messaging-crm/core/WebhookTransport"
 import { Worker } from "@messaging-crm/core/Worker"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
-import { DateTime, Deferred, Duration, Effect, Fiber, Redacted, Ref, Schema } from "effect"
+import { DateTime, Deferred, Duration, Effect, Fiber, Redacted, Ref, Result, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { ok, type Outcome, ScriptedEndpoints } from "../Endpoints.ts"
 import * as Fixtures from "../Fixtures.ts"
@@ -29,13 +30,13 @@ const decode = Schema.decodeEffect(Posted)
 const answered = (status: number, retry_after: string | null = null): Outcome =>
   Effect.succeed({ ...ok, status, retry_after })
 
-const refused: Outcome = Effect.fail(new WebhookUnanswered({ failure_code: "connection_refused" }))
+const refused: Outcome = Effect.fail(new WebhookRequestFailed({ failure_code: "connection_refused" }))
 
-/** A scene with a webhook, and what its endpoint was told. */
+/** A scene with a webhook, and what was posted to its endpoint. */
 const begin = Effect.gen(function*() {
   const scene = yield* Scene.begin
   const endpoints = yield* ScriptedEndpoints
-  const subscribe = Effect.fnUntraced(function*(...event_types: ReadonlyArray<EventType>) {
+  const subscribe = Effect.fnUntraced(function*(...event_types: ReadonlyArray<Events.EventType>) {
     const input: CreateWebhook = { url: `https://${yield* Fixtures.uuid}.shop.example/crm`, event_types }
     const { id, signing_secret, url } = yield* Webhooks.use((webhooks) => webhooks.create(input)).pipe(
       scene.as,
@@ -75,7 +76,7 @@ const pass = Effect.fnUntraced(function*(time: Duration.Duration, step: Duration
 
 export const suite = (storage: Scene.Storage) => {
   it.layer(Scene.crm(storage), { timeout: "60 seconds" })("a webhook", (it) => {
-    it.effect("is told of each change that it subscribes to, once, by an event that names it", () =>
+    it.effect("gets each change that it subscribes to, once, as an event that names it", () =>
       Effect.gen(function*() {
         const { as, channel, provider, reported, start, subscribe, written } = yield* begin
         const all = yield* subscribe(
@@ -108,8 +109,8 @@ export const suite = (storage: Scene.Storage) => {
         yield* conversations.close(conversation_id, {}).pipe(as)
         yield* work
         const events = yield* all.events
-        const told = events.map(({ data, type }) => `${type} ${data["status"] ?? data["failure_reason"] ?? ""}`.trim())
-        assert.deepStrictEqual(told.toSorted(), [
+        const found = events.map(({ data, type }) => `${type} ${data["status"] ?? data["failure_reason"] ?? ""}`.trim())
+        assert.deepStrictEqual(found.toSorted(), [
           "conversation.closed",
           "message.received",
           "message.sent",
@@ -127,7 +128,7 @@ export const suite = (storage: Scene.Storage) => {
         assert.deepStrictEqual((yield* one.events).map(({ type }) => type), ["conversation.closed"])
       }))
 
-    it.effect("is told exactly what its deliveries say, signed at each attempt", () =>
+    it.effect("gets exactly what its deliveries say, signed at each attempt", () =>
       Effect.gen(function*() {
         const { close, subscribe } = yield* begin
         const { answer, deliveries, posted, secret } = yield* subscribe("conversation.closed")
@@ -158,14 +159,14 @@ export const suite = (storage: Scene.Storage) => {
         assert.isNull(delivery.next_attempt_at)
       }))
 
-    it.effect("is not told of a change that was undone", () =>
+    it.effect("gets nothing of a change that was not committed", () =>
       Effect.gen(function*() {
-        const { as, close, start, subscribe } = yield* begin
+        const { close, organization_id, start, subscribe } = yield* begin
         const { deliveries, posted } = yield* subscribe("conversation.closed")
-        const { transact } = yield* UnitOfWork
         const { conversation_id } = yield* start()
-        const closing = Conversations.use((conversations) => conversations.close(conversation_id, {})).pipe(as)
-        yield* Effect.ignore(transact(Effect.andThen(closing, Effect.fail("no"))))
+        const event = Events.make("conversation.closed", { conversation_id }, yield* Fixtures.fresh)
+        const stale = ConversationRows.update({ id: conversation_id, version: 9 }, { status: "closed" })
+        assert.strictEqual(yield* Fixtures.outcome(organization_id, stale, Changes.raise(event)), "Conflict")
         yield* work
         assert.deepStrictEqual(yield* posted, [])
         assert.deepStrictEqual(yield* deliveries, [])
@@ -174,7 +175,7 @@ export const suite = (storage: Scene.Storage) => {
         assert.lengthOf(yield* posted, 1)
       }))
 
-    it.effect("that is down for three days is told afterwards, at the times of the schedule", () =>
+    it.effect("that is down for three days gets its events afterwards, at the times of the schedule", () =>
       Effect.gen(function*() {
         const { close, subscribe } = yield* begin
         const { answer, deliveries, status } = yield* subscribe("conversation.closed")
@@ -266,7 +267,7 @@ export const suite = (storage: Scene.Storage) => {
         }
       }))
 
-    it.effect("that is gone is disabled at once, with all that was still to be told", () =>
+    it.effect("that is gone is disabled at once, with all that was still to be posted", () =>
       Effect.gen(function*() {
         const { close, subscribe } = yield* begin
         const { answer, deliveries, posted, status } = yield* subscribe("conversation.closed")
@@ -342,7 +343,7 @@ export const suite = (storage: Scene.Storage) => {
         assert.lengthOf(done, 20)
       }))
 
-    it.effect("is told again, with the same id and bytes, after a worker died in the middle", () =>
+    it.effect("gets an event again, with the same id and bytes, after a worker died in the middle", () =>
       Effect.gen(function*() {
         const { close, subscribe } = yield* begin
         const { answer, deliveries, posted } = yield* subscribe("conversation.closed")
@@ -360,7 +361,47 @@ export const suite = (storage: Scene.Storage) => {
         assert.strictEqual((yield* deliveries)[0]?.status, "succeeded")
       }))
 
-    it.effect("is disabled once, and not told anything after that", () =>
+    it.effect("ends a delivery that dies of a defect five times, visibly", () =>
+      Effect.gen(function*() {
+        const { close, subscribe } = yield* begin
+        const { answer, deliveries, posted } = yield* subscribe("conversation.closed")
+        yield* answer(() => Effect.die("bug"))
+        yield* close()
+        yield* work
+        yield* pass(Duration.seconds(120), Duration.seconds(30))
+        assert.lengthOf(yield* posted, 5)
+        assert.deepStrictEqual((yield* deliveries).map(({ status }) => status), ["pending"])
+        yield* pass(Duration.seconds(300), Duration.seconds(30))
+        assert.lengthOf(yield* posted, 5)
+        const [delivery] = yield* deliveries
+        assert.strictEqual(delivery?.status, "failed")
+        assert.strictEqual(delivery?.failure_code, "protocol_error")
+        assert.isNull(delivery?.next_attempt_at)
+      }))
+
+    it.effect("is one of 100 active ones at most, and a disabled one makes room", () =>
+      Effect.gen(function*() {
+        const { as, organization_id, subscribe } = yield* begin
+        const first = yield* subscribe("conversation.closed")
+        yield* Effect.replicateEffect(Fixtures.webhook(organization_id), limits.webhooks_active_max - 2)
+        const create = Webhooks.use((webhooks) =>
+          webhooks.create({ url: "https://shop.example/crm", event_types: ["message.sent"] })
+        ).pipe(as)
+        // Of any number that ask for the last place one gets it.
+        const results = yield* Effect.all(Array.from({ length: 5 }, () => Effect.result(create)), {
+          concurrency: "unbounded"
+        })
+        const refusals = results.filter(Result.isFailure)
+        assert.deepStrictEqual(refusals.map(({ failure }) => failure._tag), Array<string>(4).fill("TooManyWebhooks"))
+        const list = as(Webhooks.use((webhooks) => webhooks.list))
+        assert.lengthOf((yield* list).filter(({ status }) => status === "active"), limits.webhooks_active_max)
+        yield* Webhooks.use((webhooks) => webhooks.disable(first.id)).pipe(as)
+        assert.isTrue((yield* list).every(({ id, status }) => (status === "active") === (id !== first.id)))
+        yield* create
+        assert.isTrue((yield* list).every(({ status }) => status === "active"), "active ones come first")
+      }))
+
+    it.effect("is disabled once, and gets nothing after that", () =>
       Effect.gen(function*() {
         const { as, close, organization_id, subscribe } = yield* begin
         const { answer, deliveries, id, posted } = yield* subscribe("conversation.closed")

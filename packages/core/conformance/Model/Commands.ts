@@ -86,7 +86,8 @@ export type ContactInput = typeof contact extends Arbitrary.Arbitrary<infer A> ?
 
 const template = literal("greeting", "greeting", "greeting", "greeting", "greeting without its value", "unknown")
 const page_size = literal(1, 2, 3, 50)
-const seconds_ago = literal(0, 1, 60, 86_400)
+/** Less than none is a time that is still to come. */
+const seconds_ago = literal(0, 1, 60, -60, 86_400)
 
 /** So few that messages come again, and are revised before and after they came. */
 const provider_message_id = literal("m0", "m1", "m2", "m3", "m4", "m5")

@@ -27,7 +27,7 @@ const whoIs = (organization: Organization, { type }: Channel, external_id: strin
 }
 
 /** Returns the person's contact and identity: known, or the latest contact with that number, or a new one. */
-const meet = (
+const findOrCreate = (
   at: Moment,
   organization: Organization,
   channel: Channel,
@@ -77,7 +77,7 @@ export const open = (
   external_id: string,
   display_name: string | null
 ): Conversation => {
-  const { contact, identity } = meet(at, organization, channel, external_id, display_name)
+  const { contact, identity } = findOrCreate(at, organization, channel, external_id, display_name)
   const known = organization.conversations.find((one) => one.channel === channel && one.identity === identity)
   if (known !== undefined) {
     reopen(at, known)

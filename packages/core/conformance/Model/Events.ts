@@ -1,4 +1,4 @@
-/** Webhooks, and what they are told, as the specification tells it (spec §2.7, §6). */
+/** Webhooks, and what they get, as the specification tells it (spec §2.7, §6). */
 import type { EventType } from "@messaging-crm/core/Events"
 import {
   type Answer,
@@ -14,7 +14,7 @@ import {
 /** Something happened that active webhooks subscribe to. */
 export const raise = (organization: Organization, type: EventType, data: Event["data"]) => {
   for (const webhook of organization.webhooks) {
-    if (webhook.disabled_at === null && webhook.event_types.includes(type)) webhook.untold.push({ type, data })
+    if (webhook.disabled_at === null && webhook.event_types.includes(type)) webhook.pending.push({ type, data })
   }
 }
 
@@ -30,8 +30,8 @@ export const createWebhook = (
     event_types,
     created_at: at.now,
     disabled_at: null,
-    told: [],
-    untold: [],
+    posted: [],
+    pending: [],
     abandoned: []
   }
   organization.webhooks.push(webhook)
@@ -41,15 +41,15 @@ export const createWebhook = (
 export const disableWebhook = (at: Moment, webhook: Webhook | undefined): Answer => {
   if (webhook === undefined) return refused("WebhookNotFound")
   webhook.disabled_at ??= at.now
-  webhook.abandoned.push(...webhook.untold)
-  webhook.untold = []
+  webhook.abandoned.push(...webhook.pending)
+  webhook.pending = []
   return ok(showWebhook(webhook))
 }
 
-/** The worker tells what is untold. */
-export const tell = (organization: Organization) => {
+/** The worker posts what is pending. */
+export const post = (organization: Organization) => {
   for (const webhook of organization.webhooks) {
-    webhook.told.push(...webhook.untold)
-    webhook.untold = []
+    webhook.posted.push(...webhook.pending)
+    webhook.pending = []
   }
 }

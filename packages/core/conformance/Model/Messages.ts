@@ -117,7 +117,7 @@ export const revise = (
   const { last } = conversation.contact
   if (is_last) conversation.preview = now
   if (is_last && last !== null && DateTime.Equivalence(last.at, created_at)) {
-    conversation.contact.last = { ...last, preview: now }
+    conversation.contact.last = { at: last.at, preview: now, conversation }
   }
   const has_changed = after.edited_at !== before.edited_at || after.deleted_at !== before.deleted_at
   if (has_changed && before.deleted_at === null) {

@@ -37,7 +37,7 @@ import {
   type Scene
 } from "./Scene.ts"
 import * as Sends from "./Sends.ts"
-import { ok, refused, showContact, showConversation, showMessage, showSend } from "./State.ts"
+import { type Moment, ok, refused, showContact, showConversation, showMessage, showSend } from "./State.ts"
 
 /** Returns what is asked of the service, and the same as a wish of the model. */
 const chooseFields = (scene: Scene, { custom_values, owner, plain = {}, tags }: ContactInput) => {
@@ -78,7 +78,7 @@ const work = Effect.fnUntraced(function*(scene: Scene, { after_millis }: { reado
   assert.deepStrictEqual(organizations.flatMap((one) => Sends.due(at, one)), [])
   for (const one of organizations) {
     Sends.giveUp(at, one)
-    Events.tell(one)
+    Events.post(one)
   }
   yield* agreeOnLists(scene, ours.conversations)
   yield* agreeOnLists({ ...scene, ours: theirs, theirs: ours }, theirs.conversations)
@@ -98,6 +98,9 @@ export const settle = Effect.fnUntraced(function*(scene: Scene) {
   )
   assert.notInclude(ended, false)
 })
+
+/** A time that is still to come counts as now. */
+const known = ({ now }: Moment, at: DateTime.Utc) => DateTime.min(at, now)
 
 // ------------------------------------------------------------- commands
 
@@ -264,7 +267,8 @@ const perform: Perform = {
       const reference = with_reference ? SendId.make(id) : null
       const provider_message_id = `p.${id}`
       const event = "message_status_reported"
-      if (through === "ours") Sends.report(scene.at, scene.ours, thing, { status, at }, with_reference)
+      const report = { status, at: known(scene.at, at) }
+      if (through === "ours") Sends.report(scene.at, scene.ours, thing, report, with_reference)
       yield* agree(
         scene,
         through === "nobody's" ? refused("ChannelUnknown") : ok(undefined),
@@ -283,7 +287,12 @@ const perform: Perform = {
         provider_message_id,
         sent_at
       }
-      const expected = Messages.receive(scene.at, scene.ours, thing, { from, display_name, ...said })
+      const expected = Messages.receive(scene.at, scene.ours, thing, {
+        from,
+        display_name,
+        ...said,
+        sent_at: known(scene.at, sent_at)
+      })
       const who = { external_id: from, display_name, username: null }
       const event = {
         event: "message_received" as const,
@@ -305,7 +314,8 @@ const perform: Perform = {
         : { id: came.channel.id, provider_id: came.provider_message_id, thing: came.channel }
       const of = { channel_id: ChannelId.make(id), provider_message_id: provider_id }
       const at = DateTime.subtract(scene.at.now, { seconds: seconds_ago })
-      const revision = status === "edited" ? { status, text, at } : { status, at }
+      const revised_at = known(scene.at, at)
+      const revision = status === "edited" ? { status, text, at: revised_at } : { status, at: revised_at }
       const event = status === "edited"
         ? { event: "message_edited" as const, ...of, text, at }
         : { event: "message_deleted" as const, ...of, at }

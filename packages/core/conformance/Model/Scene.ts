@@ -116,12 +116,14 @@ export const agreeOnLists = Effect.fnUntraced(function*(scene: Scene, touched: R
 export const agreeOnCatalogues = Effect.fnUntraced(function*(scene: Scene) {
   const { channels, fields, members, tags, webhooks } = scene.ours
   const accounts = channels.flatMap((channel) => channel.phone_messaging_business_account_id ?? [])
+  const active = newestFirst(webhooks.filter(({ disabled_at }) => disabled_at === null), at)
+  const disabled = newestFirst(webhooks.filter(({ disabled_at }) => disabled_at !== null), at)
   yield* agree(scene, ok(tags), Tags.use(({ list }) => list))
   yield* agree(scene, ok(channels), Channels.use(({ list }) => list))
   yield* agree(scene, ok(fields), ContactFields.use(({ list }) => list))
   yield* agree(scene, ok(members), Members.use(({ list }) => list))
   yield* agree(scene, ok(accounts.map(greeting)), Templates.use(({ list }) => list))
-  yield* agree(scene, ok(newestFirst(webhooks, at).map(showWebhook)), Webhooks.use(({ list }) => list))
+  yield* agree(scene, ok([...active, ...disabled].map(showWebhook)), Webhooks.use(({ list }) => list))
 })
 
 const at = ({ created_at }: { readonly created_at: DateTime.Utc }) => created_at
@@ -132,24 +134,24 @@ const Posted = Schema.fromJsonString(Schema.Struct({
   data: Schema.Record(Schema.String, Schema.String)
 }))
 
-/** Compares what our webhooks were told, in whatever order, and what is said of their deliveries. */
+/** Compares what was posted to our webhooks, in whatever order, and what is said of their deliveries. */
 export const agreeOnEvents = Effect.fnUntraced(function*(scene: Scene) {
   const { names, ours } = scene
   const endpoints = yield* ScriptedEndpoints
-  for (const { abandoned, id, told, untold, url } of ours.webhooks) {
-    const posted = yield* Effect.forEach(
+  for (const { abandoned, id, pending, posted, url } of ours.webhooks) {
+    const events = yield* Effect.forEach(
       yield* endpoints.posted(url),
       ({ body }) => Effect.orDie(Schema.decodeEffect(Posted)(body))
     )
-    assert.strictEqual(new Set(posted.map((event) => event.id)).size, posted.length)
-    const found = posted.map(({ data, type }) => canonicalJson({ type, data }))
-    const expected = told.map((event) => canonicalJson(names.resolve(event, undefined)))
+    assert.strictEqual(new Set(events.map((event) => event.id)).size, events.length)
+    const found = events.map(({ data, type }) => canonicalJson({ type, data }))
+    const expected = posted.map((event) => canonicalJson(names.resolve(event, undefined)))
     assert.deepStrictEqual(found.toSorted(), expected.toSorted())
     const webhook_id = WebhookId.make(names.idOf(id))
     const deliveries = yield* as(ours)(Effect.orDie(WebhookDeliveries.use(({ list }) => list(webhook_id))))
     const statuses = [
-      ...told.map(({ type }) => `${type} succeeded`),
-      ...untold.map(({ type }) => `${type} pending`),
+      ...posted.map(({ type }) => `${type} succeeded`),
+      ...pending.map(({ type }) => `${type} pending`),
       ...abandoned.map(({ type }) => `${type} failed`)
     ]
     assert.deepStrictEqual(

@@ -95,7 +95,8 @@ const complete = (at: Moment, organization: Organization, send: Send) => {
     revisions: []
   }
   record(at, organization, message)
-  send.status = "sent"
+  // One that has failed stays so, and its message is there all the same.
+  if (isOpen(send)) send.status = "sent"
   send.message = message
   const data = { conversation_id: send.conversation.id, message_id: message.id }
   const { status } = showMessage(message)
@@ -124,7 +125,8 @@ export const report = (
   const { message } = send
   const before = message === null ? null : showMessage(message).status
   send.reports.push(what)
-  if (message === null) return with_reference && isOpen(send) ? complete(at, organization, send) : undefined
+  const isTaken = with_reference && (isOpen(send) || send.failure_reason === "outcome_unknown")
+  if (message === null) return isTaken ? complete(at, organization, send) : undefined
   const { status } = what
   if (status === "sent" || showMessage(message).status === before) return
   raise(organization, "message.updated", {

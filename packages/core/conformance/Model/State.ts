@@ -98,6 +98,7 @@ export interface Send {
   readonly created_at: DateTime.Utc
   readonly reports: Array<Report>
   status: "queued" | "sent" | "failed" | "unknown"
+  /** Also of one that had failed in doubt, and was sent after all. */
   message: Message | null
   failure_reason: string | null
   attempts: number
@@ -117,8 +118,8 @@ export interface Webhook {
   readonly event_types: ReadonlyArray<EventType>
   readonly created_at: DateTime.Utc
   disabled_at: DateTime.Utc | null
-  readonly told: Array<Event>
-  untold: Array<Event>
+  readonly posted: Array<Event>
+  pending: Array<Event>
   readonly abandoned: Array<Event>
 }
 
@@ -186,7 +187,7 @@ export const showSend = (send: Send) => ({
   id: send.id,
   conversation_id: send.conversation.id,
   status: send.status,
-  message_id: send.message?.id ?? null,
+  message_id: send.status === "sent" ? send.message?.id ?? null : null,
   failure_reason: send.failure_reason,
   created_at: send.created_at
 })
@@ -214,10 +215,12 @@ const earlier = (a: DateTime.Utc | null, b: DateTime.Utc) => a === null || DateT
 
 /** Whatever the order of its reports and however often they came: each time is the earliest, and the status follows. */
 export const showMessage = (message: Message) => {
-  const earliest = (...statuses: ReadonlyArray<Report["status"]>) =>
-    (message.reports ?? []).filter(({ status }) => statuses.includes(status)).map(({ at }) => at)
+  const earliest = (wanted: Report["status"]) =>
+    (message.reports ?? []).filter(({ status }) => status === wanted).map(({ at }) => at)
       .reduce(earlier, null)
-  const [delivered_at, read_at, failed_at] = [earliest("delivered", "read"), earliest("read"), earliest("failed")]
+  const [read_at, failed_at] = [earliest("read"), earliest("failed")]
+  // Who has read a message has it.
+  const delivered_at = earliest("delivered") ?? read_at
   const reported = read_at !== null
     ? "read"
     : delivered_at !== null

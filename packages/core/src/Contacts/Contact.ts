@@ -2,6 +2,7 @@
  * A contact, and what a caller may write of one (spec §2.1, §4.2).
  */
 import { Schema, SchemaTransformation } from "effect"
+import type { Version } from "../Changes.ts"
 import { ChannelType } from "../Channels.ts"
 import { isCalendarDate, isWebUrl } from "../ContactFields.ts"
 import { ContactId, ConversationId, IdentityId, MemberId, TagId } from "../Ids.ts"
@@ -197,8 +198,19 @@ export interface Person {
   readonly username: string | null
 }
 
-/** Somebody who is known: an identity, and the contact whose it is. */
-export interface Who {
+/** An identity, and the contact whose it is. */
+export interface ContactIdentity {
   readonly identity_id: IdentityId
   readonly contact_id: ContactId
+}
+
+/** A contact as it was loaded for a decision. */
+export interface LoadedContact extends Contact {
+  readonly version: Version
+}
+
+/** An identity as it is stored. Its contact's row has a copy. */
+export interface IdentityRow extends Identity {
+  readonly contact_id: ContactId
+  readonly version: Version
 }

@@ -4,8 +4,9 @@
 import { Array, Effect, Option, Result, Schema } from "effect"
 import { CurrentActor } from "../Actor.ts"
 import { admits, type ContactField, ContactFieldStore } from "../ContactFields.ts"
+import { together } from "../Decide.ts"
 import type { MemberId, TagId } from "../Ids.ts"
-import { Members } from "../Members.ts"
+import { type MemberRow, MemberStore } from "../Members.ts"
 import { type Tag, TagStore } from "../Tags.ts"
 import type { WritableContact } from "./Contact.ts"
 
@@ -22,13 +23,13 @@ export class CustomValueInvalid extends Schema.TaggedError<CustomValueInvalid>()
 
 /** Those of the things that some contacts refer to which the organization has. */
 export interface References {
-  readonly owners: ReadonlySet<MemberId>
+  readonly owners: ReadonlyMap<MemberId, MemberRow>
   readonly fields: ReadonlyMap<string, ContactField>
   /** By name key, as a contact's tags are. */
   readonly tags: ReadonlyArray<Tag>
 }
 
-/** Returns the tags of a contact, or the first thing that it refers to in vain. */
+/** Returns the tags of a contact, or its first unresolved reference. */
 export const resolve = (
   { fields, owners, tags }: References,
   { custom_values, owner_user_id, tag_ids }: WritableContact
@@ -56,7 +57,7 @@ export const resolve = (
  */
 export const reader = Effect.gen(function*() {
   const fieldStore = yield* ContactFieldStore
-  const members = yield* Members
+  const members = yield* MemberStore
   const tagStore = yield* TagStore
 
   return Effect.fnUntraced(function*(contacts: ReadonlyArray<WritableContact>) {
@@ -64,11 +65,15 @@ export const reader = Effect.gen(function*() {
     const owner_ids = Array.dedupe(contacts.flatMap(({ owner_user_id }) => owner_user_id ?? []))
     const tag_ids: ReadonlyArray<TagId> = Array.dedupe(contacts.flatMap(({ tag_ids }) => tag_ids ?? []))
     const hasValues = contacts.some(({ custom_values }) => Object.keys(custom_values ?? {}).length > 0)
-    const owners = yield* Effect.forEach(owner_ids, (id) => Effect.option(members.get(id)))
-    const fields = hasValues ? yield* fieldStore.list(organization_id) : []
-    const tags = tag_ids.length > 0 ? yield* tagStore.findMany(organization_id, tag_ids) : []
+    const { fields, owners, tags } = yield* Effect.all({
+      owners: Effect.forEach(owner_ids, (id) => members.find(organization_id, id), together),
+      fields: hasValues ? fieldStore.list(organization_id) : Effect.succeed([]),
+      tags: tag_ids.length > 0 ? tagStore.findMany(organization_id, tag_ids) : Effect.succeed([])
+    }, together)
     const references: References = {
-      owners: new Set(owners.flatMap(Option.toArray).map(({ id }) => id)),
+      owners: new Map(
+        owners.flatMap(Option.toArray).flatMap((row) => row.left_at === null ? [[row.id, row]] : [])
+      ),
       fields: new Map(fields.map((field) => [field.id, field])),
       tags
     }

@@ -34,7 +34,7 @@ export const searchText = (contact: Contact): string =>
     .join("\n")
 
 /** Returns what to look for, or null for a blank query. A number is also looked for without its separators. */
-export const needlesOf = (query: string | null): ReadonlyArray<string> | null => {
+export const searchTerms = (query: string | null): ReadonlyArray<string> | null => {
   if (query === null || query.trim() === "") return null
   const digits = query.replace(/[\s()\-./+]/gu, "")
   return /^[0-9]+$/.test(digits) ? Array.from(new Set([foldCase(query), digits])) : [foldCase(query)]

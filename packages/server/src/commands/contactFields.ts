@@ -24,7 +24,9 @@ const create = Command.make(
     const field = yield* Admin.asOperator(organization, ContactFields.use((fields) => fields.create(input))).pipe(
       Effect.catchTags({
         ContactFieldKeyTaken: Admin.refuse("The organization has a field with this key already."),
-        ContactFieldOptionsMismatch: Admin.refuse("A select needs --option; no other type has any.")
+        ContactFieldOptionsMismatch: Admin.refuse("A select needs --option; no other type has any."),
+        TooManyContactFields: ({ limit }) =>
+          new Admin.Refused({ message: `The organization has ${limit} fields already, as many as it may have.` })
       })
     )
     yield* Print.result(json, toJson(field), `Contact field ${field.id} (${field.key}, ${field.type}).`)

@@ -17,6 +17,7 @@ import * as Telemetry from "../Telemetry.ts"
 interface Storage {
   readonly database_url: string | null
   readonly ports: Layer.Layer<Crm.StoragePorts>
+  readonly clock: Layer.Layer<never>
   readonly isReady: Effect.Effect<boolean>
 }
 
@@ -25,12 +26,20 @@ const embedded = Effect.fnUntraced(function*(data_dir: string) {
   const database = yield* Layer.build(
     Database.migrated.pipe(Layer.provideMerge(Layers.database(Redacted.make(database_url))))
   )
+  const clock = Layer.succeedContext(
+    yield* Layer.build(Database.clock.pipe(Layer.provide(Layer.succeedContext(database))))
+  )
   const isReady = yield* Effect.provideContext(Database.isReady, database)
   const ports = Layers.postgres.pipe(Layer.provide(Layer.succeedContext(database)))
-  return { database_url, ports, isReady } satisfies Storage
+  return { database_url, ports, clock, isReady } satisfies Storage
 })
 
-const inMemory: Storage = { database_url: null, ports: Layers.memory, isReady: Effect.succeed(true) }
+const inMemory: Storage = {
+  database_url: null,
+  ports: Layers.memory,
+  clock: Layer.empty,
+  isReady: Effect.succeed(true)
+}
 
 /** The root key of this data directory, unless one is set. */
 const rootKeys = Effect.fnUntraced(function*(data_dir: string) {
@@ -78,11 +87,14 @@ export const dev = Command.make("dev", {
     )
     const service = Layer.merge(Layers.api(storage.isReady), Layers.worker).pipe(
       Layer.provideMerge(Layers.listen({ host, port })),
-      Layer.provide([Layer.succeedContext(operations), Layers.tuning, keys])
+      Layer.provide([Layer.succeedContext(operations), Layers.tuning, keys, storage.clock])
     )
     const running = yield* Layer.build(service)
     const address = yield* Effect.provideContext(HttpServer.addressFormattedWith(Effect.succeed), running)
-    const seeded = yield* Effect.provideContext(Demo.prepare(flags), operations)
+    const seeded = yield* Demo.prepare(flags).pipe(
+      Effect.provideContext(operations),
+      Effect.provide(storage.clock)
+    )
     const ready: Demo.Ready = {
       base_url: `${address}/v1`,
       docs_url: `${address}/docs`,

@@ -14,14 +14,15 @@ const migrate = Flag.Boolean("migrate").pipe(
   Flag.withDescription("Bring the database's schema up to date first")
 )
 
-/** What `serve` and `worker` are made of: the operations on the database that is set. */
+/** What `serve` and `worker` are made of: the operations on the database that is set, and what they go by. */
 const production = Effect.fnUntraced(function*(migrates: boolean) {
   const url = yield* readRequired(settings.database_url)
   yield* readRequired(settings.secret_key)
   yield* readRequired(settings.provider)
   const database = (migrates ? Database.migrated : Database.current).pipe(Layer.provideMerge(Layers.database(url)))
   const operations = Layers.operations(Layers.postgres.pipe(Layer.provide(database)))
-  return { database, operations }
+  const settled = Layer.merge(Layers.tuning, Database.clock.pipe(Layer.provide(database)))
+  return { database, operations, settled }
 })
 
 export const serve = Command.make("serve", {
@@ -32,7 +33,7 @@ export const serve = Command.make("serve", {
   json: Print.json
 }, (flags) =>
   Effect.gen(function*() {
-    const { database, operations } = yield* production(flags.migrate)
+    const { database, operations, settled } = yield* production(flags.migrate)
     const listen = Layers.listen({
       host: yield* readOr(settings.host, "0.0.0.0", flags.host),
       port: yield* readOr(settings.port, 3000, flags.port)
@@ -42,7 +43,7 @@ export const serve = Command.make("serve", {
     const service = Layer.mergeAll(api, flags.worker ? Layers.worker : Layer.empty, announce).pipe(
       Layer.provide([operations, listen])
     )
-    yield* Layer.launch(service.pipe(Layer.provide(Layers.tuning)))
+    yield* Layer.launch(service.pipe(Layer.provide(settled)))
   }).pipe(Effect.provide(Layer.provideMerge(Telemetry.layer, Logging.layer)))).pipe(
     Command.withShortDescription("Answer the API and work on what is queued"),
     Command.withDescription(`Answer the API and work on what is queued\n\n  ${help}`)
@@ -50,12 +51,12 @@ export const serve = Command.make("serve", {
 
 export const worker = Command.make("worker", { migrate, json: Print.json }, (flags) =>
   Effect.gen(function*() {
-    const { operations } = yield* production(flags.migrate)
+    const { operations, settled } = yield* production(flags.migrate)
     const announce = Layer.effectDiscard(
       flags.json ? Print.line(JSON.stringify({ status: "working" })) : Effect.logInfo("Working")
     )
     const service = Layer.merge(Layers.worker, announce).pipe(Layer.provide(operations))
-    yield* Layer.launch(service.pipe(Layer.provide(Layers.tuning)))
+    yield* Layer.launch(service.pipe(Layer.provide(settled)))
   }).pipe(Effect.provide(Layer.provideMerge(Telemetry.layer, Logging.layer)))).pipe(
     Command.withShortDescription("Work on what is queued, without the API"),
     Command.withDescription(`Work on what is queued, without the API\n\n  ${help}`)

@@ -1,0 +1,266 @@
+/** What a retried write answers, for every write: what the first one did, whatever happened since. */
+import { assert, describe, it } from "@effect/vitest"
+import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
+import { ContactStore, newContact } from "@messaging-crm/core/Contacts"
+import { ContactId } from "@messaging-crm/core/Ids"
+import { Inbound } from "@messaging-crm/core/Inbound"
+import { Phone } from "@messaging-crm/core/Phones"
+import { DateTime, Effect, Layer } from "effect"
+import { afterAll } from "vitest"
+import { operations } from "./Operations.ts"
+import { type Answer, idempotency, start } from "./Service.ts"
+
+const service = start({ tuning: Layer.succeed(RequestsPerMinute, 100_000) })
+afterAll(() => service.stop())
+
+const absent = "01990000-0000-7000-8000-000000000000"
+const phone = Phone.make("+4915112345678")
+
+const text = (value: string) => ({ type: "text", text: value })
+
+/** An organization in which every write can be carried out. */
+const begin = async () => {
+  const ours = await service.organization()
+  const { channel, key } = ours
+  const ask = (method: string, path: string, json?: unknown, header?: string) =>
+    service.request(method, `/v1${path}`, {
+      key,
+      ...(json === undefined ? {} : { json }),
+      ...(header === undefined ? {} : idempotency(header))
+    })
+  const get = async (path: string) => (await ask("GET", path)).body.data
+  const write = (method: string, path: string, json?: unknown) =>
+    ask(method, path, json, globalThis.crypto.randomUUID())
+
+  const template = {
+    id: `${channel.phone_messaging_business_account_id}.order_ready`,
+    components: [
+      { type: "header", parameters: [text("7")] },
+      { type: "body", parameters: [text("Kim"), text("7")] },
+      { type: "button", sub_type: "url", index: 0, parameters: [text("7")] }
+    ]
+  }
+  const receive = (said: string) =>
+    service.runtime.runPromise(Effect.gen(function*() {
+      const sent_at = yield* DateTime.now
+      yield* Inbound.use((inbound) =>
+        inbound.receive({
+          event: "message_received",
+          channel_id: channel.id,
+          provider_message_id: globalThis.crypto.randomUUID(),
+          from: { external_id: phone, display_name: "Kim", username: null },
+          type: "text",
+          text: said,
+          media: null,
+          sent_at
+        })
+      )
+    }))
+  const start = (to: string = phone) => write("POST", "/conversations", { channel_id: channel.id, phone: to, template })
+  return { ...ours, ask, get, receive, start, template, write }
+}
+
+/** The writes of the contract, each with what makes it answer with success. */
+const everyWrite = async () => {
+  const ours = await begin()
+  const { body: { data: contact } } = await ours.write("POST", "/contacts", { first_name: "Kim" })
+  await ours.receive("Hello?")
+  const [conversation] = await ours.get("/conversations")
+  const subscription = { url: "https://shop.example/crm", event_types: ["conversation.closed"] }
+  const { body: { data: webhook } } = await ours.write("POST", "/webhooks", subscription)
+  await ours.write("POST", `/conversations/${conversation.id}/close`)
+  await service.until(async () => (await ours.get(`/webhooks/${webhook.id}/deliveries`))[0]?.status === "succeeded")
+  const [delivery] = await ours.get(`/webhooks/${webhook.id}/deliveries`)
+  const { channel, owner, template } = ours
+  const writes = [
+    ["POST", "/contacts", { first_name: "Lee" }],
+    ["PATCH", `/contacts/${contact.id}`, { first_name: "Kay", owner_user_id: owner.id }],
+    ["POST", `/contacts/${contact.id}/notes`, { text: "Likes blue." }],
+    ["POST", "/tags", { name: "VIP", color: "red" }],
+    ["POST", "/conversations", { channel_id: channel.id, phone: "+4915112345679", template }],
+    ["POST", `/conversations/${conversation.id}/reopen`, undefined],
+    ["PATCH", `/conversations/${conversation.id}/assignment`, { assigned_user_id: owner.id }],
+    ["POST", `/conversations/${conversation.id}/messages`, text("Hello!")],
+    ["POST", `/conversations/${conversation.id}/close`, { category: "resolved" }],
+    ["POST", `/webhooks/${webhook.id}/deliveries/${delivery.id}/retry`, undefined],
+    ["POST", "/webhooks", subscription],
+    ["DELETE", `/webhooks/${webhook.id}`, undefined]
+  ] as const
+  return { ...ours, contact, conversation, webhook, writes }
+}
+
+const isReplayed = ({ headers }: Answer): boolean => headers.has("idempotent-replayed")
+const code = ({ body }: Answer) => body?.error?.code
+
+describe("every write", () => {
+  it("answers its retry with the same bytes after the resource has changed, and changes nothing again", async () => {
+    const { ask, contact, conversation, get, webhook, write, writes } = await everyWrite()
+    assert.lengthOf(writes, operations.filter(({ method }) => method !== "GET").length)
+    const repeat = async () => {
+      const answers: Array<Answer> = []
+      for (const [index, [method, path, json]] of writes.entries()) {
+        answers.push(await ask(method, path, json, `every-write-${index}`))
+      }
+      return answers
+    }
+    const first = await repeat()
+    assert.deepStrictEqual(first.filter(isReplayed), [])
+    for (const [index, { status, text }] of first.entries()) assert.isBelow(status, 300, `${writes[index]} ${text}`)
+
+    await write("PATCH", `/contacts/${contact.id}`, { first_name: "Jo", last_name: "Doe" })
+    await write("POST", `/contacts/${contact.id}/notes`, { text: "Likes red." })
+    await write("POST", `/conversations/${conversation.id}/reopen`)
+    await write("PATCH", `/conversations/${conversation.id}/assignment`, { assigned_user_id: null })
+    await service.until(async () => (await get(`/conversations/${conversation.id}/messages`))[0]?.text === "Hello!")
+
+    const resources = [
+      "/contacts",
+      "/conversations",
+      `/conversations/${conversation.id}/messages`,
+      "/tags",
+      "/webhooks",
+      `/webhooks/${webhook.id}/deliveries`
+    ]
+    const before = await Promise.all(resources.map(get))
+    const again = await repeat()
+    assert.deepStrictEqual(await Promise.all(resources.map(get)), before)
+    for (const [index, answer] of again.entries()) {
+      const [method, path] = writes[index] ?? []
+      const one = first[index]
+      assert.strictEqual(answer.text, one?.text, `${method} ${path}`)
+      assert.strictEqual(answer.status, one?.status, `${method} ${path}`)
+      assert.strictEqual(answer.headers.get("idempotent-replayed"), "true", `${method} ${path}`)
+      assert.strictEqual(answer.headers.get("content-type"), "application/json", `${method} ${path}`)
+      assert.strictEqual(answer.headers.get("original-request-id"), one?.headers.get("x-request-id"))
+    }
+  })
+
+  it("answers its first time with the bytes that a read of the resource answers with", async () => {
+    const { ask, conversation, get, write } = await everyWrite()
+    const created = await write("POST", "/contacts", { first_name: "Žofie", notes: "a\u2028b" })
+    assert.strictEqual(created.text, (await ask("GET", `/contacts/${created.body.data.id}`)).text)
+    const reopened = await write("POST", `/conversations/${conversation.id}/reopen`)
+    assert.strictEqual(reopened.text, (await ask("GET", `/conversations/${conversation.id}`)).text)
+    const sent = await write("POST", `/conversations/${conversation.id}/messages`, text("Hello!"))
+    assert.deepStrictEqual(sent.body.data, await get(`/sends/${sent.body.data.id}`))
+  })
+})
+
+describe("a refusal", () => {
+  it("that was 404 stays so under its key, though the resource exists by then", async () => {
+    const { ask, organization } = await begin()
+    const patch = (header: string) => ask("PATCH", `/contacts/${absent}`, { first_name: "Kim" }, header)
+    const first = await patch("early-key")
+    assert.strictEqual(first.status, 404)
+    await service.runtime.runPromise(Effect.gen(function*() {
+      const contact = newContact(ContactId.make(absent), { phone }, yield* DateTime.now)
+      yield* ContactStore.use((contacts) => contacts.insertNew(organization.id, [contact]))
+    }))
+    const again = await patch("early-key")
+    assert.strictEqual(again.status, 404)
+    assert.strictEqual(again.text, first.text)
+    assert.isTrue(isReplayed(again))
+    assert.strictEqual((await patch("later-key")).status, 200)
+  })
+
+  it("that was 409 stays so under its key, though nothing stands in the way by then", async () => {
+    const { ask, receive, start } = await begin()
+    const { conversation_id } = (await start()).body.data
+    const send = (header: string) => ask("POST", `/conversations/${conversation_id}/messages`, text("Hi"), header)
+    const first = await send("early-key")
+    assert.strictEqual(code(first), "conflict")
+    await receive("Hello?")
+    const again = await send("early-key")
+    assert.strictEqual(again.text, first.text)
+    assert.isTrue(isReplayed(again))
+    assert.strictEqual((await send("later-key")).status, 202)
+  })
+
+  it("of the schema comes after the look at the key", async () => {
+    const { ask } = await begin()
+    const create = (json: unknown, header: string) => ask("POST", "/contacts", json, header)
+    assert.strictEqual(code(await create({ first_name: 1 }, "taken-key")), "invalid_input")
+    assert.strictEqual((await create({ first_name: "Kim" }, "taken-key")).status, 201)
+    for (const json of [{ first_name: 1 }, { foo: 1 }, [], {}]) {
+      assert.strictEqual(code(await create(json, "taken-key")), "idempotency_conflict", JSON.stringify(json))
+    }
+    const elsewhere = [["PATCH", "/contacts/x"], ["PATCH", `/contacts/${absent}`], ["POST", "/contacts?x=1"]] as const
+    for (const [method, path] of elsewhere) {
+      assert.strictEqual(
+        code(await ask(method, path, { first_name: "Kim" }, "taken-key")),
+        "idempotency_conflict",
+        path
+      )
+    }
+  })
+})
+
+describe("one key, many requests at once", () => {
+  it("is one execution, and the same bytes for all", async () => {
+    const { get, organization: _organization, template, ...ours } = await begin()
+    const { body: { data: contact } } = await ours.write("POST", "/contacts", { first_name: "Kim" })
+    const contacts = (await get("/contacts")).length
+    for (
+      const [path, json, size] of [
+        ["/contacts", { first_name: "Lee" }, async () => (await get("/contacts")).length - contacts],
+        [
+          `/contacts/${contact.id}/notes`,
+          { text: "once" },
+          async () => (await get(`/contacts/${contact.id}`)).notes.split("once").length - 1
+        ],
+        ["/tags", { name: "VIP", color: "red" }, async () => (await get("/tags")).length],
+        [
+          "/webhooks",
+          { url: "https://shop.example/crm", event_types: ["message.sent"] },
+          async () => (await get("/webhooks")).length
+        ],
+        [
+          "/conversations",
+          { channel_id: ours.channel.id, phone, template },
+          async () => (await get("/conversations")).length
+        ]
+      ] as const
+    ) {
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, () => ours.ask("POST", path, json, `at-once ${path}`))
+      )
+      assert.strictEqual(new Set(answers.map(({ text }) => text)).size, 1, path)
+      assert.strictEqual(new Set(answers.map(({ status }) => status)).size, 1, path)
+      assert.isBelow(answers[0]?.status ?? 500, 300, path)
+      assert.lengthOf(answers.filter((answer) => !isReplayed(answer)), 1, path)
+      assert.strictEqual(await size(), 1, path)
+    }
+  })
+})
+
+describe("an optional key", () => {
+  it("makes a retry of a tag, a note and a webhook harmless; without it each is carried out again", async () => {
+    const { ask, get, write } = await begin()
+    const { body: { data: contact } } = await write("POST", "/contacts", { first_name: "Kim" })
+    const notes = `/contacts/${contact.id}/notes`
+    const webhook = { url: "https://shop.example/crm", event_types: ["message.sent"] }
+    for (
+      const [path, json] of [
+        ["/tags", { name: "VIP", color: "red" }],
+        [notes, { text: "blue" }],
+        ["/webhooks", webhook]
+      ] as const
+    ) {
+      const first = await ask("POST", path, json, `optional ${path}`)
+      const again = await ask("POST", path, json, `optional ${path}`)
+      assert.strictEqual(first.status, 200, path)
+      assert.isTrue(isReplayed(again), path)
+      assert.strictEqual(again.text, first.text, path)
+    }
+    assert.lengthOf(await get("/tags"), 1)
+    assert.strictEqual((await get(`/contacts/${contact.id}`)).notes, "blue")
+    assert.lengthOf(await get("/webhooks"), 1)
+
+    assert.strictEqual(code(await ask("POST", "/tags", { name: "VIP", color: "red" })), "conflict")
+    assert.strictEqual((await ask("POST", notes, { text: "red" })).body.data.notes, "blue\n\nred")
+    const second = await ask("POST", "/webhooks", webhook)
+    assert.match(second.body.data.signing_secret, /^whsec_/)
+    assert.isFalse(isReplayed(second))
+    assert.lengthOf(await get("/webhooks"), 2)
+  })
+})

@@ -1,0 +1,181 @@
+/** Rows of the tables that every resource has: required as they were loaded, removed, updated, touched and inserted. */
+import {
+  type Activity,
+  type Expectation,
+  type Removal,
+  type Table,
+  touchedId,
+  type Update
+} from "@messaging-crm/core/Changes"
+import { anyNumber, exactly, type Part, type Values } from "./Statement.ts"
+
+/** Tables in the order in which every statement takes their rows. */
+const order = [
+  "provider_messages",
+  "organizations",
+  "members",
+  "identities",
+  "contacts",
+  "conversations",
+  "sends",
+  "messages",
+  "webhooks",
+  "webhook_deliveries"
+]
+
+export const rank = ({ name }: Table): number => order.indexOf(name)
+
+/** The table that says whose the row is by its own id. */
+const ownerOf = ({ name }: Table): string => name === "organizations" ? "id" : "organization_id"
+
+const texts = new Set(["channel_type", "name", "provider_message_id"])
+const typeOf = (column: string): string => texts.has(column) ? "text" : "uuid"
+
+const keyTypes = ({ key }: Table): string => key.map((column) => `${column} ${typeOf(column)}`).join(", ")
+const keyMatches = ({ key }: Table): string => key.map((column) => `r.${column} = w.${column}`).join(" AND ")
+const keyText = ({ key }: { readonly key: Readonly<Record<string, string>> }): string => Object.values(key).join("|")
+
+/** No row is written twice, and all take rows in one order. */
+const inOrder = <Row extends { readonly key: Readonly<Record<string, string>> }>(
+  rows: ReadonlyArray<Row>
+): ReadonlyArray<Row> => {
+  const sorted = rows.toSorted((a, b) => keyText(a) < keyText(b) ? -1 : 1)
+  if (
+    sorted.some((row, index) => sorted[index + 1] !== undefined && keyText(row) === keyText(sorted[index + 1] ?? row))
+  ) {
+    throw new Error("A row is changed twice in one commit.")
+  }
+  return sorted
+}
+
+export const byTable = <Row extends { readonly table: Table }>(
+  rows: ReadonlyArray<Row>
+): ReadonlyArray<[Table, ReadonlyArray<Row>]> =>
+  Array.from(Map.groupBy(rows, ({ table }) => table)).toSorted(([a], [b]) => rank(a) - rank(b))
+
+/** How activity moves the columns of a row `r` by what `w` says of it. */
+export const activity: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  contacts: {
+    last_activity_at: "greatest(r.last_activity_at, w.at)",
+    last_activity_preview:
+      "CASE WHEN w.at IS NULL OR r.last_activity_at > w.at THEN r.last_activity_preview ELSE w.preview END",
+    last_conversation_id:
+      "CASE WHEN w.at IS NULL OR r.last_activity_at > w.at THEN r.last_conversation_id ELSE w.conversation_id END",
+    updated_at: "greatest(r.updated_at, w.at)"
+  },
+  conversations: {
+    last_activity_at: "greatest(r.last_activity_at, w.at)",
+    last_activity_preview:
+      "CASE WHEN w.at IS NULL OR r.last_activity_at > w.at THEN r.last_activity_preview ELSE w.preview END",
+    last_inbound_at: "greatest(r.last_inbound_at, w.last_inbound_at)"
+  }
+}
+
+/** Columns of core that stand in tables of their own. */
+const elsewhere = new Set(["search_text"])
+
+export const expected = ({ json }: Values, [table, rows]: [Table, ReadonlyArray<Expectation>]): Part => {
+  const name = `${table.name}_expected`
+  return {
+    name,
+    body: `
+      SELECT 1
+      FROM ${table.name} r, jsonb_to_recordset(${
+      json(inOrder(rows).map(({ key, version }) => ({ ...key, version })))
+    }) AS w (${keyTypes(table)}, version integer)
+      WHERE r.${ownerOf(table)} = $1::uuid AND ${keyMatches(table)} AND r.version = w.version
+      FOR SHARE OF r`,
+    requires: exactly(name, rows.length)
+  }
+}
+
+export const removed = ({ json }: Values, [table, rows]: [Table, ReadonlyArray<Removal>]): Part => {
+  const name = `${table.name}_removed`
+  return {
+    name,
+    body: `
+      DELETE FROM ${table.name} r
+      USING jsonb_to_recordset(${json(inOrder(rows).map(({ key }) => key))}) AS w (${keyTypes(table)})
+      WHERE r.${ownerOf(table)} = $1::uuid AND ${keyMatches(table)}
+      RETURNING 1`,
+    requires: anyNumber(name)
+  }
+}
+
+/** A row that is updated and touched is written once, so both are one expression. */
+export const updated = (
+  { json }: Values,
+  table: Table,
+  updates: ReadonlyArray<Update>,
+  touch: Activity | undefined
+): Part => {
+  const name = `${table.name}_written`
+  const active = activity[table.name] ?? {}
+  const rows = new Map<string, object>(
+    inOrder(updates).map((update) => [
+      keyText(update),
+      { ...update.key, version: update.version, fields: update.set }
+    ])
+  )
+  if (touch !== undefined) {
+    const { at, conversation_id, last_inbound_at, preview } = touch
+    const id = touchedId(table, touch)
+    if (id !== null) rows.set(id, { id, ...rows.get(id), at, preview, conversation_id, last_inbound_at })
+  }
+  const isSet = updates.length > 0
+  const columns = isSet
+    ? table.columns.filter((column) => !elsewhere.has(column) && active[column] === undefined)
+    : []
+  // `updated_at` is set by an edit and moved by activity: the later counts.
+  const moved = isSet
+    ? { ...active, ...(active.updated_at ? { updated_at: "greatest(r.updated_at, n.updated_at, w.at)" } : {}) }
+    : active
+  const assigned = isSet
+    ? `(${[...columns, ...Object.keys(moved), "version"].join(", ")}) = (
+        SELECT ${[...columns.map((column) => `n.${column}`), ...Object.values(moved)].join(", ")},
+          r.version + CASE WHEN w.version IS NULL THEN 0 ELSE 1 END
+        FROM jsonb_populate_record(r, coalesce(w.fields, '{}')) n
+      )`
+    : Object.entries(moved).map(([column, value]) => `${column} = ${value}`).join(", ")
+  return {
+    name,
+    body: `
+      UPDATE ${table.name} r
+      SET ${assigned}
+      FROM jsonb_to_recordset(${json(Array.from(rows.values()))}) AS w (
+        ${keyTypes(table)}, version integer, fields jsonb, at timestamptz, preview text, ${
+      table.key.includes("conversation_id") ? "" : "conversation_id uuid, "
+    }last_inbound_at timestamptz
+      )
+      WHERE r.${ownerOf(table)} = $1::uuid AND ${keyMatches(table)} AND (w.version IS NULL OR r.version = w.version)
+      RETURNING ${table.key.map((column) => `r.${column}`).join(", ")}, w.version AS found, w.fields`,
+    requires: `(SELECT count(found) FROM ${name}) = ${updates.length}`
+  }
+}
+
+const insertedRows = ({ json }: Values, table: Table, rows: ReadonlyArray<object>): Part => {
+  const name = `${table.name}_inserted`
+  const columns = Object.keys(rows[0] ?? {}).filter((column) => !elsewhere.has(column)).join(", ")
+  return {
+    name,
+    body: `
+      INSERT INTO ${table.name} (organization_id, ${columns})
+      SELECT $1::uuid, ${columns}
+      FROM jsonb_populate_recordset(NULL::${table.name}, ${json(rows)})
+      RETURNING 1`,
+    requires: exactly(name, rows.length)
+  }
+}
+
+/** Files are bytes, which JSON would carry at twice their size. */
+const mediaInserted = ({ parameter }: Values, rows: ReadonlyArray<object>): Part => ({
+  name: "media_inserted",
+  body: `
+    INSERT INTO media (organization_id, ${Object.keys(rows[0] ?? {}).join(", ")})
+    VALUES ${rows.map((row) => `($1::uuid, ${Object.values(row).map(parameter).join(", ")})`).join(", ")}
+    RETURNING 1`,
+  requires: exactly("media_inserted", rows.length)
+})
+
+export const inserted = (values: Values, table: Table, rows: ReadonlyArray<object>): Part =>
+  table.name === "media" ? mediaInserted(values, rows) : insertedRows(values, table, rows)

@@ -1,0 +1,169 @@
+/**
+ * Lanes of the work queue in PostgreSQL: how writers wake them.
+ *
+ * Only those who claim decide what a lane gives out, under the lock of its row.
+ * Everybody else leaves the row alone where the lane will be looked at anyway:
+ * it is due already, or `closed`, which says that one of its items sees to that
+ * (the first of a fifo lane, or those that fill it, when they are settled).
+ *
+ * A writer judges by its snapshot, and who claims may find the lane without
+ * items that wait meanwhile (`emptied_at`). So it is looked at again after 100 ms
+ * and after a second, whoever adds to it after the first of these looks wakes it,
+ * and it is removed only when it has been empty for longer than any statement takes.
+ */
+import type { Throttle } from "@messaging-crm/core/Changes"
+import { lanes, type Work } from "@messaging-crm/core/WorkQueue"
+import { DateTime } from "effect"
+
+/** Puts a value among the parameters of a statement, and returns its placeholder. */
+export type Parameter = (value: unknown) => string
+
+export const laneName = ({ kind, lane }: Pick<Work, "kind" | "lane">): string => `${kind}:${lane}`
+
+const rules = Object.entries(lanes).map(([kind, { cap, fifo }]) => `('${kind}', ${cap}, ${fifo})`).join(", ")
+
+/** What a statement does to a lane besides adding to it. */
+export interface LaneChange {
+  readonly name: string
+  /** How an item of the lane was settled, if one was. */
+  readonly outcome: "finish" | "postpone" | null
+  readonly due_at: string | null
+  readonly cap: number | null
+  readonly until: string | null
+}
+
+export const settled = (lane: Pick<Work, "kind" | "lane">, due_at: string | null): LaneChange => ({
+  name: laneName(lane),
+  outcome: due_at === null ? "finish" : "postpone",
+  due_at,
+  cap: null,
+  until: null
+})
+
+export const throttled = ({ cap, kind, lane, until }: Throttle): LaneChange => ({
+  name: laneName({ kind, lane }),
+  outcome: null,
+  due_at: null,
+  cap,
+  until: until === null ? null : DateTime.formatIso(until)
+})
+
+/** A common table expression. */
+export interface Cte {
+  readonly name: string
+  readonly body: string
+}
+
+/** Returns the changes with one for each lane. */
+export const folded = (changes: ReadonlyArray<LaneChange>): ReadonlyArray<LaneChange> =>
+  Array.from(Map.groupBy(changes, ({ name }) => name), ([name, same]) => ({
+    name,
+    outcome: same.find(({ outcome }) => outcome !== null)?.outcome ?? null,
+    due_at: same.find(({ due_at }) => due_at !== null)?.due_at ?? null,
+    cap: same.find(({ cap }) => cap !== null)?.cap ?? null,
+    until: same.find(({ until }) => until !== null)?.until ?? null
+  }))
+
+/** The common table expression that inserts what `source` selects (kind, lane, ref, due_at) as work, as `work_written`. */
+export const insertWork = (source: string, organization_id: string, trace: string): Cte => ({
+  name: "work_written",
+  body: `
+    INSERT INTO work (organization_id, lane_name, kind, lane, ref, due_at, trace)
+    SELECT ${organization_id}::uuid, kind || ':' || lane, kind, lane, ref, due_at, ${trace}::text
+    FROM (${source}) AS given
+    ON CONFLICT (kind, ref) DO NOTHING
+    RETURNING lane_name, kind, due_at`
+})
+
+/** Inserts the lanes that are not there. After the lock: one that was removed meanwhile is inserted again. */
+const openLanes: Cte = {
+  name: "lanes_opened",
+  body: `
+    INSERT INTO work_lanes (name, cap, allowed, fifo, next_due, paused_until)
+    SELECT g.name, k.cap, coalesce(least(k.cap, g.cap), k.cap), k.fifo, greatest(g.due_at, g.until), g.until
+    FROM lanes_given g
+    JOIN (VALUES ${rules}) AS k (kind, cap, fifo) ON k.kind = split_part(g.name, ':', 1)
+    WHERE g.due_at IS NOT NULL AND (SELECT count(*) FROM lanes_written) >= 0
+      AND g.name IN (SELECT lane_name FROM work_written)
+    ORDER BY g.name
+    ON CONFLICT (name) DO NOTHING
+    RETURNING name`
+}
+
+/**
+ * The common table expressions that wake the lanes of `work_written` (when there
+ * is one) and apply the given changes, in one order for all.
+ *
+ * An item that was settled opens its lane: for the next item at once, or for the
+ * postponed first one of a fifo lane at its time.
+ *
+ * Lanes are named twice, in a join and in an array: no planner's guess at their
+ * number then makes it read all lanes.
+ */
+export const writeLanes = (
+  hasWork: boolean,
+  changes: ReadonlyArray<LaneChange>,
+  parameter: Parameter
+): ReadonlyArray<Cte> => {
+  const none = "NULL::text AS outcome, due_at, NULL::integer AS cap, NULL::timestamptz AS until"
+  const sources = [
+    ...(hasWork ? [`SELECT lane_name AS name, ${none} FROM work_written`] : []),
+    ...(changes.length === 0 ? [] : [`
+      SELECT name, outcome, due_at, cap, until
+      FROM jsonb_to_recordset(${parameter(JSON.stringify(changes))}::jsonb)
+        AS given (name text, outcome text, due_at timestamptz, cap integer, until timestamptz)
+    `])
+  ]
+  return [
+    {
+      name: "lanes_given",
+      body: `
+    SELECT name, max(outcome) AS outcome, min(due_at) AS due_at, max(cap) AS cap, max(until) AS until
+    FROM (${sources.join(" UNION ALL ")}) AS given
+    GROUP BY name`
+    },
+    {
+      name: "lanes_locked",
+      body: `
+    SELECT l.name, g.outcome, g.due_at, g.cap, g.until
+    FROM work_lanes l
+    JOIN lanes_given g ON g.name = l.name
+    WHERE l.name = ANY(ARRAY(SELECT name FROM lanes_given))
+      AND (
+        g.cap IS NOT NULL
+        OR (l.closed AND g.outcome IS NOT NULL)
+        OR (
+          NOT l.closed AND g.due_at IS NOT NULL
+          AND (l.emptied_at IS NOT NULL OR l.next_due > greatest(l.paused_until, g.due_at))
+        )
+      )
+    ORDER BY l.name
+    FOR UPDATE OF l`
+    },
+    {
+      name: "lanes_written",
+      body: `
+    UPDATE work_lanes l
+    SET
+      allowed = coalesce(least(l.cap, g.cap), l.allowed),
+      paused_until = CASE WHEN g.cap IS NULL THEN l.paused_until ELSE g.until END,
+      closed = l.closed AND g.cap IS NULL AND (g.outcome IS NULL OR (g.outcome = 'postpone' AND l.fifo)),
+      emptied_at = CASE WHEN g.due_at IS NULL THEN l.emptied_at END,
+      next_due = greatest(
+        CASE WHEN g.cap IS NULL THEN l.paused_until END,
+        l.served_at,
+        CASE
+          WHEN g.cap IS NOT NULL THEN '-infinity'
+          WHEN l.closed AND l.fifo AND g.outcome = 'postpone' THEN g.due_at
+          WHEN l.closed AND g.outcome IS NOT NULL THEN '-infinity'
+          WHEN l.closed THEN l.next_due
+          ELSE least(l.next_due, g.due_at)
+        END
+      )
+    FROM lanes_locked g
+    WHERE l.name = g.name AND l.name = ANY(ARRAY(SELECT name FROM lanes_locked))
+    RETURNING l.name`
+    },
+    ...(hasWork ? [openLanes] : [])
+  ]
+}

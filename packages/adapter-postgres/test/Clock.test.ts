@@ -1,0 +1,143 @@
+/** One clock for everyone: what is told of the database's, however the network and the host's clocks behave. */
+import { assert, describe, it } from "@effect/vitest"
+import * as DatabaseClock from "@messaging-crm/adapter-postgres/Clock"
+import * as Database from "@messaging-crm/adapter-postgres/testing/Database"
+import { Arbitrary, Clock, Context, DateTime, Duration, Effect, Layer, Option, References, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+
+const between = (minimum: number, maximum: number) =>
+  Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum, maximum })))
+
+/** Milliseconds that the network takes to the database and back. */
+interface Way {
+  readonly there: number
+  readonly back: number
+}
+
+type Ways = readonly [Way, ...ReadonlyArray<Way>]
+
+const ways = Arbitrary.all({ there: between(0, 2000), back: between(0, 2000) })
+
+const trips = Arbitrary.all({ first: ways, more: Arbitrary.array(ways, { maxLength: 8 }) }).pipe(
+  Arbitrary.map(({ first, more }): Ways => [first, ...more])
+)
+
+/** What is heard on such ways where the database is ahead by an offset. */
+const sampled = (offset: number, [first, ...more]: Ways): DatabaseClock.Samples => {
+  const sample = ({ back, there }: Way, index: number): DatabaseClock.Sample => {
+    const asked = index * 10_000
+    return { asked, answered: asked + there + back, database: asked + there + offset }
+  }
+  return [sample(first, 0), ...more.map((way, index) => sample(way, index + 1))]
+}
+
+const shortest = (trip: Ways): number => Math.min(...trip.map(({ back, there }) => there + back))
+
+const days73 = between(-73 * 86_400_000, 73 * 86_400_000)
+
+describe("the estimate", () => {
+  it.prop("is off by half of the shortest round trip at most", { offset: days73, trip: trips }, ({ offset, trip }) => {
+    assert.isAtMost(Math.abs(DatabaseClock.estimate(sampled(offset, trip)) - offset), shortest(trip) / 2)
+  })
+
+  it.prop(
+    "is never made worse by a later one",
+    { offset: days73, trip: trips, later: trips },
+    ({ later, offset, trip }) => {
+      const first = DatabaseClock.estimate(sampled(offset, trip))
+      const second = DatabaseClock.estimate(sampled(offset, later), first)
+      assert.isAtMost(Math.abs(second - offset), Math.min(Math.abs(first - offset), shortest(later)))
+    }
+  )
+
+  it.prop(
+    "follows a clock that was set, in whatever direction",
+    { offset: days73, set: days73, trip: trips },
+    ({ offset, set, trip }) => {
+      assert.isAtMost(
+        Math.abs(DatabaseClock.estimate(sampled(offset + set, trip), offset) - offset - set),
+        shortest(trip)
+      )
+    }
+  )
+})
+
+describe("the time that is told", () => {
+  const steps = Arbitrary.array(Arbitrary.all({ pause: between(0, 5000), offset: days73 }), { maxLength: 50 })
+
+  it.prop("goes neither back nor slower than at half its speed, whatever is corrected", { steps }, ({ steps }) => {
+    let last: DatabaseClock.Told = { at: 0, time: 0 }
+    for (const { offset, pause } of steps) {
+      const next = DatabaseClock.tell(last, offset, last.at + pause)
+      assert.isAtLeast(next.time - last.time, pause / 2)
+      assert.isAtLeast(next.time, next.at + offset)
+      last = next
+    }
+  })
+
+  it("is the database's again after twice the time by which it was ahead", () => {
+    const ahead = { at: 0, time: 10_000 }
+    assert.strictEqual(DatabaseClock.tell(ahead, 0, 19_000).time, 19_500)
+    assert.strictEqual(DatabaseClock.tell(ahead, 0, 20_000).time, 20_000)
+    assert.strictEqual(DatabaseClock.tell(ahead, 0, 30_000).time, 30_000)
+  })
+
+  it("warns of a host that is more than a second off", () => {
+    const warnings = [Duration.seconds(1), Duration.millis(-900), Duration.hours(73), Duration.seconds(-90)].map(
+      (offset) => Option.getOrNull(DatabaseClock.warningOf(offset))
+    )
+    assert.deepStrictEqual(warnings, [
+      null,
+      null,
+      "This host's clock is 3d 1h ahead of the database's. The service goes by the database's.",
+      "This host's clock is 1m 30s behind the database's. The service goes by the database's."
+    ])
+  })
+})
+
+/** A host whose wall clock is ahead, and can be set. Its timers are the machine's. */
+class WrongHost implements Clock.Clock {
+  private readonly machine = Clock.Clock.defaultValue()
+  ahead = Duration.toMillis("73 hours")
+
+  currentTimeMillisUnsafe(): number {
+    return this.machine.currentTimeMillisUnsafe() + this.ahead
+  }
+  readonly currentTimeMillis = Effect.sync(() => this.currentTimeMillisUnsafe())
+  currentTimeNanosUnsafe(): bigint {
+    return BigInt(this.currentTimeMillisUnsafe()) * 1_000_000n
+  }
+  readonly currentTimeNanos = Effect.sync(() => this.currentTimeNanosUnsafe())
+  monotonicTimeNanosUnsafe(): bigint {
+    return this.machine.monotonicTimeNanosUnsafe()
+  }
+  readonly monotonicTimeNanos = this.machine.monotonicTimeNanos
+  sleep(duration: Duration.Duration) {
+    return this.machine.sleep(duration)
+  }
+}
+
+it.layer(Database.layer, { excludeTestServices: true })("a process on a host that is 73 hours ahead", (it) => {
+  it.effect("tells the database's time, also when the host's clock is set", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const host = new WrongHost()
+      const clock = yield* Layer.build(DatabaseClock.layer).pipe(
+        Effect.provideService(Clock.Clock, host),
+        Effect.provideService(References.MinimumLogLevel, "None")
+      )
+      const asked = sql<{ readonly now: number }>`SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now`
+      const database = Effect.map(asked, ([row]) => row?.now ?? 0)
+
+      for (const ahead of [host.ahead, 0, -host.ahead]) {
+        host.ahead = ahead
+        const before = yield* database
+        const now = yield* Effect.provideContext(Effect.map(DateTime.now, DateTime.toEpochMillis), clock)
+        const after = yield* database
+        assert.isAbove(now, before - 1000)
+        assert.isBelow(now, after + 1000)
+        const offset = Duration.toMillis(yield* Context.get(clock, DatabaseClock.HostClockOffset))
+        assert.closeTo(offset, ahead, 60_000)
+      }
+    }))
+})

@@ -1,0 +1,493 @@
+/** What becomes of operations that two or three processes carry out at once, and of commits that PostgreSQL breaks off. */
+import { assert, it } from "@effect/vitest"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import * as Changes from "@messaging-crm/core/Changes"
+import { Commit } from "@messaging-crm/core/Commit"
+import * as Fixtures from "@messaging-crm/core/conformance/Fixtures"
+import { ContactRows, Contacts, ContactStore } from "@messaging-crm/core/Contacts"
+import type { EventType } from "@messaging-crm/core/Events"
+import { Idempotency, IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
+import { type ContactId, type OrganizationId, TagId } from "@messaging-crm/core/Ids"
+import { conflicts } from "@messaging-crm/core/Metrics"
+import { Phone } from "@messaging-crm/core/Phones"
+import { Sends } from "@messaging-crm/core/Sends"
+import { TagRows, Tags, TagStore } from "@messaging-crm/core/Tags"
+import { WorkQueue } from "@messaging-crm/core/WorkQueue"
+import { Array, Cause, Context, DateTime, Deferred, Effect, Exit, Fiber, Metric, Option } from "effect"
+import { SqlClient } from "effect/sql"
+import * as Processes from "./Processes.ts"
+
+const unbounded = { concurrency: "unbounded" } as const
+
+const actor = (organization_id: OrganizationId) =>
+  Effect.provideService(CurrentActor, { organization_id, member_id: null })
+
+/** How many commits were decided again in this test run so far. */
+const conflictCount = Effect.map(Metric.value(conflicts), ({ count }) => Number(count))
+
+const loadContact = (organization_id: OrganizationId, id: ContactId) =>
+  Effect.map(ContactStore.use((store) => store.load(organization_id, id)), Option.getOrThrow)
+
+const encode = (answer: unknown) =>
+  Effect.succeed({ status: 200, body: new TextEncoder().encode(JSON.stringify(answer)) })
+
+/** Holds a contact's row in a session of its own, as long as it takes to carry out `meanwhile`. */
+const whileHeld = Effect.fnUntraced(function*<A, E, R>(
+  id: ContactId,
+  meanwhile: (pid: number) => Effect.Effect<A, E, R>
+) {
+  const sql = yield* SqlClient.SqlClient
+  const held = yield* Deferred.make<number>()
+  const end = yield* Deferred.make<void>()
+  const holder = yield* Effect.forkChild(sql.withTransaction(Effect.gen(function*() {
+    const [row] = yield* sql<{ readonly pid: number }>`
+      SELECT pg_backend_pid() AS pid FROM contacts WHERE id = ${id} FOR UPDATE
+    `
+    yield* Deferred.succeed(held, row?.pid ?? 0)
+    yield* Deferred.await(end)
+  })))
+  const answer = yield* Effect.flatMap(Deferred.await(held), meanwhile)
+  yield* Deferred.succeed(end, undefined)
+  yield* Fiber.join(holder)
+  return answer
+})
+
+/** Returns the backend that waits for another one, once there is one. */
+const waiterFor = Effect.fnUntraced(function*(pid: number) {
+  const sql = yield* SqlClient.SqlClient
+  const waiting = sql<{ readonly pid: number }>`
+    SELECT pid FROM pg_stat_activity WHERE ${pid}::integer = ANY(pg_blocking_pids(pid))
+  `
+  const [row] = yield* Effect.repeat(waiting, { until: (rows) => rows.length > 0 })
+  return row?.pid ?? 0
+})
+
+/** Makes PostgreSQL break off the first so many updates of contacts of that name, with an error of that code. */
+const breakOff = Effect.fnUntraced(function*(company: string, times: number, code: string) {
+  const sql = yield* SqlClient.SqlClient
+  const name = `broken_off_${code.toLowerCase()}_${times}`
+  yield* sql.unsafe(`CREATE SEQUENCE ${name}`)
+  yield* sql.unsafe(`
+    CREATE FUNCTION ${name}() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+    BEGIN
+      IF nextval('${name}') <= ${times} THEN
+        RAISE EXCEPTION 'broken off' USING ERRCODE = '${code}';
+      END IF;
+      RETURN NEW;
+    END
+    $$
+  `)
+  yield* sql.unsafe(`
+    CREATE TRIGGER ${name} BEFORE UPDATE ON contacts
+    FOR EACH ROW WHEN (NEW.company = '${company}') EXECUTE FUNCTION ${name}()
+  `)
+  return Effect.map(
+    sql.unsafe<{ readonly last_value: number }>(`SELECT last_value::int AS last_value FROM ${name}`),
+    ([row]) => row?.last_value ?? 0
+  )
+})
+
+it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
+  it.effect("loses no tags that were set beside another field by another process", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const as = actor(ours)
+      const [left, right] = [yield* Processes.startCrm, yield* Processes.startCrm]
+      const tag = yield* Fixtures.tag(ours, "a")
+      for (let round = 0; round < 200; round++) {
+        const { id } = yield* Fixtures.contact(ours)
+        const company = `${round}`
+        yield* as(Effect.all([
+          Context.get(left, Contacts).update(id, { tag_ids: [tag.id] }),
+          Context.get(right, Contacts).update(id, { company })
+        ], unbounded))
+        const { tags, ...contact } = yield* loadContact(ours, id)
+        assert.deepStrictEqual([tags, contact.company, contact.version], [[tag], company, 3])
+        // What a filter finds it by agrees with what it shows.
+        const match = { ...Fixtures.everyone, tag_id: tag.id, needles: [company] }
+        const found = yield* ContactStore.use((store) => store.list(ours, match, { after: null, size: 200 }))
+        assert.include(found.map((one) => one.id), id)
+      }
+    }))
+
+  it.effect("lets all of 50 writers on one contact come through", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const processes = [yield* Processes.startCrm, yield* Processes.startCrm]
+      const { id } = yield* Fixtures.contact(ours)
+      const writer = (crm: typeof processes[number], text: string) =>
+        Effect.forEach(["a", "b", "c", "d"], (letter) =>
+          Context.get(crm, Contacts).addNote(id, { text: `${text}${letter}` }))
+      yield* actor(ours)(Effect.all(
+        processes.flatMap((crm, process) =>
+          Array.makeBy(25, (index) => writer(crm, `${process}-${index}-`))
+        ),
+        unbounded
+      ))
+      const { notes, version } = yield* loadContact(ours, id)
+      assert.strictEqual(version, 201)
+      assert.lengthOf(new Set(notes?.split("\n\n")), 200)
+    }))
+
+  it.effect("decides no text again for another one in its conversation, and loses none of 50 writers' 200", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const ours = yield* Fixtures.organization
+      const processes = [yield* Processes.startCrm, yield* Processes.startCrm]
+      const { contact_id, conversation_id } = yield* Fixtures.thread(ours)
+      const at = yield* DateTime.now
+      yield* Fixtures.write(
+        ours,
+        Changes.touch({ conversation_id, contact_id, at, preview: "Hi", last_inbound_at: at })
+      )
+      const before = yield* conflictCount
+      const texts = Array.makeBy(
+        100,
+        (index) => processes.map((crm, process) => ({ crm, text: `${process}-${index}` }))
+      )
+      const sent = yield* actor(ours)(Effect.forEach(
+        texts.flat(),
+        ({ crm, text }) => Context.get(crm, Sends).send(conversation_id, { type: "text", text }),
+        { concurrency: 50 }
+      ))
+      assert.strictEqual(yield* conflictCount, before)
+      const rows = yield* sql<{ readonly id: string; readonly text: string }>`
+        SELECT s.id, s.content ->> 'text' AS text
+        FROM sends s
+        JOIN work w ON w.kind = 'send' AND w.ref = s.id AND w.lane = s.conversation_id
+        WHERE s.conversation_id = ${conversation_id}
+      `
+      assert.sameMembers(rows.map(({ id }) => id), sent.map(({ id }) => id))
+      assert.sameMembers(rows.map(({ text }) => text), texts.flat().map(({ text }) => text))
+    }))
+
+  it.effect("answers equal requests at once with the same bytes, and does their work once", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const processes = [yield* Processes.startCrm, yield* Processes.startCrm]
+      const { id } = yield* Fixtures.contact(ours)
+      const kinds = {
+        "a contact's": (crm: typeof processes[number], index: number) =>
+          Context.get(crm, Contacts).update(id, { city: `${index}` }),
+        "a tag's": (crm: typeof processes[number]) =>
+          Context.get(crm, Tags).create({ name: "new", color: "red" }).pipe(Effect.orDie)
+      }
+      for (const [name, work] of Object.entries(kinds)) {
+        for (const is_secret of [false, true]) {
+          const request = (crm: typeof processes[number], index: number) =>
+            Context.get(crm, Idempotency).once({
+              key: IdempotencyKey.make(`${name} ${is_secret ? "secret" : "plain"} key`),
+              fingerprint: "f".repeat(64),
+              request_id: `${index}`,
+              is_secret,
+              encode,
+              work: Effect.flatMap(work(crm, index), encode)
+            })
+          // The second tag would have the name of the first: the requests are refused, and leave no record.
+          const outcomes = yield* actor(ours)(Effect.all(
+            processes.flatMap((crm, process) =>
+              Array.makeBy(4, (index) => Effect.exit(request(crm, process * 4 + index)))
+            ),
+            unbounded
+          ))
+          if (name === "a tag's" && is_secret) {
+            assert.isTrue(outcomes.every(Exit.isFailure))
+            continue
+          }
+          const answers = yield* Effect.all(outcomes)
+          assert.lengthOf(answers.filter(({ replayed }) => !replayed), 1)
+          assert.lengthOf(new Set(answers.map(({ body }) => new TextDecoder().decode(body))), 1)
+          assert.lengthOf(new Set(answers.map(({ request_id }) => request_id)), 1)
+        }
+      }
+      assert.strictEqual((yield* loadContact(ours, id)).version, 3)
+      assert.lengthOf(yield* TagStore.use((store) => store.list(ours)), 1)
+    }))
+
+  it.effect("joins the transaction of its caller, and is undone with it", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const ours = yield* Fixtures.organization
+      const { id } = yield* Fixtures.contact(ours)
+      const crm = yield* Processes.startCrm
+      const outer = Context.get(crm, Contacts).update(id, { city: "elsewhere" })
+      const renamed = Fixtures.commit(ours, ContactRows.update({ id, version: 1 }, { city: "undone" }))
+      const exit = yield* Effect.exit(sql.withTransaction(Effect.andThen(renamed, Effect.fail("undo"))))
+      assert.deepStrictEqual(exit, Exit.fail("undo"))
+      assert.deepInclude(yield* loadContact(ours, id), { city: null, version: 1 })
+      yield* sql.withTransaction(Effect.andThen(
+        renamed,
+        // It sees what it has not committed yet, which others do not.
+        Effect.gen(function*() {
+          assert.strictEqual((yield* loadContact(ours, id)).version, 2)
+          const found = yield* actor(ours)(Context.get(crm, Contacts).get(id))
+          assert.isNull(found.city)
+        })
+      ))
+      assert.deepInclude(yield* loadContact(ours, id), { city: "undone", version: 2 })
+      yield* actor(ours)(outer)
+      assert.deepInclude(yield* loadContact(ours, id), { city: "elsewhere", version: 3 })
+    }))
+
+  it.effect("is a defect where it conflicts in the transaction of its caller, of which nothing is left", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const ours = yield* Fixtures.organization
+      const { id } = yield* Fixtures.contact(ours)
+      const stale = ContactRows.update({ id, version: 7 }, { city: "stale" })
+      assert.strictEqual(yield* Fixtures.outcome(ours, stale), "Conflict")
+      const exit = yield* Effect.exit(
+        sql.withTransaction(Effect.andThen(Fixtures.tag(ours, "beside"), Fixtures.commit(ours, stale)))
+      )
+      assert.isTrue(Exit.hasDies(exit))
+      assert.deepInclude(Exit.isFailure(exit) ? Cause.squash(exit.cause) : {}, { _tag: "Conflict" })
+      assert.deepStrictEqual(yield* TagStore.use((store) => store.list(ours)), [])
+    }))
+
+  it.effect("never ends in a deadlock, whoever tells the same webhooks what in whatever order", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const ours = yield* Fixtures.organization
+      const types = ["message.sent", "send.failed", "message.received"] as const
+      for (const type of types) yield* Fixtures.webhook(ours, { event_types: [type] })
+      const deadlocks = Effect.map(
+        sql<{ readonly deadlocks: number }>`
+          SELECT deadlocks::int AS deadlocks FROM pg_stat_database WHERE datname = current_database()
+        `,
+        ([row]) => row?.deadlocks ?? 0
+      )
+      const before = yield* deadlocks
+      const tell = Effect.fnUntraced(function*(told: ReadonlyArray<EventType>) {
+        const events = yield* Effect.forEach(told, (type) => Fixtures.event({ type }))
+        return yield* Fixtures.outcome(ours, ...events.map(Changes.raise))
+      })
+      const [a, b, c] = types
+      const orders = [[a, b, c], [c, b, a], [b, a], [c, a, b], [b, c], [a, c]]
+      const processes = yield* Effect.replicateEffect(Processes.start, 3)
+      const deliver = WorkQueue.use(Effect.fnUntraced(function*(queue) {
+        const now = Fixtures.after(1000)
+        const claimed = yield* queue.claim({
+          kind: "webhook_delivery",
+          limit: 8,
+          now,
+          lease_until: Fixtures.after(61_000),
+          token: yield* Fixtures.uuid
+        })
+        yield* Effect.forEach(
+          claimed,
+          (item) => Fixtures.outcome(ours, Changes.settle({ claimed: item, outcome: "finish" })),
+          unbounded
+        )
+      }))
+      const told: Array<string> = []
+      for (let round = 0; round < 60; round++) {
+        // Lanes that are there, that sleep, and that are not there.
+        if (round % 3 === 1) yield* sql`UPDATE work_lanes SET next_due = 'infinity', closed = false`
+        if (round % 3 === 2) yield* sql`WITH gone AS (DELETE FROM work) DELETE FROM work_lanes`
+        const outcomes = yield* Effect.all(
+          processes.flatMap((process) => [
+            ...orders.map((order) => Effect.provide(tell(order), process)),
+            Effect.as(Effect.provide(deliver, process), "committed")
+          ]),
+          unbounded
+        )
+        told.push(...outcomes)
+      }
+      assert.deepStrictEqual(new Set(told), new Set(["committed"]))
+      // Sessions that go on report what befell them within a second.
+      yield* Effect.sleep("1200 millis")
+      yield* Effect.forEach(processes, (process) => Effect.provide(TagStore.use((store) => store.list(ours)), process))
+      assert.strictEqual(yield* deadlocks, before)
+    }))
+
+  it.effect("waits for a row that another session holds for half a second", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const crm = yield* Processes.startCrm
+      const { id } = yield* Fixtures.contact(ours)
+      const before = yield* conflictCount
+      const writing = yield* whileHeld(id, (pid) =>
+        Effect.gen(function*() {
+          const update = actor(ours)(Context.get(crm, Contacts).update(id, { city: "Bonn" }))
+          const writing = yield* Effect.forkChild(update)
+          yield* waiterFor(pid)
+          yield* Effect.sleep("500 millis")
+          assert.isNull((yield* loadContact(ours, id)).city)
+          return writing
+        }))
+      assert.strictEqual((yield* Fiber.join(writing)).city, "Bonn")
+      assert.strictEqual(yield* conflictCount, before)
+      assert.deepInclude(yield* loadContact(ours, id), { city: "Bonn", version: 2 })
+    }))
+
+  it.effect("makes one contact and conversation of a new number that 200 callers of three processes write to", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const ours = yield* Fixtures.organization
+      const channel = yield* Fixtures.channel(ours)
+      const processes = yield* Effect.replicateEffect(Processes.startCrm, 3)
+      const before = yield* conflictCount
+      const start = (index: number) => {
+        const crm = processes[index % 3]
+        if (crm === undefined) return Effect.die("There is no such process.")
+        return Context.get(crm, Sends).start({
+          channel_id: channel.id,
+          phone: Phone.make("+4915112345678"),
+          template: { id: "greeting", components: [{ type: "body", parameters: [{ type: "text", text: `${index}` }] }] }
+        })
+      }
+      const sends = yield* actor(ours)(Effect.all(Array.makeBy(200, start), unbounded))
+      const decisions = 200 + (yield* conflictCount) - before
+      const [counts] = yield* sql`
+        SELECT
+          (SELECT count(*)::int FROM contacts WHERE organization_id = ${ours}) AS contacts,
+          (SELECT count(*)::int FROM identities WHERE organization_id = ${ours}) AS identities,
+          (SELECT count(*)::int FROM conversations WHERE organization_id = ${ours}) AS conversations,
+          (SELECT count(*)::int FROM sends WHERE organization_id = ${ours}) AS sends,
+          (SELECT count(*)::int FROM work WHERE organization_id = ${ours}) AS work
+      `
+      assert.deepStrictEqual(counts, { contacts: 1, identities: 1, conversations: 1, sends: 200, work: 200 })
+      assert.lengthOf(new Set(sends.map(({ id }) => id)), 200)
+      assert.lengthOf(new Set(sends.map(({ conversation_id }) => conversation_id)), 1)
+      assert.isBelow(decisions, 2000)
+    }))
+
+  it.effect("is decided again after a deadlock or a failed serialization", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const crm = yield* Processes.startCrm
+      for (const code of ["40P01", "40001", "55P03"]) {
+        const tries = yield* breakOff(code, 2, code)
+        const { id } = yield* Fixtures.contact(ours)
+        const before = yield* conflictCount
+        yield* actor(ours)(Context.get(crm, Contacts).update(id, { company: code }))
+        assert.strictEqual(yield* tries, 3)
+        assert.strictEqual(yield* conflictCount, before + 2)
+        assert.deepInclude(yield* loadContact(ours, id), { company: code, version: 2 })
+      }
+    }))
+
+  it.effect("gives up after fifty times, with the defect", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const crm = yield* Processes.startCrm
+      const tries = yield* breakOff("hopeless", 1000, "40001")
+      const { id } = yield* Fixtures.contact(ours)
+      const exit = yield* Effect.exit(actor(ours)(Context.get(crm, Contacts).update(id, { company: "hopeless" })))
+      assert.isTrue(Exit.hasDies(exit))
+      assert.strictEqual(yield* tries, 50)
+      assert.deepInclude(yield* loadContact(ours, id), { company: null, version: 1 })
+    }))
+
+  it.effect("leaves nothing of a commit whose connection is killed, and all of one that is repeated for its key", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const ours = yield* Fixtures.organization
+      const { id } = yield* Fixtures.contact(ours)
+      const key = IdempotencyKey.make("a killed one's key")
+      const changes = Changes.all(
+        TagRows.insert({ id: TagId.make(yield* Fixtures.uuid), name: "tag", color: "red", name_key: "tag" }),
+        ContactRows.update({ id, version: 1 }, { city: "Bonn" }),
+        {
+          remember: {
+            key,
+            fingerprint: "f".repeat(64),
+            status: 200,
+            body: new Uint8Array([1]),
+            sealed: false,
+            request_id: "r",
+            created_at: Fixtures.noon
+          }
+        }
+      )
+      const killed = <A, E, R>(write: Effect.Effect<A, E, R>) =>
+        whileHeld(id, (pid) =>
+          Effect.gen(function*() {
+            const writing = yield* Effect.forkChild(Effect.exit(write))
+            const waiter = yield* waiterFor(pid)
+            yield* sql`SELECT pg_terminate_backend(${waiter}::integer)`
+            return yield* Fiber.join(writing)
+          }))
+      const process = yield* Processes.start
+      const writes = Effect.provideService(Fixtures.outcome(ours, changes), Commit, Context.get(process, Commit))
+      const outcome = yield* killed(writes)
+      // Nobody knows yet whether it was committed, but who looks for the key's record will.
+      assert.deepStrictEqual(outcome, Exit.succeed("Conflict"))
+      assert.deepStrictEqual(yield* TagStore.use((store) => store.list(ours)), [])
+      assert.deepInclude(yield* loadContact(ours, id), { city: null, version: 1 })
+      assert.isTrue(Option.isNone(yield* IdempotencyStore.use((store) => store.find(ours, key))))
+
+      const { remember: _remember, ...keyless } = changes
+      const lost = yield* killed(
+        Effect.provideService(Fixtures.outcome(ours, keyless), Commit, Context.get(process, Commit))
+      )
+      assert.isTrue(Exit.hasDies(lost))
+      assert.deepInclude(yield* loadContact(ours, id), { city: null, version: 1 })
+
+      assert.strictEqual(yield* writes, "committed")
+      assert.lengthOf(yield* TagStore.use((store) => store.list(ours)), 1)
+      assert.deepInclude(yield* loadContact(ours, id), { city: "Bonn", version: 2 })
+      assert.isTrue(Option.isSome(yield* IdempotencyStore.use((store) => store.find(ours, key))))
+      // What was committed before its answer was lost is found by its key.
+      assert.strictEqual(yield* writes, "KeyUsed")
+    }))
+
+  it.effect("carries a keyed request out once although its connections are killed", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const ours = yield* Fixtures.organization
+      const crm = yield* Processes.startCrm
+      const { id } = yield* Fixtures.contact(ours)
+      const writing = yield* whileHeld(id, (pid) =>
+        Effect.gen(function*() {
+          const request = Context.get(crm, Idempotency).once({
+            key: IdempotencyKey.make("a lucky one's key"),
+            fingerprint: "f".repeat(64),
+            request_id: "r",
+            is_secret: false,
+            encode,
+            work: Effect.flatMap(Context.get(crm, Contacts).addNote(id, { text: "once" }), encode)
+          })
+          const writing = yield* Effect.forkChild(actor(ours)(request))
+          for (let kills = 0; kills < 3; kills++) {
+            const waiter = yield* waiterFor(pid)
+            yield* sql`SELECT pg_terminate_backend(${waiter}::integer)`
+          }
+          return writing
+        }))
+      assert.strictEqual((yield* Fiber.join(writing)).status, 200)
+      assert.deepInclude(yield* loadContact(ours, id), { notes: "once", version: 2 })
+    }))
+
+  it.effect("is whole although its caller is interrupted in the middle", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const crm = yield* Processes.startCrm
+      const { id } = yield* Fixtures.contact(ours)
+      const interrupting = yield* whileHeld(id, (pid) =>
+        Effect.gen(function*() {
+          const writing = yield* Effect.forkChild(actor(ours)(Context.get(crm, Contacts).update(id, { city: "Bonn" })))
+          yield* waiterFor(pid)
+          return yield* Effect.forkChild(Fiber.interrupt(writing))
+        }))
+      yield* Fiber.join(interrupting)
+      assert.deepInclude(yield* loadContact(ours, id), { city: "Bonn", version: 2 })
+    }))
+
+  it.effect("turns what the database refuses into a defect, and its connections stay usable", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const { id } = yield* Fixtures.contact(ours)
+      const refused = Fixtures.commit(ours, ContactRows.update({ id, version: 1 }, { city: "" }))
+      const exits = yield* Effect.all(Array.makeBy(40, () => Effect.exit(refused)), unbounded)
+      assert.isTrue(exits.every(Exit.hasDies))
+      const found = yield* Effect.all(Array.makeBy(40, () => loadContact(ours, id)), unbounded)
+      assert.isTrue(found.every(({ version }) => version === 1))
+      assert.strictEqual(
+        yield* Fixtures.outcome(ours, ContactRows.update({ id, version: 1 }, { city: "Bonn" })),
+        "committed"
+      )
+    }))
+})

@@ -1,0 +1,109 @@
+/** What becomes of statements when the network between the service and the database fails without a word. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Client from "@messaging-crm/adapter-postgres/Client"
+import { Place } from "@messaging-crm/adapter-postgres/Client/Place"
+import { CommitConnections } from "@messaging-crm/adapter-postgres/CommitConnections"
+import { StatementDeadline } from "@messaging-crm/adapter-postgres/StatementDeadline"
+import * as Database from "@messaging-crm/adapter-postgres/testing/Database"
+import * as Proxy from "@messaging-crm/adapter-postgres/testing/Proxy"
+import { Cause, Context, Deferred, Duration, Effect, Exit, Fiber, Layer } from "effect"
+import { SqlClient, SqlError } from "effect/sql"
+import * as Backends from "./Backends.ts"
+
+/** A client of the suite's schema behind a proxy of its own. */
+const behindProxy = Effect.gen(function*() {
+  const { url } = yield* Database.Database
+  const proxy = yield* Proxy.make(url)
+  const client = yield* Layer.build(Client.layer({ url: proxy.url, connections: 10 }))
+  return { proxy, sql: Context.get(client, SqlClient.SqlClient), commits: Context.get(client, CommitConnections) }
+})
+
+const insert = (sql: SqlClient.SqlClient, name: string) =>
+  sql`
+    INSERT INTO organizations (id, name, created_at)
+    VALUES (gen_random_uuid(), ${name}, now())
+  `
+
+const errors = (exit: Exit.Exit<unknown, unknown>): ReadonlyArray<unknown> =>
+  Exit.isSuccess(exit) ?
+    [] :
+    exit.cause.reasons.map((reason) =>
+      Cause.isFailReason(reason) ? reason.error : Cause.isDieReason(reason) ? reason.defect : reason._tag
+    )
+
+const lostConnection = (exit: Exit.Exit<unknown, unknown>): boolean =>
+  errors(exit).some((error) => SqlError.isSqlError(error) && error.reason._tag === "ConnectionError")
+
+it.layer(Database.layer, { excludeTestServices: true })("A connection that falls silent", (it) => {
+  it.effect("is replaced, as are nine others, and what was asked on them ends with an error", () =>
+    Effect.gen(function*() {
+      const { commits, proxy, sql } = yield* behindProxy
+      const ten = Effect.all([Backends.pids(sql, 5), Backends.pids(commits, 5)])
+      const before = new Set((yield* ten).flat())
+      const begun = yield* Deferred.make<void>()
+      const silent = yield* Deferred.make<void>()
+      const write = Effect.gen(function*() {
+        yield* insert(commits, "never")
+        yield* Deferred.succeed(begun, undefined)
+        yield* Deferred.await(silent)
+        yield* commits`SELECT 1`
+      }).pipe(commits.withTransaction)
+      const writing = yield* Effect.forkChild(Effect.exit(write))
+      yield* Deferred.await(begun)
+      yield* proxy.silence
+      yield* Deferred.succeed(silent, undefined)
+
+      const read = Effect.exit(sql`SELECT 1`)
+      const asked = Effect.all([Fiber.join(writing), read, read, read], { concurrency: "unbounded" })
+      const ended = yield* Effect.timeout(asked, "15 seconds")
+      assert.deepStrictEqual(ended.map(lostConnection), [true, true, true, true])
+
+      const after = (yield* ten).flat()
+      assert.lengthOf(after.filter((pid) => before.has(pid)), 0)
+      assert.deepStrictEqual(yield* sql`SELECT id FROM organizations WHERE name = 'never'`, [])
+    }).pipe(Effect.scoped))
+
+  it.effect("is replaced though nobody waits for its answer as long as the deadline", () =>
+    Effect.gen(function*() {
+      const { proxy, sql } = yield* behindProxy
+      const before = yield* Backends.pid(sql)
+      yield* proxy.silence
+      const asked = Effect.timeout(Backends.pid(sql), "500 millis")
+      const after = yield* Effect.retry(asked, { times: 20 })
+      assert.notStrictEqual(after, before)
+    }).pipe(Effect.provideService(StatementDeadline, Duration.seconds(2)), Effect.scoped))
+
+  it.effect("that is cut before the answer to COMMIT fails a transaction that is done", () =>
+    Effect.gen(function*() {
+      const { proxy, sql } = yield* behindProxy
+      yield* sql.withTransaction(sql`SELECT 1`)
+      yield* proxy.loseAnswer((statement) => statement === "COMMIT")
+      assert.isTrue(lostConnection(yield* Effect.exit(sql.withTransaction(insert(sql, "kept")))))
+      assert.lengthOf(yield* sql`SELECT id FROM organizations WHERE name = 'kept'`, 1)
+    }).pipe(Effect.scoped))
+})
+
+describe("A place for a connection", () => {
+  const looks = (place: Place, count: number) => Array.from({ length: count }, () => place.look().isSilent)
+
+  it("is silent when the database owes an answer for longer than the deadline", () => {
+    const place = new Place(() => ({ port: 0 }))
+    assert.notInclude(looks(place, 100), true)
+    const asked = place.ask(Duration.seconds(7))
+    assert.deepStrictEqual(looks(place, 8), [false, false, false, false, false, false, false, true])
+    place.leave(asked, true)
+    assert.notInclude(looks(place, 100), true)
+  })
+
+  it("is never silent for a statement without a deadline", () => {
+    const place = new Place(() => ({ port: 0 }))
+    place.ask(Duration.infinity)
+    assert.notInclude(looks(place, 1000), true)
+  })
+
+  it("owes nothing for a question that was not sent", () => {
+    const place = new Place(() => ({ port: 0 }))
+    place.leave(place.ask(Duration.seconds(1)), false)
+    assert.isTrue(place.look().isIdle)
+  })
+})

@@ -1,0 +1,347 @@
+/**
+ * Operations that contend for the same rows, and what may come of them.
+ *
+ * Whatever runs together must end as some order of the whole operations ends.
+ * The orders are tried one by one on a store; what ran together is compared.
+ */
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { Channels } from "@messaging-crm/core/Channels"
+import { type Contact, Contacts } from "@messaging-crm/core/Contacts"
+import { type Conversation, Conversations } from "@messaging-crm/core/Conversations"
+import * as Crm from "@messaging-crm/core/Crm"
+import { Decide } from "@messaging-crm/core/Decide"
+import { Dispatch } from "@messaging-crm/core/Dispatch"
+import type { EventType } from "@messaging-crm/core/Events"
+import { Ids, type SendId } from "@messaging-crm/core/Ids"
+import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
+import { Members } from "@messaging-crm/core/Members"
+import { Messages } from "@messaging-crm/core/Messages"
+import { Organizations } from "@messaging-crm/core/Organizations"
+import { type Send, Sends, SendStore } from "@messaging-crm/core/Sends"
+import { Tags } from "@messaging-crm/core/Tags"
+import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
+import { Webhooks } from "@messaging-crm/core/Webhooks"
+import { type ClaimedWork, WorkKind, WorkQueue, WorkSignal } from "@messaging-crm/core/WorkQueue"
+import { DateTime, Effect, Layer, Option } from "effect"
+import * as Provider from "./Provider.ts"
+
+/** Everything that an operation of a race may need. */
+export type Requirements = Crm.Operations | Crm.StoragePorts | Dispatch | Ids
+
+/** Layer for every operation over a storage, with a provider and endpoints that take everything. */
+export const layer = <E, R>(storage: Layer.Layer<Crm.StoragePorts, E, R>) =>
+  Dispatch.layer.pipe(
+    Layer.provide(Decide.layer),
+    Layer.provideMerge(Crm.layer),
+    Layer.provideMerge(Layer.mergeAll(storage, Provider.layer("callback_ref"), Ids.layer, WorkSignal.layer))
+  )
+
+const phone = "+4915112345678"
+const newPhone = "+4915112345679"
+
+/** One organization in which every operation finds what it needs. */
+export const scene = Effect.gen(function*() {
+  const { organization, owner } = yield* Organizations.use((all) =>
+    all.create({ name: "Acme", owner_name: "Olga", owner_email: "olga@acme.example" })
+  )
+  const as = Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
+  return yield* as(Effect.gen(function*() {
+    const ada = yield* Members.use((all) => all.add({ name: "Ada", email: "ada@acme.example", role: "member" }))
+    const channel = yield* Channels.use((all) =>
+      all.connect({
+        type: "phone_messaging",
+        name: "Support",
+        address: "+4930123456",
+        phone_messaging_business_account_id: "account"
+      })
+    )
+    const tags = yield* Effect.forEach(["a", "b"], (name) => Tags.use((all) => all.create({ name, color: "red" })))
+    const webhook = yield* Webhooks.use((all) =>
+      all.create({
+        url: "https://example.com/hook",
+        event_types: ["message.received", "message.sent", "message.updated", "send.failed", "conversation.closed"]
+      })
+    )
+    const now = yield* DateTime.now
+    const receive = (event: ProviderEvent) => Inbound.use((inbound) => Effect.orDie(inbound.receive(event)))
+    const received = (provider_message_id: string, from: string, text: string) =>
+      receive({
+        event: "message_received",
+        channel_id: channel.id,
+        provider_message_id,
+        from: { external_id: from, display_name: "Kim", username: null },
+        type: "text",
+        text,
+        media: null,
+        sent_at: now
+      })
+    yield* received("m.1", phone, "hi")
+    const [conversation] = (yield* Conversations.use((all) =>
+      all.list({ status: null, assigned_user_id: null, cursor: null, page_size: 10 })
+    )).data
+    if (conversation === undefined) {
+      return yield* Effect.die(new Error("A message opens a conversation."))
+    }
+    const text = (value: string) =>
+      Sends.use((all) => all.send(conversation.id, { type: "text", text: value }))
+    const reported = (provider_message_id: string, status: "delivered" | "read" | "sent", reference: SendId | null) =>
+      receive({
+        event: "message_status_reported",
+        channel_id: channel.id,
+        provider_message_id,
+        reference,
+        status,
+        at: now
+      })
+    const first = yield* text("one")
+    yield* reported("p.1", "sent", first.id)
+    const queued = yield* text("two")
+    const claimed = yield* claims(organization.id)
+    const deliveries = yield* WebhookDeliveries.use((all) => all.list(webhook.id))
+    // A claim promises no order.
+    const deliveryOf = (type: EventType) =>
+      claimed.find(({ ref }) => deliveries.some(({ id, event_type }) => id === ref && event_type === type))
+    const done = deliveryOf("message.received")
+    const open = deliveryOf("message.sent")
+    if (done === undefined || open === undefined) return yield* Effect.die(new Error("Events have deliveries."))
+    yield* WebhookDeliveries.use((all) => all.attempt(done))
+    for (const item of claimed.filter(({ kind, ref }) => kind === "send" && ref === first.id)) {
+      yield* Dispatch.use((dispatch) => dispatch.attempt(item))
+    }
+    const sending = (yield* claims(organization.id)).concat(claimed).find(({ ref }) => ref === queued.id)
+    if (sending === undefined) return yield* Effect.die(new Error("A send is queued."))
+    return {
+      organization_id: organization.id,
+      as,
+      ada,
+      channel,
+      tags,
+      webhook,
+      conversation,
+      queued,
+      done,
+      open,
+      sending,
+      now,
+      receive,
+      received,
+      reported,
+      text
+    }
+  }))
+})
+export type Scene = Effect.Success<typeof scene>
+
+/** Claims what an organization has to do. What others have is left to them by a lease that ends at once. */
+const claims = Effect.fnUntraced(function*(organization_id: string) {
+  const queue = yield* WorkQueue
+  const ids = yield* Ids
+  const now = yield* DateTime.now
+  const lease_until = DateTime.add(now, { days: 1 })
+  const all: Array<ClaimedWork> = []
+  for (const kind of WorkKind.literals) {
+    for (let size = 64; size === 64;) {
+      const some = yield* queue.claim({ kind, limit: 64, now, lease_until, token: ids.next() })
+      all.push(...some.filter((item) => item.organization_id === organization_id))
+      size = some.length
+    }
+  }
+  return all
+})
+
+const contactAnswer = ({ city, company, notes, owner_user_id, tags }: Contact) => ({
+  city,
+  company,
+  notes,
+  owned: owner_user_id !== null,
+  tags: tags.map(({ name }) => name)
+})
+
+const conversationAnswer = ({ assigned_user_id, close_category, status }: Conversation) => ({
+  assigned: assigned_user_id !== null,
+  close_category,
+  status
+})
+
+const sendAnswer = ({ id, status }: Send) => ({ status, send_id: id })
+
+type Operation = (scene: Scene) => Effect.Effect<unknown, { readonly _tag: string }, Requirements | CurrentActor>
+
+const started = (to: string) => ({ channel }: Scene) =>
+  Effect.map(
+    Sends.use((all) =>
+      all.start({
+        channel_id: channel.id,
+        phone: to as Parameters<Sends["Service"]["start"]>[0]["phone"],
+        template: {
+          id: "greeting",
+          components: [{ type: "body", parameters: [{ type: "text", text: "Kim" }] }]
+        }
+      })
+    ),
+    sendAnswer
+  )
+
+/** Every kind of write, by what it does to the one scene. */
+export const operations: Readonly<Record<string, Operation>> = {
+  "tag": ({ conversation, tags }) =>
+    Effect.map(
+      Contacts.use((all) => all.update(conversation.contact.id, { tag_ids: tags.slice(0, 1).map(({ id }) => id) })),
+      contactAnswer
+    ),
+  "retag": ({ conversation, tags }) =>
+    Effect.map(
+      Contacts.use((all) =>
+        all.update(conversation.contact.id, { tag_ids: tags.slice(1).map(({ id }) => id), city: "Rome" })
+      ),
+      contactAnswer
+    ),
+  "edit": ({ conversation }) =>
+    Effect.map(Contacts.use((all) => all.update(conversation.contact.id, { company: "Brick" })), contactAnswer),
+  "note": ({ conversation }) =>
+    Effect.map(Contacts.use((all) => all.addNote(conversation.contact.id, { text: "called" })), contactAnswer),
+  "assign": ({ ada, conversation }) =>
+    Effect.map(
+      Conversations.use((all) => all.assign(conversation.id, { assigned_user_id: ada.id })),
+      conversationAnswer
+    ),
+  "unassign": ({ conversation }) =>
+    Effect.map(
+      Conversations.use((all) => all.assign(conversation.id, { assigned_user_id: null })),
+      conversationAnswer
+    ),
+  "close": ({ conversation }) =>
+    Effect.map(Conversations.use((all) => all.close(conversation.id, { category: "resolved" })), conversationAnswer),
+  "reopen": ({ conversation }) =>
+    Effect.map(Conversations.use((all) => all.reopen(conversation.id)), conversationAnswer),
+  "send": ({ text }) => Effect.map(text("three"), sendAnswer),
+  "start": started(phone),
+  "start with a new number": started(newPhone),
+  "create a tag": () => Effect.map(Tags.use((all) => all.create({ name: "c", color: "red" })), ({ name }) => name),
+  "remove a member": ({ ada }) => Members.use((all) => all.remove(ada.id)),
+  "receive": ({ received }) => received("m.2", phone, "hello"),
+  "receive from a new number": ({ received }) => received("m.3", newPhone, "hello"),
+  "receive an edit": ({ channel, now, receive }) =>
+    receive({ event: "message_edited", channel_id: channel.id, provider_message_id: "m.1", text: "hi!", at: now }),
+  "receive a deletion": ({ channel, now, receive }) =>
+    receive({ event: "message_deleted", channel_id: channel.id, provider_message_id: "m.1", at: now }),
+  "receive an early edit": ({ channel, now, receive }) =>
+    receive({ event: "message_edited", channel_id: channel.id, provider_message_id: "m.2", text: "hello!", at: now }),
+  "delivered": ({ reported }) => reported("p.1", "delivered", null),
+  "read": ({ reported }) => reported("p.1", "read", null),
+  "change the number": ({ channel, receive }) =>
+    receive({
+      event: "identity_changed",
+      channel_id: channel.id,
+      former_external_id: phone,
+      now: { external_id: newPhone, display_name: "Kim", username: null }
+    }),
+  "dispatch": ({ sending }) => Dispatch.use((dispatch) => dispatch.attempt(sending)),
+  "hear of the send": ({ queued, reported }) => reported(`p.${queued.id}`, "delivered", queued.id),
+  "disable the webhook": ({ webhook }) =>
+    Effect.map(Webhooks.use((all) => all.disable(webhook.id)), ({ status }) => status),
+  "attempt the delivery": ({ open }) => WebhookDeliveries.use((all) => all.attempt(open)),
+  "retry the delivery": ({ done, webhook }) =>
+    Effect.map(
+      WebhookDeliveries.use((all) =>
+        all.retry(webhook.id, done.ref as Parameters<WebhookDeliveries["Service"]["retry"]>[1])
+      ),
+      ({ status }) => status
+    )
+}
+
+/** Returns what an operation answers, or the tag of its refusal. */
+export const outcomeOf = (name: string, scene: Scene): Effect.Effect<unknown, never, Requirements> =>
+  scene.as(Effect.match(operations[name]?.(scene) ?? Effect.die(new Error(`There is no operation ${name}.`)), {
+    onFailure: ({ _tag }) => _tag,
+    onSuccess: (answer) => answer ?? null
+  }))
+
+const byText = (values: ReadonlyArray<unknown>) => values.map((value) => JSON.stringify(value)).toSorted()
+
+/** Returns everything that callers can see of the scene, without ids and times. */
+export const observe = Effect.fnUntraced(function*(scene: Scene, answers: ReadonlyArray<unknown>) {
+  const { as, organization_id, queued, webhook } = scene
+  return yield* as(Effect.gen(function*() {
+    const every = { cursor: null, page_size: 100 }
+    const contacts = yield* Contacts.use((all) =>
+      all.list({ ...every, query: null, tag_id: null, owner_user_id: null, lifecycle_stage: null, channel: null })
+    )
+    const conversations = yield* Conversations.use((all) =>
+      all.list({ ...every, status: null, assigned_user_id: null })
+    )
+    const threads = yield* Effect.forEach(
+      conversations.data,
+      (conversation) =>
+        Effect.map(Messages.use((all) => all.list(conversation.id, null)), ({ data }) => ({
+          ...conversationAnswer(conversation),
+          with: conversation.contact.external_id,
+          preview: conversation.last_activity_preview,
+          messages: byText(data.map(({ deleted_at, direction, edited_at, status, text }) => ({
+            direction,
+            status,
+            text,
+            edited: edited_at !== null,
+            deleted: deleted_at !== null
+          })))
+        }))
+    )
+    const webhooks = yield* Webhooks.use((all) => all.list)
+    const isActive = webhooks.some(({ id, status }) => id === webhook.id && status === "active")
+    const deliveries = yield* WebhookDeliveries.use((all) => all.list(webhook.id))
+    const send = yield* SendStore.use((store) => store.find(organization_id, queued.id))
+    return {
+      answers: answers.map((answer) => JSON.stringify(answer, (key, value) => key === "send_id" ? "*" : value)),
+      contacts: byText(contacts.data.map((contact) => ({
+        ...contactAnswer(contact),
+        phone: contact.primary_phone,
+        preview: contact.last_activity_preview,
+        identities: contact.identities.map(({ display_name, external_id }) => [external_id, display_name])
+      }))),
+      threads: byText(threads),
+      tags: (yield* Tags.use((all) => all.list)).map(({ name }) => name),
+      members: (yield* Members.use((all) => all.list)).map(({ name }) => name).toSorted(),
+      webhooks: webhooks.map(({ status }) => status),
+      // One that a rival's event gave to a webhook that was disabled meanwhile ends in its turn.
+      deliveries: byText(
+        deliveries.map(({ attempt_count, event_type, failure_code, status }) =>
+          status === "pending" && !isActive
+            ? { event_type, status: "failed", failure_code: "webhook_disabled", attempt_count }
+            : { event_type, status, failure_code, attempt_count }
+        )
+      ),
+      send: Option.getOrNull(Option.map(send, ({ failure_reason, status }) => ({ status, failure_reason })))
+    }
+  }))
+})
+
+/** Returns every order of some items. */
+const ordersOf = <A>(items: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
+  items.length === 0
+    ? [[]]
+    : items.flatMap((item, index) => ordersOf(items.toSpliced(index, 1)).map((rest) => [item, ...rest]))
+
+/** Returns what operations end in when they run one after the other, in the order of these places. */
+const inOrder = Effect.fnUntraced(function*(names: ReadonlyArray<string>, order: ReadonlyArray<number>) {
+  const set = yield* scene
+  const answers: Array<unknown> = []
+  for (const index of order) answers[index] = yield* outcomeOf(names[index] ?? "", set)
+  return JSON.stringify(yield* observe(set, answers))
+})
+
+/** What the orders of operations end in, as far as it was needed. */
+const known = new Map<string, Array<string>>()
+
+/** Returns what each order ends in when none ends as something did, else null. Orders are tried until one does. */
+export const unlessSerial = Effect.fnUntraced(function*(names: ReadonlyArray<string>, outcome: string) {
+  const key = names.join("|")
+  const outcomes = known.get(key) ?? []
+  known.set(key, outcomes)
+  if (outcomes.includes(outcome)) return null
+  for (const order of ordersOf(names.map((_, index) => index)).slice(outcomes.length)) {
+    const ended = yield* inOrder(names, order)
+    outcomes.push(ended)
+    if (ended === outcome) return null
+  }
+  return outcomes
+})
