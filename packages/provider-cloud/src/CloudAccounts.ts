@@ -1,0 +1,139 @@
+/**
+ * Cloud accounts: under which id and with which token each channel speaks on
+ * its network, and which apps the networks call back for.
+ */
+import type { Channel, ChannelType } from "@messaging-crm/core/Channels"
+import { ChannelId } from "@messaging-crm/core/Ids"
+import { Context, Effect, Layer, Option, Redacted, Schema } from "effect"
+
+// ---------------------------------------------------------------- data
+
+const Secret = Schema.RedactedFromValue(Schema.NonEmptyString)
+
+const OfChannel = {
+  channel_id: ChannelId,
+  /** The app that the network calls back for: its secret signs what concerns the channel. */
+  app_id: Schema.NonEmptyString,
+  token: Secret
+}
+
+/** The account of a phone-messaging channel. */
+export const PhoneAccount = Schema.Struct({
+  type: Schema.Literal("phone_messaging"),
+  ...OfChannel,
+  /** The number's id on the network, which is not the number. */
+  phone_number_id: Schema.NonEmptyString,
+  /** Whose templates can be sent. */
+  business_account_id: Schema.NonEmptyString
+})
+export interface PhoneAccount extends Schema.Schema.Type<typeof PhoneAccount> {}
+
+/** The account of a page-messaging channel. */
+export const PageAccount = Schema.Struct({
+  type: Schema.Literal("page_messaging"),
+  ...OfChannel,
+  page_id: Schema.NonEmptyString
+})
+export interface PageAccount extends Schema.Schema.Type<typeof PageAccount> {}
+
+/** The account of a photo-social channel. */
+export const PhotoAccount = Schema.Struct({
+  type: Schema.Literal("photo_social"),
+  ...OfChannel,
+  account_id: Schema.NonEmptyString,
+  /** The page through which it is reached; null where it logged in itself. */
+  page_id: Schema.NullOr(Schema.NonEmptyString)
+})
+export interface PhotoAccount extends Schema.Schema.Type<typeof PhotoAccount> {}
+
+export const CloudAccount = Schema.Union([PhoneAccount, PageAccount, PhotoAccount])
+export type CloudAccount = typeof CloudAccount.Type
+
+/** An app of the networks' developers. */
+export const CloudApp = Schema.Struct({
+  id: Schema.NonEmptyString,
+  /** Signs callbacks. */
+  secret: Secret,
+  /** The word by which the network proves, when a callback address is set, that it was told to. */
+  verify_token: Secret
+})
+export interface CloudApp extends Schema.Schema.Type<typeof CloudApp> {}
+
+/** Every app and account, as an operator writes them down. */
+export const CloudAccountsSetting = Schema.Struct({
+  apps: Schema.Array(CloudApp),
+  channels: Schema.Array(CloudAccount)
+})
+
+/** What a callback names a channel by. */
+export interface AccountName {
+  readonly type: ChannelType
+  readonly id: string
+}
+
+/** Returns what callbacks name an account's channel by. */
+export const nameOf = (account: CloudAccount): AccountName => {
+  switch (account.type) {
+    case "phone_messaging":
+      return { type: account.type, id: account.phone_number_id }
+    case "page_messaging":
+      return { type: account.type, id: account.page_id }
+    case "photo_social":
+      return { type: account.type, id: account.account_id }
+  }
+}
+
+// -------------------------------------------------------------- errors
+
+/** The JSON with the apps and accounts cannot be read. What it holds is secret, so only its shape is told of. */
+export class AccountsUnreadable extends Schema.TaggedError<AccountsUnreadable>()("AccountsUnreadable", {
+  message: Schema.String
+}) {}
+
+const decodeSetting = Schema.decodeEffect(Schema.fromJsonString(CloudAccountsSetting))
+
+const unreadable =
+  "The accounts must be JSON with `apps` (id, secret, verify_token) and `channels` (channel_id, type, app_id, token and the ids of the type)."
+
+const readSetting = (json: Redacted.Redacted) =>
+  Effect.mapError(decodeSetting(Redacted.value(json)), () => new AccountsUnreadable({ message: unreadable }))
+
+// ---------------------------------------------------------------- port
+
+/**
+ * Port: where apps and accounts are read.
+ *
+ * - `find` returns the account of a channel, none where it is not connected to the network.
+ * - `findByBusinessAccount` returns an account whose token may read the business account's templates.
+ * - `locate` returns the account that a callback names, and only one of the app
+ *   whose secret signed it: no app speaks for another's channels.
+ */
+export class CloudAccounts extends Context.Service<CloudAccounts, {
+  readonly apps: Effect.Effect<ReadonlyArray<CloudApp>>
+  readonly find: (channel: Channel) => Effect.Effect<Option.Option<CloudAccount>>
+  readonly findByBusinessAccount: (id: string) => Effect.Effect<Option.Option<PhoneAccount>>
+  readonly locate: (app_id: string, name: AccountName) => Effect.Effect<Option.Option<CloudAccount>>
+}>()("@messaging-crm/provider-cloud/CloudAccounts") {
+  /** Layer for apps and accounts that do not change. */
+  static readonly layer = ({ apps, channels }: typeof CloudAccountsSetting.Type) => {
+    const findWhere = <A extends CloudAccount>(holds: (account: CloudAccount) => account is A) =>
+      Effect.sync(() => Option.fromUndefinedOr(channels.find(holds)))
+    const findFirst = (holds: (account: CloudAccount) => boolean) =>
+      findWhere((account): account is CloudAccount => holds(account))
+
+    return Layer.succeed(CloudAccounts, {
+      apps: Effect.succeed(apps),
+      find: ({ id }) => findFirst(({ channel_id }) => channel_id === id),
+      findByBusinessAccount: (id) =>
+        findWhere((account): account is PhoneAccount =>
+          account.type === "phone_messaging" && account.business_account_id === id
+        ),
+      locate: (app_id, { id, type }) =>
+        findFirst((account) => account.app_id === app_id && account.type === type && nameOf(account).id === id)
+    })
+  }
+
+  /** Layer for apps and accounts from JSON, such as a setting or a file. JSON of another shape stops the start. */
+  static readonly layerJson = (json: Redacted.Redacted) =>
+    Layer.unwrap(Effect.map(readSetting(json), CloudAccounts.layer))
+}

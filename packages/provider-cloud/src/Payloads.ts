@@ -1,0 +1,101 @@
+/** What is written to the networks to send a message, and what they answer. */
+import type { Accepted, OutboundMessage } from "@messaging-crm/core/MessagingProvider"
+import type { Content } from "@messaging-crm/core/Sends/Content"
+import type { TemplateParameter, TemplateValues } from "@messaging-crm/core/Templates"
+import { Schema } from "effect"
+import type { CloudAccount } from "./CloudAccounts.ts"
+import { isNumber, spelled } from "./Spellings.ts"
+import { lenient, NetworkId } from "./Wire.ts"
+
+/**
+ * A number goes in `to`, any other id in `recipient`.
+ *
+ * A provider's user id in `to` is answered like any other message and then
+ * thrown away, without a word.
+ */
+const addressed = (recipient: string) => isNumber(recipient) ? { to: recipient.slice(1) } : { recipient }
+
+/** A value for a placeholder, in the words of the part that it is for. */
+const valueFor = (values: TemplateValues, { parameter_name, text }: TemplateParameter) => {
+  const sub_type = values.type === "button" ? values.sub_type.toLowerCase() : ""
+  switch (sub_type) {
+    case "quick_reply":
+      return { type: "payload", payload: text }
+    case "copy_code":
+      return { type: "coupon_code", coupon_code: text }
+    default:
+      return { type: "text", text, ...(parameter_name === undefined ? {} : { parameter_name }) }
+  }
+}
+
+const componentOf = (values: TemplateValues) => ({
+  type: values.type,
+  ...(values.type === "button" ? { sub_type: values.sub_type.toLowerCase(), index: String(values.index) } : {}),
+  parameters: values.parameters.map((parameter) => valueFor(values, parameter))
+})
+
+const contentOf = (content: Content) => {
+  if (content.type === "text") return { type: "text", text: { body: content.text, preview_url: false } }
+  const { components, language, name } = content.template
+  return {
+    type: "template",
+    template: {
+      name,
+      language: { policy: "deterministic", code: language },
+      components: components.filter(({ parameters }) => parameters.length > 0).map(componentOf)
+    }
+  }
+}
+
+/** Returns the body of a message on a number. Callbacks about it will bear the reference. */
+export const phoneMessage = ({ content, recipient, reference }: OutboundMessage) => ({
+  messaging_product: "whatsapp",
+  recipient_type: "individual",
+  ...addressed(recipient),
+  ...contentOf(content),
+  biz_opaque_callback_data: reference
+})
+
+/** Returns the body of a message of a page. Its echo will bear the reference. */
+export const pageMessage = ({ content, recipient, reference }: OutboundMessage) => ({
+  recipient: { id: recipient },
+  messaging_type: "RESPONSE",
+  message: { text: content.text, metadata: reference }
+})
+
+/** Returns the body of a message of a photo account. The network takes no reference. */
+export const photoMessage = ({ content, recipient }: OutboundMessage) => ({
+  recipient: { id: recipient },
+  message: { text: content.text }
+})
+
+/** Returns the path and the body of a message, below the root of the account. */
+export const requestOf = (account: CloudAccount, message: OutboundMessage) => {
+  switch (account.type) {
+    case "phone_messaging":
+      return { path: `/${account.phone_number_id}/messages`, body: phoneMessage(message) }
+    case "page_messaging":
+      return { path: `/${account.page_id}/messages`, body: pageMessage(message) }
+    case "photo_social":
+      return { path: `/${account.page_id ?? account.account_id}/messages`, body: photoMessage(message) }
+  }
+}
+
+const PhoneTaken = Schema.Struct({
+  messages: Schema.NonEmptyArray(Schema.Struct({ id: NetworkId })),
+  contacts: lenient(Schema.Array(Schema.Struct({ wa_id: lenient(NetworkId), user_id: lenient(NetworkId) })))
+})
+
+const SocialTaken = Schema.Struct({ message_id: NetworkId, recipient_id: lenient(NetworkId) })
+
+/** Schema for the answer to a message that was taken. */
+export const Taken = Schema.Union([PhoneTaken, SocialTaken])
+
+/** Returns what the network called the message, and how else it knows the recipient. */
+export const acceptedOf = (taken: typeof Taken.Type, recipient: string): Accepted => {
+  const [provider_message_id, ids] = "messages" in taken
+    ? [taken.messages[0].id, (taken.contacts ?? []).slice(0, 1).flatMap((each) => [each.wa_id, each.user_id])]
+    : [taken.message_id, [taken.recipient_id]]
+  const others = ids.flatMap((id) => id === undefined || spelled(id) === recipient ? [] : spelled(id))
+  return { provider_message_id, recipient_aliases: Array.from(new Set(others)) }
+}

@@ -1,0 +1,128 @@
+/** What the networks' error codes mean for a message that was to be sent. */
+import { type FailureReason, ProviderBusy, ProviderRejected } from "@messaging-crm/core/MessagingProvider"
+
+/** What an error body of the Graph API says, as far as it decides anything. */
+export interface Refusal {
+  readonly code: number
+  readonly error_subcode: number | null
+  readonly is_transient: boolean
+  /** The status of the answer. It decides only where the code is not listed. */
+  readonly status: number
+  readonly retry_after_seconds: number | null
+}
+
+/** `reject`: never again. `busy`: nothing was sent, and a later attempt may succeed. */
+type Class = "reject" | "busy"
+
+interface Row {
+  /** A code, the first and last of a range, or a code with one subcode. */
+  readonly code: number | readonly [first: number, last: number] | { readonly code: number; readonly subcode: number }
+  readonly class: Class
+  readonly reason: FailureReason
+  readonly meaning: string
+}
+
+const row = (code: Row["code"], does: Class, reason: FailureReason, meaning: string): Row => ({
+  code,
+  class: does,
+  reason,
+  meaning
+})
+
+/**
+ * The table, read from the top: the first row that fits decides.
+ *
+ * There is no row for the third outcome, `ProviderOutcomeUnknown`: it is every
+ * answer that is neither a message's id nor an error body, and no answer at all.
+ */
+export const refusals: ReadonlyArray<Row> = [
+  // The reply window, which shares its code with missing permissions.
+  row({ code: 10, subcode: 2018278 }, "reject", "reply_window_closed", "page: outside the reply window"),
+  row({ code: 10, subcode: 2534022 }, "reject", "reply_window_closed", "photo account: outside the reply window"),
+  row(131047, "reject", "reply_window_closed", "more than 24 hours since the contact last wrote"),
+
+  // The token, or what it may do.
+  row(0, "reject", "provider_auth", "the token cannot be checked"),
+  row(190, "reject", "provider_auth", "the token is invalid or has expired"),
+  row(3, "reject", "provider_auth", "the app may not call this"),
+  row(10, "reject", "provider_auth", "permission missing or withdrawn"),
+  row([200, 299], "reject", "provider_auth", "permission missing"),
+  row(131005, "reject", "provider_auth", "permission missing"),
+
+  // Too many calls: of the app, the account, the number, or to one recipient.
+  row(4, "busy", "rate_limited", "calls of the app"),
+  row(613, "busy", "rate_limited", "calls of the page"),
+  row(80007, "busy", "rate_limited", "calls of the business account"),
+  row(80008, "busy", "rate_limited", "calls of the business account"),
+  row(130429, "busy", "rate_limited", "throughput of the number"),
+  row(131056, "busy", "rate_limited", "messages from one number to one recipient"),
+  row(131048, "reject", "rate_limited", "the number sends too much that is taken for spam; lasts for hours"),
+  row(131049, "reject", "rate_limited", "the recipient gets no more marketing for now; lasts a day"),
+
+  // The network's own troubles.
+  row(1, "busy", "provider_unavailable", "unknown error, possibly down"),
+  row(2, "busy", "provider_unavailable", "service temporarily down"),
+  row(1200, "busy", "provider_unavailable", "page: temporary"),
+  row(131000, "busy", "provider_unavailable", "something went wrong"),
+  row(131016, "busy", "provider_unavailable", "service overloaded"),
+  row(131053, "busy", "provider_unavailable", "a file of the message could not be fetched"),
+  row(131057, "busy", "provider_unavailable", "the account is being upgraded"),
+  row(133004, "busy", "provider_unavailable", "server temporarily unavailable"),
+
+  // The recipient.
+  row(131026, "reject", "recipient_unreachable", "not on the network, an old app, or blocked"),
+  row(551, "reject", "recipient_unreachable", "the person cannot be written to now"),
+  row(130472, "reject", "recipient_unreachable", "the recipient is in an experiment that gets no marketing"),
+  row(131050, "reject", "recipient_opted_out", "the recipient wants no more marketing from this business"),
+
+  // The template.
+  row(132001, "reject", "template_not_found", "no such template in this language"),
+  row(132015, "reject", "template_not_approved", "paused for low quality"),
+  row(132016, "reject", "template_not_approved", "disabled for low quality"),
+  row(132000, "reject", "template_invalid", "the number of parameters does not fit"),
+  row(132005, "reject", "template_invalid", "too long once it is filled in"),
+  row(132007, "reject", "template_invalid", "breaks a policy on characters"),
+  row(132012, "reject", "template_invalid", "a parameter has another format"),
+
+  // The channel.
+  row(368, "reject", "channel_blocked", "blocked for breaking a policy"),
+  row(130497, "reject", "channel_blocked", "may not write to this country"),
+  row(131031, "reject", "channel_blocked", "the account is locked"),
+  row(131042, "reject", "channel_blocked", "payment"),
+  row(131063, "reject", "channel_blocked", "may not write to this country"),
+
+  // A request that should not have been made.
+  row(33, "reject", "provider_rejected", "the number was deleted"),
+  row(100, "reject", "provider_rejected", "a parameter is wrong"),
+  row(131008, "reject", "provider_rejected", "a parameter is missing"),
+  row(131009, "reject", "provider_rejected", "a parameter has a wrong value"),
+  row(131021, "reject", "provider_rejected", "sender and recipient are the same")
+]
+
+const fits = ({ code: known }: Row, { code, error_subcode }: Refusal): boolean => {
+  if (typeof known === "number") return known === code
+  return "subcode" in known
+    ? known.code === code && known.subcode === error_subcode
+    : known[0] <= code && code <= known[1]
+}
+
+/** A code that is not listed: the answer itself says whether it is worth another attempt. */
+const unlisted = ({ is_transient, status }: Refusal): Pick<Row, "class" | "reason"> => {
+  if (status === 429) return { class: "busy", reason: "rate_limited" }
+  return is_transient || status >= 500
+    ? { class: "busy", reason: "provider_unavailable" }
+    : { class: "reject", reason: "provider_rejected" }
+}
+
+/** Returns what a refusal means for the send. Either way nothing was sent. */
+export const meaningOf = (refusal: Refusal): ProviderRejected | ProviderBusy => {
+  const known = refusals.find((row) => fits(row, refusal)) ?? unlisted(refusal)
+  // The network's own word that it will pass wins over a reason that would end the send as a fault of ours.
+  const passes = refusal.is_transient && known.reason === "provider_rejected"
+  if (passes) {
+    return new ProviderBusy({ reason: "provider_unavailable", retry_after_seconds: refusal.retry_after_seconds })
+  }
+  return known.class === "reject"
+    ? new ProviderRejected({ reason: known.reason })
+    : new ProviderBusy({ reason: known.reason, retry_after_seconds: refusal.retry_after_seconds })
+}

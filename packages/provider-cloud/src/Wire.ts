@@ -1,0 +1,28 @@
+/** Schemas for what the networks write: everything may be absent, and nothing but what is asked for is looked at. */
+import { Text } from "@messaging-crm/core/Text"
+import { Effect, Option, Schema, SchemaGetter } from "effect"
+
+/** Schema for a field that counts as absent where it is null or of another shape. */
+export const lenient = <S extends Schema.Constraint>(schema: S) =>
+  Schema.catchDecoding<Schema.optionalKey<S>>(() => Effect.succeed(Option.none()))(Schema.optionalKey(schema))
+
+const id_chars_max = 500
+
+/** Schema for text that every store can keep: what cannot be kept is replaced, not refused. */
+export const Kept = Schema.String.pipe(
+  Schema.decodeTo(Text, {
+    decode: SchemaGetter.transform((value: string) => value.toWellFormed().replaceAll("\u0000", "\uFFFD")),
+    encode: SchemaGetter.passthrough()
+  })
+)
+
+/** Schema for an id of the networks'. One that is written as a number is read as its digits. */
+export const NetworkId = Schema.Union([Schema.String, Schema.Int]).pipe(
+  Schema.decodeTo(Text.check(Schema.isBetweenCodePoints(1, id_chars_max)), {
+    decode: SchemaGetter.transform(String),
+    encode: SchemaGetter.passthrough()
+  })
+)
+
+/** Schema for a list of which each item is decoded on its own, later. */
+export const Items = Schema.Array(Schema.Unknown)

@@ -1,0 +1,118 @@
+/**
+ * The real networks: phone messaging, photo-social and page messaging over the Graph API.
+ *
+ * None of them deduplicates. Phone messaging and pages echo the send's id in
+ * their callbacks; on a photo account a message whose answer was lost stays
+ * unknown.
+ */
+import {
+  MessagingProvider,
+  type OutboundMessage,
+  ProviderBusy,
+  ProviderOutcomeUnknown,
+  ProviderRejected,
+  ProviderUnavailable
+} from "@messaging-crm/core/MessagingProvider"
+import { Effect, Layer, Option, Schema, Stream } from "effect"
+import { HttpClient, HttpClientRequest } from "effect/http"
+import * as Catalogue from "./Catalogue.ts"
+import { type CloudAccount, CloudAccounts, type PhoneAccount } from "./CloudAccounts.ts"
+import { CloudSettings } from "./CloudSettings.ts"
+import { call, type CallError, rootOf } from "./Graph.ts"
+import { acceptedOf, requestOf, Taken } from "./Payloads.ts"
+import { meaningOf } from "./Refusals.ts"
+import { otherSpellings } from "./Spellings.ts"
+
+const decodeTaken = Schema.decodeUnknownEffect(Taken)
+const decodePage = Schema.decodeUnknownEffect(Catalogue.CataloguePage)
+
+/** More pages than any account has: a catalogue that goes on is read in a circle. */
+const pages_max = 1000
+
+/** What a call that failed means for a message. */
+const outcomeOf = (error: CallError): ProviderRejected | ProviderBusy | ProviderOutcomeUnknown => {
+  switch (error._tag) {
+    case "Refused":
+      return meaningOf(error.refusal)
+    case "NotSent":
+      return new ProviderBusy({ reason: "provider_unavailable", retry_after_seconds: null })
+    case "AnswerLost":
+      return new ProviderOutcomeUnknown()
+  }
+}
+
+/** Whether an account can send a message at all. Templates are phone messaging's alone. */
+const suits = (account: CloudAccount, { channel, content }: OutboundMessage): boolean =>
+  account.type === channel.type && (content.type === "text" || account.type === "phone_messaging")
+
+/** Layer for the provider, over the accounts and an HTTP client. */
+export const layer: Layer.Layer<MessagingProvider, never, CloudAccounts | HttpClient.HttpClient> = Layer.effect(
+  MessagingProvider,
+  Effect.gen(function*() {
+    const accounts = yield* CloudAccounts
+    const client = yield* HttpClient.HttpClient
+    const settings = yield* CloudSettings
+
+    const deliver = Effect.fn("ProviderCloud.deliver")(function*(message: OutboundMessage) {
+      const found = yield* accounts.find(message.channel)
+      if (Option.isNone(found)) return yield* new ProviderRejected({ reason: "provider_auth" })
+      const account = found.value
+      if (!suits(account, message)) return yield* new ProviderRejected({ reason: "provider_rejected" })
+      const { body, path } = requestOf(account, message)
+      const request = HttpClientRequest.post(`${rootOf(settings, account)}${path}`).pipe(
+        HttpClientRequest.bodyJsonUnsafe(body)
+      )
+      const answer = yield* call(client, account, request).pipe(
+        Effect.mapError(outcomeOf),
+        Effect.timeoutOrElse({
+          duration: settings.deliver_time_max,
+          orElse: () => Effect.fail(new ProviderOutcomeUnknown())
+        })
+      )
+      // An answer that names no message says nothing about it.
+      const taken = yield* Effect.mapError(decodeTaken(answer), () => new ProviderOutcomeUnknown())
+      return acceptedOf(taken, message.recipient)
+    })
+
+    const readPage = (account: PhoneAccount) =>
+      Effect.fnUntraced(function*({ after, page }: { readonly after: string | null; readonly page: number }) {
+        if (page > pages_max) return yield* new ProviderUnavailable()
+        const { business_account_id } = account
+        const request = HttpClientRequest.get(
+          `${rootOf(settings, account)}/${encodeURIComponent(business_account_id)}/message_templates`,
+          {
+            urlParams: {
+              fields: Catalogue.fields,
+              limit: Catalogue.page_size,
+              ...(after === null ? {} : { after })
+            }
+          }
+        )
+        const read = yield* Effect.flatMap(call(client, account, request), decodePage)
+        const next = Catalogue.nextCursor(read)
+        // A page that says that more follows, and not where, is not the last one.
+        if (Option.isNone(next) && read.paging?.next !== undefined) return yield* new ProviderUnavailable()
+        return [
+          read.data.map(Catalogue.templateOf(business_account_id)),
+          Option.map(next, (cursor) => ({ after: cursor, page: page + 1 }))
+        ] as const
+      })
+
+    const templates = Effect.fn("ProviderCloud.templates")(function*(business_account_id: string) {
+      const account = yield* accounts.findByBusinessAccount(business_account_id)
+      if (Option.isNone(account)) return yield* new ProviderUnavailable()
+      return yield* Stream.paginate({ after: null, page: 1 }, readPage(account.value)).pipe(
+        Stream.runCollect,
+        Effect.timeout(settings.templates_time_max),
+        Effect.mapError(() => new ProviderUnavailable())
+      )
+    })
+
+    return MessagingProvider.of({
+      dedup: "callback_ref",
+      expectedAliases: ({ type }, recipient) => type === "phone_messaging" ? otherSpellings(recipient) : [],
+      deliver,
+      templates
+    })
+  })
+)

@@ -1,0 +1,372 @@
+/** What bodies of callbacks tell, kind by kind. */
+import { assert, describe, it } from "@effect/vitest"
+import { SendId } from "@messaging-crm/core/Ids"
+import { type Notice, read } from "@messaging-crm/provider-cloud/Callback"
+import { DateTime, Option } from "effect"
+import { bodyOf, messagePart, phonePart, socialPart, statusPart } from "../testing/Bodies.ts"
+
+const received_at = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
+const seconds = 1_767_225_600
+const sent_at = DateTime.makeUnsafe(seconds * 1000)
+const reference = SendId.make("01990000-0000-7000-8000-00000000abcd")
+
+const number = "106540352242922"
+const ana = { wa_id: "4915112345678", user_id: "DE.13491208655302741918", name: "Ana Lima", username: "ana.l" }
+const envelope = { id: "wamid.1", timestamp: String(seconds) }
+
+const told = (...parts: Parameters<typeof bodyOf>[0]) => Option.getOrThrow(read(bodyOf(parts), received_at))
+
+const eventOf = ([notice]: ReadonlyArray<Notice>) => notice?.event ?? assert.fail("Nothing was told.")
+
+/** What a message of Ana's says, without who wrote it and when. */
+const said = (message: object) => {
+  const { notices } = told(messagePart(number, ana, { ...envelope, ...message }))
+  const event = eventOf(notices)
+  if (event.event !== "message_received") return assert.fail(event.event)
+  return { type: event.type, text: event.text, kind: event.media?.kind ?? null, file: notices[0]?.file ?? null }
+}
+
+const social = (item: object, object: "instagram" | "page" = "instagram") =>
+  told(socialPart(object, { account: "1784", person: "24601", timestamp: seconds * 1000 + 123, item }))
+
+describe("phone messaging", () => {
+  it("a text, with everything that is known of its writer", () => {
+    assert.deepStrictEqual(
+      told(messagePart(number, ana, { ...envelope, type: "text", text: { body: "Oi 👋" } })),
+      {
+        notices: [{
+          account: { type: "phone_messaging", id: number },
+          event: {
+            event: "message_received",
+            provider_message_id: "wamid.1",
+            from: {
+              external_id: "+4915112345678",
+              aliases: ["DE.13491208655302741918"],
+              display_name: "Ana Lima",
+              username: "ana.l"
+            },
+            type: "text",
+            text: "Oi 👋",
+            media: null,
+            sent_at
+          },
+          file: null
+        }],
+        ignored: []
+      }
+    )
+  })
+
+  it("every type of message", () => {
+    const file = { id: "77", mime_type: "application/pdf", sha256: "made up" }
+    const kept = { media_id: "77" }
+    assert.deepStrictEqual(said({ type: "image", image: { ...file, caption: "Taj" } }), {
+      type: "image",
+      text: "Taj",
+      kind: "image",
+      file: kept
+    })
+    for (const type of ["video", "audio", "document", "sticker"] as const) {
+      assert.deepStrictEqual(said({ type, [type]: file }), { type, text: null, kind: type, file: kept })
+    }
+    assert.deepInclude(said({ type: "voice", voice: file }), { type: "audio", kind: "audio", file: kept })
+    assert.deepInclude(
+      said({
+        type: "location",
+        location: { latitude: 37.44, longitude: -122.16, name: "Philz", address: "101 Forest Ave" }
+      }),
+      { type: "location", text: "Philz\n101 Forest Ave\n37.44, -122.16" }
+    )
+    assert.deepInclude(
+      said({
+        type: "contacts",
+        contacts: [{ name: { formatted_name: "Kim Roe" }, phones: [{ phone: "+1 555 0100" }] }]
+      }),
+      { type: "contacts", text: "Kim Roe\n+1 555 0100" }
+    )
+    assert.deepInclude(
+      said({ type: "interactive", interactive: { type: "button_reply", button_reply: { id: "c", title: "Cancel" } } }),
+      { type: "interactive", text: "Cancel" }
+    )
+    assert.deepInclude(
+      said({ type: "interactive", interactive: { type: "list_reply", list_reply: { id: "l", title: "Late" } } }),
+      { type: "interactive", text: "Late" }
+    )
+    assert.deepInclude(said({ type: "button", button: { payload: "x", text: "Unsubscribe" } }), {
+      type: "interactive",
+      text: "Unsubscribe"
+    })
+    assert.deepInclude(said({ type: "reaction", reaction: { message_id: "wamid.X", emoji: "👍" } }), {
+      type: "reaction",
+      text: "👍"
+    })
+    assert.deepInclude(said({ type: "reaction", reaction: { message_id: "wamid.X" } }), {
+      type: "reaction",
+      text: null
+    })
+    assert.deepInclude(said({ type: "order", order: { text: "Two, please", product_items: [] } }), {
+      type: "unsupported",
+      text: "Two, please"
+    })
+  })
+
+  it("a type that is not known is a message all the same", () => {
+    for (const type of ["unsupported", "hologram", "constructor", ""]) {
+      assert.deepInclude(said({ type, errors: [{ code: 131051 }] }), { type: "unsupported", text: null })
+    }
+    assert.deepInclude(said({}), { type: "unsupported" })
+    assert.deepInclude(said({ type: "image" }), { type: "image", kind: "image", file: null })
+  })
+
+  it("who has a username may come without a number, or with the user id in its place", () => {
+    const { user_id, wa_id: _, ...rest } = ana
+    for (const writer of [{ user_id, ...rest }, { ...ana, wa_id: user_id }]) {
+      const event = eventOf(told(messagePart(number, writer, { ...envelope, type: "text" })).notices)
+      assert.deepInclude(event, {
+        from: { external_id: user_id, aliases: [], display_name: "Ana Lima", username: "ana.l" }
+      })
+    }
+  })
+
+  it("a contact that is somebody else's gives a message nothing", () => {
+    const part = phonePart(number, {
+      contacts: [{ profile: { name: "Kim" }, wa_id: "4915100000000", user_id: "DE.1" }],
+      messages: [{ from: "4915112345678", ...envelope, type: "text", text: { body: "Hi" } }]
+    })
+    assert.deepInclude(eventOf(told(part).notices), {
+      from: { external_id: "+4915112345678", aliases: [], display_name: null, username: null }
+    })
+  })
+
+  it("a number of Brazil is known by both of its spellings", () => {
+    const event = eventOf(told(messagePart(number, { wa_id: "551188887777" }, { ...envelope, type: "text" })).notices)
+    assert.deepInclude(event, {
+      from: { external_id: "+551188887777", aliases: ["+5511988887777"], display_name: null, username: null }
+    })
+  })
+
+  it("an edit and a deletion", () => {
+    const edit = { original_message_id: "wamid.0", message: { type: "text", text: { body: "Olá" } } }
+    assert.deepStrictEqual<object>(
+      eventOf(told(messagePart(number, ana, { ...envelope, type: "edit", edit })).notices),
+      { event: "message_edited", provider_message_id: "wamid.0", text: "Olá", at: sent_at }
+    )
+    const revoke = { original_message_id: "wamid.0" }
+    assert.deepStrictEqual<object>(
+      eventOf(told(messagePart(number, ana, { ...envelope, type: "revoke", revoke })).notices),
+      { event: "message_deleted", provider_message_id: "wamid.0", at: sent_at }
+    )
+  })
+
+  it("a new number and a new user id", () => {
+    const number_change = { type: "user_changed_number", wa_id: "12195555358", body: "A new number" }
+    const change = (system: object) =>
+      eventOf(
+        told(phonePart(number, { messages: [{ from: "4915112345678", ...envelope, type: "system", system }] })).notices
+      )
+    assert.deepStrictEqual<object>(change(number_change), {
+      event: "identity_changed",
+      former_external_id: "+4915112345678",
+      now: { external_id: "+12195555358", aliases: [], display_name: null, username: null }
+    })
+    assert.deepStrictEqual<object>(
+      change({ type: "user_changed_user_id", previous_user_id: "DE.1", user_id: "DE.2" }),
+      {
+        event: "identity_changed",
+        former_external_id: "DE.1",
+        now: { external_id: "DE.2", aliases: [], display_name: null, username: null }
+      }
+    )
+    assert.deepInclude(change({ type: "customer_identity_changed", body: "A new code" }), {
+      event: "message_received",
+      type: "unsupported",
+      text: "A new code"
+    })
+  })
+
+  it("every status, with its reference and the recipient's ids", () => {
+    const status = (name: string) =>
+      told(statusPart(number, {
+        id: "wamid.1",
+        status: name,
+        timestamp: seconds,
+        recipient_id: "551188887777",
+        reference
+      }))
+    const expected = { sent: "sent", delivered: "delivered", read: "read", played: "read", failed: "failed" }
+    for (const [name, meant] of Object.entries(expected)) {
+      assert.deepStrictEqual<object>(eventOf(status(name).notices), {
+        event: "message_status_reported",
+        provider_message_id: "wamid.1",
+        reference,
+        recipient_aliases: ["+551188887777", "+5511988887777"],
+        status: meant,
+        at: sent_at
+      })
+    }
+    for (const name of ["deleted", "toString"]) {
+      assert.deepStrictEqual(status(name), { notices: [], ignored: ["status"] })
+    }
+  })
+
+  it("a reference that is none of ours is none", () => {
+    const part = statusPart(number, {
+      id: "wamid.1",
+      status: "sent",
+      timestamp: seconds,
+      recipient_id: "1",
+      reference: "order 4711"
+    })
+    assert.deepInclude(eventOf(told(part).notices), { reference: null })
+  })
+
+  it("each change is about its own number, messages and statuses in one body", () => {
+    const { notices } = told(
+      messagePart("1", ana, { ...envelope, type: "text" }),
+      statusPart("2", { id: "wamid.2", status: "read", timestamp: seconds, recipient_id: "1", reference: null }),
+      messagePart("3", ana, { ...envelope, type: "text" })
+    )
+    assert.deepStrictEqual(notices.map(({ account }) => account.id), ["1", "2", "3"])
+  })
+
+  it("changes of other fields are counted, and lead to nothing", () => {
+    const change = { field: "message_template_status_update", value: { event: "APPROVED" } }
+    assert.deepStrictEqual(told({ object: "whatsapp_business_account", id: "1", change }), {
+      notices: [],
+      ignored: ["field"]
+    })
+  })
+
+  it("text that no store keeps is mended, not refused", () => {
+    assert.deepInclude(said({ type: "text", text: { body: "a\u0000b\ud800" } }), { text: "a\uFFFDb\uFFFD" })
+  })
+
+  it("a message without a time of its own is of the time that it came", () => {
+    for (const timestamp of [undefined, null, "soon", -1, "99999999999999999"]) {
+      const event = eventOf(told(messagePart(number, ana, { id: "wamid.1", timestamp, type: "text" })).notices)
+      assert.deepInclude(event, { sent_at: received_at })
+    }
+  })
+})
+
+describe("pages and photo accounts", () => {
+  it("a text", () => {
+    assert.deepStrictEqual(social({ message: { mid: "m_1", text: "hi" } }), {
+      notices: [{
+        account: { type: "photo_social", id: "1784" },
+        event: {
+          event: "message_received",
+          provider_message_id: "m_1",
+          from: { external_id: "24601", aliases: [], display_name: null, username: null },
+          type: "text",
+          text: "hi",
+          media: null,
+          sent_at: DateTime.makeUnsafe(seconds * 1000 + 123)
+        },
+        file: null
+      }],
+      ignored: []
+    })
+  })
+
+  it("several files in one message are a message each, the text with the first", () => {
+    const attachments = ["image", "video", "file"].map((type, index) => ({
+      type,
+      payload: { url: `https://cdn.example/${index}` }
+    }))
+    const { notices } = social({ message: { mid: "m_1", text: "look", attachments } })
+    assert.deepStrictEqual(
+      notices.map(({ event, file }) => event.event === "message_received" ? [event.type, event.text, file] : []),
+      [
+        ["image", "look", { url: "https://cdn.example/0" }],
+        ["video", null, { url: "https://cdn.example/1" }],
+        ["document", null, { url: "https://cdn.example/2" }]
+      ]
+    )
+    const ids = notices.map(({ event }) => "provider_message_id" in event ? event.provider_message_id : "")
+    assert.deepStrictEqual(ids, ["m_1", "m_1.1", "m_1.2"])
+  })
+
+  it("an attachment of a kind that is not known is a message all the same", () => {
+    const attachments = [{ type: "story_mention", payload: { url: "https://cdn.example/story" } }, 7]
+    const { notices } = social({ message: { mid: "m_1", attachments } })
+    assert.deepStrictEqual(
+      notices.map(({ event }) => event.event === "message_received" ? [event.type, event.text] : []),
+      [["unsupported", "https://cdn.example/story"], ["unsupported", null]]
+    )
+  })
+
+  it("an edit, a deletion, a postback, a reaction", () => {
+    assert.deepInclude(eventOf(social({ message_edit: { mid: "m_1", text: "hi!" } }).notices), {
+      event: "message_edited",
+      provider_message_id: "m_1",
+      text: "hi!"
+    })
+    assert.deepInclude(eventOf(social({ message: { mid: "m_1", is_deleted: true } }).notices), {
+      event: "message_deleted",
+      provider_message_id: "m_1"
+    })
+    assert.deepInclude(eventOf(social({ postback: { mid: "m_2", title: "Start", payload: "GO" } }).notices), {
+      provider_message_id: "m_2",
+      type: "interactive",
+      text: "Start"
+    })
+    assert.deepInclude(eventOf(social({ reaction: { mid: "m_1", action: "react", emoji: "😍" } }).notices), {
+      type: "reaction",
+      text: "😍"
+    })
+  })
+
+  it("an item that is not known is a message under a name that is the same each time", () => {
+    const item = { hologram: { mid: "m_1" } }
+    assert.deepInclude(eventOf(social(item).notices), { event: "message_received", type: "unsupported" })
+    assert.deepStrictEqual(social(item), social(item))
+  })
+
+  it("a page's echo is the send's, a receipt names each message", () => {
+    const echo = { mid: "m_1", text: "hello", is_echo: true, metadata: reference }
+    const part = socialPart("page", { account: "24601", person: "1784", timestamp: 1, item: { message: echo } })
+    const [notice] = told(part).notices
+    assert.deepStrictEqual(notice?.account, { type: "page_messaging", id: "1784" })
+    assert.deepInclude(notice?.event, { event: "message_status_reported", status: "sent", reference })
+    const delivered = social({ delivery: { mids: ["m_1", "m_2"], watermark: seconds } }, "page").notices
+    assert.deepStrictEqual(
+      delivered.map(({ event }) => event.event === "message_status_reported" ? event.provider_message_id : ""),
+      ["m_1", "m_2"]
+    )
+    assert.deepInclude(eventOf(social({ read: { mid: "m_1" } }).notices), { status: "read" })
+  })
+
+  it("what core cannot be told is counted", () => {
+    assert.deepStrictEqual(social({ message: { mid: "m_1", text: "by hand", is_echo: true } }).ignored, ["echo"])
+    assert.deepStrictEqual(social({ read: { watermark: seconds } }, "page").ignored, ["receipt"])
+    assert.deepStrictEqual(social({ referral: { source: "ADS" } }, "page").ignored, ["field"])
+    assert.deepStrictEqual(social({ reaction: 3, timestamp: 1 }).notices.length, 1)
+  })
+
+  it("a photo account's message may come as a change", () => {
+    const value = {
+      sender: { id: "24601" },
+      recipient: { id: "1784" },
+      timestamp: String(seconds),
+      message: { mid: "m_1", text: "hi" }
+    }
+    const body = JSON.stringify({
+      object: "instagram",
+      entry: [{ id: "1784", changes: [{ field: "messages", value }] }]
+    })
+    const { notices } = Option.getOrThrow(read(body, received_at))
+    assert.deepInclude(eventOf(notices), { event: "message_received", text: "hi", sent_at })
+  })
+})
+
+it("a body of another kind is none, and of another product leads to nothing", () => {
+  for (const body of ["", "[]", "7", "null", "{"]) assert.isTrue(Option.isNone(read(body, received_at)))
+  assert.deepStrictEqual(
+    read("{\"object\":\"__proto__\",\"entry\":[{}]}", received_at),
+    Option.some({
+      notices: [],
+      ignored: ["object" as const]
+    })
+  )
+})

@@ -1,0 +1,226 @@
+/** What is certain after each way in which a call can end. */
+import { assert, describe, it } from "@effect/vitest"
+import type { Channel, ChannelType } from "@messaging-crm/core/Channels"
+import { ChannelId, SendId } from "@messaging-crm/core/Ids"
+import { MessagingProvider, type OutboundMessage } from "@messaging-crm/core/MessagingProvider"
+import * as Cloud from "@messaging-crm/provider-cloud"
+import { AccountsUnreadable, CloudAccounts } from "@messaging-crm/provider-cloud/CloudAccounts"
+import * as CloudSettings from "@messaging-crm/provider-cloud/CloudSettings"
+import { DateTime, Effect, Fiber, Layer, Redacted, Result } from "effect"
+import { FetchHttpClient } from "effect/http"
+import { TestClock } from "effect/testing"
+import { always } from "../testing/Behaviours.ts"
+import { FakeGraph } from "../testing/FakeGraph.ts"
+import { accounts, over, recorder } from "./Network.ts"
+
+let last = 0
+
+const delivery = (recipient: string, type: ChannelType = "phone_messaging"): OutboundMessage => {
+  const channel: Channel = {
+    id: ChannelId.make("01990000-0000-7000-8000-000000000001"),
+    type,
+    name: "Support",
+    address: "+493012345678",
+    phone_messaging_business_account_id: type === "phone_messaging" ? "acme" : null,
+    connected_at: DateTime.makeUnsafe(0)
+  }
+  const reference = SendId.make(`01990000-0000-7000-8000-${String(++last).padStart(12, "0")}`)
+  return { channel, reference, recipient, content: { type: "text", text: "Hello" } }
+}
+
+/** What came of a message, in one word. */
+const outcomeOf = (message: OutboundMessage) =>
+  MessagingProvider.use((provider) => Effect.result(provider.deliver(message))).pipe(
+    Effect.map((result) => {
+      if (Result.isSuccess(result)) return "accepted"
+      return result.failure._tag === "ProviderOutcomeUnknown"
+        ? "unknown"
+        : `${result.failure._tag} ${result.failure.reason}`
+    })
+  )
+
+/** Layer for a provider of its own at an address where no network is. */
+const at = (base_url: string) =>
+  Layer.fresh(Cloud.layer).pipe(
+    Layer.provide([accounts, FetchHttpClient.layer, CloudSettings.layer({ base_url })])
+  )
+
+describe("deliver", () => {
+  it.effect("what never left was certainly not sent: nobody there, no such name, no trust", () =>
+    Effect.gen(function*() {
+      const { url } = yield* FakeGraph
+      const places = ["http://127.0.0.1:40009", "http://nowhere.invalid", url.replace("http:", "https:"), "no address"]
+      for (const place of places) {
+        const outcome = yield* Effect.provide(outcomeOf(delivery("+4915112345678")), at(place))
+        assert.strictEqual(outcome, "ProviderBusy provider_unavailable", place)
+      }
+    }).pipe(Effect.provide(over(recorder))))
+
+  it.effect("whatever left and was not answered by the network itself is unknown", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      const answers = [
+        { answer: "hang_up" },
+        { answer: "take_and_hang_up" },
+        { answer: "page", status: 502 },
+        { answer: "page", status: 404 },
+        { answer: "page", status: 200 }
+      ] as const
+      for (const answer of answers) {
+        yield* fake.scriptNext(always(answer))
+        assert.strictEqual(yield* outcomeOf(delivery("+4915112345678")), "unknown", JSON.stringify(answer))
+      }
+    }).pipe(Effect.provide(over(recorder))))
+
+  it.effect("an answer that takes too long is unknown", () =>
+    Effect.gen(function*() {
+      const silent = Layer.succeed(FetchHttpClient.Fetch, () => new Promise<Response>(() => {}))
+      const waiting = yield* Effect.forkChild(
+        outcomeOf(delivery("+4915112345678")).pipe(
+          Effect.provide(Layer.provide(Cloud.layer, [accounts, FetchHttpClient.layer])),
+          Effect.provide(silent)
+        )
+      )
+      yield* TestClock.adjust("15 seconds")
+      assert.strictEqual(yield* Fiber.join(waiting), "unknown")
+    }))
+
+  it.effect("a refusal of each kind is what the table says", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      const refuse = (code: number, more: object = {}) => fake.scriptNext(always({ answer: "refuse", code, ...more }))
+      yield* refuse(190, { status: 401 })
+      assert.strictEqual(yield* outcomeOf(delivery("+4915112345678")), "ProviderRejected provider_auth")
+      yield* refuse(131047)
+      assert.strictEqual(yield* outcomeOf(delivery("+4915112345678")), "ProviderRejected reply_window_closed")
+      yield* refuse(131000, { status: 500 })
+      assert.strictEqual(yield* outcomeOf(delivery("+4915112345678")), "ProviderBusy provider_unavailable")
+      yield* refuse(80007, { status: 400, retry_after_seconds: 9 })
+      const throttled = yield* MessagingProvider.use(({ deliver }) => Effect.flip(deliver(delivery("+4915112345678"))))
+      assert.deepInclude(throttled, { _tag: "ProviderBusy", reason: "rate_limited", retry_after_seconds: 9 })
+      assert.deepStrictEqual(yield* fake.taken, [])
+    }).pipe(Effect.provide(over(recorder))))
+
+  it.effect("each channel type on its own path, with its own reference", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      const messages = (["phone_messaging", "page_messaging", "photo_social"] as const).map((type) =>
+        delivery(type === "phone_messaging" ? "+4915112345678" : "24601", type)
+      )
+      for (const message of messages) assert.strictEqual(yield* outcomeOf(message), "accepted")
+      assert.deepStrictEqual(
+        (yield* fake.taken).map(({ recipient, reference }) => ({ recipient, reference })),
+        [
+          { recipient: "4915112345678", reference: messages[0]?.reference ?? "" },
+          { recipient: "24601", reference: messages[1]?.reference ?? "" },
+          { recipient: "24601", reference: null }
+        ]
+      )
+    }).pipe(Effect.provide(over(recorder))))
+
+  it.effect("the answer's ids become names of the recipient", () =>
+    Effect.gen(function*() {
+      const accepted = yield* MessagingProvider.use(({ deliver }) => deliver(delivery("+5511988887777")))
+      assert.deepStrictEqual(accepted.recipient_aliases, ["+551188887777", "XX.551188887777"])
+    }).pipe(Effect.provide(over(recorder))))
+})
+
+describe("templates", () => {
+  it.effect("a page that never comes fails the call in time", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      yield* fake.setTemplates("acme", [])
+      yield* fake.holdPage(1)
+      const waiting = yield* Effect.forkChild(
+        MessagingProvider.use((provider) => Effect.flip(provider.templates("acme")))
+      )
+      yield* TestClock.adjust("15 seconds")
+      assert.strictEqual((yield* Fiber.join(waiting))._tag, "ProviderUnavailable")
+    }).pipe(Effect.provide(over(recorder))))
+
+  it.effect("every kind of component and enum is passed through, known or not", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      yield* fake.setTemplates("acme", [{
+        id: "1",
+        name: "order_ready",
+        language: "pt_BR",
+        category: "NEW_CATEGORY",
+        status: "ARCHIVED",
+        components: [
+          { type: "HEADER", format: "IMAGE" },
+          { type: "CAROUSEL", cards: [{}] },
+          {
+            type: "BUTTONS",
+            buttons: [{ type: "URL", text: "Track", url: "https://x.example/{{1}}" }, { type: "FLOW" }]
+          }
+        ]
+      }])
+      const none = { text: null, format: null, buttons: null }
+      assert.deepStrictEqual(yield* MessagingProvider.use((provider) => provider.templates("acme")), [{
+        id: "1",
+        name: "order_ready",
+        language: "pt_BR",
+        category: "NEW_CATEGORY",
+        status: "ARCHIVED",
+        phone_messaging_business_account_id: "acme",
+        parameter_format: "POSITIONAL",
+        components: [
+          { ...none, type: "HEADER", format: "IMAGE" },
+          { ...none, type: "CAROUSEL" },
+          {
+            ...none,
+            type: "BUTTONS",
+            buttons: [
+              { type: "URL", text: "Track", url: "https://x.example/{{1}}" },
+              { type: "FLOW", text: null, url: null }
+            ]
+          }
+        ]
+      }])
+    }).pipe(Effect.provide(over(recorder))))
+})
+
+describe("accounts from JSON", () => {
+  const channel_id = "01990000-0000-7000-8000-000000000001"
+  const setting = {
+    apps: [{ id: "app", secret: "s", verify_token: "v" }, { id: "other", secret: "s2", verify_token: "v2" }],
+    channels: [{
+      type: "phone_messaging",
+      channel_id,
+      app_id: "app",
+      token: "t",
+      phone_number_id: "106",
+      business_account_id: "acme"
+    }]
+  }
+
+  it.effect("are found by channel, by business account and by what a callback names, of the app that signed it", () =>
+    Effect.gen(function*() {
+      const found = yield* CloudAccounts
+      const name = { type: "phone_messaging", id: "106" } as const
+      assert.isTrue((yield* found.locate("app", name))._tag === "Some")
+      assert.isTrue((yield* found.locate("other", name))._tag === "None")
+      assert.isTrue((yield* found.locate("app", { ...name, type: "page_messaging" }))._tag === "None")
+      assert.isTrue((yield* found.findByBusinessAccount("acme"))._tag === "Some")
+      assert.isTrue((yield* found.find(delivery("+1").channel))._tag === "Some")
+    }).pipe(Effect.provide(CloudAccounts.layerJson(Redacted.make(JSON.stringify(setting))))))
+
+  it.effect("a channel without an account sends nothing", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* outcomeOf(delivery("+4915112345678")), "ProviderRejected provider_auth")
+    }).pipe(
+      Effect.provide(
+        Layer.provide(Cloud.layer, [CloudAccounts.layer({ apps: [], channels: [] }), FetchHttpClient.layer])
+      )
+    ))
+
+  it.effect("JSON of another shape stops the start, and its secrets are not told", () =>
+    Effect.gen(function*() {
+      for (const json of ["", "{}", JSON.stringify({ ...setting, apps: [{ id: "app", secret: "hidden" }] })]) {
+        const error = yield* Effect.flip(Layer.build(CloudAccounts.layerJson(Redacted.make(json))))
+        assert.instanceOf(error, AccountsUnreadable)
+        assert.notInclude(String(error), "hidden")
+      }
+    }).pipe(Effect.scoped))
+})

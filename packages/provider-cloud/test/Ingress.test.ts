@@ -1,0 +1,204 @@
+/** The address that the networks call back: who may, with what, and what becomes of it. */
+import { assert, layer } from "@effect/vitest"
+import { limits } from "@messaging-crm/core/Limits"
+import { body_bytes_max, path } from "@messaging-crm/provider-cloud/Ingress"
+import { DateTime, Effect, Redacted } from "effect"
+import { TestClock } from "effect/testing"
+import { bodyOf, messagePart, socialPart, statusPart } from "../testing/Bodies.ts"
+import { FakeGraph } from "../testing/FakeGraph.ts"
+import { app, over, Received, recorder } from "./Network.ts"
+
+const channel_id = "01990000-0000-7000-8000-000000000001"
+const other_channel_id = "01990000-0000-7000-8000-000000000002"
+const noon = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
+const seconds = noon.epochMilliseconds / 1000
+
+let last = 0
+const text = (body: string, more: object = {}) =>
+  messagePart(channel_id, { wa_id: "4915112345678" }, {
+    id: `wamid.${++last}`,
+    timestamp: String(seconds),
+    type: "text",
+    text: { body },
+    ...more
+  })
+
+const bytes = (text: string) => new TextEncoder().encode(text)
+
+const request = (init: RequestInit & { readonly duplex?: "half" }, query = "") =>
+  FakeGraph.use(({ url }) =>
+    Effect.promise(async (signal) => {
+      const response = await fetch(`${url}${path}${query}`, { ...init, signal })
+      return { status: response.status, text: await response.text() }
+    })
+  )
+
+const texts = Effect.map(
+  Received.use(({ clear }) => clear),
+  (events) => events.map((event) => event.event === "message_received" ? event.text : event.event)
+)
+
+layer(over(recorder))("Ingress", (it) => {
+  it.effect("the handshake gives the challenge back to who knows the app's word, and to nobody else", () =>
+    Effect.gen(function*() {
+      const ask = (query: Record<string, string>) => request({}, `?${new URLSearchParams(query)}`)
+      const good = {
+        "hub.mode": "subscribe",
+        "hub.verify_token": Redacted.value(app.verify_token),
+        "hub.challenge": "1158201444"
+      }
+      assert.deepStrictEqual(yield* ask(good), { status: 200, text: "1158201444" })
+      assert.strictEqual((yield* ask({ ...good, "hub.verify_token": "another word" })).status, 403)
+      assert.strictEqual((yield* ask({ ...good, "hub.verify_token": "the app's wore" })).status, 403)
+      assert.strictEqual((yield* ask({ ...good, "hub.mode": "unsubscribe" })).status, 403)
+      assert.strictEqual((yield* ask({})).status, 403)
+    }))
+
+  it.effect("a body without the right signature is refused before it is looked at", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      const body = bytes(bodyOf([text("forged")]))
+      for (const signature of ["", "sha256=", `sha256=${"0".repeat(64)}`, `sha1=${"0".repeat(40)}`, "0".repeat(64)]) {
+        assert.strictEqual(yield* fake.postRaw(body, signature), 401)
+        assert.strictEqual(yield* fake.postRaw(bytes("not even JSON"), signature), 401)
+      }
+      assert.strictEqual((yield* request({ method: "POST", body })).status, 401)
+      assert.deepStrictEqual(yield* texts, [])
+    }))
+
+  it.effect("a body that is signed and no callback is refused", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      assert.strictEqual(yield* fake.postRaw(bytes("not JSON")), 400)
+      assert.strictEqual(yield* fake.postRaw(bytes("{}")), 200)
+    }))
+
+  it.effect("a body of 4 MB is taken in, a larger one refused", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      const body = bodyOf([text("large")])
+      const padded = (size: number) => bytes(body + " ".repeat(size - body.length))
+      assert.strictEqual(yield* fake.postRaw(padded(body_bytes_max)), 200)
+      assert.strictEqual(yield* fake.postRaw(padded(body_bytes_max + 1)), 413)
+      const slices = new ReadableStream<Uint8Array>({
+        pull: (controller) => controller.enqueue(new Uint8Array(65_536))
+      })
+      const streamed = yield* Effect.exit(request({ method: "POST", body: slices, duplex: "half" }))
+      assert.isTrue(streamed._tag === "Failure" || streamed.value.status === 413)
+      assert.deepStrictEqual(yield* texts, ["large"])
+    }))
+
+  it.effect("a thousand notices of several channels in one body, each taken in once, each person's in order", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      const parts = Array.from({ length: 1000 }, (_, index) => text(String(index)))
+      yield* fake.tell(...parts)
+      assert.deepStrictEqual(yield* fake.post({ batch: 1000 }), [200])
+      assert.deepStrictEqual(yield* texts, parts.map((_, index) => String(index)))
+    }))
+
+  it.effect("three channels call back at one address", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      const item = { message: { mid: "m_1", text: "hi" } }
+      const social = { account: other_channel_id, person: "24601", timestamp: seconds * 1000, item }
+      yield* fake.tell(text("phone"), socialPart("page", social), socialPart("instagram", social))
+      assert.deepStrictEqual(yield* fake.post(), [200, 200, 200])
+      const events = yield* Received.use(({ clear }) => clear)
+      assert.deepStrictEqual(events.map(({ channel_id }) => String(channel_id)), [
+        channel_id,
+        other_channel_id,
+        other_channel_id
+      ])
+    }))
+
+  it.effect("what is about an account that nobody connected is answered, so that it is not repeated for days", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      yield* fake.tell(messagePart("106540352242922", { wa_id: "1" }, { id: "wamid.x", type: "text" }), text("known"))
+      assert.deepStrictEqual(yield* fake.post({ batch: 2 }), [200])
+      assert.deepStrictEqual(yield* texts, ["known"])
+    }))
+
+  it.effect("files come with their messages, also when the first links have expired", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(noon.epochMilliseconds)
+      const fake = yield* FakeGraph
+      const file = bytes("a file")
+      const id = yield* fake.addFile(file, "application/pdf")
+      yield* fake.expireNextLinks(2)
+      yield* fake.tell(
+        text("", { type: "document", document: { id, mime_type: "application/pdf", filename: "a.pdf" } })
+      )
+      assert.deepStrictEqual(yield* fake.post(), [200])
+      const [event] = yield* Received.use(({ clear }) => clear)
+      assert.deepInclude(event, {
+        type: "document",
+        media: { kind: "document", mime_type: "application/pdf", filename: "a.pdf", transcript: null, bytes: file }
+      })
+    }))
+
+  it.effect("a file that is gone, or too large, leaves its message", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(noon.epochMilliseconds)
+      const fake = yield* FakeGraph
+      const large = yield* fake.addFile(new Uint8Array(limits.media_bytes_max + 1), "video/mp4")
+      const expired = yield* fake.addFile(bytes("a file"), "video/mp4")
+      for (const id of ["404", large]) {
+        yield* fake.tell(text("", { type: "video", video: { id } }))
+        assert.deepStrictEqual(yield* fake.post(), [200])
+      }
+      yield* fake.expireNextLinks(3)
+      yield* fake.tell(text("", { type: "video", video: { id: expired } }))
+      assert.deepStrictEqual(yield* fake.post(), [200])
+      const events = yield* Received.use(({ clear }) => clear)
+      assert.deepStrictEqual(
+        events.map((event) => event.event === "message_received" ? event.media?.bytes : event),
+        [null, null, null]
+      )
+    }))
+
+  it.effect("a file that cannot be had now keeps its message back for an hour at most", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(noon.epochMilliseconds)
+      const fake = yield* FakeGraph
+      const attachments = [{ type: "image", payload: { url: "http://127.0.0.1:40009/file" } }]
+      const item = { message: { mid: "m_2", attachments } }
+      yield* fake.tell(
+        socialPart("page", { account: channel_id, person: "24601", timestamp: seconds * 1000, item }),
+        socialPart("page", {
+          account: channel_id,
+          person: "24602",
+          timestamp: seconds * 1000,
+          item: { read: { mid: "m" } }
+        })
+      )
+      assert.deepStrictEqual(yield* fake.post({ batch: 2 }), [500])
+      assert.deepStrictEqual(yield* texts, ["message_status_reported"])
+      yield* TestClock.adjust("61 minutes")
+      assert.deepStrictEqual(yield* fake.post({ batch: 2 }), [200])
+      const events = yield* Received.use(({ clear }) => clear)
+      assert.sameMembers(events.map(({ event }) => event), ["message_received", "message_status_reported"])
+    }))
+
+  it.effect("what cannot be taken in now is answered with 500, after everything else was taken in", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      const core = yield* Received
+      yield* core.breakOn((event) => event.event === "message_received" && event.text === "second")
+      const status = statusPart(channel_id, {
+        id: "wamid.1",
+        status: "read",
+        timestamp: seconds,
+        recipient_id: "1",
+        reference: null
+      })
+      yield* fake.tell(text("first"), text("second"), text("third"), status)
+      assert.deepStrictEqual(yield* fake.post({ batch: 10 }), [500])
+      assert.sameMembers(Array.from(yield* texts), ["first", "third", "message_status_reported"])
+      yield* core.breakOn(() => false)
+      assert.deepStrictEqual(yield* fake.post({ batch: 10 }), [200])
+      assert.include(yield* texts, "second")
+      assert.deepStrictEqual(yield* fake.waiting, [])
+    }))
+})

@@ -1,0 +1,374 @@
+/** The notes of those who ran these networks before, each a test, over a whole core in memory. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Memory from "@messaging-crm/adapter-memory"
+import * as WebhookTransport from "@messaging-crm/adapter-memory/WebhookTransport"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { Channels, type ChannelType } from "@messaging-crm/core/Channels"
+import { Contacts } from "@messaging-crm/core/Contacts"
+import { Conversations } from "@messaging-crm/core/Conversations"
+import * as Crm from "@messaging-crm/core/Crm"
+import { Messages } from "@messaging-crm/core/Messages"
+import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
+import { Organizations } from "@messaging-crm/core/Organizations"
+import { Phone } from "@messaging-crm/core/Phones"
+import { Sends } from "@messaging-crm/core/Sends"
+import { Worker } from "@messaging-crm/core/Worker"
+import { sign } from "@messaging-crm/provider-cloud/Signature"
+import { Context, DateTime, Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { bodyOf, messagePart, phonePart, socialPart, statusPart } from "../testing/Bodies.ts"
+import { FakeGraph } from "../testing/FakeGraph.ts"
+import { app, over } from "./Network.ts"
+
+const noon = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
+const seconds = noon.epochMilliseconds / 1000
+
+const crm = Crm.layer.pipe(Layer.provide([Memory.layer, WebhookTransport.layer]))
+
+/** An organization with a channel of each type, at noon. */
+class Acme extends Context.Service<Acme, Readonly<Record<ChannelType, string>>>()("test/Acme") {}
+
+const connect = (type: ChannelType, address: string) =>
+  Channels.use((channels) =>
+    channels.connect({
+      type,
+      name: "Support",
+      address,
+      phone_messaging_business_account_id: type === "phone_messaging" ? "acme" : null
+    })
+  ).pipe(Effect.map(({ id }) => id))
+
+const acme = Layer.effectContext(Effect.gen(function*() {
+  yield* TestClock.setTime(noon.epochMilliseconds)
+  const { organization, owner } = yield* Organizations.use((organizations) =>
+    organizations.create({ name: "Acme", owner_name: "Ada", owner_email: "ada@acme.example" })
+  )
+  const actor = { organization_id: organization.id, member_id: owner.id }
+  const channels = yield* Effect.all({
+    phone_messaging: connect("phone_messaging", "+493012345678"),
+    page_messaging: connect("page_messaging", "acme"),
+    photo_social: connect("photo_social", "@acme")
+  }).pipe(Effect.provideService(CurrentActor, actor))
+  return Context.make(Acme, channels).pipe(Context.add(CurrentActor, actor))
+}))
+
+const service = Layer.provideMerge(acme, over(crm))
+
+/** Registers a note as a test on a service of its own. */
+const note = <E>(
+  name: string,
+  test: () => Effect.Effect<void, E, Acme | Crm.Operations | CurrentActor | FakeGraph | MessagingProvider>
+) => it.effect(name, () => Effect.provide(test(), service))
+
+const all = { status: null, assigned_user_id: null, cursor: null, page_size: 100 }
+const conversations = Effect.map(Conversations.use(({ list }) => list(all)), ({ data }) => data)
+const messages = Effect.gen(function*() {
+  const [conversation] = yield* conversations
+  if (conversation === undefined) return []
+  return (yield* Messages.use(({ list }) => list(conversation.id, null))).data
+})
+
+/** Somebody writes on the number, and the network tells of it. */
+const write = Effect.fnUntraced(function*(wa_id: string, body: string, id = `wamid.${body}`) {
+  const fake = yield* FakeGraph
+  const { phone_messaging } = yield* Acme
+  yield* fake.tell(
+    messagePart(phone_messaging, { wa_id, name: "Ana" }, {
+      id,
+      timestamp: String(seconds),
+      type: "text",
+      text: { body }
+    })
+  )
+  return yield* fake.post()
+})
+
+/** Queues an answer to whoever wrote, and lets the worker have its turn. */
+const answer = Effect.fnUntraced(function*(text: string) {
+  const [conversation] = yield* conversations
+  if (conversation === undefined) return assert.fail("Nobody wrote.")
+  const { id } = yield* Sends.use(({ send }) => send(conversation.id, { type: "text", text }))
+  yield* Worker.use(({ runOnce }) => runOnce)
+  return id
+})
+
+const statusOf = (name: string, at: number) =>
+  Effect.gen(function*() {
+    const fake = yield* FakeGraph
+    const { phone_messaging } = yield* Acme
+    const message = (yield* fake.taken)[0]
+    if (message === undefined) return assert.fail("Nothing was sent.")
+    const { id, reference } = message
+    const timestamp = seconds + at
+    yield* fake.tell(
+      statusPart(phone_messaging, { id, status: name, timestamp, recipient_id: "4915112345678", reference })
+    )
+    return yield* fake.post()
+  })
+
+/** Forgets what the network has to tell of its own accord. */
+const drain = Effect.fnUntraced(function*() {
+  const fake = yield* FakeGraph
+  yield* fake.script("4915112345678", { answers: [{ answer: "take" }], statuses: [], reply: null })
+})
+
+const template = (id: string) => ({
+  id,
+  name: `template_${id}`,
+  language: "en",
+  category: "UTILITY",
+  status: "APPROVED",
+  parameter_format: "POSITIONAL",
+  components: [{ type: "BODY", text: "Hello {{1}}, your order {{2}} is ready." }]
+})
+
+describe("notes that cost peers dearly", () => {
+  note("1. a status has no contacts, and neither has a system message", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      const { phone_messaging } = yield* Acme
+      yield* write("4915112345678", "Oi")
+      yield* answer("Olá")
+      assert.deepStrictEqual(yield* fake.post({ batch: 10 }), [200])
+      assert.strictEqual((yield* messages)[0]?.status, "read")
+      const system = { type: "user_changed_number", wa_id: "4915187654321", body: "Ana changed her number" }
+      yield* fake.tell(phonePart(phone_messaging, {
+        messages: [{ from: "4915112345678", id: "wamid.s", timestamp: String(seconds), type: "system", system }]
+      }))
+      assert.deepStrictEqual(yield* fake.post(), [200])
+      yield* write("4915187654321", "Still me")
+      const [conversation, ...others] = yield* conversations
+      assert.deepStrictEqual(others, [])
+      assert.strictEqual(conversation?.contact.external_id, "+4915187654321")
+    }))
+
+  note("2. a user id goes in `recipient`: in `to` it is swallowed with a 200", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      const { phone_messaging } = yield* Acme
+      const user_id = "DE.13491208655302741918"
+      yield* fake.tell(messagePart(phone_messaging, { user_id, username: "ana.l" }, {
+        id: "wamid.1",
+        timestamp: String(seconds),
+        type: "text",
+        text: { body: "Who am I?" }
+      }))
+      assert.deepStrictEqual(yield* fake.post(), [200])
+      yield* answer("Ana")
+      assert.deepStrictEqual(yield* fake.swallowed, [])
+      assert.deepStrictEqual((yield* fake.taken).map(({ recipient }) => recipient), [user_id])
+      // And the fake network does swallow what is addressed otherwise.
+      yield* Effect.promise(() =>
+        fetch(`${fake.url}/v25.0/1/messages`, {
+          method: "POST",
+          headers: { "content-type": "application/json", authorization: "Bearer the channel's token" },
+          body: JSON.stringify({ messaging_product: "whatsapp", to: user_id, type: "text", text: { body: "Ana" } })
+        }).then(async (response) => assert.deepInclude(await response.json(), { messaging_product: "whatsapp" }))
+      )
+      assert.lengthOf(yield* fake.swallowed, 1)
+    }))
+
+  note(
+    "3. timestamps are text in seconds on numbers, and numbers in milliseconds elsewhere",
+    () =>
+      Effect.gen(function*() {
+        const fake = yield* FakeGraph
+        const { page_messaging, photo_social } = yield* Acme
+        yield* write("4915112345678", "phone")
+        const social = (account: string, person: string) => ({
+          account,
+          person,
+          timestamp: noon.epochMilliseconds,
+          item: { message: { mid: `m_${person}`, text: "social" } }
+        })
+        yield* fake.tell(
+          socialPart("page", social(page_messaging, "24601")),
+          socialPart("instagram", social(photo_social, "24602"))
+        )
+        assert.deepStrictEqual(yield* fake.post(), [200, 200])
+        const times = yield* Effect.forEach(yield* conversations, ({ id }) =>
+          Effect.map(
+            Messages.use(({ list }) => list(id, null)),
+            ({ data }) => data.map(({ sent_at }) => sent_at)
+          ))
+        assert.deepStrictEqual(times, [[noon], [noon], [noon]])
+      })
+  )
+
+  note(
+    "4. `read` comes without `delivered`, `delivered` after `failed`, and any status before our commit",
+    () =>
+      Effect.gen(function*() {
+        const fake = yield* FakeGraph
+        yield* drain()
+        yield* write("4915112345678", "Oi")
+        yield* TestClock.adjust("1 minutes")
+        yield* answer("Olá")
+        yield* statusOf("failed", 1)
+        assert.strictEqual((yield* messages)[0]?.status, "failed")
+        yield* statusOf("delivered", 2)
+        assert.strictEqual((yield* messages)[0]?.status, "delivered")
+        yield* fake.script("4915112345678", {
+          answers: [{ answer: "take_and_hang_up" }],
+          statuses: ["read"],
+          reply: null
+        })
+        const id = yield* answer("Still there?")
+        assert.strictEqual((yield* Sends.use(({ get }) => get(id))).status, "unknown")
+        assert.deepStrictEqual(yield* fake.post(), [200])
+        const [last] = yield* messages
+        assert.deepInclude(last, { text: "Still there?", status: "read" })
+        assert.isNotNull(last?.delivered_at)
+      })
+  )
+
+  note("5. two messages of a new number at once make one contact and one conversation", () =>
+    Effect.gen(function*() {
+      const statuses = yield* Effect.all([write("4915112345678", "first"), write("4915112345678", "second")], {
+        concurrency: "unbounded"
+      })
+      assert.isTrue(statuses.flat().every((status) => status === 200))
+      assert.lengthOf(yield* conversations, 1)
+      assert.lengthOf(yield* messages, 2)
+      const everyone = { query: null, tag_id: null, owner_user_id: null, lifecycle_stage: null, channel: null }
+      const { data } = yield* Contacts.use(({ list }) => list({ ...everyone, cursor: null, page_size: 100 }))
+      assert.lengthOf(data, 1)
+    }))
+
+  note(
+    "6. it is answered with 200 only once everything in it is committed, and repeats change nothing",
+    () =>
+      Effect.gen(function*() {
+        const fake = yield* FakeGraph
+        const { phone_messaging } = yield* Acme
+        const parts = ["a", "b", "c"].map((body) =>
+          messagePart(phone_messaging, { wa_id: "4915112345678" }, {
+            id: `wamid.${body}`,
+            timestamp: String(seconds),
+            type: "text",
+            text: { body }
+          })
+        )
+        yield* fake.tell(...parts)
+        assert.deepStrictEqual(yield* fake.post({ batch: 3, times: 3 }), [200, 200, 200])
+        assert.sameMembers((yield* messages).map(({ text }) => text), ["a", "b", "c"])
+      })
+  )
+
+  note(
+    "7. the network answered 200 and the socket died: exactly one message at the customer",
+    () =>
+      Effect.gen(function*() {
+        const fake = yield* FakeGraph
+        yield* fake.script("4915112345678", {
+          answers: [{ answer: "take_and_hang_up" }],
+          statuses: ["sent", "delivered"],
+          reply: null
+        })
+        yield* write("4915112345678", "Oi")
+        const id = yield* answer("Olá")
+        for (let minute = 0; minute < 5; minute++) {
+          yield* TestClock.adjust("1 minutes")
+          yield* Worker.use(({ runOnce }) => runOnce)
+        }
+        assert.strictEqual((yield* Sends.use(({ get }) => get(id))).status, "unknown")
+        assert.lengthOf(yield* fake.taken, 1)
+        assert.deepStrictEqual(yield* fake.post({ times: 2 }), [200, 200, 200, 200])
+        assert.strictEqual((yield* Sends.use(({ get }) => get(id))).status, "sent")
+        assert.deepInclude((yield* messages)[0], { text: "Olá", status: "delivered" })
+        assert.lengthOf(yield* messages, 2)
+        assert.lengthOf(yield* fake.taken, 1)
+      })
+  )
+
+  note("8. the second page of templates fails: an error, not a short list", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      yield* fake.setTemplates("acme", ["1", "2", "3"].map(template))
+      const templates = MessagingProvider.use((provider) => provider.templates("acme"))
+      yield* fake.breakPage(2)
+      assert.strictEqual((yield* Effect.flip(templates))._tag, "ProviderUnavailable")
+      yield* fake.breakPage(null)
+      assert.deepStrictEqual((yield* templates).map(({ id }) => id), ["1", "2", "3"])
+    }))
+
+  note(
+    "9. the signature is of the raw bytes, also where they hold an emoji, as it is or escaped",
+    () =>
+      Effect.gen(function*() {
+        const fake = yield* FakeGraph
+        const { phone_messaging } = yield* Acme
+        const body = (id: string) =>
+          bodyOf([messagePart(phone_messaging, { wa_id: "4915112345678" }, {
+            id,
+            timestamp: String(seconds),
+            type: "text",
+            text: { body: "👋 é" }
+          })])
+        const escaped = body("wamid.2").replace(
+          /[\u0080-\uffff]/g,
+          (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
+        )
+        for (const text of [body("wamid.1"), escaped]) {
+          assert.strictEqual(yield* fake.postRaw(new TextEncoder().encode(text)), 200)
+        }
+        assert.deepStrictEqual((yield* messages).map(({ text }) => text), ["👋 é", "👋 é"])
+        const otherSpelling = new TextEncoder().encode(JSON.stringify(JSON.parse(escaped)))
+        const signature = yield* sign(app.secret, new TextEncoder().encode(escaped))
+        assert.strictEqual(yield* fake.postRaw(otherSpelling, signature), 401)
+      })
+  )
+
+  note(
+    "10. a value that begins with {{ is no placeholder, in what is shown and in what is sent",
+    () =>
+      Effect.gen(function*() {
+        const fake = yield* FakeGraph
+        const { phone_messaging } = yield* Acme
+        yield* fake.setTemplates("acme", [template("1")])
+        const [channel] = yield* Channels.use(({ list }) => list).pipe(
+          Effect.map((channels) => channels.filter(({ id }) => id === phone_messaging))
+        )
+        if (channel === undefined) return assert.fail("There is no channel.")
+        yield* Sends.use(({ start }) =>
+          start({
+            channel_id: channel.id,
+            phone: Phone.make("+4915112345678"),
+            template: {
+              id: "1",
+              components: [{
+                type: "body",
+                parameters: [{ type: "text", text: "{{2}}" }, { type: "text", text: "4711" }]
+              }]
+            }
+          })
+        )
+        yield* Worker.use(({ runOnce }) => runOnce)
+        const [shown] = yield* messages
+        assert.strictEqual(shown?.text, "Hello {{2}}, your order 4711 is ready.")
+        const [taken] = yield* fake.taken
+        assert.include(JSON.stringify(taken?.body), "{{2}}")
+      })
+  )
+})
+
+describe("pages", () => {
+  note("a send whose answer was lost is settled by the echo of its message", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      const { page_messaging } = yield* Acme
+      yield* fake.script("24601", { answers: [{ answer: "take_and_hang_up" }], statuses: [], reply: null })
+      yield* fake.tell(socialPart("page", {
+        account: page_messaging,
+        person: "24601",
+        timestamp: noon.epochMilliseconds,
+        item: { message: { mid: "m_1", text: "Hi" } }
+      }))
+      yield* fake.post()
+      const id = yield* answer("Hello")
+      assert.strictEqual((yield* Sends.use(({ get }) => get(id))).status, "unknown")
+      assert.deepStrictEqual(yield* fake.post({ batch: 10 }), [200])
+      assert.strictEqual((yield* Sends.use(({ get }) => get(id))).status, "sent")
+      assert.deepInclude((yield* messages)[0], { text: "Hello", status: "delivered" })
+    }))
+})

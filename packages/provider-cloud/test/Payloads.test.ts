@@ -1,0 +1,187 @@
+/** What is written to the networks, and what their answers and refusals mean. */
+import { assert, describe, it } from "@effect/vitest"
+import type { Channel, ChannelType } from "@messaging-crm/core/Channels"
+import { ChannelId, SendId } from "@messaging-crm/core/Ids"
+import type { OutboundMessage } from "@messaging-crm/core/MessagingProvider"
+import { acceptedOf, pageMessage, phoneMessage, photoMessage } from "@messaging-crm/provider-cloud/Payloads"
+import { meaningOf, type Refusal, refusals } from "@messaging-crm/provider-cloud/Refusals"
+import { otherSpellings } from "@messaging-crm/provider-cloud/Spellings"
+import { DateTime } from "effect"
+
+const reference = SendId.make("01990000-0000-7000-8000-00000000abcd")
+
+const channel = (type: ChannelType): Channel => ({
+  id: ChannelId.make("01990000-0000-7000-8000-000000000001"),
+  type,
+  name: "Support",
+  address: "+493012345678",
+  phone_messaging_business_account_id: type === "phone_messaging" ? "acme" : null,
+  connected_at: DateTime.makeUnsafe(0)
+})
+
+const text = (type: ChannelType, recipient: string): OutboundMessage => ({
+  channel: channel(type),
+  reference,
+  recipient,
+  content: { type: "text", text: "Your table is ready 🍽" }
+})
+
+const template: OutboundMessage = {
+  ...text("phone_messaging", "+5511988887777"),
+  content: {
+    type: "template",
+    text: "Hello Kim, order 4711 is ready",
+    template: {
+      id: "9200",
+      name: "order_ready",
+      language: "pt_BR",
+      components: [
+        { type: "header", parameters: [] },
+        {
+          type: "body",
+          parameters: [
+            { type: "text", text: "Kim", parameter_name: "first_name" },
+            { type: "text", text: "4711", parameter_name: "order_number" }
+          ]
+        },
+        { type: "button", sub_type: "URL", index: 0, parameters: [{ type: "text", text: "4711" }] },
+        { type: "button", sub_type: "QUICK_REPLY", index: "1", parameters: [{ type: "text", text: "stop" }] }
+      ]
+    }
+  }
+}
+
+const refusal = (fields: Partial<Refusal>): Refusal => ({
+  code: 0,
+  error_subcode: null,
+  is_transient: false,
+  status: 400,
+  retry_after_seconds: null,
+  ...fields
+})
+
+/** A refusal in one word. */
+const word = (fields: Partial<Refusal>) => {
+  const meaning = meaningOf(refusal(fields))
+  return `${meaning._tag === "ProviderBusy" ? "busy" : "reject"} ${meaning.reason}`
+}
+
+describe("what is written", () => {
+  it("a text to a number, with the send id as its reference", () => {
+    assert.deepStrictEqual<object>(phoneMessage(text("phone_messaging", "+5511988887777")), {
+      messaging_product: "whatsapp",
+      recipient_type: "individual",
+      to: "5511988887777",
+      type: "text",
+      text: { body: "Your table is ready 🍽", preview_url: false },
+      biz_opaque_callback_data: reference
+    })
+  })
+
+  it("a provider's user id goes in `recipient`, never in `to`", () => {
+    for (const id of ["BR.13491208655302741918", "US.ENT.13491208655302741918"]) {
+      const body = phoneMessage(text("phone_messaging", id))
+      assert.deepInclude(body, { recipient: id })
+      assert.notProperty(body, "to")
+    }
+  })
+
+  it("a template by name and language, with named values, and parts without values left out", () => {
+    const body: object = phoneMessage(template)
+    assert.deepInclude(body, {
+      type: "template",
+      template: {
+        name: "order_ready",
+        language: { policy: "deterministic", code: "pt_BR" },
+        components: [
+          {
+            type: "body",
+            parameters: [
+              { type: "text", text: "Kim", parameter_name: "first_name" },
+              { type: "text", text: "4711", parameter_name: "order_number" }
+            ]
+          },
+          { type: "button", sub_type: "url", index: "0", parameters: [{ type: "text", text: "4711" }] },
+          { type: "button", sub_type: "quick_reply", index: "1", parameters: [{ type: "payload", payload: "stop" }] }
+        ]
+      }
+    })
+  })
+
+  it("a page's message bears the reference as metadata, a photo account's none", () => {
+    assert.deepStrictEqual(pageMessage(text("page_messaging", "24601")), {
+      recipient: { id: "24601" },
+      messaging_type: "RESPONSE",
+      message: { text: "Your table is ready 🍽", metadata: reference }
+    })
+    assert.deepStrictEqual(photoMessage(text("photo_social", "24601")), {
+      recipient: { id: "24601" },
+      message: { text: "Your table is ready 🍽" }
+    })
+  })
+})
+
+describe("what is answered", () => {
+  it("the answer's ids are other names of the recipient, unless they are the one that was used", () => {
+    const taken = (wa_id: string, user_id?: string) =>
+      acceptedOf(
+        { messages: [{ id: "wamid.1" }], contacts: [{ wa_id, ...(user_id === undefined ? {} : { user_id }) }] },
+        "+5511988887777"
+      )
+    assert.deepStrictEqual(taken("551188887777", "BR.13491208655302741918"), {
+      provider_message_id: "wamid.1",
+      recipient_aliases: ["+551188887777", "BR.13491208655302741918"]
+    })
+    assert.deepStrictEqual(taken("5511988887777").recipient_aliases, [])
+  })
+
+  it("the number alone tells another spelling in Brazil and Mexico", () => {
+    assert.deepStrictEqual(otherSpellings("+5511988887777"), ["+551188887777"])
+    assert.deepStrictEqual(otherSpellings("+551188887777"), ["+5511988887777"])
+    assert.deepStrictEqual(otherSpellings("+5215512345678"), ["+525512345678"])
+    assert.deepStrictEqual(otherSpellings("+525512345678"), ["+5215512345678"])
+    for (const other of ["+551133334444", "+4915112345678", "BR.13491208655302741918"]) {
+      assert.deepStrictEqual(otherSpellings(other), [])
+    }
+  })
+})
+
+describe("what a refusal means", () => {
+  it("no code is listed twice, so that no row is hidden by another", () => {
+    const codes = refusals.map(({ code }) => JSON.stringify(code))
+    assert.strictEqual(new Set(codes).size, codes.length)
+    const single = refusals.flatMap(({ code }) => typeof code === "number" ? code : [])
+    assert.isEmpty(single.filter((code) => code >= 200 && code <= 299))
+  })
+
+  it("each kind of refusal", () => {
+    assert.strictEqual(word({ code: 190 }), "reject provider_auth")
+    assert.strictEqual(word({ code: 230 }), "reject provider_auth")
+    assert.strictEqual(word({ code: 130429 }), "busy rate_limited")
+    assert.strictEqual(word({ code: 131056 }), "busy rate_limited")
+    assert.strictEqual(word({ code: 131047 }), "reject reply_window_closed")
+    assert.strictEqual(word({ code: 10 }), "reject provider_auth")
+    assert.strictEqual(word({ code: 10, error_subcode: 2018278 }), "reject reply_window_closed")
+    assert.strictEqual(word({ code: 131026 }), "reject recipient_unreachable")
+    assert.strictEqual(word({ code: 131050 }), "reject recipient_opted_out")
+    assert.strictEqual(word({ code: 132001 }), "reject template_not_found")
+    assert.strictEqual(word({ code: 132015 }), "reject template_not_approved")
+    assert.strictEqual(word({ code: 132012 }), "reject template_invalid")
+    assert.strictEqual(word({ code: 131031 }), "reject channel_blocked")
+    assert.strictEqual(word({ code: 131016, status: 500 }), "busy provider_unavailable")
+    assert.strictEqual(word({ code: 100 }), "reject provider_rejected")
+  })
+
+  it("a code that is not listed is judged by the answer, and `is_transient` is believed", () => {
+    assert.strictEqual(word({ code: 987654 }), "reject provider_rejected")
+    assert.strictEqual(word({ code: 987654, status: 503 }), "busy provider_unavailable")
+    assert.strictEqual(word({ code: 987654, status: 429 }), "busy rate_limited")
+    assert.strictEqual(word({ code: 987654, is_transient: true }), "busy provider_unavailable")
+    assert.strictEqual(word({ code: 100, is_transient: true }), "busy provider_unavailable")
+  })
+
+  it("the network's own word on when to come back is passed on", () => {
+    const meaning = meaningOf(refusal({ code: 130429, retry_after_seconds: 7 }))
+    assert.deepInclude(meaning, { retry_after_seconds: 7 })
+  })
+})

@@ -1,0 +1,63 @@
+/** What the fake network does with a message: decided by a script, else by the recipient's last four digits. */
+import { Schema } from "effect"
+
+/** What is answered to a message. */
+export const Answer = Schema.Union([
+  Schema.Struct({ answer: Schema.Literal("take") }),
+  /** An error body, and nothing taken. */
+  Schema.Struct({
+    answer: Schema.Literal("refuse"),
+    code: Schema.Int,
+    status: Schema.optionalKey(Schema.Int),
+    error_subcode: Schema.optionalKey(Schema.Int),
+    is_transient: Schema.optionalKey(Schema.Boolean),
+    retry_after_seconds: Schema.optionalKey(Schema.Int)
+  }),
+  /** The message is taken, and the connection dies before the answer. */
+  Schema.Struct({ answer: Schema.Literal("take_and_hang_up") }),
+  /** Nothing is taken, and the connection dies. */
+  Schema.Struct({ answer: Schema.Literal("hang_up") }),
+  /** A page of somebody between: no error body of the network's. */
+  Schema.Struct({ answer: Schema.Literal("page"), status: Schema.Int })
+])
+export type Answer = typeof Answer.Type
+
+export const Behaviour = Schema.Struct({
+  /** Answers to the first, second … call for one recipient. The last one stays. */
+  answers: Schema.NonEmptyArray(Answer),
+  /** What becomes of a message that was taken, in this order of time. */
+  statuses: Schema.Array(Schema.String),
+  /** What the person answers once the message was taken. */
+  reply: Schema.NullOr(Schema.Literals(["image", "text"]))
+})
+export interface Behaviour extends Schema.Schema.Type<typeof Behaviour> {}
+
+const take: Answer = { answer: "take" }
+
+/** The behaviour of every recipient that is not listed in `magic`. */
+export const ordinary: Behaviour = { answers: [take], statuses: ["sent", "delivered", "read"], reply: null }
+
+const refuses = (code: number, more: Partial<Omit<Extract<Answer, { answer: "refuse" }>, "answer">> = {}): Answer => ({
+  answer: "refuse",
+  code,
+  ...more
+})
+
+/** The recipients with a behaviour of their own, the same as the mock network's. */
+export const magic: Readonly<Record<string, Behaviour>> = {
+  "0001": { ...ordinary, statuses: ["sent", "delivered"] },
+  "0002": { ...ordinary, answers: [refuses(131026)] },
+  "0003": { ...ordinary, statuses: ["sent", "failed"] },
+  "0004": { ...ordinary, answers: [refuses(131016, { status: 500 }), refuses(131016, { status: 500 }), take] },
+  "0005": { ...ordinary, answers: [{ answer: "take_and_hang_up" }] },
+  "0006": { ...ordinary, answers: [{ answer: "hang_up" }] },
+  "0007": { ...ordinary, reply: "text" },
+  "0008": { ...ordinary, reply: "image" },
+  "0009": { ...ordinary, answers: [refuses(130429, { status: 429, retry_after_seconds: 2 }), take] }
+}
+
+/** Returns the behaviour of a recipient. */
+export const behaviourOf = (recipient: string): Behaviour => magic[recipient.slice(-4)] ?? ordinary
+
+/** Returns a behaviour that always answers the same. */
+export const always = (answer: Answer): Behaviour => ({ ...ordinary, answers: [answer] })

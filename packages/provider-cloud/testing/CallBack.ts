@@ -1,0 +1,55 @@
+/** How the fake network calls back: signed, in batches, and again until it is answered with 200. */
+import { Effect, type Redacted, Ref } from "effect"
+import { sign, signatureHeader } from "../src/Signature.ts"
+import { bodyOf, type Part } from "./Bodies.ts"
+import { type State, tell } from "./State.ts"
+
+/** How a batch of callbacks is posted. */
+export interface Posting {
+  /** How many parts are in one body, at most. */
+  readonly batch?: number
+  /** How often each body is posted, whatever is answered. */
+  readonly times?: number
+}
+
+/** What stands for an answer where none came. */
+const no_answer = 503
+
+const encoder = new TextEncoder()
+
+/** Returns the parts by network, in bodies of so many. */
+const bodies = (parts: ReadonlyArray<Part>, batch: number): ReadonlyArray<ReadonlyArray<Part>> =>
+  Array.from(Map.groupBy(parts, ({ object }) => object).values()).flatMap((alike) =>
+    Array.from(
+      { length: Math.ceil(alike.length / batch) },
+      (_, index) => alike.slice(index * batch, (index + 1) * batch)
+    )
+  )
+
+export const make = (state: State, callback_url: string, app_secret: Redacted.Redacted) => {
+  const postRaw = Effect.fnUntraced(function*(body: Uint8Array<ArrayBuffer>, signature?: string) {
+    const signed = signature ?? (yield* sign(app_secret, body))
+    const headers = { "content-type": "application/json", [signatureHeader]: signed }
+    return yield* Effect.tryPromise(async (signal) => {
+      const response = await fetch(callback_url, { method: "POST", body, headers, signal })
+      await response.arrayBuffer()
+      return response.status
+    }).pipe(Effect.orElseSucceed(() => no_answer))
+  })
+
+  const post = Effect.fnUntraced(function*({ batch = 1, times = 1 }: Posting = {}) {
+    const waiting = yield* Ref.modify(state, (memory) => [memory.waiting, { ...memory, waiting: [] }] as const)
+    const answers = yield* Effect.forEach(
+      bodies(waiting, batch),
+      Effect.fnUntraced(function*(parts) {
+        const body = encoder.encode(bodyOf(parts))
+        const statuses = yield* Effect.replicateEffect(postRaw(body), times)
+        if (!statuses.includes(200)) yield* tell(state, ...parts)
+        return statuses
+      })
+    )
+    return answers.flat()
+  })
+
+  return { post, postRaw }
+}

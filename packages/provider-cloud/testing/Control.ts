@@ -1,0 +1,76 @@
+/** How a fake network in a process of its own is told what to do, and asked what it did. */
+import { Clock, Effect, Layer, Random, Schema } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Behaviour } from "./Behaviours.ts"
+import { messagePart, socialPart } from "./Bodies.ts"
+import { FakeGraph } from "./FakeGraph.ts"
+
+const Script = Schema.Union([
+  Schema.Struct({ recipient: Schema.String, behaviour: Behaviour }),
+  Schema.Struct({ next_calls: Schema.Int, behaviour: Behaviour })
+])
+
+/** Somebody writes: on a number, to a page or to a photo account, each named by its id on the network. */
+const Written = Schema.Struct({
+  object: Schema.Literals(["whatsapp_business_account", "page", "instagram"]),
+  account: Schema.String,
+  from: Schema.String,
+  text: Schema.String
+})
+
+const done = HttpServerResponse.empty({ status: 204 })
+const malformed = () => Effect.succeed(HttpServerResponse.empty({ status: 400 }))
+
+/** Answers a request that only does something. */
+const command = <A, I, R>(schema: Schema.Codec<A, I>, run: (body: A) => Effect.Effect<void, never, R>) =>
+  HttpServerRequest.schemaBodyJson(schema).pipe(
+    Effect.flatMap(run),
+    Effect.as(done),
+    Effect.catchTag("SchemaError", malformed)
+  )
+
+/** Layer for `GET /fake/taken`, `POST /fake/script` and `POST /fake/write`. */
+export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
+  const fake = yield* FakeGraph
+
+  const script = command(Script, (given) =>
+    "recipient" in given
+      ? fake.script(given.recipient, given.behaviour)
+      : fake.scriptNext(...Array.from({ length: given.next_calls }, () => given.behaviour)))
+
+  const write = command(
+    Written,
+    Effect.fnUntraced(function*({ account, from, object, text }) {
+      const timestamp = yield* Clock.currentTimeMillis
+      const id = `${object}.${timestamp}.${yield* Random.nextInt}`
+      if (object !== "whatsapp_business_account") {
+        const item = { message: { mid: id, text } }
+        return yield* fake.tell(socialPart(object, { account, person: from, timestamp, item }))
+      }
+      const message = { id, timestamp: String(Math.floor(timestamp / 1000)), type: "text", text: { body: text } }
+      yield* fake.tell(messagePart(account, { wa_id: from, name: "Echo" }, message))
+    })
+  )
+
+  const taken = Effect.map(fake.taken, (taken) => HttpServerResponse.jsonUnsafe({ taken }))
+
+  yield* router.add("GET", "/fake/taken", taken)
+  yield* router.add("POST", "/fake/script", script)
+  yield* router.add("POST", "/fake/write", write)
+}))
+
+/** How many notices are in one body, at most, and how many bodies in five come twice. */
+const batch_max = 10
+const repeated_in_five = 1
+
+/** Layer that calls back of its own accord: in batches, some of them twice, and again until it is answered. */
+export const layerCallbacks = Layer.effectDiscard(Effect.gen(function*() {
+  const fake = yield* FakeGraph
+  const turn = Effect.gen(function*() {
+    const batch = yield* Random.nextIntBetween(1, batch_max)
+    const times = (yield* Random.nextIntBetween(1, 5)) <= repeated_in_five ? 2 : 1
+    yield* fake.post({ batch, times })
+    yield* Effect.sleep("50 millis")
+  })
+  yield* Effect.forkScoped(Effect.forever(turn))
+}))

@@ -1,0 +1,37 @@
+/** How the fake network hands out files: by id a link, and by the link the bytes. */
+import { Effect, Ref } from "effect"
+import { HttpRouter, HttpServerResponse } from "effect/http"
+import { nextId, refuse, set, type State } from "./State.ts"
+
+export const add = Effect.fnUntraced(function*(state: State, bytes: Uint8Array, mime_type: string) {
+  const id = yield* nextId(state, "1003383421387")
+  yield* set(state, ({ files }) => ({ files: new Map(files).set(id, { bytes, mime_type }) }))
+  return id
+})
+
+/** Answers `GET /{version}/{id}` with a link, which may have expired already. */
+export const linkRoute = (state: State, url: string) =>
+  Effect.gen(function*() {
+    const { id = "" } = yield* HttpRouter.params
+    const { expired_links, files } = yield* Ref.get(state)
+    yield* set(state, ({ expired_links }) => ({ expired_links: Math.max(0, expired_links - 1) }))
+    const file = files.get(id)
+    if (file === undefined) return refuse(100)
+    return HttpServerResponse.jsonUnsafe({
+      messaging_product: "whatsapp",
+      id,
+      url: `${url}/lookaside/${id}/${expired_links > 0 ? "expired" : "open"}`,
+      mime_type: file.mime_type,
+      file_size: String(file.bytes.byteLength)
+    })
+  })
+
+/** Answers `GET /lookaside/{id}/open` with the file. */
+export const fileRoute = (state: State) =>
+  Effect.gen(function*() {
+    const { id = "" } = yield* HttpRouter.params
+    const file = (yield* Ref.get(state)).files.get(id)
+    return file === undefined
+      ? HttpServerResponse.empty({ status: 404 })
+      : HttpServerResponse.uint8Array(file.bytes, { contentType: file.mime_type })
+  })

@@ -1,0 +1,102 @@
+/** What the fake network remembers, and what a test set. */
+import { Effect, Redacted, Ref } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { Answer, Behaviour } from "./Behaviours.ts"
+import type { Part } from "./Bodies.ts"
+
+/** A message that the network took. */
+export interface TakenMessage {
+  readonly id: string
+  /** The id in the path: of a number, a page or an account. */
+  readonly account: string
+  /** As it was written: digits, or an id. */
+  readonly recipient: string
+  readonly reference: string | null
+  readonly text: string | null
+  readonly body: unknown
+}
+
+/** A template as an account has it. */
+export interface FakeTemplate {
+  readonly id: string
+  readonly name: string
+  readonly [field: string]: unknown
+}
+
+export interface FakeFile {
+  readonly bytes: Uint8Array
+  readonly mime_type: string
+}
+
+export interface Memory {
+  readonly taken: ReadonlyArray<TakenMessage>
+  /** What was addressed to a user id in `to`: answered, and thrown away. */
+  readonly swallowed: ReadonlyArray<TakenMessage>
+  readonly calls: ReadonlyMap<string, number>
+  readonly scripts: ReadonlyMap<string, Behaviour>
+  readonly next: ReadonlyArray<Behaviour>
+  /** What waits to be told. */
+  readonly waiting: ReadonlyArray<Part>
+  readonly templates: ReadonlyMap<string, ReadonlyArray<FakeTemplate>>
+  readonly broken_page: number | null
+  readonly slow_page: number | null
+  readonly files: ReadonlyMap<string, FakeFile>
+  /** How many of the next links have expired before they are opened. */
+  readonly expired_links: number
+  readonly last: number
+}
+
+export type State = Ref.Ref<Memory>
+
+export const make = Ref.make<Memory>({
+  taken: [],
+  swallowed: [],
+  calls: new Map(),
+  scripts: new Map(),
+  next: [],
+  waiting: [],
+  templates: new Map(),
+  broken_page: null,
+  slow_page: null,
+  files: new Map(),
+  expired_links: 0,
+  last: 0
+})
+
+export const set = (state: State, change: (memory: Memory) => Partial<Memory>) =>
+  Ref.update(state, (memory) => ({ ...memory, ...change(memory) }))
+
+export const tell = (state: State, ...parts: ReadonlyArray<Part>) =>
+  set(state, ({ waiting }) => ({ waiting: [...waiting, ...parts] }))
+
+export const nextId = (state: State, kind: string) =>
+  Ref.modify(state, (memory) => [`${kind}${memory.last + 1}`, { ...memory, last: memory.last + 1 }] as const)
+
+type Refuse = Extract<Answer, { readonly answer: "refuse" }>
+
+/** Returns an error body of the network's. */
+export const refusal = (refuse: Refuse) => {
+  const { code, error_subcode, is_transient, retry_after_seconds, status = 400 } = refuse
+  const error = {
+    message: `(#${code}) Refused`,
+    type: "OAuthException",
+    code,
+    ...(error_subcode === undefined ? {} : { error_subcode }),
+    ...(is_transient === undefined ? {} : { is_transient }),
+    error_data: { messaging_product: "whatsapp", details: "Refused by the fake network." },
+    fbtrace_id: "AFake"
+  }
+  const headers = retry_after_seconds === undefined ? {} : { "retry-after": String(retry_after_seconds) }
+  return HttpServerResponse.jsonUnsafe({ error }, { status, headers })
+}
+
+export const refuse = (code: number, status = 400) => refusal({ answer: "refuse", code, status })
+
+/** Lets a request pass that bears the token. */
+export const authorized =
+  (token: Redacted.Redacted) => <E, R>(answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+    Effect.flatMap(
+      HttpServerRequest.HttpServerRequest,
+      ({ headers }) =>
+        headers["authorization"] === `Bearer ${Redacted.value(token)}` ? answer : Effect.succeed(refuse(190, 401))
+    )

@@ -1,0 +1,40 @@
+/** How the fake network lists templates: in pages, of which one may fail or never come. */
+import { Effect, Ref, Schema } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { refuse, type State } from "./State.ts"
+
+/** How many templates a page holds, whatever is asked for, so that three make two pages. */
+const page_size = 2
+
+/** The templates of an account that nobody gave any. */
+const ordinary = (["order_ready", "appointment_reminder", "spring_sale"] as const).map((name, index) => ({
+  id: `92007035264614${index}`,
+  name,
+  language: "en",
+  category: name === "spring_sale" ? "MARKETING" : "UTILITY",
+  status: "APPROVED",
+  parameter_format: "POSITIONAL",
+  components: [{ type: "BODY", text: "Hello {{1}}, this is about {{2}}.", example: { body_text: [["Kim", "4711"]] } }]
+}))
+
+const Query = Schema.Struct({ after: Schema.optionalKey(Schema.String) })
+
+/** Answers `GET /{version}/{id}/message_templates`. */
+export const route = (state: State) =>
+  Effect.gen(function*() {
+    const { id = "" } = yield* HttpRouter.params
+    const { after = "0" } = yield* HttpServerRequest.schemaSearchParams(Query)
+    const { broken_page, slow_page, templates } = yield* Ref.get(state)
+    const first = Number(after)
+    const page = first / page_size + 1
+    if (page === broken_page) return refuse(1, 500)
+    if (page === slow_page) return yield* Effect.never
+    const all = templates.get(id) ?? ordinary
+    const next = first + page_size
+    // The link leads elsewhere and bears a secret: who follows it has not read what it says.
+    const link = next < all.length ? { next: `https://elsewhere.example/?after=${next}&access_token=secret` } : {}
+    return HttpServerResponse.jsonUnsafe({
+      data: all.slice(first, next),
+      paging: { cursors: { before: after, after: String(next) }, ...link }
+    })
+  }).pipe(Effect.catchTag("SchemaError", () => Effect.succeed(refuse(100))))

@@ -1,0 +1,30 @@
+/**
+ * The fake network as a process of its own: `node packages/provider-cloud/testing/main.ts`.
+ *
+ * `CALLBACK_URL` is where it calls back, `APP_SECRET` signs that, `ACCESS_TOKEN`
+ * is what it is called with, `PORT` where it listens (4020).
+ */
+import { NodeHttpServer, NodeRuntime } from "@effect/platform-node"
+import { Config, Effect, Layer } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
+import { createServer } from "node:http"
+import * as Control from "./Control.ts"
+import * as FakeGraph from "./FakeGraph.ts"
+
+const settings = Config.all({
+  port: Config.withDefault(Config.Int("PORT"), 4020),
+  callback_url: Config.String("CALLBACK_URL"),
+  app_secret: Config.Redacted("APP_SECRET"),
+  token: Config.Redacted("ACCESS_TOKEN")
+})
+
+const network = Layer.unwrap(Effect.map(settings, ({ port, ...options }) =>
+  HttpRouter.serve(
+    Layer.merge(Control.layer, Control.layerCallbacks).pipe(Layer.provideMerge(FakeGraph.layer(options))),
+    { disableLogger: true, disableListenLog: true }
+  ).pipe(
+    Layer.merge(Layer.effectDiscard(HttpServer.logAddress)),
+    Layer.provide(NodeHttpServer.layer(createServer, { host: "127.0.0.1", port }))
+  )))
+
+NodeRuntime.runMain(Layer.launch(network))
