@@ -1,11 +1,10 @@
-import * as Changes from "@messaging-crm/core/Changes"
+import type { RaisedEvent } from "@messaging-crm/core/Changes"
 import { EventStore } from "@messaging-crm/core/Events"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { DateTime, Layer } from "effect"
+import { EventRows } from "./EventRows.ts"
 import * as Table from "./Table.ts"
 import { World } from "./World.ts"
-
-export const EventRows = Changes.rows<Changes.RaisedEvent>()("events", ["id"], [])
 
 /** Layer that keeps events in the in-memory world. */
 export const layer = Layer.effect(
@@ -14,7 +13,7 @@ export const layer = Layer.effect(
     EventStore.of({
       purge: (before, limit) =>
         modify((rows) => {
-          const isOld = ({ created_at }: Changes.RaisedEvent) => DateTime.isLessThan(created_at, before)
+          const isOld = ({ created_at }: RaisedEvent) => DateTime.isLessThan(created_at, before)
           const [old, left] = Table.purge(rows.tables, EventRows, isOld, limit)
           const gone = new Set<string>(old.map(({ id }) => id))
           const [, tables] = Table.purge(left, WebhookDeliveryRows, ({ event_id }) => gone.has(event_id), Infinity)

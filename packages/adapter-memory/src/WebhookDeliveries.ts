@@ -1,7 +1,7 @@
 import { WebhookDeliveryRows, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookRows } from "@messaging-crm/core/Webhooks"
 import { Layer, Option } from "effect"
-import { EventRows } from "./Events.ts"
+import { EventRows } from "./EventRows.ts"
 import { newest } from "./Order.ts"
 import * as Table from "./Table.ts"
 import { World } from "./World.ts"

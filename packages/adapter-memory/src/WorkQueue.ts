@@ -11,31 +11,8 @@ import {
   WorkQueue
 } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, HashMap, HashSet, Layer, Option, Result, Struct } from "effect"
+import type { Item, Lane, Queue } from "./Queue.ts"
 import { World } from "./World.ts"
-
-interface Item extends Enqueued {
-  readonly organization_id: OrganizationId
-  readonly attempt: number
-  readonly defects: number
-  readonly trace: string | null
-  readonly claim: { readonly token: string; readonly until: Timestamp } | null
-}
-
-/** What waits in one lane of a kind. Nothing is kept of a lane without items. */
-interface Lane {
-  readonly kind: WorkKind
-  /** In the order of their insertion. */
-  readonly items: ReadonlyArray<Item>
-  readonly until: Timestamp | null
-  readonly cap: number
-  readonly served_at: Timestamp | null
-}
-
-export interface Queue {
-  readonly lanes: HashMap.HashMap<string, Lane>
-  /** Kind and ref of every item in the lanes. */
-  readonly refs: HashSet.HashSet<string>
-}
 
 const nameOf = ({ kind, lane }: Pick<Work, "kind" | "lane">): string => `${kind}|${lane}`
 

@@ -6,20 +6,20 @@
  */
 import type { ApiKeyId } from "@messaging-crm/core/Ids"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
-import { Context, Effect, HashMap, HashSet, Layer, MutableRef } from "effect"
+import { Context, Effect, HashMap, Layer, MutableRef } from "effect"
+import * as Queue from "./Queue.ts"
 import * as Table from "./Table.ts"
-import type { Queue } from "./WorkQueue.ts"
 
 export interface Rows {
   readonly tables: Table.Tables
-  readonly queue: Queue
+  readonly queue: Queue.Queue
   /** Requests of each key, counted in its current window. */
   readonly api_key_windows: HashMap.HashMap<ApiKeyId, { readonly opened_at: Timestamp; readonly count: number }>
 }
 
 const nothing: Rows = {
   tables: Table.empty,
-  queue: { lanes: HashMap.empty(), refs: HashSet.empty() },
+  queue: Queue.empty,
   api_key_windows: HashMap.empty()
 }
 

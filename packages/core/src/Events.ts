@@ -9,8 +9,8 @@
 import { Context, type Effect, Schema } from "effect"
 import type { RaisedEvent } from "./Changes.ts"
 import type { Fresh } from "./Decide.ts"
+import { FailureReason } from "./FailureReason.ts"
 import { ConversationId, EventId, MessageId, SendId } from "./Ids.ts"
-import { FailureReason } from "./MessagingProvider.ts"
 import { Timestamp } from "./Timestamps.ts"
 
 // ---------------------------------------------------------------- data

@@ -1,27 +1,13 @@
 import { Context, type Effect, Schema } from "effect"
 import type { Channel } from "./Channels.ts"
+import { FailureReason } from "./FailureReason.ts"
 import type { SendId } from "./Ids.ts"
 import type { Content } from "./Sends/Content.ts"
-import type { Template } from "./Templates.ts"
+import type { Template } from "./Templates/Template.ts"
+
+export { FailureReason } from "./FailureReason.ts"
 
 // ---------------------------------------------------------------- data
-
-/** Why a send failed: a stable word of the API. */
-export const FailureReason = Schema.Literals([
-  "recipient_unreachable",
-  "recipient_opted_out",
-  "reply_window_closed",
-  "template_not_found",
-  "template_not_approved",
-  "template_invalid",
-  "rate_limited",
-  "channel_blocked",
-  "provider_auth",
-  "provider_rejected",
-  "provider_unavailable",
-  "outcome_unknown"
-])
-export type FailureReason = typeof FailureReason.Type
 
 /** One message to hand over. */
 export interface OutboundMessage {

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { TemplateValues } from "../Templates.ts"
+import { TemplateValues } from "../Templates/Template.ts"
 
 /** Schema for what is sent, complete, so that the worker needs nothing else. Stored as JSON: cases are added, never renamed. */
 export const Content = Schema.Union([

@@ -1,0 +1,32 @@
+/** The work queue, as a part of the world. */
+import type { Enqueued } from "@messaging-crm/core/Changes"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
+import type { Timestamp } from "@messaging-crm/core/Timestamps"
+import type { WorkKind } from "@messaging-crm/core/WorkQueue"
+import { HashMap, HashSet } from "effect"
+
+export interface Item extends Enqueued {
+  readonly organization_id: OrganizationId
+  readonly attempt: number
+  readonly defects: number
+  readonly trace: string | null
+  readonly claim: { readonly token: string; readonly until: Timestamp } | null
+}
+
+/** What waits in one lane of a kind. Nothing is kept of a lane without items. */
+export interface Lane {
+  readonly kind: WorkKind
+  /** In the order of their insertion. */
+  readonly items: ReadonlyArray<Item>
+  readonly until: Timestamp | null
+  readonly cap: number
+  readonly served_at: Timestamp | null
+}
+
+export interface Queue {
+  readonly lanes: HashMap.HashMap<string, Lane>
+  /** Kind and ref of every item in the lanes. */
+  readonly refs: HashSet.HashSet<string>
+}
+
+export const empty: Queue = { lanes: HashMap.empty(), refs: HashSet.empty() }
