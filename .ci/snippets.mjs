@@ -130,7 +130,7 @@ const runShell = (code, environment) => {
 }
 
 const runTypeScript = (code, environment) => {
-  const isTest = /"(@effect\/vitest|@messaging-crm\/core\/conformance\/.*)"/.test(code)
+  const isTest = /"(@effect\/vitest|@messaging-crm\/conformance\/.*)"/.test(code)
   rmSync(workspace, { recursive: true, force: true })
   mkdirSync(workspace)
   const file = join(workspace, isTest ? "main.test.ts" : "main.ts")

@@ -7,7 +7,6 @@
  * with each other. Prints one JSON document.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
-import * as Crowd from "@messaging-crm/adapter-postgres/testing/Crowd"
 import { Scope } from "@messaging-crm/core/ApiKeys"
 import { start as startPostgres } from "@messaging-crm/server/EmbeddedPostgres"
 import autocannon, { type Request } from "autocannon"
@@ -16,6 +15,7 @@ import { SqlClient } from "effect/sql"
 import { mkdtemp, rm } from "node:fs/promises"
 import { cpus, loadavg, tmpdir } from "node:os"
 import { join } from "node:path"
+import * as Crowd from "../../packages/adapter-postgres/testing/Crowd.ts"
 import * as Processes from "../../packages/server/testing/Processes.ts"
 
 const seconds = Number(process.argv[2] ?? 10)

@@ -1,4 +1,4 @@
-import * as Provider from "@messaging-crm/core/conformance/MessagingProvider"
+import * as Provider from "@messaging-crm/conformance/MessagingProvider"
 import { Effect } from "effect"
 import { layer, Network } from "../src/Network.ts"
 

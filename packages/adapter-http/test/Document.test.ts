@@ -1,12 +1,12 @@
 /** The OpenAPI document against the specification, the contract and the running service. */
 import { assert, describe, it } from "@effect/vitest"
 import { Api } from "@messaging-crm/adapter-http/api/Api"
-import * as Examples from "@messaging-crm/adapter-http/api/Examples"
 import { Event, EventType } from "@messaging-crm/core/Events"
 import { Inbound } from "@messaging-crm/core/Inbound"
 import { Context, DateTime, Effect, Schema } from "effect"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
 import { afterAll } from "vitest"
+import * as Examples from "../src/api/Examples.ts"
 import { document, documented, flawOf, judge, type Media, type Operation, resolve, type Response } from "./Document.ts"
 import { operations } from "./Operations.ts"
 import { idempotency, start } from "./Service.ts"

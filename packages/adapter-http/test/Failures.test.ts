@@ -1,11 +1,11 @@
 /** What is answered, and what is logged, when the service or what it stands on is in trouble. */
 import { assert, describe, it } from "@effect/vitest"
-import { ReadDeadline } from "@messaging-crm/adapter-http/middleware/Envelope"
 import { Idempotency, RequestProcessing } from "@messaging-crm/core/Idempotency"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { Tags } from "@messaging-crm/core/Tags"
 import * as Mock from "@messaging-crm/provider-mock"
 import { Duration, Effect, Layer, Logger, References } from "effect"
+import { ReadDeadline } from "../src/middleware/Envelope.ts"
 import { idempotency, start } from "./Service.ts"
 
 const serving = async (

@@ -1,8 +1,8 @@
 /** The headers of files that strangers sent. */
 import { assert, describe, it } from "@effect/vitest"
-import { contentDisposition, contentType, rangeOf } from "@messaging-crm/adapter-http/handlers/FileHeaders"
-import { hardText } from "@messaging-crm/core/conformance/Arbitraries"
+import { hardText } from "@messaging-crm/conformance/Arbitraries"
 import { MediaId } from "@messaging-crm/core/Ids"
+import { contentDisposition, contentType, rangeOf } from "../src/handlers/FileHeaders.ts"
 
 const file = (mime_type: string | null, filename: string | null = null) => ({
   id: MediaId.make("01990000-0000-7000-8000-000000000001"),

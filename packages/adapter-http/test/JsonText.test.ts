@@ -1,7 +1,7 @@
 /** What is found in a JSON text that `JSON.parse` lets pass. */
 import { assert, describe, it } from "@effect/vitest"
-import { flawOf } from "@messaging-crm/adapter-http/middleware/JsonText"
 import { Arbitrary, Schema } from "effect"
+import { flawOf } from "../src/middleware/JsonText.ts"
 
 /** Names that are easily taken for something else by whoever reads text character by character. */
 const names = ["a", "\"", "\\", "\\\"", "{", "}", "[", "]", ",", ":", "\u0000", "é", "\u{1F600}", "\uD800", "__proto__"]

@@ -1,9 +1,9 @@
 /** Every operation of the contract, for tests that hold for all of them. */
 import { Api } from "@messaging-crm/adapter-http/api/Api"
-import { IdempotencyPolicy, RequiredScope } from "@messaging-crm/adapter-http/api/Pipeline"
 import type { Scope } from "@messaging-crm/core/ApiKeys"
 import { Context, type Option } from "effect"
 import { HttpApi } from "effect/http-api"
+import { IdempotencyPolicy, RequiredScope } from "../src/api/Pipeline.ts"
 
 export interface Operation {
   readonly method: string

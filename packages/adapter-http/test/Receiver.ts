@@ -1,5 +1,5 @@
 /** HTTP endpoints on 127.0.0.1 that do as a test tells them. */
-import type { Manner, Receiver } from "@messaging-crm/core/conformance/WebhookTransport"
+import type { Manner, Receiver } from "@messaging-crm/conformance/WebhookTransport"
 import { Effect } from "effect"
 import { createServer, type RequestListener, type ServerResponse } from "node:http"
 import { createServer as createSecureServer, type ServerOptions } from "node:https"

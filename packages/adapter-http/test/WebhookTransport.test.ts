@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { layer } from "@messaging-crm/adapter-http/WebhookTransport"
-import * as Transport from "@messaging-crm/core/conformance/WebhookTransport"
+import * as Transport from "@messaging-crm/conformance/WebhookTransport"
 import { AllowedAddresses, WebhookTransport } from "@messaging-crm/core/WebhookTransport"
 import { type Duration, Effect, Fiber, Layer, Random, Result } from "effect"
 import { createServer, type Socket } from "node:net"

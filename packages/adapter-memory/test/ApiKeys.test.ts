@@ -1,9 +1,9 @@
 /** The window of a key, on a clock that a test can move: a store that several processes share has one of its own. */
 import { assert, it } from "@effect/vitest"
 import { layer } from "@messaging-crm/adapter-memory"
+import * as Fixtures from "@messaging-crm/conformance/Fixtures"
+import { after } from "@messaging-crm/conformance/Fixtures"
 import { type ApiKey, ApiKeyRows, ApiKeyStore } from "@messaging-crm/core/ApiKeys"
-import * as Fixtures from "@messaging-crm/core/conformance/Fixtures"
-import { after } from "@messaging-crm/core/conformance/Fixtures"
 import { ApiKeyId, Ids } from "@messaging-crm/core/Ids"
 import { DateTime, Effect, Layer, Option } from "effect"
 

@@ -6,7 +6,6 @@
 import { assert, it } from "@effect/vitest"
 import { stores } from "@messaging-crm/adapter-memory"
 import { World } from "@messaging-crm/adapter-memory/World"
-import { Commit } from "@messaging-crm/core/Commit"
 import {
   layer as operationsOver,
   observe,
@@ -14,7 +13,8 @@ import {
   outcomeOf,
   scene,
   unlessSerial
-} from "@messaging-crm/core/conformance/Races"
+} from "@messaging-crm/conformance/Races"
+import { Commit } from "@messaging-crm/core/Commit"
 import type * as Crm from "@messaging-crm/core/Crm"
 import { Context, Deferred, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"

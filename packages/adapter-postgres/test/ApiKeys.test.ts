@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
+import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { type ApiKey, ApiKeyRows, ApiKeyStore } from "@messaging-crm/core/ApiKeys"
-import * as Fixtures from "@messaging-crm/core/conformance/Fixtures"
 import { ApiKeyId } from "@messaging-crm/core/Ids"
 import { Array, DateTime, Effect, Option } from "effect"
 import * as Processes from "./Processes.ts"

@@ -1,8 +1,8 @@
 import { assert, it } from "@effect/vitest"
 import { CommitConnections } from "@messaging-crm/adapter-postgres/CommitConnections"
-import * as Database from "@messaging-crm/adapter-postgres/testing/Database"
 import { Effect, Exit, Fiber, Latch } from "effect"
 import { SqlClient } from "effect/sql"
+import * as Database from "../testing/Database.ts"
 import * as Backends from "./Backends.ts"
 
 /** What our promises need of a session, as PostgreSQL shows it. */

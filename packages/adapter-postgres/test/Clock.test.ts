@@ -1,9 +1,9 @@
 /** One clock for everyone: what is told of the database's, however the network and the host's clocks behave. */
 import { assert, describe, it } from "@effect/vitest"
 import * as DatabaseClock from "@messaging-crm/adapter-postgres/Clock"
-import * as Database from "@messaging-crm/adapter-postgres/testing/Database"
 import { Arbitrary, Clock, Context, DateTime, Duration, Effect, Layer, Option, References, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import * as Database from "../testing/Database.ts"
 
 const between = (minimum: number, maximum: number) =>
   Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum, maximum })))

@@ -1,9 +1,9 @@
 /** What becomes of operations that two or three processes carry out at once, and of commits that PostgreSQL breaks off. */
 import { assert, it } from "@effect/vitest"
+import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import * as Changes from "@messaging-crm/core/Changes"
 import { Commit } from "@messaging-crm/core/Commit"
-import * as Fixtures from "@messaging-crm/core/conformance/Fixtures"
 import { ContactRows, Contacts, ContactStore } from "@messaging-crm/core/Contacts"
 import type { EventType } from "@messaging-crm/core/Events"
 import { Idempotency, IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"

@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
+import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { Commit } from "@messaging-crm/core/Commit"
-import * as Fixtures from "@messaging-crm/core/conformance/Fixtures"
 import { ContactStore, findOrCreateByIdentity, namesOf, type Person } from "@messaging-crm/core/Contacts"
 import { Decide } from "@messaging-crm/core/Decide"
 import type { OrganizationId } from "@messaging-crm/core/Ids"

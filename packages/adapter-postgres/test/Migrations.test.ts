@@ -1,8 +1,8 @@
 import { assert, it } from "@effect/vitest"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
-import * as Database from "@messaging-crm/adapter-postgres/testing/Database"
 import { Effect, Fiber, Latch, Layer, Logger } from "effect"
 import { SqlClient } from "effect/sql"
+import * as Database from "../testing/Database.ts"
 
 const empty = Database.layerClient.pipe(Layer.provideMerge(Database.Database.layer))
 

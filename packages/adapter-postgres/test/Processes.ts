@@ -1,10 +1,10 @@
 /** Several processes on one database, as far as the database can tell. */
 import { layer } from "@messaging-crm/adapter-postgres"
-import * as Database from "@messaging-crm/adapter-postgres/testing/Database"
-import * as Provider from "@messaging-crm/core/conformance/Provider"
+import * as Provider from "@messaging-crm/conformance/Provider"
 import * as Crm from "@messaging-crm/core/Crm"
 import { Ids } from "@messaging-crm/core/Ids"
 import { Layer } from "effect"
+import * as Database from "../testing/Database.ts"
 
 /** Layer for the suite's schema with one process on it. */
 export const database = Layer.mergeAll(layer, Ids.layer).pipe(Layer.provideMerge(Database.layer))

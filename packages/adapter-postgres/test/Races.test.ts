@@ -4,7 +4,6 @@ import * as Memory from "@messaging-crm/adapter-memory"
 import { layer } from "@messaging-crm/adapter-postgres"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
-import * as Database from "@messaging-crm/adapter-postgres/testing/Database"
 import {
   layer as operationsOver,
   observe,
@@ -12,9 +11,10 @@ import {
   outcomeOf,
   scene,
   unlessSerial
-} from "@messaging-crm/core/conformance/Races"
+} from "@messaging-crm/conformance/Races"
 import { Clock, Config, Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
+import * as Database from "../testing/Database.ts"
 
 const rounds = Number(process.env["RACE_ROUNDS"] ?? 1)
 

@@ -1,13 +1,13 @@
 /** What becomes of statements when the network between the service and the database fails without a word. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { Place } from "@messaging-crm/adapter-postgres/Client/Place"
 import { CommitConnections } from "@messaging-crm/adapter-postgres/CommitConnections"
 import { StatementDeadline } from "@messaging-crm/adapter-postgres/StatementDeadline"
-import * as Database from "@messaging-crm/adapter-postgres/testing/Database"
-import * as Proxy from "@messaging-crm/adapter-postgres/testing/Proxy"
 import { Cause, Context, Deferred, Duration, Effect, Exit, Fiber, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
+import { Place } from "../src/database/Client/Place.ts"
+import * as Database from "../testing/Database.ts"
+import * as Proxy from "../testing/Proxy.ts"
 import * as Backends from "./Backends.ts"
 
 /** A client of the suite's schema behind a proxy of its own. */

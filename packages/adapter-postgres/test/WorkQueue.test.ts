@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
+import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import * as Changes from "@messaging-crm/core/Changes"
-import * as Fixtures from "@messaging-crm/core/conformance/Fixtures"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { type ClaimedWork, WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { Context, DateTime, Effect } from "effect"

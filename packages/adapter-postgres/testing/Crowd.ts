@@ -9,7 +9,7 @@
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { StatementDeadline } from "../src/StatementDeadline.ts"
+import { StatementDeadline } from "../src/database/StatementDeadline.ts"
 
 export const contact_count = 100_000
 export const conversation_count = 50_000

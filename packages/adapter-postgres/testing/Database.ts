@@ -1,7 +1,7 @@
 import { Clock, Config, Context, Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Client from "../src/Client.ts"
-import * as Migrations from "../src/Migrations.ts"
+import * as Client from "../src/database/Client.ts"
+import * as Migrations from "../src/database/Migrations.ts"
 
 /** A test owns the time of what it tests, not that of the driver's pool. */
 const client = (options: Client.Options) =>

@@ -25,6 +25,9 @@ export interface LastResponse {
   readonly headers: Headers
 }
 
+/** Data beside what is known of the answer that brought it. JSON, spreading and comparing leave `lastResponse` out. */
+export type Answered<A> = A & { readonly lastResponse: LastResponse }
+
 export interface Answer {
   readonly body: unknown
   readonly lastResponse: LastResponse

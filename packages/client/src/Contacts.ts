@@ -1,6 +1,7 @@
+import type { Answered } from "./Attempt.ts"
 import type { AddNote, Contact, CreateContact, UpdateContact } from "./Contract.ts"
 import type { Pages } from "./Pages.ts"
-import type { Answered, Query, RequestOptions, Transport } from "./Transport.ts"
+import type { Query, RequestOptions, Transport } from "./Transport.ts"
 
 /** `/contacts`: list, create, get, update, and add a note. */
 export const contacts = ({ list, one }: Transport) => ({

@@ -1,6 +1,7 @@
+import type { Answered } from "./Attempt.ts"
 import type { AssignConversation, CloseConversation, Conversation, Send, StartConversation } from "./Contract.ts"
 import type { Pages } from "./Pages.ts"
-import type { Answered, Query, RequestOptions, Transport } from "./Transport.ts"
+import type { Query, RequestOptions, Transport } from "./Transport.ts"
 
 /** `/conversations`: list, start, get, assign, close and reopen. */
 export const conversations = ({ list, one }: Transport) => ({

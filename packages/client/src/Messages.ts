@@ -1,6 +1,7 @@
+import type { Answered } from "./Attempt.ts"
 import type { Message, Send, SendMessage } from "./Contract.ts"
 import type { Pages } from "./Pages.ts"
-import type { Answered, Query, RequestOptions, Transport } from "./Transport.ts"
+import type { Query, RequestOptions, Transport } from "./Transport.ts"
 
 /** `/conversations/{conversation_id}/messages`: list, get and send. */
 export const messages = ({ list, one }: Transport) => ({

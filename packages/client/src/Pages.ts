@@ -1,4 +1,4 @@
-import type { Answered } from "./Transport.ts"
+import type { Answered } from "./Attempt.ts"
 
 /** A part of a list. The last one has no `next_cursor`; only that tells the end, not how full a page is. */
 export interface Page<A> {

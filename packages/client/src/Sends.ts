@@ -1,7 +1,8 @@
+import type { Answered } from "./Attempt.ts"
 import type { Send } from "./Contract.ts"
 import { TimeoutError } from "./Errors.ts"
 import { jittered, pause } from "./Retries.ts"
-import type { Answered, RequestOptions, Transport } from "./Transport.ts"
+import type { RequestOptions, Transport } from "./Transport.ts"
 
 /** A send that has come to an end: a message, or a failure with its reason. */
 export type EndedSend =

@@ -1,6 +1,7 @@
+import type { Answered } from "./Attempt.ts"
 import type { CreateTag, Tag } from "./Contract.ts"
 import type { Pages } from "./Pages.ts"
-import type { Answered, RequestOptions, Transport } from "./Transport.ts"
+import type { RequestOptions, Transport } from "./Transport.ts"
 
 /** `/tags`: list and create. */
 export const tags = ({ list, one }: Transport) => ({

@@ -1,5 +1,5 @@
 /** How the operations are called: what the contract says of each, and the attempts until it is answered. */
-import { type Answer, attempt, type Call, type Fetch, type LastResponse } from "./Attempt.ts"
+import { type Answer, type Answered, attempt, type Call, type Fetch, type LastResponse } from "./Attempt.ts"
 import { type Operations, version } from "./Contract.ts"
 import { type Page, Pages } from "./Pages.ts"
 import { pause, pauseAfter } from "./Retries.ts"
@@ -23,9 +23,6 @@ export interface RequestOptions {
   readonly timeout?: number
   readonly signal?: AbortSignal
 }
-
-/** Data beside what is known of the answer that brought it. JSON, spreading and comparing leave `lastResponse` out. */
-export type Answered<A> = A & { readonly lastResponse: LastResponse }
 
 export interface Settings {
   readonly apiKey: string

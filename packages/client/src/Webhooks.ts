@@ -1,7 +1,8 @@
+import type { Answered } from "./Attempt.ts"
 import type { CreatedWebhook, CreateWebhook, Webhook, WebhookDelivery } from "./Contract.ts"
 import type { WebhookEvent } from "./Events.ts"
 import type { Pages } from "./Pages.ts"
-import type { Answered, RequestOptions, Transport } from "./Transport.ts"
+import type { RequestOptions, Transport } from "./Transport.ts"
 
 /** Where events are to be posted, and which. */
 export interface NewWebhook extends CreateWebhook {

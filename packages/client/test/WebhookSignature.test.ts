@@ -1,7 +1,7 @@
 /** Signatures of webhooks, held against the standard's own library. */
 import { assert, describe, it } from "@effect/vitest"
 import { signWebhook, verifyWebhook, WebhookVerificationError } from "@messaging-crm/client"
-import { hardText } from "@messaging-crm/core/conformance/Arbitraries"
+import { hardText } from "@messaging-crm/conformance/Arbitraries"
 import { Effect } from "effect"
 import { Webhook } from "standardwebhooks"
 

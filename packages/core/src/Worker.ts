@@ -2,15 +2,15 @@
  * The worker: carries out what the queue holds. The only loop in core.
  */
 import { Context, DateTime, Duration, Effect, FiberSet, Layer, Metric, Random, Schedule } from "effect"
-import { Dispatch } from "./Dispatch.ts"
-import { Idempotency } from "./Idempotency.ts"
-import { Ids } from "./Ids.ts"
-import { Messages } from "./Messages.ts"
-import { work_age, work_items } from "./Metrics.ts"
-import * as Traces from "./Traces.ts"
-import { WebhookDeliveries } from "./WebhookDeliveries.ts"
-import { Webhooks } from "./Webhooks.ts"
-import { type Backlog, type ClaimedWork, LeaseTime, WorkKind, WorkQueue, WorkSignal } from "./WorkQueue.ts"
+import { Ids } from "./kernel/Ids.ts"
+import { work_age, work_items } from "./kernel/Metrics.ts"
+import * as Traces from "./kernel/Traces.ts"
+import { Dispatch } from "./messaging/Dispatch.ts"
+import { Messages } from "./messaging/Messages.ts"
+import { WebhookDeliveries } from "./webhooks/WebhookDeliveries.ts"
+import { Webhooks } from "./webhooks/Webhooks.ts"
+import { Idempotency } from "./work/Idempotency.ts"
+import { type Backlog, type ClaimedWork, LeaseTime, WorkKind, WorkQueue, WorkSignal } from "./work/WorkQueue.ts"
 
 /** How many items of a kind one worker has in hand at once: enough for many endpoints that hang, at eight each. */
 const in_hand_max = 256

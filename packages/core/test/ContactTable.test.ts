@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { CreateContact } from "@messaging-crm/core/Contacts"
-import { readColumns } from "@messaging-crm/core/Contacts/Table"
+import { readColumns } from "@messaging-crm/core/ContactTable"
 import { ContactFieldId } from "@messaging-crm/core/Ids"
 import { DateTime, Result } from "effect"
 

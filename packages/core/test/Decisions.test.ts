@@ -3,7 +3,6 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import type { Channel } from "@messaging-crm/core/Channels"
 import * as Contacts from "@messaging-crm/core/Contacts"
-import type { References } from "@messaging-crm/core/Contacts/References"
 import * as Conversations from "@messaging-crm/core/Conversations"
 import type { Fresh } from "@messaging-crm/core/Decide"
 import * as Events from "@messaging-crm/core/Events"
@@ -35,6 +34,7 @@ import type { Template } from "@messaging-crm/core/Templates"
 import * as WebhookDeliveries from "@messaging-crm/core/WebhookDeliveries"
 import * as Webhooks from "@messaging-crm/core/Webhooks"
 import { DateTime, Option, Result } from "effect"
+import type { References } from "../src/contacts/ContactReferences.ts"
 
 // ------------------------------------------------------------- fixtures
 

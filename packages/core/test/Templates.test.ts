@@ -1,8 +1,8 @@
 /** How often a provider is asked for its templates. */
 import { assert, it } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
-import * as Endpoints from "@messaging-crm/core/conformance/Endpoints"
-import { greeting } from "@messaging-crm/core/conformance/Provider"
+import * as Endpoints from "@messaging-crm/conformance/Endpoints"
+import { greeting } from "@messaging-crm/conformance/Provider"
 import * as Crm from "@messaging-crm/core/Crm"
 import { Ids } from "@messaging-crm/core/Ids"
 import { MessagingProvider, ProviderUnavailable } from "@messaging-crm/core/MessagingProvider"

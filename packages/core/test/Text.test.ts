@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { hardText } from "@messaging-crm/core/conformance/Arbitraries"
+import { hardText } from "@messaging-crm/conformance/Arbitraries"
 import { canonical } from "@messaging-crm/core/Phones"
 import { byCodePoint, foldCase, line, preview, text, trimmedText, visibleText } from "@messaging-crm/core/Text"
 import { Option, Schema } from "effect"

@@ -1,6 +1,6 @@
 /** What is written to the networks to send a message, and what they answer. */
+import type { Content } from "@messaging-crm/core/Content"
 import type { Accepted, OutboundMessage } from "@messaging-crm/core/MessagingProvider"
-import type { Content } from "@messaging-crm/core/Sends/Content"
 import type { TemplateParameter, TemplateValues } from "@messaging-crm/core/Templates"
 import { Schema } from "effect"
 import type { CloudAccount } from "./CloudAccounts.ts"

@@ -1,11 +1,11 @@
 /** The fake network as a process of its own, as an operator uses it. */
 import { assert, it } from "@effect/vitest"
 import { path } from "@messaging-crm/provider-cloud/Ingress"
-import { signatureHeader, verify } from "@messaging-crm/provider-cloud/Signature"
 import { Deferred, Effect, Redacted, Schema } from "effect"
 import { spawn } from "node:child_process"
 import { createServer, type IncomingMessage } from "node:http"
 import { fileURLToPath } from "node:url"
+import { signatureHeader, verify } from "../src/Signature.ts"
 
 const app_secret = Redacted.make("the app's secret")
 const main = fileURLToPath(new URL("../testing/main.ts", import.meta.url))

@@ -3,10 +3,10 @@ import { assert, describe, it } from "@effect/vitest"
 import type { Channel, ChannelType } from "@messaging-crm/core/Channels"
 import { ChannelId, SendId } from "@messaging-crm/core/Ids"
 import type { OutboundMessage } from "@messaging-crm/core/MessagingProvider"
-import { acceptedOf, pageMessage, phoneMessage, photoMessage } from "@messaging-crm/provider-cloud/Payloads"
 import { meaningOf, type Refusal, refusals } from "@messaging-crm/provider-cloud/Refusals"
-import { otherSpellings } from "@messaging-crm/provider-cloud/Spellings"
 import { DateTime } from "effect"
+import { acceptedOf, pageMessage, phoneMessage, photoMessage } from "../src/Payloads.ts"
+import { otherSpellings } from "../src/Spellings.ts"
 
 const reference = SendId.make("01990000-0000-7000-8000-00000000abcd")
 

@@ -1,4 +1,4 @@
-import * as Provider from "@messaging-crm/core/conformance/MessagingProvider"
+import * as Provider from "@messaging-crm/conformance/MessagingProvider"
 import { Effect, Layer } from "effect"
 import { FakeGraph } from "../testing/FakeGraph.ts"
 import { over, Received, recorder } from "./Network.ts"

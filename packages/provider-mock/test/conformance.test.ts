@@ -1,4 +1,4 @@
-import * as Provider from "@messaging-crm/core/conformance/MessagingProvider"
+import * as Provider from "@messaging-crm/conformance/MessagingProvider"
 import { layer, MockProvider } from "@messaging-crm/provider-mock"
 import { Effect, Queue } from "effect"
 import { TestClock } from "effect/testing"

@@ -8,13 +8,13 @@
  * asks again, of another server, and compares the bytes.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
-import * as Proxy from "@messaging-crm/adapter-postgres/testing/Proxy"
 import { ConfigProvider, Effect, Fiber, Random, Redacted, Ref, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import * as Proxy from "../../adapter-postgres/testing/Proxy.ts"
 import { start as startPostgres } from "../src/EmbeddedPostgres.ts"
 import * as Processes from "../testing/Processes.ts"
 

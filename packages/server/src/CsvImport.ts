@@ -2,7 +2,7 @@
 import * as Refusals from "@messaging-crm/adapter-http/handlers/Refusals"
 import { explain, type Explanation } from "@messaging-crm/adapter-http/middleware/SchemaIssues"
 import { batch_size, ContactImports, type RowRefused } from "@messaging-crm/core/ContactImports"
-import type { Table } from "@messaging-crm/core/Contacts/Table"
+import type { Table } from "@messaging-crm/core/ContactTable"
 import { Data, Effect, Option, Result, Sink, Stream } from "effect"
 import * as Csv from "./Csv.ts"
 

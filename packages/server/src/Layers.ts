@@ -15,15 +15,15 @@ import { AllowedAddresses } from "@messaging-crm/core/WebhookTransport"
 import { Worker } from "@messaging-crm/core/Worker"
 import * as Mock from "@messaging-crm/provider-mock"
 import * as Callbacks from "@messaging-crm/provider-mock/Callbacks"
+import * as MockIngress from "@messaging-crm/provider-mock/http/Ingress"
+import * as MockNetwork from "@messaging-crm/provider-mock/http/Network"
+import * as RemoteMock from "@messaging-crm/provider-mock/http/RemoteMock"
 import { Effect, Layer, Option, type Redacted } from "effect"
 import { HttpRouter } from "effect/http"
 import { read, readOr, settings } from "./Config.ts"
 import * as Health from "./Health.ts"
 import { createHttpServer } from "./HttpServer.ts"
 import * as Metrics from "./Metrics.ts"
-import * as MockIngress from "./MockIngress.ts"
-import * as MockNetwork from "./MockNetwork.ts"
-import * as RemoteMock from "./RemoteMock.ts"
 
 /** Layer for a listening socket. */
 export const listen = (options: { readonly host: string; readonly port: number }) =>

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { hardText } from "@messaging-crm/core/conformance/Arbitraries"
+import { hardText } from "@messaging-crm/conformance/Arbitraries"
 import { Arbitrary, Effect, Option, Schema, Stream } from "effect"
 import * as Csv from "../src/Csv.ts"
 

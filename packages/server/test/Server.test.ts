@@ -1,6 +1,7 @@
 /** The binary, as a person runs it. */
 import { assert, describe, it } from "@effect/vitest"
 import { catalogueOf } from "@messaging-crm/provider-mock/Catalogue"
+import * as Wire from "@messaging-crm/provider-mock/http/Wire"
 import { Deferred, Effect, Schedule, Schema } from "effect"
 import { spawn } from "node:child_process"
 import { mkdtemp, rm } from "node:fs/promises"
@@ -8,7 +9,6 @@ import { request } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
-import * as Wire from "../src/MockWire.ts"
 import { answering } from "../testing/Answering.ts"
 import * as Processes from "../testing/Processes.ts"
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { globSync, readFileSync } from "node:fs"
-import { basename } from "node:path"
+import { existsSync, globSync, readFileSync } from "node:fs"
+import { basename, join } from "node:path"
 
 interface Wall {
   /** The files the rule is about. */
@@ -18,11 +18,19 @@ const walls: ReadonlyArray<Wall> = [
   {
     files: "packages/core/src/**/*.ts",
     may: [/^effect$/],
-    but: { "Phones.ts": [/^libphonenumber-js\/min$/], "Ids.ts": [/^uuid$/] }
+    but: { "kernel/Phones.ts": [/^libphonenumber-js\/min$/], "kernel/Ids.ts": [/^uuid$/] }
   },
-  { files: "packages/core/conformance/**/*.ts", may: [/^effect$/, /^effect\/testing$/, /^@effect\/vitest$/, core] },
+  { files: "packages/conformance/src/**/*.ts", may: [/^effect$/, /^effect\/testing$/, /^@effect\/vitest$/, core] },
   { files: "packages/adapter-memory/src/**/*.ts", may: [/^effect$/, core] },
-  { files: "packages/provider-mock/src/**/*.ts", may: [/^effect$/, core] },
+  {
+    files: "packages/provider-mock/src/**/*.ts",
+    may: [/^effect$/, core],
+    but: {
+      "http/Ingress.ts": [/^effect\/http$/],
+      "http/Network.ts": [/^effect\/http$/, /^@effect\/platform-node$/],
+      "http/RemoteMock.ts": [/^effect\/http$/]
+    }
+  },
   { files: "packages/provider-cloud/src/**/*.ts", may: [/^effect(\/http)?$/, core] },
   {
     files: "packages/adapter-http/src/**/*.ts",
@@ -38,9 +46,9 @@ const walls: ReadonlyArray<Wall> = [
     files: "packages/adapter-postgres/src/**/*.ts",
     may: [/^effect(\/sql)?$/, core],
     but: {
-      "Client.ts": [/^@effect\/sql-pg$/, /^effect\/reactivity$/, /^node:net$/],
-      "Client/Connections.ts": [/^@effect\/sql-pg$/, /^node:net$/],
-      "Client/Place.ts": [/^node:net$/]
+      "database/Client.ts": [/^@effect\/sql-pg$/, /^effect\/reactivity$/, /^node:net$/],
+      "database/Client/Connections.ts": [/^@effect\/sql-pg$/, /^node:net$/],
+      "database/Client/Place.ts": [/^node:net$/]
     }
   },
   // For those who do not use Effect, and for every runtime: nothing but what is in it.
@@ -52,14 +60,58 @@ const walls: ReadonlyArray<Wall> = [
   }
 ]
 
+/**
+ * The rooms of a package, from the highest to the lowest: a file imports from its own room and from lower ones. Rooms
+ * of one line do not know each other. What lies in no room is wiring, above them all.
+ */
+const rooms: Readonly<Record<string, ReadonlyArray<ReadonlyArray<string>>>> = {
+  "packages/core/src": [["messaging"], ["contacts"], ["webhooks", "catalog"], ["accounts"], ["work"], ["kernel"]],
+  "packages/adapter-memory/src": [["messaging"], ["contacts"], ["webhooks", "catalog"], ["accounts"], ["work"], [
+    "world"
+  ]],
+  "packages/adapter-postgres/src": [
+    ["messaging"],
+    ["contacts"],
+    ["webhooks", "catalog"],
+    ["accounts"],
+    ["work"],
+    ["database"]
+  ]
+}
+
 /** Folders that some of their own package may not be imported from. `api/` is what a client bundles. */
 const sealed = { from: "packages/adapter-http/src/api/*.ts", never: /^\.\.\/(handlers|middleware)\// }
+
+const packages = globSync("packages/*/package.json").map((file) => basename(join(file, "..")))
+
+const exportsOf = (name: string): Readonly<Record<string, string>> =>
+  JSON.parse(readFileSync(join("packages", name, "package.json"), "utf8")).exports
 
 const importsOf = (file: string): ReadonlyArray<string> =>
   Array.from(
     readFileSync(file, "utf8").matchAll(/(?:\bfrom|\bimport\s*\(|^import)\s*"([^"\n]+)"/gm),
     ([, specifier = ""]) => specifier
   )
+
+/** Returns the files of its own package that a file imports. */
+const neighboursOf = (file: string): ReadonlyArray<string> =>
+  importsOf(file).filter((specifier) => specifier.startsWith(".")).map((specifier) => join(file, "..", specifier))
+
+/** Returns a circle of files that import each other, types included, or null. */
+const circleAmong = (files: ReadonlyArray<string>): ReadonlyArray<string> | null => {
+  const done = new Set<string>()
+  const visit = (file: string, path: ReadonlyArray<string>): ReadonlyArray<string> | null => {
+    if (path.includes(file)) return [...path.slice(path.indexOf(file)), file]
+    if (done.has(file)) return null
+    done.add(file)
+    for (const neighbour of neighboursOf(file)) {
+      const circle = visit(neighbour, [...path, file])
+      if (circle !== null) return circle
+    }
+    return null
+  }
+  return files.reduce<ReadonlyArray<string> | null>((found, file) => found ?? visit(file, []), null)
+}
 
 describe("who imports whom", () => {
   for (const { but, files, may } of walls) {
@@ -87,9 +139,35 @@ describe("who imports whom", () => {
     }
   })
 
+  for (const [folder, floors] of Object.entries(rooms)) {
+    it(`${folder}: rooms import downward`, () => {
+      const roomOf = (file: string) => file.slice(folder.length + 1).split("/").slice(0, -1)[0]
+      const levelOf = (room: string | undefined) => floors.findIndex((names) => names.some((name) => name === room))
+      for (const file of globSync(`${folder}/**/*.ts`)) {
+        const room = roomOf(file)
+        if (room === undefined) {
+          assert.include(["Crm.ts", "Worker.ts", "index.ts"], basename(file), `${file} lies in no room`)
+          continue
+        }
+        assert.isAtLeast(levelOf(room), 0, `${room} is no room`)
+        for (const neighbour of neighboursOf(file)) {
+          const other = roomOf(neighbour)
+          assert.isTrue(
+            other === room || levelOf(other) > levelOf(room),
+            `${file} imports ${neighbour}, which is not below it`
+          )
+        }
+      }
+    })
+  }
+
+  it("no file imports itself by a detour, types included", () => {
+    assert.isNull(circleAmong(globSync("packages/*/src/**/*.ts")))
+  })
+
   it("core reads in the order data, errors, decisions, port, operations", () => {
     const order = ["data", "errors", "decisions", "port", "operations"]
-    for (const file of globSync("packages/core/src/*.ts")) {
+    for (const file of globSync("packages/core/src/**/*.ts")) {
       const rulers = Array.from(readFileSync(file, "utf8").matchAll(/^\/\/ -{5,} (\w+)$/gm), ([, name = ""]) => name)
       const places = rulers.map((name) => order.indexOf(name))
       assert.notInclude(places, -1, `${file} has a part of another name`)
@@ -97,11 +175,47 @@ describe("who imports whom", () => {
     }
   })
 
-  it("core's index names every module", () => {
+  it("core's index names every public module", () => {
     const index = readFileSync("packages/core/src/index.ts", "utf8")
-    for (const file of globSync("packages/core/src/*.ts")) {
-      const name = basename(file, ".ts")
-      if (name !== "index") assert.include(index, `export * as ${name} from "./${name}.ts"`)
+    for (const [subpath, target] of Object.entries(exportsOf("core"))) {
+      if (!target.endsWith(".ts") || subpath === ".") continue
+      const name = basename(subpath)
+      assert.include(index, `export * as ${name} from "${target.replace("/src", "")}"`)
     }
   })
+})
+
+describe("what each package exports", () => {
+  const texts = globSync("{docs/*.md,README.md,packages/*/README.md,{packages,examples,benchmarks}/**/*.{ts,mjs}}", {
+    exclude: ["**/node_modules/**"]
+  }).map((file) => ({ file, text: readFileSync(file, "utf8") }))
+
+  for (const name of packages) {
+    it(`${name}: single modules, each of them used elsewhere`, () => {
+      for (const [subpath, target] of Object.entries(exportsOf(name))) {
+        assert.notInclude(subpath, "*")
+        assert.isTrue(existsSync(join("packages", name, target)), `${name} exports ${target}`)
+        if (!target.endsWith(".ts") || subpath === ".") continue
+        const specifier = `"@messaging-crm/${name}${subpath.slice(1)}"`
+        const users = texts.filter(({ text }) =>
+          text.includes(specifier) || text.includes(specifier.replaceAll("\"", "`"))
+        )
+        assert.isTrue(
+          users.some(({ file }) => !file.startsWith(`packages/${name}/src/`)),
+          `nobody imports ${specifier}`
+        )
+      }
+    })
+  }
+})
+
+describe("what the documents cite", () => {
+  for (const file of [...globSync("docs/*.md"), "README.md", "AGENTS.md", "CONTRIBUTING.md", "SECURITY.md"]) {
+    it(`${file}: files that are there`, () => {
+      for (const [, path = ""] of readFileSync(file, "utf8").matchAll(/`([\w./-]+\/[\w.-]+\.(?:ts|mjs))`/g)) {
+        const places = [path, join("packages", path), join(file, "..", path)]
+        assert.isTrue(path.endsWith("/X.ts") || places.some((place) => existsSync(place)), `${file} cites ${path}`)
+      }
+    })
+  }
 })

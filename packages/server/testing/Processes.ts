@@ -7,13 +7,13 @@ import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Scope } from "@messaging-crm/core/ApiKeys"
 import type { ProviderEvent } from "@messaging-crm/core/Inbound"
 import { RootKeys, Secrets } from "@messaging-crm/core/Secrets"
+import * as Wire from "@messaging-crm/provider-mock/http/Wire"
 import { Config, Effect, Layer, Option, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { type ChildProcess, spawn } from "node:child_process"
 import { createServer } from "node:net"
 import { fileURLToPath } from "node:url"
 import { settings } from "../src/Config.ts"
-import * as Wire from "../src/MockWire.ts"
 
 /** The binary. */
 export const main = fileURLToPath(new URL("../src/main.ts", import.meta.url))

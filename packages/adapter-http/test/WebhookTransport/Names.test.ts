@@ -1,10 +1,10 @@
 /** Names as a real name server answers them, over UDP. */
 import { assert, it } from "@effect/vitest"
-import { asking } from "@messaging-crm/adapter-http/WebhookTransport/Names"
 import { Effect } from "effect"
 import ipaddr from "ipaddr.js"
 import { createSocket } from "node:dgram"
 import { Resolver } from "node:dns/promises"
+import { asking } from "../../src/WebhookTransport/Names.ts"
 
 /** What is known of a name: its addresses, or a family that the server fails to look up. */
 type Zone = Readonly<

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { hardText, moment } from "@messaging-crm/core/conformance/Arbitraries"
-import { headersOf, newSecret, sign, type Signed, verify } from "@messaging-crm/core/Webhooks/Signature"
+import { hardText, moment } from "@messaging-crm/conformance/Arbitraries"
+import { headersOf, newSecret, sign, type Signed, verify } from "@messaging-crm/core/WebhookSignature"
 import { Arbitrary, DateTime, Effect, Redacted, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as StandardWebhooks from "standardwebhooks"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { hardText } from "@messaging-crm/core/conformance/Arbitraries"
-import { refusalOf } from "@messaging-crm/core/Webhooks/Url"
+import { hardText } from "@messaging-crm/conformance/Arbitraries"
 import { Arbitrary, Schema } from "effect"
+import { refusalOf } from "../../src/webhooks/WebhookUrl.ts"
 
 const loopback = (address: string) => address === "127.0.0.1" || address === "::1"
 const at_most = (length: number) => `https://example.com/${"a".repeat(length - "https://example.com/".length)}`

@@ -1,0 +1,69 @@
+import { type ApiKey, ApiKeyRows, ApiKeyStore, mayHoldKeys } from "@messaging-crm/core/ApiKeys"
+import { MemberRows } from "@messaging-crm/core/Members"
+import type { Timestamp } from "@messaging-crm/core/Timestamps"
+import { DateTime, HashMap, Layer, Option, Struct } from "effect"
+import { byAge } from "../world/Order.ts"
+import * as Table from "../world/Table.ts"
+import { type Rows, World } from "../world/World.ts"
+
+const isUsable = ({ tables }: Rows, { organization_id, row }: Table.Owned<ApiKey>, now: Timestamp): boolean =>
+  row.revoked_at === null && DateTime.isGreaterThan(row.expires_at, now) && Option.exists(
+    Table.get(tables, MemberRows, organization_id, row.created_by),
+    ({ left_at, role }) => left_at === null && mayHoldKeys(role)
+  )
+
+const windowEnd = (opened_at: Timestamp): Timestamp => DateTime.add(opened_at, { seconds: 60 })
+
+/** Returns the key's window once this request is counted in it. */
+const count = ({ api_key_windows }: Rows, { id }: ApiKey, limit: number, now: Timestamp) =>
+  Option.match(
+    Option.filter(
+      HashMap.get(api_key_windows, id),
+      ({ opened_at }) => DateTime.isGreaterThan(windowEnd(opened_at), now)
+    ),
+    {
+      onNone: () => ({ opened_at: now, count: 1 }),
+      onSome: (window) => ({ ...window, count: Math.min(window.count + 1, limit + 1) })
+    }
+  )
+
+/** Layer that keeps API keys and their request counts in the in-memory world. */
+export const layer = Layer.effect(
+  ApiKeyStore,
+  World.useSync(({ modify, read }) =>
+    ApiKeyStore.of({
+      list: (organization_id) =>
+        read(({ tables }) =>
+          Table.all(tables, ApiKeyRows, organization_id)
+            .toSorted((a, b) => byAge(b, a))
+            .map(Struct.omit(["digest", "version"]))
+        ),
+      find: (organization_id, id) =>
+        read(({ tables }) => Option.map(Table.get(tables, ApiKeyRows, organization_id, id), Struct.omit(["digest"]))),
+      admit: (digest, limit, now) =>
+        modify((rows) => {
+          const found = Option.filter(
+            Table.find(rows.tables, ApiKeyRows, digest),
+            (key) => isUsable(rows, key, now)
+          )
+          if (Option.isNone(found)) return [Option.none(), rows]
+          const { organization_id, row } = found.value
+          const { created_by, id, scopes } = row
+          const window = count(rows, row, limit, now)
+          const metered = {
+            key_id: id,
+            organization_id,
+            created_by,
+            scopes,
+            count: window.count,
+            window_ends_at: windowEnd(window.opened_at),
+            now
+          }
+          return [
+            Option.some(metered),
+            { ...rows, api_key_windows: HashMap.set(rows.api_key_windows, id, window) }
+          ]
+        })
+    })
+  )
+)

@@ -1,0 +1,91 @@
+import * as Changes from "@messaging-crm/core/Changes"
+import type { ChannelType } from "@messaging-crm/core/Channels"
+import {
+  type Contact,
+  type ContactColumns,
+  type ContactMatch,
+  ContactRows,
+  ContactStore,
+  IdentityNameRows,
+  IdentityRows,
+  insert,
+  type KnownIdentity,
+  type LoadedContact
+} from "@messaging-crm/core/Contacts"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { Layer, Option, Result, Struct } from "effect"
+import { apply } from "../work/Commit.ts"
+import { page } from "../world/Order.ts"
+import * as Table from "../world/Table.ts"
+import { World } from "../world/World.ts"
+
+const position = (contact: ContactColumns) => ({ at: contact.updated_at, id: contact.id })
+
+type Row = Table.Row<ContactColumns>
+
+const toLoaded = (row: Row): LoadedContact => Struct.omit(row, ["search_text"])
+
+const toContact = (row: Row): Contact => Struct.omit(row, ["search_text", "version"])
+
+const isOn = (contact: ContactColumns, channel: ChannelType): boolean =>
+  contact.identities.some(({ channel_type }) => channel_type === channel) ||
+  (channel === "phone_messaging" && contact.primary_phone !== null)
+
+const matches =
+  ({ channel, lifecycle_stage, needles, owner_user_id, tag_id }: ContactMatch) => (contact: ContactColumns) =>
+    (tag_id === null || contact.tags.some(({ id }) => id === tag_id)) &&
+    (owner_user_id === null || contact.owner_user_id === owner_user_id) &&
+    (lifecycle_stage === null || contact.lifecycle_stage === lifecycle_stage) &&
+    (channel === null || isOn(contact, channel)) &&
+    (needles === null || needles.some((needle) => contact.search_text.includes(needle)))
+
+/** Returns the identities that names lead to on a type of channel, in the order of the names. */
+export const identify = (
+  tables: Table.Tables,
+  organization_id: OrganizationId,
+  channel_type: ChannelType,
+  names: ReadonlyArray<string>
+): ReadonlyArray<KnownIdentity> =>
+  names.flatMap((name) =>
+    Option.toArray(Option.gen(function*() {
+      const { identity_id } = yield* Table.get(tables, IdentityNameRows, organization_id, channel_type, name)
+      const identity = yield* Table.get(tables, IdentityRows, organization_id, identity_id)
+      const contact = yield* Table.get(tables, ContactRows, organization_id, identity.contact_id)
+      return { name, identity, contact: Struct.pick(contact, ["id", "identities", "version"]) }
+    }))
+  )
+
+/** Layer that keeps contacts and their identities in the in-memory world. */
+export const layer = Layer.effect(
+  ContactStore,
+  World.useSync(({ modify, read }) =>
+    ContactStore.of({
+      find: (organization_id, id) =>
+        read(({ tables }) => Option.map(Table.get(tables, ContactRows, organization_id, id), toContact)),
+      load: (organization_id, id) =>
+        read(({ tables }) => Option.map(Table.get(tables, ContactRows, organization_id, id), toLoaded)),
+      list: (organization_id, match, request) =>
+        read(({ tables }) =>
+          page(Table.all(tables, ContactRows, organization_id).filter(matches(match)), request, position)
+            .map(toContact)
+        ),
+      identify: (organization_id, channel_type, names) =>
+        read(({ tables }) => identify(tables, organization_id, channel_type, names)),
+      findByPhone: (organization_id, phone) =>
+        read(({ tables }) => {
+          const found = Table.all(tables, ContactRows, organization_id)
+            .filter(({ primary_phone }) => primary_phone === phone)
+          return Option.map(
+            Option.fromUndefinedOr(page(found, { after: null, size: 1 }, position)[0]),
+            toLoaded
+          )
+        }),
+      insertNew: (organization_id, contacts) =>
+        modify((rows) => {
+          const absent = contacts.filter(({ id }) => !Table.has(rows.tables, ContactRows, organization_id, id))
+          const changes = Changes.all(...absent.map(insert))
+          return [absent.map(({ id }) => id), Result.getOrThrow(apply(rows, organization_id, changes, null))]
+        })
+    })
+  )
+)

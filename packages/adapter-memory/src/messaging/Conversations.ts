@@ -1,0 +1,62 @@
+import { ChannelRows } from "@messaging-crm/core/Channels"
+import { ContactRows, IdentityRows } from "@messaging-crm/core/Contacts"
+import {
+  type ConversationColumns,
+  type ConversationRow,
+  ConversationRows,
+  ConversationStore
+} from "@messaging-crm/core/Conversations"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { Layer, Option, Struct } from "effect"
+import { identify } from "../contacts/Contacts.ts"
+import { page } from "../world/Order.ts"
+import * as Table from "../world/Table.ts"
+import { World } from "../world/World.ts"
+
+/** Returns a conversation with what is another's, as that is now. */
+const toRow =
+  (tables: Table.Tables, organization_id: OrganizationId) =>
+  (thread: Table.Row<ConversationColumns>): ConversationRow => {
+    const channel = Option.getOrThrow(Table.get(tables, ChannelRows, organization_id, thread.channel_id))
+    const contact = Option.getOrThrow(Table.get(tables, ContactRows, organization_id, thread.contact_id))
+    const identity = Option.getOrThrow(Table.get(tables, IdentityRows, organization_id, thread.identity_id))
+    return {
+      ...thread,
+      channel_type: channel.type,
+      ...Struct.pick(contact, ["first_name", "last_name"]),
+      ...Struct.pick(identity, ["display_name", "external_id", "username"]),
+      contact_version: contact.version
+    }
+  }
+
+/** Layer that keeps conversations in the in-memory world. */
+export const layer = Layer.effect(
+  ConversationStore,
+  World.useSync(({ read }) =>
+    ConversationStore.of({
+      find: (organization_id, id) =>
+        read(({ tables }) =>
+          Option.map(Table.get(tables, ConversationRows, organization_id, id), toRow(tables, organization_id))
+        ),
+      list: (organization_id, { assigned_user_id, status }, request) =>
+        read(({ tables }) =>
+          page(
+            Table.all(tables, ConversationRows, organization_id).filter((thread) =>
+              (status === null || thread.status === status) &&
+              (assigned_user_id === null || thread.assigned_user_id === assigned_user_id)
+            ),
+            request,
+            (thread) => ({ at: thread.last_activity_at, id: thread.id })
+          ).map(toRow(tables, organization_id))
+        ),
+      findThreads: (organization_id, channel, names) =>
+        read(({ tables }) =>
+          identify(tables, organization_id, channel.type, names).map((known) => {
+            const found = Table.find(tables, ConversationRows, organization_id, channel.id, known.identity.id)
+            const conversation = Option.map(found, ({ row }) => Struct.pick(row, ["id", "status", "version"]))
+            return { ...known, conversation: Option.getOrNull(conversation) }
+          })
+        )
+    })
+  )
+)

@@ -1,0 +1,61 @@
+import { ConversationRows } from "@messaging-crm/core/Conversations"
+import {
+  type Message,
+  type MessageColumns,
+  MessageRows,
+  MessageStore,
+  ProviderMessageRows
+} from "@messaging-crm/core/Messages"
+import { DateTime, Layer, Option, Struct } from "effect"
+import { page } from "../world/Order.ts"
+import * as Table from "../world/Table.ts"
+import { World } from "../world/World.ts"
+
+const toMessage = (row: Table.Row<MessageColumns>): Message => Struct.omit(row, ["channel_id", "version"])
+
+/** Layer that keeps messages in the in-memory world. */
+export const layer = Layer.effect(
+  MessageStore,
+  World.useSync(({ modify, read }) =>
+    MessageStore.of({
+      find: (organization_id, conversation_id, id) =>
+        read(({ tables }) =>
+          Option.map(Table.get(tables, MessageRows, organization_id, conversation_id, id), toMessage)
+        ),
+      findByProviderId: (organization_id, channel_id, provider_message_id) =>
+        read(({ tables }) =>
+          Option.map(
+            Table.get(tables, ProviderMessageRows, organization_id, channel_id, provider_message_id),
+            (named) => ({
+              ...Struct.pick(named, ["channel_id", "early_updates", "provider_message_id", "version"]),
+              message: Option.gen(function*() {
+                const conversation_id = yield* Option.fromNullOr(named.conversation_id)
+                const id = yield* Option.fromNullOr(named.message_id)
+                const message = yield* Table.get(tables, MessageRows, organization_id, conversation_id, id)
+                const { contact_id } = yield* Table.get(tables, ConversationRows, organization_id, conversation_id)
+                return { ...Struct.omit(message, ["channel_id"]), contact_id }
+              })
+            })
+          )
+        ),
+      list: (organization_id, conversation_id, request) =>
+        read(({ tables }) =>
+          page(
+            Table.all(tables, MessageRows, organization_id).filter((row) => row.conversation_id === conversation_id),
+            request,
+            ({ created_at: at, id }) => ({ at, id })
+          ).map(toMessage)
+        ),
+      purgeEarlyUpdates: (before, limit) =>
+        modify((rows) => {
+          const [old, tables] = Table.purge(
+            rows.tables,
+            ProviderMessageRows,
+            ({ created_at, message_id }) => message_id === null && DateTime.isLessThan(created_at, before),
+            limit
+          )
+          return [old.length, { ...rows, tables }]
+        })
+    })
+  )
+)

@@ -1,0 +1,45 @@
+import { toWebhook, WebhookRows, WebhookStore } from "@messaging-crm/core/Webhooks"
+import { Layer, Option, Result, Struct } from "effect"
+import { apply } from "../work/Commit.ts"
+import { byAge } from "../world/Order.ts"
+import * as Table from "../world/Table.ts"
+import { World } from "../world/World.ts"
+
+/** Layer that keeps webhooks in the in-memory world. */
+export const layer = Layer.effect(
+  WebhookStore,
+  World.useSync(({ modify, read }) =>
+    WebhookStore.of({
+      list: (organization_id, limit) =>
+        read(({ tables }) =>
+          Table.all(tables, WebhookRows, organization_id)
+            .toSorted((a, b) => Number(a.status === "disabled") - Number(b.status === "disabled") || byAge(b, a))
+            .slice(0, limit)
+            .map(toWebhook)
+        ),
+      countActive: (organization_id) =>
+        read(({ tables }) =>
+          Table.all(tables, WebhookRows, organization_id).filter(({ status }) => status === "active").length
+        ),
+      find: (organization_id, id) => read(({ tables }) => Table.get(tables, WebhookRows, organization_id, id)),
+      sealedOtherwise: (prefix, after, limit) =>
+        read(({ tables }) =>
+          Table.everywhere(tables, WebhookRows)
+            .map(({ organization_id, row }) => ({ organization_id, ...row }))
+            .filter(({ id, sealed_secret, status }) =>
+              status === "active" && !sealed_secret.startsWith(prefix) && (after === null || id > after)
+            )
+            .toSorted((a, b) => a.id < b.id ? -1 : 1)
+            .slice(0, limit)
+            .map(Struct.pick(["organization_id", "id", "sealed_secret"]))
+        ),
+      reseal: (organization_id, id, before, sealed_secret) =>
+        modify((rows) => {
+          const found = Table.get(rows.tables, WebhookRows, organization_id, id)
+          if (Option.isNone(found) || found.value.sealed_secret !== before) return [undefined, rows]
+          const changes = WebhookRows.update(found.value, { sealed_secret })
+          return [undefined, Result.getOrThrow(apply(rows, organization_id, changes, null))]
+        })
+    })
+  )
+)

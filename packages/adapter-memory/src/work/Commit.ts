@@ -1,0 +1,183 @@
+import * as Changes from "@messaging-crm/core/Changes"
+import { Commit, Conflict, KeyUsed, type LeaseLost } from "@messaging-crm/core/Commit"
+import { ContactRows, IdentityNameRows } from "@messaging-crm/core/Contacts"
+import { ConversationRows } from "@messaging-crm/core/Conversations"
+import type { EventType } from "@messaging-crm/core/Events"
+import type { OrganizationId, WebhookId } from "@messaging-crm/core/Ids"
+import type { Timestamp } from "@messaging-crm/core/Timestamps"
+import * as Traces from "@messaging-crm/core/Traces"
+import { State, type WebhookDelivery, WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
+import { WebhookRows } from "@messaging-crm/core/Webhooks"
+import { DateTime, Effect, Layer, Option, Result } from "effect"
+import { newest } from "../world/Order.ts"
+import * as Table from "../world/Table.ts"
+import { type Rows, World } from "../world/World.ts"
+import { EventRows } from "./EventRows.ts"
+import { IdempotencyRows } from "./Idempotency.ts"
+import { enqueued, settled, throttled } from "./WorkQueue.ts"
+
+const deliveryOf = (
+  { created_at, id: event_id }: Changes.RaisedEvent,
+  event_type: EventType,
+  webhook_id: WebhookId
+): WebhookDelivery => ({
+  id: Changes.deliveryIdOf(event_id, webhook_id),
+  webhook_id,
+  event_id,
+  event_type,
+  status: "pending",
+  attempt_count: 0,
+  response_status: null,
+  response_body: null,
+  failure_code: null,
+  duration_ms: null,
+  last_attempt_at: null,
+  next_attempt_at: created_at,
+  created_at
+})
+
+/** Returns how an event is kept: with a delivery, and its work, for each active webhook that subscribes; without any, not at all. */
+const raised = (tables: Table.Tables, owner: OrganizationId) => (event: Changes.RaisedEvent): Changes.Changes => {
+  const deliveries = Table.all(tables, WebhookRows, owner).flatMap(({ event_types, id, status }) => {
+    const type = event_types.find((subscribed) => subscribed === event.type)
+    return type === undefined || status === "disabled" ? [] : [deliveryOf(event, type, id)]
+  })
+  if (deliveries.length === 0) return Changes.none
+  return Changes.all(
+    EventRows.insert(event),
+    ...deliveries.map((delivery) =>
+      Changes.all(
+        WebhookDeliveryRows.insert(delivery),
+        Changes.enqueue({
+          kind: "webhook_delivery",
+          lane: delivery.webhook_id,
+          ref: delivery.id,
+          due_at: delivery.created_at
+        })
+      )
+    )
+  )
+}
+
+/** Returns how a webhook's pending deliveries fail, but for those that are updated beside it. */
+const abandoned = (tables: Table.Tables, owner: OrganizationId, { abandon = [], update = [] }: Changes.Changes) =>
+  abandon.flatMap(({ limit, webhook_id }) => {
+    const pending = Table.all(tables, WebhookDeliveryRows, owner).filter((delivery) =>
+      delivery.webhook_id === webhook_id && delivery.status === "pending" &&
+      !update.some(({ key }) => key.id === delivery.id)
+    )
+    return newest(pending, limit).map((row) => WebhookDeliveryRows.update(row, State.abandon("webhook_disabled")))
+  })
+
+const isDated = (row: object): row is { readonly updated_at: DateTime.DateTime } =>
+  "updated_at" in row && DateTime.isDateTime(row.updated_at)
+
+/** Sets columns and moves the version. No contact's `updated_at` moves backwards. */
+const updated = (tables: Table.Tables, owner: OrganizationId, update: Changes.Update): Option.Option<Table.Tables> =>
+  Option.gen(function*() {
+    const { key, set, version } = update
+    const row = yield* Table.get(tables, update, owner, Table.keyOf(update, key))
+    if (row.version !== version) return yield* Option.none()
+    const next = { ...row, ...set, version: version + 1 }
+    const kept = isDated(row) && isDated(next) ? { updated_at: DateTime.max(row.updated_at, next.updated_at) } : {}
+    return yield* Table.put(tables, update, owner, { ...next, ...kept })
+  })
+
+const inserted = (tables: Table.Tables, owner: OrganizationId, of: { readonly table: Changes.Table }, row: object) =>
+  Table.has(tables, of, owner, Table.keyOf(of, row))
+    ? Option.none()
+    : Table.put(tables, of, owner, { ...row, version: 1 })
+
+/** Returns the tables with what rests on what was loaded; none when that has changed, or a key is taken. */
+const written = (
+  before: Table.Tables,
+  owner: OrganizationId,
+  { expect = [], insert = [], remove = [], update = [] }: Changes.Changes
+): Option.Option<Table.Tables> =>
+  Option.gen(function*() {
+    for (const one of expect) {
+      const found = Table.get(before, one, owner, Table.keyOf(one, one.key))
+      yield* Option.filter(found, ({ version }) => version === one.version)
+    }
+    let tables = remove.reduce((left, one) => Table.remove(left, one, owner, Table.keyOf(one, one.key)), before)
+    for (const one of update) tables = yield* updated(tables, owner, one)
+    for (const one of insert) {
+      for (const row of one.rows) tables = yield* inserted(tables, owner, one, row)
+    }
+    return tables
+  })
+
+const named = (owner: OrganizationId) => (tables: Table.Tables, alias: Changes.Alias): Table.Tables =>
+  Option.getOrElse(inserted(tables, owner, IdentityNameRows, alias), () => tables)
+
+const latest = (a: Timestamp | null, b: Timestamp | null): Timestamp | null =>
+  a === null || b === null ? a ?? b : DateTime.max(a, b)
+
+/** Moves the activity of a conversation and its contact, which leaves their versions alone. */
+const touched = (tables: Table.Tables, owner: OrganizationId, activity: Changes.Activity): Table.Tables => {
+  const { at, contact_id, conversation_id: last_conversation_id, last_inbound_at, preview } = activity
+  const isNews = (last: Timestamp | null) => last === null || DateTime.isGreaterThanOrEqualTo(at, last)
+  const news = { last_activity_at: at, last_activity_preview: preview }
+  const moved = Table.change(tables, ContactRows, owner, contact_id, (contact) => ({
+    ...contact,
+    ...(isNews(contact.last_activity_at) ? { ...news, last_conversation_id } : {}),
+    updated_at: DateTime.max(contact.updated_at, at)
+  }))
+  return Table.change(moved, ConversationRows, owner, last_conversation_id, (conversation) => ({
+    ...conversation,
+    ...(isNews(conversation.last_activity_at) ? news : {}),
+    last_inbound_at: latest(conversation.last_inbound_at, last_inbound_at)
+  }))
+}
+
+const nameOf = (update: Changes.Update): string => `${update.table.name}|${Table.keyOf(update, update.key)}`
+
+/** Returns the rows after the changes of one operation, or why they cannot be applied. */
+export const apply = (
+  rows: Rows,
+  owner: OrganizationId,
+  changes: Changes.Changes,
+  trace: string | null
+): Result.Result<Rows, Conflict | KeyUsed | LeaseLost> =>
+  Result.gen(function*() {
+    const { aliases = [], raise = [], remember, settle, throttle = [], touch } = changes
+    if (remember !== undefined && Table.has(rows.tables, IdempotencyRows, owner, remember.key)) {
+      return yield* Result.fail(new KeyUsed())
+    }
+    const held = settle === undefined ? rows.queue : yield* settled(rows.queue, settle)
+    const whole = Changes.all(
+      changes,
+      remember === undefined ? Changes.none : IdempotencyRows.insert(remember),
+      ...raise.map(raised(rows.tables, owner)),
+      ...abandoned(rows.tables, owner, changes)
+    )
+    const { enqueue = [], update = [] } = whole
+    if (new Set(update.map(nameOf)).size < update.length) throw new Error("A commit updates a row twice.")
+    const tables = aliases.reduce(
+      named(owner),
+      yield* Result.fromOption(written(rows.tables, owner, whole), () => new Conflict())
+    )
+    const queue = enqueue.reduce((some, work) => enqueued(some, owner, work, trace), held)
+    return {
+      ...rows,
+      tables: touch === undefined ? tables : touched(tables, owner, touch),
+      queue: throttle.reduce(throttled, queue)
+    }
+  })
+
+/** Layer that applies changes to the in-memory world, in one step. */
+export const layer = Layer.effect(
+  Commit,
+  World.useSync(({ modify }) =>
+    Commit.of({
+      commit: Effect.fnUntraced(function*(organization_id, changes) {
+        const trace = yield* Traces.current
+        const applied = yield* modify((rows) => {
+          const result = apply(rows, organization_id, changes, trace)
+          return [result, Result.getOrElse(result, () => rows)]
+        })
+        yield* Effect.fromResult(applied)
+      })
+    })
+  )
+)

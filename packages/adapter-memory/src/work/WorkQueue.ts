@@ -1,0 +1,200 @@
+import type { Enqueued, Settlement, Throttle } from "@messaging-crm/core/Changes"
+import { LeaseLost } from "@messaging-crm/core/Commit"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
+import type { Timestamp } from "@messaging-crm/core/Timestamps"
+import {
+  type Backlog,
+  type ClaimedWork,
+  lanes as laneRules,
+  type Work,
+  type WorkKind,
+  WorkQueue
+} from "@messaging-crm/core/WorkQueue"
+import { DateTime, Effect, HashMap, HashSet, Layer, Option, Result, Struct } from "effect"
+import type { Item, Lane, Queue } from "../world/Queue.ts"
+import { World } from "../world/World.ts"
+
+const nameOf = ({ kind, lane }: Pick<Work, "kind" | "lane">): string => `${kind}|${lane}`
+
+const refOf = ({ kind, ref }: Work): string => `${kind}|${ref}`
+
+const put = (lanes: Queue["lanes"], name: string, lane: Lane): Queue["lanes"] =>
+  lane.items.length === 0 ? HashMap.remove(lanes, name) : HashMap.set(lanes, name, lane)
+
+// ------------------------------------------------ what a commit changes
+
+/** Adds work to its lane, unless there is an item of its kind for its ref. */
+export const enqueued = (
+  queue: Queue,
+  organization_id: OrganizationId,
+  work: Enqueued,
+  trace: string | null
+): Queue => {
+  const { kind } = work
+  if (HashSet.has(queue.refs, refOf(work))) return queue
+  const item: Item = { ...work, organization_id, attempt: 0, defects: 0, trace, claim: null }
+  const lane = Option.getOrElse(
+    HashMap.get(queue.lanes, nameOf(work)),
+    (): Lane => ({ kind, items: [], until: null, cap: laneRules[kind].cap, served_at: null })
+  )
+  return {
+    lanes: put(queue.lanes, nameOf(work), { ...lane, items: [...lane.items, item] }),
+    refs: HashSet.add(queue.refs, refOf(work))
+  }
+}
+
+/** Limits a lane for as long as it has items. */
+export const throttled = (queue: Queue, { cap, until, ...lane }: Throttle): Queue => ({
+  ...queue,
+  lanes: HashMap.modify(queue.lanes, nameOf(lane), (found) => ({ ...found, cap, until }))
+})
+
+/** Changes the item that a claim holds, or removes it for null. */
+const changed = (
+  queue: Queue,
+  claimed: ClaimedWork,
+  change: (item: Item) => Item | null
+): Result.Result<Queue, LeaseLost> => {
+  const lane = Option.getOrUndefined(HashMap.get(queue.lanes, nameOf(claimed)))
+  const held = lane?.items.find(({ claim, ref }) => ref === claimed.ref && claim?.token === claimed.token)
+  if (lane === undefined || held === undefined) return Result.fail(new LeaseLost())
+  const next = change(held)
+  return Result.succeed({
+    lanes: put(queue.lanes, nameOf(claimed), {
+      ...lane,
+      items: lane.items.flatMap((item) => item === held ? next ?? [] : item)
+    }),
+    refs: next === null ? HashSet.remove(queue.refs, refOf(held)) : queue.refs
+  })
+}
+
+const postponed = (due_at: Timestamp) => (item: Item): Item => ({ ...item, due_at, claim: null })
+
+export const settled = (queue: Queue, settlement: Settlement): Result.Result<Queue, LeaseLost> => {
+  const { claimed, outcome } = settlement
+  switch (outcome) {
+    case "hold":
+      return changed(queue, claimed, (item) => item)
+    case "finish":
+      return changed(queue, claimed, () => null)
+    case "finish_if_held":
+      return Result.orElse(changed(queue, claimed, () => null), () => Result.succeed(queue))
+    case "postpone":
+      return changed(queue, claimed, postponed(settlement.due_at))
+  }
+}
+
+// ------------------------------------------------ what a claim gives out
+
+const isDue = (now: Timestamp) => (item: Item): boolean =>
+  item.claim === null && DateTime.isLessThanOrEqualTo(item.due_at, now)
+
+const isPaused = ({ until }: Lane, now: Timestamp): boolean => until !== null && DateTime.isLessThan(now, until)
+
+/** Returns the items of a lane that may be given out now. */
+const ready = (lane: Lane, now: Timestamp): ReadonlyArray<Item> => {
+  if (isPaused(lane, now)) return []
+  const rule = laneRules[lane.kind]
+  const out = lane.items.filter((item) => item.claim !== null).length
+  return (rule.fifo ? lane.items.slice(0, 1) : lane.items)
+    .filter(isDue(now))
+    .toSorted((a, b) => DateTime.Order(a.due_at, b.due_at))
+    .slice(0, Math.max(0, Math.min(rule.cap, lane.cap) - out))
+}
+
+/** Returns what is given out now of a kind: of each lane one before any gives two, the longest waiting first. */
+const given = ({ lanes }: Queue, kind: WorkKind, limit: number, now: Timestamp): ReadonlyArray<Item> =>
+  Array.from(HashMap.values(lanes))
+    .filter((lane) => lane.kind === kind)
+    .flatMap((lane) => {
+      const items = ready(lane, now)
+      return items.map((item, round) => {
+        const { due_at } = items[0] ?? item
+        return { item, round, waiting_since: DateTime.max(due_at, lane.served_at ?? due_at) }
+      })
+    })
+    .toSorted((a, b) => a.round - b.round || DateTime.Order(a.waiting_since, b.waiting_since))
+    .slice(0, limit)
+    .map(({ item }) => item)
+
+/** Takes an item away from a claim whose lease has ended. */
+const freed = (now: Timestamp) => (item: Item): Item =>
+  item.claim !== null && DateTime.isLessThanOrEqualTo(item.claim.until, now) ? { ...item, claim: null } : item
+
+// ---------------------------------------------------------------- backlog
+
+const nothing = { due: 0, later: 0, held: 0, oldest_due_at: null }
+
+/** Returns what the queue holds of a kind with a lane more. */
+const withLane = (backlog: Backlog, lane: Lane, now: Timestamp): Backlog => {
+  const due = isPaused(lane, now) ? [] : lane.items.filter(isDue(now)).map(({ due_at }) => due_at)
+  const held = lane.items.filter(({ claim }) => claim !== null).length
+  const known = backlog.oldest_due_at === null ? due : [backlog.oldest_due_at, ...due]
+  return {
+    ...backlog,
+    due: backlog.due + due.length,
+    later: backlog.later + lane.items.length - due.length - held,
+    held: backlog.held + held,
+    oldest_due_at: known.length === 0 ? null : known.reduce((a, b) => DateTime.min(a, b))
+  }
+}
+
+/** Layer that keeps work in the in-memory world. */
+export const layer = Layer.effect(
+  WorkQueue,
+  World.useSync(({ modify, read }) => {
+    /** Answers whether the claim still held the item. */
+    const settle = (claimed: ClaimedWork, change: (item: Item) => Item | null) =>
+      modify((rows) =>
+        Result.match(changed(rows.queue, claimed, change), {
+          onFailure: () => [false, rows],
+          onSuccess: (queue) => [true, { ...rows, queue }]
+        })
+      )
+
+    return WorkQueue.of({
+      claim: ({ kind, lease_until, limit, now, token }) =>
+        modify((rows) => {
+          const claimed: Array<ClaimedWork> = []
+          let { lanes } = rows.queue
+          for (const given_item of given(rows.queue, kind, limit, now)) {
+            const item: Item = {
+              ...given_item,
+              attempt: given_item.attempt + 1,
+              claim: { token, until: lease_until }
+            }
+            lanes = HashMap.modify(lanes, nameOf(item), (lane) => ({
+              ...lane,
+              served_at: now,
+              items: lane.items.map((one) => one === given_item ? item : one)
+            }))
+            claimed.push({ ...Struct.omit(item, ["claim", "due_at"]), token })
+          }
+          return [claimed, { ...rows, queue: { ...rows.queue, lanes } }]
+        }),
+      finish: (claimed) => settle(claimed, () => null),
+      postpone: (claimed, due_at) => settle(claimed, postponed(due_at)),
+      release: (claimed) => settle(claimed, (item) => ({ ...item, attempt: item.attempt - 1, claim: null })),
+      recordDefect: (claimed, due_at) => {
+        const defects = claimed.defects + 1
+        return Effect.map(
+          settle(claimed, (item) => ({ ...item, defects, due_at, claim: null })),
+          (held) => held ? defects : 0
+        )
+      },
+      sweep: (now) =>
+        modify((rows) => {
+          const lanes = HashMap.map(rows.queue.lanes, (lane) => ({ ...lane, items: lane.items.map(freed(now)) }))
+          return [undefined, { ...rows, queue: { ...rows.queue, lanes } }]
+        }),
+      backlog: (now) =>
+        read(({ queue }) => {
+          const kinds = new Map<WorkKind, Backlog>()
+          for (const lane of HashMap.values(queue.lanes)) {
+            kinds.set(lane.kind, withLane(kinds.get(lane.kind) ?? { ...nothing, kind: lane.kind }, lane, now))
+          }
+          return Array.from(kinds.values())
+        })
+    })
+  })
+)

@@ -1,0 +1,34 @@
+import { Member, MemberStore } from "@messaging-crm/core/Members"
+import { Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { At, OptionalAt } from "../database/Columns.ts"
+import { first, rows } from "../database/Rows.ts"
+
+const Row = Schema.Struct({ ...Member.fields, created_at: At })
+
+const members = rows(Row)
+const member = first(Schema.Struct({ ...Row.fields, left_at: OptionalAt, version: Schema.Int }))
+
+/** Layer that reads members in PostgreSQL. */
+export const layer = Layer.effect(
+  MemberStore,
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+
+    return MemberStore.of({
+      find: (organization_id, id) =>
+        member(sql`
+          SELECT id, name, email, role, created_at, left_at, version
+          FROM members
+          WHERE organization_id = ${organization_id} AND id = ${id}
+        `),
+      list: (organization_id) =>
+        members(sql`
+          SELECT id, name, email, role, created_at
+          FROM members
+          WHERE organization_id = ${organization_id} AND left_at IS NULL
+          ORDER BY created_at, id
+        `)
+    })
+  })
+)

@@ -1,0 +1,38 @@
+import { Organization, OrganizationStore } from "@messaging-crm/core/Organizations"
+import { Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { At, date, optionalDate } from "../database/Columns.ts"
+import { first } from "../database/Rows.ts"
+
+const organization = first(Schema.Struct({ ...Organization.fields, created_at: At, version: Schema.Int }))
+
+/** Layer that keeps organizations in PostgreSQL. */
+export const layer = Layer.effect(
+  OrganizationStore,
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+
+    return OrganizationStore.of({
+      insert: ({ created_at, id, name }, owner) =>
+        sql`
+          WITH organization AS (
+            INSERT INTO organizations ${sql.insert({ id, name, created_at: date(created_at) })}
+          )
+          INSERT INTO members ${
+          sql.insert({
+            ...owner,
+            organization_id: id,
+            created_at: date(owner.created_at),
+            left_at: optionalDate(owner.left_at)
+          })
+        }
+        `.pipe(Effect.orDie, Effect.asVoid),
+      find: (id) =>
+        organization(sql`
+          SELECT id, name, created_at, version
+          FROM organizations
+          WHERE id = ${id}
+        `)
+    })
+  })
+)

@@ -1,0 +1,31 @@
+import { Tag, TagStore } from "@messaging-crm/core/Tags"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { rows } from "../database/Rows.ts"
+
+const tags = rows(Tag)
+
+/** Layer that reads tags in PostgreSQL. */
+export const layer = Layer.effect(
+  TagStore,
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+
+    return TagStore.of({
+      findMany: (organization_id, ids) =>
+        tags(sql`
+          SELECT id, name, color
+          FROM tags
+          WHERE organization_id = ${organization_id} AND id = ANY(${ids}::uuid[])
+          ORDER BY name_key
+        `),
+      list: (organization_id) =>
+        tags(sql`
+          SELECT id, name, color
+          FROM tags
+          WHERE organization_id = ${organization_id}
+          ORDER BY name_key
+        `)
+    })
+  })
+)

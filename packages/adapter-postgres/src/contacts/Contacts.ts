@@ -1,0 +1,119 @@
+import { Contact, ContactStore, Identity, searchText } from "@messaging-crm/core/Contacts"
+import { ContactId, type OrganizationId } from "@messaging-crm/core/Ids"
+import { Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { At, json, OptionalAt } from "../database/Columns.ts"
+import { first, rows } from "../database/Rows.ts"
+import * as Search from "./ContactSearch.ts"
+
+const Row = Schema.Struct({ ...Contact.fields, last_activity_at: OptionalAt, updated_at: At })
+const LoadedRow = Schema.Struct({ ...Row.fields, version: Schema.Int })
+
+const contacts = rows(Row)
+const contact = first(Row)
+const loaded = first(LoadedRow)
+const inserted = rows(Schema.Struct({ id: ContactId }))
+
+const known = rows(Schema.Struct({
+  name: Schema.String,
+  identity: Schema.Struct({ ...Identity.fields, contact_id: ContactId, version: Schema.Int }),
+  contact: Schema.Struct({ id: ContactId, identities: Schema.Array(Identity), version: Schema.Int })
+}))
+
+/** Every column of a contact. Its identities and tags are copies, so that no list asks again for each row. */
+const insertable = Object.keys(Contact.fields)
+
+/** Layer that keeps contacts in PostgreSQL. */
+export const layer = Layer.effect(
+  ContactStore,
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+
+    const columns = sql.literal(insertable.map((column) => `c.${column}`).join(", "))
+
+    // One order for all, so that concurrent calls that share contacts never wait for each other in a circle.
+    const insertNew = (organization_id: OrganizationId, contacts: ReadonlyArray<Contact>) => {
+      const beside = contacts.map((contact) => ({
+        contact_id: contact.id,
+        search_text: searchText(contact),
+        tag_ids: contact.tags.map((tag) => tag.id)
+      }))
+      const columns = sql.literal(insertable.join(", "))
+      return Effect.map(
+        inserted(sql`
+        WITH inserted AS (
+          INSERT INTO contacts (organization_id, ${columns})
+          SELECT ${organization_id}::uuid, ${columns}
+          FROM jsonb_populate_recordset(NULL::contacts, ${json(contacts)})
+          ORDER BY id
+          ON CONFLICT DO NOTHING
+          RETURNING id
+        ), described AS (
+          SELECT inserted.id, beside.search_text, beside.tag_ids
+          FROM inserted
+          JOIN jsonb_to_recordset(${json(beside)}) AS beside (contact_id uuid, search_text text, tag_ids uuid[])
+            ON beside.contact_id = inserted.id
+        ), found_by AS (
+          INSERT INTO contact_texts (organization_id, contact_id, search_text)
+          SELECT ${organization_id}::uuid, id, search_text
+          FROM described
+        ), tagged AS (
+          INSERT INTO contact_tags (organization_id, contact_id, tag_id)
+          SELECT ${organization_id}::uuid, id, tag_id
+          FROM described, unnest(tag_ids) AS tag_id
+        )
+        SELECT id
+        FROM inserted
+      `),
+        (all) => all.map(({ id }) => id)
+      )
+    }
+
+    return ContactStore.of({
+      find: (organization_id, id) =>
+        contact(sql`
+          SELECT ${columns}
+          FROM contacts c
+          WHERE c.organization_id = ${organization_id} AND c.id = ${id}
+        `),
+      load: (organization_id, id) =>
+        loaded(sql`
+          SELECT ${columns}, c.version
+          FROM contacts c
+          WHERE c.organization_id = ${organization_id} AND c.id = ${id}
+        `),
+      // Planned for its values: what is looked for decides how it is found, and one plan for all would be wrong for most.
+      list: (organization_id, match, request) =>
+        contacts(
+          sql`
+            SELECT ${columns}
+            FROM (${Search.idsOf(sql, organization_id, match, request)}) page
+            JOIN contacts c ON c.organization_id = ${organization_id} AND c.id = page.id
+            ORDER BY c.updated_at DESC, c.id DESC
+            LIMIT ${request.size}
+          `.unprepared
+        ),
+      identify: (organization_id, channel_type, names) =>
+        known(sql`
+          SELECT n.name, to_jsonb(i) AS identity,
+            jsonb_build_object('id', c.id, 'identities', c.identities, 'version', c.version) AS contact
+          FROM identity_names n
+          JOIN identities i ON i.organization_id = n.organization_id AND i.id = n.identity_id
+          JOIN contacts c ON c.organization_id = i.organization_id AND c.id = i.contact_id
+          WHERE n.organization_id = ${organization_id}
+            AND n.channel_type = ${channel_type}
+            AND n.name = ANY(${names}::text[])
+          ORDER BY array_position(${names}::text[], n.name)
+        `),
+      findByPhone: (organization_id, phone) =>
+        loaded(sql`
+          SELECT ${columns}, c.version
+          FROM contacts c
+          WHERE c.organization_id = ${organization_id} AND c.primary_phone = ${phone}
+          ORDER BY c.updated_at DESC, c.id DESC
+          LIMIT 1
+        `),
+      insertNew
+    })
+  })
+)

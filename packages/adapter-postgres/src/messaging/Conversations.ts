@@ -1,0 +1,112 @@
+import { ChannelType } from "@messaging-crm/core/Channels"
+import { Identity } from "@messaging-crm/core/Contacts"
+import { type ConversationFilters, ConversationStatus, ConversationStore } from "@messaging-crm/core/Conversations"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { ChannelId, ContactId, ConversationId, IdentityId, MemberId } from "@messaging-crm/core/Ids"
+import type { PageRequest } from "@messaging-crm/core/Page"
+import { Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { At, date, OptionalAt } from "../database/Columns.ts"
+import { first, rows } from "../database/Rows.ts"
+
+const OptionalText = Schema.NullOr(Schema.String)
+
+const Row = Schema.Struct({
+  id: ConversationId,
+  channel_id: ChannelId,
+  channel_type: ChannelType,
+  contact_id: ContactId,
+  first_name: OptionalText,
+  last_name: OptionalText,
+  identity_id: IdentityId,
+  external_id: Schema.String,
+  display_name: OptionalText,
+  username: OptionalText,
+  status: ConversationStatus,
+  close_category: OptionalText,
+  assigned_user_id: Schema.NullOr(MemberId),
+  agent_id: OptionalText,
+  created_at: At,
+  opened_at: At,
+  closed_at: OptionalAt,
+  last_activity_at: At,
+  last_activity_preview: OptionalText,
+  last_inbound_at: OptionalAt,
+  version: Schema.Int,
+  contact_version: Schema.Int
+})
+
+const conversations = rows(Row)
+const conversation = first(Row)
+
+const threads = rows(Schema.Struct({
+  name: Schema.String,
+  identity: Schema.Struct({ ...Identity.fields, contact_id: ContactId, version: Schema.Int }),
+  contact: Schema.Struct({ id: ContactId, identities: Schema.Array(Identity), version: Schema.Int }),
+  conversation: Schema.NullOr(
+    Schema.Struct({ id: ConversationId, status: ConversationStatus, version: Schema.Int })
+  )
+}))
+
+/** Layer that reads conversations in PostgreSQL. */
+export const layer = Layer.effect(
+  ConversationStore,
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+
+    const select = sql.literal(`
+      SELECT v.id, v.channel_id, h.type AS channel_type, v.contact_id, c.first_name, c.last_name, v.identity_id,
+        i.external_id, i.display_name, i.username, v.status, v.close_category, v.assigned_user_id, v.agent_id,
+        v.created_at, v.opened_at, v.closed_at, v.last_activity_at, v.last_activity_preview, v.last_inbound_at,
+        v.version, c.version AS contact_version
+      FROM conversations v
+      JOIN channels h ON h.organization_id = v.organization_id AND h.id = v.channel_id
+      JOIN contacts c ON c.organization_id = v.organization_id AND c.id = v.contact_id
+      JOIN identities i ON i.organization_id = v.organization_id AND i.id = v.identity_id
+    `)
+
+    const conditions = (
+      organization_id: OrganizationId,
+      { assigned_user_id, status }: ConversationFilters,
+      after: PageRequest["after"]
+    ) => {
+      const all = [sql`v.organization_id = ${organization_id}`]
+      if (status !== null) all.push(sql`v.status = ${status}`)
+      if (assigned_user_id !== null) all.push(sql`v.assigned_user_id = ${assigned_user_id}`)
+      if (after !== null) all.push(sql`(v.last_activity_at, v.id) < (${date(after.at)}, ${after.id}::uuid)`)
+      return sql.and(all)
+    }
+
+    return ConversationStore.of({
+      find: (organization_id, id) =>
+        conversation(sql`
+          ${select}
+          WHERE v.organization_id = ${organization_id} AND v.id = ${id}
+        `),
+      list: (organization_id, filters, { after, size }) =>
+        conversations(sql`
+          ${select}
+          WHERE ${conditions(organization_id, filters, after)}
+          ORDER BY v.last_activity_at DESC, v.id DESC
+          LIMIT ${size}
+        `),
+      findThreads: (organization_id, channel, names) =>
+        threads(sql`
+          SELECT n.name, to_jsonb(i) AS identity,
+            jsonb_build_object('id', c.id, 'identities', c.identities, 'version', c.version) AS contact,
+            CASE
+              WHEN v.id IS NOT NULL THEN jsonb_build_object('id', v.id, 'status', v.status, 'version', v.version)
+            END AS conversation
+          FROM identity_names n
+          JOIN identities i ON i.organization_id = n.organization_id AND i.id = n.identity_id
+          JOIN contacts c ON c.organization_id = i.organization_id AND c.id = i.contact_id
+          LEFT JOIN conversations v ON v.organization_id = i.organization_id
+            AND v.channel_id = ${channel.id} AND v.identity_id = i.id
+          WHERE n.organization_id = ${organization_id}
+            AND n.channel_type = ${channel.type}
+            AND n.name = ANY(${names}::text[])
+          ORDER BY array_position(${names}::text[], n.name)
+        `)
+    })
+  })
+)

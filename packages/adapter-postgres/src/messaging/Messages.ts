@@ -1,0 +1,93 @@
+import { ChannelId, ContactId } from "@messaging-crm/core/Ids"
+import {
+  DeletionUpdate,
+  EditUpdate,
+  Message,
+  MessageStore,
+  type ProviderMessage,
+  StatusUpdate
+} from "@messaging-crm/core/Messages"
+import { Effect, Layer, Option, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { At, date, OptionalAt } from "../database/Columns.ts"
+import { count, first, rows } from "../database/Rows.ts"
+
+const Row = Schema.Struct({
+  ...Message.fields,
+  created_at: At,
+  sent_at: OptionalAt,
+  delivered_at: OptionalAt,
+  read_at: OptionalAt,
+  failed_at: OptionalAt,
+  edited_at: OptionalAt,
+  deleted_at: OptionalAt
+})
+
+const messages = rows(Row)
+const message = first(Row)
+
+/** What a provider's message id stands for, with the columns of its message in one object. */
+const providerMessage = first(Schema.Struct({
+  channel_id: ChannelId,
+  provider_message_id: Schema.String,
+  early_updates: Schema.Array(Schema.Union([StatusUpdate, EditUpdate, DeletionUpdate])),
+  version: Schema.Int,
+  message: Schema.NullOr(Schema.Struct({ ...Message.fields, version: Schema.Int, contact_id: ContactId }))
+}))
+
+const columns = Object.keys(Message.fields)
+
+/** Layer that reads messages in PostgreSQL. */
+export const layer = Layer.effect(
+  MessageStore,
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+
+    const select = sql.literal(`SELECT ${columns.join(", ")} FROM messages`)
+
+    return MessageStore.of({
+      find: (organization_id, conversation_id, id) =>
+        message(sql`
+          ${select}
+          WHERE organization_id = ${organization_id} AND conversation_id = ${conversation_id} AND id = ${id}
+        `),
+      findByProviderId: (organization_id, channel_id, provider_message_id) =>
+        Effect.map(
+          providerMessage(sql`
+            SELECT p.channel_id, p.provider_message_id, p.early_updates, p.version,
+              CASE WHEN m.id IS NOT NULL THEN to_jsonb(m) || jsonb_build_object('contact_id', v.contact_id) END AS message
+            FROM provider_messages p
+            LEFT JOIN messages m ON m.organization_id = p.organization_id
+              AND m.conversation_id = p.conversation_id AND m.id = p.message_id
+            LEFT JOIN conversations v ON v.organization_id = p.organization_id AND v.id = p.conversation_id
+            WHERE p.organization_id = ${organization_id}
+              AND p.channel_id = ${channel_id}
+              AND p.provider_message_id = ${provider_message_id}
+          `),
+          Option.map((row): ProviderMessage => ({ ...row, message: Option.fromNullOr(row.message) }))
+        ),
+      list: (organization_id, conversation_id, { after, size }) =>
+        messages(sql`
+          ${select}
+          WHERE organization_id = ${organization_id}
+            AND conversation_id = ${conversation_id}
+            ${after === null ? sql.literal("") : sql`AND (created_at, id) < (${date(after.at)}, ${after.id}::uuid)`}
+          ORDER BY created_at DESC, id DESC
+          LIMIT ${size}
+        `),
+      purgeEarlyUpdates: (before, limit) =>
+        count(sql`
+          DELETE FROM provider_messages
+          WHERE ctid = ANY(ARRAY(
+            SELECT ctid
+            FROM provider_messages
+            WHERE message_id IS NULL AND created_at < ${date(before)}
+            ORDER BY created_at
+            LIMIT ${limit}
+          ))
+            AND message_id IS NULL
+          RETURNING 1
+        `)
+    })
+  })
+)

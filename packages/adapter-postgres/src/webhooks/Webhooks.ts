@@ -1,0 +1,71 @@
+import { OrganizationId, WebhookId } from "@messaging-crm/core/Ids"
+import { Webhook, WebhookStore } from "@messaging-crm/core/Webhooks"
+import { Effect, Layer, Option, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { At, OptionalAt } from "../database/Columns.ts"
+import { first, rows } from "../database/Rows.ts"
+
+const Row = Schema.Struct({ ...Webhook.fields, created_at: At, disabled_at: OptionalAt })
+
+const webhooks = rows(Row)
+const webhook = first(Schema.Struct({
+  ...Row.fields,
+  sealed_secret: Schema.String,
+  consecutive_failures: Schema.Int,
+  first_failure_at: OptionalAt,
+  version: Schema.Int
+}))
+const counted = first(Schema.Struct({ count: Schema.Int }))
+const sealed = rows(Schema.Struct({ organization_id: OrganizationId, id: WebhookId, sealed_secret: Schema.String }))
+
+/** Layer that reads webhooks in PostgreSQL. */
+export const layer = Layer.effect(
+  WebhookStore,
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+
+    const columns = sql.literal(Object.keys(Webhook.fields).join(", "))
+
+    return WebhookStore.of({
+      find: (organization_id, id) =>
+        webhook(sql`
+          SELECT ${columns}, sealed_secret, consecutive_failures, first_failure_at, version
+          FROM webhooks
+          WHERE organization_id = ${organization_id} AND id = ${id}
+        `),
+      list: (organization_id, limit) =>
+        webhooks(sql`
+          SELECT ${columns}
+          FROM webhooks
+          WHERE organization_id = ${organization_id}
+          ORDER BY status = 'active' DESC, created_at DESC, id DESC
+          LIMIT ${limit}
+        `),
+      countActive: (organization_id) =>
+        Effect.map(
+          counted(sql`
+            SELECT count(*)::int AS count
+            FROM webhooks
+            WHERE organization_id = ${organization_id} AND status = 'active'
+          `),
+          Option.match({ onNone: () => 0, onSome: ({ count }) => count })
+        ),
+      sealedOtherwise: (prefix, after, limit) =>
+        sealed(sql`
+          SELECT organization_id, id, sealed_secret
+          FROM webhooks
+          WHERE status = 'active'
+            AND NOT starts_with(sealed_secret, ${prefix})
+            ${after === null ? sql.literal("") : sql`AND id > ${after}::uuid`}
+          ORDER BY id
+          LIMIT ${limit}
+        `),
+      reseal: (organization_id, id, before, after) =>
+        sql`
+          UPDATE webhooks
+          SET sealed_secret = ${after}, version = version + 1
+          WHERE organization_id = ${organization_id} AND id = ${id} AND sealed_secret = ${before}
+        `.pipe(Effect.orDie, Effect.asVoid)
+    })
+  })
+)

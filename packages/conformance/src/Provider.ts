@@ -1,0 +1,53 @@
+import {
+  type Accepted,
+  MessagingProvider,
+  type OutboundMessage,
+  type ProviderBusy,
+  type ProviderOutcomeUnknown,
+  type ProviderRejected
+} from "@messaging-crm/core/MessagingProvider"
+import type { Template } from "@messaging-crm/core/Templates"
+import { Context, Effect, Layer, Ref } from "effect"
+import * as Endpoints from "./Endpoints.ts"
+
+export type Outcome = Effect.Effect<Accepted, ProviderRejected | ProviderBusy | ProviderOutcomeUnknown>
+
+/** A provider that does as it is told, and remembers what it was asked. */
+export class ScriptedProvider extends Context.Service<ScriptedProvider, {
+  readonly asked: Effect.Effect<ReadonlyArray<OutboundMessage>>
+  /** What it answers from now on. */
+  readonly answer: (how: (delivery: OutboundMessage) => Outcome) => Effect.Effect<void>
+}>()("@messaging-crm/conformance/ScriptedProvider") {}
+
+/** The one template that it has, on any account: a greeting with one placeholder. */
+export const greeting = (account: string): Template => ({
+  id: "greeting",
+  name: "greeting",
+  language: "en",
+  category: "UTILITY",
+  status: "APPROVED",
+  phone_messaging_business_account_id: account,
+  parameter_format: "POSITIONAL",
+  components: [{ type: "BODY", text: "Hello {{1}}", format: null, buttons: null }]
+})
+
+/** Layer for all that is outside: the scripted provider and the scripted endpoints. They take everything until they are told otherwise. */
+export const layer = (dedup: MessagingProvider["Service"]["dedup"]) => Layer.merge(provider(dedup), Endpoints.layer)
+
+const provider = (dedup: MessagingProvider["Service"]["dedup"]) =>
+  Layer.effectContext(Effect.gen(function*() {
+    const asked = yield* Ref.make<ReadonlyArray<OutboundMessage>>([])
+    const takes = (delivery: OutboundMessage): Outcome =>
+      Effect.succeed({ provider_message_id: `p.${delivery.reference}` })
+    const answer = yield* Ref.make(takes)
+    return Context.make(MessagingProvider, {
+      dedup,
+      deliver: Effect.fnUntraced(function*(delivery: OutboundMessage) {
+        yield* Ref.update(asked, (all) => [...all, delivery])
+        return yield* (yield* Ref.get(answer))(delivery)
+      }),
+      templates: (account) => Effect.succeed([greeting(account)])
+    }).pipe(
+      Context.add(ScriptedProvider, { asked: Ref.get(asked), answer: (how) => Ref.set(answer, how) })
+    )
+  }))

@@ -1,0 +1,280 @@
+/**
+ * API keys: who may call, for which organization, for what, and how often (spec §5, §8).
+ */
+import { Context, DateTime, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
+import { type Actor, CurrentActor } from "../kernel/Actor.ts"
+import { ApiKeyId, MemberId, type OrganizationId } from "../kernel/Ids.ts"
+import { limits } from "../kernel/Limits.ts"
+import { checksum, Secrets } from "../kernel/Secrets.ts"
+import { trimmedText } from "../kernel/Text.ts"
+import { Timestamp } from "../kernel/Timestamps.ts"
+import * as Changes from "../work/Changes.ts"
+import { Decide, type Fresh } from "../work/Decide.ts"
+import { MemberNotFound, type MemberRow, MemberRows, MemberStore, present, type Role } from "./Members.ts"
+
+// ---------------------------------------------------------------- data
+
+export const Scope = Schema.Literals([
+  "contacts:read",
+  "contacts:write",
+  "conversations:read",
+  "conversations:write",
+  "messages:send",
+  "templates:read",
+  "members:read",
+  "tags:read",
+  "webhooks:manage"
+])
+export type Scope = typeof Scope.Type
+
+/** How long a key lasts: 90 days or 1 year, chosen when it is made. */
+export const Expiry = Schema.Literals(["90d", "1y"])
+export type Expiry = typeof Expiry.Type
+
+/** A key as it is listed: never the key itself, only its last four characters. */
+export const ApiKey = Schema.Struct({
+  id: ApiKeyId,
+  name: Schema.String,
+  last_four: Schema.String,
+  scopes: Schema.Array(Scope),
+  created_by: MemberId,
+  created_at: Timestamp,
+  expires_at: Timestamp,
+  revoked_at: Schema.NullOr(Timestamp)
+}).annotate({ identifier: "ApiKey" })
+export interface ApiKey extends Schema.Schema.Type<typeof ApiKey> {}
+
+/** A key as it is loaded for a decision. */
+export interface ApiKeyRow extends ApiKey {
+  readonly version: Changes.Version
+}
+
+/** The columns of a key. The key itself is kept nowhere: its digest decides. */
+export interface ApiKeyColumns extends ApiKey {
+  readonly digest: string
+}
+
+export const ApiKeyRows = Changes.rows<ApiKeyColumns>()("api_keys", ["id"], [
+  "name",
+  "last_four",
+  "scopes",
+  "created_by",
+  "created_at",
+  "expires_at",
+  "revoked_at",
+  "digest"
+])
+
+export const CreateApiKey = Schema.Struct({
+  created_by: MemberId,
+  name: trimmedText({ min: 1, max: limits.name_chars_max }),
+  scopes: Schema.Array(Scope).check(Schema.isMinLength(1)),
+  expires: Expiry
+})
+export interface CreateApiKey extends Schema.Schema.Type<typeof CreateApiKey> {}
+
+/** How much of the key's window is used. */
+export interface Quota {
+  readonly limit: number
+  readonly remaining: number
+  /** When the window ends, in Unix seconds, rounded up. */
+  readonly reset_seconds: number
+}
+
+/** A key that was let in: for whom it speaks, and what is left of its window. */
+export interface Admission {
+  readonly key_id: ApiKeyId
+  readonly actor: Actor
+  readonly quota: Quota
+}
+
+/** What storage answers when a usable key is presented. Times are of the clock that counts. */
+export interface Metered {
+  readonly key_id: ApiKeyId
+  readonly organization_id: OrganizationId
+  readonly created_by: MemberId
+  readonly scopes: ReadonlyArray<Scope>
+  /** Requests of this window, this one included; it may stop growing beyond the limit. */
+  readonly count: number
+  readonly window_ends_at: Timestamp
+  readonly now: Timestamp
+}
+
+/** Requests a key may make in one window. A reference, so that an operator may raise it. */
+export const RequestsPerMinute = Context.Reference<number>("@messaging-crm/core/ApiKeys/RequestsPerMinute", {
+  defaultValue: () => limits.requests_per_minute
+})
+
+/** The presented form: `svc_live_` and 43 characters. Only its digest decides. */
+const keyPattern = /^svc_live_[A-Za-z0-9_-]{43}$/
+
+// -------------------------------------------------------------- errors
+
+const QuotaFields = { limit: Schema.Int, remaining: Schema.Int, reset_seconds: Schema.Int }
+
+/** No usable key was presented. Carries nothing: a caller must not learn which check failed. */
+export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", {}) {}
+
+/** The key's window is used up. */
+export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited", {
+  quota: Schema.Struct(QuotaFields),
+  retry_after_seconds: Schema.Int
+}) {}
+
+/** The key is good but lacks the operation's scope. */
+export class InsufficientScope extends Schema.TaggedError<InsufficientScope>()("InsufficientScope", {
+  quota: Schema.Struct(QuotaFields),
+  required: Scope
+}) {}
+
+/** Only owners and admins may hold keys. */
+export class MemberMayNotHoldKeys extends Schema.TaggedError<MemberMayNotHoldKeys>()("MemberMayNotHoldKeys", {}) {}
+
+export class ApiKeyNotFound extends Schema.TaggedError<ApiKeyNotFound>()("ApiKeyNotFound", {}) {}
+
+// ----------------------------------------------------------- decisions
+
+/** Returns whether a member of this role may create and hold keys (spec §5). */
+export const mayHoldKeys = (role: Role): boolean => role === "owner" || role === "admin"
+
+/** Returns when a key made now stops working. */
+export const expiresAt = (expires: Expiry, now: Timestamp): Timestamp =>
+  expires === "90d" ? DateTime.add(now, { days: 90 }) : DateTime.add(now, { years: 1 })
+
+const seconds = (at: Timestamp) => DateTime.toEpochMillis(at) / 1000
+
+const quotaOf = (metered: Metered, limit: number): Quota => ({
+  limit,
+  remaining: Math.max(0, limit - metered.count),
+  reset_seconds: Math.ceil(seconds(metered.window_ends_at))
+})
+
+const waitSeconds = (metered: Metered): number =>
+  Math.min(60, Math.max(1, Math.ceil(seconds(metered.window_ends_at) - seconds(metered.now))))
+
+const create = (
+  found: Option.Option<MemberRow>,
+  { expires, ...input }: CreateApiKey,
+  { digest, last_four }: Pick<ApiKeyColumns, "digest" | "last_four">,
+  { now, uuid }: Fresh
+): Result.Result<Changes.Decision<ApiKey>, MemberNotFound | MemberMayNotHoldKeys> => {
+  const member = Option.getOrNull(present(found))
+  if (member === null) return Result.fail(new MemberNotFound())
+  if (!mayHoldKeys(member.role)) return Result.fail(new MemberMayNotHoldKeys())
+  const api_key: ApiKey = {
+    id: ApiKeyId.make(uuid()),
+    ...input,
+    last_four,
+    created_at: now,
+    expires_at: expiresAt(expires, now),
+    revoked_at: null
+  }
+  return Result.succeed({
+    answer: api_key,
+    changes: Changes.all(ApiKeyRows.insert({ ...api_key, digest }), MemberRows.expect(member))
+  })
+}
+
+const revoke = (
+  found: Option.Option<ApiKeyRow>,
+  { now }: Fresh
+): Result.Result<Changes.Decision<void>, ApiKeyNotFound> =>
+  Result.map(Result.fromOption(found, () => new ApiKeyNotFound()), (key) => ({
+    answer: undefined,
+    changes: key.revoked_at === null ? ApiKeyRows.update(key, { revoked_at: now }) : Changes.none
+  }))
+
+// ---------------------------------------------------------------- port
+
+/**
+ * Port: where API keys and their request counts are kept.
+ *
+ * **Contract** (checked by `conformance/ApiKeys.ts`)
+ *
+ * - `admit` returns none unless the digest is known, the key is neither revoked
+ *   nor expired, and its creator is a present owner or admin at this moment.
+ *   Otherwise it counts the request, in one step: of any number of concurrent
+ *   calls in one window each gets its own count, up to one beyond `limit`.
+ * - A window opens at the key's first request and lasts 60 s. Requests beyond
+ *   the limit do not prolong it. Keys do not share windows.
+ * - A store shared by several processes uses its own clock; `now` is for one that has none.
+ * - `list` returns the organization's keys, newest first; `find` one of them.
+ */
+export class ApiKeyStore extends Context.Service<ApiKeyStore, {
+  readonly list: (organization_id: OrganizationId) => Effect.Effect<ReadonlyArray<ApiKey>>
+  readonly find: (organization_id: OrganizationId, id: ApiKeyId) => Effect.Effect<Option.Option<ApiKeyRow>>
+  readonly admit: (digest: string, limit: number, now: Timestamp) => Effect.Effect<Option.Option<Metered>>
+}>()("@messaging-crm/core/ApiKeys/ApiKeyStore") {}
+
+// ---------------------------------------------------------- operations
+
+export class ApiKeys extends Context.Service<ApiKeys, {
+  /** Lets a presented key in: checks it, counts the request and requires one scope, in this order. */
+  readonly admit: (
+    presented: Redacted.Redacted,
+    required: Scope
+  ) => Effect.Effect<Admission, Unauthorized | RateLimited | InsufficientScope>
+  /** Creates a key. The key itself is in the answer and nowhere else. */
+  readonly create: (
+    input: CreateApiKey
+  ) => Effect.Effect<
+    { readonly api_key: ApiKey; readonly key: Redacted.Redacted },
+    MemberNotFound | MemberMayNotHoldKeys,
+    CurrentActor
+  >
+  readonly list: Effect.Effect<ReadonlyArray<ApiKey>, never, CurrentActor>
+  /** Revokes a key at once. Revoking it again changes nothing. */
+  readonly revoke: (id: ApiKeyId) => Effect.Effect<void, ApiKeyNotFound, CurrentActor>
+}>()("@messaging-crm/core/ApiKeys") {
+  static readonly layer = Layer.effect(
+    ApiKeys,
+    Effect.gen(function*() {
+      const { decide } = yield* Decide
+      const limit = yield* RequestsPerMinute
+      const members = yield* MemberStore
+      const secrets = yield* Secrets
+      const store = yield* ApiKeyStore
+
+      const admit = Effect.fn("ApiKeys.admit")(function*(presented: Redacted.Redacted, required: Scope) {
+        if (!keyPattern.test(Redacted.value(presented))) return yield* new Unauthorized()
+        const digest = yield* secrets.sha256(Redacted.value(presented))
+        const found = yield* store.admit(digest, limit, yield* DateTime.now)
+        if (Option.isNone(found)) return yield* new Unauthorized()
+        const metered = found.value
+        const quota = quotaOf(metered, limit)
+        if (metered.count > limit) {
+          return yield* new RateLimited({ quota, retry_after_seconds: waitSeconds(metered) })
+        }
+        if (!metered.scopes.includes(required)) return yield* new InsufficientScope({ quota, required })
+        const actor = { organization_id: metered.organization_id, member_id: metered.created_by }
+        return { key_id: metered.key_id, actor, quota }
+      })
+
+      const createOne = Effect.fn("ApiKeys.create")(function*(input: CreateApiKey) {
+        const { organization_id } = yield* CurrentActor
+        const random = yield* secrets.randomBase62(37)
+        const key = `svc_live_${random}${checksum(random)}`
+        const made = { digest: yield* secrets.sha256(key), last_four: key.slice(-4) }
+        const api_key = yield* decide(organization_id, {
+          load: members.find(organization_id, input.created_by),
+          decide: (member, fresh) => create(member, input, made, fresh)
+        })
+        return { api_key, key: Redacted.make(key) }
+      })
+
+      const list = CurrentActor.use(({ organization_id }) => store.list(organization_id)).pipe(
+        Effect.withSpan("ApiKeys.list")
+      )
+
+      const revokeOne = Effect.fn("ApiKeys.revoke")(function*(id: ApiKeyId) {
+        const { organization_id } = yield* CurrentActor
+        yield* decide(organization_id, {
+          load: store.find(organization_id, id),
+          decide: (found, fresh) => revoke(found, fresh)
+        })
+      })
+
+      return ApiKeys.of({ admit, create: createOne, list, revoke: revokeOne })
+    })
+  )
+}

@@ -1,0 +1,174 @@
+/**
+ * Members: the people of an organization (spec §2.8). Keys act for them, and contacts and conversations belong to them.
+ */
+import { Context, Effect, Layer, Option, Result, Schema, Struct } from "effect"
+import { CurrentActor } from "../kernel/Actor.ts"
+import { MemberId, type OrganizationId } from "../kernel/Ids.ts"
+import { limits } from "../kernel/Limits.ts"
+import { foldCase, trimmedText } from "../kernel/Text.ts"
+import { Timestamp } from "../kernel/Timestamps.ts"
+import * as Changes from "../work/Changes.ts"
+import { Decide, type Fresh } from "../work/Decide.ts"
+
+// ---------------------------------------------------------------- data
+
+export const Role = Schema.Literals(["owner", "admin", "member"])
+export type Role = typeof Role.Type
+
+export const Member = Schema.Struct({
+  id: MemberId,
+  name: Schema.String,
+  email: Schema.String,
+  role: Role.annotate({ description: "Owners and admins hold API keys." }),
+  created_at: Timestamp
+}).annotate({
+  identifier: "Member",
+  description: "A person of the organization, who owns contacts and is assigned conversations."
+})
+export interface Member extends Schema.Schema.Type<typeof Member> {}
+
+/** A member as it is stored: who has left is still named where they acted. */
+export interface MemberRow extends Member {
+  readonly left_at: Timestamp | null
+  readonly version: Changes.Version
+}
+
+/** The columns of a member; the address is unique, folded, among those who have not left. */
+export interface MemberColumns extends Member {
+  readonly email_key: string
+  readonly left_at: Timestamp | null
+}
+
+export const MemberRows = Changes.rows<MemberColumns>()("members", ["id"], [
+  "name",
+  "email",
+  "email_key",
+  "role",
+  "created_at",
+  "left_at"
+])
+
+export const AddMember = Schema.Struct({
+  name: trimmedText({ min: 1, max: limits.name_chars_max }),
+  email: trimmedText({ min: 3, max: limits.email_chars_max }),
+  role: Role
+})
+export interface AddMember extends Schema.Schema.Type<typeof AddMember> {}
+
+// -------------------------------------------------------------- errors
+
+export class MemberNotFound extends Schema.TaggedError<MemberNotFound>()("MemberNotFound", {}) {}
+
+/** The organization already has a member with this address, ignoring case. */
+export class MemberEmailTaken extends Schema.TaggedError<MemberEmailTaken>()("MemberEmailTaken", {
+  email: Schema.String
+}) {}
+
+// ----------------------------------------------------------- decisions
+
+/** Returns the member without what only the store knows. */
+export const toMember = (row: MemberRow): Member => Struct.omit(row, ["left_at", "version"])
+
+/** Returns the member, unless they have left. */
+export const present = (found: Option.Option<MemberRow>): Option.Option<MemberRow> =>
+  Option.filter(found, ({ left_at }) => left_at === null)
+
+/** Returns the columns of a member who joins. */
+export const toColumns = (member: Member): MemberColumns => ({
+  ...member,
+  email_key: foldCase(member.email),
+  left_at: null
+})
+
+const add = (
+  others: ReadonlyArray<Member>,
+  input: AddMember,
+  { now, uuid }: Fresh
+): Result.Result<Changes.Decision<Member>, MemberEmailTaken> => {
+  const member: Member = { id: MemberId.make(uuid()), ...input, created_at: now }
+  return others.some(({ email }) => foldCase(email) === foldCase(member.email))
+    ? Result.fail(new MemberEmailTaken({ email: member.email }))
+    : Result.succeed({ answer: member, changes: MemberRows.insert(toColumns(member)) })
+}
+
+const change = (
+  found: Option.Option<MemberRow>,
+  set: Partial<Pick<MemberRow, "left_at" | "role">>
+): Result.Result<Changes.Decision<Member>, MemberNotFound> =>
+  Result.map(Result.fromOption(present(found), () => new MemberNotFound()), (row) => ({
+    answer: toMember({ ...row, ...set }),
+    changes: MemberRows.update(row, set)
+  }))
+
+// ---------------------------------------------------------------- port
+
+/**
+ * Port: where members are read.
+ *
+ * **Contract** (checked by `conformance/Members.ts`)
+ *
+ * - `find` returns a member of the organization, whether they have left or not:
+ *   a removed member's id stays valid where it is referred to.
+ * - `list` returns the members who have not left, oldest first, then by id.
+ */
+export class MemberStore extends Context.Service<MemberStore, {
+  readonly find: (organization_id: OrganizationId, id: MemberId) => Effect.Effect<Option.Option<MemberRow>>
+  readonly list: (organization_id: OrganizationId) => Effect.Effect<ReadonlyArray<Member>>
+}>()("@messaging-crm/core/Members/MemberStore") {}
+
+// ---------------------------------------------------------- operations
+
+/** Operations on the current actor's members. */
+export class Members extends Context.Service<Members, {
+  readonly list: Effect.Effect<ReadonlyArray<Member>, never, CurrentActor>
+  /** Returns the present member, who may be made responsible for something. */
+  readonly get: (id: MemberId) => Effect.Effect<Member, MemberNotFound, CurrentActor>
+  readonly add: (input: AddMember) => Effect.Effect<Member, MemberEmailTaken, CurrentActor>
+  /** Changes a role. A key of a member who is no longer owner or admin stops working at once. */
+  readonly setRole: (id: MemberId, role: Role) => Effect.Effect<Member, MemberNotFound, CurrentActor>
+  readonly remove: (id: MemberId) => Effect.Effect<void, MemberNotFound, CurrentActor>
+}>()("@messaging-crm/core/Members") {
+  static readonly layer = Layer.effect(
+    Members,
+    Effect.gen(function*() {
+      const { decide } = yield* Decide
+      const store = yield* MemberStore
+
+      const list = CurrentActor.use(({ organization_id }) => store.list(organization_id)).pipe(
+        Effect.withSpan("Members.list")
+      )
+
+      const get = Effect.fn("Members.get")(function*(id: MemberId) {
+        const { organization_id } = yield* CurrentActor
+        const found = yield* store.find(organization_id, id)
+        return toMember(yield* Effect.fromOption(present(found), () => new MemberNotFound()))
+      })
+
+      const addOne = Effect.fn("Members.add")(function*(input: AddMember) {
+        const { organization_id } = yield* CurrentActor
+        return yield* decide(organization_id, {
+          load: store.list(organization_id),
+          decide: (others, fresh) => add(others, input, fresh)
+        })
+      })
+
+      const setRole = Effect.fn("Members.setRole")(function*(id: MemberId, role: Role) {
+        const { organization_id } = yield* CurrentActor
+        return yield* decide(organization_id, {
+          load: store.find(organization_id, id),
+          decide: (found) => change(found, { role })
+        })
+      })
+
+      const remove = Effect.fn("Members.remove")(function*(id: MemberId) {
+        const { organization_id } = yield* CurrentActor
+        yield* decide(organization_id, {
+          load: store.find(organization_id, id),
+          decide: (found, { now }) => change(found, { left_at: now })
+        })
+      })
+
+      return Members.of({ list, get, add: addOne, setRole, remove })
+    })
+  )
+}

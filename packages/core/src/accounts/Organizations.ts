@@ -1,0 +1,93 @@
+/**
+ * Organizations: whose data it is (spec §1). Made by an operator; the REST API has no operation for them.
+ */
+import { Context, DateTime, Effect, Layer, type Option, Schema } from "effect"
+import { Ids, MemberId, OrganizationId } from "../kernel/Ids.ts"
+import { limits } from "../kernel/Limits.ts"
+import { trimmedText } from "../kernel/Text.ts"
+import { Timestamp } from "../kernel/Timestamps.ts"
+import * as Changes from "../work/Changes.ts"
+import { type Member, type MemberColumns, toColumns } from "./Members.ts"
+
+// ---------------------------------------------------------------- data
+
+export const Organization = Schema.Struct({
+  id: OrganizationId,
+  name: Schema.String,
+  created_at: Timestamp
+}).annotate({ identifier: "Organization" })
+export interface Organization extends Schema.Schema.Type<typeof Organization> {}
+
+/** An organization as it is loaded for a decision. */
+export interface OrganizationRow extends Organization {
+  readonly version: Changes.Version
+}
+
+/** A count of an organization's rows rests on its version: who changes the count writes the organization. */
+export const OrganizationRows = Changes.rows<Organization>()("organizations", ["id"], ["name"])
+
+export const CreateOrganization = Schema.Struct({
+  name: trimmedText({ min: 1, max: limits.name_chars_max }),
+  owner_name: trimmedText({ min: 1, max: limits.name_chars_max }),
+  owner_email: trimmedText({ min: 3, max: limits.email_chars_max })
+})
+export interface CreateOrganization extends Schema.Schema.Type<typeof CreateOrganization> {}
+
+// -------------------------------------------------------------- errors
+
+export class OrganizationNotFound extends Schema.TaggedError<OrganizationNotFound>()("OrganizationNotFound", {}) {}
+
+// ---------------------------------------------------------------- port
+
+/**
+ * Port: where organizations are kept.
+ *
+ * **Contract** (checked by `conformance/Organizations.ts`)
+ *
+ * - `insert` keeps an organization with its first member, both or neither.
+ * - `find` returns what `insert` was given, and none for any other id.
+ */
+export class OrganizationStore extends Context.Service<OrganizationStore, {
+  readonly insert: (organization: Organization, owner: MemberColumns) => Effect.Effect<void>
+  readonly find: (id: OrganizationId) => Effect.Effect<Option.Option<OrganizationRow>>
+}>()("@messaging-crm/core/Organizations/OrganizationStore") {}
+
+// ---------------------------------------------------------- operations
+
+export class Organizations extends Context.Service<Organizations, {
+  /** Creates an organization together with its first owner. */
+  readonly create: (
+    input: CreateOrganization
+  ) => Effect.Effect<{ readonly organization: Organization; readonly owner: Member }>
+  readonly get: (id: OrganizationId) => Effect.Effect<Organization, OrganizationNotFound>
+}>()("@messaging-crm/core/Organizations") {
+  static readonly layer = Layer.effect(
+    Organizations,
+    Effect.gen(function*() {
+      const ids = yield* Ids
+      const store = yield* OrganizationStore
+
+      const create = Effect.fn("Organizations.create")(function*(input: CreateOrganization) {
+        const created_at = yield* DateTime.now
+        const organization: Organization = { id: OrganizationId.make(yield* ids.uuid), name: input.name, created_at }
+        const owner: Member = {
+          id: MemberId.make(yield* ids.uuid),
+          name: input.owner_name,
+          email: input.owner_email,
+          role: "owner",
+          created_at
+        }
+        yield* store.insert(organization, toColumns(owner))
+        return { organization, owner }
+      })
+
+      const get = Effect.fn("Organizations.get")(function*(id: OrganizationId) {
+        const found = yield* store.find(id)
+        const { version: _version, ...organization } = yield* Effect.fromOption(found, () => new OrganizationNotFound())
+        return organization
+      })
+
+      return Organizations.of({ create, get })
+    })
+  )
+}

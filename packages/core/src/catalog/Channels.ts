@@ -1,0 +1,128 @@
+/**
+ * Channels: the numbers, accounts and pages an organization is reached on (spec §2.5).
+ */
+import { Context, Effect, Layer, type Option, Result, Schema } from "effect"
+import { CurrentActor } from "../kernel/Actor.ts"
+import { ChannelId, type OrganizationId } from "../kernel/Ids.ts"
+import { limits } from "../kernel/Limits.ts"
+import { line, trimmedText } from "../kernel/Text.ts"
+import { Timestamp } from "../kernel/Timestamps.ts"
+import * as Changes from "../work/Changes.ts"
+import { Decide, type Fresh } from "../work/Decide.ts"
+
+// ---------------------------------------------------------------- data
+
+export const ChannelType = Schema.Literals(["phone_messaging", "photo_social", "page_messaging"])
+export type ChannelType = typeof ChannelType.Type
+
+export const Channel = Schema.Struct({
+  id: ChannelId,
+  type: ChannelType,
+  name: Schema.String,
+  address: Schema.String.annotate({ description: "What contacts write to: a number, an account's or a page's name." }),
+  phone_messaging_business_account_id: Schema.NullOr(Schema.String).annotate({
+    description: "The account whose templates can be sent on the channel. Null on the two social channel types."
+  }),
+  connected_at: Timestamp
+}).annotate({
+  identifier: "Channel",
+  description: "A number, an account or a page that the organization is reached on."
+})
+export interface Channel extends Schema.Schema.Type<typeof Channel> {}
+
+export const ConnectChannel = Schema.Struct({
+  type: ChannelType,
+  name: trimmedText({ min: 1, max: limits.name_chars_max }),
+  address: trimmedText({ min: 1, max: limits.address_chars_max }),
+  phone_messaging_business_account_id: line(limits.name_chars_max)
+})
+export interface ConnectChannel extends Schema.Schema.Type<typeof ConnectChannel> {}
+
+export const ChannelRows = Changes.rows<Channel>()("channels", ["id"], [
+  "type",
+  "name",
+  "address",
+  "phone_messaging_business_account_id",
+  "connected_at"
+])
+
+// -------------------------------------------------------------- errors
+
+/** A channel of this type and address is connected already. */
+export class ChannelAddressTaken extends Schema.TaggedError<ChannelAddressTaken>()("ChannelAddressTaken", {
+  address: Schema.String
+}) {}
+
+/** Phone-messaging channels, and only they, belong to a business account. */
+export class BusinessAccountMismatch
+  extends Schema.TaggedError<BusinessAccountMismatch>()("BusinessAccountMismatch", { type: ChannelType })
+{}
+
+// ----------------------------------------------------------- decisions
+
+const connect = (
+  others: ReadonlyArray<Channel>,
+  input: ConnectChannel,
+  { now, uuid }: Fresh
+): Result.Result<Changes.Decision<Channel>, ChannelAddressTaken | BusinessAccountMismatch> => {
+  const { address, type } = input
+  if ((type === "phone_messaging") !== (input.phone_messaging_business_account_id !== null)) {
+    return Result.fail(new BusinessAccountMismatch({ type }))
+  }
+  if (others.some((other) => other.type === type && other.address === address)) {
+    return Result.fail(new ChannelAddressTaken({ address }))
+  }
+  const channel: Channel = { id: ChannelId.make(uuid()), ...input, connected_at: now }
+  return Result.succeed({ answer: channel, changes: ChannelRows.insert(channel) })
+}
+
+// ---------------------------------------------------------------- port
+
+/**
+ * Port: where channels are read.
+ *
+ * **Contract** (checked by `conformance/Channels.ts`)
+ *
+ * - `list` returns the organization's channels, oldest first, then by id.
+ * - `find` returns none for another organization's channel.
+ * - `locate` returns the channel and whose it is: a provider's callback names the channel alone.
+ */
+export class ChannelStore extends Context.Service<ChannelStore, {
+  readonly list: (organization_id: OrganizationId) => Effect.Effect<ReadonlyArray<Channel>>
+  readonly find: (organization_id: OrganizationId, id: ChannelId) => Effect.Effect<Option.Option<Channel>>
+  readonly locate: (
+    id: ChannelId
+  ) => Effect.Effect<Option.Option<{ readonly organization_id: OrganizationId; readonly channel: Channel }>>
+}>()("@messaging-crm/core/Channels/ChannelStore") {}
+
+// ---------------------------------------------------------- operations
+
+/** Operations on the current actor's channels. */
+export class Channels extends Context.Service<Channels, {
+  readonly list: Effect.Effect<ReadonlyArray<Channel>, never, CurrentActor>
+  readonly connect: (
+    input: ConnectChannel
+  ) => Effect.Effect<Channel, ChannelAddressTaken | BusinessAccountMismatch, CurrentActor>
+}>()("@messaging-crm/core/Channels") {
+  static readonly layer = Layer.effect(
+    Channels,
+    Effect.gen(function*() {
+      const { decide } = yield* Decide
+      const store = yield* ChannelStore
+
+      const list = CurrentActor.use(({ organization_id }) => store.list(organization_id)).pipe(
+        Effect.withSpan("Channels.list")
+      )
+
+      const connectOne = Effect.fn("Channels.connect")(function*(input: ConnectChannel) {
+        const { organization_id } = yield* CurrentActor
+        return yield* decide(organization_id, {
+          load: store.list(organization_id),
+          decide: (others, fresh) => connect(others, input, fresh)
+        })
+      })
+
+      return Channels.of({ list, connect: connectOne })
+    })
+  )
+}

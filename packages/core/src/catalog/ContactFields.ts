@@ -1,0 +1,176 @@
+/**
+ * Contact fields: the organization's own fields, whose values are a contact's `custom_values` (spec §2.8).
+ */
+import { Context, Effect, Layer, Option, Result, Schema } from "effect"
+import { type OrganizationRow, OrganizationRows, OrganizationStore } from "../accounts/Organizations.ts"
+import { CurrentActor } from "../kernel/Actor.ts"
+import { ContactFieldId, type OrganizationId } from "../kernel/Ids.ts"
+import { limits } from "../kernel/Limits.ts"
+import { trimmedText } from "../kernel/Text.ts"
+import { Timestamp } from "../kernel/Timestamps.ts"
+import * as Changes from "../work/Changes.ts"
+import { Decide, type Fresh, together } from "../work/Decide.ts"
+
+// ---------------------------------------------------------------- data
+
+export const ContactFieldType = Schema.Literals(["text", "number", "date", "boolean", "select", "url"])
+export type ContactFieldType = typeof ContactFieldType.Type
+
+export const ContactField = Schema.Struct({
+  id: ContactFieldId,
+  key: Schema.String.annotate({ description: "A slug, unique in the organization." }),
+  name: Schema.String,
+  type: ContactFieldType.annotate({ description: "Which values the field takes; every value is written as a string." }),
+  options: Schema.NullOr(Schema.Array(Schema.String)).annotate({
+    description: "The choices of a `select`, null for every other type."
+  }),
+  created_at: Timestamp
+}).annotate({
+  identifier: "ContactField",
+  description: "A field of the organization's own, whose values are in `custom_values` of its contacts."
+})
+export interface ContactField extends Schema.Schema.Type<typeof ContactField> {}
+
+export const CreateContactField = Schema.Struct({
+  key: Schema.String.check(Schema.isPattern(/^[a-z][a-z0-9_]{0,63}$/, { expected: "a slug such as favourite_colour" })),
+  name: trimmedText({ min: 1, max: limits.name_chars_max }),
+  type: ContactFieldType,
+  options: Schema.NullOr(Schema.Array(trimmedText({ min: 1, max: limits.name_chars_max })))
+})
+export interface CreateContactField extends Schema.Schema.Type<typeof CreateContactField> {}
+
+export const ContactFieldRows = Changes.rows<ContactField>()("contact_fields", ["id"], [
+  "key",
+  "name",
+  "type",
+  "options",
+  "created_at"
+])
+
+// -------------------------------------------------------------- errors
+
+export class ContactFieldKeyTaken extends Schema.TaggedError<ContactFieldKeyTaken>()("ContactFieldKeyTaken", {
+  key: Schema.String
+}) {}
+
+/** A `select` has options, and only a `select` has. */
+export class ContactFieldOptionsMismatch
+  extends Schema.TaggedError<ContactFieldOptionsMismatch>()("ContactFieldOptionsMismatch", { type: ContactFieldType })
+{}
+
+/** The organization has as many contact fields as it may. */
+export class TooManyContactFields
+  extends Schema.TaggedError<TooManyContactFields>()("TooManyContactFields", { limit: Schema.Int })
+{}
+
+// ----------------------------------------------------------- decisions
+
+/** Returns whether a text is a day of the calendar, `YYYY-MM-DD`. */
+export const isCalendarDate = (value: string): boolean =>
+  /^\d{4}-\d{2}-\d{2}$/.test(value) && !Number.isNaN(Date.parse(value)) &&
+  new Date(Date.parse(value)).toISOString().startsWith(value)
+
+/** Returns whether a text is an absolute http or https URL. */
+export const isWebUrl = (value: string): boolean => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
+
+/** Returns whether a value may be kept in the field. */
+export const admits = (field: ContactField, value: string): boolean => {
+  switch (field.type) {
+    case "text":
+      return true
+    case "number":
+      return value.trim() !== "" && Number.isFinite(Number(value))
+    case "date":
+      return isCalendarDate(value)
+    case "boolean":
+      return value === "true" || value === "false"
+    case "select":
+      return field.options?.includes(value) ?? false
+    case "url":
+      return isWebUrl(value)
+  }
+}
+
+const create = (
+  { fields, organization }: {
+    readonly fields: ReadonlyArray<ContactField>
+    readonly organization: Option.Option<OrganizationRow>
+  },
+  input: CreateContactField,
+  { now, uuid }: Fresh
+): Result.Result<
+  Changes.Decision<ContactField>,
+  ContactFieldKeyTaken | ContactFieldOptionsMismatch | TooManyContactFields
+> => {
+  const has_options = input.options !== null && input.options.length > 0
+  if ((input.type === "select") !== has_options) {
+    return Result.fail(new ContactFieldOptionsMismatch({ type: input.type }))
+  }
+  if (fields.some(({ key }) => key === input.key)) return Result.fail(new ContactFieldKeyTaken({ key: input.key }))
+  if (fields.length >= limits.contact_fields_max) {
+    return Result.fail(new TooManyContactFields({ limit: limits.contact_fields_max }))
+  }
+  const options = has_options ? input.options : null
+  const field: ContactField = { id: ContactFieldId.make(uuid()), ...input, options, created_at: now }
+  return Result.succeed({
+    answer: field,
+    changes: Changes.all(
+      ContactFieldRows.insert(field),
+      // Two that both make the last field must meet in one row.
+      ...Option.toArray(organization).map((row) => OrganizationRows.update(row, {}))
+    )
+  })
+}
+
+// ---------------------------------------------------------------- port
+
+/**
+ * Port: where contact fields are read.
+ *
+ * **Contract** (checked by `conformance/ContactFields.ts`)
+ *
+ * - `list` returns the organization's fields, oldest first, then by id.
+ */
+export class ContactFieldStore extends Context.Service<ContactFieldStore, {
+  readonly list: (organization_id: OrganizationId) => Effect.Effect<ReadonlyArray<ContactField>>
+}>()("@messaging-crm/core/ContactFields/ContactFieldStore") {}
+
+// ---------------------------------------------------------- operations
+
+/** Operations on the current actor's contact fields. */
+export class ContactFields extends Context.Service<ContactFields, {
+  readonly list: Effect.Effect<ReadonlyArray<ContactField>, never, CurrentActor>
+  readonly create: (
+    input: CreateContactField
+  ) => Effect.Effect<
+    ContactField,
+    ContactFieldKeyTaken | ContactFieldOptionsMismatch | TooManyContactFields,
+    CurrentActor
+  >
+}>()("@messaging-crm/core/ContactFields") {
+  static readonly layer = Layer.effect(
+    ContactFields,
+    Effect.gen(function*() {
+      const { decide } = yield* Decide
+      const organizations = yield* OrganizationStore
+      const store = yield* ContactFieldStore
+
+      const list = CurrentActor.use(({ organization_id }) => store.list(organization_id)).pipe(
+        Effect.withSpan("ContactFields.list")
+      )
+
+      const createOne = Effect.fn("ContactFields.create")(function*(input: CreateContactField) {
+        const { organization_id } = yield* CurrentActor
+        return yield* decide(organization_id, {
+          load: Effect.all({
+            fields: store.list(organization_id),
+            organization: organizations.find(organization_id)
+          }, together),
+          decide: (loaded, fresh) => create(loaded, input, fresh)
+        })
+      })
+
+      return ContactFields.of({ list, create: createOne })
+    })
+  )
+}

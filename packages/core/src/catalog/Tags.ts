@@ -1,0 +1,141 @@
+/**
+ * Tags: the coloured labels an organization puts on its contacts (spec §2.1, §4).
+ *
+ * Read top to bottom: what a tag is, what can go wrong, what storage must
+ * promise, what callers can do.
+ */
+import { Context, Effect, Layer, Option, Result, Schema } from "effect"
+import { type OrganizationRow, OrganizationRows, OrganizationStore } from "../accounts/Organizations.ts"
+import { CurrentActor } from "../kernel/Actor.ts"
+import { type OrganizationId, TagId } from "../kernel/Ids.ts"
+import { limits } from "../kernel/Limits.ts"
+import { foldCase, trimmedText } from "../kernel/Text.ts"
+import * as Changes from "../work/Changes.ts"
+import { Decide, type Fresh, together } from "../work/Decide.ts"
+
+// ---------------------------------------------------------------- data
+
+export const TagColor = Schema.Literals([
+  "gray",
+  "red",
+  "orange",
+  "amber",
+  "green",
+  "teal",
+  "blue",
+  "indigo",
+  "purple",
+  "pink"
+])
+export type TagColor = typeof TagColor.Type
+
+/** Trimmed, then 1 to 40 characters. */
+export const TagName = trimmedText({ min: limits.tag_name_chars_min, max: limits.tag_name_chars_max }).pipe(
+  Schema.annotateEncoded({ description: "Trimmed. Unique in the organization, regardless of case." })
+)
+
+export const Tag = Schema.Struct({
+  id: TagId,
+  name: TagName,
+  color: TagColor
+}).annotate({ identifier: "Tag", description: "A coloured label that the organization puts on its contacts." })
+export interface Tag extends Schema.Schema.Type<typeof Tag> {}
+
+export const CreateTag = Schema.Struct({
+  name: TagName,
+  color: TagColor
+}).annotate({ identifier: "CreateTag" })
+export interface CreateTag extends Schema.Schema.Type<typeof CreateTag> {}
+
+/** The columns of a tag; its name is unique, folded. */
+export interface TagColumns extends Tag {
+  readonly name_key: string
+}
+
+export const TagRows = Changes.rows<TagColumns>()("tags", ["id"], ["name", "name_key", "color"])
+
+// -------------------------------------------------------------- errors
+
+/** The organization already has a tag with this name, ignoring case. */
+export class TagNameTaken extends Schema.TaggedError<TagNameTaken>()("TagNameTaken", {
+  name: Schema.String
+}) {}
+
+/** The organization has as many tags as it may. */
+export class TooManyTags extends Schema.TaggedError<TooManyTags>()("TooManyTags", { limit: Schema.Int }) {}
+
+// ----------------------------------------------------------- decisions
+
+export const create = (
+  { organization, tags }: {
+    readonly organization: Option.Option<OrganizationRow>
+    readonly tags: ReadonlyArray<Tag>
+  },
+  input: CreateTag,
+  { uuid }: Fresh
+): Result.Result<Changes.Decision<Tag>, TagNameTaken | TooManyTags> => {
+  const name_key = foldCase(input.name)
+  if (tags.some(({ name }) => foldCase(name) === name_key)) return Result.fail(new TagNameTaken({ name: input.name }))
+  if (tags.length >= limits.tags_max) return Result.fail(new TooManyTags({ limit: limits.tags_max }))
+  const tag: Tag = { id: TagId.make(uuid()), name: input.name, color: input.color }
+  return Result.succeed({
+    answer: tag,
+    changes: Changes.all(
+      TagRows.insert({ ...tag, name_key }),
+      // Two that both make the last tag must meet in one row.
+      ...Option.toArray(organization).map((row) => OrganizationRows.update(row, {}))
+    )
+  })
+}
+
+// ---------------------------------------------------------------- port
+
+/**
+ * Port: where tags are read.
+ *
+ * **Contract** (checked by `conformance/Tags.ts`)
+ *
+ * - `findMany` returns those of the given tags that the organization has, by `name_key`.
+ * - `list` returns the organization's tags ordered by `name_key`, by code point.
+ * - No method ever reads another organization's rows.
+ */
+export class TagStore extends Context.Service<TagStore, {
+  readonly findMany: (organization_id: OrganizationId, ids: ReadonlyArray<TagId>) => Effect.Effect<ReadonlyArray<Tag>>
+  readonly list: (organization_id: OrganizationId) => Effect.Effect<ReadonlyArray<Tag>>
+}>()("@messaging-crm/core/Tags/TagStore") {}
+
+// ---------------------------------------------------------- operations
+
+/** Operations on the current actor's tags. */
+export class Tags extends Context.Service<Tags, {
+  /** Creates a tag. Names are unique in the organization regardless of case. */
+  readonly create: (input: CreateTag) => Effect.Effect<Tag, TagNameTaken | TooManyTags, CurrentActor>
+  /** Returns every tag of the organization, by name. */
+  readonly list: Effect.Effect<ReadonlyArray<Tag>, never, CurrentActor>
+}>()("@messaging-crm/core/Tags") {
+  static readonly layer = Layer.effect(
+    Tags,
+    Effect.gen(function*() {
+      const { decide } = yield* Decide
+      const organizations = yield* OrganizationStore
+      const store = yield* TagStore
+
+      const createOne = Effect.fn("Tags.create")(function*(input: CreateTag) {
+        const { organization_id } = yield* CurrentActor
+        return yield* decide(organization_id, {
+          load: Effect.all({
+            organization: organizations.find(organization_id),
+            tags: store.list(organization_id)
+          }, together),
+          decide: (loaded, fresh) => create(loaded, input, fresh)
+        })
+      })
+
+      const list = CurrentActor.use(({ organization_id }) => store.list(organization_id)).pipe(
+        Effect.withSpan("Tags.list")
+      )
+
+      return Tags.of({ create: createOne, list })
+    })
+  )
+}

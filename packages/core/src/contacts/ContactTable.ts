@@ -1,0 +1,161 @@
+/**
+ * Contacts as rows of a table: what its columns are, and which contact a row describes.
+ */
+import { Array, Option, Result, Schema } from "effect"
+import type { ContactField } from "../catalog/ContactFields.ts"
+import type { Tag } from "../catalog/Tags.ts"
+import type { ContactFieldId, TagId } from "../kernel/Ids.ts"
+import { foldCase } from "../kernel/Text.ts"
+import { CreateContact, WritableContact } from "./Contact.ts"
+
+/** No contact has what the column is named after. */
+export class ColumnUnknown extends Schema.TaggedError<ColumnUnknown>()("ColumnUnknown", { column: Schema.String }) {}
+
+/** Two columns say the same of a contact. */
+export class ColumnRepeated extends Schema.TaggedError<ColumnRepeated>()("ColumnRepeated", { column: Schema.String }) {}
+
+/** The key is not a column of the table, or one that holds several values. */
+export class KeyUnsuitable extends Schema.TaggedError<KeyUnsuitable>()("KeyUnsuitable", { column: Schema.String }) {}
+
+/** A row has more or fewer cells than the table has columns. */
+export class CellsMismatch extends Schema.TaggedError<CellsMismatch>()("CellsMismatch", {
+  columns: Schema.Number,
+  cells: Schema.Number
+}) {}
+
+/** A row has nothing in the column that tells rows apart. */
+export class KeyMissing extends Schema.TaggedError<KeyMissing>()("KeyMissing", { column: Schema.String }) {}
+
+/** A cell holds U+FFFD, which is what is left of text that was read in another encoding than it was written in. */
+export class TextBroken extends Schema.TaggedError<TextBroken>()("TextBroken", { column: Schema.String }) {}
+
+/** The organization has no tag of that name. */
+export class TagUnknown extends Schema.TaggedError<TagUnknown>()("TagUnknown", { name: Schema.String }) {}
+
+type PlainField = Exclude<keyof WritableContact, "custom_values" | "tag_ids">
+
+/** What a column says of a contact. */
+type Meaning =
+  | { readonly kind: "field"; readonly field: PlainField }
+  | { readonly kind: "custom_value"; readonly id: ContactFieldId }
+  | { readonly kind: "tag_ids" }
+  | { readonly kind: "tags" }
+
+export interface Column {
+  readonly name: string
+  /** The path of what it says, as an error names it. */
+  readonly param: string
+  readonly meaning: Meaning
+}
+
+/** A table whose columns are understood. */
+export interface Table {
+  readonly columns: ReadonlyArray<Column>
+  /** The column that alone tells contacts apart, null where everything that a row says does. */
+  readonly key: Column | null
+  /** The organization's tags by folded name. */
+  readonly tags: ReadonlyMap<string, TagId>
+}
+
+/** What a column may refer to. */
+export interface Catalogues {
+  readonly fields: ReadonlyArray<ContactField>
+  readonly tags: ReadonlyArray<Tag>
+}
+
+const isPlain = (name: string): name is PlainField =>
+  Object.hasOwn(WritableContact.fields, name) && name !== "custom_values" && name !== "tag_ids"
+
+const custom = /^custom_values\.(.+)$/
+
+const readColumn = (name: string, { fields }: Catalogues): Result.Result<Column, ColumnUnknown> => {
+  if (isPlain(name)) return Result.succeed({ name, param: name, meaning: { kind: "field", field: name } })
+  if (name === "tags" || name === "tag_ids") return Result.succeed({ name, param: name, meaning: { kind: name } })
+  const wanted = custom.exec(name)?.[1]
+  const field = fields.find(({ id, key }) => key === wanted || id === wanted?.toLowerCase())
+  return field === undefined ? Result.fail(new ColumnUnknown({ column: name })) : Result.succeed({
+    name,
+    param: `custom_values.${field.id}`,
+    meaning: { kind: "custom_value", id: field.id }
+  })
+}
+
+/**
+ * Reads the columns of a table from their names.
+ *
+ * **Details**
+ *
+ * A name is that of a writable field (spec §4.2), `custom_values.` with the key
+ * or id of a contact field, `tag_ids`, or `tags` for their names. Several tags
+ * stand in one cell, separated by `;`.
+ */
+export const readColumns = (
+  names: ReadonlyArray<string>,
+  key: string | null,
+  catalogues: Catalogues
+): Result.Result<Table, ColumnUnknown | ColumnRepeated | KeyUnsuitable> =>
+  Result.gen(function*() {
+    const columns = yield* Result.all(names.map((name) => readColumn(name.trim(), catalogues)))
+    const repeated = columns.find(({ param }, index) => columns.findIndex((other) => other.param === param) < index)
+    if (repeated !== undefined) return yield* Result.fail(new ColumnRepeated({ column: repeated.name }))
+    const keyed = columns.find(({ name }) => name === key) ?? null
+    const tags = new Map(catalogues.tags.map(({ id, name }) => [foldCase(name), id]))
+    if (key === null) return { columns, key: null, tags }
+    if (keyed === null || keyed.meaning.kind === "tags" || keyed.meaning.kind === "tag_ids") {
+      return yield* Result.fail(new KeyUnsuitable({ column: key }))
+    }
+    return { columns, key: keyed, tags }
+  })
+
+const decode = Schema.decodeUnknownResult(CreateContact)
+
+const several = (cell: string): ReadonlyArray<string> =>
+  cell.split(";").map((part) => part.trim()).filter((part) => part !== "")
+
+/** Returns the contact that a row describes. Cells are trimmed, and say nothing when nothing is left. */
+export const readRow = (
+  { columns, tags }: Table,
+  cells: ReadonlyArray<string>
+): Result.Result<CreateContact, CellsMismatch | TextBroken | TagUnknown | Schema.SchemaError> =>
+  Result.gen(function*() {
+    if (cells.length !== columns.length) {
+      return yield* Result.fail(new CellsMismatch({ columns: columns.length, cells: cells.length }))
+    }
+    const plain: Record<string, string> = {}
+    const custom_values: Record<string, string> = {}
+    const tag_ids: Array<string> = []
+    for (const [{ meaning, name }, written] of Array.zip(columns, cells)) {
+      const cell = written.trim()
+      if (cell === "") continue
+      if (cell.includes("\uFFFD")) return yield* Result.fail(new TextBroken({ column: name }))
+      switch (meaning.kind) {
+        case "field":
+          plain[meaning.field] = cell
+          break
+        case "custom_value":
+          custom_values[meaning.id] = cell
+          break
+        case "tag_ids":
+          tag_ids.push(...several(cell))
+          break
+        case "tags":
+          for (const name of several(cell)) {
+            const id = Option.fromUndefinedOr(tags.get(foldCase(name)))
+            tag_ids.push(yield* Result.fromOption(id, () => new TagUnknown({ name })))
+          }
+      }
+    }
+    return yield* decode({ ...plain, custom_values, tag_ids })
+  })
+
+/** Returns what the contact says in a column. */
+export const valueOf = ({ custom_values, ...plain }: CreateContact, { meaning }: Column): string | null => {
+  switch (meaning.kind) {
+    case "field":
+      return plain[meaning.field] ?? null
+    case "custom_value":
+      return custom_values?.[meaning.id] ?? null
+    default:
+      return null
+  }
+}

@@ -1,0 +1,463 @@
+/**
+ * Contacts: the people in the CRM, with their identities on the channels (spec §2.1, §4.2).
+ */
+import { Context, DateTime, Effect, Layer, Option, Result, Schema, Struct } from "effect"
+import { MemberRows } from "../accounts/Members.ts"
+import { CurrentActor } from "../kernel/Actor.ts"
+import { ContactId, IdentityId, type OrganizationId } from "../kernel/Ids.ts"
+import { limits } from "../kernel/Limits.ts"
+import { type CursorInvalid, Cursors, type Page, type PageRequest } from "../kernel/Page.ts"
+import type { Timestamp } from "../kernel/Timestamps.ts"
+import * as Changes from "../work/Changes.ts"
+import { Decide, type Fresh, together } from "../work/Decide.ts"
+import {
+  type AddNote,
+  Contact,
+  type ContactIdentity,
+  type CreateContact,
+  Identity,
+  type IdentityRow,
+  type LoadedContact,
+  type Person,
+  type UpdateContact
+} from "./Contact.ts"
+import {
+  type CustomValueInvalid,
+  reader,
+  type References,
+  type ReferenceUnknown,
+  resolve
+} from "./ContactReferences.ts"
+import { type ContactFilters, type ContactMatch, searchTerms, searchText } from "./ContactSearch.ts"
+
+// ---------------------------------------------------------------- data
+
+export * from "./Contact.ts"
+export { CustomValueInvalid, ReferenceUnknown } from "./ContactReferences.ts"
+export * from "./ContactSearch.ts"
+
+/** The columns of a contact. Its search text, its identities and its tags are written with it. */
+export interface ContactColumns extends Contact {
+  readonly search_text: string
+}
+
+export const ContactRows = Changes.rows<ContactColumns>()("contacts", ["id"], [
+  ...Struct.keys(Struct.omit(Contact.fields, ["id"])),
+  "search_text"
+])
+
+export const IdentityRows = Changes.rows<Omit<IdentityRow, "version">>()("identities", ["id"], [
+  ...Struct.keys(Struct.omit(Identity.fields, ["id"])),
+  "contact_id"
+])
+
+/** Every name of an identity, its external id and its aliases: who a name leads to is decided by its key. */
+export interface IdentityName {
+  readonly channel_type: Identity["channel_type"]
+  readonly name: string
+  readonly identity_id: IdentityId
+}
+
+export const IdentityNameRows = Changes.rows<IdentityName>()("identity_names", ["channel_type", "name"], [
+  "identity_id"
+])
+
+// -------------------------------------------------------------- errors
+
+export class ContactNotFound extends Schema.TaggedError<ContactNotFound>()("ContactNotFound", {}) {}
+
+/** A contact needs at least a name, a phone or an email. */
+export class ContactUnnamed extends Schema.TaggedError<ContactUnnamed>()("ContactUnnamed", {}) {}
+
+/** The notes would become longer than they may be. */
+export class NotesTooLong extends Schema.TaggedError<NotesTooLong>()("NotesTooLong", {}) {}
+
+// ----------------------------------------------------------- decisions
+
+const empty = {
+  first_name: null,
+  last_name: null,
+  primary_email: null,
+  primary_phone: null,
+  company: null,
+  job_title: null,
+  birthday: null,
+  city: null,
+  region: null,
+  country: null,
+  street_address: null,
+  postal_code: null,
+  website_url: null,
+  network_url: null,
+  source: null,
+  notes: null,
+  owner_user_id: null,
+  lead_status: null,
+  lifecycle_stage: null,
+  custom_values: {},
+  identities: [],
+  tags: [],
+  last_activity_at: null,
+  last_activity_preview: null,
+  last_conversation_id: null
+} satisfies Omit<Contact, "id" | "updated_at">
+
+/** Returns the contact that a person without one gets. */
+export const newContact = (id: ContactId, person: Pick<Person, "phone">, updated_at: Timestamp): Contact => ({
+  ...empty,
+  id,
+  primary_phone: person.phone,
+  updated_at
+})
+
+/** Returns the contact that somebody describes, without what only its birth decides. */
+export const compose = (
+  references: References,
+  input: CreateContact
+): Result.Result<Omit<Contact, "id" | "updated_at">, ContactUnnamed | ReferenceUnknown | CustomValueInvalid> => {
+  const { custom_values, tag_ids: _tag_ids, ...plain } = input
+  const named = [plain.first_name, plain.last_name, plain.primary_phone, plain.primary_email]
+  if (named.every((value) => value === undefined || value === null)) return Result.fail(new ContactUnnamed())
+  return Result.map(resolve(references, input), (tags) => ({
+    ...empty,
+    ...plain,
+    custom_values: present(custom_values ?? {}),
+    tags
+  }))
+}
+
+/** Requires that the members whom a contact is given to are still there. */
+const ownersExpected = ({ owners }: References): Changes.Changes =>
+  Changes.all(...Array.from(owners.values(), (owner) => MemberRows.expect(owner)))
+
+/** Inserts a contact. */
+export const insert = (contact: Contact): Changes.Changes =>
+  ContactRows.insert({ ...contact, search_text: searchText(contact) })
+
+/** Sets fields of a contact; `updated_at` never moves backwards. */
+const change = (
+  { version, ...contact }: LoadedContact,
+  set: Partial<Omit<Contact, "id">>,
+  now: Timestamp
+): Changes.Decision<Contact> => {
+  const updated_at = DateTime.max(contact.updated_at, now)
+  const answer: Contact = { ...contact, ...set, updated_at }
+  const search_text = searchText(answer)
+  const derived = search_text === searchText(contact) ? { updated_at } : { updated_at, search_text }
+  return { answer, changes: ContactRows.update({ id: contact.id, version }, { ...set, ...derived }) }
+}
+
+export const create = (
+  references: References,
+  input: CreateContact,
+  { now, uuid }: Fresh
+): Result.Result<Changes.Decision<Contact>, ContactUnnamed | ReferenceUnknown | CustomValueInvalid> =>
+  Result.map(compose(references, input), (described) => {
+    const contact: Contact = { ...described, id: ContactId.make(uuid()), updated_at: now }
+    return { answer: contact, changes: Changes.all(insert(contact), ownersExpected(references)) }
+  })
+
+/** Gives a contact the values of the given fields. Custom values merge by key, and tags are replaced. */
+export const update = (
+  found: Option.Option<LoadedContact>,
+  references: References,
+  input: UpdateContact,
+  { now }: Fresh
+): Result.Result<Changes.Decision<Contact>, ContactNotFound | ReferenceUnknown | CustomValueInvalid> =>
+  Result.flatMap(resolve(references, input), (tags) => {
+    if (Option.isNone(found)) return Result.fail(new ContactNotFound())
+    const { custom_values, tag_ids, ...plain } = input
+    if (Object.keys(input).length === 0) {
+      return Result.succeed({ answer: Struct.omit(found.value, ["version"]), changes: Changes.none })
+    }
+    const { answer, changes } = change(found.value, {
+      ...plain,
+      ...(custom_values === undefined ? {} : { custom_values: merged(found.value.custom_values, custom_values) }),
+      ...(tag_ids === undefined ? {} : { tags })
+    }, now)
+    return Result.succeed({ answer, changes: Changes.all(changes, ownersExpected(references)) })
+  })
+
+/** Appends a note after a blank line. */
+export const addNote = (
+  found: Option.Option<LoadedContact>,
+  { text }: AddNote,
+  { now }: Fresh
+): Result.Result<Changes.Decision<Contact>, ContactNotFound | NotesTooLong> => {
+  if (Option.isNone(found)) return Result.fail(new ContactNotFound())
+  const notes = found.value.notes === null ? text : `${found.value.notes}\n\n${text}`
+  return Array.from(notes).length > limits.notes_chars_max
+    ? Result.fail(new NotesTooLong())
+    : Result.succeed(change(found.value, { notes }, now))
+}
+
+/** Returns the values with the given ones; null removes one, or all. */
+const merged = (
+  values: Readonly<Record<string, string>>,
+  given: Readonly<Record<string, string | null>> | null
+): Record<string, string> => given === null ? {} : present({ ...values, ...given })
+
+/** Returns the given custom values without those that are null. */
+const present = (values: Readonly<Record<string, string | null>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== null))
+
+/** An identity that a name leads to, beside what an answer about its contact needs. */
+export interface KnownIdentity {
+  /** The name that was asked for. */
+  readonly name: string
+  readonly identity: IdentityRow
+  readonly contact: Pick<LoadedContact, "id" | "identities" | "version">
+}
+
+/** Returns every name of a person, each once: the external id first. */
+export const namesOf = ({ aliases, external_id }: Pick<Person, "aliases" | "external_id">): ReadonlyArray<string> =>
+  Array.from(new Set([external_id, ...aliases]))
+
+/** Writes an identity's new values, and its copy in the contact. */
+const updateIdentity = (
+  { contact, identity }: Omit<KnownIdentity, "name">,
+  set: Partial<Pick<Identity, "display_name" | "external_id" | "username">>
+): Changes.Changes =>
+  Changes.all(
+    IdentityRows.update(identity, set),
+    ContactRows.update(contact, {
+      identities: contact.identities.map((one) => one.id === identity.id ? { ...one, ...set } : one)
+    })
+  )
+
+/** The display name and username that are given and differ. */
+const newNames = (
+  identity: Identity,
+  { display_name, username }: Pick<Person, "display_name" | "username">
+): Partial<Pick<Identity, "display_name" | "username">> => ({
+  ...(display_name === null || display_name === identity.display_name ? {} : { display_name }),
+  ...(username === null || username === identity.username ? {} : { username })
+})
+
+/** Lets names lead to an identity, unless they lead to somebody already. */
+export const addAliases = (
+  channel_type: Identity["channel_type"],
+  identity_id: IdentityId,
+  names: ReadonlyArray<string>
+): Changes.Changes => Changes.aliases(...names.map((name) => ({ channel_type, name, identity_id })))
+
+const byId = (a: Identity, b: Identity): number => a.id < b.id ? -1 : 1
+
+/** Makes the identity of a person, for the contact with their number or else for a new one. */
+const createIdentity = (
+  person: Person,
+  withPhone: Option.Option<LoadedContact>,
+  { now, uuid }: Fresh
+): Changes.Decision<ContactIdentity> => {
+  const { channel_type, display_name, external_id, username } = person
+  const identity: Identity = {
+    id: IdentityId.make(uuid()),
+    channel_type,
+    external_id,
+    display_name,
+    username
+  }
+  const contact = Option.getOrElse(withPhone, () => newContact(ContactId.make(uuid()), person, now))
+  const identities = [...contact.identities, identity].toSorted(byId)
+  return {
+    answer: { identity_id: identity.id, contact_id: contact.id },
+    changes: Changes.all(
+      Option.isSome(withPhone)
+        ? ContactRows.update(withPhone.value, { identities })
+        : insert({ ...contact, identities }),
+      IdentityRows.insert({ ...identity, contact_id: contact.id }),
+      ...namesOf(person).map((name) => IdentityNameRows.insert({ channel_type, name, identity_id: identity.id }))
+    )
+  }
+}
+
+/**
+ * Finds the identity that one of a person's names leads to, and keeps what is
+ * new about them; or makes one, for the contact with their number if there is one.
+ */
+export const findOrCreateByIdentity = (
+  person: Person,
+  known: ReadonlyArray<KnownIdentity>,
+  withPhone: Option.Option<LoadedContact>,
+  fresh: Fresh
+): Changes.Decision<ContactIdentity> => {
+  const [found] = known
+  if (found === undefined) return createIdentity(person, withPhone, fresh)
+  const names = new Set(known.map(({ name }) => name))
+  const set = newNames(found.identity, person)
+  return {
+    answer: { identity_id: found.identity.id, contact_id: found.contact.id },
+    changes: Changes.all(
+      addAliases(person.channel_type, found.identity.id, namesOf(person).filter((name) => !names.has(name))),
+      Object.keys(set).length === 0 ? Changes.none : updateIdentity(found, set)
+    )
+  }
+}
+
+/**
+ * Puts another name in the place of one that leads to an identity, with the
+ * number of its contact if it was that. Nothing changes when nobody is known by
+ * the former, or somebody else by the other.
+ */
+export const changeIdentity = (
+  former_external_id: string,
+  person: Person,
+  known: ReadonlyArray<KnownIdentity>,
+  contact: Option.Option<LoadedContact>,
+  { now }: Fresh
+): Changes.Changes => {
+  const found = known.find(({ name }) => name === former_external_id)
+  const taken = known.find(({ name }) => name === person.external_id)
+  if (found === undefined || Option.isNone(contact)) return Changes.none
+  if (taken !== undefined && taken.identity.id !== found.identity.id) return Changes.none
+  const { channel_type, external_id } = person
+  const { identity } = found
+  const set = {
+    ...newNames(identity, person),
+    ...(identity.external_id === former_external_id ? { external_id } : {})
+  }
+  const hadNumber = contact.value.primary_phone === former_external_id && person.phone !== null
+  return Changes.all(
+    former_external_id === external_id
+      ? Changes.none
+      : IdentityNameRows.remove({ channel_type, name: former_external_id }),
+    taken === undefined
+      ? IdentityNameRows.insert({ channel_type, name: external_id, identity_id: identity.id })
+      : Changes.none,
+    IdentityRows.update(identity, set),
+    change(contact.value, {
+      identities: contact.value.identities.map((one) => one.id === identity.id ? { ...one, ...set } : one),
+      ...(hadNumber ? { primary_phone: person.phone } : {})
+    }, now).changes
+  )
+}
+
+// ---------------------------------------------------------------- port
+
+/**
+ * Port: where contacts and their identities are read.
+ *
+ * **Contract** (checked by `conformance/Contacts.ts`)
+ *
+ * - `find` returns what was committed last, with its identities by id and its
+ *   tags by `name_key`, and none for another organization's contact. `load`
+ *   returns the same with its version.
+ * - `list` returns the contacts that pass every filter that is not null, in
+ *   `updated_at` descending, id descending, those after the position only. A
+ *   needle matches where it is contained in the search text, character by
+ *   character. A contact is on phone messaging also by its primary phone.
+ * - `identify` returns the identities that the names lead to on a type of
+ *   channel, each under the name that was asked for, in the order of the names.
+ * - `findByPhone` returns the most recently updated contact with that `primary_phone`.
+ * - `insertNew` inserts those of the contacts, whose ids differ, that the
+ *   organization does not have, and returns their ids. The others stay as they
+ *   are. Of any number of concurrent calls exactly one inserts a contact, and
+ *   none fails. It is for imports; every other write is a commit.
+ */
+export class ContactStore extends Context.Service<ContactStore, {
+  readonly find: (organization_id: OrganizationId, id: ContactId) => Effect.Effect<Option.Option<Contact>>
+  readonly load: (organization_id: OrganizationId, id: ContactId) => Effect.Effect<Option.Option<LoadedContact>>
+  readonly list: (
+    organization_id: OrganizationId,
+    match: ContactMatch,
+    page: PageRequest
+  ) => Effect.Effect<ReadonlyArray<Contact>>
+  readonly identify: (
+    organization_id: OrganizationId,
+    channel_type: Identity["channel_type"],
+    names: ReadonlyArray<string>
+  ) => Effect.Effect<ReadonlyArray<KnownIdentity>>
+  readonly findByPhone: (
+    organization_id: OrganizationId,
+    phone: string
+  ) => Effect.Effect<Option.Option<LoadedContact>>
+  readonly insertNew: (
+    organization_id: OrganizationId,
+    contacts: ReadonlyArray<Contact>
+  ) => Effect.Effect<ReadonlyArray<ContactId>>
+}>()("@messaging-crm/core/Contacts/ContactStore") {}
+
+// ---------------------------------------------------------- operations
+
+/** Operations on the current actor's contacts. */
+export class Contacts extends Context.Service<Contacts, {
+  /** Creates a contact. Sends no message (spec §4.2). */
+  readonly create: (
+    input: CreateContact
+  ) => Effect.Effect<Contact, ContactUnnamed | ReferenceUnknown | CustomValueInvalid, CurrentActor>
+  readonly get: (id: ContactId) => Effect.Effect<Contact, ContactNotFound, CurrentActor>
+  /** Changes the given fields (spec §4.2). */
+  readonly update: (
+    id: ContactId,
+    input: UpdateContact
+  ) => Effect.Effect<Contact, ContactNotFound | ReferenceUnknown | CustomValueInvalid, CurrentActor>
+  /** Appends to the notes (spec §4.2). */
+  readonly addNote: (
+    id: ContactId,
+    input: AddNote
+  ) => Effect.Effect<Contact, ContactNotFound | NotesTooLong, CurrentActor>
+  /** Returns a page of contacts, most recently updated first (spec §4.1). */
+  readonly list: (
+    options: ContactFilters & { readonly cursor: string | null; readonly page_size: number }
+  ) => Effect.Effect<Page<Contact>, CursorInvalid, CurrentActor>
+}>()("@messaging-crm/core/Contacts") {
+  static readonly layer = Layer.effect(
+    Contacts,
+    Effect.gen(function*() {
+      const cursors = yield* Cursors
+      const { decide } = yield* Decide
+      const read = yield* reader
+      const store = yield* ContactStore
+
+      const createOne = Effect.fn("Contacts.create")(function*(input: CreateContact) {
+        const { organization_id } = yield* CurrentActor
+        return yield* decide(organization_id, {
+          load: read([input]),
+          decide: (references, fresh) => create(references, input, fresh)
+        })
+      })
+
+      const get = Effect.fn("Contacts.get")(function*(id: ContactId) {
+        const { organization_id } = yield* CurrentActor
+        const found = yield* store.find(organization_id, id)
+        return yield* Effect.fromOption(found, () => new ContactNotFound())
+      })
+
+      const updateOne = Effect.fn("Contacts.update")(function*(id: ContactId, input: UpdateContact) {
+        const { organization_id } = yield* CurrentActor
+        return yield* decide(organization_id, {
+          load: Effect.all({ found: store.load(organization_id, id), references: read([input]) }, together),
+          decide: ({ found, references }, fresh) => update(found, references, input, fresh)
+        })
+      })
+
+      const addOneNote = Effect.fn("Contacts.addNote")(function*(id: ContactId, input: AddNote) {
+        const { organization_id } = yield* CurrentActor
+        return yield* decide(organization_id, {
+          load: store.load(organization_id, id),
+          decide: (found, fresh) => addNote(found, input, fresh)
+        })
+      })
+
+      const list = Effect.fn("Contacts.list")(function*(
+        { cursor, page_size, query, ...filters }: ContactFilters & {
+          readonly cursor: string | null
+          readonly page_size: number
+        }
+      ) {
+        const { organization_id } = yield* CurrentActor
+        const match = { ...filters, needles: searchTerms(query) }
+        return yield* cursors.page({
+          list: "contacts",
+          filters: { ...match },
+          cursor,
+          size: page_size,
+          fetch: (page) => store.list(organization_id, match, page),
+          position: (contact) => ({ at: contact.updated_at, id: contact.id })
+        })
+      })
+
+      return Contacts.of({ create: createOne, get, update: updateOne, addNote: addOneNote, list })
+    })
+  )
+}

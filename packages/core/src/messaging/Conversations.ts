@@ -1,0 +1,390 @@
+/**
+ * Conversations: one thread between one contact and the organization on one channel (spec §2.2, §3).
+ *
+ * | State | Trigger | Next state |
+ * | --- | --- | --- |
+ * | none, open, closed | start, inbound message | open |
+ * | open | close | closed |
+ * | closed | reopen | open |
+ * | any | assign | unchanged |
+ *
+ * Closing a closed conversation and reopening an open one change nothing.
+ */
+import { Context, DateTime, Duration, Effect, Layer, Option, Result, Schema } from "effect"
+import { type MemberRow, MemberRows, MemberStore, present } from "../accounts/Members.ts"
+import { type Channel, ChannelType } from "../catalog/Channels.ts"
+import {
+  type ContactIdentity,
+  ContactRows,
+  fullName,
+  type KnownIdentity,
+  ReferenceUnknown
+} from "../contacts/Contacts.ts"
+import { CurrentActor } from "../kernel/Actor.ts"
+import { ChannelId, ContactId, ConversationId, type IdentityId, MemberId, type OrganizationId } from "../kernel/Ids.ts"
+import { limits } from "../kernel/Limits.ts"
+import { type CursorInvalid, Cursors, type Page, type PageRequest } from "../kernel/Page.ts"
+import { line } from "../kernel/Text.ts"
+import { Timestamp } from "../kernel/Timestamps.ts"
+import * as Events from "../webhooks/Events.ts"
+import * as Changes from "../work/Changes.ts"
+import { Decide, type Fresh, together } from "../work/Decide.ts"
+
+// ---------------------------------------------------------------- data
+
+export const ConversationStatus = Schema.Literals(["open", "closed"])
+export type ConversationStatus = typeof ConversationStatus.Type
+
+export const Conversation = Schema.Struct({
+  id: ConversationId,
+  channel: Schema.Struct({ id: ChannelId, type: ChannelType }),
+  contact: Schema.Struct({
+    id: ContactId,
+    display_name: Schema.NullOr(Schema.String),
+    external_id: Schema.NullOr(Schema.String).annotate({ description: "Who the contact is on this channel." }),
+    username: Schema.NullOr(Schema.String)
+  }),
+  status: ConversationStatus,
+  close_category: Schema.NullOr(Schema.String).annotate({ description: "Why it was closed; null while it is open." }),
+  assigned_user_id: Schema.NullOr(MemberId).annotate({ description: "The member who takes care of it." }),
+  agent_id: Schema.NullOr(Schema.String.annotate({ format: "uuid" })).annotate({
+    description: "The automatic agent that takes care of it."
+  }),
+  created_at: Timestamp,
+  opened_at: Timestamp,
+  closed_at: Schema.NullOr(Timestamp).annotate({ description: "Null while it is open." }),
+  last_activity_at: Timestamp,
+  last_activity_preview: Schema.NullOr(Schema.String).annotate({ description: "The start of the last message." })
+}).annotate({
+  identifier: "Conversation",
+  description: "A thread between one contact and the organization on one channel. A number has one per channel."
+})
+export interface Conversation extends Schema.Schema.Type<typeof Conversation> {}
+
+/** The columns of a conversation. There is one for a channel and an identity. */
+export interface ConversationColumns {
+  readonly id: ConversationId
+  readonly channel_id: ChannelId
+  readonly contact_id: ContactId
+  readonly identity_id: IdentityId
+  readonly status: ConversationStatus
+  readonly close_category: string | null
+  readonly assigned_user_id: MemberId | null
+  readonly agent_id: string | null
+  readonly created_at: Timestamp
+  readonly opened_at: Timestamp
+  readonly closed_at: Timestamp | null
+  readonly last_activity_at: Timestamp
+  readonly last_activity_preview: string | null
+  /** The provider's time of the contact's last message: the reply window opens there. */
+  readonly last_inbound_at: Timestamp | null
+}
+
+export const ConversationRows = Changes.rows<ConversationColumns>()("conversations", ["id"], [
+  "channel_id",
+  "contact_id",
+  "identity_id",
+  "status",
+  "close_category",
+  "assigned_user_id",
+  "agent_id",
+  "created_at",
+  "opened_at",
+  "closed_at",
+  "last_activity_at",
+  "last_activity_preview",
+  "last_inbound_at"
+])
+
+/** A conversation as it is loaded, beside the parts of its contact and identity that it shows. */
+export interface ConversationRow extends ConversationColumns {
+  readonly channel_type: ChannelType
+  readonly first_name: string | null
+  readonly last_name: string | null
+  readonly external_id: string
+  readonly display_name: string | null
+  readonly username: string | null
+  readonly version: Changes.Version
+  readonly contact_version: Changes.Version
+}
+
+/** Somebody whom a name leads to, with their conversation on a channel if there is one. */
+export interface KnownThread extends KnownIdentity {
+  readonly conversation: Pick<ConversationRow, "id" | "status" | "version"> | null
+}
+
+/** Which conversations a list shows (spec §4.1). */
+export interface ConversationFilters {
+  readonly status: ConversationStatus | null
+  readonly assigned_user_id: MemberId | null
+}
+
+export const AssignConversation = Schema.Struct({
+  assigned_user_id: Schema.NullOr(MemberId).annotate({ description: "Null unassigns." }),
+  sync_contact_owner: Schema.optionalKey(
+    Schema.Boolean.annotate({ description: "Whether the member becomes the contact's owner too.", default: true })
+  )
+}).annotate({ identifier: "AssignConversation" })
+export interface AssignConversation extends Schema.Schema.Type<typeof AssignConversation> {}
+
+export const CloseConversation = Schema.Struct({
+  category: Schema.optionalKey(
+    line(limits.close_category_chars_max).pipe(
+      Schema.annotateEncoded({
+        description: "Any word; `resolved`, `no_response`, `spam`, `duplicate` and `other` are suggestions.",
+        default: null
+      })
+    )
+  )
+}).annotate({ identifier: "CloseConversation" })
+export interface CloseConversation extends Schema.Schema.Type<typeof CloseConversation> {}
+
+// -------------------------------------------------------------- errors
+
+export class ConversationNotFound extends Schema.TaggedError<ConversationNotFound>()("ConversationNotFound", {}) {}
+
+// ----------------------------------------------------------- decisions
+
+/** How long after the contact's last message a text may be sent (spec §4.4). */
+export const reply_window = Duration.hours(24)
+
+/** Returns whether a text may be sent now. */
+export const isReplyWindowOpen = (row: Pick<ConversationRow, "last_inbound_at">, now: Timestamp): boolean =>
+  row.last_inbound_at !== null && DateTime.isLessThan(now, DateTime.addDuration(row.last_inbound_at, reply_window))
+
+/** Returns the conversation as callers see it. */
+export const toConversation = (row: ConversationRow): Conversation => ({
+  id: row.id,
+  channel: { id: row.channel_id, type: row.channel_type },
+  contact: {
+    id: row.contact_id,
+    display_name: fullName(row) ?? row.display_name,
+    external_id: row.external_id,
+    username: row.username
+  },
+  status: row.status,
+  close_category: row.close_category,
+  assigned_user_id: row.assigned_user_id,
+  agent_id: row.agent_id,
+  created_at: row.created_at,
+  opened_at: row.opened_at,
+  closed_at: row.closed_at,
+  last_activity_at: row.last_activity_at,
+  last_activity_preview: row.last_activity_preview
+})
+
+/** The states of a conversation: each function returns what the transition sets, or nothing where it changes nothing. */
+export const State = {
+  close: ({ status }: Pick<ConversationRow, "status">, close_category: string | null, closed_at: Timestamp) =>
+    status === "closed" ? {} : { status: "closed", close_category, closed_at } as const,
+  reopen: ({ status }: Pick<ConversationRow, "status">, opened_at: Timestamp) =>
+    status === "open" ? {} : { status: "open", close_category: null, opened_at, closed_at: null } as const,
+  assign: (row: Pick<ConversationRow, "assigned_user_id">, assigned_user_id: MemberId | null) =>
+    row.assigned_user_id === assigned_user_id ? {} : { assigned_user_id }
+}
+
+const change = (
+  row: ConversationRow,
+  set: Partial<ConversationColumns>
+): Changes.Decision<Conversation> => ({
+  answer: toConversation({ ...row, ...set }),
+  changes: Object.keys(set).length === 0 ? Changes.none : ConversationRows.update(row, set)
+})
+
+/** Assigns a conversation and, by default, its contact to a member, or to nobody. */
+export const assign = (
+  { conversation, member }: {
+    readonly conversation: Option.Option<ConversationRow>
+    readonly member: Option.Option<MemberRow>
+  },
+  { assigned_user_id, sync_contact_owner = true }: AssignConversation,
+  { now }: Fresh
+): Result.Result<Changes.Decision<Conversation>, ConversationNotFound | ReferenceUnknown> => {
+  const assignee = Option.getOrNull(present(member))
+  if (assigned_user_id !== null && assignee === null) {
+    return Result.fail(new ReferenceUnknown({ param: "assigned_user_id" }))
+  }
+  if (Option.isNone(conversation)) return Result.fail(new ConversationNotFound())
+  const row = conversation.value
+  const { answer, changes } = change(row, State.assign(row, assigned_user_id))
+  const contact = { id: row.contact_id, version: row.contact_version }
+  return Result.succeed({
+    answer,
+    changes: Changes.all(
+      changes,
+      sync_contact_owner
+        ? ContactRows.update(contact, { owner_user_id: assigned_user_id, updated_at: now })
+        : Changes.none,
+      assignee === null ? Changes.none : MemberRows.expect(assignee)
+    )
+  })
+}
+
+export const close = (
+  conversation: Option.Option<ConversationRow>,
+  { category = null }: CloseConversation,
+  fresh: Fresh
+): Result.Result<Changes.Decision<Conversation>, ConversationNotFound> =>
+  Result.map(Result.fromOption(conversation, () => new ConversationNotFound()), (row) => {
+    const { answer, changes } = change(row, State.close(row, category, fresh.now))
+    if (Changes.isNone(changes)) return { answer, changes }
+    const event = Events.make("conversation.closed", { conversation_id: row.id }, fresh)
+    return { answer, changes: Changes.all(changes, Changes.raise(event)) }
+  })
+
+export const reopen = (
+  conversation: Option.Option<ConversationRow>,
+  { now }: Fresh
+): Result.Result<Changes.Decision<Conversation>, ConversationNotFound> =>
+  Result.map(
+    Result.fromOption(conversation, () => new ConversationNotFound()),
+    (row) => change(row, State.reopen(row, now))
+  )
+
+/** Finds the person's conversation on the channel, open; or makes one. */
+export const open = (
+  channel: Channel,
+  { contact_id, identity_id }: ContactIdentity,
+  found: KnownThread["conversation"],
+  { now, uuid }: Fresh
+): Changes.Decision<ConversationId> => {
+  if (found !== null) {
+    const set = State.reopen(found, now)
+    const isOpen = Object.keys(set).length === 0
+    return { answer: found.id, changes: isOpen ? Changes.none : ConversationRows.update(found, set) }
+  }
+  const id = ConversationId.make(uuid())
+  return {
+    answer: id,
+    changes: ConversationRows.insert({
+      id,
+      channel_id: channel.id,
+      contact_id,
+      identity_id,
+      status: "open",
+      close_category: null,
+      assigned_user_id: null,
+      agent_id: null,
+      created_at: now,
+      opened_at: now,
+      closed_at: null,
+      last_activity_at: now,
+      last_activity_preview: null,
+      last_inbound_at: null
+    })
+  }
+}
+
+// ---------------------------------------------------------------- port
+
+/**
+ * Port: where conversations are read.
+ *
+ * **Contract** (checked by `conformance/Conversations.ts`)
+ *
+ * - `find` returns what was committed last, with the name of its contact and
+ *   who they are on the channel, and none for another organization's conversation.
+ * - `list` returns the conversations that pass every filter that is not null, in
+ *   `last_activity_at` descending, id descending, those after the position only.
+ * - `findThreads` returns the identities that the names lead to on the channel's
+ *   type, each under the name that was asked for, in the order of the names,
+ *   with their conversation on the channel.
+ */
+export class ConversationStore extends Context.Service<ConversationStore, {
+  readonly find: (
+    organization_id: OrganizationId,
+    id: ConversationId
+  ) => Effect.Effect<Option.Option<ConversationRow>>
+  readonly list: (
+    organization_id: OrganizationId,
+    filters: ConversationFilters,
+    page: PageRequest
+  ) => Effect.Effect<ReadonlyArray<ConversationRow>>
+  readonly findThreads: (
+    organization_id: OrganizationId,
+    channel: Pick<Channel, "id" | "type">,
+    names: ReadonlyArray<string>
+  ) => Effect.Effect<ReadonlyArray<KnownThread>>
+}>()("@messaging-crm/core/Conversations/ConversationStore") {}
+
+// ---------------------------------------------------------- operations
+
+/** Operations on the current actor's conversations. */
+export class Conversations extends Context.Service<Conversations, {
+  readonly get: (id: ConversationId) => Effect.Effect<Conversation, ConversationNotFound, CurrentActor>
+  /** Returns a page of conversations, latest activity first (spec §4.1). */
+  readonly list: (
+    options: ConversationFilters & { readonly cursor: string | null; readonly page_size: number }
+  ) => Effect.Effect<Page<Conversation>, CursorInvalid, CurrentActor>
+  /** Assigns the conversation, and by default the contact, to a member, or to nobody (spec §4.5). */
+  readonly assign: (
+    id: ConversationId,
+    input: AssignConversation
+  ) => Effect.Effect<Conversation, ConversationNotFound | ReferenceUnknown, CurrentActor>
+  readonly close: (
+    id: ConversationId,
+    input: CloseConversation
+  ) => Effect.Effect<Conversation, ConversationNotFound, CurrentActor>
+  readonly reopen: (id: ConversationId) => Effect.Effect<Conversation, ConversationNotFound, CurrentActor>
+}>()("@messaging-crm/core/Conversations") {
+  static readonly layer = Layer.effect(
+    Conversations,
+    Effect.gen(function*() {
+      const cursors = yield* Cursors
+      const { decide } = yield* Decide
+      const members = yield* MemberStore
+      const store = yield* ConversationStore
+
+      const get = Effect.fn("Conversations.get")(function*(id: ConversationId) {
+        const { organization_id } = yield* CurrentActor
+        const found = yield* store.find(organization_id, id)
+        return toConversation(yield* Effect.fromOption(found, () => new ConversationNotFound()))
+      })
+
+      const list = Effect.fn("Conversations.list")(function*(
+        { cursor, page_size, ...filters }: ConversationFilters & {
+          readonly cursor: string | null
+          readonly page_size: number
+        }
+      ) {
+        const { organization_id } = yield* CurrentActor
+        const page = yield* cursors.page({
+          list: "conversations",
+          filters: { ...filters },
+          cursor,
+          size: page_size,
+          fetch: (request) => store.list(organization_id, filters, request),
+          position: (row) => ({ at: row.last_activity_at, id: row.id })
+        })
+        return { ...page, data: page.data.map(toConversation) }
+      })
+
+      const assignOne = Effect.fn("Conversations.assign")(function*(id: ConversationId, input: AssignConversation) {
+        const { organization_id } = yield* CurrentActor
+        const { assigned_user_id } = input
+        return yield* decide(organization_id, {
+          load: Effect.all({
+            conversation: store.find(organization_id, id),
+            member: assigned_user_id === null ? Effect.succeedNone : members.find(organization_id, assigned_user_id)
+          }, together),
+          decide: (loaded, fresh) => assign(loaded, input, fresh)
+        })
+      })
+
+      const closeOne = Effect.fn("Conversations.close")(function*(id: ConversationId, input: CloseConversation) {
+        const { organization_id } = yield* CurrentActor
+        return yield* decide(organization_id, {
+          load: store.find(organization_id, id),
+          decide: (conversation, fresh) => close(conversation, input, fresh)
+        })
+      })
+
+      const reopenOne = Effect.fn("Conversations.reopen")(function*(id: ConversationId) {
+        const { organization_id } = yield* CurrentActor
+        return yield* decide(organization_id, { load: store.find(organization_id, id), decide: reopen })
+      })
+
+      return Conversations.of({ get, list, assign: assignOne, close: closeOne, reopen: reopenOne })
+    })
+  )
+}

@@ -1,0 +1,285 @@
+/**
+ * Dispatch: how the worker carries out one send.
+ *
+ * The attempt is committed before the provider is asked, together with the other
+ * names under which the recipient may answer. What follows from its answer:
+ *
+ * - taken: the message and the ended send commit together.
+ * - refused for good: the send fails.
+ * - certainly nothing sent: the send waits and is tried again, for two minutes.
+ * - no answer: the send is never blindly repeated. A provider that deduplicates
+ *   by reference is asked again for two minutes; then, and at once for any
+ *   other, the send is `unknown` until a callback tells, or fails after 15
+ *   minutes. Nothing that comes later proves that the lost attempt sent nothing.
+ */
+import { Context, DateTime, Duration, Effect, Layer, Metric, Option, Schedule } from "effect"
+import { type Channel, ChannelStore } from "../catalog/Channels.ts"
+import { addAliases } from "../contacts/Contacts.ts"
+import { SendId } from "../kernel/Ids.ts"
+import { send_attempts } from "../kernel/Metrics.ts"
+import type { Timestamp } from "../kernel/Timestamps.ts"
+import * as Changes from "../work/Changes.ts"
+import { Decide, type Fresh, together } from "../work/Decide.ts"
+import type { ClaimedWork } from "../work/WorkQueue.ts"
+import { type ConversationRow, ConversationStore } from "./Conversations.ts"
+import {
+  type Accepted,
+  type FailureReason,
+  MessagingProvider,
+  type OutboundMessage,
+  type ProviderBusy,
+  ProviderOutcomeUnknown
+} from "./MessagingProvider.ts"
+import { complete, fail, isOpen, type SendRow, SendRows, Sends, SendStore, State } from "./Sends.ts"
+
+// ----------------------------------------------------------- decisions
+
+/** How long the provider may take to answer. Well below the lease of the work. */
+export const attempt_time_max = Duration.seconds(20)
+/** How long a send may hold up its conversation. */
+export const retry_time_max = Duration.minutes(2)
+/** How long a callback may still tell the outcome of a send without an answer: 15 minutes. */
+export const UnknownOutcomeTimeout = Context.Reference<Duration.Duration>(
+  "@messaging-crm/core/Dispatch/UnknownOutcomeTimeout",
+  { defaultValue: () => Duration.minutes(15) }
+)
+
+/** How often recording an accepted message is tried, a second apart: until the lease of the work is about to end. */
+const record_tries_max = 35
+
+const retry_delays_seconds = [1, 5, 15, 30, 60] as const
+
+/** Returns when a send is tried again after this attempt, or none when its two minutes are over. */
+export const nextAttempt = (
+  attempt: number,
+  first_attempt_at: Timestamp,
+  now: Timestamp,
+  retry_after_seconds: number | null
+): Option.Option<Timestamp> => {
+  const usual = retry_delays_seconds[Math.min(attempt, retry_delays_seconds.length) - 1] ?? 60
+  const due_at = DateTime.add(now, { seconds: Math.max(usual, retry_after_seconds ?? 0) })
+  const last = DateTime.addDuration(first_attempt_at, retry_time_max)
+  return DateTime.isGreaterThan(due_at, last) ? Option.none() : Option.some(due_at)
+}
+
+/** What an attempt is counted as that the provider did not accept. */
+const outcomes = { ProviderRejected: "rejected", ProviderBusy: "busy", ProviderOutcomeUnknown: "unknown" } as const
+
+const count = (outcome: string, reason = "none") =>
+  Metric.update(Metric.withAttributes(send_attempts, { outcome, reason }), 1)
+
+const finish = (claimed: ClaimedWork) => Changes.settle({ claimed, outcome: "finish" })
+
+const postpone = (claimed: ClaimedWork, due_at: Timestamp) => Changes.settle({ claimed, outcome: "postpone", due_at })
+
+/** What an attempt needs. */
+interface Loaded {
+  readonly send: Option.Option<SendRow>
+  readonly conversation: Option.Option<ConversationRow>
+  readonly channel: Option.Option<Channel>
+}
+
+/** A send as it was when its attempt began. */
+interface Begun {
+  readonly send: SendRow
+  readonly channel: Channel
+}
+
+/** Begins an attempt of a send that has not ended. */
+const begin = (
+  claimed: ClaimedWork,
+  { channel, conversation, send }: Loaded,
+  expectedAliases: MessagingProvider["Service"]["expectedAliases"],
+  { now }: Fresh
+): Changes.Decision<Begun | null> => {
+  if (Option.isNone(send) || !isOpen(send.value) || Option.isNone(conversation) || Option.isNone(channel)) {
+    return { answer: null, changes: finish(claimed) }
+  }
+  const set = State.begin(send.value, now)
+  const { channel_type, identity_id } = conversation.value
+  const aliases = expectedAliases?.(channel.value, send.value.recipient) ?? []
+  return {
+    answer: { send: { ...send.value, ...set, status: send.value.status }, channel: channel.value },
+    changes: Changes.all(
+      SendRows.update(send.value, set),
+      addAliases(channel_type, identity_id, aliases),
+      Changes.settle({ claimed, outcome: "hold" })
+    )
+  }
+}
+
+/** Leaves a send whose outcome nobody knows to its callback, and sees to it that it ends. */
+const awaitCallback = (
+  claimed: ClaimedWork,
+  send: SendRow,
+  timeout: Duration.Duration,
+  { now }: Fresh
+): Changes.Changes =>
+  Changes.all(
+    SendRows.update(send, State.markUnknown(send)),
+    Changes.enqueue({
+      kind: "send_outcome",
+      lane: send.id,
+      ref: send.id,
+      due_at: DateTime.addDuration(now, timeout)
+    }),
+    finish(claimed)
+  )
+
+// ---------------------------------------------------------- operations
+
+export class Dispatch extends Context.Service<Dispatch, {
+  /** Carries out one attempt of a claimed `send`, and settles the claim. */
+  readonly attempt: (claimed: ClaimedWork) => Effect.Effect<void>
+  /** Gives up on a send whose outcome is still unknown, and settles the claimed `send_outcome`. */
+  readonly giveUp: (claimed: ClaimedWork) => Effect.Effect<void>
+  /** Ends a send that cannot be carried out because of a defect of ours, and settles the claim. */
+  readonly abandon: (claimed: ClaimedWork) => Effect.Effect<void>
+}>()("@messaging-crm/core/Dispatch") {
+  static readonly layer = Layer.effect(
+    Dispatch,
+    Effect.gen(function*() {
+      const channels = yield* ChannelStore
+      const conversations = yield* ConversationStore
+      const { settle } = yield* Decide
+      const provider = yield* MessagingProvider
+      const sends = yield* Sends
+      const store = yield* SendStore
+      const timeout = yield* UnknownOutcomeTimeout
+
+      const find = ({ organization_id, ref }: ClaimedWork) => store.find(organization_id, SendId.make(ref))
+
+      const load = Effect.fnUntraced(function*(claimed: ClaimedWork) {
+        const send = yield* find(claimed)
+        if (Option.isNone(send)) return { send, conversation: Option.none(), channel: Option.none() }
+        const { organization_id } = claimed
+        const { channel_id, conversation_id } = send.value
+        const beside = yield* Effect.all({
+          conversation: conversations.find(organization_id, conversation_id),
+          channel: channels.find(organization_id, channel_id)
+        }, together)
+        return { send, ...beside }
+      })
+
+      /** Settles the claim with what follows for the send, if that has not ended. */
+      const settleSend = (
+        claimed: ClaimedWork,
+        changesOf: (send: SendRow, fresh: Fresh) => Changes.Changes
+      ) =>
+        settle(claimed, {
+          load: find(claimed),
+          decide: (send, fresh) => ({
+            answer: undefined,
+            changes: Option.match(Option.filter(send, isOpen), {
+              onNone: () => finish(claimed),
+              onSome: (row) => changesOf(row, fresh)
+            })
+          })
+        })
+
+      const failNow = (claimed: ClaimedWork, reason: FailureReason) =>
+        settleSend(claimed, (send, fresh) => Changes.all(fail(send, reason, fresh), finish(claimed)))
+
+      /** Ends the attempts at a send: for good, or in doubt where one of them may have sent it. */
+      const endAttempts = (claimed: ClaimedWork, reason: FailureReason) =>
+        settleSend(claimed, (send, fresh) =>
+          send.may_be_sent
+            ? awaitCallback(claimed, send, timeout, fresh)
+            : Changes.all(fail(send, reason, fresh), finish(claimed)))
+
+      /** Records that the provider took it. This is known now and nowhere else, so it is tried for as long as the lease lasts. */
+      const completeNow = (claimed: ClaimedWork, { channel_id, id }: SendRow, accepted: Accepted) =>
+        settle(claimed, {
+          load: sends.loadCompletion(claimed.organization_id, channel_id, id, accepted.provider_message_id),
+          decide: (loaded, fresh) => ({
+            answer: undefined,
+            changes: Changes.all(
+              complete(loaded, accepted, [], fresh),
+              Changes.settle({ claimed, outcome: "finish_if_held" })
+            )
+          })
+        }).pipe(
+          Effect.catchDefect((defect) =>
+            Effect.andThen(Effect.logWarning("An accepted message is not recorded yet", defect), Effect.fail(defect))
+          ),
+          Effect.retry({ schedule: Schedule.spaced("1 second"), times: record_tries_max }),
+          Effect.orDie,
+          Effect.uninterruptible
+        )
+
+      const retry = Effect.fnUntraced(function*(
+        claimed: ClaimedWork,
+        { first_attempt_at }: SendRow,
+        { reason, retry_after_seconds }: ProviderBusy
+      ) {
+        const now = yield* DateTime.now
+        const due_at = nextAttempt(claimed.attempt, first_attempt_at ?? now, now, retry_after_seconds)
+        if (Option.isNone(due_at)) return yield* endAttempts(claimed, reason)
+        yield* settleSend(claimed, (send) =>
+          Changes.all(
+            send.may_be_sent ? Changes.none : SendRows.update(send, State.requeue(send)),
+            postpone(claimed, due_at.value)
+          ))
+      })
+
+      /** What to do when nobody knows whether the message was taken. */
+      const handleUnknownOutcome = Effect.fnUntraced(function*(
+        claimed: ClaimedWork,
+        { first_attempt_at }: SendRow
+      ) {
+        const now = yield* DateTime.now
+        const due_at = provider.dedup === "client_ref"
+          ? nextAttempt(claimed.attempt, first_attempt_at ?? now, now, null)
+          : Option.none()
+        yield* settleSend(claimed, (send, fresh) =>
+          Option.isNone(due_at)
+            ? awaitCallback(claimed, send, timeout, fresh)
+            : Changes.all(SendRows.update(send, { may_be_sent: true }), postpone(claimed, due_at.value)))
+      })
+
+      const ask = (claimed: ClaimedWork, send: SendRow, message: OutboundMessage) =>
+        provider.deliver(message).pipe(
+          Effect.timeoutOrElse({ duration: attempt_time_max, orElse: () => Effect.fail(new ProviderOutcomeUnknown()) }),
+          Effect.withSpan("MessagingProvider.deliver", { kind: "client" }),
+          Effect.tap(() => count("accepted")),
+          Effect.tapError((error) => count(outcomes[error._tag], "reason" in error ? error.reason : "none")),
+          Effect.matchEffect({
+            onSuccess: (accepted) => completeNow(claimed, send, accepted),
+            onFailure: (error) => {
+              switch (error._tag) {
+                case "ProviderRejected":
+                  return endAttempts(claimed, error.reason)
+                case "ProviderBusy":
+                  return retry(claimed, send, error)
+                case "ProviderOutcomeUnknown":
+                  return handleUnknownOutcome(claimed, send)
+              }
+            }
+          })
+        )
+
+      const attempt = Effect.fn("Dispatch.attempt")(function*(claimed: ClaimedWork) {
+        const begun = yield* settle(claimed, {
+          load: load(claimed),
+          decide: (loaded, fresh) => begin(claimed, loaded, provider.expectedAliases, fresh)
+        })
+        if (begun === null) return
+        const { channel, send } = begun
+        // A send found `sending` lost its worker in mid-attempt: the same as an answer that never came.
+        if (send.status !== "queued" && provider.dedup !== "client_ref") {
+          return yield* handleUnknownOutcome(claimed, send)
+        }
+        const { content, id: reference, recipient } = send
+        yield* ask(claimed, send, { channel, reference, recipient, content })
+      })
+
+      const giveUp = Effect.fn("Dispatch.giveUp")((claimed: ClaimedWork) => failNow(claimed, "outcome_unknown"))
+
+      const abandon = Effect.fn("Dispatch.abandon")((claimed: ClaimedWork) =>
+        claimed.kind === "send" ? endAttempts(claimed, "provider_unavailable") : failNow(claimed, "outcome_unknown")
+      )
+
+      return Dispatch.of({ attempt, giveUp, abandon })
+    })
+  )
+}

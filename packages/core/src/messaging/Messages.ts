@@ -1,0 +1,389 @@
+/**
+ * Messages: what was said in a conversation, and how far it got (spec §2.3).
+ */
+import { Context, DateTime, Duration, Effect, Layer, Option, Schema, Struct } from "effect"
+import { CurrentActor } from "../kernel/Actor.ts"
+import { type ChannelId, type ContactId, ConversationId, MessageId, type OrganizationId } from "../kernel/Ids.ts"
+import { limits } from "../kernel/Limits.ts"
+import { type CursorInvalid, Cursors, type Page, type PageRequest } from "../kernel/Page.ts"
+import { preview, Text } from "../kernel/Text.ts"
+import { Timestamp } from "../kernel/Timestamps.ts"
+import * as Changes from "../work/Changes.ts"
+import { ConversationNotFound, ConversationStore } from "./Conversations.ts"
+import { LinkedMedia, Media, MediaRows, MessageMedia } from "./Media.ts"
+
+// ---------------------------------------------------------------- data
+
+export const Direction = Schema.Literals(["inbound", "outbound"])
+export type Direction = typeof Direction.Type
+
+/** An open enum: callers are told that new types may appear. */
+export const MessageType = Schema.Literals([
+  "text",
+  "template",
+  "image",
+  "video",
+  "audio",
+  "document",
+  "sticker",
+  "location",
+  "contacts",
+  "interactive",
+  "reaction",
+  "unsupported"
+]).annotate({ format: "open-enum" })
+export type MessageType = typeof MessageType.Type
+
+export const Sender = Schema.Struct({
+  type: Schema.Literals(["contact", "member", "agent", "system"]).annotate({
+    description: "What is sent over the API is sent by the member who made the key."
+  }),
+  name: Schema.NullOr(Schema.String)
+}).annotate({ identifier: "Sender", description: "Who wrote a message." })
+export interface Sender extends Schema.Schema.Type<typeof Sender> {}
+
+export const MessageStatus = Schema.Literals(["received", "sent", "delivered", "read", "failed"])
+export type MessageStatus = typeof MessageStatus.Type
+
+const OptionalTimestamp = Schema.NullOr(Timestamp)
+
+export const Message = Schema.Struct({
+  id: MessageId,
+  conversation_id: ConversationId,
+  direction: Direction.annotate({ description: "`inbound` from the contact, `outbound` from the organization." }),
+  type: MessageType,
+  text: Schema.NullOr(Schema.String).annotate({
+    description: "The text, the caption, or the template with its values."
+  }),
+  sender: Sender,
+  status: MessageStatus.annotate({
+    description:
+      "`received` of an inbound message. An outbound one only moves forward: `sent`, `delivered`, `read`; or `failed`, which a later `delivered` or `read` overrules."
+  }),
+  media: Schema.NullOr(MessageMedia),
+  provider_message_id: Schema.NullOr(Schema.String).annotate({ description: "The messaging provider's name for it." }),
+  created_at: Timestamp,
+  sent_at: OptionalTimestamp,
+  delivered_at: OptionalTimestamp,
+  read_at: OptionalTimestamp,
+  failed_at: OptionalTimestamp,
+  edited_at: OptionalTimestamp,
+  deleted_at: OptionalTimestamp
+})
+export interface Message extends Schema.Schema.Type<typeof Message> {}
+
+/** A message as it is read: its file is under a link that is made for this one reading. */
+export const LinkedMessage = Schema.Struct({
+  ...Message.fields,
+  media: Schema.NullOr(LinkedMedia)
+}).annotate({
+  identifier: "Message",
+  description:
+    "What was said in a conversation, and how far it got. `created_at` is the service's time, the others are the provider's."
+})
+export interface LinkedMessage extends Schema.Schema.Type<typeof LinkedMessage> {}
+
+/** How far the provider says that an outbound message got, and when. */
+export const StatusUpdate = Schema.Struct({
+  status: Schema.Literals(["sent", "delivered", "read", "failed"]),
+  at: Timestamp
+})
+export interface StatusUpdate extends Schema.Schema.Type<typeof StatusUpdate> {}
+
+/** The author changed the text, or took the message back. */
+export const EditUpdate = Schema.Struct({ status: Schema.Literal("edited"), text: Schema.NullOr(Text), at: Timestamp })
+export const DeletionUpdate = Schema.Struct({ status: Schema.Literal("deleted"), at: Timestamp })
+
+/** Schema for whatever a provider can report on a message. */
+export const MessageUpdate = Schema.Union([StatusUpdate, EditUpdate, DeletionUpdate])
+export type MessageUpdate = typeof MessageUpdate.Type
+
+/**
+ * A message as it is stored. Its `delivered_at` is the provider's own: callers
+ * also see a message as delivered that was read without it.
+ */
+export interface MessageRow extends Message {
+  readonly version: Changes.Version
+}
+
+/** The columns of a message. */
+export interface MessageColumns extends Message {
+  readonly channel_id: ChannelId
+}
+
+export const MessageRows = Changes.rows<MessageColumns>()("messages", ["conversation_id", "id"], [
+  ...Struct.keys(Struct.omit(Message.fields, ["id", "conversation_id"])),
+  "channel_id"
+])
+
+/**
+ * What a provider's message id stands for: a message, or the updates that came
+ * before theirs. One row for both, so that an update and its message meet in one key.
+ */
+export interface ProviderMessageColumns {
+  readonly channel_id: ChannelId
+  readonly provider_message_id: string
+  /** Null while the message has not come. */
+  readonly conversation_id: ConversationId | null
+  readonly message_id: MessageId | null
+  /** The updates that wait for the message, each once. */
+  readonly early_updates: ReadonlyArray<MessageUpdate>
+  readonly created_at: Timestamp
+}
+
+export const ProviderMessageRows = Changes.rows<ProviderMessageColumns>()(
+  "provider_messages",
+  ["channel_id", "provider_message_id"],
+  ["conversation_id", "message_id", "early_updates", "created_at"]
+)
+
+/** The same as it is loaded, with its message. */
+export interface ProviderMessage
+  extends Pick<ProviderMessageColumns, "channel_id" | "early_updates" | "provider_message_id">
+{
+  readonly version: Changes.Version
+  /** The message, and whose conversation it is in. */
+  readonly message: Option.Option<MessageRow & { readonly contact_id: ContactId }>
+}
+
+// -------------------------------------------------------------- errors
+
+export class MessageNotFound extends Schema.TaggedError<MessageNotFound>()("MessageNotFound", {}) {}
+
+// ----------------------------------------------------------- decisions
+
+/** Returns the very time that was known, unless the other is earlier. */
+const earliest = (known: Timestamp | null, other: Timestamp): Timestamp =>
+  known !== null && DateTime.isLessThanOrEqualTo(known, other) ? known : other
+
+const statusOf = (message: Pick<Message, "delivered_at" | "failed_at" | "read_at">): MessageStatus => {
+  if (message.read_at !== null) return "read"
+  if (message.delivered_at !== null) return "delivered"
+  return message.failed_at !== null ? "failed" : "sent"
+}
+
+/** The latest edit gives the text, unless the message was taken back. */
+const edit = <M extends Message>(message: M, { at, text }: typeof EditUpdate.Type): M =>
+  message.edited_at !== null && DateTime.isLessThanOrEqualTo(at, message.edited_at)
+    ? message
+    : { ...message, text: message.deleted_at === null ? text : null, edited_at: at }
+
+/** Nothing is left of a message that was taken back but that it was there. */
+const erase = <M extends Message>(message: M, at: Timestamp): M => {
+  const deleted_at = earliest(message.deleted_at, at)
+  return deleted_at === message.deleted_at ? message : { ...message, text: null, media: null, deleted_at }
+}
+
+const advance = <M extends Message>(message: M, { at, status }: StatusUpdate): M => {
+  const name = `${status}_at` as const
+  const moved: M = { ...message, [name]: earliest(message[name], at) }
+  return moved[name] === message[name] ? message : { ...moved, status: statusOf(moved) }
+}
+
+/**
+ * Returns the message after an update.
+ *
+ * Each time keeps its earliest report, an edit its latest, and the status of an
+ * outbound message follows from the times, so any order and any repetition of
+ * updates ends in the same message. Delivered and read overrule failed; a
+ * deletion overrules every edit. An update that is no news returns the very
+ * message, so that a repeat writes nothing.
+ */
+export const applyUpdate = <M extends Message>(message: M, update: MessageUpdate): M => {
+  switch (update.status) {
+    case "edited":
+      return edit(message, update)
+    case "deleted":
+      return erase(message, update.at)
+    default:
+      return message.direction === "inbound" ? message : advance(message, update)
+  }
+}
+
+/** A provider's clock may be wrong: a time that is still to come counts as now. */
+export const clamped = (at: Timestamp, now: Timestamp): Timestamp => DateTime.min(at, now)
+
+/** Returns what a list of conversations shows of a message. */
+export const previewOf = ({ deleted_at, text, type }: Pick<Message, "deleted_at" | "text" | "type">): string =>
+  deleted_at === null ? preview(text ?? `[${type}]`) : "[deleted]"
+
+/** How long an update waits for its message. Providers repeat themselves for days, not for weeks. */
+export const early_update_age_max = Duration.days(30)
+
+const sameUpdate = (a: MessageUpdate) => (b: MessageUpdate): boolean =>
+  a.status === b.status && DateTime.Equivalence(a.at, b.at)
+
+/** Keeps an update whose message has not come, once. */
+export const storeEarlyUpdate = (
+  key: Pick<ProviderMessageColumns, "channel_id" | "provider_message_id">,
+  found: Option.Option<ProviderMessage>,
+  update: MessageUpdate,
+  now: Timestamp
+): Changes.Changes => {
+  if (Option.isNone(found)) {
+    return ProviderMessageRows.insert({
+      ...key,
+      conversation_id: null,
+      message_id: null,
+      early_updates: [update],
+      created_at: now
+    })
+  }
+  const { early_updates } = found.value
+  return early_updates.some(sameUpdate(update))
+    ? Changes.none
+    : ProviderMessageRows.update(found.value, { early_updates: [...early_updates, update] })
+}
+
+/** Inserts a message that nobody has stored under its provider's id, and moves the activity of its conversation and contact. */
+export const insert = (
+  channel_id: ChannelId,
+  contact_id: ContactId,
+  found: Option.Option<ProviderMessage>,
+  message: Message
+): Changes.Changes => {
+  const { conversation_id, created_at, id: message_id, provider_message_id } = message
+  const named = { conversation_id, message_id, early_updates: [] }
+  return Changes.all(
+    MessageRows.insert({ ...message, channel_id }),
+    provider_message_id === null
+      ? Changes.none
+      : Option.isSome(found)
+      ? ProviderMessageRows.update(found.value, named)
+      : ProviderMessageRows.insert({ channel_id, provider_message_id, ...named, created_at }),
+    Changes.touch({
+      conversation_id,
+      contact_id,
+      at: created_at,
+      preview: previewOf(message),
+      last_inbound_at: message.direction === "inbound" ? message.sent_at : null
+    })
+  )
+}
+
+/** Writes what an update made of a message, and its preview where it is the last activity. */
+export const revise = (
+  contact_id: ContactId,
+  before: MessageRow,
+  after: Message
+): Changes.Changes => {
+  const { conversation_id, created_at: at } = after
+  const preview = previewOf(after)
+  return Changes.all(
+    MessageRows.update(
+      before,
+      Struct.pick(after, [
+        "text",
+        "media",
+        "status",
+        "sent_at",
+        "delivered_at",
+        "read_at",
+        "failed_at",
+        "edited_at",
+        "deleted_at"
+      ])
+    ),
+    before.media?.id && after.media === null ? MediaRows.remove({ id: before.media.id }) : Changes.none,
+    preview === previewOf(before)
+      ? Changes.none
+      : Changes.touch({ conversation_id, contact_id, at, preview, last_inbound_at: null })
+  )
+}
+
+// ---------------------------------------------------------------- port
+
+/**
+ * Port: where messages are read, and what providers' message ids stand for.
+ *
+ * **Contract** (checked by `conformance/Messages.ts`)
+ *
+ * - `list` returns a conversation's messages in `created_at` descending, id
+ *   descending, those after the position only.
+ * - `findByProviderId` returns what a channel's provider message id stands for,
+ *   with its message and that message's contact once it has come.
+ * - `purgeEarlyUpdates` forgets at most `limit` provider message ids that were
+ *   stored before a moment and whose message has not come, and answers how many.
+ */
+export class MessageStore extends Context.Service<MessageStore, {
+  readonly find: (
+    organization_id: OrganizationId,
+    conversation_id: ConversationId,
+    id: MessageId
+  ) => Effect.Effect<Option.Option<Message>>
+  readonly findByProviderId: (
+    organization_id: OrganizationId,
+    channel_id: ChannelId,
+    provider_message_id: string
+  ) => Effect.Effect<Option.Option<ProviderMessage>>
+  readonly list: (
+    organization_id: OrganizationId,
+    conversation_id: ConversationId,
+    page: PageRequest
+  ) => Effect.Effect<ReadonlyArray<Message>>
+  readonly purgeEarlyUpdates: (before: Timestamp, limit: number) => Effect.Effect<number>
+}>()("@messaging-crm/core/Messages/MessageStore") {}
+
+// ---------------------------------------------------------- operations
+
+/** Operations on the messages of the current actor's conversations. */
+export class Messages extends Context.Service<Messages, {
+  /** Returns a page of the conversation, newest first; the service chooses its size. */
+  readonly list: (
+    conversation_id: ConversationId,
+    cursor: string | null
+  ) => Effect.Effect<Page<LinkedMessage>, ConversationNotFound | CursorInvalid, CurrentActor>
+  readonly get: (
+    conversation_id: ConversationId,
+    id: MessageId
+  ) => Effect.Effect<LinkedMessage, MessageNotFound, CurrentActor>
+  /** Forgets the updates whose message never came, a batch at a time, and answers how many. */
+  readonly purge: Effect.Effect<number>
+}>()("@messaging-crm/core/Messages") {
+  static readonly layer = Layer.effect(
+    Messages,
+    Effect.gen(function*() {
+      const conversations = yield* ConversationStore
+      const cursors = yield* Cursors
+      const media = yield* Media
+      const store = yield* MessageStore
+
+      const link = Effect.fnUntraced(function*(message: Message) {
+        const linked: LinkedMessage = {
+          ...message,
+          delivered_at: message.delivered_at ?? message.read_at,
+          media: message.media === null ? null : yield* media.link(message.media)
+        }
+        return linked
+      })
+
+      const list = Effect.fn("Messages.list")(function*(conversation_id: ConversationId, cursor: string | null) {
+        const { organization_id } = yield* CurrentActor
+        const conversation = yield* conversations.find(organization_id, conversation_id)
+        if (Option.isNone(conversation)) return yield* new ConversationNotFound()
+        const { data, next_cursor } = yield* cursors.page({
+          list: "messages",
+          filters: { conversation_id },
+          cursor,
+          size: limits.page_size_default,
+          fetch: (page) => store.list(organization_id, conversation_id, page),
+          position: (message) => ({ at: message.created_at, id: message.id })
+        })
+        return { data: yield* Effect.forEach(data, link), next_cursor }
+      })
+
+      const get = Effect.fn("Messages.get")(function*(conversation_id: ConversationId, id: MessageId) {
+        const { organization_id } = yield* CurrentActor
+        const found = yield* store.find(organization_id, conversation_id, id)
+        return yield* link(yield* Effect.fromOption(found, () => new MessageNotFound()))
+      })
+
+      const purge = Effect.flatMap(
+        DateTime.now,
+        (now) => store.purgeEarlyUpdates(DateTime.subtractDuration(now, early_update_age_max), 5000)
+      )
+
+      return Messages.of({ list, get, purge })
+    })
+  )
+}

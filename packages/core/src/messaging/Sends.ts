@@ -1,0 +1,497 @@
+/**
+ * Sends: outbound messages accepted by the service and followed until the
+ * provider has answered (spec §2.4, §4.3, §4.4).
+ *
+ * | State | Event | Next state |
+ * | --- | --- | --- |
+ * | queued | an attempt begins | sending |
+ * | sending | the provider certainly sent nothing | queued |
+ * | sending, unknown | the provider took the message | sent |
+ * | queued, sending | the provider refused for good, or time is up | failed |
+ * | sending | the answer is lost | unknown |
+ * | unknown | 15 minutes without a callback | failed |
+ */
+import { Context, Effect, Layer, Option, Result, Schema, Struct } from "effect"
+import { type MemberRow, MemberStore } from "../accounts/Members.ts"
+import { type Channel, ChannelStore } from "../catalog/Channels.ts"
+import {
+  addAliases,
+  ContactStore,
+  findOrCreateByIdentity,
+  type LoadedContact,
+  type Person,
+  ReferenceUnknown
+} from "../contacts/Contacts.ts"
+import { CurrentActor } from "../kernel/Actor.ts"
+import { ChannelId, ConversationId, type MemberId, MessageId, type OrganizationId, SendId } from "../kernel/Ids.ts"
+import { limits } from "../kernel/Limits.ts"
+import { Phone } from "../kernel/Phones.ts"
+import { visibleText } from "../kernel/Text.ts"
+import { Timestamp } from "../kernel/Timestamps.ts"
+import * as Events from "../webhooks/Events.ts"
+import * as Changes from "../work/Changes.ts"
+import { Decide, type Fresh, together } from "../work/Decide.ts"
+import type { Content } from "./Content.ts"
+import {
+  ConversationNotFound,
+  type ConversationRow,
+  ConversationStore,
+  isReplyWindowOpen,
+  type KnownThread,
+  open
+} from "./Conversations.ts"
+import {
+  applyUpdate,
+  insert,
+  type Message,
+  MessageStore,
+  type MessageUpdate,
+  type ProviderMessage
+} from "./Messages.ts"
+import { type Accepted, FailureReason, type ProviderUnavailable } from "./MessagingProvider.ts"
+import {
+  render,
+  type Template,
+  TemplateChoice,
+  type TemplateNotApproved,
+  TemplateNotFound,
+  Templates,
+  type TemplateValuesMismatch
+} from "./Templates.ts"
+
+// ---------------------------------------------------------------- data
+
+export const SendStatus = Schema.Literals(["queued", "sending", "sent", "failed", "unknown"])
+export type SendStatus = typeof SendStatus.Type
+
+export const Send = Schema.Struct({
+  id: SendId,
+  conversation_id: ConversationId,
+  status: SendStatus.annotate({
+    description:
+      "`queued`, then `sending`, then `sent` or `failed`. `unknown` when the provider's answer was lost: the send is not repeated, and ends `sent` or `failed` within 15 minutes."
+  }),
+  message_id: Schema.NullOr(MessageId).annotate({ description: "Set exactly when the status is `sent`." }),
+  failure_reason: Schema.NullOr(FailureReason).annotate({ description: "Set exactly when the status is `failed`." }),
+  created_at: Timestamp
+}).annotate({ identifier: "Send", description: "An outbound message that was accepted and is being delivered." })
+export interface Send extends Schema.Schema.Type<typeof Send> {}
+
+/** The columns of a send: what callers see, beside what the worker needs to carry it out. */
+export interface SendColumns extends Send {
+  readonly channel_id: ChannelId
+  readonly recipient: string
+  /** Whom the key acted for; null when the operator sent. */
+  readonly member_id: MemberId | null
+  readonly content: Content
+  /** When the provider was first asked. Retries end two minutes later. */
+  readonly first_attempt_at: Timestamp | null
+  /** Whether an attempt ended without an answer, so that nothing proves any more that it was not sent. */
+  readonly may_be_sent: boolean
+}
+
+export interface SendRow extends SendColumns {
+  readonly version: Changes.Version
+}
+
+export const SendRows = Changes.rows<SendColumns>()("sends", ["id"], [
+  "conversation_id",
+  "status",
+  "message_id",
+  "failure_reason",
+  "created_at",
+  "channel_id",
+  "recipient",
+  "member_id",
+  "content",
+  "first_attempt_at",
+  "may_be_sent"
+])
+
+export const StartConversation = Schema.Struct({
+  channel_id: ChannelId.pipe(Schema.annotateEncoded({ description: "A phone-messaging channel." })),
+  phone: Phone.pipe(
+    Schema.annotateEncoded({ description: "With country code; spaces, `()-./` and a leading `00` are accepted." })
+  ),
+  template: TemplateChoice
+}).annotate({ identifier: "StartConversation" })
+export interface StartConversation extends Schema.Schema.Type<typeof StartConversation> {}
+
+export const SendMessage = Schema.Union([
+  Schema.Struct({
+    type: Schema.Literal("text"),
+    text: visibleText({ min: limits.message_text_chars_min, max: limits.message_text_chars_max })
+  }).annotate({ title: "A text", description: "Inside the reply window: 24 hours from the contact's last message." }),
+  Schema.Struct({ type: Schema.Literal("template"), template: TemplateChoice }).annotate({
+    title: "A template",
+    description: "At any time, on a phone-messaging channel."
+  })
+]).annotate({ identifier: "SendMessage" })
+export type SendMessage = typeof SendMessage.Type
+
+// -------------------------------------------------------------- errors
+
+export class SendNotFound extends Schema.TaggedError<SendNotFound>()("SendNotFound", {}) {}
+
+/** Only phone-messaging channels can do this. */
+export class ChannelTypeUnsuited extends Schema.TaggedError<ChannelTypeUnsuited>()("ChannelTypeUnsuited", {}) {}
+
+/** The contact has not written in the last 24 hours, so only a template may be sent. */
+export class ReplyWindowClosed extends Schema.TaggedError<ReplyWindowClosed>()("ReplyWindowClosed", {}) {}
+
+type TemplateRefused = TemplateNotFound | TemplateNotApproved | TemplateValuesMismatch | ProviderUnavailable
+
+// ----------------------------------------------------------- decisions
+
+/** Returns whether the send has not ended: the provider may still take it. */
+export const isOpen = ({ status }: Pick<Send, "status">): boolean => status !== "sent" && status !== "failed"
+
+/** The states of a send: each function returns what the transition sets, or nothing where it changes nothing. */
+export const State = {
+  /** An attempt begins. One that is found begun has lost its worker, and nobody knows what came of it. */
+  begin: ({ first_attempt_at, may_be_sent, status }: SendRow, now: Timestamp) =>
+    ({
+      status: status === "queued" ? "sending" : status,
+      first_attempt_at: first_attempt_at ?? now,
+      may_be_sent: may_be_sent || status === "sending"
+    }) as const,
+  /** It is certain that the attempt sent nothing. */
+  requeue: ({ status }: Pick<Send, "status">) => status === "sending" ? { status: "queued" } as const : {},
+  /** The answer was lost. */
+  markUnknown: ({ status }: Pick<Send, "status">) =>
+    ({ status: status === "sending" ? "unknown" : status, may_be_sent: true }) as const,
+  /** It became a message. */
+  accept: (send: Pick<Send, "status">, message_id: MessageId) =>
+    isOpen(send) ? { status: "sent", message_id } as const : {},
+  /** It can no longer succeed. */
+  fail: (send: Pick<Send, "status">, failure_reason: FailureReason) =>
+    isOpen(send) ? { status: "failed", failure_reason } as const : {}
+}
+
+/** Returns the send as callers see it. */
+export const toSend = (row: SendRow | SendColumns): Send =>
+  Struct.pick(row, ["id", "conversation_id", "status", "message_id", "failure_reason", "created_at"])
+
+/** Queues a message in its conversation's lane: lane order is the order of acceptance. */
+const queue = (
+  to: Pick<SendColumns, "channel_id" | "conversation_id" | "member_id" | "recipient">,
+  content: Content,
+  { now, uuid }: Fresh
+): Changes.Decision<Send> => {
+  const send: SendColumns = {
+    id: SendId.make(uuid()),
+    ...to,
+    status: "queued",
+    message_id: null,
+    failure_reason: null,
+    created_at: now,
+    content,
+    first_attempt_at: null,
+    may_be_sent: false
+  }
+  return {
+    answer: toSend(send),
+    changes: Changes.all(
+      SendRows.insert(send),
+      Changes.enqueue({ kind: "send", lane: to.conversation_id, ref: send.id, due_at: now })
+    )
+  }
+}
+
+/** What a template's name leads to on a channel's business account. */
+export type FoundTemplate = Result.Result<Template, TemplateNotFound | ProviderUnavailable>
+
+const templateContent = (
+  channel: Channel,
+  found: FoundTemplate,
+  { components }: TemplateChoice
+): Result.Result<Content, ChannelTypeUnsuited | TemplateRefused> =>
+  Result.gen(function*() {
+    if (channel.type !== "phone_messaging") return yield* Result.fail(new ChannelTypeUnsuited())
+    const template = yield* found
+    const text = yield* render(template, components)
+    const { id, language, name } = template
+    return { type: "template", template: { id, name, language, components }, text }
+  })
+
+/** What a conversation is started with. */
+interface StartLoaded {
+  readonly channel: Option.Option<Channel>
+  readonly template: FoundTemplate
+  readonly threads: ReadonlyArray<KnownThread>
+  readonly withPhone: Option.Option<LoadedContact>
+}
+
+/** Finds or makes the contact and its conversation on the channel, and queues a template. */
+export const start = (
+  { channel, template, threads, withPhone }: StartLoaded,
+  member_id: MemberId | null,
+  input: StartConversation,
+  fresh: Fresh
+): Result.Result<Changes.Decision<Send>, ReferenceUnknown | ChannelTypeUnsuited | TemplateRefused> =>
+  Result.gen(function*() {
+    if (Option.isNone(channel)) return yield* Result.fail(new ReferenceUnknown({ param: "channel_id" }))
+    const content = yield* templateContent(channel.value, template, input.template)
+    const who = findOrCreateByIdentity(personOf(input), threads, withPhone, fresh)
+    const conversation = open(channel.value, who.answer, threads[0]?.conversation ?? null, fresh)
+    const to = { conversation_id: conversation.answer, channel_id: channel.value.id, recipient: input.phone, member_id }
+    const { answer, changes } = queue(to, content, fresh)
+    return { answer, changes: Changes.all(who.changes, conversation.changes, changes) }
+  })
+
+const personOf = ({ phone }: StartConversation): Person => ({
+  channel_type: "phone_messaging",
+  external_id: phone,
+  aliases: [],
+  phone,
+  display_name: null,
+  username: null
+})
+
+/**
+ * Queues a text inside the reply window, or a template at any time.
+ *
+ * It rests on nothing: the reply window only moves on, and a person who takes
+ * another number a moment later gets it at the former one either way.
+ */
+export const send = (
+  { channel, conversation, template }: {
+    readonly channel: Option.Option<Channel>
+    readonly conversation: Option.Option<ConversationRow>
+    readonly template: FoundTemplate
+  },
+  member_id: MemberId | null,
+  input: SendMessage,
+  fresh: Fresh
+): Result.Result<
+  Changes.Decision<Send>,
+  ConversationNotFound | ChannelTypeUnsuited | ReplyWindowClosed | TemplateRefused
+> =>
+  Result.gen(function*() {
+    if (Option.isNone(conversation)) return yield* Result.fail(new ConversationNotFound())
+    const { channel_id, external_id: recipient, id: conversation_id } = conversation.value
+    const to = { conversation_id, channel_id, recipient, member_id }
+    if (input.type === "text") {
+      if (!isReplyWindowOpen(conversation.value, fresh.now)) return yield* Result.fail(new ReplyWindowClosed())
+      return queue(to, { type: "text", text: input.text }, fresh)
+    }
+    return queue(to, yield* templateContent(Option.getOrThrow(channel), template, input.template), fresh)
+  })
+
+/** What it takes to record what became of a send. */
+export interface CompletionLoaded {
+  readonly send: Option.Option<SendRow>
+  readonly conversation: Option.Option<ConversationRow>
+  readonly member: Option.Option<MemberRow>
+  readonly provider_message: Option.Option<ProviderMessage>
+}
+
+const messageOf = (
+  send: SendRow,
+  member: Option.Option<MemberRow>,
+  provider_message_id: string,
+  { now, uuid }: Fresh
+): Message => ({
+  id: MessageId.make(uuid()),
+  conversation_id: send.conversation_id,
+  direction: "outbound",
+  type: send.content.type,
+  text: send.content.text,
+  sender: send.member_id === null
+    ? { type: "system", name: null }
+    : { type: "member", name: Option.getOrNull(Option.map(member, ({ name }) => name)) },
+  status: "sent",
+  media: null,
+  provider_message_id,
+  created_at: now,
+  sent_at: now,
+  delivered_at: null,
+  read_at: null,
+  failed_at: null,
+  edited_at: null,
+  deleted_at: null
+})
+
+/** A message that was reported on before it was stored may be further than sent. */
+const messageEvents = ({ conversation_id, id: message_id, status }: Message, fresh: Fresh): Changes.Changes => {
+  const data = { conversation_id, message_id }
+  const sent = Changes.raise(Events.make("message.sent", data, fresh))
+  if (status === "sent" || status === "received") return sent
+  return Changes.all(sent, Changes.raise(Events.make("message.updated", { ...data, status }, fresh)))
+}
+
+/** Ends a send that can no longer succeed, and says so. */
+export const fail = (send: SendRow, failure_reason: FailureReason, fresh: Fresh): Changes.Changes => {
+  if (!isOpen(send)) return Changes.none
+  const { conversation_id, id: send_id } = send
+  return Changes.all(
+    SendRows.update(send, State.fail(send, failure_reason)),
+    Changes.raise(Events.make("send.failed", { conversation_id, send_id, failure_reason }, fresh))
+  )
+}
+
+/** The provider's id is that of another message already: only its own conversation's can be this send's. */
+const link = (send: SendRow, message: Message, fresh: Fresh): Changes.Changes =>
+  message.direction === "outbound" && message.conversation_id === send.conversation_id
+    ? SendRows.update(send, State.accept(send, message.id))
+    : fail(send, "provider_rejected", fresh)
+
+/**
+ * Records that the provider took the message, whoever learns it first: the
+ * answer to an attempt, or a callback with the reference. A send that had ended
+ * as `outcome_unknown` stays so, and its message is put into the conversation.
+ */
+export const complete = (
+  { conversation, member, provider_message, send }: CompletionLoaded,
+  { provider_message_id, recipient_aliases = [] }: Accepted,
+  updates: ReadonlyArray<MessageUpdate>,
+  fresh: Fresh
+): Changes.Changes => {
+  if (Option.isNone(send) || Option.isNone(conversation)) return Changes.none
+  const row = send.value
+  const { channel_type, contact_id, identity_id } = conversation.value
+  const aliases = addAliases(channel_type, identity_id, recipient_aliases)
+  const known = Option.flatMap(provider_message, ({ message }) => message)
+  if (Option.isSome(known)) return isOpen(row) ? Changes.all(aliases, link(row, known.value, fresh)) : aliases
+  if (!isOpen(row) && row.failure_reason !== "outcome_unknown") return aliases
+  const early = Option.match(provider_message, { onNone: () => [], onSome: ({ early_updates }) => early_updates })
+  const message = [...early, ...updates].reduce(applyUpdate, messageOf(row, member, provider_message_id, fresh))
+  return Changes.all(
+    aliases,
+    insert(row.channel_id, contact_id, provider_message, message),
+    isOpen(row) ? SendRows.update(row, State.accept(row, message.id)) : Changes.none,
+    messageEvents(message, fresh)
+  )
+}
+
+// ---------------------------------------------------------------- port
+
+/**
+ * Port: where sends are read, with what is to be sent.
+ *
+ * **Contract** (checked by `conformance/Sends.ts`)
+ *
+ * - `find` returns what was committed last, and none for another organization's send.
+ */
+export class SendStore extends Context.Service<SendStore, {
+  readonly find: (organization_id: OrganizationId, id: SendId) => Effect.Effect<Option.Option<SendRow>>
+}>()("@messaging-crm/core/Sends/SendStore") {}
+
+// ---------------------------------------------------------- operations
+
+/** Operations on the current actor's sends. */
+export class Sends extends Context.Service<Sends, {
+  /** Finds or makes the contact and its conversation on the channel, and queues a template (spec §4.3). */
+  readonly start: (
+    input: StartConversation
+  ) => Effect.Effect<Send, ReferenceUnknown | ChannelTypeUnsuited | TemplateRefused, CurrentActor>
+  /** Queues a text inside the reply window, or a template at any time (spec §4.4). */
+  readonly send: (
+    conversation_id: ConversationId,
+    input: SendMessage
+  ) => Effect.Effect<
+    Send,
+    ConversationNotFound | ChannelTypeUnsuited | ReplyWindowClosed | TemplateRefused,
+    CurrentActor
+  >
+  readonly get: (id: SendId) => Effect.Effect<Send, SendNotFound, CurrentActor>
+  /** Loads what `complete` needs. */
+  readonly loadCompletion: (
+    organization_id: OrganizationId,
+    channel_id: ChannelId,
+    id: SendId,
+    provider_message_id: string
+  ) => Effect.Effect<CompletionLoaded>
+}>()("@messaging-crm/core/Sends") {
+  static readonly layer = Layer.effect(
+    Sends,
+    Effect.gen(function*() {
+      const channels = yield* ChannelStore
+      const contacts = yield* ContactStore
+      const conversations = yield* ConversationStore
+      const { decide } = yield* Decide
+      const members = yield* MemberStore
+      const messages = yield* MessageStore
+      const store = yield* SendStore
+      const templates = yield* Templates
+
+      const findTemplate = (channel: Option.Option<Channel>, choice: TemplateChoice): Effect.Effect<FoundTemplate> => {
+        const account = Option.getOrNull(channel)?.phone_messaging_business_account_id ?? null
+        return account === null
+          ? Effect.succeed(Result.fail(new TemplateNotFound()))
+          : Effect.result(templates.find(account, choice.id))
+      }
+
+      const startOne = Effect.fn("Sends.start")(function*(input: StartConversation) {
+        const { member_id, organization_id } = yield* CurrentActor
+        const { channel_id, phone } = input
+        const loadPerson = Effect.gen(function*() {
+          const threads = yield* conversations.findThreads(
+            organization_id,
+            { id: channel_id, type: "phone_messaging" },
+            [phone]
+          )
+          const withPhone = threads.length > 0 ? Option.none() : yield* contacts.findByPhone(organization_id, phone)
+          return { threads, withPhone }
+        })
+        const loadTemplate = Effect.gen(function*() {
+          const channel = yield* channels.find(organization_id, channel_id)
+          return { channel, template: yield* findTemplate(channel, input.template) }
+        })
+        const load: Effect.Effect<StartLoaded> = Effect.map(
+          Effect.all({ person: loadPerson, choice: loadTemplate }, together),
+          ({ choice, person }) => ({ ...person, ...choice })
+        )
+        return yield* decide(organization_id, {
+          load,
+          decide: (loaded, fresh) => start(loaded, member_id, input, fresh)
+        })
+      })
+
+      const sendOne = Effect.fn("Sends.send")(function*(conversation_id: ConversationId, input: SendMessage) {
+        const { member_id, organization_id } = yield* CurrentActor
+        const load = Effect.gen(function*() {
+          const conversation = yield* conversations.find(organization_id, conversation_id)
+          if (input.type === "text" || Option.isNone(conversation)) {
+            return { conversation, channel: Option.none<Channel>(), template: Result.fail(new TemplateNotFound()) }
+          }
+          const channel = yield* channels.find(organization_id, conversation.value.channel_id)
+          return { conversation, channel, template: yield* findTemplate(channel, input.template) }
+        })
+        return yield* decide(organization_id, {
+          load,
+          decide: (loaded, fresh) => send(loaded, member_id, input, fresh)
+        })
+      })
+
+      const get = Effect.fn("Sends.get")(function*(id: SendId) {
+        const { organization_id } = yield* CurrentActor
+        const found = yield* store.find(organization_id, id)
+        return toSend(yield* Effect.fromOption(found, () => new SendNotFound()))
+      })
+
+      const loadCompletion = Effect.fnUntraced(function*(
+        organization_id: OrganizationId,
+        channel_id: ChannelId,
+        id: SendId,
+        provider_message_id: string
+      ) {
+        const { provider_message, send } = yield* Effect.all({
+          send: store.find(organization_id, id),
+          provider_message: messages.findByProviderId(organization_id, channel_id, provider_message_id)
+        }, together)
+        if (Option.isNone(send)) {
+          return { send, provider_message, conversation: Option.none(), member: Option.none() }
+        }
+        const { conversation_id, member_id } = send.value
+        const { conversation, member } = yield* Effect.all({
+          conversation: conversations.find(organization_id, conversation_id),
+          member: member_id === null ? Effect.succeedNone : members.find(organization_id, member_id)
+        }, together)
+        return { send, provider_message, conversation, member }
+      })
+
+      return Sends.of({ start: startOne, send: sendOne, get, loadCompletion })
+    })
+  )
+}

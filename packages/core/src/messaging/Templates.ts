@@ -1,0 +1,192 @@
+/**
+ * Templates: approved phone-messaging texts, read live from the provider (spec §2.6).
+ *
+ * A copy of each catalogue is kept in memory for ten minutes, so that a send can
+ * be checked while the provider is down.
+ */
+import { Cache, Clock, Context, Duration, Effect, Exit, Layer, Option, Ref, Result, Schema } from "effect"
+import { ChannelStore } from "../catalog/Channels.ts"
+import { CurrentActor } from "../kernel/Actor.ts"
+import { MessagingProvider, ProviderUnavailable } from "./MessagingProvider.ts"
+import type { Template, TemplateParameter, TemplateValues } from "./Template.ts"
+
+export * from "./Template.ts"
+
+// -------------------------------------------------------------- errors
+
+/** The channel's business account has no such template. */
+export class TemplateNotFound extends Schema.TaggedError<TemplateNotFound>()("TemplateNotFound", {}) {}
+
+/** The template may not be sent in its present status. */
+export class TemplateNotApproved extends Schema.TaggedError<TemplateNotApproved>()("TemplateNotApproved", {
+  status: Schema.String
+}) {}
+
+/** The values do not fit the template's placeholders. */
+export class TemplateValuesMismatch extends Schema.TaggedError<TemplateValuesMismatch>()("TemplateValuesMismatch", {
+  detail: Schema.String
+}) {}
+
+// ----------------------------------------------------------- decisions
+
+const placeholder = /\{\{\s*([A-Za-z0-9_]+)\s*\}\}/g
+
+/** Returns the names of a text's placeholders, each once, in order of appearance. */
+const placeholders = (value: string | null): ReadonlyArray<string> =>
+  Array.from(new Set(Array.from((value ?? "").matchAll(placeholder), ([, key = ""]) => key)))
+
+/** One part of a template that takes values, and what a caller gave for it. */
+interface Slot {
+  readonly part: string
+  readonly wanted: ReadonlyArray<string>
+  readonly given: ReadonlyArray<TemplateParameter>
+}
+
+const partOf = (values: TemplateValues): string =>
+  values.type === "button" ? `button ${Number(values.index)}` : values.type
+
+const partsOf = (template: Template): ReadonlyMap<string, string | null> => {
+  const parts = new Map<string, string | null>()
+  for (const component of template.components) {
+    if (component.type === "HEADER" || component.type === "BODY") {
+      parts.set(component.type.toLowerCase(), component.text)
+    }
+    for (const [index, button] of (component.buttons ?? []).entries()) parts.set(`button ${index}`, button.url)
+  }
+  return parts
+}
+
+const misfit = (slot: Slot, named: boolean): string | null => {
+  if (slot.wanted.length !== slot.given.length) {
+    return `The ${slot.part} takes ${slot.wanted.length} parameters, not ${slot.given.length}.`
+  }
+  const names = new Set(slot.given.map((parameter) => parameter.parameter_name))
+  const missing = named ? slot.wanted.find((wanted) => !names.has(wanted)) : undefined
+  return missing === undefined ? null : `The ${slot.part} needs a parameter with parameter_name "${missing}".`
+}
+
+/**
+ * Returns the rendered body of a template, or why the values do not fit.
+ *
+ * Values are put in by one pass over the template's text, so braces inside a
+ * value are never taken for a placeholder.
+ */
+export const render = (
+  template: Template,
+  components: ReadonlyArray<TemplateValues>
+): Result.Result<string, TemplateNotApproved | TemplateValuesMismatch> => {
+  const mismatch = (detail: string) => Result.fail(new TemplateValuesMismatch({ detail }))
+  if (template.status !== "APPROVED") return Result.fail(new TemplateNotApproved({ status: template.status }))
+  const parts = partsOf(template)
+  const given = new Map<string, ReadonlyArray<TemplateParameter>>()
+  for (const values of components) {
+    const part = partOf(values)
+    if (given.has(part)) return mismatch(`The ${part} is given twice.`)
+    if (!parts.has(part)) return mismatch(`The template has no ${part}.`)
+    given.set(part, values.parameters)
+  }
+  const named = template.parameter_format === "NAMED"
+  for (const [part, source] of parts) {
+    const detail = misfit({ part, wanted: placeholders(source), given: given.get(part) ?? [] }, named)
+    if (detail !== null) return mismatch(detail)
+  }
+  return Result.succeed(fill(parts.get("body") ?? null, given.get("body") ?? [], named))
+}
+
+const fill = (source: string | null, given: ReadonlyArray<TemplateParameter>, named: boolean): string => {
+  const order = placeholders(source)
+  const positional = order.toSorted((a, b) => Number(a) - Number(b))
+  const value = (key: string): string =>
+    (named ? given.find((parameter) => parameter.parameter_name === key) : given[positional.indexOf(key)])?.text ?? ""
+  return (source ?? "").replace(placeholder, (_, key: string) => value(key))
+}
+
+// ---------------------------------------------------------- operations
+
+/** How long a copy may stand in for a provider that is down. */
+const copy_age_max = Duration.minutes(10)
+/** How long a copy is good enough for the template check of a send. */
+const copy_fresh = Duration.seconds(30)
+/** How long sends do not ask a provider that has just failed to tell. */
+const retry_pause = Duration.seconds(1)
+/** Of how many business accounts it is remembered that their copies are fresh. */
+const accounts_max = 10_000
+
+interface Copy {
+  readonly at_millis: number
+  readonly templates: ReadonlyArray<Template>
+}
+
+/** Operations on the templates of the current actor's channels. */
+export class Templates extends Context.Service<Templates, {
+  /** Returns every template of every business account, read now, or from a copy while the provider is down. */
+  readonly list: Effect.Effect<ReadonlyArray<Template>, ProviderUnavailable, CurrentActor>
+  /** Returns a template of a business account, read at most 30 seconds ago, or from a copy while the provider is down. */
+  readonly find: (
+    business_account_id: string,
+    id: string
+  ) => Effect.Effect<Template, TemplateNotFound | ProviderUnavailable>
+}>()("@messaging-crm/core/Templates") {
+  static readonly layer = Layer.effect(
+    Templates,
+    Effect.gen(function*() {
+      const channels = yield* ChannelStore
+      const provider = yield* MessagingProvider
+      const copies = yield* Ref.make<ReadonlyMap<string, Copy>>(new Map())
+
+      const accounts = CurrentActor.use(({ organization_id }) => channels.list(organization_id)).pipe(
+        Effect.map((all) =>
+          Array.from(new Set(all.flatMap((channel) => channel.phone_messaging_business_account_id ?? [])))
+        )
+      )
+
+      const copyOf = Effect.fnUntraced(function*(account: string, age_max: Duration.Duration) {
+        const copy = (yield* Ref.get(copies)).get(account)
+        const now = yield* Clock.currentTimeMillis
+        return copy !== undefined && now - copy.at_millis <= Duration.toMillis(age_max)
+          ? Option.some(copy.templates)
+          : Option.none()
+      })
+
+      const load = Effect.fnUntraced(function*(account: string) {
+        const templates = yield* provider.templates(account)
+        const at_millis = yield* Clock.currentTimeMillis
+        yield* Ref.update(copies, (all) => new Map(all).set(account, { at_millis, templates }))
+        return templates
+      })
+
+      const copied = (account: string) =>
+        Effect.flatMap(
+          copyOf(account, copy_age_max),
+          Option.match({
+            onNone: () => Effect.fail(new ProviderUnavailable()),
+            onSome: Effect.succeed
+          })
+        )
+
+      const list = Effect.flatMap(
+        accounts,
+        (all) =>
+          Effect.forEach(all, (account) => Effect.catch(load(account), () => copied(account)), { concurrency: 4 })
+      ).pipe(
+        Effect.map((catalogues) => catalogues.flat()),
+        Effect.withSpan("Templates.list")
+      )
+
+      // However many sends ask at once, one asks the provider: real ones count the calls.
+      const fresh = yield* Cache.makeWith(load, {
+        capacity: accounts_max,
+        timeToLive: (exit) => Exit.isSuccess(exit) ? copy_fresh : retry_pause
+      })
+
+      const find = Effect.fn("Templates.find")(function*(business_account_id: string, id: string) {
+        const all = yield* Effect.catch(Cache.get(fresh, business_account_id), () => copied(business_account_id))
+        return yield* Effect.fromNullishOr(all.find((candidate) => candidate.id === id)).pipe(
+          Effect.mapError(() => new TemplateNotFound())
+        )
+      })
+
+      return Templates.of({ list, find })
+    })
+  )
+}

@@ -1,0 +1,97 @@
+/**
+ * Events: what the service posts to the subscribers of its webhooks (spec §6).
+ *
+ * An event is one of the changes of the operation that it reports, and its bytes
+ * are fixed there. The commit adds one delivery for each active webhook that
+ * subscribes to it: so there is an event exactly when there was a change, and
+ * every attempt carries the same bytes.
+ */
+import { Context, type Effect, Schema } from "effect"
+import { FailureReason } from "../kernel/FailureReason.ts"
+import { ConversationId, EventId, MessageId, SendId } from "../kernel/Ids.ts"
+import { Timestamp } from "../kernel/Timestamps.ts"
+import type { RaisedEvent } from "../work/Changes.ts"
+import type { Fresh } from "../work/Decide.ts"
+
+// ---------------------------------------------------------------- data
+
+export const EventType = Schema.Literals([
+  "message.received",
+  "message.sent",
+  "message.updated",
+  "send.failed",
+  "conversation.closed"
+])
+export type EventType = typeof EventType.Type
+
+const event = <const Type extends EventType, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
+  Schema.Struct({
+    id: EventId.pipe(
+      Schema.annotateEncoded({ description: "The same on every attempt: remember it, to handle it once." })
+    ),
+    type: Schema.Literal(type),
+    timestamp: Timestamp.pipe(Schema.annotateEncoded({ description: "When it happened." })),
+    data: Schema.Struct({ conversation_id: ConversationId, ...fields })
+  })
+
+export const MessageReceived = event("message.received", { message_id: MessageId }).annotate({
+  identifier: "MessageReceivedEvent",
+  description: "A contact wrote."
+})
+
+export const MessageSent = event("message.sent", { message_id: MessageId }).annotate({
+  identifier: "MessageSentEvent",
+  description: "The messaging provider took an outbound message."
+})
+
+export const MessageUpdated = event("message.updated", {
+  message_id: MessageId,
+  status: Schema.Literals(["delivered", "read", "failed", "edited", "deleted"])
+}).annotate({
+  identifier: "MessageUpdatedEvent",
+  description: "A message got further, or was changed by its author; `status` says which."
+})
+
+export const SendFailed = event("send.failed", { send_id: SendId, failure_reason: FailureReason }).annotate({
+  identifier: "SendFailedEvent",
+  description: "A send ended without becoming a message."
+})
+
+export const ConversationClosed = event("conversation.closed", {}).annotate({
+  identifier: "ConversationClosedEvent",
+  description: "A conversation was closed."
+})
+
+/** Schema for what is posted: thin, so that a subscriber reads the resource as it is now. */
+export const Event = Schema.Union([MessageReceived, MessageSent, MessageUpdated, SendFailed, ConversationClosed])
+export type Event = typeof Event.Type
+
+const encode = Schema.encodeSync(Schema.fromJsonString(Event))
+
+// ----------------------------------------------------------- decisions
+
+/** Returns an event with its id, its time and its bytes. */
+export const make = <const Type extends EventType>(
+  type: Type,
+  data: Extract<Event, { readonly type: Type }>["data"],
+  { now, uuid }: Fresh
+): RaisedEvent => {
+  const id = EventId.make(uuid())
+  // Each case of the union keeps its own data, which the compiler loses when the parts are put together again.
+  const body = encode({ id, type, timestamp: now, data } as Event)
+  return { id, type, body, created_at: now }
+}
+
+// ---------------------------------------------------------------- port
+
+/**
+ * Port: where events are kept. They are written by commits.
+ *
+ * **Contract** (checked by `conformance/Webhooks.ts`)
+ *
+ * - `purge` forgets at most `limit` events made before a moment, with their
+ *   deliveries, and answers how many.
+ */
+export class EventStore extends Context.Service<EventStore, {
+  readonly purge: (before: Timestamp, limit: number) => Effect.Effect<number>
+}>()("@messaging-crm/core/Events/EventStore") {}

@@ -1,0 +1,80 @@
+/** Signatures of webhooks as Standard Webhooks 1.0 has them, so that its public libraries verify ours. */
+import { DateTime, Duration, Effect, Redacted, Schema } from "effect"
+import { equalConstantTime } from "../kernel/Secrets.ts"
+
+/** What a signature vouches for. */
+export interface Signed {
+  /** The event's id, the same on every attempt. A full stop in it could be taken for the separator. */
+  readonly id: string
+  /** When the attempt is made: an endpoint refuses a signature that is five minutes old. */
+  readonly timestamp: DateTime.Utc
+  readonly body: string
+}
+
+const prefix = "whsec_"
+const encoder = new TextEncoder()
+const encodeBase64 = Schema.encodeSync(Schema.Uint8ArrayFromBase64)
+const decodeBase64 = Schema.decodeEffect(Schema.Uint8ArrayFromBase64)
+
+/** A new signing secret: `whsec_` and 32 random bytes in base64. */
+export const newSecret: Effect.Effect<Redacted.Redacted> = Effect.sync(() =>
+  Redacted.make(prefix + encodeBase64(globalThis.crypto.getRandomValues(new Uint8Array(32))))
+)
+
+const seconds = (timestamp: DateTime.Utc): string => String(Math.floor(DateTime.toEpochMillis(timestamp) / 1000))
+
+/** Returns the signature of an attempt: `v1,` and an HMAC-SHA256 of id, time and body in base64. */
+export const sign = Effect.fn("Signature.sign")(function*(
+  secret: Redacted.Redacted,
+  { body, id, timestamp }: Signed
+) {
+  // Secrets are ours alone: one that is not base64 is a broken row, not a caller's mistake.
+  const bytes = yield* Effect.orDie(decodeBase64(Redacted.value(secret).slice(prefix.length)))
+  const text = `${id}.${seconds(timestamp)}.${body}`
+  const signature = yield* Effect.promise(async () => {
+    const key = await globalThis.crypto.subtle.importKey(
+      "raw",
+      Uint8Array.from(bytes),
+      { name: "HMAC", hash: "SHA-256" },
+      false,
+      ["sign"]
+    )
+    return globalThis.crypto.subtle.sign("HMAC", key, encoder.encode(text))
+  })
+  return `v1,${encodeBase64(new Uint8Array(signature))}`
+})
+
+/** Returns every header of an attempt. */
+export const headersOf = (
+  secret: Redacted.Redacted,
+  signed: Signed
+): Effect.Effect<Readonly<Record<string, string>>> =>
+  Effect.map(sign(secret, signed), (signature) => ({
+    "content-type": "application/json",
+    "user-agent": "messaging-crm-webhooks/1",
+    "webhook-id": signed.id,
+    "webhook-timestamp": seconds(signed.timestamp),
+    "webhook-signature": signature
+  }))
+
+const tolerance = Duration.minutes(5)
+
+/**
+ * Returns whether a request was signed with the secret, less than five minutes
+ * ago: for who receives webhooks with Effect.
+ *
+ * The names of the headers are in lower case, and the body is the text as it came.
+ */
+export const verify = Effect.fn("Signature.verify")(function*(
+  secret: Redacted.Redacted,
+  headers: Readonly<Record<string, string | undefined>>,
+  body: string
+) {
+  const { "webhook-id": id = "", "webhook-signature": signatures = "", "webhook-timestamp": time = "" } = headers
+  if (!/^[0-9]{1,12}$/.test(time)) return false
+  const timestamp = DateTime.makeUnsafe(Number(time) * 1000)
+  const age = Duration.abs(DateTime.distance(timestamp, yield* DateTime.now))
+  if (Duration.isGreaterThan(age, tolerance)) return false
+  const expected = yield* sign(secret, { id, timestamp, body })
+  return signatures.split(" ").some((signature) => equalConstantTime(signature, expected))
+})

@@ -1,0 +1,339 @@
+/**
+ * Webhooks: where the service posts its events (spec §2.7, §6).
+ *
+ * | State | Trigger | Next state |
+ * | --- | --- | --- |
+ * | active | disable | disabled |
+ * | active | the endpoint answers 410 | disabled |
+ * | active | no success for 5 days, with 10 failures or more | disabled |
+ *
+ * A disabled webhook stays disabled; another one takes its place.
+ */
+import {
+  Context,
+  DateTime,
+  Duration,
+  Effect,
+  Layer,
+  Option,
+  Redacted,
+  Result,
+  Schema,
+  SchemaTransformation,
+  Struct
+} from "effect"
+import { type OrganizationRow, OrganizationRows, OrganizationStore } from "../accounts/Organizations.ts"
+import { CurrentActor } from "../kernel/Actor.ts"
+import { Ids, type OrganizationId, WebhookId } from "../kernel/Ids.ts"
+import { limits } from "../kernel/Limits.ts"
+import { Secrets } from "../kernel/Secrets.ts"
+import { checkedElsewhere, Text } from "../kernel/Text.ts"
+import { Timestamp } from "../kernel/Timestamps.ts"
+import * as Changes from "../work/Changes.ts"
+import { Decide, type Fresh, together } from "../work/Decide.ts"
+import { lanes } from "../work/WorkQueue.ts"
+import { EventType } from "./Events.ts"
+import { newSecret } from "./WebhookSignature.ts"
+import { AllowedAddresses } from "./WebhookTransport.ts"
+import { refusalOf } from "./WebhookUrl.ts"
+
+// ---------------------------------------------------------------- data
+
+export const WebhookStatus = Schema.Literals(["active", "disabled"])
+export type WebhookStatus = typeof WebhookStatus.Type
+
+export const Webhook = Schema.Struct({
+  id: WebhookId,
+  url: Schema.String.annotate({ format: "uri" }),
+  event_types: Schema.Array(EventType),
+  status: WebhookStatus.annotate({
+    description: "`disabled` by a call, by an answer of 410, or after five days without a success. It stays so."
+  }),
+  created_at: Timestamp,
+  disabled_at: Schema.NullOr(Timestamp).annotate({ description: "Null while it is active." })
+}).annotate({ identifier: "Webhook", description: "A subscription: where the service posts which events." })
+export interface Webhook extends Schema.Schema.Type<typeof Webhook> {}
+
+/** A webhook as its creation answers: the only time that the secret is shown. */
+export const CreatedWebhook = Schema.Struct({
+  ...Webhook.fields,
+  signing_secret: Schema.String.annotate({
+    description: "Signs every event, as Standard Webhooks has it. It is shown here and never again."
+  })
+}).annotate({ identifier: "CreatedWebhook", description: "A subscription as its creation answers." })
+export interface CreatedWebhook extends Schema.Schema.Type<typeof CreatedWebhook> {}
+
+const isEventType = Schema.is(EventType)
+
+// Checked as a whole, so that a refusal names `event_types` and not a place in it.
+const EventTypes = Schema.Array(Schema.String.check(checkedElsewhere({ enum: [...EventType.literals] }))).check(
+  Schema.isBetweenLength(limits.webhook_event_types_min, limits.webhook_event_types_max),
+  Schema.makeFilter((types: ReadonlyArray<string>) => types.every(isEventType), {
+    expected: `only ${EventType.literals.join(", ")}`
+  }),
+  Schema.isUnique()
+).pipe(Schema.decodeTo(Schema.Array(EventType), SchemaTransformation.passthroughSupertype()))
+
+export const CreateWebhook = Schema.Struct({
+  url: Text.check(checkedElsewhere({ maxLength: limits.url_chars_max, format: "uri" })).annotate({
+    description: "A public https endpoint: a host name, no user, no fragment."
+  }),
+  event_types: EventTypes
+}).annotate({ identifier: "CreateWebhook" })
+export interface CreateWebhook extends Schema.Schema.Type<typeof CreateWebhook> {}
+
+/** How an endpoint has been doing since its last success. */
+export interface Health {
+  readonly consecutive_failures: number
+  readonly first_failure_at: Timestamp | null
+}
+
+/** The columns of a webhook. */
+export interface WebhookColumns extends Webhook, Health {
+  /** The signing secret, encrypted. */
+  readonly sealed_secret: string
+}
+
+export interface WebhookRow extends WebhookColumns {
+  readonly version: Changes.Version
+}
+
+export const WebhookRows = Changes.rows<WebhookColumns>()("webhooks", ["id"], [
+  ...Struct.keys(Struct.omit(Webhook.fields, ["id"])),
+  "sealed_secret",
+  "consecutive_failures",
+  "first_failure_at"
+])
+
+// -------------------------------------------------------------- errors
+
+export class WebhookNotFound extends Schema.TaggedError<WebhookNotFound>()("WebhookNotFound", {}) {}
+
+/** Nothing may be posted to this URL. `reason` is a sentence for who gave it. */
+export class WebhookUrlRefused extends Schema.TaggedError<WebhookUrlRefused>()("WebhookUrlRefused", {
+  reason: Schema.String
+}) {}
+
+/** The organization has as many active webhooks as it may. */
+export class TooManyWebhooks extends Schema.TaggedError<TooManyWebhooks>()("TooManyWebhooks", { limit: Schema.Int }) {}
+
+// ----------------------------------------------------------- decisions
+
+/** How long an endpoint may fail without a success, and how often at least, before its webhook is disabled. */
+export const disable_after = { time: Duration.days(5), failures_min: 10 } as const
+
+/** From how many failures in a row on an endpoint is given pauses, and tried by one attempt at a time. */
+export const breaker = { failures_min: 5, pause_min: Duration.seconds(30), pause_max: Duration.minutes(10) } as const
+
+/**
+ * How many pending deliveries end in the very moment in which their webhook is disabled.
+ *
+ * An endpoint that was dead for days may have a million of them, more than one
+ * unit of work can hold; the others end when their turn comes. A list shows
+ * fewer than these.
+ */
+export const abandoned_max = 200
+
+/** The health of an endpoint that has just succeeded. */
+export const healthy: Health = { consecutive_failures: 0, first_failure_at: null }
+
+/** Returns the health after one more failure. */
+export const recordFailure = ({ consecutive_failures, first_failure_at }: Health, now: Timestamp): Health => ({
+  consecutive_failures: consecutive_failures + 1,
+  first_failure_at: first_failure_at ?? now
+})
+
+/** Returns whether an endpoint has failed for so long that its webhook is disabled. */
+export const shouldDisable = ({ consecutive_failures, first_failure_at }: Health, now: Timestamp): boolean =>
+  consecutive_failures >= disable_after.failures_min &&
+  first_failure_at !== null &&
+  DateTime.isGreaterThanOrEqualTo(now, DateTime.addDuration(first_failure_at, disable_after.time))
+
+/** Returns how long an endpoint is left alone, or null while it has not failed often enough. */
+export const pauseOf = ({ consecutive_failures }: Health): Duration.Duration | null => {
+  const beyond = consecutive_failures - breaker.failures_min
+  if (beyond < 0) return null
+  return Duration.min(Duration.times(breaker.pause_min, 2 ** Math.min(beyond, 10)), breaker.pause_max)
+}
+
+/** Returns what a sealed secret is bound to, so that it opens as nobody else's. */
+export const secretContext = (organization_id: OrganizationId, id: WebhookId): string =>
+  `webhook-secret|${organization_id}|${id}`
+
+/** Returns the webhook as callers see it. */
+export const toWebhook = (row: WebhookColumns): Webhook =>
+  Struct.pick(row, ["id", "url", "event_types", "status", "created_at", "disabled_at"])
+
+/** Subscribes a URL to events. */
+const create = (
+  { active, organization }: {
+    readonly active: number
+    readonly organization: Option.Option<OrganizationRow>
+  },
+  webhook: Pick<WebhookColumns, "event_types" | "id" | "sealed_secret" | "url">,
+  { now }: Fresh
+): Result.Result<Changes.Decision<Webhook>, TooManyWebhooks> => {
+  if (active >= limits.webhooks_active_max) {
+    return Result.fail(new TooManyWebhooks({ limit: limits.webhooks_active_max }))
+  }
+  const row: WebhookColumns = { ...webhook, status: "active", created_at: now, disabled_at: null, ...healthy }
+  return Result.succeed({
+    answer: toWebhook(row),
+    changes: Changes.all(
+      WebhookRows.insert(row),
+      // Two that both make the last webhook must meet in one row.
+      ...Option.toArray(organization).map((found) => OrganizationRows.update(found, {}))
+    )
+  })
+}
+
+/**
+ * Disables a webhook for good, with its pending deliveries: the newest now, all
+ * in their turn, which no pause delays. A disabled one does not change.
+ */
+export const disable = (
+  row: WebhookRow,
+  health: Health,
+  disabled_at: Timestamp
+): Changes.Decision<Webhook> => {
+  if (row.status === "disabled") return { answer: toWebhook(row), changes: Changes.none }
+  const set = { status: "disabled", disabled_at, ...health } as const
+  const { id: webhook_id } = row
+  return {
+    answer: toWebhook({ ...row, ...set }),
+    changes: Changes.all(
+      WebhookRows.update(row, set),
+      { abandon: [{ webhook_id, limit: abandoned_max }] },
+      Changes.throttle({ kind: "webhook_delivery", lane: webhook_id, until: null, cap: lanes.webhook_delivery.cap })
+    )
+  }
+}
+
+// ---------------------------------------------------------------- port
+
+/**
+ * Port: where webhooks are read, and their secrets encrypted again.
+ *
+ * **Contract** (checked by `conformance/Webhooks.ts`)
+ *
+ * - `find` returns what was committed last, and none for another organization's webhook.
+ * - `list` returns the organization's webhooks, active ones first, then from the
+ *   newest to the oldest, then by id descending, at most `limit`.
+ * - `countActive` returns how many active webhooks the organization has.
+ * - `sealedOtherwise` returns at most `limit` secrets of active webhooks, of any
+ *   organization, that do not begin with the prefix, by webhook id, those after
+ *   `after` only. `reseal` replaces one where it is still `before`.
+ */
+export class WebhookStore extends Context.Service<WebhookStore, {
+  readonly list: (organization_id: OrganizationId, limit: number) => Effect.Effect<ReadonlyArray<Webhook>>
+  readonly countActive: (organization_id: OrganizationId) => Effect.Effect<number>
+  readonly find: (organization_id: OrganizationId, id: WebhookId) => Effect.Effect<Option.Option<WebhookRow>>
+  readonly sealedOtherwise: (prefix: string, after: WebhookId | null, limit: number) => Effect.Effect<
+    ReadonlyArray<{
+      readonly organization_id: OrganizationId
+      readonly id: WebhookId
+      readonly sealed_secret: string
+    }>
+  >
+  readonly reseal: (
+    organization_id: OrganizationId,
+    id: WebhookId,
+    before: string,
+    after: string
+  ) => Effect.Effect<void>
+}>()("@messaging-crm/core/Webhooks/WebhookStore") {}
+
+// ---------------------------------------------------------- operations
+
+/** Operations on the current actor's webhooks. */
+export class Webhooks extends Context.Service<Webhooks, {
+  /** Subscribes a URL to events. The answer holds the signing secret, which is never shown again (spec §4.7). */
+  readonly create: (input: CreateWebhook) => Effect.Effect<
+    CreatedWebhook,
+    WebhookUrlRefused | TooManyWebhooks,
+    CurrentActor
+  >
+  /** Returns 100 webhooks: the active ones first, then the most recent. */
+  readonly list: Effect.Effect<ReadonlyArray<Webhook>, never, CurrentActor>
+  /** Disables a webhook for good, with its pending deliveries. Disabling a disabled one changes nothing. */
+  readonly disable: (id: WebhookId) => Effect.Effect<Webhook, WebhookNotFound, CurrentActor>
+  /** Encrypts again what an older root key encrypted, and answers how many secrets that were. One that no key opens stays as it is. */
+  readonly reseal: Effect.Effect<number>
+}>()("@messaging-crm/core/Webhooks") {
+  static readonly layer = Layer.effect(
+    Webhooks,
+    Effect.gen(function*() {
+      const allowed = yield* AllowedAddresses
+      const { decide } = yield* Decide
+      const ids = yield* Ids
+      const organizations = yield* OrganizationStore
+      const secrets = yield* Secrets
+      const store = yield* WebhookStore
+
+      const createOne = Effect.fn("Webhooks.create")(function*({ event_types, url }: CreateWebhook) {
+        const { organization_id } = yield* CurrentActor
+        const reason = refusalOf(url, allowed)
+        if (reason !== null) return yield* new WebhookUrlRefused({ reason })
+        const id = WebhookId.make(ids.next())
+        const signing_secret = Redacted.value(yield* newSecret)
+        const sealed_secret = yield* secrets.seal(secretContext(organization_id, id), signing_secret)
+        return yield* decide(organization_id, {
+          load: Effect.all({
+            active: store.countActive(organization_id),
+            organization: organizations.find(organization_id)
+          }, together),
+          decide: (loaded, fresh) =>
+            Result.map(
+              create(loaded, { id, url, event_types, sealed_secret }, fresh),
+              ({ answer, changes }) => ({ answer: { ...answer, signing_secret }, changes })
+            )
+        })
+      })
+
+      const list = CurrentActor.use(({ organization_id }) => store.list(organization_id, limits.webhook_list_size))
+        .pipe(Effect.withSpan("Webhooks.list"))
+
+      const disableOne = Effect.fn("Webhooks.disable")(function*(id: WebhookId) {
+        const { organization_id } = yield* CurrentActor
+        return yield* decide(organization_id, {
+          load: store.find(organization_id, id),
+          decide: (found, { now }) =>
+            Result.map(
+              Result.fromOption(found, () => new WebhookNotFound()),
+              (row) => disable(row, Struct.pick(row, ["consecutive_failures", "first_failure_at"]), now)
+            )
+        })
+      })
+
+      const resealOne = Effect.fnUntraced(function*({ id, organization_id, sealed_secret }: {
+        readonly organization_id: OrganizationId
+        readonly id: WebhookId
+        readonly sealed_secret: string
+      }) {
+        const context = secretContext(organization_id, id)
+        const secret = yield* secrets.open(context, sealed_secret)
+        if (Option.isNone(secret)) return false
+        yield* store.reseal(organization_id, id, sealed_secret, yield* secrets.seal(context, secret.value))
+        return true
+      })
+
+      const reseal = Effect.gen(function*() {
+        let resealed = 0
+        for (let after: WebhookId | null = null;;) {
+          const rows: ReadonlyArray<{
+            readonly organization_id: OrganizationId
+            readonly id: WebhookId
+            readonly sealed_secret: string
+          }> = yield* store.sealedOtherwise(secrets.sealPrefix, after, 100)
+          const done = yield* Effect.forEach(rows, resealOne)
+          resealed += done.filter(Boolean).length
+          const last = rows.at(-1)
+          if (last === undefined) return resealed
+          after = last.id
+        }
+      })
+
+      return Webhooks.of({ create: createOne, list, disable: disableOne, reseal })
+    })
+  )
+}

@@ -1,0 +1,146 @@
+/** The mock provider as a process of its own: its memory and counters outlive a killed server. */
+import { NodeHttpServerRequest } from "@effect/platform-node"
+import { ProviderEvent } from "@messaging-crm/core/Inbound"
+import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
+import { Secrets } from "@messaging-crm/core/Secrets"
+import { Data, Effect, Layer, Queue, Ref, Schedule, Schema } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { MockProvider } from "../index.ts"
+import * as Wire from "./Wire.ts"
+
+const answerTaken = HttpServerResponse.schemaJson(Wire.Taken)
+const answerRejected = HttpServerResponse.schemaJson(Wire.Rejected)
+const answerBusy = HttpServerResponse.schemaJson(Wire.Busy)
+const answerTemplates = HttpServerResponse.schemaJson(Wire.TemplatesAnswer)
+const answerTakenMessages = HttpServerResponse.schemaJson(Wire.TakenMessages)
+
+const done = HttpServerResponse.empty({ status: 204 })
+const malformed = () => Effect.succeed(HttpServerResponse.empty({ status: 400 }))
+
+/** Drops the connection, as a network does whose answer is lost on the way. */
+const hangUp = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+  Effect.andThen(
+    Effect.sync(() => NodeHttpServerRequest.toIncomingMessage(request).socket.destroy()),
+    Effect.succeed(HttpServerResponse.empty())
+  ))
+
+/** Layer for the network's HTTP face. */
+export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
+  const mock = yield* MockProvider
+  const provider = yield* MessagingProvider
+
+  const deliver = HttpServerRequest.schemaBodyJson(Wire.DeliverRequest).pipe(
+    Effect.flatMap(provider.deliver),
+    Effect.flatMap((taken) => answerTaken(taken)),
+    Effect.catchTags({
+      ProviderRejected: (error) => answerRejected(error, { status: 422 }),
+      ProviderBusy: (error) => answerBusy(error, { status: error.reason === "rate_limited" ? 429 : 503 }),
+      ProviderOutcomeUnknown: () => hangUp,
+      SchemaError: malformed
+    })
+  )
+
+  const templates = Effect.gen(function*() {
+    const { account = "" } = yield* HttpRouter.params
+    const catalogue = yield* provider.templates(decodeURIComponent(account))
+    return yield* answerTemplates({ templates: catalogue })
+  }).pipe(
+    Effect.catchTag("ProviderUnavailable", () => Effect.succeed(HttpServerResponse.empty({ status: 503 })))
+  )
+
+  const takenOf = ({ recipient, reference }: typeof Wire.TakenQuery.Type) => {
+    if (reference !== undefined) return mock.takenOf({ reference })
+    return recipient === undefined ? mock.taken : mock.takenOf({ recipient })
+  }
+
+  const taken = HttpServerRequest.schemaSearchParams(Wire.TakenQuery).pipe(
+    Effect.flatMap(takenOf),
+    Effect.flatMap((all) =>
+      answerTakenMessages({
+        taken: all.map(({ message, provider_message_id, taken_at }) => ({
+          provider_message_id,
+          reference: message.reference,
+          recipient: message.recipient,
+          text: message.content.text,
+          taken_at
+        }))
+      })
+    ),
+    Effect.catchTag("SchemaError", malformed)
+  )
+
+  /** Answers a request that only does something. */
+  const command = <A, I>(schema: Schema.Codec<A, I>, run: (body: A) => Effect.Effect<void>) =>
+    HttpServerRequest.schemaBodyJson(schema).pipe(
+      Effect.flatMap(run),
+      Effect.as(done),
+      Effect.catchTag("SchemaError", malformed)
+    )
+
+  yield* router.add("POST", "/deliver", deliver)
+  yield* router.add("GET", "/templates/:account", templates)
+  yield* router.add("GET", "/taken", taken)
+  yield* router.add("POST", "/report", command(ProviderEvent, mock.report))
+  yield* router.add("POST", "/script", command(Wire.Script, ({ behaviour, target }) => mock.script(target, behaviour)))
+  yield* router.add("POST", "/down", command(Wire.Down, ({ down }) => mock.setDown(down)))
+}))
+
+const encode = Schema.encodeEffect(Schema.fromJsonString(Wire.Callback))
+
+/** A callback was not answered with a 2xx. */
+class NotTaken extends Data.TaggedError("NotTaken")<{ readonly answered: string }> {}
+
+const post = (url: string, body: string, signature: string) =>
+  Effect.tryPromise(async (signal) => {
+    const headers = { "content-type": "application/json", [Wire.signatureHeader]: signature }
+    const response = await fetch(url, { method: "POST", body, headers, signal })
+    await response.arrayBuffer()
+    return response
+  }).pipe(
+    Effect.timeout("10 seconds"),
+    Effect.mapError(() => new NotTaken({ answered: "not at all" })),
+    Effect.flatMap(({ ok, status }) => ok ? Effect.void : new NotTaken({ answered: `with ${status}` }))
+  )
+
+/** How many events one callback carries at most. */
+const batch_max = 10
+
+const hasFile = (event: ProviderEvent): boolean => event.event === "message_received" && event.media !== null
+
+/** Gives each event with a file a callback of its own, so that no body is larger than one file makes it. */
+export const batches = (events: ReadonlyArray<ProviderEvent>): ReadonlyArray<ReadonlyArray<ProviderEvent>> => {
+  const light = events.filter((event) => !hasFile(event))
+  const alone = events.filter(hasFile).map((event) => [event])
+  return light.length === 0 ? alone : [light, ...alone]
+}
+
+/**
+ * Layer that calls back, signed, and repeats each callback until it is answered
+ * with a 2xx, each time at the next of the addresses.
+ */
+export const layerCallbacks = (callback_urls: ReadonlyArray<string>) =>
+  Layer.effectDiscard(Effect.gen(function*() {
+    const { callbacks } = yield* MockProvider
+    const secrets = yield* Secrets
+    const turn = yield* Ref.make(0)
+    const next = Effect.map(Ref.getAndUpdate(turn, (count) => count + 1), (count) =>
+      callback_urls[count % callback_urls.length] ?? "")
+    const callBack = Effect.fnUntraced(function*(events: ReadonlyArray<ProviderEvent>) {
+      const body = yield* Effect.orDie(encode({ events }))
+      const signature = yield* secrets.sign(Wire.signaturePurpose, body)
+      const attempt = Effect.flatMap(next, (url) =>
+        post(url, body, signature))
+      const again = Effect.retry(attempt, Schedule.spaced("100 millis"))
+      yield* Effect.catch(attempt, ({ answered }) =>
+        Effect.andThen(Effect.logWarning(`A callback was answered ${answered} and is repeated`), again))
+    })
+    yield* Queue.takeBetween(callbacks, 1, batch_max).pipe(
+      Effect.flatMap((events) =>
+        Effect.forEach(batches(events), callBack, { discard: true })
+      ),
+      Effect.ignore,
+      Effect.forever,
+      Effect.replicateEffect(8, { concurrency: "unbounded", discard: true }),
+      Effect.forkScoped
+    )
+  })).pipe(Layer.provide(Secrets.layer))

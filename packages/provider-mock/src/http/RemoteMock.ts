@@ -1,0 +1,84 @@
+import {
+  MessagingProvider,
+  type OutboundMessage,
+  ProviderBusy,
+  ProviderOutcomeUnknown,
+  ProviderRejected,
+  ProviderUnavailable
+} from "@messaging-crm/core/MessagingProvider"
+import { Effect, Layer, Schema } from "effect"
+import * as Wire from "./Wire.ts"
+
+const encodeRequest = Schema.encodeEffect(Schema.fromJsonString(Wire.DeliverRequest))
+const decodeTaken = Schema.decodeUnknownEffect(Schema.fromJsonString(Wire.Taken))
+const decodeRejected = Schema.decodeUnknownEffect(Schema.fromJsonString(Wire.Rejected))
+const decodeBusy = Schema.decodeUnknownEffect(Schema.fromJsonString(Wire.Busy))
+const decodeTemplates = Schema.decodeUnknownEffect(Schema.fromJsonString(Wire.TemplatesAnswer))
+
+/** Failures of a connection that was never made, so that nothing can have been sent. */
+const unconnected = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT"
+])
+
+const codeOf = (error: unknown): string => {
+  // An `Error` of Node: the code is on it or on what caused it.
+  const { cause, code } = Object(error) as { readonly cause?: unknown; readonly code?: unknown }
+  return typeof code === "string" || cause === undefined ? String(code) : codeOf(cause)
+}
+
+const request = (url: string, init: RequestInit) =>
+  Effect.tryPromise({
+    try: async (signal) => {
+      const response = await fetch(url, { ...init, signal })
+      return { status: response.status, text: await response.text() }
+    },
+    catch: (error) => error
+  })
+
+const busy = new ProviderBusy({ reason: "provider_unavailable", retry_after_seconds: null })
+
+const understand = Effect.fnUntraced(function*({ status, text }: { readonly status: number; readonly text: string }) {
+  switch (status) {
+    case 200:
+      return yield* decodeTaken(text)
+    case 422:
+      return yield* new ProviderRejected(yield* decodeRejected(text))
+    case 429:
+    case 503:
+      return yield* new ProviderBusy(yield* decodeBusy(text))
+    default:
+      // Who refuses a request as such has not looked at the message; any other answer may come from halfway.
+      return yield* status >= 400 && status < 500 ? busy : new ProviderOutcomeUnknown()
+  }
+})
+
+/** Layer for the mock provider in a process of its own. */
+export const layer = (provider_url: string) => {
+  const at = (path: string) => new URL(path, provider_url).href
+
+  const deliver = Effect.fn("RemoteMock.deliver")(function*(message: OutboundMessage) {
+    const body = yield* Effect.orDie(encodeRequest(message))
+    const headers = { "content-type": "application/json" }
+    const answer = yield* request(at("/deliver"), { method: "POST", body, headers }).pipe(
+      Effect.mapError((error) => unconnected.has(codeOf(error)) ? busy : new ProviderOutcomeUnknown())
+    )
+    // An answer that cannot be understood says nothing about the message.
+    return yield* Effect.catchTag(understand(answer), "SchemaError", () => new ProviderOutcomeUnknown())
+  })
+
+  const templates = Effect.fn("RemoteMock.templates")((account: string) =>
+    request(at(`/templates/${encodeURIComponent(account)}`), {}).pipe(
+      Effect.flatMap(({ text }) => decodeTemplates(text)),
+      Effect.timeout("5 seconds"),
+      Effect.map((answer) => answer.templates),
+      Effect.mapError(() => new ProviderUnavailable())
+    )
+  )
+
+  return Layer.succeed(MessagingProvider, { dedup: "callback_ref", deliver, templates })
+}
