@@ -3,13 +3,8 @@ import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { ChannelRows } from "@messaging-crm/core/Channels"
 import { ContactFieldRows } from "@messaging-crm/core/ContactFields"
-import {
-  ContactRows,
-  ContactStore,
-  IdentityNameRows,
-  IdentityRows,
-  insert as insertContact
-} from "@messaging-crm/core/Contacts"
+import { IdentityNameRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
+import { ContactRows, ContactStore, insert as insertContact } from "@messaging-crm/core/Contacts"
 import { ConversationRows, ConversationStore, open } from "@messaging-crm/core/Conversations"
 import { EventStore } from "@messaging-crm/core/Events"
 import { IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"

@@ -1,13 +1,7 @@
 /** The promises of `ContactStore`, as tests. */
 import { assert } from "@effect/vitest"
-import {
-  type Contact,
-  type ContactMatch,
-  ContactRows,
-  ContactStore,
-  IdentityRows,
-  searchText
-} from "@messaging-crm/core/Contacts"
+import { IdentityRows } from "@messaging-crm/core/ContactIdentities"
+import { type Contact, type ContactMatch, ContactRows, ContactStore, searchText } from "@messaging-crm/core/Contacts"
 import { foldCase } from "@messaging-crm/core/Text"
 import { Arbitrary, Effect, Option, Schema } from "effect"
 import { hardText, moment, optionalHardText } from "./Arbitraries.ts"

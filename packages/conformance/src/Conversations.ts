@@ -1,6 +1,7 @@
 /** The promises of `ConversationStore`, as tests. */
 import { assert } from "@effect/vitest"
-import { ContactRows, IdentityRows } from "@messaging-crm/core/Contacts"
+import { IdentityRows } from "@messaging-crm/core/ContactIdentities"
+import { ContactRows } from "@messaging-crm/core/Contacts"
 import {
   type ConversationColumns,
   type ConversationFilters,

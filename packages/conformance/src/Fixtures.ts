@@ -3,15 +3,13 @@ import type { Vitest } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { type Channel, ChannelRows, type ChannelType } from "@messaging-crm/core/Channels"
 import { Commit } from "@messaging-crm/core/Commit"
+import { findOrCreateByIdentity, IdentityNameRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
 import {
   type Contact,
   type ContactMatch,
   ContactRows,
   ContactStore,
-  findOrCreateByIdentity,
   type Identity,
-  IdentityNameRows,
-  IdentityRows,
   insert as insertContact,
   newContact
 } from "@messaging-crm/core/Contacts"

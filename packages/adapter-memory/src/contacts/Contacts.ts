@@ -1,13 +1,12 @@
 import * as Changes from "@messaging-crm/core/Changes"
 import type { ChannelType } from "@messaging-crm/core/Channels"
+import { IdentityNameRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
 import {
   type Contact,
   type ContactColumns,
   type ContactMatch,
   ContactRows,
   ContactStore,
-  IdentityNameRows,
-  IdentityRows,
   insert,
   type KnownIdentity,
   type LoadedContact

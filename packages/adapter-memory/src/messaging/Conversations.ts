@@ -1,5 +1,6 @@
 import { ChannelRows } from "@messaging-crm/core/Channels"
-import { ContactRows, IdentityRows } from "@messaging-crm/core/Contacts"
+import { IdentityRows } from "@messaging-crm/core/ContactIdentities"
+import { ContactRows } from "@messaging-crm/core/Contacts"
 import {
   type ConversationColumns,
   type ConversationRow,

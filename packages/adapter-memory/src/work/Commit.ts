@@ -1,6 +1,7 @@
 import * as Changes from "@messaging-crm/core/Changes"
 import { Commit, Conflict, KeyUsed, type LeaseLost } from "@messaging-crm/core/Commit"
-import { ContactRows, IdentityNameRows } from "@messaging-crm/core/Contacts"
+import { IdentityNameRows } from "@messaging-crm/core/ContactIdentities"
+import { ContactRows } from "@messaging-crm/core/Contacts"
 import { ConversationRows } from "@messaging-crm/core/Conversations"
 import type { EventType } from "@messaging-crm/core/Events"
 import type { OrganizationId, WebhookId } from "@messaging-crm/core/Ids"

@@ -214,3 +214,11 @@ export interface IdentityRow extends Identity {
   readonly contact_id: ContactId
   readonly version: Version
 }
+
+/** An identity that a name leads to, beside what an answer about its contact needs. */
+export interface KnownIdentity {
+  /** The name that was asked for. */
+  readonly name: string
+  readonly identity: IdentityRow
+  readonly contact: Pick<LoadedContact, "id" | "identities" | "version">
+}

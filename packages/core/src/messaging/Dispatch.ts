@@ -14,7 +14,7 @@
  */
 import { Context, DateTime, Duration, Effect, Layer, Metric, Option, Schedule } from "effect"
 import { type Channel, ChannelStore } from "../catalog/Channels.ts"
-import { addAliases } from "../contacts/Contacts.ts"
+import { addAliases } from "../contacts/ContactIdentities.ts"
 import { SendId } from "../kernel/Ids.ts"
 import { send_attempts } from "../kernel/Metrics.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
@@ -30,7 +30,8 @@ import {
   type ProviderBusy,
   ProviderOutcomeUnknown
 } from "./MessagingProvider.ts"
-import { complete, fail, isOpen, type SendRow, SendRows, Sends, SendStore, State } from "./Sends.ts"
+import { complete, fail, loader } from "./SendCompletion.ts"
+import { isOpen, type SendRow, SendRows, SendStore, State } from "./Sends.ts"
 
 // ----------------------------------------------------------- decisions
 
@@ -142,8 +143,8 @@ export class Dispatch extends Context.Service<Dispatch, {
       const channels = yield* ChannelStore
       const conversations = yield* ConversationStore
       const { settle } = yield* Decide
+      const loadCompletion = yield* loader
       const provider = yield* MessagingProvider
-      const sends = yield* Sends
       const store = yield* SendStore
       const timeout = yield* UnknownOutcomeTimeout
 
@@ -190,7 +191,7 @@ export class Dispatch extends Context.Service<Dispatch, {
       /** Records that the provider took it. This is known now and nowhere else, so it is tried for as long as the lease lasts. */
       const completeNow = (claimed: ClaimedWork, { channel_id, id }: SendRow, accepted: Accepted) =>
         settle(claimed, {
-          load: sends.loadCompletion(claimed.organization_id, channel_id, id, accepted.provider_message_id),
+          load: loadCompletion(claimed.organization_id, channel_id, id, accepted.provider_message_id),
           decide: (loaded, fresh) => ({
             answer: undefined,
             changes: Changes.all(

@@ -8,14 +8,8 @@
  */
 import { Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { type Channel, ChannelStore } from "../catalog/Channels.ts"
-import {
-  changeIdentity,
-  ContactStore,
-  findOrCreateByIdentity,
-  type LoadedContact,
-  namesOf,
-  type Person
-} from "../contacts/Contacts.ts"
+import { changeIdentity, findOrCreateByIdentity, namesOf } from "../contacts/ContactIdentities.ts"
+import { ContactStore, type LoadedContact, type Person } from "../contacts/Contacts.ts"
 import { ChannelId, MessageId, type OrganizationId, SendId } from "../kernel/Ids.ts"
 import { canonical } from "../kernel/Phones.ts"
 import { Text, text } from "../kernel/Text.ts"
@@ -38,7 +32,7 @@ import {
   StatusUpdate,
   storeEarlyUpdate
 } from "./Messages.ts"
-import { complete, type CompletionLoaded, Sends } from "./Sends.ts"
+import * as SendCompletion from "./SendCompletion.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -165,7 +159,7 @@ export const update = (
 export const statusReported = (
   { completion, found }: {
     readonly found: Option.Option<ProviderMessage>
-    readonly completion: CompletionLoaded | null
+    readonly completion: SendCompletion.Loaded | null
   },
   event: MessageStatusReported,
   fresh: Fresh
@@ -174,7 +168,12 @@ export const statusReported = (
   const news: StatusUpdate = { status, at: event.at }
   if (completion === null) return update(found, event, news, fresh)
   const clampedNews = { status, at: clamped(event.at, fresh.now) }
-  const completed = complete(completion, { provider_message_id, recipient_aliases }, [clampedNews], fresh)
+  const completed = SendCompletion.complete(
+    completion,
+    { provider_message_id, recipient_aliases },
+    [clampedNews],
+    fresh
+  )
   const isStored = Option.isSome(Option.flatMap(completion.provider_message, ({ message }) => message)) ||
     completed.insert !== undefined
   return isStored ? completed : Changes.all(completed, update(completion.provider_message, event, news, fresh))
@@ -244,8 +243,8 @@ export class Inbound extends Context.Service<Inbound, {
       const contacts = yield* ContactStore
       const conversations = yield* ConversationStore
       const { decide } = yield* Decide
+      const loadCompletion = yield* SendCompletion.loader
       const messages = yield* MessageStore
-      const sends = yield* Sends
 
       /** Commits what a decision about an event changes. Nobody waits for an answer. */
       const commit = <Loaded>(
@@ -266,7 +265,7 @@ export class Inbound extends Context.Service<Inbound, {
         const found = yield* findMessage(organization_id, event)
         const isKnown = Option.isSome(Option.flatMap(found, ({ message }) => message))
         if (isKnown || reference === null) return { found, completion: null }
-        const completion = yield* sends.loadCompletion(organization_id, channel_id, reference, provider_message_id)
+        const completion = yield* loadCompletion(organization_id, channel_id, reference, provider_message_id)
         return { found, completion }
       })
 

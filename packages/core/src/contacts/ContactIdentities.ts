@@ -1,0 +1,159 @@
+/**
+ * Contact identities: which person a name on a channel belongs to, found, made and changed (contract §2.1).
+ */
+import { Option, Struct } from "effect"
+import { ContactId, IdentityId } from "../kernel/Ids.ts"
+import * as Changes from "../work/Changes.ts"
+import type { Fresh } from "../work/Decide.ts"
+import {
+  type ContactIdentity,
+  Identity,
+  type IdentityRow,
+  type KnownIdentity,
+  type LoadedContact,
+  type Person
+} from "./Contact.ts"
+import { change, ContactRows, insert, newContact } from "./Contacts.ts"
+
+// ---------------------------------------------------------------- data
+
+export const IdentityRows = Changes.rows<Omit<IdentityRow, "version">>()("identities", ["id"], [
+  ...Struct.keys(Struct.omit(Identity.fields, ["id"])),
+  "contact_id"
+])
+
+/** Every name of an identity, its external id and its aliases: who a name leads to is decided by its key. */
+export interface IdentityName {
+  readonly channel_type: Identity["channel_type"]
+  readonly name: string
+  readonly identity_id: IdentityId
+}
+
+export const IdentityNameRows = Changes.rows<IdentityName>()("identity_names", ["channel_type", "name"], [
+  "identity_id"
+])
+
+// ----------------------------------------------------------- decisions
+
+/** Returns every name of a person, each once: the external id first. */
+export const namesOf = ({ aliases, external_id }: Pick<Person, "aliases" | "external_id">): ReadonlyArray<string> =>
+  Array.from(new Set([external_id, ...aliases]))
+
+/** Writes an identity's new values, and its copy in the contact. */
+const updateIdentity = (
+  { contact, identity }: Omit<KnownIdentity, "name">,
+  set: Partial<Pick<Identity, "display_name" | "external_id" | "username">>
+): Changes.Changes =>
+  Changes.all(
+    IdentityRows.update(identity, set),
+    ContactRows.update(contact, {
+      identities: contact.identities.map((one) => one.id === identity.id ? { ...one, ...set } : one)
+    })
+  )
+
+/** The display name and username that are given and differ. */
+const newNames = (
+  identity: Identity,
+  { display_name, username }: Pick<Person, "display_name" | "username">
+): Partial<Pick<Identity, "display_name" | "username">> => ({
+  ...(display_name === null || display_name === identity.display_name ? {} : { display_name }),
+  ...(username === null || username === identity.username ? {} : { username })
+})
+
+/** Lets names lead to an identity, unless they lead to somebody already. */
+export const addAliases = (
+  channel_type: Identity["channel_type"],
+  identity_id: IdentityId,
+  names: ReadonlyArray<string>
+): Changes.Changes => Changes.aliases(...names.map((name) => ({ channel_type, name, identity_id })))
+
+const byId = (a: Identity, b: Identity): number => a.id < b.id ? -1 : 1
+
+/** Makes the identity of a person, for the contact with their number or else for a new one. */
+const createIdentity = (
+  person: Person,
+  withPhone: Option.Option<LoadedContact>,
+  { now, uuid }: Fresh
+): Changes.Decision<ContactIdentity> => {
+  const { channel_type, display_name, external_id, username } = person
+  const identity: Identity = {
+    id: IdentityId.make(uuid()),
+    channel_type,
+    external_id,
+    display_name,
+    username
+  }
+  const contact = Option.getOrElse(withPhone, () => newContact(ContactId.make(uuid()), person, now))
+  const identities = [...contact.identities, identity].toSorted(byId)
+  return {
+    answer: { identity_id: identity.id, contact_id: contact.id },
+    changes: Changes.all(
+      Option.isSome(withPhone)
+        ? ContactRows.update(withPhone.value, { identities })
+        : insert({ ...contact, identities }),
+      IdentityRows.insert({ ...identity, contact_id: contact.id }),
+      ...namesOf(person).map((name) => IdentityNameRows.insert({ channel_type, name, identity_id: identity.id }))
+    )
+  }
+}
+
+/**
+ * Finds the identity that one of a person's names leads to, and keeps what is
+ * new about them; or makes one, for the contact with their number if there is one.
+ */
+export const findOrCreateByIdentity = (
+  person: Person,
+  known: ReadonlyArray<KnownIdentity>,
+  withPhone: Option.Option<LoadedContact>,
+  fresh: Fresh
+): Changes.Decision<ContactIdentity> => {
+  const [found] = known
+  if (found === undefined) return createIdentity(person, withPhone, fresh)
+  const names = new Set(known.map(({ name }) => name))
+  const set = newNames(found.identity, person)
+  return {
+    answer: { identity_id: found.identity.id, contact_id: found.contact.id },
+    changes: Changes.all(
+      addAliases(person.channel_type, found.identity.id, namesOf(person).filter((name) => !names.has(name))),
+      Object.keys(set).length === 0 ? Changes.none : updateIdentity(found, set)
+    )
+  }
+}
+
+/**
+ * Puts another name in the place of one that leads to an identity, with the
+ * number of its contact if it was that. Nothing changes when nobody is known by
+ * the former, or somebody else by the other.
+ */
+export const changeIdentity = (
+  former_external_id: string,
+  person: Person,
+  known: ReadonlyArray<KnownIdentity>,
+  contact: Option.Option<LoadedContact>,
+  { now }: Fresh
+): Changes.Changes => {
+  const found = known.find(({ name }) => name === former_external_id)
+  const taken = known.find(({ name }) => name === person.external_id)
+  if (found === undefined || Option.isNone(contact)) return Changes.none
+  if (taken !== undefined && taken.identity.id !== found.identity.id) return Changes.none
+  const { channel_type, external_id } = person
+  const { identity } = found
+  const set = {
+    ...newNames(identity, person),
+    ...(identity.external_id === former_external_id ? { external_id } : {})
+  }
+  const hadNumber = contact.value.primary_phone === former_external_id && person.phone !== null
+  return Changes.all(
+    former_external_id === external_id
+      ? Changes.none
+      : IdentityNameRows.remove({ channel_type, name: former_external_id }),
+    taken === undefined
+      ? IdentityNameRows.insert({ channel_type, name: external_id, identity_id: identity.id })
+      : Changes.none,
+    IdentityRows.update(identity, set),
+    change(contact.value, {
+      identities: contact.value.identities.map((one) => one.id === identity.id ? { ...one, ...set } : one),
+      ...(hadNumber ? { primary_phone: person.phone } : {})
+    }, now).changes
+  )
+}

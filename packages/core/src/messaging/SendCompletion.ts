@@ -1,0 +1,140 @@
+/**
+ * Send completion: what commits when a send has become a message, or can no longer become one (contract §3.4).
+ */
+import { Effect, Option } from "effect"
+import { type MemberRow, MemberStore } from "../accounts/Members.ts"
+import { addAliases } from "../contacts/ContactIdentities.ts"
+import { type ChannelId, MessageId, type OrganizationId, type SendId } from "../kernel/Ids.ts"
+import * as Events from "../webhooks/Events.ts"
+import * as Changes from "../work/Changes.ts"
+import { type Fresh, together } from "../work/Decide.ts"
+import { type ConversationRow, ConversationStore } from "./Conversations.ts"
+import {
+  applyUpdate,
+  insert,
+  type Message,
+  MessageStore,
+  type MessageUpdate,
+  type ProviderMessage
+} from "./Messages.ts"
+import type { Accepted, FailureReason } from "./MessagingProvider.ts"
+import { isOpen, type SendRow, SendRows, SendStore, State } from "./Sends.ts"
+
+// ----------------------------------------------------------- decisions
+
+/** What it takes to record what became of a send. */
+export interface Loaded {
+  readonly send: Option.Option<SendRow>
+  readonly conversation: Option.Option<ConversationRow>
+  readonly member: Option.Option<MemberRow>
+  readonly provider_message: Option.Option<ProviderMessage>
+}
+
+const messageOf = (
+  send: SendRow,
+  member: Option.Option<MemberRow>,
+  provider_message_id: string,
+  { now, uuid }: Fresh
+): Message => ({
+  id: MessageId.make(uuid()),
+  conversation_id: send.conversation_id,
+  direction: "outbound",
+  type: send.content.type,
+  text: send.content.text,
+  sender: send.member_id === null
+    ? { type: "system", name: null }
+    : { type: "member", name: Option.getOrNull(Option.map(member, ({ name }) => name)) },
+  status: "sent",
+  media: null,
+  provider_message_id,
+  created_at: now,
+  sent_at: now,
+  delivered_at: null,
+  read_at: null,
+  failed_at: null,
+  edited_at: null,
+  deleted_at: null
+})
+
+/** A message that was reported on before it was stored may be further than sent. */
+const messageEvents = ({ conversation_id, id: message_id, status }: Message, fresh: Fresh): Changes.Changes => {
+  const data = { conversation_id, message_id }
+  const sent = Changes.raise(Events.make("message.sent", data, fresh))
+  if (status === "sent" || status === "received") return sent
+  return Changes.all(sent, Changes.raise(Events.make("message.updated", { ...data, status }, fresh)))
+}
+
+/** Ends a send that can no longer succeed, and says so. */
+export const fail = (send: SendRow, failure_reason: FailureReason, fresh: Fresh): Changes.Changes => {
+  if (!isOpen(send)) return Changes.none
+  const { conversation_id, id: send_id } = send
+  return Changes.all(
+    SendRows.update(send, State.fail(send, failure_reason)),
+    Changes.raise(Events.make("send.failed", { conversation_id, send_id, failure_reason }, fresh))
+  )
+}
+
+/** The provider's id is that of another message already: only its own conversation's can be this send's. */
+const link = (send: SendRow, message: Message, fresh: Fresh): Changes.Changes =>
+  message.direction === "outbound" && message.conversation_id === send.conversation_id
+    ? SendRows.update(send, State.accept(send, message.id))
+    : fail(send, "provider_rejected", fresh)
+
+/**
+ * Records that the provider took the message, whoever learns it first: the
+ * answer to an attempt, or a callback with the reference. A send that had ended
+ * as `outcome_unknown` stays so, and its message is put into the conversation.
+ */
+export const complete = (
+  { conversation, member, provider_message, send }: Loaded,
+  { provider_message_id, recipient_aliases = [] }: Accepted,
+  updates: ReadonlyArray<MessageUpdate>,
+  fresh: Fresh
+): Changes.Changes => {
+  if (Option.isNone(send) || Option.isNone(conversation)) return Changes.none
+  const row = send.value
+  const { channel_type, contact_id, identity_id } = conversation.value
+  const aliases = addAliases(channel_type, identity_id, recipient_aliases)
+  const known = Option.flatMap(provider_message, ({ message }) => message)
+  if (Option.isSome(known)) return isOpen(row) ? Changes.all(aliases, link(row, known.value, fresh)) : aliases
+  if (!isOpen(row) && row.failure_reason !== "outcome_unknown") return aliases
+  const early = Option.match(provider_message, { onNone: () => [], onSome: ({ early_updates }) => early_updates })
+  const message = [...early, ...updates].reduce(applyUpdate, messageOf(row, member, provider_message_id, fresh))
+  return Changes.all(
+    aliases,
+    insert(row.channel_id, contact_id, provider_message, message),
+    isOpen(row) ? SendRows.update(row, State.accept(row, message.id)) : Changes.none,
+    messageEvents(message, fresh)
+  )
+}
+
+// ---------------------------------------------------------- operations
+
+/** Makes the load of `complete`: a send, its conversation and member, and what is known under a provider's message id. */
+export const loader = Effect.gen(function*() {
+  const conversations = yield* ConversationStore
+  const members = yield* MemberStore
+  const messages = yield* MessageStore
+  const sends = yield* SendStore
+
+  return Effect.fnUntraced(function*(
+    organization_id: OrganizationId,
+    channel_id: ChannelId,
+    id: SendId,
+    provider_message_id: string
+  ) {
+    const { provider_message, send } = yield* Effect.all({
+      send: sends.find(organization_id, id),
+      provider_message: messages.findByProviderId(organization_id, channel_id, provider_message_id)
+    }, together)
+    if (Option.isNone(send)) {
+      return { send, provider_message, conversation: Option.none(), member: Option.none() }
+    }
+    const { conversation_id, member_id } = send.value
+    const { conversation, member } = yield* Effect.all({
+      conversation: conversations.find(organization_id, conversation_id),
+      member: member_id === null ? Effect.succeedNone : members.find(organization_id, member_id)
+    }, together)
+    return { send, provider_message, conversation, member }
+  })
+})

@@ -1,0 +1,237 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Changes from "@messaging-crm/core/Changes"
+import * as Conversations from "@messaging-crm/core/Conversations"
+import * as Events from "@messaging-crm/core/Events"
+import { MediaId, MessageId } from "@messaging-crm/core/Ids"
+import * as Inbound from "@messaging-crm/core/Inbound"
+import * as Messages from "@messaging-crm/core/Messages"
+import { Option } from "effect"
+import * as SendCompletion from "../../src/messaging/SendCompletion.ts"
+import {
+  ada,
+  after,
+  channel,
+  contact,
+  conversation,
+  early,
+  fresh,
+  id,
+  identity,
+  message,
+  noon,
+  phone,
+  providerMessage,
+  row
+} from "./Fixtures.ts"
+
+describe("an inbound event", () => {
+  const of = { channel_id: channel.id, provider_message_id: "p" }
+  const found = Option.some(providerMessage())
+  const data = { conversation_id: conversation.id, message_id: message.id }
+
+  it("updates its message, once, with an event", () => {
+    const read = { status: "read", at: after(3) } as const
+    const set = { status: "read", read_at: after(3) } as const
+    const { version: _version, ...before } = message
+    assert.deepStrictEqual(
+      Inbound.update(found, of, read, fresh()),
+      Changes.all(
+        Messages.revise(contact.id, message, { ...before, ...set }),
+        Changes.raise(Events.make("message.updated", { ...data, status: "read" }, fresh(after(9), 100)))
+      )
+    )
+    const again = providerMessage({ message: Option.some({ ...message, ...set, contact_id: contact.id }) })
+    assert.deepStrictEqual(Inbound.update(Option.some(again), of, read, fresh()), Changes.none)
+    // Its status is as it was, so nobody is interested.
+    const late = Inbound.update(Option.some(again), of, { status: "delivered", at: after(2) }, fresh())
+    assert.isUndefined(late.raise)
+    assert.deepInclude(late.update?.[0]?.set, { delivered_at: after(2), status: "read" })
+  })
+
+  it("of a time to come counts as of now", () => {
+    const { update: [written] = [] } = Inbound.update(found, of, { status: "read", at: after(99) }, fresh())
+    assert.deepInclude(written?.set, { read_at: after(9) })
+    assert.deepStrictEqual(
+      Inbound.update(Option.none(), of, { status: "deleted", at: after(99) }, fresh()),
+      Messages.ProviderMessageRows.insert({
+        ...of,
+        conversation_id: null,
+        message_id: null,
+        early_updates: [{ status: "deleted", at: after(9) }],
+        created_at: after(9)
+      })
+    )
+  })
+
+  it("that comes before its message is kept, once", () => {
+    const [read, edited] = [
+      { status: "read", at: after(3) } as const,
+      { status: "edited", text: "Hi", at: after(4) } as const
+    ]
+    assert.deepStrictEqual(
+      Inbound.update(early(read), of, edited, fresh()),
+      Messages.ProviderMessageRows.update({ ...of, version: 6 }, { early_updates: [read, edited] })
+    )
+    assert.deepStrictEqual(Inbound.update(early(read, edited), of, read, fresh()), Changes.none)
+  })
+
+  it("that takes a message back erases it with its file, and its preview", () => {
+    const media = {
+      id: MediaId.make(id(20)),
+      kind: "image",
+      mime_type: "image/png",
+      filename: null,
+      byte_size: 1,
+      transcript: null
+    } as const
+    const with_file = { ...message, text: "Look", media, contact_id: contact.id }
+    const changes = Inbound.update(
+      Option.some(providerMessage({ message: Option.some(with_file) })),
+      of,
+      { status: "deleted", at: after(3) },
+      fresh()
+    )
+    const set = { text: null, media: null, deleted_at: after(3) }
+    assert.deepInclude(changes.update?.[0]?.set, set)
+    assert.deepStrictEqual(changes.remove?.map(({ key, table }) => [table.name, key]), [["media", { id: media.id }]])
+    assert.deepStrictEqual(
+      changes.touch,
+      {
+        conversation_id: conversation.id,
+        contact_id: contact.id,
+        at: noon,
+        preview: "[deleted]",
+        last_inbound_at: null
+      }
+    )
+  })
+
+  const event: Inbound.ProviderMessageReceived = {
+    event: "message_received",
+    ...of,
+    from: { external_id: phone, display_name: "Kim", username: null },
+    type: "text",
+    text: "Hi",
+    media: null,
+    sent_at: after(3)
+  }
+  const known = { name: phone, identity: { ...identity, contact_id: contact.id, version: 2 }, contact, conversation }
+  const receive = (
+    fields: Partial<Parameters<typeof Inbound.messageReceived>[0]> = {},
+    given: Partial<Inbound.ProviderMessageReceived> = {}
+  ) =>
+    Inbound.messageReceived(
+      { found: Option.none(), threads: [known], withPhone: Option.none(), ...fields },
+      channel,
+      { ...event, ...given },
+      fresh()
+    )
+  const { version: _version, ...columns } = message
+  const received: Messages.Message = {
+    ...columns,
+    id: MessageId.make(id(100)),
+    direction: "inbound",
+    text: "Hi",
+    sender: { type: "contact", name: "Kim" },
+    status: "received",
+    created_at: after(9),
+    sent_at: after(3)
+  }
+  const news = (event: number) =>
+    Changes.raise(
+      Events.make(
+        "message.received",
+        { conversation_id: conversation.id, message_id: received.id },
+        fresh(after(9), event)
+      )
+    )
+
+  it("puts a message into its sender's conversation, and a message that is there changes nothing", () => {
+    assert.deepStrictEqual(
+      receive(),
+      Changes.all(Messages.insert(channel.id, contact.id, Option.none(), received), news(101))
+    )
+    assert.deepStrictEqual(receive({ found }), Changes.none)
+    assert.deepStrictEqual(receive({}, { sent_at: after(99) }).touch?.last_inbound_at, after(9))
+  })
+
+  it("opens the sender's conversation, and makes one of a stranger", () => {
+    const closed = { ...known, conversation: { id: conversation.id, status: "closed" as const, version: 5 } }
+    assert.deepStrictEqual(
+      receive({ threads: [closed] }),
+      Changes.all(
+        Conversations.ConversationRows.update(conversation, {
+          status: "open",
+          close_category: null,
+          opened_at: after(9),
+          closed_at: null
+        }),
+        Messages.insert(channel.id, contact.id, Option.none(), received),
+        news(101)
+      )
+    )
+    const tables = receive({ threads: [] }).insert?.map(({ table }) => table.name)
+    assert.deepStrictEqual(tables, [
+      "contacts",
+      "identities",
+      "identity_names",
+      "conversations",
+      "messages",
+      "provider_messages"
+    ])
+  })
+
+  it("brings a message that was edited before it came as it is now, and keeps no file of one that was taken back", () => {
+    const edited = early({ status: "edited", text: "Hello", at: after(4) })
+    assert.deepStrictEqual(
+      receive({ found: edited }),
+      Changes.all(
+        Messages.insert(channel.id, contact.id, edited, { ...received, text: "Hello", edited_at: after(4) }),
+        news(101)
+      )
+    )
+    const media = { kind: "image", mime_type: null, filename: null, transcript: null, bytes: Uint8Array.of(1) } as const
+    const inserts = ({ insert = [] }: Changes.Changes) => insert.map(({ table }) => table.name)
+    assert.include(inserts(receive({}, { media })), "media")
+    const deleted = early({ status: "deleted", at: after(4) })
+    assert.deepStrictEqual(inserts(receive({ found: deleted }, { media })), ["messages"])
+  })
+
+  const status: Inbound.MessageStatusReported = {
+    event: "message_status_reported",
+    ...of,
+    reference: row.id,
+    status: "delivered",
+    at: after(99)
+  }
+  const completion = (fields: Partial<SendCompletion.Loaded> = {}): SendCompletion.Loaded => ({
+    send: Option.some({ ...row, status: "unknown" }),
+    conversation: Option.some(conversation),
+    member: Option.some(ada),
+    provider_message: Option.none(),
+    ...fields
+  })
+
+  it("with a reference completes the send whose answer was lost", () => {
+    const loaded = completion()
+    assert.deepStrictEqual(
+      Inbound.statusReported({ found: Option.none(), completion: loaded }, status, fresh()),
+      SendCompletion.complete(loaded, { provider_message_id: "p" }, [{ status: "delivered", at: after(9) }], fresh())
+    )
+  })
+
+  it("is kept for its message when its reference completes nothing, and updates one that is there", () => {
+    const ended = completion({ send: Option.some({ ...row, status: "failed", failure_reason: "rate_limited" }) })
+    const kept = Inbound.update(Option.none(), of, { status: "delivered", at: after(99) }, fresh())
+    for (const loaded of [ended, null, completion({ send: Option.none() })]) {
+      assert.deepStrictEqual(
+        Inbound.statusReported({ found: Option.none(), completion: loaded }, status, fresh()),
+        kept
+      )
+    }
+    assert.deepStrictEqual(
+      Inbound.statusReported({ found, completion: null }, status, fresh()),
+      Inbound.update(found, of, { status: "delivered", at: after(99) }, fresh())
+    )
+  })
+})

@@ -1,0 +1,252 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Changes from "@messaging-crm/core/Changes"
+import * as ContactIdentities from "@messaging-crm/core/ContactIdentities"
+import * as Conversations from "@messaging-crm/core/Conversations"
+import * as Events from "@messaging-crm/core/Events"
+import { ConversationId, MessageId, SendId } from "@messaging-crm/core/Ids"
+import * as Messages from "@messaging-crm/core/Messages"
+import { Phone } from "@messaging-crm/core/Phones"
+import * as Sends from "@messaging-crm/core/Sends"
+import type { Template } from "@messaging-crm/core/Templates"
+import { DateTime, Option, Result } from "effect"
+import * as SendCompletion from "../../src/messaging/SendCompletion.ts"
+import {
+  ada,
+  after,
+  channel,
+  contact,
+  conversation,
+  early,
+  fresh,
+  id,
+  identity,
+  message,
+  phone,
+  providerMessage,
+  refusal,
+  row
+} from "./Fixtures.ts"
+
+describe("a send", () => {
+  const template: Template = {
+    id: "greeting",
+    name: "greeting",
+    language: "en",
+    category: "UTILITY",
+    status: "APPROVED",
+    phone_messaging_business_account_id: "account",
+    parameter_format: "POSITIONAL",
+    components: [{ type: "BODY", text: "Hello {{1}}", format: null, buttons: null }]
+  }
+  const components = [{ type: "body" as const, parameters: [{ type: "text" as const, text: "Kim" }] }]
+  const content = {
+    type: "template",
+    template: { id: "greeting", name: "greeting", language: "en", components },
+    text: "Hello Kim"
+  } as const
+  const queued = (send: number, to: Partial<Sends.SendColumns> = {}): Sends.SendColumns => ({
+    id: SendId.make(id(send)),
+    conversation_id: conversation.id,
+    status: "queued",
+    message_id: null,
+    failure_reason: null,
+    created_at: after(9),
+    channel_id: channel.id,
+    recipient: phone,
+    member_id: ada.id,
+    content: { type: "text", text: "Hello" },
+    first_attempt_at: null,
+    may_be_sent: false,
+    ...to
+  })
+  const enqueued = ({ conversation_id: lane, id: ref }: Sends.SendColumns) =>
+    Changes.enqueue({ kind: "send", lane, ref, due_at: after(9) })
+
+  const send = (fields: Partial<Parameters<typeof Sends.send>[0]>, input: Sends.SendMessage) =>
+    Sends.send(
+      {
+        channel: Option.some(channel),
+        conversation: Option.some(conversation),
+        template: Result.succeed(template),
+        ...fields
+      },
+      ada.id,
+      input,
+      fresh()
+    )
+  const text = { type: "text", text: "Hello" } as const
+
+  it("is queued in its conversation's lane, a text inside the reply window", () => {
+    const { answer, changes } = Result.getOrThrow(send({}, text))
+    assert.deepStrictEqual(answer, Sends.toSend(queued(100)))
+    assert.deepStrictEqual(changes, Changes.all(Sends.SendRows.insert(queued(100)), enqueued(queued(100))))
+    for (const last_inbound_at of [null, DateTime.subtract(after(9), { hours: 24 })]) {
+      const silent = Option.some({ ...conversation, last_inbound_at })
+      assert.strictEqual(refusal(send({ conversation: silent }, text)), "ReplyWindowClosed")
+      assert.isNull(
+        refusal(send({ conversation: silent }, { type: "template", template: { id: "greeting", components } }))
+      )
+    }
+    assert.strictEqual(refusal(send({ conversation: Option.none() }, text)), "ConversationNotFound")
+  })
+
+  it("is queued as a template, on a phone-messaging channel", () => {
+    const input = { type: "template", template: { id: "greeting", components } } as const
+    const expected = queued(100, { content })
+    assert.deepStrictEqual(
+      Result.getOrThrow(send({}, input)).changes,
+      Changes.all(Sends.SendRows.insert(expected), enqueued(expected))
+    )
+    const social = Option.some({ ...channel, type: "photo_social" } as const)
+    assert.strictEqual(refusal(send({ channel: social }, input)), "ChannelTypeUnsuited")
+    const paused = Result.succeed({ ...template, status: "PAUSED" })
+    assert.strictEqual(refusal(send({ template: paused }, input)), "TemplateNotApproved")
+    const bare = { type: "template", template: { id: "greeting", components: [] } } as const
+    assert.strictEqual(refusal(send({}, bare)), "TemplateValuesMismatch")
+  })
+
+  const start = (fields: Partial<Parameters<typeof Sends.start>[0]>) =>
+    Sends.start(
+      {
+        channel: Option.some(channel),
+        template: Result.succeed(template),
+        threads: [],
+        withPhone: Option.none(),
+        ...fields
+      },
+      ada.id,
+      { channel_id: channel.id, phone: Phone.make(phone), template: { id: "greeting", components } },
+      fresh()
+    )
+
+  it("starts a conversation with who is known, or makes both", () => {
+    const known = { name: phone, identity: { ...identity, contact_id: contact.id, version: 2 }, contact, conversation }
+    const there = queued(100, { content })
+    assert.deepStrictEqual(
+      Result.getOrThrow(start({ threads: [known] })).changes,
+      Changes.all(Sends.SendRows.insert(there), enqueued(there))
+    )
+    const { answer, changes } = Result.getOrThrow(start({}))
+    const conversation_id = ConversationId.make(id(102))
+    const made = queued(103, { content, conversation_id })
+    const person = {
+      channel_type: "phone_messaging",
+      external_id: phone,
+      aliases: [],
+      phone,
+      display_name: null,
+      username: null
+    } as const
+    const ids = fresh()
+    const who = ContactIdentities.findOrCreateByIdentity(person, [], Option.none(), ids)
+    assert.deepStrictEqual(answer, Sends.toSend(made))
+    assert.deepStrictEqual(
+      changes,
+      Changes.all(
+        who.changes,
+        Conversations.open(channel, who.answer, null, ids).changes,
+        Sends.SendRows.insert(made),
+        enqueued(made)
+      )
+    )
+    assert.strictEqual(refusal(start({ channel: Option.none() })), "ReferenceUnknown")
+  })
+
+  const complete = (
+    fields: Partial<SendCompletion.Loaded> = {},
+    updates: ReadonlyArray<Messages.MessageUpdate> = [],
+    recipient_aliases: ReadonlyArray<string> = []
+  ) =>
+    SendCompletion.complete(
+      {
+        send: Option.some(row),
+        conversation: Option.some(conversation),
+        member: Option.some(ada),
+        provider_message: Option.none(),
+        ...fields
+      },
+      { provider_message_id: "p", recipient_aliases },
+      updates,
+      fresh()
+    )
+  const { version: _version, ...columns } = message
+  const completed: Messages.Message = {
+    ...columns,
+    id: MessageId.make(id(100)),
+    created_at: after(9),
+    sent_at: after(9)
+  }
+  const data = { conversation_id: conversation.id, message_id: completed.id }
+  const alias = { channel_type: "phone_messaging", name: "own", identity_id: identity.id } as const
+
+  it("becomes a message, with the names that the provider gave and an event", () => {
+    assert.deepStrictEqual(
+      complete({}, [], ["own"]),
+      Changes.all(
+        Changes.aliases(alias),
+        Messages.insert(channel.id, contact.id, Option.none(), completed),
+        Sends.SendRows.update(row, { status: "sent", message_id: completed.id }),
+        Changes.raise(Events.make("message.sent", data, fresh(after(9), 101)))
+      )
+    )
+  })
+
+  it("becomes a message that is further already, when updates came before", () => {
+    const found = early({ status: "delivered", at: after(1) })
+    const read: Messages.Message = { ...completed, status: "read", delivered_at: after(1), read_at: after(2) }
+    assert.deepStrictEqual(
+      complete({ provider_message: found }, [{ status: "read", at: after(2) }]),
+      Changes.all(
+        Messages.insert(channel.id, contact.id, found, read),
+        Sends.SendRows.update(row, { status: "sent", message_id: completed.id }),
+        Changes.raise(Events.make("message.sent", data, fresh(after(9), 101))),
+        Changes.raise(Events.make("message.updated", { ...data, status: "read" }, fresh(after(9), 102)))
+      )
+    )
+  })
+
+  it("that failed in doubt stays failed, and its message is inserted", () => {
+    const failed = { ...row, status: "failed", failure_reason: "outcome_unknown" } as const
+    assert.deepStrictEqual(
+      complete({ send: Option.some(failed) }),
+      Changes.all(
+        Messages.insert(channel.id, contact.id, Option.none(), completed),
+        Changes.raise(Events.make("message.sent", data, fresh(after(9), 101)))
+      )
+    )
+    const rejected = { ...failed, failure_reason: "provider_rejected" } as const
+    assert.deepStrictEqual(complete({ send: Option.some(rejected) }), Changes.none)
+    const sent = { ...row, status: "sent", message_id: message.id } as const
+    assert.deepStrictEqual(complete({ send: Option.some(sent) }), Changes.none)
+    assert.deepStrictEqual(complete({ send: Option.none() }), Changes.none)
+  })
+
+  it("whose message id is taken is linked to that message in its own conversation, and fails elsewhere", () => {
+    const there = Option.some(providerMessage())
+    assert.deepStrictEqual(
+      complete({ provider_message: there }),
+      Sends.SendRows.update(row, { status: "sent", message_id: message.id })
+    )
+    const elsewhere = [
+      { ...message, contact_id: contact.id, conversation_id: ConversationId.make(id(99)) },
+      { ...message, contact_id: contact.id, direction: "inbound", status: "received" }
+    ] as const
+    for (const other of elsewhere) {
+      const provider_message = Option.some(providerMessage({ message: Option.some(other) }))
+      assert.deepStrictEqual(
+        complete({ provider_message }, [], ["own"]),
+        Changes.all(
+          Changes.aliases(alias),
+          Sends.SendRows.update(row, { status: "failed", failure_reason: "provider_rejected" }),
+          Changes.raise(Events.make(
+            "send.failed",
+            { conversation_id: conversation.id, send_id: row.id, failure_reason: "provider_rejected" },
+            fresh(after(9), 100)
+          ))
+        )
+      )
+    }
+    const failed = { ...row, status: "failed", failure_reason: "outcome_unknown" } as const
+    assert.deepStrictEqual(complete({ send: Option.some(failed), provider_message: there }), Changes.none)
+  })
+})

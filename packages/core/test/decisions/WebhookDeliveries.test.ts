@@ -1,0 +1,61 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Changes from "@messaging-crm/core/Changes"
+import { EventId, WebhookDeliveryId, WebhookId } from "@messaging-crm/core/Ids"
+import * as WebhookDeliveries from "@messaging-crm/core/WebhookDeliveries"
+import * as Webhooks from "@messaging-crm/core/Webhooks"
+import { Option, Result } from "effect"
+import { after, fresh, id, noon, refusal, webhook } from "./Fixtures.ts"
+
+describe("a webhook delivery", () => {
+  const delivery: WebhookDeliveries.WebhookDeliveryRow = {
+    id: WebhookDeliveryId.make(id(31)),
+    webhook_id: webhook.id,
+    event_id: EventId.make(id(32)),
+    event_type: "message.sent",
+    status: "failed",
+    attempt_count: 10,
+    response_status: 503,
+    response_body: "busy",
+    failure_code: "http_status",
+    duration_ms: 12,
+    last_attempt_at: noon,
+    next_attempt_at: null,
+    created_at: noon,
+    version: 11
+  }
+  const retry = (
+    fields: Partial<WebhookDeliveries.WebhookDeliveryRow> = {},
+    to: Webhooks.WebhookRow | null = webhook
+  ) =>
+    WebhookDeliveries.retry(
+      Option.some({ delivery: { ...delivery, ...fields }, body: "{}", webhook }),
+      Option.fromNullishOr(to),
+      fresh()
+    )
+
+  it("that has ended is due again at once, and rests on its webhook", () => {
+    const set = { status: "pending", next_attempt_at: after(9) } as const
+    const { answer, changes } = Result.getOrThrow(retry())
+    const { version: _version, ...before } = delivery
+    assert.deepStrictEqual(answer, { ...before, ...set })
+    assert.deepStrictEqual(
+      changes,
+      Changes.all(
+        WebhookDeliveries.WebhookDeliveryRows.update(delivery, set),
+        Changes.enqueue({ kind: "webhook_delivery", lane: webhook.id, ref: delivery.id, due_at: after(9) }),
+        Webhooks.WebhookRows.expect(webhook)
+      )
+    )
+  })
+
+  it("that is pending does not change, and none is retried of a webhook that is disabled or another", () => {
+    assert.deepStrictEqual(Result.getOrThrow(retry({ status: "pending" })).changes, Changes.none)
+    assert.strictEqual(refusal(retry({}, null)), "WebhookNotFound")
+    assert.strictEqual(refusal(retry({ webhook_id: WebhookId.make(id(99)) })), "WebhookDeliveryNotFound")
+    assert.strictEqual(refusal(retry({}, { ...webhook, status: "disabled", disabled_at: noon })), "WebhookDisabled")
+    assert.strictEqual(
+      refusal(WebhookDeliveries.retry(Option.none(), Option.some(webhook), fresh())),
+      "WebhookDeliveryNotFound"
+    )
+  })
+})
