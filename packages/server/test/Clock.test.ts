@@ -1,18 +1,20 @@
 /** A host whose clock is wrong makes nothing late and nothing early: the database's clock is everyone's. */
 import { assert, it } from "@effect/vitest"
+import { layer as stores } from "@messaging-crm/adapter-postgres"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { Effect, Redacted, Schedule } from "effect"
+import { type ClaimedWork, WorkQueue } from "@messaging-crm/core/WorkQueue"
+import { DateTime, Effect, Layer, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Processes from "../testing/Processes.ts"
 
 const nowhere: Processes.Server = { port: 0, url: "" }
 
-/** Puts a process on a host that is 73 hours ahead. */
-const ahead = {
+/** Puts a process on a host whose clock is hours ahead, or behind. */
+const ahead = (hours: number) => ({
   NODE_OPTIONS: `--import=data:text/javascript,${
-    encodeURIComponent("const now = Date.now; Date.now = () => now() + 73 * 3_600_000")
+    encodeURIComponent(`const now = Date.now; Date.now = () => now() + ${hours * 3_600_000}`)
   }`
-}
+})
 
 /** The times that commands, requests and workers wrote, which the provider had no say in. */
 const written = SqlClient.SqlClient.use((sql) =>
@@ -36,7 +38,7 @@ it.live(
     Effect.gen(function*() {
       const { acme, database_url, environment, servers: [server = nowhere] } = yield* Processes.cluster({
         servers: 1,
-        environment: ahead
+        environment: ahead(73)
       })
       yield* Processes.serve(environment, server)
       const json = Processes.greeting(acme.channel_id, "+49 151 7654321", "Kim")
@@ -58,6 +60,100 @@ it.live(
         status: "ok",
         warning: "This host's clock is 3d 1h ahead of the database's. The service goes by the database's."
       })
+    }).pipe(Effect.scoped),
+  120_000
+)
+
+/** How many rows there are that a purge may remove. */
+const kept = SqlClient.SqlClient.use((sql) =>
+  sql<{ readonly records: number; readonly events: number; readonly deliveries: number }>`
+    SELECT (SELECT count(*)::int FROM idempotency_keys) AS records,
+      (SELECT count(*)::int FROM webhook_events) AS events,
+      (SELECT count(*)::int FROM webhook_deliveries) AS deliveries
+  `
+)
+
+const statusOf = (id: string) =>
+  SqlClient.SqlClient.use((sql) => sql<{ readonly status: string }>`SELECT status FROM sends WHERE id = ${id}::uuid`)
+    .pipe(Effect.map(([row]) => row?.status))
+
+const untilSent = (id: string) =>
+  statusOf(id).pipe(
+    Effect.repeat({ until: (status) => status === "sent", schedule: Schedule.spaced("100 millis"), times: 300 })
+  )
+
+/** Claims the one send that is due, as a worker with the right time that is busy with it. */
+const claimSend = Effect.gen(function*() {
+  const now = yield* DateTime.now
+  const lease_until = DateTime.add(now, { seconds: 60 })
+  const options = { kind: "send", limit: 1, now, lease_until, token: globalThis.crypto.randomUUID() } as const
+  const [claimed] = yield* WorkQueue.use((queue) => queue.claim(options))
+  return claimed ?? assert.fail("No send is due.")
+})
+
+/** What must be as before, whatever a worker's host thinks of the time. */
+const withWorker = Effect.fnUntraced(
+  function*(environment: Processes.Environment, hours: number, claimed: ClaimedWork) {
+    const [before] = yield* kept
+    yield* Processes.start(Processes.main, ["worker"], { ...environment, ...ahead(hours) })
+    return Effect.gen(function*() {
+      assert.strictEqual(yield* statusOf(claimed.ref), "queued", "a live lease was swept")
+      const [after] = yield* kept
+      for (const name of ["records", "events", "deliveries"] as const) {
+        assert.isAtLeast(after?.[name] ?? 0, before?.[name] ?? Infinity, `${name} were purged`)
+      }
+      assert.isTrue(yield* WorkQueue.use((queue) => queue.release(claimed)), "the lease was lost")
+      yield* untilSent(claimed.ref)
+    })
+  }
+)
+
+const Started = Schema.fromJsonString(
+  Schema.Struct({ data: Schema.Struct({ id: Schema.String, conversation_id: Schema.String }) })
+)
+
+it.live(
+  "workers on hosts that are 1 hour behind, and 1, 73 and 744 hours ahead, sweep no lease, freeze no lane, purge nothing",
+  () =>
+    Effect.gen(function*() {
+      const { acme, database_url, environment, servers: [server = nowhere] } = yield* Processes.cluster({
+        servers: 1,
+        environment: {}
+      })
+      yield* Processes.start(Processes.main, ["serve", "--no-worker", "--port", String(server.port)], environment)
+      yield* Processes.untilUp(`${server.url}/health/ready`)
+      const post = (path: string, idempotency_key: string, json: unknown) =>
+        Processes.request(server, "POST", path, { key: acme.key, json, idempotency_key })
+      const start = Effect.fnUntraced(function*(phone: string) {
+        const { text } = yield* post(
+          "/conversations",
+          `start ${phone}`,
+          Processes.greeting(acme.channel_id, phone, "Kim")
+        )
+        return (yield* Schema.decodeUnknownEffect(Started)(text)).data
+      })
+      yield* post("/webhooks", "subscribe", { url: "https://example.com/hook", event_types: ["conversation.closed"] })
+      const created = yield* post("/contacts", "one contact", { first_name: "Kim" })
+
+      yield* Effect.forEach([-1, 1, 73, 744], (hours, index) =>
+        Effect.gen(function*() {
+          const held = yield* start(`+49151700000${index}`)
+          const closed = yield* post(`/conversations/${held.conversation_id}/close`, `closing after ${hours}`, {})
+          assert.strictEqual(closed.status, 200, closed.text)
+          const claimed = yield* claimSend
+          const asBefore = yield* withWorker(environment, hours, claimed)
+          // Once it has sent this, it has swept leases and purged records too, as every worker does first.
+          yield* untilSent((yield* start(`+49151800000${index}`)).id)
+          yield* asBefore
+        }).pipe(Effect.scoped)).pipe(
+          Effect.provide(
+            stores.pipe(Layer.provideMerge(Client.layer({ url: Redacted.make(database_url), connections: 2 })))
+          )
+        )
+
+      const again = yield* post("/contacts", "one contact", { first_name: "Kim" })
+      assert.strictEqual(again.text, created.text)
+      assert.strictEqual(again.headers.get("idempotent-replayed"), "true")
     }).pipe(Effect.scoped),
   120_000
 )
