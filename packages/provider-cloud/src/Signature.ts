@@ -1,5 +1,5 @@
 /** The signatures of callbacks: HMAC-SHA256 of the raw bytes, under an app's secret. */
-import { hex } from "@messaging-crm/core/Secrets"
+import { hex } from "@messaging-crm/core/Digests"
 import { Effect, Redacted } from "effect"
 
 /** The header with the signature. */

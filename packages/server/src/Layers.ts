@@ -24,6 +24,7 @@ import { read, readOr, settings } from "./Config.ts"
 import * as Health from "./Health.ts"
 import { createHttpServer } from "./HttpServer.ts"
 import * as Metrics from "./Metrics.ts"
+import * as NodeDigests from "./NodeDigests.ts"
 
 /** Layer for a listening socket. */
 export const listen = (options: { readonly host: string; readonly port: number }) =>
@@ -33,13 +34,14 @@ export const listen = (options: { readonly host: string; readonly port: number }
 export const database = (url: Redacted.Redacted) =>
   Layer.unwrap(Effect.map(readOr(settings.database_pool, 10), (connections) => Client.layer({ url, connections })))
 
-/** Layer for what an operator may tune. */
+/** Layer for what an operator may tune, and for what Node does faster than the default. */
 export const tuning = Layer.unwrap(Effect.gen(function*() {
   const requests = yield* readOr(settings.rate_limit_per_minute, limits.requests_per_minute)
   const keys = yield* read(settings.secret_key)
   const public_url = yield* read(settings.public_url)
   const networks = yield* read(settings.webhook_allowed_networks)
   return Layer.mergeAll(
+    NodeDigests.layer,
     Layer.succeed(RequestsPerMinute, requests),
     Option.isNone(keys) ? Layer.empty : Layer.succeed(RootKeys, keys.value),
     Option.isNone(public_url) ? Layer.empty : Layer.succeed(PublicUrl, public_url.value),

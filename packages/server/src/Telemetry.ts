@@ -5,7 +5,7 @@
  * A span tells what is in `told` and nothing else, and of a failure its name: a
  * message of an error can hold a value that a person wrote.
  */
-import { Cause, Effect, Exit, Layer, Option, Predicate, Tracer } from "effect"
+import { Cause, Effect, Exit, Layer, Option, Predicate, References, Tracer } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { OtlpExporter, OtlpLogger, OtlpMetrics, OtlpSerialization, OtlpTracer } from "effect/observability"
 import { read, readOr, settings } from "./Config.ts"
@@ -57,10 +57,10 @@ export const discreet = (tracer: Tracer.Tracer): Tracer.Tracer =>
     }
   })
 
-/** Layer that exports what `OTEL_EXPORTER_OTLP_ENDPOINT` is set for, beside what is logged anyway. */
+/** Layer that exports what `OTEL_EXPORTER_OTLP_ENDPOINT` is set for, beside what is logged anyway. Without it no span is made. */
 export const layer = Layer.unwrap(Effect.gen(function*() {
   const endpoint = yield* read(settings.otlp_endpoint)
-  if (Option.isNone(endpoint)) return Layer.empty
+  if (Option.isNone(endpoint)) return Layer.succeed(References.TracerEnabled, false)
   const options = (signal: string) => ({
     url: `${endpoint.value.replace(/\/+$/, "")}/v1/${signal}`,
     headers,

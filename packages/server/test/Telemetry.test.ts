@@ -1,10 +1,11 @@
 /** What the service tells of itself: over OTLP to a collector of ours, and at `/metrics`. */
 import { assert, it } from "@effect/vitest"
 import { conflicts, delivery_attempts } from "@messaging-crm/core/Metrics"
+import * as CoreTraces from "@messaging-crm/core/Traces"
 import { Cause, Data, Effect, Exit, Schedule, Schema, Tracer } from "effect"
 import { readFileSync } from "node:fs"
 import type { IncomingMessage } from "node:http"
-import { discreet } from "../src/Telemetry.ts"
+import * as Telemetry from "../src/Telemetry.ts"
 import { answering } from "../testing/Answering.ts"
 import * as Processes from "../testing/Processes.ts"
 
@@ -108,7 +109,7 @@ it.effect("tells of a failure its name alone, and of a span only what may be tol
       yield* Effect.logInfo(canaries.name)
       return yield* new NameTaken({ message: canaries.name })
     }).pipe(Effect.withSpan("Tags.create", { attributes: { name: canaries.name } }))
-    yield* Effect.exit(Effect.provideService(work, Tracer.Tracer, discreet(recording)))
+    yield* Effect.exit(Effect.provideService(work, Tracer.Tracer, Telemetry.discreet(recording)))
     const [span] = spans
     assert.deepStrictEqual([...span?.attributes ?? []], [["http.route", "/v1/tags"]])
     assert.deepStrictEqual(span?.events, [])
@@ -118,6 +119,13 @@ it.effect("tells of a failure its name alone, and of a span only what may be tol
     assert.include(told, "NameTaken")
     assert.notInclude(told, canaries.name)
   }))
+
+it.effect("makes no span where none is exported", () =>
+  Effect.gen(function*() {
+    const span = yield* Effect.currentSpan.pipe(Effect.withSpan("Tags.create"))
+    assert.isFalse(span.sampled)
+    assert.isNull(yield* CoreTraces.current.pipe(Effect.withSpan("Tags.create")))
+  }).pipe(Effect.provide(Telemetry.layer)))
 
 it.live(
   "one trace holds a request, its SQL, the work in another process, and the provider; and no word of anyone's",

@@ -2,6 +2,7 @@ import { Channels } from "@messaging-crm/core/Channels"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
+import * as Answers from "../middleware/Answers.ts"
 
 /** Layer that answers `/channels`. */
 export const layer = HttpApiBuilder.group(
@@ -11,7 +12,7 @@ export const layer = HttpApiBuilder.group(
     const channels = yield* Channels
 
     return handlers.handleAll({
-      list: () => Effect.map(channels.list, (data) => ({ data, next_cursor: null }))
+      list: ({ endpoint }) => Effect.flatMap(channels.list, Answers.complete(endpoint))
     })
   })
 )

@@ -2,6 +2,7 @@ import { ContactFields } from "@messaging-crm/core/ContactFields"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
+import * as Answers from "../middleware/Answers.ts"
 
 /** Layer that answers `/contact-fields`. */
 export const layer = HttpApiBuilder.group(
@@ -11,7 +12,7 @@ export const layer = HttpApiBuilder.group(
     const contactFields = yield* ContactFields
 
     return handlers.handleAll({
-      list: () => Effect.map(contactFields.list, (data) => ({ data, next_cursor: null }))
+      list: ({ endpoint }) => Effect.flatMap(contactFields.list, Answers.complete(endpoint))
     })
   })
 )

@@ -5,7 +5,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { givenCursor } from "../api/Envelope.ts"
 import * as Errors from "../api/Errors.ts"
-import { single } from "../middleware/Answers.ts"
+import * as Answers from "../middleware/Answers.ts"
 import * as Refusals from "./Refusals.ts"
 
 /** Layer that answers `/contacts`. */
@@ -16,7 +16,7 @@ export const layer = HttpApiBuilder.group(
     const contacts = yield* Contacts
 
     return handlers.handleAll({
-      list: ({ query }) =>
+      list: ({ endpoint, query }) =>
         contacts.list({
           cursor: givenCursor(query.cursor),
           page_size: query.page_size ?? limits.page_size_default,
@@ -25,33 +25,36 @@ export const layer = HttpApiBuilder.group(
           owner_user_id: query.owner_user_id ?? null,
           lifecycle_stage: query.lifecycle_stage ?? null,
           channel: query.channel ?? null
-        }).pipe(Effect.catchTag("CursorInvalid", Refusals.cursorInvalid)),
-      create: ({ payload }) =>
+        }).pipe(
+          Effect.flatMap(Answers.body(endpoint)),
+          Effect.catchTag("CursorInvalid", Refusals.cursorInvalid)
+        ),
+      create: ({ endpoint, payload }) =>
         contacts.create(payload).pipe(
-          Effect.flatMap(single),
+          Effect.flatMap(Answers.single(endpoint)),
           Effect.catchTags({
             ContactUnnamed: Refusals.contactUnnamed,
             CustomValueInvalid: Refusals.customValueInvalid,
             ReferenceUnknown: Refusals.referenceUnknown
           })
         ),
-      get: ({ params }) =>
+      get: ({ endpoint, params }) =>
         contacts.get(params.contact_id).pipe(
-          Effect.flatMap(single),
+          Effect.flatMap(Answers.single(endpoint)),
           Effect.catchTag("ContactNotFound", Errors.absent("contact"))
         ),
-      update: ({ params, payload }) =>
+      update: ({ endpoint, params, payload }) =>
         contacts.update(params.contact_id, payload).pipe(
-          Effect.flatMap(single),
+          Effect.flatMap(Answers.single(endpoint)),
           Effect.catchTags({
             ContactNotFound: Errors.absent("contact"),
             CustomValueInvalid: Refusals.customValueInvalid,
             ReferenceUnknown: Refusals.referenceUnknown
           })
         ),
-      addNote: ({ params, payload }) =>
+      addNote: ({ endpoint, params, payload }) =>
         contacts.addNote(params.contact_id, payload).pipe(
-          Effect.flatMap(single),
+          Effect.flatMap(Answers.single(endpoint)),
           Effect.catchTags({
             ContactNotFound: Errors.absent("contact"),
             NotesTooLong: () =>

@@ -6,7 +6,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { givenCursor } from "../api/Envelope.ts"
 import * as Errors from "../api/Errors.ts"
-import { single } from "../middleware/Answers.ts"
+import * as Answers from "../middleware/Answers.ts"
 import * as Refusals from "./Refusals.ts"
 
 /** Layer that answers `/conversations`. */
@@ -18,16 +18,19 @@ export const layer = HttpApiBuilder.group(
     const sends = yield* Sends
 
     return handlers.handleAll({
-      list: ({ query }) =>
+      list: ({ endpoint, query }) =>
         conversations.list({
           cursor: givenCursor(query.cursor),
           page_size: query.page_size ?? limits.page_size_default,
           status: query.status === undefined || query.status === "all" ? null : query.status,
           assigned_user_id: query.assigned_user_id ?? null
-        }).pipe(Effect.catchTag("CursorInvalid", Refusals.cursorInvalid)),
-      start: ({ payload }) =>
+        }).pipe(
+          Effect.flatMap(Answers.body(endpoint)),
+          Effect.catchTag("CursorInvalid", Refusals.cursorInvalid)
+        ),
+      start: ({ endpoint, payload }) =>
         sends.start(payload).pipe(
-          Effect.flatMap(single),
+          Effect.flatMap(Answers.single(endpoint)),
           Effect.catchTags({
             ...Refusals.template,
             ChannelTypeUnsuited: () =>
@@ -35,27 +38,27 @@ export const layer = HttpApiBuilder.group(
             ReferenceUnknown: Refusals.referenceUnknown
           })
         ),
-      get: ({ params }) =>
+      get: ({ endpoint, params }) =>
         conversations.get(params.conversation_id).pipe(
-          Effect.flatMap(single),
+          Effect.flatMap(Answers.single(endpoint)),
           Effect.catchTag("ConversationNotFound", Errors.absent("conversation"))
         ),
-      assign: ({ params, payload }) =>
+      assign: ({ endpoint, params, payload }) =>
         conversations.assign(params.conversation_id, payload).pipe(
-          Effect.flatMap(single),
+          Effect.flatMap(Answers.single(endpoint)),
           Effect.catchTags({
             ConversationNotFound: Errors.absent("conversation"),
             ReferenceUnknown: Refusals.referenceUnknown
           })
         ),
-      close: ({ params, payload }) =>
+      close: ({ endpoint, params, payload }) =>
         conversations.close(params.conversation_id, payload ?? {}).pipe(
-          Effect.flatMap(single),
+          Effect.flatMap(Answers.single(endpoint)),
           Effect.catchTag("ConversationNotFound", Errors.absent("conversation"))
         ),
-      reopen: ({ params }) =>
+      reopen: ({ endpoint, params }) =>
         conversations.reopen(params.conversation_id).pipe(
-          Effect.flatMap(single),
+          Effect.flatMap(Answers.single(endpoint)),
           Effect.catchTag("ConversationNotFound", Errors.absent("conversation"))
         )
     })

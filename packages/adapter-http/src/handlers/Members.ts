@@ -2,6 +2,7 @@ import { Members } from "@messaging-crm/core/Members"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
+import * as Answers from "../middleware/Answers.ts"
 
 /** Layer that answers `/members`. */
 export const layer = HttpApiBuilder.group(
@@ -11,7 +12,7 @@ export const layer = HttpApiBuilder.group(
     const members = yield* Members
 
     return handlers.handleAll({
-      list: () => Effect.map(members.list, (data) => ({ data, next_cursor: null }))
+      list: ({ endpoint }) => Effect.flatMap(members.list, Answers.complete(endpoint))
     })
   })
 )

@@ -7,7 +7,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { givenCursor } from "../api/Envelope.ts"
 import * as Errors from "../api/Errors.ts"
-import { single } from "../middleware/Answers.ts"
+import * as Answers from "../middleware/Answers.ts"
 import * as Refusals from "./Refusals.ts"
 
 /** Returns where the caller reached us. A wrong `Host` misleads nobody but who sent it. */
@@ -28,23 +28,24 @@ export const layer = HttpApiBuilder.group(
       Effect.provideService(PublicUrl, public_url === "" ? originOf(request) : public_url)
 
     return handlers.handleAll({
-      list: ({ params, query, request }) =>
+      list: ({ endpoint, params, query, request }) =>
         messages.list(params.conversation_id, givenCursor(query.cursor)).pipe(
+          Effect.flatMap(Answers.body(endpoint)),
           Effect.catchTags({
             ConversationNotFound: Errors.absent("conversation"),
             CursorInvalid: Refusals.cursorInvalid
           }),
           linked(request)
         ),
-      get: ({ params, request }) =>
+      get: ({ endpoint, params, request }) =>
         messages.get(params.conversation_id, params.message_id).pipe(
-          Effect.flatMap(single),
+          Effect.flatMap(Answers.single(endpoint)),
           Effect.catchTag("MessageNotFound", Errors.absent("message")),
           linked(request)
         ),
-      send: ({ params, payload }) =>
+      send: ({ endpoint, params, payload }) =>
         sends.send(params.conversation_id, payload).pipe(
-          Effect.flatMap(single),
+          Effect.flatMap(Answers.single(endpoint)),
           Effect.catchTags({
             ...Refusals.template,
             ChannelTypeUnsuited: () =>

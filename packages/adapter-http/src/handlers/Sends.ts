@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import * as Errors from "../api/Errors.ts"
-import { single } from "../middleware/Answers.ts"
+import * as Answers from "../middleware/Answers.ts"
 
 /** Layer that answers `/sends`. */
 export const layer = HttpApiBuilder.group(
@@ -13,9 +13,9 @@ export const layer = HttpApiBuilder.group(
     const sends = yield* Sends
 
     return handlers.handleAll({
-      get: ({ params }) =>
+      get: ({ endpoint, params }) =>
         sends.get(params.send_id).pipe(
-          Effect.flatMap(single),
+          Effect.flatMap(Answers.single(endpoint)),
           Effect.catchTag("SendNotFound", Errors.absent("send"))
         )
     })

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import * as Errors from "../api/Errors.ts"
+import * as Answers from "../middleware/Answers.ts"
 
 /** Layer that answers `/templates`. */
 export const layer = HttpApiBuilder.group(
@@ -12,9 +13,9 @@ export const layer = HttpApiBuilder.group(
     const templates = yield* Templates
 
     return handlers.handleAll({
-      list: () =>
+      list: ({ endpoint }) =>
         templates.list.pipe(
-          Effect.map((data) => ({ data, next_cursor: null })),
+          Effect.flatMap(Answers.complete(endpoint)),
           Effect.catchTag("ProviderUnavailable", Errors.providerUnavailable)
         )
     })

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import * as Errors from "../api/Errors.ts"
-import { single } from "../middleware/Answers.ts"
+import * as Answers from "../middleware/Answers.ts"
 
 /** Layer that answers `/webhooks/{webhook_id}/deliveries`. */
 export const layer = HttpApiBuilder.group(
@@ -13,14 +13,14 @@ export const layer = HttpApiBuilder.group(
     const deliveries = yield* WebhookDeliveries
 
     return handlers.handleAll({
-      list: ({ params }) =>
+      list: ({ endpoint, params }) =>
         deliveries.list(params.webhook_id).pipe(
-          Effect.map((data) => ({ data, next_cursor: null })),
+          Effect.flatMap(Answers.complete(endpoint)),
           Effect.catchTag("WebhookNotFound", Errors.absent("webhook"))
         ),
-      retry: ({ params }) =>
+      retry: ({ endpoint, params }) =>
         deliveries.retry(params.webhook_id, params.delivery_id).pipe(
-          Effect.flatMap(single),
+          Effect.flatMap(Answers.single(endpoint)),
           Effect.catchTags({
             WebhookDeliveryNotFound: Errors.absent("delivery"),
             WebhookDisabled: () => Errors.fail("conflict", "The webhook is disabled: nothing is posted to it."),

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import * as Errors from "../api/Errors.ts"
-import { single } from "../middleware/Answers.ts"
+import * as Answers from "../middleware/Answers.ts"
 
 /** Layer that answers `/webhooks`. */
 export const layer = HttpApiBuilder.group(
@@ -13,10 +13,10 @@ export const layer = HttpApiBuilder.group(
     const webhooks = yield* Webhooks
 
     return handlers.handleAll({
-      list: () => Effect.map(webhooks.list, (data) => ({ data, next_cursor: null })),
-      create: ({ payload }) =>
+      list: ({ endpoint }) => Effect.flatMap(webhooks.list, Answers.complete(endpoint)),
+      create: ({ endpoint, payload }) =>
         webhooks.create(payload).pipe(
-          Effect.flatMap(single),
+          Effect.flatMap(Answers.single(endpoint)),
           Effect.catchTags({
             TooManyWebhooks: ({ limit }) =>
               Errors.fail(
@@ -26,9 +26,9 @@ export const layer = HttpApiBuilder.group(
             WebhookUrlRefused: ({ reason }) => Errors.invalid("url", reason)
           })
         ),
-      disable: ({ params }) =>
+      disable: ({ endpoint, params }) =>
         webhooks.disable(params.webhook_id).pipe(
-          Effect.flatMap(single),
+          Effect.flatMap(Answers.single(endpoint)),
           Effect.catchTag("WebhookNotFound", Errors.absent("webhook"))
         )
     })

@@ -1,5 +1,11 @@
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import { ApiKeys, type Quota } from "@messaging-crm/core/ApiKeys"
+import {
+  ApiKeys,
+  type InsufficientScope,
+  type Quota,
+  type RateLimited,
+  type Unauthorized
+} from "@messaging-crm/core/ApiKeys"
 import { Clock, Context, Effect, Layer } from "effect"
 import * as Errors from "../api/Errors.ts"
 import { Admission, RequiredScope } from "../api/Pipeline.ts"
@@ -21,6 +27,26 @@ const rateHeaders = ({ limit, remaining, reset_seconds }: Quota, now_millis: num
 const announce = (quota: Quota) =>
   Effect.flatMap(Clock.currentTimeMillis, (now_millis) => answerWith(rateHeaders(quota, now_millis)))
 
+const refuse = Effect.fnUntraced(function*(error: Unauthorized | RateLimited | InsufficientScope) {
+  if (error._tag === "Unauthorized") {
+    yield* answerWith({ "www-authenticate": "Bearer" })
+    return yield* Errors.fail(
+      "unauthorized",
+      "The API key is missing, malformed, expired or revoked, or its creator may no longer hold keys."
+    )
+  }
+  yield* announce(error.quota)
+  if (error._tag === "InsufficientScope") {
+    return yield* Errors.fail("insufficient_scope", `This operation needs a key with the scope ${error.required}.`)
+  }
+  const { quota, retry_after_seconds } = error
+  return yield* Errors.failUntil(
+    "rate_limited",
+    `More than ${quota.limit} requests this minute with this key. Wait ${retry_after_seconds} s.`,
+    retry_after_seconds
+  )
+})
+
 /** Layer that lets a request in by its bearer key, and tells everything after it for whom it speaks. */
 export const layer = Layer.effect(
   Admission,
@@ -29,34 +55,11 @@ export const layer = Layer.effect(
 
     return Admission.of({
       bearer: (httpEffect, { credential, endpoint }) =>
-        apiKeys.admit(credential, Context.getUnsafe(endpoint.annotations, RequiredScope)).pipe(
-          Effect.catchTags({
-            Unauthorized: () =>
-              Effect.andThen(
-                answerWith({ "www-authenticate": "Bearer" }),
-                Errors.fail(
-                  "unauthorized",
-                  "The API key is missing, malformed, expired or revoked, or its creator may no longer hold keys."
-                )
-              ),
-            RateLimited: ({ quota, retry_after_seconds }) =>
-              Effect.andThen(
-                announce(quota),
-                Errors.failUntil(
-                  "rate_limited",
-                  `More than ${quota.limit} requests this minute with this key. Wait ${retry_after_seconds} s.`,
-                  retry_after_seconds
-                )
-              ),
-            InsufficientScope: ({ quota, required }) =>
-              Effect.andThen(
-                announce(quota),
-                Errors.fail("insufficient_scope", `This operation needs a key with the scope ${required}.`)
-              )
-          }),
-          Effect.tap(({ quota }) => announce(quota)),
-          Effect.flatMap(({ actor }) => Effect.provideService(httpEffect, CurrentActor, actor))
-        )
+        Effect.matchEffect(apiKeys.admit(credential, Context.getUnsafe(endpoint.annotations, RequiredScope)), {
+          onFailure: refuse,
+          onSuccess: ({ actor, quota }) =>
+            Effect.andThen(announce(quota), Effect.provideService(httpEffect, CurrentActor, actor))
+        })
     })
   })
 )

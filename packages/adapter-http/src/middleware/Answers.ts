@@ -1,9 +1,12 @@
 /**
- * The answer of a keyed write, encoded once: what is remembered with its changes
- * is what is sent, byte for byte.
+ * Answers, encoded once.
+ *
+ * What a keyed write remembers with its changes is what is sent, byte for byte.
+ * What our own operations answer is not checked again where it is trusted.
  */
 import type { Answer } from "@messaging-crm/core/Idempotency"
-import { Context, Effect, Schema } from "effect"
+import { trusted, TrustOwnValues } from "@messaging-crm/core/TrustedCodecs"
+import { Context, Effect, Option, Schema, SchemaAST } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
 import { Api } from "../api/Api.ts"
@@ -16,10 +19,6 @@ export const EncodedAnswer = Context.Reference<() => HttpServerResponse.HttpServ
   { defaultValue: () => () => null }
 )
 
-/** Answers with one resource: with the bytes that are remembered, where there are some. */
-export const single = <A>(data: A): Effect.Effect<HttpServerResponse.HttpServerResponse | { readonly data: A }> =>
-  Effect.map(EncodedAnswer, (encoded) => encoded() ?? { data })
-
 /** Returns an answer of the API as it is sent. */
 export const toResponse = (
   { body, status }: Answer,
@@ -27,28 +26,75 @@ export const toResponse = (
 ): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.uint8Array(body, { status, contentType: "application/json", headers })
 
-type Encode = (data: unknown) => Effect.Effect<Answer>
+/** How an operation's answers become JSON. */
+interface Codec {
+  readonly status: number
+  /** Checks an answer by its schema. */
+  readonly check: (answer: unknown) => Effect.Effect<unknown>
+  /** Trusts that an answer fits its schema; none where the schema holds what only it understands. */
+  readonly trust: Option.Option<(answer: unknown) => unknown>
+}
 
-/** How each operation of the contract encodes what it answers with. */
-const encoders: ReadonlyMap<HttpApiEndpoint.Top, Encode> = (() => {
-  const found = new Map<HttpApiEndpoint.Top, Encode>()
+const codecOf = (status: number, schema: Schema.Top): Codec => {
+  // No schema of the contract asks for a service, which the type of any schema leaves open.
+  const check = Schema.encodeUnknownEffect(schema as Schema.Top & { readonly EncodingServices: never })
+  return {
+    status,
+    check: (answer) => Effect.orDie(check(answer)),
+    trust: trusted(SchemaAST.flip(schema.ast))
+  }
+}
+
+/** The codec of each operation of the contract. */
+export const codecs: ReadonlyMap<HttpApiEndpoint.Top, Codec> = (() => {
+  const found = new Map<HttpApiEndpoint.Top, Codec>()
   HttpApi.reflect(Api, {
     onGroup: () => {},
     onEndpoint: ({ endpoint, successes }) => {
-      for (const [status, [schema]] of successes) {
-        // No schema of the contract asks for a service, which the type of any schema leaves open.
-        const encode = Schema.encodeUnknownEffect(schema as Schema.Top & { readonly EncodingServices: never })
-        found.set(endpoint, (data) =>
-          Effect.map(Effect.orDie(encode({ data })), (json) => ({
-            status,
-            body: encoder.encode(JSON.stringify(json))
-          })))
-      }
+      for (const [status, [schema]] of successes) found.set(endpoint, codecOf(status, schema))
     }
   })
   return found
 })()
 
+const toAnswer = (status: number, json: unknown): Answer => ({ status, body: encoder.encode(JSON.stringify(json)) })
+
 /** Returns how an operation encodes the resource that it answers with. */
-export const encodeFor = (endpoint: HttpApiEndpoint.Top): Encode =>
-  encoders.get(endpoint) ?? (() => Effect.die(new Error(`${endpoint.method} ${endpoint.path} is not in the contract.`)))
+export const encodeFor = (endpoint: HttpApiEndpoint.Top): (data: unknown) => Effect.Effect<Answer> => {
+  const codec = codecs.get(endpoint)
+  if (codec === undefined) {
+    return () => Effect.die(new Error(`${endpoint.method} ${endpoint.path} is not in the contract.`))
+  }
+  const { check, status, trust } = codec
+  return (data) =>
+    Effect.flatMap(TrustOwnValues, (isTrusted) =>
+      isTrusted && Option.isSome(trust)
+        ? Effect.sync(() => toAnswer(status, trust.value({ data })))
+        : Effect.map(check({ data }), (json) => toAnswer(status, json)))
+}
+
+/** Answers with a body: encoded here where it is trusted, else by `HttpApiBuilder`, which checks it. */
+export const body =
+  (endpoint: HttpApiEndpoint.Top) => <A>(answer: A): Effect.Effect<HttpServerResponse.HttpServerResponse | A> =>
+    Effect.map(TrustOwnValues, (isTrusted) => {
+      const codec = codecs.get(endpoint)
+      return isTrusted && codec !== undefined && Option.isSome(codec.trust)
+        ? toResponse(toAnswer(codec.status, codec.trust.value(answer)))
+        : answer
+    })
+
+/** Answers with one resource: with the bytes that are remembered, where there are some. */
+export const single = (endpoint: HttpApiEndpoint.Top) => {
+  const respond = body(endpoint)
+  return <A>(data: A): Effect.Effect<HttpServerResponse.HttpServerResponse | { readonly data: A }> =>
+    Effect.flatMap(EncodedAnswer, (encoded) => {
+      const response = encoded()
+      return response === null ? respond({ data }) : Effect.succeed(response)
+    })
+}
+
+/** Answers with a list that is complete. */
+export const complete = (endpoint: HttpApiEndpoint.Top) => {
+  const respond = body(endpoint)
+  return <A>(data: ReadonlyArray<A>) => respond({ data, next_cursor: null })
+}

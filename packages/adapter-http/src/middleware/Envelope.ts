@@ -1,9 +1,9 @@
 import { Ids } from "@messaging-crm/core/Ids"
-import { Cause, Clock, Context, Duration, Effect, Metric, Option, Schema, type Types } from "effect"
-import { HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Cause, Clock, Context, Duration, Effect, LogLevel, Option, References, Schema, type Types } from "effect"
+import { HttpEffect, HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Errors from "../api/Errors.ts"
-import { answerWith } from "./Headers.ts"
-import { request_seconds, requests } from "./Metrics.ts"
+import { AnswerHeaders } from "./Headers.ts"
+import { requestsWith, secondsWith } from "./Metrics.ts"
 import { methodsOf, pathOf, type Route, routesOf } from "./Routes.ts"
 
 /** How long a read may take. A reference, so that an embedder may set it. */
@@ -39,17 +39,39 @@ const recover = (request: HttpServerRequest.HttpServerRequest) => (cause: Cause.
 
 /**
  * Ends a read that takes too long. A write is left alone: it cannot be stopped
- * half way, its time is bounded by its transaction, and its answer is remembered.
+ * half way, its time is bounded by its commit, and its answer is remembered.
+ *
+ * A timer interrupts the route, the only part of a request that can be
+ * interrupted, and what is around it answers. A race would start two fibers for each read.
  */
-const bounded = Effect.fnUntraced(function*<E, R>(
+const bounded = <E, R>(
   { method }: HttpServerRequest.HttpServerRequest,
   httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
-) {
-  if (method !== "GET" && method !== "HEAD") return yield* httpEffect
-  const duration = yield* ReadDeadline
-  const late = `The read took longer than ${Duration.format(duration)}`
-  return yield* Effect.timeoutOrElse(httpEffect, { duration, orElse: () => Effect.die(new Cause.TimeoutError(late)) })
-})
+) =>
+  method !== "GET" && method !== "HEAD" ? httpEffect : Effect.withFiber<
+    HttpServerResponse.HttpServerResponse,
+    E,
+    R
+  >((fiber) => {
+    const duration = fiber.getRef(ReadDeadline)
+    let isLate = false
+    const timer = setTimeout(() => {
+      isLate = true
+      fiber.interruptUnsafe()
+    }, Duration.toMillis(duration))
+    return Effect.matchCauseEffect(httpEffect, {
+      onSuccess: (response) => {
+        clearTimeout(timer)
+        return Effect.succeed(response)
+      },
+      onFailure: (cause) => {
+        clearTimeout(timer)
+        return isLate
+          ? Effect.die(new Cause.TimeoutError(`The read took longer than ${Duration.format(duration)}`))
+          : Effect.failCause(cause)
+      }
+    })
+  })
 
 const decodeError = Schema.decodeUnknownOption(
   Schema.fromJsonString(Schema.Struct({ error: Schema.Struct({ code: Schema.String }) }))
@@ -61,56 +83,87 @@ const codeOf = ({ body, status }: HttpServerResponse.HttpServerResponse): string
     ? null
     : Option.getOrNull(Option.map(decodeError(decoder.decode(body.body)), ({ error }) => error.code))
 
-/** Only what is listed here and the request id is ever told: no header, body, query or path parameter. */
-const tell = Effect.fnUntraced(function*(
+const line = Effect.fnUntraced(function*(
   { method }: HttpServerRequest.HttpServerRequest,
   route: Route | undefined,
   response: HttpServerResponse.HttpServerResponse,
-  started_millis: number
+  duration_ms: number
 ) {
-  const duration_ms = (yield* Clock.currentTimeMillis) - started_millis
-  const labels = { method, route: route?.template ?? "other" }
-  yield* Metric.update(Metric.withAttributes(requests, { ...labels, status: String(response.status) }), 1)
-  yield* Metric.update(Metric.withAttributes(request_seconds, labels), duration_ms / 1000)
   const line = { method, route: route?.template ?? null, status: response.status, code: codeOf(response), duration_ms }
-  // What is not the API's, a probe of the health for one, is of less interest.
   yield* (route === undefined ? Effect.logDebug("Answered") : Effect.logInfo("Answered")).pipe(
     Effect.annotateLogs(line)
   )
 })
 
-const kept = /^[A-Za-z0-9._-]{1,128}$/
+/**
+ * Counts and logs an answer. Only what is listed here and the request id is ever
+ * told: no header, body, query or path parameter.
+ */
+const tell = (
+  request: HttpServerRequest.HttpServerRequest,
+  route: Route | undefined,
+  response: HttpServerResponse.HttpServerResponse,
+  started_millis: number
+) =>
+  Effect.withFiber((fiber) => {
+    const duration_ms = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe() - started_millis
+    const { method } = request
+    const template = route?.template ?? "other"
+    requestsWith(method, template, String(response.status)).updateUnsafe(1, fiber.context)
+    secondsWith(method, template).updateUnsafe(duration_ms / 1000, fiber.context)
+    // What is not the API's, a probe of the health for one, is of less interest.
+    const level = route === undefined ? "Debug" : "Info"
+    return LogLevel.isGreaterThan(fiber.getRef(References.MinimumLogLevel), level)
+      ? Effect.succeed(response)
+      : Effect.as(line(request, route, response, duration_ms), response)
+  })
+
+/** Carries out a request under its id. */
+const around = <R>(
+  request: HttpServerRequest.HttpServerRequest,
+  request_id: string,
+  httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, Types.unhandled, R>
+) =>
+  Effect.withFiber((fiber) => {
+    const started_millis = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+    const headers = { "cache-control": "no-store", "x-content-type-options": "nosniff", "x-request-id": request_id }
+    HttpEffect.appendPreResponseHandlerUnsafe(
+      fiber.context,
+      (_, response) => Effect.succeed(HttpServerResponse.setHeaders(response, headers))
+    )
+    const path = pathOf(request)
+    const [route] = routesOf(path)
+    // The router would take the empty name after a trailing slash for an id.
+    const routed = path.endsWith("/") ? unrouted(request) : bounded(request, httpEffect)
+    return Effect.annotateCurrentSpan({ request_id, "http.route": route?.template ?? "other" }).pipe(
+      Effect.andThen(routed),
+      Effect.catchCauseIf((cause) => !Cause.hasInterruptsOnly(cause), recover(request)),
+      Effect.flatMap((response) => tell(request, route, response, started_millis)),
+      Effect.updateContext((context: Context.Context<R>) =>
+        context.pipe(
+          Context.add(Errors.RequestId, request_id),
+          Context.add(AnswerHeaders, headers),
+          Context.add(References.CurrentLogAnnotations, {
+            ...fiber.getRef(References.CurrentLogAnnotations),
+            request_id
+          })
+        )
+      )
+    )
+  })
+
+const accepted = /^[A-Za-z0-9._-]{1,128}$/
 
 /**
  * Layer around every route: a request id on each response, headers that keep
  * answers out of caches, and a body of the API's shape for what no endpoint answered.
  */
 export const layer = HttpRouter.middleware(
-  Effect.map(
-    Ids,
-    (ids) =>
-      Effect.fnUntraced(function*(httpEffect) {
-        const started_millis = yield* Clock.currentTimeMillis
-        const request = yield* HttpServerRequest.HttpServerRequest
-        const given = request.headers["x-request-id"] ?? ""
-        const request_id = kept.test(given) ? given : yield* ids.uuid
-        yield* answerWith({
-          "cache-control": "no-store",
-          "x-content-type-options": "nosniff",
-          "x-request-id": request_id
-        })
-        const path = pathOf(request)
-        const [route] = routesOf(path)
-        yield* Effect.annotateCurrentSpan({ request_id, "http.route": route?.template ?? "other" })
-        // The router would take the empty name after a trailing slash for an id.
-        const routed = path.endsWith("/") ? unrouted(request) : bounded(request, httpEffect)
-        return yield* routed.pipe(
-          Effect.catchCauseIf((cause) => !Cause.hasInterruptsOnly(cause), recover(request)),
-          Effect.tap((response) => tell(request, route, response, started_millis)),
-          Effect.provideService(Errors.RequestId, request_id),
-          Effect.annotateLogs({ request_id })
-        )
-      })
-  ),
+  Effect.map(Ids, (ids) => (httpEffect) =>
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+      const given = request.headers["x-request-id"] ?? ""
+      const request_id = accepted.test(given) ? given : ids.next()
+      return around(request, request_id, httpEffect)
+    })),
   { global: true }
 )

@@ -1,6 +1,14 @@
-import { Effect } from "effect"
-import { HttpEffect, HttpServerResponse } from "effect/http"
+import { Context, Effect } from "effect"
 
-/** Puts headers on whatever the answer to the current request will be, refusals and defects included. */
-export const answerWith = (headers: Readonly<Record<string, string>>) =>
-  HttpEffect.appendPreResponseHandler((_, response) => Effect.succeed(HttpServerResponse.setHeaders(response, headers)))
+/**
+ * The headers of whatever the answer to the current request will be, refusals
+ * and defects included: one bag, filled on the way. Outside of a request nobody reads it.
+ */
+export const AnswerHeaders = Context.Reference<Record<string, string>>(
+  "@messaging-crm/adapter-http/middleware/Headers/AnswerHeaders",
+  { defaultValue: () => ({}) }
+)
+
+/** Puts headers on the answer to the current request. */
+export const answerWith = (headers: Readonly<Record<string, string>>): Effect.Effect<void> =>
+  Effect.map(AnswerHeaders, (all) => void Object.assign(all, headers))

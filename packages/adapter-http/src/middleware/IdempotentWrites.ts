@@ -2,6 +2,7 @@ import { type Answer, canonicalJson, Idempotency, type Outcome, parseKey } from 
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { Context, Effect, Layer, Option } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
+import type { HttpApiEndpoint } from "effect/http-api"
 import * as Errors from "../api/Errors.ts"
 import { IdempotencyPolicy, IdempotentWrites, RequestBody, SecretAnswer } from "../api/Pipeline.ts"
 import { EncodedAnswer, encodeFor, toResponse } from "./Answers.ts"
@@ -70,13 +71,15 @@ export const layer = Layer.effect(
       return secrets.sha256([request.method, pathOf(request), queryOf(request), body].join("\n"))
     }
 
-    return IdempotentWrites.of(Effect.fnUntraced(function*(httpEffect, { endpoint }) {
-      const policy = Context.getOption(endpoint.annotations, IdempotencyPolicy)
-      if (Option.isNone(policy)) return yield* httpEffect
+    const once = Effect.fnUntraced(function*<E, R>(
+      httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
+      endpoint: HttpApiEndpoint.Top,
+      policy: "required" | "optional"
+    ) {
       const { flaw, json } = yield* RequestBody
       const request = yield* HttpServerRequest.HttpServerRequest
       const header = request.headers["idempotency-key"]
-      const isAbsent = header === undefined && policy.value === "optional"
+      const isAbsent = header === undefined && policy === "optional"
       const key = parseKey(header ?? "")
       if (!isAbsent && Option.isNone(key)) {
         return yield* Errors.fail(
@@ -105,6 +108,13 @@ export const layer = Layer.effect(
         Effect.catchTag("RequestProcessing", processing)
       )
       return respond(outcome)
-    }))
+    })
+
+    return IdempotentWrites.of((httpEffect, { endpoint }) =>
+      Option.match(Context.getOption(endpoint.annotations, IdempotencyPolicy), {
+        onNone: () => httpEffect,
+        onSome: (policy) => once(httpEffect, endpoint, policy)
+      })
+    )
   })
 )

@@ -14,26 +14,34 @@ const refuse = Effect.fnUntraced(function*(error: HttpApiError.HttpApiSchemaErro
   return yield* Errors.fail("invalid_input", message, param)
 })
 
-/** What is wrong with a query or body whatever the schema: given twice, or given where there is none. */
-const checkGiven = Effect.fnUntraced(function*(endpoint: HttpApiEndpoint.Top) {
-  const search = yield* HttpServerRequest.ParsedSearchParams
-  for (const [name, value] of Object.entries(search)) {
-    if (Array.isArray(value)) return yield* Errors.invalid(name, `${name} is given more than once.`)
-    if (endpoint.query === undefined) {
-      return yield* Errors.invalid(name, `${name} is not known here: this operation takes no query.`)
+/** Refuses a query that gives a name twice, or that is given where there is none, whatever the schema. */
+const checkQuery = ({ query }: HttpApiEndpoint.Top) =>
+  Effect.flatMap(HttpServerRequest.ParsedSearchParams, (search) => {
+    for (const [name, value] of Object.entries(search)) {
+      if (Array.isArray(value)) return Errors.invalid(name, `${name} is given more than once.`)
+      if (query === undefined) return Errors.invalid(name, `${name} is not known here: this operation takes no query.`)
     }
-  }
-  const { json } = yield* RequestBody
-  if (json === undefined) return
-  if (!isObject(json)) return yield* Errors.fail("invalid_input", "The body must be a JSON object.")
-  if (endpoint.payload.size > 0) return
-  const [name] = Object.keys(Object(json))
-  if (name !== undefined) return yield* Errors.invalid(name, `${name} is not known here: this operation takes no body.`)
-})
+    return Effect.void
+  })
+
+/** Refuses a body that is no object, or that is given where there is none. */
+const checkBody = ({ payload }: HttpApiEndpoint.Top) =>
+  Effect.flatMap(RequestBody, ({ json }) => {
+    if (json === undefined) return Effect.void
+    if (!isObject(json)) return Errors.fail("invalid_input", "The body must be a JSON object.")
+    const [name] = payload.size > 0 ? [] : Object.keys(Object(json))
+    return name === undefined
+      ? Effect.void
+      : Errors.invalid(name, `${name} is not known here: this operation takes no body.`)
+  })
 
 /** Layer that answers a request that does not decode, naming the first offending parameter or field. */
-export const layer = Layer.succeed(InvalidInput, (httpEffect, { endpoint }) =>
-  checkGiven(endpoint).pipe(
+export const layer = Layer.succeed(InvalidInput, (httpEffect, { endpoint }) => {
+  const query = checkQuery(endpoint)
+  // A GET has no body, whatever it says.
+  const given = endpoint.method === "GET" ? query : Effect.andThen(query, checkBody(endpoint))
+  return given.pipe(
     Effect.andThen(httpEffect),
     Effect.catch((error) => HttpApiError.HttpApiSchemaError.is(error) ? refuse(error) : Effect.fail(error))
-  ))
+  )
+})

@@ -6,6 +6,8 @@ import * as Errors from "../api/Errors.ts"
 import { JsonBody, OptionalBody, RequestBody } from "../api/Pipeline.ts"
 import { flawOf } from "./JsonText.ts"
 
+const absent = RequestBody.of({ json: undefined, flaw: null })
+
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 const body_size_max = ByteSize.fromInputUnsafe(limits.body_bytes_max)
 
@@ -57,7 +59,7 @@ const receive = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServe
   const bytes = isNamed ? yield* read(named) : yield* Effect.catch(read(named), () => notJson)
   if (bytes.byteLength > 0 && !isNamed) return yield* notJson
   if (bytes.byteLength === 0 && !isRequired) {
-    return { request: named, body: RequestBody.of({ json: undefined, flaw: null }) }
+    return { request: named, body: absent }
   }
   const parsed = parse(bytes)
   if (Option.isNone(parsed)) {
@@ -76,16 +78,16 @@ const requiresBody = ({ annotations, payload }: HttpApiEndpoint.Top): boolean =>
  *
  * `HttpApiBuilder` would answer the wrong media type with plain text and bad
  * JSON as a schema error, so both are caught before it looks, and what it then
- * sees is called JSON.
+ * sees is called JSON. A GET has no body, whatever it says.
  */
-export const layer = Layer.succeed(JsonBody, (httpEffect, { endpoint }) =>
-  Effect.gen(function*() {
-    if (endpoint.method === "GET") {
-      return yield* Effect.provideService(httpEffect, RequestBody, { json: undefined, flaw: null })
-    }
-    const { body, request } = yield* receive(yield* HttpServerRequest.HttpServerRequest, requiresBody(endpoint))
+export const layer = Layer.succeed(JsonBody, (httpEffect, { endpoint }) => {
+  if (endpoint.method === "GET") return Effect.provideService(httpEffect, RequestBody, absent)
+  const isRequired = requiresBody(endpoint)
+  return Effect.gen(function*() {
+    const { body, request } = yield* receive(yield* HttpServerRequest.HttpServerRequest, isRequired)
     return yield* httpEffect.pipe(
       Effect.provideService(RequestBody, body),
       Effect.provideService(HttpServerRequest.HttpServerRequest, request)
     )
-  }))
+  })
+})

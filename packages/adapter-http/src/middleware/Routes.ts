@@ -6,28 +6,60 @@ export interface Route {
   readonly method: string
   /** As the contract spells it, `/v1/contacts/:contact_id`: what is logged instead of the path. */
   readonly template: string
-  readonly pattern: RegExp
+}
+
+/** What may follow in a path, name by name. */
+interface Branch {
+  /** The routes that end here, one for each method. */
+  readonly routes: Array<Route>
+  readonly names: Map<string, Branch>
+  /** What follows any name. */
+  any: Branch | null
+}
+
+const branch = (): Branch => ({ routes: [], names: new Map(), any: null })
+
+/** Returns the branch of a name of a template, made where there is none. */
+const grow = (from: Branch, name: string): Branch => {
+  if (name.startsWith(":")) return from.any ??= branch()
+  const known = from.names.get(name)
+  if (known !== undefined) return known
+  const made = branch()
+  from.names.set(name, made)
+  return made
 }
 
 /** Every route of the contract and the one of its links, to tell a wrong method from an unknown path. */
-const routes: ReadonlyArray<Route> = (() => {
-  const found: Array<Route> = []
+const root: Branch = (() => {
+  const root = branch()
   const add = (method: string, template: string) =>
-    found.push({ method, template, pattern: new RegExp(`^${template.replace(".", "\\.").replace(/:\w+/g, "[^/]+")}$`) })
+    template.split("/").reduce(grow, root).routes.push({ method, template })
   add("GET", "/v1/openapi.json")
   add("GET", "/media/:link")
   HttpApi.reflect(Api, {
     onGroup: () => {},
     onEndpoint: ({ endpoint }) => void add(endpoint.method, endpoint.path)
   })
-  return found
+  return root
 })()
 
 /** Not `new URL`, to which `//a/b` is a host and `//` is none. */
-export const pathOf = ({ url }: HttpServerRequest.HttpServerRequest): string => /^[^?#]*/.exec(url)?.[0] ?? ""
+export const pathOf = ({ url }: HttpServerRequest.HttpServerRequest): string => {
+  const end = url.search(/[?#]/)
+  return end === -1 ? url : url.slice(0, end)
+}
+
+const find = (from: Branch, names: ReadonlyArray<string>, place: number): ReadonlyArray<Route> => {
+  const name = names[place]
+  if (name === undefined) return from.routes
+  const named = from.names.get(name)
+  const found = named === undefined ? [] : find(named, names, place + 1)
+  if (found.length > 0 || from.any === null || name === "") return found
+  return find(from.any, names, place + 1)
+}
 
 /** Returns the routes of a path, one for each method. */
-export const routesOf = (path: string): ReadonlyArray<Route> => routes.filter(({ pattern }) => pattern.test(path))
+export const routesOf = (path: string): ReadonlyArray<Route> => find(root, path.split("/"), 0)
 
 /** Returns the methods that a path answers to. */
 export const methodsOf = (path: string): ReadonlyArray<string> => {

@@ -1,4 +1,5 @@
 import { Context, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { Digests, hex } from "./Digests.ts"
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
@@ -17,10 +18,6 @@ export const RootKeys = Context.Reference<ReadonlyArray<Redacted.Redacted<Uint8A
   { defaultValue: () => [Redacted.make(globalThis.crypto.getRandomValues(new Uint8Array(32)))] }
 )
 
-/** Returns the lower-case hexadecimal form of bytes. */
-export const hex = (bytes: Uint8Array): string =>
-  Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
-
 /** Returns whether two texts are equal, in a time that does not tell where they differ. */
 export const equalConstantTime = (a: string, b: string): boolean => {
   if (a.length !== b.length) return false
@@ -33,27 +30,37 @@ export const equalConstantTime = (a: string, b: string): boolean => {
 interface RootKey {
   /** Names the key in what it sealed, and tells nothing of it. */
   readonly id: string
-  readonly signing: CryptoKey
+  /** Returns the HMAC-SHA256 of a text. */
+  readonly hmac: (text: string) => Effect.Effect<Uint8Array>
   readonly sealing: CryptoKey
 }
 
-/** Derives the keys of each use, so that no two uses share one. */
-const importRootKey = (key: Redacted.Redacted<Uint8Array<ArrayBuffer>>) =>
-  Effect.promise(async (): Promise<RootKey> => {
+const deriveSealingKey = (bytes: Uint8Array<ArrayBuffer>) =>
+  Effect.promise(async () => {
     const { subtle } = globalThis.crypto
-    const bytes = Redacted.value(key)
-    const signing = await subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"])
     const material = await subtle.importKey("raw", bytes, "HKDF", false, ["deriveKey"])
-    const sealing = await subtle.deriveKey(
+    return subtle.deriveKey(
       { name: "HKDF", hash: "SHA-256", salt: new Uint8Array(), info: encoder.encode("seal") },
       material,
       { name: "AES-GCM", length: 256 },
       false,
       ["encrypt", "decrypt"]
     )
-    const named = await subtle.sign("HMAC", signing, encoder.encode("key id"))
-    return { id: hex(new Uint8Array(named, 0, 4)), signing, sealing }
   })
+
+/** Derives the keys of each use, so that no two uses share one. */
+const importRootKey = Effect.fnUntraced(function*(key: Redacted.Redacted<Uint8Array<ArrayBuffer>>) {
+  const bytes = Redacted.value(key)
+  const { hmac } = yield* Digests
+  const signing = yield* hmac(bytes)
+  const named = yield* signing("key id")
+  const rootKey: RootKey = {
+    id: hex(named.subarray(0, 4)),
+    hmac: signing,
+    sealing: yield* deriveSealingKey(bytes)
+  }
+  return rootKey
+})
 
 const nonce_bytes = 12
 
@@ -75,10 +82,8 @@ const openWith = ({ sealing }: RootKey, context: string, iv: Uint8Array, sealed:
   })
 
 /** Returns the first 128 bits of an HMAC-SHA256, in hexadecimal. */
-const hmac = (key: CryptoKey, purpose: string, text: string) =>
-  Effect.promise(() => globalThis.crypto.subtle.sign("HMAC", key, encoder.encode(`${purpose}\n${text}`))).pipe(
-    Effect.map((signature) => hex(new Uint8Array(signature, 0, 16)))
-  )
+const signWith = ({ hmac }: RootKey, purpose: string, text: string) =>
+  Effect.map(hmac(`${purpose}\n${text}`), (signature) => hex(signature.subarray(0, 16)))
 
 /** Service for digests, signatures and random text, so that core names no crypto library. */
 export class Secrets extends Context.Service<Secrets, {
@@ -103,6 +108,7 @@ export class Secrets extends Context.Service<Secrets, {
   static readonly layer = Layer.effect(
     Secrets,
     Effect.gen(function*() {
+      const { sha256 } = yield* Digests
       const keys = yield* Effect.forEach(yield* RootKeys, importRootKey)
       const newest = Option.getOrThrow(Option.fromUndefinedOr(keys[0]))
 
@@ -118,14 +124,11 @@ export class Secrets extends Context.Service<Secrets, {
       })
 
       return Secrets.of({
-        sha256: (text) =>
-          Effect.promise(() => globalThis.crypto.subtle.digest("SHA-256", encoder.encode(text))).pipe(
-            Effect.map((digest) => hex(new Uint8Array(digest)))
-          ),
-        sign: (purpose, text) => hmac(newest.signing, purpose, text),
+        sha256,
+        sign: (purpose, text) => signWith(newest, purpose, text),
         verify: (purpose, text, signature) =>
           Effect.map(
-            Effect.forEach(keys, (key) => hmac(key.signing, purpose, text)),
+            Effect.forEach(keys, (key) => signWith(key, purpose, text)),
             (valid) => valid.some((candidate) => equalConstantTime(candidate, signature))
           ),
         seal: (context, text) => sealWith(newest, context, text),

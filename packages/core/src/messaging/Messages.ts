@@ -291,6 +291,13 @@ export const revise = (
   )
 }
 
+/** Returns a message as it is read. */
+const linked = (message: Message, media: LinkedMedia | null): LinkedMessage => ({
+  ...message,
+  delivered_at: message.delivered_at ?? message.read_at,
+  media
+})
+
 // ---------------------------------------------------------------- port
 
 /**
@@ -348,14 +355,11 @@ export class Messages extends Context.Service<Messages, {
       const media = yield* Media
       const store = yield* MessageStore
 
-      const link = Effect.fnUntraced(function*(message: Message) {
-        const linked: LinkedMessage = {
-          ...message,
-          delivered_at: message.delivered_at ?? message.read_at,
-          media: message.media === null ? null : yield* media.link(message.media)
-        }
-        return linked
-      })
+      // Few messages have a file, so the others of a page cost no fiber and no generator.
+      const link = (message: Message): Effect.Effect<LinkedMessage, never, CurrentActor> =>
+        message.media === null
+          ? Effect.succeed(linked(message, null))
+          : Effect.map(media.link(message.media), (file) => linked(message, file))
 
       const list = Effect.fn("Messages.list")(function*(conversation_id: ConversationId, cursor: string | null) {
         const { organization_id } = yield* CurrentActor

@@ -1,5 +1,6 @@
 /** Signatures of webhooks as Standard Webhooks 1.0 has them, so that its public libraries verify ours. */
 import { DateTime, Duration, Effect, Redacted, Schema } from "effect"
+import { Digests } from "../kernel/Digests.ts"
 import { equalConstantTime } from "../kernel/Secrets.ts"
 
 /** What a signature vouches for. */
@@ -12,7 +13,6 @@ export interface Signed {
 }
 
 const prefix = "whsec_"
-const encoder = new TextEncoder()
 const encodeBase64 = Schema.encodeSync(Schema.Uint8ArrayFromBase64)
 const decodeBase64 = Schema.decodeEffect(Schema.Uint8ArrayFromBase64)
 
@@ -30,18 +30,9 @@ export const sign = Effect.fn("Signature.sign")(function*(
 ) {
   // Secrets are ours alone: one that is not base64 is a broken row, not a caller's mistake.
   const bytes = yield* Effect.orDie(decodeBase64(Redacted.value(secret).slice(prefix.length)))
-  const text = `${id}.${seconds(timestamp)}.${body}`
-  const signature = yield* Effect.promise(async () => {
-    const key = await globalThis.crypto.subtle.importKey(
-      "raw",
-      Uint8Array.from(bytes),
-      { name: "HMAC", hash: "SHA-256" },
-      false,
-      ["sign"]
-    )
-    return globalThis.crypto.subtle.sign("HMAC", key, encoder.encode(text))
-  })
-  return `v1,${encodeBase64(new Uint8Array(signature))}`
+  const { hmac } = yield* Digests
+  const signing = yield* hmac(bytes)
+  return `v1,${encodeBase64(yield* signing(`${id}.${seconds(timestamp)}.${body}`))}`
 })
 
 /** Returns every header of an attempt. */

@@ -1,3 +1,4 @@
+import { TrustOwnValues } from "@messaging-crm/core/TrustedCodecs"
 import { Effect, Layer } from "effect"
 import { Command, Flag } from "effect/cli"
 import { help, readOr, readRequired, settings } from "../Config.ts"
@@ -21,7 +22,12 @@ const production = Effect.fnUntraced(function*(migrates: boolean) {
   yield* readRequired(settings.provider)
   const database = (migrates ? Database.migrated : Database.current).pipe(Layer.provideMerge(Layers.database(url)))
   const operations = Layers.operations(Layers.postgres.pipe(Layer.provide(database)))
-  const settled = Layer.merge(Layers.tuning, Database.clock.pipe(Layer.provide(database)))
+  const settled = Layer.mergeAll(
+    Layers.tuning,
+    Database.clock.pipe(Layer.provide(database)),
+    // `dev` and the tests check what is trusted here.
+    Layer.succeed(TrustOwnValues, true)
+  )
   return { database, operations, settled }
 })
 

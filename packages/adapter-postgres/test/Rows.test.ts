@@ -1,0 +1,24 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as TrustedCodecs from "@messaging-crm/conformance/TrustedCodecs"
+import type { Schema } from "effect"
+import "@messaging-crm/adapter-postgres"
+import { schemas } from "../src/database/Rows.ts"
+
+const nameOf = (schema: Schema.Constraint): string =>
+  schema.ast._tag === "Objects" ? schema.ast.propertySignatures.map(({ name }) => String(name)).join(" ") : ""
+
+const [checked, trusted] = [
+  schemas.filter(({ ast }) => TrustedCodecs.isChecked(ast)),
+  schemas.filter(({ ast }) => !TrustedCodecs.isChecked(ast))
+]
+
+describe("rows that are trusted are what rows that are checked are", () => {
+  for (const schema of trusted) TrustedCodecs.decoding(nameOf(schema), schema)
+})
+
+it("rows with a union in them are checked: updates that came early, the content of a send", () => {
+  const fields = checked.map(nameOf)
+  assert.lengthOf(fields, 2)
+  assert.include(fields[0], "early_updates")
+  assert.include(fields[1], "content")
+})

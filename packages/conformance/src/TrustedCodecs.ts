@@ -1,0 +1,65 @@
+/** What every codec that trusts its values promises: it makes of what fits a schema exactly what the schema makes of it. */
+import { assert, it } from "@effect/vitest"
+import { trusted } from "@messaging-crm/core/TrustedCodecs"
+import { Arbitrary, Option, Predicate, Schema, type SchemaAST } from "effect"
+import { hardText } from "./Arbitraries.ts"
+
+type Codec = Schema.Codec<unknown, unknown>
+
+const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  Predicate.isObject(value) && Object.getPrototypeOf(value) === Object.prototype
+
+/** Returns a value with a field more in each of its objects. */
+const withExcess = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(withExcess)
+  if (!isPlain(value)) return value
+  return { ...Object.fromEntries(Object.entries(value).map(([key, child]) => [key, withExcess(child)])), excess: "x" }
+}
+
+type Whole = Readonly<Record<string, unknown>>
+
+const replaced = (whole: Whole, key: string, part: unknown): Whole =>
+  // An array is indexed by its keys as an object is.
+  Array.isArray(whole) ? Object.assign([...whole], { [key]: part }) : { ...whole, [key]: part }
+
+/** Returns a value with hard text in place of each of its texts where `fits` allows it. */
+const hardened = (value: unknown, text: string, fits: (value: unknown) => boolean): unknown => {
+  if (typeof value === "string") return fits(text) ? text : value
+  if (!Array.isArray(value) && !isPlain(value)) return value
+  let whole = Object(value) as Whole
+  for (const key of Object.keys(value)) {
+    const before = whole
+    whole = replaced(before, key, hardened(before[key], text, (part) => fits(replaced(before, key, part))))
+  }
+  return whole
+}
+
+const text = hardText({ min: 0, max: 20 })
+
+const compare = (codec: Codec, given: unknown, text: string) => {
+  const trust = Option.getOrThrow(trusted(codec.ast))
+  const check = Schema.decodeUnknownOption(codec)
+  // Text that is trimmed to nothing is generated, though its schema takes none.
+  if (Option.isNone(check(given))) return
+  const hard = withExcess(hardened(given, text, (value) => Option.isSome(check(value))))
+  const checked = Option.getOrThrow(check(hard))
+  assert.deepStrictEqual(trust(hard), checked)
+  assert.strictEqual(JSON.stringify(trust(hard)), JSON.stringify(checked))
+}
+
+/** Registers the property for what a schema decodes. */
+export const decoding = (name: string, schema: Codec) => {
+  const encode = Schema.encodeSync(schema)
+  it.prop(name, { value: Arbitrary.schema(schema), text }, ({ text, value }) => compare(schema, encode(value), text))
+}
+
+/** Registers the property for what a schema encodes. */
+export const encoding = (name: string, schema: Codec) =>
+  it.prop(
+    name,
+    { value: Arbitrary.schema(schema), text },
+    ({ text, value }) => compare(Schema.flip(schema), value, text)
+  )
+
+/** Whether a schema holds what is not understood, so that its values are checked. */
+export const isChecked = (ast: SchemaAST.AST): boolean => Option.isNone(trusted(ast))
