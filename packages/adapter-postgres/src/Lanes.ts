@@ -64,12 +64,12 @@ export const folded = (changes: ReadonlyArray<LaneChange>): ReadonlyArray<LaneCh
     until: same.find(({ until }) => until !== null)?.until ?? null
   }))
 
-/** The common table expression that inserts what `source` selects (kind, lane, ref, due_at) as work, as `work_written`. */
-export const insertWork = (source: string, organization_id: string, trace: string): Cte => ({
+/** The common table expression that inserts what `source` selects as work, as `work_written`. */
+export const insertWork = (source: string): Cte => ({
   name: "work_written",
   body: `
     INSERT INTO work (organization_id, lane_name, kind, lane, ref, due_at, trace)
-    SELECT ${organization_id}::uuid, kind || ':' || lane, kind, lane, ref, due_at, ${trace}::text
+    SELECT organization_id, kind || ':' || lane, kind, lane, ref, due_at, trace
     FROM (${source}) AS given
     ON CONFLICT (kind, ref) DO NOTHING
     RETURNING lane_name, kind, due_at`
