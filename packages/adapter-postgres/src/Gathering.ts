@@ -48,16 +48,20 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
     for (const name of [...entry.rows, ...entry.lanes]) busy.add(name)
   }
 
-  /** Takes those of the waiting that may go now, without overtaking one that waits for a row of theirs. */
-  const take = (mayGo: (entry: Asked) => boolean, lanes: ReadonlySet<string>): ReadonlyArray<Asked> => {
+  /**
+   * Takes those of the waiting that may go now, without overtaking one that waits
+   * for a row of theirs. `lanes` are those of the gathering that they join.
+   */
+  const take = (mayGo: (entry: Asked) => boolean, lanes: Set<string> | null): ReadonlyArray<Asked> => {
     const taken: Array<Asked> = []
     const awaited = new Set<string>()
     for (const entry of waiting) {
       const isFree = entry.rows.every((row) => !busy.has(row) && !awaited.has(row)) &&
-        entry.lanes.every((lane) => !busy.has(lane) || lanes.has(lane))
+        entry.lanes.every((lane) => (!busy.has(lane) && !awaited.has(lane)) || lanes?.has(lane) === true)
       if (isFree && mayGo(entry)) {
         begin(entry)
         taken.push(entry)
+        for (const lane of entry.lanes) lanes?.add(lane)
       } else {
         for (const row of entry.rows) awaited.add(row)
       }
@@ -72,7 +76,7 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
       under_way++
       if (group !== null) gathering.add(group)
       return true
-    }, new Set())
+    }, null)
     for (const { turn } of firsts) Deferred.doneUnsafe(turn, Exit.succeed(null))
   }
 

@@ -6,6 +6,9 @@
  * it is due already, or `closed`, which says that one of its items sees to that
  * (the first of a fifo lane, or those that fill it, when they are settled).
  *
+ * Who settles the first of a fifo lane always waits for whoever looks at the lane:
+ * that look may close it on account of this very item.
+ *
  * A writer judges by its snapshot, and who claims may find the lane without
  * items that wait meanwhile (`emptied_at`). So it is looked at again after 100 ms
  * and after a second, whoever adds to it after the first of these looks wakes it,
@@ -131,7 +134,7 @@ export const writeLanes = (
     WHERE l.name = ANY(ARRAY(SELECT name FROM lanes_given))
       AND (
         g.cap IS NOT NULL
-        OR (l.closed AND g.outcome IS NOT NULL)
+        OR ((l.closed OR l.fifo) AND g.outcome IS NOT NULL)
         OR (
           NOT l.closed AND g.due_at IS NOT NULL
           AND (l.emptied_at IS NOT NULL OR l.next_due > greatest(l.paused_until, g.due_at))

@@ -38,11 +38,11 @@ export const shapeOf = (changes: Changes): string | null => {
   ].join("|")
 }
 
-/** Returns the rows that changes write or rest on. Two that have one in common do not go together, nor at once. */
+/** Returns the rows that changes write. Two that have one in common do not go together, nor at once. */
 export const rowsOf = ({ changes, organization_id }: Commission): ReadonlyArray<string> => {
-  const { expect = [], remember, remove = [], touch, update = [] } = changes
+  const { remember, remove = [], touch, update = [] } = changes
   return [
-    ...[...expect, ...remove, ...update].map((row) => Rows.rowName({ ...row, organization_id })),
+    ...[...remove, ...update].map((row) => Rows.rowName({ ...row, organization_id })),
     ...(touch === undefined
       ? []
       : [
@@ -53,8 +53,11 @@ export const rowsOf = ({ changes, organization_id }: Commission): ReadonlyArray<
   ]
 }
 
-/** Returns the lanes that changes may lock. Two that have one in common go together, but not at once. */
-export const lanesOf = ({ changes: { settle, throttle = [] } }: Commission): ReadonlyArray<string> => [
+/** Returns the lanes that changes may lock, and the rows that they rest on. Two that have one in common go together, but not at once. */
+export const lanesOf = (
+  { changes: { expect = [], settle, throttle = [] }, organization_id }: Commission
+): ReadonlyArray<string> => [
+  ...expect.map((row) => Rows.rowName({ ...row, organization_id })),
   ...(settle === undefined || settle.outcome === "hold" ? [] : [Lanes.laneName(settle.claimed)]),
   ...throttle.map(Lanes.laneName)
 ]
