@@ -71,6 +71,7 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
 
   /** Lets the first of those that wait begin gatherings, as long as there is room for them. */
   const next = (): void => {
+    if (under_way >= options.concurrency) return
     const firsts = take(({ group }) => {
       if (under_way >= options.concurrency || (group !== null && gathering.has(group))) return false
       under_way++
@@ -124,7 +125,7 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
         turn: Deferred.makeUnsafe()
       }
       waiting.add(entry)
-      next()
+      if (entry.group === null || !gathering.has(entry.group)) next()
       return Effect.flatMap(Deferred.await(entry.turn), (outcome) => outcome ?? lead(entry))
     }))
 }

@@ -7,8 +7,8 @@
 import type { Socket } from "node:net"
 import { Client } from "undici"
 
-/** How many are kept for one origin, and how many in all. */
-const [kept_max, all_max] = [32, 256]
+/** How many are kept. */
+const kept_max = 256
 
 /** How old one may be that is used again, in milliseconds: an endpoint that moves is followed to its new address. */
 const age_max = 60_000
@@ -63,7 +63,7 @@ export class KeptConnections {
 
   /** Returns the one that was kept last for an origin, if there is one, and keeps it no longer. */
   take(origin: string): Connection | undefined {
-    const found = this.of(origin).at(-1)
+    const found = Array.from(this.kept).findLast((each) => each.origin === origin && each.mayBeUsedAgain)
     if (found !== undefined) this.kept.delete(found)
     return found
   }
@@ -72,9 +72,7 @@ export class KeptConnections {
     if (!connection.mayBeUsedAgain) return connection.end()
     this.kept.add(connection)
     const [oldest] = this.kept
-    if (oldest !== undefined && this.kept.size > all_max) this.drop(oldest)
-    const [first, ...others] = this.of(connection.origin)
-    if (first !== undefined && others.length >= kept_max) this.drop(first)
+    if (oldest !== undefined && this.kept.size > kept_max) this.drop(oldest)
   }
 
   endAll(): void {
@@ -84,12 +82,5 @@ export class KeptConnections {
   private drop(connection: Connection): void {
     this.kept.delete(connection)
     connection.end()
-  }
-
-  private of(origin: string): ReadonlyArray<Connection> {
-    for (const connection of this.kept) {
-      if (!connection.mayBeUsedAgain) this.drop(connection)
-    }
-    return Array.from(this.kept).filter((connection) => connection.origin === origin)
   }
 }

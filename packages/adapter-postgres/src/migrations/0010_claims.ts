@@ -169,12 +169,23 @@ export default Effect.gen(function*() {
           FROM work
           WHERE lane_name = l.name AND leased_until IS NOT NULL
         ) held
+        -- Apart, so that each finds it at the beginning of an index.
         LEFT JOIN LATERAL (
-          SELECT due_at
-          FROM work
-          WHERE lane_name = l.name AND leased_until IS NULL
-          ORDER BY CASE WHEN l.fifo THEN NULL ELSE due_at END, seq
-          LIMIT 1
+          (
+            SELECT due_at
+            FROM work
+            WHERE l.fifo AND lane_name = l.name AND leased_until IS NULL
+            ORDER BY seq
+            LIMIT 1
+          )
+          UNION ALL
+          (
+            SELECT due_at
+            FROM work
+            WHERE NOT l.fifo AND lane_name = l.name AND leased_until IS NULL
+            ORDER BY due_at, seq
+            LIMIT 1
+          )
         ) head ON true
         WHERE l.name = ANY(names)
       ) s
