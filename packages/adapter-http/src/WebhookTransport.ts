@@ -1,9 +1,10 @@
 /**
  * Posts webhooks with undici to endpoints that may be hostile.
  *
- * Each attempt resolves the name once, checks every address, connects to one
- * of those very addresses and ends with its connection: no attempt shares
- * anything with another, and interrupting one closes its socket.
+ * For each connection the name is resolved once, every address is checked, and
+ * one of those very addresses is dialled. Only one whose endpoint has answered
+ * whole is used again, by one attempt at a time; any other ends with its attempt,
+ * and interrupting one closes its socket.
  */
 import { limits } from "@messaging-crm/core/Limits"
 import {
@@ -12,11 +13,12 @@ import {
   WebhookRequestFailed,
   WebhookTransport
 } from "@messaging-crm/core/WebhookTransport"
-import { type Duration, Effect, Layer } from "effect"
-import { isIP, type Socket } from "node:net"
-import { Client } from "undici"
+import { type Duration, Effect, Layer, Result } from "effect"
+import { isIP } from "node:net"
+import type { Client } from "undici"
 import { isPublic } from "./WebhookTransport/Addresses.ts"
-import { failureOf, hostOf, open } from "./WebhookTransport/Connection.ts"
+import { connected, dial, failureOf, hostOf } from "./WebhookTransport/Connection.ts"
+import { Connection, KeptConnections } from "./WebhookTransport/KeptConnections.ts"
 import { type Resolve, resolve } from "./WebhookTransport/Names.ts"
 
 export interface Options {
@@ -39,21 +41,9 @@ interface Coming {
   retry_after: string | null
   text: string
   bytes: number
+  /** Whether all of it has come. */
+  isWhole: boolean
 }
-
-/** Speaks HTTP/1.1 over a connection that is there. */
-const speak = (url: URL, socket: Socket) =>
-  Effect.acquireRelease(
-    Effect.sync(() =>
-      new Client(url.origin, {
-        // Undici overlooks an answer that comes before `connect` has returned.
-        connect: (_options, answer) => queueMicrotask(() => answer(null, socket)),
-        headersTimeout: 0,
-        bodyTimeout: 0
-      })
-    ),
-    (client) => Effect.promise(() => client.destroy())
-  )
 
 /**
  * Sends the request and fills in the answer, until its body ends, breaks off, or
@@ -65,7 +55,7 @@ const speak = (url: URL, socket: Socket) =>
 const ask = (client: Client, url: URL, { body, headers }: WebhookRequest, answer: Coming) =>
   Effect.callback<void, WebhookRequestFailed>((resume) => {
     const decoder = new TextDecoder()
-    client.dispatch({ path: url.pathname + url.search, method: "POST", headers, body, reset: true }, {
+    client.dispatch({ path: url.pathname + url.search, method: "POST", headers, body }, {
       onRequestStart: () => {},
       onResponseStart: (_controller, status, { "retry-after": retry_after = null }) => {
         if (status < 200) return
@@ -81,7 +71,10 @@ const ask = (client: Client, url: URL, { body, headers }: WebhookRequest, answer
         controller.pause()
         resume(Effect.void)
       },
-      onResponseEnd: () => resume(Effect.void),
+      onResponseEnd: () => {
+        answer.isWhole = answer.status !== null
+        resume(Effect.void)
+      },
       onResponseError: (_controller, error) =>
         resume(answer.status === null ? Effect.fail(failureOf(error, "protocol_error")) : Effect.void)
     })
@@ -111,19 +104,44 @@ const make = Effect.fnUntraced(function*(options: Options) {
     return addresses
   })
 
-  const connect = (url: URL) =>
-    Effect.flatMap(addressesOf(url), (addresses) => open(url, addresses)).pipe(
+  const kept = yield* Effect.acquireRelease(
+    Effect.sync(() => new KeptConnections()),
+    (connections) => Effect.sync(() => connections.endAll())
+  )
+
+  /** What becomes of a connection when its attempt is over: it is kept if all of the answer has come. */
+  const leave = (answer: Coming) => (connection: Connection) =>
+    Effect.sync(() => answer.isWhole ? kept.keep(connection) : connection.end())
+
+  const connect = Effect.fnUntraced(function*(url: URL, answer: Coming) {
+    const addresses = yield* addressesOf(url)
+    const dialled = Effect.sync(() => new Connection(url, dial(url, addresses)))
+    const connection = yield* Effect.acquireRelease(dialled, leave(answer))
+    yield* connected(url, connection.socket)
+    return connection
+  })
+
+  /** Asks over a connection that is there, or over a new one: also where the endpoint has given the first one up. */
+  const exchange = Effect.fnUntraced(function*(url: URL, request: WebhookRequest, answer: Coming) {
+    const found = yield* Effect.acquireRelease(
+      Effect.sync(() => kept.take(url.origin)),
+      (connection) => connection === undefined ? Effect.void : leave(answer)(connection)
+    )
+    if (found !== undefined) {
+      const asked = yield* Effect.result(ask(found.client, url, request, answer))
+      if (Result.isSuccess(asked)) return
+      if (asked.failure.failure_code !== "connection_reset") return yield* asked.failure
+    }
+    const { client } = yield* connect(url, answer).pipe(
       Effect.timeoutOrElse({ duration: connect_timeout, orElse: () => unanswered("timeout") })
     )
+    yield* ask(client, url, request, answer)
+  })
 
   const post = Effect.fnUntraced(function*(request: WebhookRequest) {
     const url = new URL(request.url)
-    const answer: Coming = { status: null, retry_after: null, text: "", bytes: 0 }
-    yield* connect(url).pipe(
-      Effect.flatMap((socket) => speak(url, socket)),
-      Effect.flatMap((client) => ask(client, url, request, answer)),
-      Effect.timeoutOption(deadline)
-    )
+    const answer: Coming = { status: null, retry_after: null, text: "", bytes: 0, isWhole: false }
+    yield* Effect.timeoutOption(exchange(url, request, answer), deadline)
     const { retry_after, status, text } = answer
     return status === null ? yield* unanswered("timeout") : { status, retry_after, body: storable(text) }
   }, Effect.scoped)

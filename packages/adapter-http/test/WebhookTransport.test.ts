@@ -159,6 +159,59 @@ describe("a connection", () => {
       assert.lengthOf(yield* Effect.promise(() => Promise.all(closed)), 2)
     }).pipe(local("2 seconds"), Effect.scoped))
 
+  it.live("is used again once its endpoint has answered whole, by one attempt at a time", () =>
+    Effect.gen(function*() {
+      const { connections, received, url } = yield* receive({ status: 200, headers: {}, body: "Grüße" })
+      yield* Effect.replicateEffect(post(url), 50)
+      assert.strictEqual(yield* connections, 1)
+      yield* Effect.replicateEffect(post(url), 50, { concurrency: 8 })
+      assert.strictEqual(yield* connections, 8)
+      assert.lengthOf(yield* received, 100)
+    }).pipe(local(), Effect.scoped))
+
+  it.live("is not used again where the endpoint ends it with its answer", () =>
+    Effect.gen(function*() {
+      const { connections, url } = yield* receive({ status: 200, headers: { connection: "close" }, body: "" })
+      for (let number = 1; number <= 5; number++) {
+        assert.strictEqual((yield* post(url)).status, 200)
+        assert.strictEqual(yield* connections, number)
+      }
+    }).pipe(local(), Effect.scoped))
+
+  it.live("that its endpoint has given up is replaced by another", () =>
+    Effect.gen(function*() {
+      let connections = 0
+      const port = yield* accepting((socket) => {
+        connections++
+        socket.once("data", () => {
+          socket.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+          socket.once("data", () => socket.resetAndDestroy())
+        })
+      })
+      for (let number = 1; number <= 5; number++) {
+        assert.strictEqual((yield* post(`http://hooks.example:${port}/`)).status, 200)
+        assert.strictEqual(connections, number)
+      }
+    }).pipe(local(), Effect.scoped))
+
+  it.live("leads to the address that was checked, wherever the name leads by then", () =>
+    Effect.gen(function*() {
+      const { connections, url } = yield* receive(ok)
+      const addresses = [loopback, "127.0.0.2"]
+      const resolve = () => Effect.sync(() => [addresses.shift() ?? "127.0.0.2"])
+      const allowed = (address: string) => address === loopback
+      const transport = layer({ resolve }).pipe(Layer.provide(Layer.succeed(AllowedAddresses, allowed)))
+      yield* Effect.gen(function*() {
+        const named = url.replace(loopback, "hooks.example")
+        assert.strictEqual((yield* post(named)).status, 200)
+        assert.strictEqual((yield* post(named)).status, 200)
+        // A second one at the same time needs a connection of its own.
+        const codes = yield* Effect.all([post(named), Effect.flip(post(named))], { concurrency: 2 })
+        assert.deepInclude(codes[1], { failure_code: "blocked_address" })
+      }).pipe(Effect.provide(transport))
+      assert.strictEqual(yield* connections, 1)
+    }).pipe(Effect.scoped))
+
   for (const protocol of ["http", "https"]) {
     it.live(`ends when its attempt is interrupted, over ${protocol}`, () =>
       Effect.gen(function*() {

@@ -3,7 +3,7 @@ import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import * as Changes from "@messaging-crm/core/Changes"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { type ClaimedWork, WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
-import { Context, DateTime, Effect } from "effect"
+import { Context, DateTime, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Processes from "./Processes.ts"
 
@@ -264,6 +264,46 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       const later = yield* claim(queue, "send", time)
       assert.deepStrictEqual(later.map(({ ref }) => ref), [passedOver])
       yield* Effect.forEach([...claimed, ...later], queue.finish)
+      yield* assertNothingLeft
+    }))
+
+  it.effect("does not close a fifo lane for an item that is settled while somebody looks at it", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const queue = yield* WorkQueue
+      const organization_id = yield* Fixtures.organization
+      const lane = yield* Fixtures.uuid
+      const time = new Time()
+      yield* enqueue(organization_id, lane)
+      const next = yield* enqueue(organization_id, lane)
+      const [stale] = yield* claim(queue, "send", time)
+      yield* sweepAll(queue, time)
+      const [first] = yield* claim(queue, "send", time)
+      if (stale === undefined || first === undefined) return assert.fail("Nothing was given out.")
+      // The lane is open for one look more, although its first item is out.
+      assert.isFalse(yield* queue.finish(stale))
+      const finishing = yield* sql.withTransaction(Effect.gen(function*() {
+        const at = DateTime.toDateUtc(time.now)
+        const [looker] = yield* sql<{ readonly pid: number; readonly given: number }>`
+          SELECT pg_backend_pid() AS pid, count(*)::int AS given
+          FROM claim_work('send', 8, ${at}, ${at}, ${lane})
+        `
+        if (looker === undefined) return assert.fail("Nobody looked.")
+        assert.strictEqual(looker.given, 0)
+        const [other = queue] = yield* queues
+        const fiber = yield* Effect.forkChild(other.finish(first))
+        const waits = sql<{ readonly waits: boolean }>`
+          SELECT EXISTS (
+            SELECT FROM pg_locks WHERE NOT granted AND ${looker.pid}::int = ANY(pg_blocking_pids(pid))
+          ) AS waits
+        `
+        yield* Effect.repeat(waits, { until: ([row]) => row?.waits === true || fiber.pollUnsafe() !== undefined })
+        return fiber
+      }))
+      assert.isTrue(yield* Fiber.join(finishing))
+      const second = yield* claim(queue, "send", time)
+      assert.deepStrictEqual(second.map(({ ref }) => ref), [next])
+      yield* Effect.forEach(second, queue.finish)
       yield* assertNothingLeft
     }))
 

@@ -124,7 +124,7 @@ export class Worker extends Context.Service<Worker, {
             attributes: { ref: claimed.ref, attempt: claimed.attempt }
           }),
           Effect.annotateLogs({ kind: claimed.kind, ref: claimed.ref, attempt: claimed.attempt }),
-          Effect.ensuring(signal.notify)
+          Effect.ensuring(signal.notify(claimed.kind))
         )
 
       const runOnce = Effect.forEach(WorkKind.literals, (kind) =>
@@ -133,9 +133,9 @@ export class Worker extends Context.Service<Worker, {
           Effect.forEach(perform, { concurrency: "unbounded", discard: true })
         )).pipe(Effect.map((claimed) => claimed.flat().length), Effect.withSpan("Worker.runOnce"))
 
-      const pause = Effect.gen(function*() {
+      const pause = Effect.fnUntraced(function*(kind: WorkKind) {
         const millis = poll_millis * (0.8 + 0.4 * (yield* Random.next))
-        yield* Effect.timeoutOption(signal.wait, Duration.millis(millis))
+        yield* Effect.timeoutOption(signal.wait(kind), Duration.millis(millis))
       })
 
       /** Claims as many of a kind as there are places for, and returns whether there may be more. */
@@ -151,10 +151,12 @@ export class Worker extends Context.Service<Worker, {
         }))
       })
 
-      const turn = Effect.fnUntraced(function*(hands: ReadonlyArray<Hand>) {
-        const more = yield* Effect.forEach(hands, fill, { concurrency: "unbounded" })
-        if (!more.includes(true)) yield* pause
-      })
+      /** Each kind has a loop of its own: finding much of one takes no time from the others. */
+      const loop = (hand: Hand) =>
+        Effect.flatMap(fill(hand), (more) => more ? Effect.void : pause(hand.kind)).pipe(
+          survive("The worker"),
+          Effect.forever
+        )
 
       const housekeeping = Effect.all([
         Effect.flatMap(DateTime.now, queue.sweep).pipe(
@@ -174,7 +176,8 @@ export class Worker extends Context.Service<Worker, {
         const allDone = Effect.forEach(hands, ({ items }) => FiberSet.awaitEmpty(items), { discard: true })
         yield* Effect.addFinalizer(() => Effect.timeoutOption(Effect.interruptible(allDone), shutdown_time_max))
         yield* Effect.forkScoped(housekeeping)
-        return yield* Effect.forever(survive("The worker")(turn(hands)))
+        yield* Effect.forEach(hands, loop, { concurrency: "unbounded", discard: true })
+        return yield* Effect.never
       }).pipe(Effect.scoped)
 
       const measure = Effect.gen(function*() {

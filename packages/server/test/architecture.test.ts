@@ -39,6 +39,7 @@ const walls: ReadonlyArray<Wall> = [
       "WebhookTransport.ts": [/^undici$/, /^node:net$/],
       "WebhookTransport/Addresses.ts": [/^node:net$/],
       "WebhookTransport/Connection.ts": [/^node:(net|tls)$/],
+      "WebhookTransport/KeptConnections.ts": [/^undici$/, /^node:net$/],
       "WebhookTransport/Names.ts": [/^node:dns\/promises$/]
     }
   },

@@ -1,5 +1,5 @@
 import { type UnansweredCode, WebhookRequestFailed } from "@messaging-crm/core/WebhookTransport"
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import * as net from "node:net"
 import * as tls from "node:tls"
 
@@ -26,7 +26,8 @@ export const failureOf = (error: unknown, otherwise: UnansweredCode): WebhookReq
 /** Returns the host of a URL as a socket takes it: a name without its last full stop, or an address without brackets. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$|\.$/g, "")
 
-const dial = (url: URL, addresses: ReadonlyArray<string>): net.Socket => {
+/** Begins to connect to one of the addresses. */
+export const dial = (url: URL, addresses: ReadonlyArray<string>): net.Socket => {
   const host = hostOf(url)
   const found = addresses.map((address) => ({ address, family: net.isIP(address) }))
   const options = {
@@ -44,24 +45,12 @@ const dial = (url: URL, addresses: ReadonlyArray<string>): net.Socket => {
     : net.connect(options)
 }
 
-/**
- * Opens a connection to one of the addresses, with the certificate checked
- * against the name. It is destroyed with its scope, also half open.
- */
-export const open = Effect.fnUntraced(function*(
-  url: URL,
-  addresses: ReadonlyArray<string>
-): Effect.fn.Return<net.Socket, WebhookRequestFailed, Scope.Scope> {
-  const socket = yield* Effect.acquireRelease(
-    Effect.sync(() => dial(url, addresses)),
-    // What was not read of it would otherwise stay until V8 collects all garbage.
-    (socket) => Effect.sync(() => socket.destroy().read())
-  )
-  const isSecure = url.protocol === "https:"
-  yield* Effect.callback<void, WebhookRequestFailed>((resume) => {
+/** Waits until a socket is connected, with the certificate checked against the name. */
+export const connected = ({ protocol }: URL, socket: net.Socket): Effect.Effect<void, WebhookRequestFailed> => {
+  const isSecure = protocol === "https:"
+  return Effect.callback((resume) => {
     socket.once(isSecure ? "secureConnect" : "connect", () => resume(Effect.void))
     // Never taken off: an error that nobody listens to would end the process.
     socket.on("error", (error) => resume(Effect.fail(failureOf(error, isSecure ? "tls_error" : "connection_refused"))))
   })
-  return socket
-})
+}

@@ -29,7 +29,13 @@ const session = {
 }
 
 /** Commits wait for a row for 2 seconds, and are planned once: what they do depends on no value, and planning takes longer than doing. */
-const committing_session = { lock_timeout: "2s", plan_cache_mode: "force_generic_plan" }
+const committing_session = {
+  lock_timeout: "2s",
+  plan_cache_mode: "force_generic_plan",
+  enable_seqscan: "off",
+  enable_hashjoin: "off",
+  enable_mergejoin: "off"
+}
 
 /** How many of a process's connections are for commits: the others are shared, so few of them go a long way. */
 const commitsOf = (connections: number): number => Math.min(Math.max(2, Math.floor(connections / 2)), connections - 1)

@@ -9,6 +9,7 @@ import m0006 from "./migrations/0006_media.ts"
 import m0007 from "./migrations/0007_webhooks.ts"
 import m0008 from "./migrations/0008_lane_kinds.ts"
 import m0009 from "./migrations/0009_commits.ts"
+import m0010 from "./migrations/0010_claims.ts"
 import { StatementDeadline } from "./StatementDeadline.ts"
 
 /** Every migration, in order. Imported, not read from a folder, so a bundle carries them. */
@@ -21,7 +22,8 @@ const record = {
   "0006_media": m0006,
   "0007_webhooks": m0007,
   "0008_lane_kinds": m0008,
-  "0009_commits": m0009
+  "0009_commits": m0009,
+  "0010_claims": m0010
 }
 
 const table = "messaging_crm_migrations"

@@ -1,10 +1,12 @@
+import { OrganizationId, type WebhookDeliveryId } from "@messaging-crm/core/Ids"
 import { Timestamp } from "@messaging-crm/core/Timestamps"
 import { WebhookDelivery, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { Webhook } from "@messaging-crm/core/Webhooks"
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Exit, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, OptionalAt } from "../database/Columns.ts"
-import { first, rows } from "../database/Rows.ts"
+import * as Gathering from "../database/Gathering.ts"
+import { rows } from "../database/Rows.ts"
 
 const deliveries = rows(Schema.Struct({
   ...WebhookDelivery.fields,
@@ -13,7 +15,8 @@ const deliveries = rows(Schema.Struct({
   created_at: At
 }))
 
-const outgoing = first(Schema.Struct({
+const outgoing = rows(Schema.Struct({
+  organization_id: OrganizationId,
   delivery: Schema.Struct({ ...WebhookDelivery.fields, version: Schema.Int }),
   body: Schema.String,
   webhook: Schema.Struct({
@@ -25,6 +28,16 @@ const outgoing = first(Schema.Struct({
   })
 }))
 
+/** How many statements load at once, and how many deliveries one loads, at most. */
+const [statements_max, loaded_max] = [2, 128]
+
+interface Named {
+  readonly organization_id: OrganizationId
+  readonly id: WebhookDeliveryId
+}
+
+const nameOf = ({ id, organization_id }: Named): string => `${organization_id}|${id}`
+
 /** Layer that reads deliveries in PostgreSQL. */
 export const layer = Layer.effect(
   WebhookDeliveryStore,
@@ -32,6 +45,33 @@ export const layer = Layer.effect(
     const sql = yield* SqlClient.SqlClient
 
     const columns = sql.literal(Object.keys(WebhookDelivery.fields).join(", "))
+
+    /** Loads deliveries in one statement: workers claim many at a time. */
+    const loadAll = (named: ReadonlyArray<Named>) =>
+      outgoing(sql`
+        SELECT d.organization_id, to_jsonb(d) AS delivery, e.body, to_jsonb(w) AS webhook
+        FROM unnest(${named.map((one) => one.organization_id)}::uuid[], ${named.map((one) => one.id)}::uuid[])
+          AS named (organization_id, id)
+        JOIN webhook_deliveries d ON d.organization_id = named.organization_id AND d.id = named.id
+        JOIN webhook_events e ON e.organization_id = d.organization_id AND e.id = d.event_id
+        JOIN webhooks w ON w.organization_id = d.organization_id AND w.id = d.webhook_id
+      `).pipe(
+        Effect.map((found) => {
+          const byName = new Map(
+            found.map(({ organization_id, ...loaded }) => [nameOf({ organization_id, id: loaded.delivery.id }), loaded])
+          )
+          return named.map((one) => Option.fromUndefinedOr(byName.get(nameOf(one))))
+        })
+      )
+
+    const load = Gathering.make({
+      concurrency: statements_max,
+      size: loaded_max,
+      groupOf: () => "load",
+      rowsOf: () => [],
+      lanesOf: () => [],
+      run: (named: Gathering.Some<Named>) => Effect.map(loadAll(named), (found) => found.map(Exit.succeed))
+    })
 
     return WebhookDeliveryStore.of({
       list: (organization_id, webhook_id, limit) =>
@@ -42,14 +82,12 @@ export const layer = Layer.effect(
           ORDER BY created_at DESC, id DESC
           LIMIT ${limit}
         `),
-      load: (organization_id, id) =>
-        outgoing(sql`
-          SELECT to_jsonb(d) AS delivery, e.body, to_jsonb(w) AS webhook
-          FROM webhook_deliveries d
-          JOIN webhook_events e ON e.organization_id = d.organization_id AND e.id = d.event_id
-          JOIN webhooks w ON w.organization_id = d.organization_id AND w.id = d.webhook_id
-          WHERE d.organization_id = ${organization_id} AND d.id = ${id}
-        `)
+      load: Effect.fnUntraced(function*(organization_id, id) {
+        const outer = yield* Effect.serviceOption(sql.transactionService)
+        if (Option.isNone(outer)) return yield* load({ organization_id, id })
+        const [found] = yield* loadAll([{ organization_id, id }])
+        return found ?? Option.none()
+      })
     })
   })
 )

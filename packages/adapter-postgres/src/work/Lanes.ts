@@ -6,6 +6,9 @@
  * it is due already, or `closed`, which says that one of its items sees to that
  * (the first of a fifo lane, or those that fill it, when they are settled).
  *
+ * Who settles the first of a fifo lane always waits for whoever looks at the lane:
+ * that look may close it on account of this very item.
+ *
  * A writer judges by its snapshot, and who claims may find the lane without
  * items that wait meanwhile (`emptied_at`). So it is looked at again after 100 ms
  * and after a second, whoever adds to it after the first of these looks wakes it,
@@ -64,12 +67,12 @@ export const folded = (changes: ReadonlyArray<LaneChange>): ReadonlyArray<LaneCh
     until: same.find(({ until }) => until !== null)?.until ?? null
   }))
 
-/** The common table expression that inserts what `source` selects (kind, lane, ref, due_at) as work, as `work_written`. */
-export const insertWork = (source: string, organization_id: string, trace: string): Cte => ({
+/** The common table expression that inserts what `source` selects as work, as `work_written`. */
+export const insertWork = (source: string): Cte => ({
   name: "work_written",
   body: `
     INSERT INTO work (organization_id, lane_name, kind, lane, ref, due_at, trace)
-    SELECT ${organization_id}::uuid, kind || ':' || lane, kind, lane, ref, due_at, ${trace}::text
+    SELECT organization_id, kind || ':' || lane, kind, lane, ref, due_at, trace
     FROM (${source}) AS given
     ON CONFLICT (kind, ref) DO NOTHING
     RETURNING lane_name, kind, due_at`
@@ -131,7 +134,7 @@ export const writeLanes = (
     WHERE l.name = ANY(ARRAY(SELECT name FROM lanes_given))
       AND (
         g.cap IS NOT NULL
-        OR (l.closed AND g.outcome IS NOT NULL)
+        OR ((l.closed OR l.fifo) AND g.outcome IS NOT NULL)
         OR (
           NOT l.closed AND g.due_at IS NOT NULL
           AND (l.emptied_at IS NOT NULL OR l.next_due > greatest(l.paused_until, g.due_at))

@@ -13,7 +13,9 @@
  * middle of one posts it again: with the same id and bytes.
  */
 import {
+  Cache,
   Context,
+  Data,
   DateTime,
   Duration,
   Effect,
@@ -190,6 +192,12 @@ export const State = {
   retry: (next_attempt_at: Timestamp) => ({ status: "pending", next_attempt_at }) as const
 }
 
+/** How many signing secrets a process keeps decrypted. */
+const secrets_max = 1000
+
+/** An encrypted signing secret. */
+class Sealed extends Data.Class<{ readonly context: string; readonly sealed: string }> {}
+
 /** Returns text that every store can keep. */
 const storable = (text: string): string => text.toWellFormed().replaceAll("\u0000", "\uFFFD")
 
@@ -239,13 +247,13 @@ const finish = (claimed: ClaimedWork) => Changes.settle({ claimed, outcome: "fin
 const takesResult = ({ failure_code, status }: WebhookDelivery): boolean =>
   status === "pending" || failure_code === "webhook_disabled"
 
-/** An endpoint took the event. A healthy one's row is left alone: all its deliveries would contend for it. */
+/** An endpoint took the event. A healthy one's row is only required to be so: all its deliveries would contend for it. */
 const succeeded = (claimed: ClaimedWork, { delivery, webhook }: Outgoing, attempt: Attempt): Changes.Changes => {
   const wasFailing = webhook.consecutive_failures > 0
   const { cap } = lanes.webhook_delivery
   return Changes.all(
     WebhookDeliveryRows.update(delivery, State.attempt(delivery, attempt, null)),
-    wasFailing ? WebhookRows.update(webhook, healthy) : Changes.none,
+    wasFailing ? WebhookRows.update(webhook, healthy) : WebhookRows.expect(webhook),
     wasFailing
       ? Changes.throttle({ kind: "webhook_delivery", lane: webhook.id, until: null, cap })
       : Changes.none,
@@ -360,15 +368,24 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         })
       })
 
+      /** Decrypted once for as long as it is used, and not for each delivery. */
+      const secretOf = yield* Cache.make({
+        capacity: secrets_max,
+        lookup: ({ context, sealed }: Sealed) =>
+          Effect.flatMap(secrets.open(context, sealed), (secret) =>
+            Option.isNone(secret)
+              ? Effect.fail(new Error("No key of SECRET_KEY opens the webhook's secret."))
+              : Effect.succeed(Redacted.make(secret.value)))
+      })
+
       /** Posts the event, signed now. */
       const post = Effect.fnUntraced(function*(organization_id: OrganizationId, { body, delivery, webhook }: Outgoing) {
-        const { id, url } = webhook
-        const secret = yield* secrets.open(secretContext(organization_id, id), webhook.sealed_secret)
-        if (Option.isNone(secret)) {
-          return yield* Effect.die(new Error("No key of SECRET_KEY opens the webhook's secret."))
-        }
+        const { id, sealed_secret: sealed, url } = webhook
+        const secret = yield* Effect.orDie(
+          Cache.get(secretOf, new Sealed({ context: secretContext(organization_id, id), sealed }))
+        )
         const at = yield* DateTime.now
-        const headers = yield* headersOf(Redacted.make(secret.value), { id: delivery.event_id, timestamp: at, body })
+        const headers = yield* headersOf(secret, { id: delivery.event_id, timestamp: at, body })
         const [duration, outcome] = yield* transport.post({ url, headers, body }).pipe(
           Effect.timeoutOrElse({
             duration: attempt_time_max,
@@ -390,10 +407,11 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
       /** Settles the claim with what follows for the delivery, if that has not ended otherwise. */
       const settleDelivery = (
         claimed: ClaimedWork,
-        changesOf: (outgoing: Outgoing, fresh: Fresh) => Changes.Changes
+        changesOf: (outgoing: Outgoing, fresh: Fresh) => Changes.Changes,
+        load = find(claimed)
       ) =>
         settle(claimed, {
-          load: find(claimed),
+          load,
           decide: (found, fresh) => ({
             answer: undefined,
             changes: Option.match(Option.filter(found, ({ delivery }) => takesResult(delivery)), {
@@ -418,10 +436,19 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         }
         const { attempt, retry_after } = yield* post(claimed.organization_id, outgoing)
         const dice = yield* Random.next
-        yield* settleDelivery(claimed, (now_outgoing, { now }) =>
-          attempt.failure_code === null
-            ? succeeded(claimed, now_outgoing, attempt)
-            : failed(claimed, now_outgoing, attempt, retry_after, { dice, now }))
+        // What was loaded for the attempt is loaded again only where it has changed meanwhile.
+        const known = [found]
+        yield* settleDelivery(
+          claimed,
+          (now_outgoing, { now }) =>
+            attempt.failure_code === null
+              ? succeeded(claimed, now_outgoing, attempt)
+              : failed(claimed, now_outgoing, attempt, retry_after, { dice, now }),
+          Effect.suspend(() => {
+            const first = attempt.failure_code === null ? known.pop() : undefined
+            return first === undefined ? find(claimed) : Effect.succeed(first)
+          })
+        )
       })
 
       const abandon = Effect.fn("WebhookDeliveries.abandon")((claimed: ClaimedWork) => end(claimed, "protocol_error"))

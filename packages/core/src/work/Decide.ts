@@ -13,7 +13,7 @@ import { conflicts } from "../kernel/Metrics.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "./Changes.ts"
 import { Commit, type Conflict, type KeyUsed, LeaseLost } from "./Commit.ts"
-import { type ClaimedWork, WorkSignal } from "./WorkQueue.ts"
+import { type ClaimedWork, type WorkKind, WorkSignal } from "./WorkQueue.ts"
 
 /** What a decision may not find in what was loaded: the time, and ids nobody has. */
 export interface Fresh {
@@ -58,6 +58,13 @@ const stripeOf = ({ expect = [], update = [] }: Changes.Changes): number => {
   for (const character of Object.values(first.key).join()) hash = (hash * 31 + character.charCodeAt(0)) | 0
   return Math.abs(hash) % stripes
 }
+
+/** Returns the kinds of work that a worker may find now. */
+const kindsOf = ({ enqueue = [], raise = [], throttle = [] }: Changes.Changes): ReadonlySet<WorkKind> =>
+  new Set([
+    ...[...enqueue, ...throttle].map(({ kind }) => kind),
+    ...raise.map(() => "webhook_delivery" as const)
+  ])
 
 /** The two ways to write. All operations of a process take turns at a row after a first conflict, so they share one. */
 export class Decide extends Context.Service<Decide, {
@@ -124,9 +131,7 @@ export class Decide extends Context.Service<Decide, {
           const turn = turns[stripeOf(changes)]
           yield* turn === undefined ? again : Semaphore.withPermit(turn, again)
         }
-        if (changes.enqueue !== undefined || changes.raise !== undefined || changes.throttle !== undefined) {
-          yield* signal.notify
-        }
+        for (const kind of kindsOf(changes)) yield* signal.notify(kind)
         return answer
       })
 

@@ -112,16 +112,19 @@ export class WorkQueue extends Context.Service<WorkQueue, {
 
 /** Wakes the workers of this process, so that work need not wait for the next look. Losing a call costs one poll. */
 export class WorkSignal extends Context.Service<WorkSignal, {
-  readonly notify: Effect.Effect<void>
-  /** Returns once `notify` was called since the last return. */
-  readonly wait: Effect.Effect<void>
+  readonly notify: (kind: WorkKind) => Effect.Effect<void>
+  /** Returns once `notify` was called for the kind since the last return. */
+  readonly wait: (kind: WorkKind) => Effect.Effect<void>
 }>()("@messaging-crm/core/WorkQueue/WorkSignal") {
-  static readonly layer = Layer.effect(
-    WorkSignal,
-    Effect.map(Latch.make(false), (latch) =>
-      WorkSignal.of({
-        notify: Effect.asVoid(latch.open),
-        wait: Effect.andThen(latch.await, Effect.asVoid(latch.close))
-      }))
-  )
+  static readonly layer = Layer.sync(WorkSignal, () => {
+    const latches: Readonly<Record<WorkKind, Latch.Latch>> = {
+      send: Latch.makeUnsafe(false),
+      send_outcome: Latch.makeUnsafe(false),
+      webhook_delivery: Latch.makeUnsafe(false)
+    }
+    return WorkSignal.of({
+      notify: (kind) => Effect.asVoid(latches[kind].open),
+      wait: (kind) => Effect.andThen(latches[kind].await, Effect.asVoid(latches[kind].close))
+    })
+  })
 }

@@ -1,6 +1,6 @@
 /** What a contact is found by: its search text, its tags, and other names of its identities. */
-import type { Changes, Update } from "@messaging-crm/core/Changes"
-import { anyNumber, type Part, type Values } from "./Statement.ts"
+import type { Alias, Update } from "@messaging-crm/core/Changes"
+import { anyNumber, type Owned, type Part, type Values } from "./Statement.ts"
 
 /** What a contact is found by stands beside it, apart from what every message changes. */
 export const foundBy = (updates: ReadonlyArray<Update>): ReadonlyArray<Part> => {
@@ -13,7 +13,7 @@ export const foundBy = (updates: ReadonlyArray<Update>): ReadonlyArray<Part> => 
           UPDATE contact_texts t
           SET search_text = w.fields ->> 'search_text'
           FROM contacts_written w
-          WHERE t.organization_id = $1::uuid AND t.contact_id = w.id AND w.fields ? 'search_text'
+          WHERE t.organization_id = w.organization_id AND t.contact_id = w.id AND w.fields ? 'search_text'
           RETURNING 1`,
         requires: anyNumber("contacts_reindexed")
       }]
@@ -24,7 +24,7 @@ export const foundBy = (updates: ReadonlyArray<Update>): ReadonlyArray<Part> => 
         body: `
           DELETE FROM contact_tags t
           USING contacts_written w
-          WHERE t.organization_id = $1::uuid AND t.contact_id = w.id AND w.fields ? 'tags'
+          WHERE t.organization_id = w.organization_id AND t.contact_id = w.id AND w.fields ? 'tags'
             AND NOT w.fields -> 'tags' @> jsonb_build_array(jsonb_build_object('id', t.tag_id))
           RETURNING 1`,
         requires: anyNumber("contacts_untagged")
@@ -32,7 +32,7 @@ export const foundBy = (updates: ReadonlyArray<Update>): ReadonlyArray<Part> => 
         name: "contacts_tagged",
         body: `
           INSERT INTO contact_tags (organization_id, contact_id, tag_id)
-          SELECT $1::uuid, w.id, (tag ->> 'id')::uuid
+          SELECT w.organization_id, w.id, (tag ->> 'id')::uuid
           FROM contacts_written w, jsonb_array_elements(w.fields -> 'tags') AS tag
           ON CONFLICT DO NOTHING
           RETURNING 1`,
@@ -42,34 +42,34 @@ export const foundBy = (updates: ReadonlyArray<Update>): ReadonlyArray<Part> => 
   ]
 }
 
-export const described = ({ json }: Values, contacts: ReadonlyArray<object>): ReadonlyArray<Part> => [{
+export const described = ({ json }: Values, contacts: ReadonlyArray<Owned<object>>): ReadonlyArray<Part> => [{
   name: "contacts_described",
-  body: `SELECT id, search_text, tags FROM jsonb_to_recordset(${
+  body: `SELECT organization_id, id, search_text, tags FROM jsonb_to_recordset(${
     json(contacts)
-  }) AS c (id uuid, search_text text, tags jsonb)`,
+  }) AS c (organization_id uuid, id uuid, search_text text, tags jsonb)`,
   requires: anyNumber("contacts_described")
 }, {
   name: "contacts_indexed",
   body: `
     INSERT INTO contact_texts (organization_id, contact_id, search_text)
-    SELECT $1::uuid, id, search_text FROM contacts_described
+    SELECT organization_id, id, search_text FROM contacts_described
     RETURNING 1`,
   requires: anyNumber("contacts_indexed")
 }, {
   name: "contacts_first_tagged",
   body: `
     INSERT INTO contact_tags (organization_id, contact_id, tag_id)
-    SELECT $1::uuid, c.id, (tag ->> 'id')::uuid
+    SELECT c.organization_id, c.id, (tag ->> 'id')::uuid
     FROM contacts_described c, jsonb_array_elements(c.tags) AS tag
     RETURNING 1`,
   requires: anyNumber("contacts_first_tagged")
 }]
 
-export const aliased = ({ json }: Values, aliases: NonNullable<Changes["aliases"]>): Part => ({
+export const aliased = ({ json }: Values, aliases: ReadonlyArray<Owned<Alias>>): Part => ({
   name: "aliases_inserted",
   body: `
     INSERT INTO identity_names (organization_id, channel_type, name, identity_id)
-    SELECT $1::uuid, channel_type, name, identity_id
+    SELECT organization_id, channel_type, name, identity_id
     FROM jsonb_populate_recordset(NULL::identity_names, ${json(aliases)})
     ORDER BY channel_type, name
     ON CONFLICT DO NOTHING

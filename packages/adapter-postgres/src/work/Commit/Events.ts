@@ -1,22 +1,25 @@
 /** Events, their deliveries to webhooks, and the deliveries that a disabled webhook gives up. */
-import type { Changes } from "@messaging-crm/core/Changes"
-import { anyNumber, type Part, type Values } from "./Statement.ts"
+import type { RaisedEvent } from "@messaging-crm/core/Changes"
+import { anyNumber, type Commission, type Owned, type Part, type Traced, type Values } from "./Statement.ts"
 
-export const abandoned = ({ json, parameter }: Values, { abandon = [], update = [] }: Changes): Part => ({
+export const abandoned = ({ json, parameter }: Values, { changes, organization_id }: Commission): Part => ({
   name: "deliveries_abandoned",
   body: `
     UPDATE webhook_deliveries
     SET status = 'failed', failure_code = 'webhook_disabled', next_attempt_at = NULL, version = version + 1
-    WHERE organization_id = $1::uuid
+    WHERE organization_id = ${parameter(organization_id)}::uuid
       AND id = ANY(ARRAY(
         SELECT d.id
-        FROM jsonb_to_recordset(${json(abandon)}) AS w (webhook_id uuid, "limit" integer)
+        FROM jsonb_to_recordset(${json(changes.abandon)}) AS w (webhook_id uuid, "limit" integer)
         CROSS JOIN LATERAL (
           SELECT id
           FROM webhook_deliveries
-          WHERE organization_id = $1::uuid AND webhook_id = w.webhook_id AND status = 'pending'
+          WHERE organization_id = ${parameter(organization_id)}::uuid AND webhook_id = w.webhook_id
+            AND status = 'pending'
             AND id <> ALL(${
-    parameter(update.filter(({ table }) => table.name === "webhook_deliveries").map(({ key }) => key.id ?? ""))
+    parameter(
+      (changes.update ?? []).filter(({ table }) => table.name === "webhook_deliveries").map(({ key }) => key.id ?? "")
+    )
   }::uuid[])
           ORDER BY created_at DESC, id DESC
           LIMIT w."limit"
@@ -27,18 +30,20 @@ export const abandoned = ({ json, parameter }: Values, { abandon = [], update = 
   requires: anyNumber("deliveries_abandoned")
 })
 
-export const raised = ({ json }: Values, events: NonNullable<Changes["raise"]>): ReadonlyArray<Part> => [{
+export const raised = ({ json }: Values, events: ReadonlyArray<Owned<RaisedEvent> & Traced>): ReadonlyArray<Part> => [{
   name: "events_raised",
   body: `
-    SELECT e.id, e.type, e.body, e.created_at, w.id AS webhook_id, webhook_delivery_id(e.id, w.id) AS delivery_id
-    FROM jsonb_to_recordset(${json(events)}) AS e (id uuid, type text, body text, created_at timestamptz)
-    JOIN webhooks w ON w.organization_id = $1::uuid AND w.status = 'active' AND e.type = ANY(w.event_types)`,
+    SELECT e.*, w.id AS webhook_id, webhook_delivery_id(e.id, w.id) AS delivery_id
+    FROM jsonb_to_recordset(${
+    json(events)
+  }) AS e (organization_id uuid, id uuid, type text, body text, created_at timestamptz, trace text)
+    JOIN webhooks w ON w.organization_id = e.organization_id AND w.status = 'active' AND e.type = ANY(w.event_types)`,
   requires: anyNumber("events_raised")
 }, {
   name: "events_inserted",
   body: `
     INSERT INTO webhook_events (organization_id, id, type, body, created_at)
-    SELECT DISTINCT ON (id) $1::uuid, id, type, body, created_at FROM events_raised
+    SELECT DISTINCT ON (organization_id, id) organization_id, id, type, body, created_at FROM events_raised
     RETURNING 1`,
   requires: anyNumber("events_inserted")
 }, {
@@ -47,7 +52,7 @@ export const raised = ({ json }: Values, events: NonNullable<Changes["raise"]>):
     INSERT INTO webhook_deliveries (
       organization_id, id, webhook_id, event_id, event_type, status, attempt_count, next_attempt_at, created_at
     )
-    SELECT $1::uuid, delivery_id, webhook_id, id, type, 'pending', 0, created_at, created_at
+    SELECT organization_id, delivery_id, webhook_id, id, type, 'pending', 0, created_at, created_at
     FROM events_raised
     ORDER BY webhook_id, created_at, id
     RETURNING 1`,

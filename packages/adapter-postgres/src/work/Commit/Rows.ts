@@ -7,7 +7,7 @@ import {
   touchedId,
   type Update
 } from "@messaging-crm/core/Changes"
-import { anyNumber, exactly, type Part, type Values } from "./Statement.ts"
+import { anyNumber, exactly, type Owned, type Part, type Values } from "./Statement.ts"
 
 /** Tables in the order in which every statement takes their rows. */
 const order = [
@@ -31,14 +31,22 @@ const ownerOf = ({ name }: Table): string => name === "organizations" ? "id" : "
 const texts = new Set(["channel_type", "name", "provider_message_id"])
 const typeOf = (column: string): string => texts.has(column) ? "text" : "uuid"
 
-const keyTypes = ({ key }: Table): string => key.map((column) => `${column} ${typeOf(column)}`).join(", ")
-const keyMatches = ({ key }: Table): string => key.map((column) => `r.${column} = w.${column}`).join(" AND ")
-const keyText = ({ key }: { readonly key: Readonly<Record<string, string>> }): string => Object.values(key).join("|")
+const keyTypes = ({ key }: Table): string =>
+  ["organization_id uuid", ...key.map((column) => `${column} ${typeOf(column)}`)].join(", ")
+const keyMatches = (table: Table): string =>
+  [`r.${ownerOf(table)} = w.organization_id`, ...table.key.map((column) => `r.${column} = w.${column}`)].join(" AND ")
+
+interface Keyed {
+  readonly key: Readonly<Record<string, string>>
+}
+
+const keyText = ({ key, organization_id }: Owned<Keyed>): string => [organization_id, ...Object.values(key)].join("|")
+
+/** What names a row that changes write or rest on, among all rows. */
+export const rowName = (row: Owned<Keyed & { readonly table: Table }>): string => `${row.table.name}|${keyText(row)}`
 
 /** No row is written twice, and all take rows in one order. */
-const inOrder = <Row extends { readonly key: Readonly<Record<string, string>> }>(
-  rows: ReadonlyArray<Row>
-): ReadonlyArray<Row> => {
+const inOrder = <Row extends Owned<Keyed>>(rows: ReadonlyArray<Row>): ReadonlyArray<Row> => {
   const sorted = rows.toSorted((a, b) => keyText(a) < keyText(b) ? -1 : 1)
   if (
     sorted.some((row, index) => sorted[index + 1] !== undefined && keyText(row) === keyText(sorted[index + 1] ?? row))
@@ -74,29 +82,36 @@ export const activity: Readonly<Record<string, Readonly<Record<string, string>>>
 /** Columns of core that stand in tables of their own. */
 const elsewhere = new Set(["search_text"])
 
-export const expected = ({ json }: Values, [table, rows]: [Table, ReadonlyArray<Expectation>]): Part => {
+export const expected = (
+  { json, parameter }: Values,
+  [table, rows]: [Table, ReadonlyArray<Owned<Expectation>>]
+): Part => {
   const name = `${table.name}_expected`
+  // Several commits may rest on one row. If not on the same version of it, one of them is in conflict.
+  const each = Array.from(new Map(rows.map((row) => [`${keyText(row)}|${row.version}`, row])).values())
   return {
     name,
     body: `
       SELECT 1
       FROM ${table.name} r, jsonb_to_recordset(${
-      json(inOrder(rows).map(({ key, version }) => ({ ...key, version })))
+      json(inOrder(each).map(({ key, organization_id, version }) => ({ organization_id, ...key, version })))
     }) AS w (${keyTypes(table)}, version integer)
-      WHERE r.${ownerOf(table)} = $1::uuid AND ${keyMatches(table)} AND r.version = w.version
+      WHERE ${keyMatches(table)} AND r.version = w.version
       FOR SHARE OF r`,
-    requires: exactly(name, rows.length)
+    requires: exactly(name, parameter(each.length))
   }
 }
 
-export const removed = ({ json }: Values, [table, rows]: [Table, ReadonlyArray<Removal>]): Part => {
+export const removed = ({ json }: Values, [table, rows]: [Table, ReadonlyArray<Owned<Removal>>]): Part => {
   const name = `${table.name}_removed`
   return {
     name,
     body: `
       DELETE FROM ${table.name} r
-      USING jsonb_to_recordset(${json(inOrder(rows).map(({ key }) => key))}) AS w (${keyTypes(table)})
-      WHERE r.${ownerOf(table)} = $1::uuid AND ${keyMatches(table)}
+      USING jsonb_to_recordset(${
+      json(inOrder(rows).map(({ key, organization_id }) => ({ organization_id, ...key })))
+    }) AS w (${keyTypes(table)})
+      WHERE ${keyMatches(table)}
       RETURNING 1`,
     requires: anyNumber(name)
   }
@@ -104,23 +119,25 @@ export const removed = ({ json }: Values, [table, rows]: [Table, ReadonlyArray<R
 
 /** A row that is updated and touched is written once, so both are one expression. */
 export const updated = (
-  { json }: Values,
+  { json, parameter }: Values,
   table: Table,
-  updates: ReadonlyArray<Update>,
-  touch: Activity | undefined
+  updates: ReadonlyArray<Owned<Update>>,
+  touches: ReadonlyArray<Owned<Activity>>
 ): Part => {
   const name = `${table.name}_written`
   const active = activity[table.name] ?? {}
   const rows = new Map<string, object>(
     inOrder(updates).map((update) => [
       keyText(update),
-      { ...update.key, version: update.version, fields: update.set }
+      { organization_id: update.organization_id, ...update.key, version: update.version, fields: update.set }
     ])
   )
-  if (touch !== undefined) {
-    const { at, conversation_id, last_inbound_at, preview } = touch
+  for (const touch of touches) {
+    const { at, conversation_id, last_inbound_at, organization_id, preview } = touch
     const id = touchedId(table, touch)
-    if (id !== null) rows.set(id, { id, ...rows.get(id), at, preview, conversation_id, last_inbound_at })
+    if (id === null) continue
+    const name = keyText({ organization_id, key: { id } })
+    rows.set(name, { organization_id, id, ...rows.get(name), at, preview, conversation_id, last_inbound_at })
   }
   const isSet = updates.length > 0
   const columns = isSet
@@ -147,35 +164,37 @@ export const updated = (
       table.key.includes("conversation_id") ? "" : "conversation_id uuid, "
     }last_inbound_at timestamptz
       )
-      WHERE r.${ownerOf(table)} = $1::uuid AND ${keyMatches(table)} AND (w.version IS NULL OR r.version = w.version)
-      RETURNING ${table.key.map((column) => `r.${column}`).join(", ")}, w.version AS found, w.fields`,
-    requires: `(SELECT count(found) FROM ${name}) = ${updates.length}`
+      WHERE ${keyMatches(table)} AND (w.version IS NULL OR r.version = w.version)
+      RETURNING w.organization_id, ${
+      table.key.map((column) => `r.${column}`).join(", ")
+    }, w.version AS found, w.fields`,
+    requires: `(SELECT count(found) FROM ${name}) = ${parameter(updates.length)}::integer`
   }
 }
 
-const insertedRows = ({ json }: Values, table: Table, rows: ReadonlyArray<object>): Part => {
+const insertedRows = ({ json, parameter }: Values, table: Table, rows: ReadonlyArray<Owned<object>>): Part => {
   const name = `${table.name}_inserted`
   const columns = Object.keys(rows[0] ?? {}).filter((column) => !elsewhere.has(column)).join(", ")
   return {
     name,
     body: `
-      INSERT INTO ${table.name} (organization_id, ${columns})
-      SELECT $1::uuid, ${columns}
+      INSERT INTO ${table.name} (${columns})
+      SELECT ${columns}
       FROM jsonb_populate_recordset(NULL::${table.name}, ${json(rows)})
       RETURNING 1`,
-    requires: exactly(name, rows.length)
+    requires: exactly(name, parameter(rows.length))
   }
 }
 
 /** Files are bytes, which JSON would carry at twice their size. */
-const mediaInserted = ({ parameter }: Values, rows: ReadonlyArray<object>): Part => ({
+const mediaInserted = ({ parameter }: Values, rows: ReadonlyArray<Owned<object>>): Part => ({
   name: "media_inserted",
   body: `
-    INSERT INTO media (organization_id, ${Object.keys(rows[0] ?? {}).join(", ")})
-    VALUES ${rows.map((row) => `($1::uuid, ${Object.values(row).map(parameter).join(", ")})`).join(", ")}
+    INSERT INTO media (${Object.keys(rows[0] ?? {}).join(", ")})
+    VALUES ${rows.map((row) => `(${Object.values(row).map(parameter).join(", ")})`).join(", ")}
     RETURNING 1`,
-  requires: exactly("media_inserted", rows.length)
+  requires: exactly("media_inserted", parameter(rows.length))
 })
 
-export const inserted = (values: Values, table: Table, rows: ReadonlyArray<object>): Part =>
+export const inserted = (values: Values, table: Table, rows: ReadonlyArray<Owned<object>>): Part =>
   table.name === "media" ? mediaInserted(values, rows) : insertedRows(values, table, rows)

@@ -1,4 +1,6 @@
 /** What the parts of a commit's statement share. */
+import type { Changes } from "@messaging-crm/core/Changes"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
 
 /** A part of the statement. */
 export interface Part {
@@ -17,5 +19,21 @@ export interface Values {
   readonly json: (value: unknown) => string
 }
 
+/** The changes of one operation, and whose they are. */
+export interface Commission {
+  readonly organization_id: OrganizationId
+  readonly changes: Changes
+  /** The trace that the commit runs in. */
+  readonly trace: string | null
+}
+
+/** Something that is an organization's. */
+export type Owned<A> = A & { readonly organization_id: OrganizationId }
+
+/** Something that goes on in the trace of its commit. */
+export interface Traced {
+  readonly trace: string | null
+}
+
 export const anyNumber = (name: string): string => `(SELECT count(*) FROM ${name}) >= 0`
-export const exactly = (name: string, count: number): string => `(SELECT count(*) FROM ${name}) = ${count}`
+export const exactly = (name: string, count: string): string => `(SELECT count(*) FROM ${name}) = ${count}::integer`

@@ -1,61 +1,84 @@
 /** The work that changes settle, add and throttle. */
-import type { Changes, Settlement } from "@messaging-crm/core/Changes"
+import type { Enqueued, Settlement, Throttle } from "@messaging-crm/core/Changes"
+import type { WorkKind } from "@messaging-crm/core/WorkQueue"
 import { DateTime } from "effect"
-import { date } from "../../database/Columns.ts"
 import * as Lanes from "../Lanes.ts"
-import { anyNumber, exactly, type Part, type Values } from "./Statement.ts"
+import { anyNumber, exactly, type Owned, type Part, type Traced, type Values } from "./Statement.ts"
 
-export const settled = ({ parameter }: Values, { claimed, ...settlement }: Settlement): Part => {
-  const isHeld = `kind = ${parameter(claimed.kind)} AND ref = ${parameter(claimed.ref)}::uuid AND token = ${
-    parameter(claimed.token)
-  }::uuid`
-  const bodies = {
-    hold: () => `SELECT 1 FROM work WHERE ${isHeld} FOR SHARE`,
-    finish: () => `DELETE FROM work WHERE ${isHeld} RETURNING 1`,
-    finish_if_held: () => `DELETE FROM work WHERE ${isHeld} RETURNING 1`,
-    postpone: () => `
-      UPDATE work
-      SET due_at = ${"due_at" in settlement ? parameter(date(settlement.due_at)) : "due_at"},
-        leased_until = NULL, token = NULL
+/**
+ * Settles claims on work of one kind, all with one outcome.
+ *
+ * They are named twice, in a join and in an array: a plan that was made while
+ * the queue was empty then reads no more of a long one than these.
+ */
+export const settled = (
+  { json, parameter }: Values,
+  { kind, outcome }: { readonly kind: WorkKind; readonly outcome: Settlement["outcome"] },
+  settlements: ReadonlyArray<Settlement>
+): Part => {
+  const given = json(settlements.map(({ claimed: { ref, token }, ...settlement }) => ({
+    ref,
+    token,
+    due_at: "due_at" in settlement ? settlement.due_at : null
+  })))
+  const claims = `jsonb_to_recordset(${given}) AS c (ref uuid, token uuid, due_at timestamptz)`
+  const isHeld = `w.kind = ${parameter(kind)} AND w.ref = ANY(${
+    parameter(settlements.map(({ claimed }) => claimed.ref))
+  }::uuid[]) AND w.ref = c.ref AND w.token = c.token`
+  const bodies: Readonly<Record<Settlement["outcome"], string>> = {
+    hold: `SELECT 1 FROM work w, ${claims} WHERE ${isHeld} FOR SHARE OF w`,
+    finish: `DELETE FROM work w USING ${claims} WHERE ${isHeld} RETURNING 1`,
+    finish_if_held: `DELETE FROM work w USING ${claims} WHERE ${isHeld} RETURNING 1`,
+    postpone: `
+      UPDATE work w
+      SET due_at = c.due_at, leased_until = NULL, token = NULL
+      FROM ${claims}
       WHERE ${isHeld}
       RETURNING 1`
   }
-  const mayBeGone = settlement.outcome === "finish_if_held"
+  const mayBeGone = outcome === "finish_if_held"
   return {
     name: "settled",
-    body: bodies[settlement.outcome](),
-    requires: mayBeGone ? anyNumber("settled") : exactly("settled", 1),
+    body: bodies[outcome],
+    requires: mayBeGone ? anyNumber("settled") : exactly("settled", parameter(settlements.length)),
     isLease: !mayBeGone
   }
 }
 
+/** What becomes of the lane of work that was settled. */
+const laneOf = (settlement: Settlement): ReadonlyArray<Lanes.LaneChange> =>
+  settlement.outcome === "hold" ? [] : [Lanes.settled(
+    settlement.claimed,
+    settlement.outcome === "postpone" ? DateTime.formatIso(settlement.due_at) : null
+  )]
+
 /** The work of the changes and of the events, and what becomes of its lanes. */
 export const queued = (
   { json, parameter }: Values,
-  { enqueue = [], raise = [], settle, throttle = [] }: Changes,
-  trace: string | null
+  { enqueue, raises, settle, throttle }: {
+    readonly enqueue: ReadonlyArray<Owned<Enqueued> & Traced>
+    readonly raises: boolean
+    readonly settle: ReadonlyArray<Settlement>
+    readonly throttle: ReadonlyArray<Throttle>
+  }
 ): ReadonlyArray<Part> => {
   const sources = [
     ...(enqueue.length === 0 ? [] : [
-      `SELECT kind, lane, ref, due_at FROM jsonb_to_recordset(${
+      `SELECT * FROM jsonb_to_recordset(${
         json(enqueue)
-      }) AS g (kind text, lane uuid, ref uuid, due_at timestamptz)`
+      }) AS g (organization_id uuid, kind text, lane uuid, ref uuid, due_at timestamptz, trace text)`
     ]),
-    ...(raise.length === 0
-      ? []
-      : [
-        "SELECT 'webhook_delivery' AS kind, webhook_id AS lane, delivery_id AS ref, created_at AS due_at FROM events_raised"
-      ])
+    ...(raises
+      ? [`SELECT organization_id, 'webhook_delivery' AS kind, webhook_id AS lane, delivery_id AS ref,
+          created_at AS due_at, trace
+        FROM events_raised`]
+      : [])
   ]
-  const lane = settle === undefined || settle.outcome === "hold" ? [] : [Lanes.settled(
-    settle.claimed,
-    settle.outcome === "postpone" ? DateTime.formatIso(settle.due_at) : null
-  )]
-  const laneChanges = Lanes.folded([...lane, ...throttle.map(Lanes.throttled)])
+  const laneChanges = Lanes.folded([...settle.flatMap(laneOf), ...throttle.map(Lanes.throttled)])
   if (sources.length === 0 && laneChanges.length === 0) return []
   const hasWork = sources.length > 0
   const ctes = [
-    ...(hasWork ? [Lanes.insertWork(sources.join(" UNION ALL "), "$1", parameter(trace))] : []),
+    ...(hasWork ? [Lanes.insertWork(sources.join(" UNION ALL "))] : []),
     ...Lanes.writeLanes(hasWork, laneChanges, parameter)
   ]
   return ctes.map(({ body, name }): Part => ({ name, body, requires: anyNumber(name) }))

@@ -1,0 +1,38 @@
+/** How much processor time processes have used, in microseconds. Reads `/proc`, so Linux only. */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { readdir, readFile } from "node:fs/promises"
+
+/** Microseconds of a tick of the kernel's accounting. */
+const tick = 10_000
+
+interface Times {
+  readonly parent: number
+  readonly own: number
+  /** Of children that have ended. */
+  readonly ended: number
+}
+
+/** The fields of `/proc/PID/stat` after the name, which may hold anything. */
+const read = async (pid: number | string): Promise<Times> => {
+  const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "")
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ").map(Number)
+  const at = (index: number): number => fields[index] ?? 0
+  return { parent: at(1), own: (at(11) + at(12)) * tick, ended: (at(13) + at(14)) * tick }
+}
+
+/** What a process has used, those that it started left out. */
+export const ofProcess = (pid: number): Effect.Effect<number> => Effect.promise(async () => (await read(pid)).own)
+
+/** What PostgreSQL has used, all its processes together. */
+export const ofPostgres = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ readonly pid: number }>`SELECT pg_backend_pid() AS pid`
+  return yield* Effect.promise(async () => {
+    const { parent: postmaster } = await read(row?.pid ?? 0)
+    const pids = (await readdir("/proc")).filter((name) => /^[0-9]+$/.test(name))
+    const all = await Promise.all(pids.map(read))
+    const { ended, own } = await read(postmaster)
+    return all.reduce((sum, each) => each.parent === postmaster ? sum + each.own : sum, own + ended)
+  })
+})

@@ -1,0 +1,196 @@
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+
+/**
+ * How work is given out, as one statement of who claims: each step sees what
+ * those before it have locked, and nothing goes back and forth in between.
+ *
+ * A lane's row is the lock under which its items are given out, so it is locked
+ * before they are looked at: a statement's snapshot predates the locks that it
+ * waits for.
+ */
+export default Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+
+  // Plans that rest on no table's size: the queue may be empty when they are made, and long a second later.
+  yield* sql`
+    CREATE FUNCTION claim_work(
+      wanted text,
+      most integer,
+      at timestamptz,
+      lease_end timestamptz,
+      claim uuid
+    ) RETURNS SETOF work
+    LANGUAGE plpgsql
+    SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off
+    AS $$
+    DECLARE
+      names text[];
+      seen text[] := '{}';
+      claimed work[];
+    BEGIN
+      LOOP
+        -- The lanes that have something to give, those that have waited longest first.
+        SELECT array_agg(name) INTO names
+        FROM (
+          SELECT name
+          FROM work_lanes
+          WHERE kind = wanted AND next_due <= at
+          ORDER BY next_due
+          LIMIT most
+          FOR UPDATE SKIP LOCKED
+        ) waiting;
+        EXIT WHEN names IS NULL;
+        claimed := claim_items(names, most, at, lease_end, claim);
+        PERFORM schedule_lanes(names, ARRAY(SELECT DISTINCT lane_name FROM unnest(claimed)), at);
+        -- Lanes that turn out to have nothing do not hide others.
+        EXIT WHEN cardinality(claimed) > 0 OR cardinality(names) < most OR names <@ seen;
+        seen := seen || names;
+      END LOOP;
+      RETURN QUERY SELECT * FROM unnest(claimed);
+    END
+    $$
+  `
+
+  // Who settles an item whose lease has ended locks it before its lane, even where it no longer holds it: it is passed over.
+  yield* sql`
+    CREATE FUNCTION claim_items(
+      names text[],
+      most integer,
+      at timestamptz,
+      lease_end timestamptz,
+      claim uuid
+    ) RETURNS work[]
+    LANGUAGE plpgsql
+    SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off
+    AS $$
+    DECLARE
+      claimed work[];
+    BEGIN
+      WITH due AS (
+        SELECT item.kind, item.ref, 1 AS round, l.next_due
+        FROM work_lanes l
+        CROSS JOIN LATERAL (
+          SELECT kind, ref, due_at, leased_until
+          FROM work
+          WHERE lane_name = l.name
+          ORDER BY seq
+          LIMIT 1
+        ) item
+        WHERE l.name = ANY(names) AND coalesce(l.paused_until <= at, true)
+          AND l.fifo AND item.leased_until IS NULL AND item.due_at <= at
+          AND NOT EXISTS (SELECT FROM work WHERE lane_name = l.name AND leased_until IS NOT NULL)
+        UNION ALL
+        SELECT item.kind, item.ref, item.round, l.next_due
+        FROM work_lanes l
+        CROSS JOIN LATERAL (
+          SELECT kind, ref, row_number() OVER (ORDER BY due_at, seq) AS round
+          FROM work
+          WHERE lane_name = l.name AND leased_until IS NULL AND due_at <= at
+          ORDER BY due_at, seq
+          LIMIT greatest(
+            0,
+            l.allowed - (SELECT count(*) FROM work WHERE lane_name = l.name AND leased_until IS NOT NULL)
+          )
+        ) item
+        WHERE l.name = ANY(names) AND coalesce(l.paused_until <= at, true) AND NOT l.fifo
+        ORDER BY round, next_due
+        LIMIT most
+      ), free AS (
+        SELECT work.kind, work.ref
+        FROM due
+        JOIN work ON work.kind = due.kind AND work.ref = due.ref
+        WHERE work.leased_until IS NULL
+        FOR UPDATE OF work SKIP LOCKED
+      ), taken AS (
+        UPDATE work
+        SET leased_until = lease_end, token = claim, attempt = work.attempt + 1
+        FROM free
+        WHERE work.kind = free.kind AND work.ref = free.ref
+        RETURNING work.*
+      )
+      SELECT array_agg(taken::work) INTO claimed FROM taken;
+      RETURN coalesce(claimed, '{}');
+    END
+    $$
+  `
+
+  // A lane is \`closed\` where one of its items will say when to look at it again: the first of a fifo lane, or those
+  // that were just given out and fill it. One without items that wait is looked at twice more before it sleeps, since
+  // its writers may not have committed yet; who adds to it from now on wakes it (\`emptied_at\`).
+  yield* sql`
+    CREATE FUNCTION schedule_lanes(names text[], served_names text[], at timestamptz) RETURNS void
+    LANGUAGE plpgsql
+    SET plan_cache_mode = force_generic_plan
+    SET enable_seqscan = off
+    AS $$
+    BEGIN
+      UPDATE work_lanes l
+      SET
+        closed = s.closed,
+        -- Throttles last for as long as the lane has items.
+        allowed = CASE WHEN s.head_due IS NULL AND s.held = 0 THEN l.cap ELSE l.allowed END,
+        paused_until = CASE WHEN s.head_due IS NULL AND s.held = 0 THEN NULL ELSE l.paused_until END,
+        served_at = CASE WHEN s.served THEN at ELSE l.served_at END,
+        emptied_at = CASE
+          WHEN s.head_due IS NULL AND NOT s.served AND NOT s.closed THEN coalesce(l.emptied_at, at)
+        END,
+        next_due = CASE
+          WHEN s.closed AND NOT s.waits THEN greatest(s.lease_end, at + interval '1 second')
+          WHEN s.head_due IS NOT NULL AND s.held >= l.allowed THEN at + interval '1 second'
+          WHEN s.head_due IS NOT NULL THEN greatest(
+            l.paused_until,
+            CASE WHEN s.served THEN at ELSE l.served_at END,
+            s.head_due
+          )
+          WHEN s.held > 0 AND s.served THEN at
+          WHEN l.emptied_at IS NULL THEN at + interval '100 milliseconds'
+          WHEN l.emptied_at > at - interval '1 second' THEN at + interval '1 second'
+          WHEN s.held > 0 THEN greatest(s.lease_end, at + interval '1 second')
+          ELSE 'infinity'
+        END
+      FROM (
+        SELECT
+          l.name,
+          l.name = ANY(served_names) AS served,
+          held.count AS held,
+          held.lease_end,
+          head.due_at AS head_due,
+          l.fifo AND held.count = 0 AS waits,
+          CASE
+            WHEN l.fifo THEN head.due_at IS NOT NULL OR held.count > 0
+            ELSE held.count >= l.allowed AND l.name = ANY(served_names)
+          END AS closed
+        FROM work_lanes l
+        CROSS JOIN LATERAL (
+          SELECT count(*) AS count, min(leased_until) AS lease_end
+          FROM work
+          WHERE lane_name = l.name AND leased_until IS NOT NULL
+        ) held
+        -- Apart, so that each finds it at the beginning of an index.
+        LEFT JOIN LATERAL (
+          (
+            SELECT due_at
+            FROM work
+            WHERE l.fifo AND lane_name = l.name AND leased_until IS NULL
+            ORDER BY seq
+            LIMIT 1
+          )
+          UNION ALL
+          (
+            SELECT due_at
+            FROM work
+            WHERE NOT l.fifo AND lane_name = l.name AND leased_until IS NULL
+            ORDER BY due_at, seq
+            LIMIT 1
+          )
+        ) head ON true
+        WHERE l.name = ANY(names)
+      ) s
+      WHERE l.name = s.name AND l.name = ANY(names);
+    END
+    $$
+  `
+})

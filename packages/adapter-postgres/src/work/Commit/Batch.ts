@@ -1,0 +1,177 @@
+/** Which commits may go in one statement, and that statement. */
+import type { Changes, Settlement, Table } from "@messaging-crm/core/Changes"
+import * as Lanes from "../Lanes.ts"
+import * as Contacts from "./Contacts.ts"
+import * as Events from "./Events.ts"
+import * as Rows from "./Rows.ts"
+import { type Commission, exactly, type Owned, type Part, type Values } from "./Statement.ts"
+import * as Work from "./Work.ts"
+
+type Commissions = readonly [Commission, ...ReadonlyArray<Commission>]
+
+// -------------------------------------------------------- which together
+
+const tablesOf = (rows: ReadonlyArray<{ readonly table: Table }> = []): string =>
+  Array.from(new Set(rows.map(({ table }) => table.name))).toSorted().join()
+
+/**
+ * Returns what the statement of some changes looks like: those of one shape have
+ * one text, however many they are. Null where its text is of these changes alone.
+ */
+export const shapeOf = (changes: Changes): string | null => {
+  const { abandon = [], aliases = [], enqueue = [], expect, insert = [], raise = [], remove, throttle = [] } = changes
+  const { remember, settle, touch, update = [] } = changes
+  if (abandon.length > 0 || insert.some(({ table }) => table.name === "media")) return null
+  const contact = update.filter(({ table }) => table.name === "contacts")
+  return [
+    settle === undefined ? "" : `${settle.claimed.kind} ${settle.outcome}`,
+    remember !== undefined,
+    tablesOf(expect),
+    tablesOf(remove),
+    tablesOf(update),
+    ...["search_text", "tags"].map((column) => contact.some(({ set }) => column in set)),
+    touch !== undefined,
+    ...insert.filter(({ rows }) => rows.length > 0).map(({ rows, table }) =>
+      `${table.name} ${Object.keys(rows[0] ?? {}).join()}`
+    ),
+    ...[aliases, raise, enqueue, throttle].map(({ length }) => length > 0)
+  ].join("|")
+}
+
+/** Returns the rows that changes write. Two that have one in common do not go together, nor at once. */
+export const rowsOf = ({ changes, organization_id }: Commission): ReadonlyArray<string> => {
+  const { remember, remove = [], touch, update = [] } = changes
+  return [
+    ...[...remove, ...update].map((row) => Rows.rowName({ ...row, organization_id })),
+    ...(touch === undefined
+      ? []
+      : [
+        `contacts|${organization_id}|${touch.contact_id}`,
+        `conversations|${organization_id}|${touch.conversation_id}`
+      ]),
+    ...(remember === undefined ? [] : [`idempotency_keys|${organization_id}|${remember.key}`])
+  ]
+}
+
+/** Returns the lanes that changes may lock, and the rows that they rest on. Two that have one in common go together, but not at once. */
+export const lanesOf = (
+  { changes: { expect = [], settle, throttle = [] }, organization_id }: Commission
+): ReadonlyArray<string> => [
+  ...expect.map((row) => Rows.rowName({ ...row, organization_id })),
+  ...(settle === undefined || settle.outcome === "hold" ? [] : [Lanes.laneName(settle.claimed)]),
+  ...throttle.map(Lanes.laneName)
+]
+
+// --------------------------------------------------------- the statement
+
+const remembered = (
+  { json, parameter }: Values,
+  records: ReadonlyArray<Owned<NonNullable<Changes["remember"]>>>
+): Part => ({
+  name: "remembered",
+  body: `
+    INSERT INTO idempotency_keys (
+      organization_id, key, fingerprint, status, body, sealed, request_id, created_at
+    )
+    SELECT organization_id, key, fingerprint, status, decode(body, 'base64'), sealed, request_id, created_at
+    FROM jsonb_to_recordset(${
+    json(records.map(({ body, ...record }) => ({ ...record, body: Buffer.from(body).toString("base64") })))
+  }) AS g (
+      organization_id uuid, key text, fingerprint text, status smallint, body text, sealed boolean, request_id text,
+      created_at timestamptz
+    )
+    RETURNING 1`,
+  requires: exactly("remembered", parameter(records.length))
+})
+
+/** The changes of several commits as if they were one's. */
+const merged = (commissions: Commissions) => {
+  const each = <Row extends object>(rowsOf: (changes: Changes) => ReadonlyArray<Row> | undefined) =>
+    commissions.flatMap(({ changes, organization_id, trace }) =>
+      (rowsOf(changes) ?? []).map((row) => ({ ...row, organization_id, trace }))
+    )
+  const one = <Row extends object>(rowOf: (changes: Changes) => Row | undefined): ReadonlyArray<Owned<Row>> =>
+    commissions.flatMap(({ changes, organization_id }) => {
+      const row = rowOf(changes)
+      return row === undefined ? [] : [{ ...row, organization_id }]
+    })
+  return {
+    expect: each(({ expect }) => expect),
+    remove: each(({ remove }) => remove),
+    update: each(({ update }) => update),
+    insert: commissions.flatMap(({ changes: { insert = [] }, organization_id }) =>
+      insert.map(({ rows, table }) => ({ table, rows: rows.map((row) => ({ organization_id, ...row })) }))
+    ),
+    aliases: each(({ aliases }) => aliases),
+    raise: each(({ raise }) => raise),
+    enqueue: each(({ enqueue }) => enqueue),
+    throttle: each(({ throttle }) => throttle),
+    touch: one(({ touch }) => touch),
+    settle: commissions.flatMap(({ changes: { settle } }): ReadonlyArray<Settlement> =>
+      settle === undefined ? [] : [settle]
+    ),
+    remember: one(({ remember }) => remember)
+  }
+}
+
+/** Returns the parts of the changes, in the order in which they take rows. */
+const partsOf = (values: Values, commissions: Commissions): ReadonlyArray<Part> => {
+  const { aliases, enqueue, expect, insert, raise, remember, remove, settle, throttle, touch, update } = merged(
+    commissions
+  )
+  const [first] = commissions
+  const updates = Rows.byTable(update)
+  const touched = touch.length === 0
+    ? []
+    : Object.keys(Rows.activity).filter((name) => !updates.some(([table]) => table.name === name))
+  const written = [
+    ...updates,
+    ...touched.map((name) => [{ name, key: ["id"], columns: [] }, []] as const)
+  ].toSorted(([a], [b]) => Rows.rank(a) - Rows.rank(b))
+  return [
+    ...(remember.length === 0 ? [] : [remembered(values, remember)]),
+    ...(first.changes.settle === undefined
+      ? []
+      : [Work.settled(values, { ...first.changes.settle, kind: first.changes.settle.claimed.kind }, settle)]),
+    ...Rows.byTable(expect).map((some) => Rows.expected(values, some)),
+    ...Rows.byTable(remove).map((some) => Rows.removed(values, some)),
+    ...written.flatMap(([table, rows]) => [
+      Rows.updated(values, table, rows, touch),
+      ...(table.name === "contacts" ? Contacts.foundBy(rows) : [])
+    ]),
+    ...Rows.byTable(insert).flatMap(([table, inserts]) => {
+      const rows = inserts.flatMap((some) => some.rows)
+      return [
+        Rows.inserted(values, table, rows),
+        ...(table.name === "contacts" ? Contacts.described(values, rows) : [])
+      ]
+    }),
+    ...(aliases.length === 0 ? [] : [Contacts.aliased(values, aliases)]),
+    ...((first.changes.abandon ?? []).length === 0 ? [] : [Events.abandoned(values, first)]),
+    ...(raise.length === 0 ? [] : Events.raised(values, raise)),
+    ...Work.queued(values, { enqueue, raises: raise.length > 0, settle, throttle })
+  ]
+}
+
+/**
+ * Returns the statement that applies the changes of commits of one shape, and its
+ * parameters: of all, or of none where one cannot be applied.
+ *
+ * `lock_timeout` is how long it waits for a row; null for as long as its session says.
+ */
+export const statementOf = (commissions: Commissions, lock_timeout: string | null) => {
+  const parameters: Array<unknown> = [lock_timeout]
+  const parameter = (value: unknown) => `$${parameters.push(value)}`
+  const json = (value: unknown) => `${parameter(JSON.stringify(value))}::jsonb`
+  const parts = partsOf({ parameter, json }, commissions)
+  const all = (conditions: ReadonlyArray<Part>) => ["true", ...conditions.map(({ requires }) => requires)].join(" AND ")
+  return {
+    parameters,
+    text: `WITH ${parts.map(({ body, name }) => `${name} AS (${body})`).join(", ")}
+      SELECT commit_requires(
+        ${all(parts.filter(({ isLease }) => isLease === true))},
+        ${all(parts.filter(({ isLease }) => isLease !== true))}
+      )
+      WHERE set_config('lock_timeout', coalesce($1, current_setting('lock_timeout')), true) IS NOT NULL`
+  }
+}
