@@ -4,7 +4,7 @@ import { List } from "./Envelope.ts"
 import * as Examples from "./Examples.ts"
 import { RequiredScope } from "./Pipeline.ts"
 
-/** `/contact-fields`: list (spec §4). */
+/** `/contact-fields`: list (contract §9.4). */
 export class ContactFieldsGroup extends HttpApiGroup.make("contact_fields")
   .add(
     HttpApiEndpoint.get("list", "/contact-fields", {

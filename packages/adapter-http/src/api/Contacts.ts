@@ -10,7 +10,7 @@ import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
 import { IdempotencyPolicy, OptionalIdempotencyKey, RequiredIdempotencyKey, RequiredScope } from "./Pipeline.ts"
 
-/** What a list of contacts can be narrowed by (spec §4.1). Filters combine; an empty `query` counts as absent. */
+/** What a list of contacts can be narrowed by (contract §8.8). Filters combine; an empty `query` counts as absent. */
 const filters = {
   query: Schema.optionalKey(
     text({ min: 0, max: limits.query_chars_max }).annotate({
@@ -33,7 +33,7 @@ const filters = {
   )
 }
 
-/** `/contacts`: list, create, get, update, and add a note (spec §4, §4.2). */
+/** `/contacts`: list, create, get, update, and add a note (contract §8). */
 export class ContactsGroup extends HttpApiGroup.make("contacts")
   .add(
     HttpApiEndpoint.get("list", "/contacts", {

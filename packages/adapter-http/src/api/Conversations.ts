@@ -8,7 +8,7 @@ import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
 import { IdempotencyPolicy, OptionalBody, RequiredIdempotencyKey, RequiredScope } from "./Pipeline.ts"
 
-/** What a list of conversations can be narrowed by (spec §4.1). */
+/** What a list of conversations can be narrowed by (contract §10.6). */
 const filters = {
   status: Schema.optionalKey(
     Schema.Literals(["all", "open", "closed"]).annotate({
@@ -22,7 +22,7 @@ const filters = {
   )
 }
 
-/** `/conversations`: list, start, get, assign, close and reopen (spec §4, §4.3, §4.5, §4.6). */
+/** `/conversations`: list, start, get, assign, close and reopen (contract §10). */
 export class ConversationsGroup extends HttpApiGroup.make("conversations")
   .add(
     HttpApiEndpoint.get("list", "/conversations", {

@@ -2,7 +2,7 @@ import { limits } from "@messaging-crm/core/Limits"
 import { PageSize } from "@messaging-crm/core/Page"
 import { Schema, SchemaGetter } from "effect"
 
-/** Schema for the success body of one resource (spec §4). */
+/** Schema for the success body of one resource (contract §3.1). */
 export const Single = <S extends Schema.Top>(resource: S) => Schema.Struct({ data: resource })
 
 /** Schema for the success body of a list. A complete list always has a null cursor. */

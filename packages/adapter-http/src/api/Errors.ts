@@ -1,5 +1,5 @@
 /**
- * The error bodies of the API (spec §7), one schema per status, and their constructors.
+ * The error bodies of the API (contract §3.3), one schema per status, and their constructors.
  *
  * Core's errors carry no HTTP. The handlers and the pipeline translate them with
  * the constructors below, and a domain error nobody translated does not compile.

@@ -4,7 +4,7 @@ import { List } from "./Envelope.ts"
 import * as Examples from "./Examples.ts"
 import { RequiredScope } from "./Pipeline.ts"
 
-/** `/members`: list (spec §4). */
+/** `/members`: list (contract §9.2). */
 export class MembersGroup extends HttpApiGroup.make("members")
   .add(
     HttpApiEndpoint.get("list", "/members", {

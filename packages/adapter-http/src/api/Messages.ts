@@ -7,7 +7,7 @@ import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
 import { IdempotencyPolicy, RequiredIdempotencyKey, RequiredScope } from "./Pipeline.ts"
 
-/** `/conversations/{conversation_id}/messages`: list, get and send (spec §4, §4.4). */
+/** `/conversations/{conversation_id}/messages`: list, get and send (contract §11, §12). */
 export class MessagesGroup extends HttpApiGroup.make("messages")
   .add(
     HttpApiEndpoint.get("list", "/conversations/:conversation_id/messages", {

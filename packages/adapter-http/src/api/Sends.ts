@@ -6,7 +6,7 @@ import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
 import { RequiredScope } from "./Pipeline.ts"
 
-/** `/sends`: get, which is how a send is followed (spec §2.4). */
+/** `/sends`: get, which is how a send is followed (contract §12). */
 export class SendsGroup extends HttpApiGroup.make("sends")
   .add(
     HttpApiEndpoint.get("get", "/sends/:send_id", {

@@ -5,7 +5,7 @@ import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
 import { RequiredScope } from "./Pipeline.ts"
 
-/** `/templates`: list, read live from the provider (spec §2.6). */
+/** `/templates`: list, read live from the provider (contract §9.5). */
 export class TemplatesGroup extends HttpApiGroup.make("templates")
   .add(
     HttpApiEndpoint.get("list", "/templates", {

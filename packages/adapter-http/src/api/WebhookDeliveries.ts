@@ -6,7 +6,7 @@ import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
 import { IdempotencyPolicy, RequiredIdempotencyKey, RequiredScope } from "./Pipeline.ts"
 
-/** `/webhooks/{webhook_id}/deliveries`: list and retry (spec §4). */
+/** `/webhooks/{webhook_id}/deliveries`: list and retry (contract §14.11, §14.14). */
 export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliveries")
   .add(
     HttpApiEndpoint.get("list", "/webhooks/:webhook_id/deliveries", {

@@ -13,7 +13,7 @@ import {
   SecretAnswer
 } from "./Pipeline.ts"
 
-/** `/webhooks`: list, create and disable (spec §4, §4.7). */
+/** `/webhooks`: list, create and disable (contract §14). */
 export class WebhooksGroup extends HttpApiGroup.make("webhooks")
   .add(
     HttpApiEndpoint.get("list", "/webhooks", {

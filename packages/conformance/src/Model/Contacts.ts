@@ -1,4 +1,4 @@
-/** Tags and contacts, as the specification tells them (spec §2.1, §4.1, §4.2). */
+/** Tags and contacts, as the specification tells them (contract §8, §9.3). */
 import type { ContactField } from "@messaging-crm/core/ContactFields"
 import type { TagColor } from "@messaging-crm/core/Tags"
 import { byCodePoint, foldCase } from "@messaging-crm/core/Text"

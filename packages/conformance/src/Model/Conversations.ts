@@ -1,4 +1,4 @@
-/** Conversations and who is in them, as the specification tells it (spec §2.2, §3). */
+/** Conversations and who is in them, as the specification tells it (contract §10). */
 import type { Channel } from "@messaging-crm/core/Channels"
 import { newContact } from "./Contacts.ts"
 import { raise } from "./Events.ts"

@@ -1,4 +1,4 @@
-/** Webhooks, and what they get, as the specification tells it (spec §2.7, §6). */
+/** Webhooks, and what they get, as the specification tells it (contract §13, §14). */
 import type { EventType } from "@messaging-crm/core/Events"
 import {
   type Answer,

@@ -1,4 +1,4 @@
-/** Messages, and what people do with them, as the specification tells it (spec §2.3). */
+/** Messages, and what people do with them, as the specification tells it (contract §11). */
 import type { Channel } from "@messaging-crm/core/Channels"
 import { DateTime } from "effect"
 import { open } from "./Conversations.ts"

@@ -1,4 +1,4 @@
-/** Sends, and what the provider says of them, as the specification tells it (spec §2.4, §4.3, §4.4). */
+/** Sends, and what the provider says of them, as the specification tells it (contract §12). */
 import type { Channel } from "@messaging-crm/core/Channels"
 import { DateTime } from "effect"
 import { open } from "./Conversations.ts"

@@ -1,5 +1,5 @@
 /**
- * API keys: who may call, for which organization, for what, and how often (spec §5, §8).
+ * API keys: who may call, for which organization, for what, and how often (contract §4).
  */
 import { Context, DateTime, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
 import { type Actor, CurrentActor } from "../kernel/Actor.ts"
@@ -134,7 +134,7 @@ export class ApiKeyNotFound extends Schema.TaggedError<ApiKeyNotFound>()("ApiKey
 
 // ----------------------------------------------------------- decisions
 
-/** Returns whether a member of this role may create and hold keys (spec §5). */
+/** Returns whether a member of this role may create and hold keys (contract §4.2). */
 export const mayHoldKeys = (role: Role): boolean => role === "owner" || role === "admin"
 
 /** Returns when a key made now stops working. */

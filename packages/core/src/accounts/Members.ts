@@ -1,5 +1,5 @@
 /**
- * Members: the people of an organization (spec §2.8). Keys act for them, and contacts and conversations belong to them.
+ * Members: the people of an organization (contract §9.2). Keys act for them, and contacts and conversations belong to them.
  */
 import { Context, Effect, Layer, Option, Result, Schema, Struct } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"

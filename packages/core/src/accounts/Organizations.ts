@@ -1,5 +1,5 @@
 /**
- * Organizations: whose data it is (spec §1). Made by an operator; the REST API has no operation for them.
+ * Organizations: whose data it is (contract §18.1). Made by an operator; the REST API has no operation for them.
  */
 import { Context, DateTime, Effect, Layer, type Option, Schema } from "effect"
 import { Ids, MemberId, OrganizationId } from "../kernel/Ids.ts"

@@ -1,5 +1,5 @@
 /**
- * Channels: the numbers, accounts and pages an organization is reached on (spec §2.5).
+ * Channels: the numbers, accounts and pages an organization is reached on (contract §9.1).
  */
 import { Context, Effect, Layer, type Option, Result, Schema } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"

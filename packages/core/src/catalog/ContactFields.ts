@@ -1,5 +1,5 @@
 /**
- * Contact fields: the organization's own fields, whose values are a contact's `custom_values` (spec §2.8).
+ * Contact fields: the organization's own fields, whose values are a contact's `custom_values` (contract §9.4).
  */
 import { Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { type OrganizationRow, OrganizationRows, OrganizationStore } from "../accounts/Organizations.ts"

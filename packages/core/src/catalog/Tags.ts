@@ -1,5 +1,5 @@
 /**
- * Tags: the coloured labels an organization puts on its contacts (spec §2.1, §4).
+ * Tags: the coloured labels an organization puts on its contacts (contract §9.3).
  *
  * Read top to bottom: what a tag is, what can go wrong, what storage must
  * promise, what callers can do.

@@ -1,5 +1,5 @@
 /**
- * A contact, and what a caller may write of one (spec §2.1, §4.2).
+ * A contact, and what a caller may write of one (contract §8.1).
  */
 import { Schema, SchemaTransformation } from "effect"
 import { ChannelType } from "../catalog/Channels.ts"
@@ -129,7 +129,7 @@ const FieldKey = Schema.String.pipe(Schema.decode(SchemaTransformation.toLowerCa
 
 const CustomValue = text({ min: 0, max: limits.custom_value_chars_max })
 
-/** What a caller may write, each field optional and nullable (spec §4.2). */
+/** What a caller may write, each field optional and nullable (contract §8.1). */
 export const WritableContact = Schema.Struct({
   first_name: Schema.optionalKey(name),
   last_name: Schema.optionalKey(name),
@@ -172,7 +172,7 @@ export const CreateContact = WritableContact.annotate({
 })
 export interface CreateContact extends WritableContact {}
 
-/** What a caller may change: a field that is absent keeps its value, null clears it (spec §4.2). */
+/** What a caller may change: a field that is absent keeps its value, null clears it (contract §8.4). */
 export const UpdateContact = WritableContact.annotate({
   identifier: "UpdateContact",
   description: "A field that is absent keeps its value, null clears it."

@@ -1,5 +1,5 @@
 /**
- * Contact identities: which person a name on a channel belongs to, found, made and changed (contract §2.1).
+ * Contact identities: which person a name on a channel belongs to, found, made and changed (contract §8.2, §15.3, §15.6).
  */
 import { Option, Struct } from "effect"
 import { ContactId, IdentityId } from "../kernel/Ids.ts"

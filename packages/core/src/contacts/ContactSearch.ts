@@ -1,12 +1,12 @@
 /**
- * How contacts are found in a list (spec §4.1).
+ * How contacts are found in a list (contract §8.8, §8.9).
  */
 import type { ChannelType } from "../catalog/Channels.ts"
 import type { MemberId, TagId } from "../kernel/Ids.ts"
 import { foldCase } from "../kernel/Text.ts"
 import type { Contact, LifecycleStage } from "./Contact.ts"
 
-/** Which contacts a list shows; a filter that is null lets all pass (spec §4.1). */
+/** Which contacts a list shows; a filter that is null lets all pass (contract §8.8). */
 export interface ContactFilters {
   readonly query: string | null
   readonly tag_id: TagId | null

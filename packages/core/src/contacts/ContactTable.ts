@@ -85,7 +85,7 @@ const readColumn = (name: string, { fields }: Catalogues): Result.Result<Column,
  *
  * **Details**
  *
- * A name is that of a writable field (spec §4.2), `custom_values.` with the key
+ * A name is that of a writable field (contract §8.1), `custom_values.` with the key
  * or id of a contact field, `tag_ids`, or `tags` for their names. Several tags
  * stand in one cell, separated by `;`.
  */

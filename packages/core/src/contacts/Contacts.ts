@@ -1,5 +1,5 @@
 /**
- * Contacts: the people in the CRM, with their identities on the channels (spec §2.1, §4.2).
+ * Contacts: the people in the CRM, with their identities on the channels (contract §8).
  */
 import { Context, DateTime, Effect, Layer, Option, Result, Schema, Struct } from "effect"
 import { MemberRows } from "../accounts/Members.ts"
@@ -233,22 +233,22 @@ export class ContactStore extends Context.Service<ContactStore, {
 
 /** Operations on the current actor's contacts. */
 export class Contacts extends Context.Service<Contacts, {
-  /** Creates a contact. Sends no message (spec §4.2). */
+  /** Creates a contact. Sends no message (contract §8.3). */
   readonly create: (
     input: CreateContact
   ) => Effect.Effect<Contact, ContactUnnamed | ReferenceUnknown | CustomValueInvalid, CurrentActor>
   readonly get: (id: ContactId) => Effect.Effect<Contact, ContactNotFound, CurrentActor>
-  /** Changes the given fields (spec §4.2). */
+  /** Changes the given fields (contract §8.4). */
   readonly update: (
     id: ContactId,
     input: UpdateContact
   ) => Effect.Effect<Contact, ContactNotFound | ReferenceUnknown | CustomValueInvalid, CurrentActor>
-  /** Appends to the notes (spec §4.2). */
+  /** Appends to the notes (contract §8.7). */
   readonly addNote: (
     id: ContactId,
     input: AddNote
   ) => Effect.Effect<Contact, ContactNotFound | NotesTooLong, CurrentActor>
-  /** Returns a page of contacts, most recently updated first (spec §4.1). */
+  /** Returns a page of contacts, most recently updated first (contract §8.8). */
   readonly list: (
     options: ContactFilters & { readonly cursor: string | null; readonly page_size: number }
   ) => Effect.Effect<Page<Contact>, CursorInvalid, CurrentActor>

@@ -3,7 +3,7 @@ import type { MemberId, OrganizationId } from "./Ids.ts"
 
 /**
  * Who is asking: the organization whose data is in view, and the member a key
- * acts for (spec §1). `member_id` is null for an operator at the command line.
+ * acts for (contract §4.1). `member_id` is null for an operator at the command line.
  */
 export interface Actor {
   readonly organization_id: OrganizationId

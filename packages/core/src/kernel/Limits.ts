@@ -1,5 +1,5 @@
 /**
- * Every number in the service's contract, in one table (spec §8).
+ * Every number in the service's contract, in one table (contract §17.1).
  *
  * These are part of the published contract, so they are constants: schemas, the
  * OpenAPI document and the database's checks repeat them. Numbers an operator

@@ -1,5 +1,5 @@
 /**
- * Pages and cursors: how a list that does not fit one answer is walked (spec §8, Pagination).
+ * Pages and cursors: how a list that does not fit one answer is walked (contract §6).
  *
  * A cursor carries where the page ended, of which list and under which filters,
  * and is signed, so that only what the service issued is accepted.

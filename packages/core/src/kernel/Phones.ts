@@ -8,7 +8,7 @@ const international = /^\+[1-9][0-9]{4,14}$/
 
 /**
  * Returns the one form of a number that is stored and compared: `+` and digits,
- * or none when it lacks a country code or cannot be a number (spec §4.3).
+ * or none when it lacks a country code or cannot be a number (contract §8.3).
  *
  * Spaces, `()-./` and a leading `00` are accepted.
  */

@@ -1,5 +1,5 @@
 /**
- * Conversations: one thread between one contact and the organization on one channel (spec §2.2, §3).
+ * Conversations: one thread between one contact and the organization on one channel (contract §10).
  *
  * | State | Trigger | Next state |
  * | --- | --- | --- |
@@ -113,7 +113,7 @@ export interface KnownThread extends KnownIdentity {
   readonly conversation: Pick<ConversationRow, "id" | "status" | "version"> | null
 }
 
-/** Which conversations a list shows (spec §4.1). */
+/** Which conversations a list shows (contract §10.6). */
 export interface ConversationFilters {
   readonly status: ConversationStatus | null
   readonly assigned_user_id: MemberId | null
@@ -145,7 +145,7 @@ export class ConversationNotFound extends Schema.TaggedError<ConversationNotFoun
 
 // ----------------------------------------------------------- decisions
 
-/** How long after the contact's last message a text may be sent (spec §4.4). */
+/** How long after the contact's last message a text may be sent (contract §10.7). */
 export const reply_window = Duration.hours(24)
 
 /** Returns whether a text may be sent now. */
@@ -312,11 +312,11 @@ export class ConversationStore extends Context.Service<ConversationStore, {
 /** Operations on the current actor's conversations. */
 export class Conversations extends Context.Service<Conversations, {
   readonly get: (id: ConversationId) => Effect.Effect<Conversation, ConversationNotFound, CurrentActor>
-  /** Returns a page of conversations, latest activity first (spec §4.1). */
+  /** Returns a page of conversations, latest activity first (contract §10.6). */
   readonly list: (
     options: ConversationFilters & { readonly cursor: string | null; readonly page_size: number }
   ) => Effect.Effect<Page<Conversation>, CursorInvalid, CurrentActor>
-  /** Assigns the conversation, and by default the contact, to a member, or to nobody (spec §4.5). */
+  /** Assigns the conversation, and by default the contact, to a member, or to nobody (contract §10.4). */
   readonly assign: (
     id: ConversationId,
     input: AssignConversation

@@ -1,6 +1,6 @@
 /**
  * Media: the files that come with messages, and the links under which they are
- * read (spec §2.3).
+ * read (contract §11.9).
  *
  * A link is signed, names one file, and opens it for an hour to whoever has it.
  * It is made anew for each reading of a message and kept nowhere.

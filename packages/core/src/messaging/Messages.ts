@@ -1,5 +1,5 @@
 /**
- * Messages: what was said in a conversation, and how far it got (spec §2.3).
+ * Messages: what was said in a conversation, and how far it got (contract §11).
  */
 import { Context, DateTime, Duration, Effect, Layer, Option, Schema, Struct } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"

@@ -1,5 +1,5 @@
 /**
- * Send completion: what commits when a send has become a message, or can no longer become one (contract §3.4).
+ * Send completion: what commits when a send has become a message, or can no longer become one (contract §12.4, §12.8).
  */
 import { Effect, Option } from "effect"
 import { type MemberRow, MemberStore } from "../accounts/Members.ts"

@@ -1,6 +1,6 @@
 /**
  * Sends: outbound messages accepted by the service and followed until the
- * provider has answered (spec §2.4, §4.3, §4.4).
+ * provider has answered (contract §12).
  *
  * | State | Event | Next state |
  * | --- | --- | --- |
@@ -279,11 +279,11 @@ export class SendStore extends Context.Service<SendStore, {
 
 /** Operations on the current actor's sends. */
 export class Sends extends Context.Service<Sends, {
-  /** Finds or makes the contact and its conversation on the channel, and queues a template (spec §4.3). */
+  /** Finds or makes the contact and its conversation on the channel, and queues a template (contract §10.3). */
   readonly start: (
     input: StartConversation
   ) => Effect.Effect<Send, ReferenceUnknown | ChannelTypeUnsuited | TemplateRefused, CurrentActor>
-  /** Queues a text inside the reply window, or a template at any time (spec §4.4). */
+  /** Queues a text inside the reply window, or a template at any time (contract §12.2, §12.3). */
   readonly send: (
     conversation_id: ConversationId,
     input: SendMessage

@@ -1,4 +1,4 @@
-/** A template of the provider, and the values that a caller gives for its placeholders (spec §2.6, §4.3). */
+/** A template of the provider, and the values that a caller gives for its placeholders (contract §9.5, §12.3). */
 import { Schema } from "effect"
 import { limits } from "../kernel/Limits.ts"
 import { text } from "../kernel/Text.ts"
@@ -63,7 +63,7 @@ const ButtonIndex = Schema.Union([
 
 const parameters = Schema.Array(TemplateParameter).check(Schema.isMaxLength(100))
 
-/** The values for one part of a template (spec §4.3). */
+/** The values for one part of a template (contract §12.3). */
 export const TemplateValues = Schema.Union([
   Schema.Struct({ type: Schema.Literal("header"), parameters }).annotate({ title: "Header" }),
   Schema.Struct({ type: Schema.Literal("body"), parameters }).annotate({ title: "Body" }),

@@ -1,5 +1,5 @@
 /**
- * Templates: approved phone-messaging texts, read live from the provider (spec §2.6).
+ * Templates: approved phone-messaging texts, read live from the provider (contract §9.5).
  *
  * A copy of each catalogue is kept in memory for ten minutes, so that a send can
  * be checked while the provider is down.

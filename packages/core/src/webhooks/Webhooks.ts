@@ -1,5 +1,5 @@
 /**
- * Webhooks: where the service posts its events (spec §2.7, §6).
+ * Webhooks: where the service posts its events (contract §14).
  *
  * | State | Trigger | Next state |
  * | --- | --- | --- |
@@ -247,7 +247,7 @@ export class WebhookStore extends Context.Service<WebhookStore, {
 
 /** Operations on the current actor's webhooks. */
 export class Webhooks extends Context.Service<Webhooks, {
-  /** Subscribes a URL to events. The answer holds the signing secret, which is never shown again (spec §4.7). */
+  /** Subscribes a URL to events. The answer holds the signing secret, which is never shown again (contract §14.2). */
   readonly create: (input: CreateWebhook) => Effect.Effect<
     CreatedWebhook,
     WebhookUrlRefused | TooManyWebhooks,
