@@ -106,7 +106,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
         const { tags, ...contact } = yield* loadContact(ours, id)
         assert.deepStrictEqual([tags, contact.company, contact.version], [[tag], company, 3])
         // What a filter finds it by agrees with what it shows.
-        const match = { ...Fixtures.everyone, tag_id: tag.id, needles: [company] }
+        const match = { ...Fixtures.everyone, tag_id: tag.id, search_terms: [company] }
         const found = yield* ContactStore.use((store) => store.list(ours, match, { after: null, size: 200 }))
         assert.include(found.map((one) => one.id), id)
       }

@@ -64,8 +64,8 @@ export const suite = (it: It, { runs }: Options) => {
       }
       const elsewhere = fresh.map((contact) => ({ ...contact, owner_user_id: null, tags: [] }))
       assert.deepStrictEqual((yield* store.insertNew(theirs, elsewhere)).toSorted(), ids)
-      const needles = fresh.map(searchText)
-      const found = yield* store.list(ours, { ...Fixtures.everyone, needles }, { after: null, size: 99 })
+      const search_terms = fresh.map(searchText)
+      const found = yield* store.list(ours, { ...Fixtures.everyone, search_terms }, { after: null, size: 99 })
       assert.includeMembers(found.map(({ id }) => id), ids)
     }), { arbitrary: { runs } })
 
@@ -127,17 +127,17 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(walked.map(key), contacts.map(key).toSorted().toReversed())
     }), { arbitrary: { runs } })
 
-  it.effect.prop("lists what contains a needle, character by character, and nothing else", {
+  it.effect.prop("lists what contains a term, character by character, and nothing else", {
     names: Arbitrary.array(hardText({ min: 1, max: 6 }), { minLength: 1, maxLength: 5 }),
-    needle: hardText({ min: 1, max: 2 })
-  }, ({ names, needle }) =>
+    term: hardText({ min: 1, max: 2 })
+  }, ({ names, term }) =>
     Effect.gen(function*() {
       const store = yield* ContactStore
       const ours = yield* Fixtures.organization
       const contacts = yield* Effect.forEach(names, (first_name) => Fixtures.contact(ours, { first_name }))
-      const needles = [foldCase(needle), "no contact has this"]
-      const found = yield* store.list(ours, { ...Fixtures.everyone, needles }, { after: null, size: 9 })
-      const expected = contacts.filter((contact) => searchText(contact).includes(foldCase(needle)))
+      const search_terms = [foldCase(term), "no contact has this"]
+      const found = yield* store.list(ours, { ...Fixtures.everyone, search_terms }, { after: null, size: 9 })
+      const expected = contacts.filter((contact) => searchText(contact).includes(foldCase(term)))
       assert.deepStrictEqual(found.map(({ id }) => id).toSorted(), expected.map(({ id }) => id).toSorted())
     }), { arbitrary: { runs } })
 
@@ -157,7 +157,7 @@ export const suite = (it: It, { runs }: Options) => {
       } as const
       const whole = yield* Fixtures.contact(ours, all)
       const match = {
-        needles: ["ada"],
+        search_terms: ["ada"],
         owner_user_id,
         lifecycle_stage: "lead",
         tag_id: tag.id,
@@ -213,8 +213,8 @@ export const suite = (it: It, { runs }: Options) => {
           })
         )
         assert.deepStrictEqual(yield* store.load(ours, before.id), Option.some({ ...changed, version: 2 }))
-        const needles = [searchText(changed)]
-        const found = yield* store.list(ours, { ...Fixtures.everyone, needles }, { after: null, size: 9 })
+        const search_terms = [searchText(changed)]
+        const found = yield* store.list(ours, { ...Fixtures.everyone, search_terms }, { after: null, size: 9 })
         assert.deepStrictEqual(found, [changed])
       }),
     { arbitrary: { runs } }

@@ -50,7 +50,7 @@ export interface Options {
 
 /** The filters that let every contact pass. */
 export const everyone: ContactMatch = {
-  needles: null,
+  search_terms: null,
   tag_id: null,
   owner_user_id: null,
   lifecycle_stage: null,

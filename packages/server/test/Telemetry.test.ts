@@ -4,7 +4,7 @@ import { conflicts, delivery_attempts } from "@messaging-crm/core/Metrics"
 import { Cause, Data, Effect, Exit, Schedule, Schema, Tracer } from "effect"
 import { readFileSync } from "node:fs"
 import type { IncomingMessage } from "node:http"
-import { discreet } from "../src/Telemetry.ts"
+import { redactingTracer } from "../src/Telemetry.ts"
 import { answering } from "../testing/Answering.ts"
 import * as Processes from "../testing/Processes.ts"
 
@@ -108,7 +108,7 @@ it.effect("tells of a failure its name alone, and of a span only what may be tol
       yield* Effect.logInfo(canaries.name)
       return yield* new NameTaken({ message: canaries.name })
     }).pipe(Effect.withSpan("Tags.create", { attributes: { name: canaries.name } }))
-    yield* Effect.exit(Effect.provideService(work, Tracer.Tracer, discreet(recording)))
+    yield* Effect.exit(Effect.provideService(work, Tracer.Tracer, redactingTracer(recording)))
     const [span] = spans
     assert.deepStrictEqual([...span?.attributes ?? []], [["http.route", "/v1/tags"]])
     assert.deepStrictEqual(span?.events, [])

@@ -7,7 +7,7 @@
 import type { CurrentActor } from "@messaging-crm/core/Actor"
 import type { Scope } from "@messaging-crm/core/ApiKeys"
 import { limits } from "@messaging-crm/core/Limits"
-import { checkedElsewhere } from "@messaging-crm/core/Text"
+import { jsonSchemaOnly } from "@messaging-crm/core/Text"
 import { Context, Schema } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
 import * as Errors from "./Errors.ts"
@@ -33,7 +33,7 @@ export class OptionalBody extends Context.Service<OptionalBody, true>()(
 ) {}
 
 // The step that reads it checks it, and answers with a code of its own.
-const form = checkedElsewhere({
+const form = jsonSchemaOnly({
   minLength: limits.idempotency_key_chars_min,
   maxLength: limits.idempotency_key_chars_max,
   pattern: "^[!-~][ -~]*[!-~]$"
@@ -68,9 +68,9 @@ const bearer = HttpApiSecurity.bearer.pipe(
 )
 
 /** Step 1: the key is good, has requests left this minute and has the endpoint's scope. */
-export class Admission extends HttpApiMiddleware.Service<Admission, {
+export class Authentication extends HttpApiMiddleware.Service<Authentication, {
   provides: CurrentActor
-}>()("@messaging-crm/adapter-http/api/Pipeline/Admission", {
+}>()("@messaging-crm/adapter-http/api/Pipeline/Authentication", {
   security: { bearer },
   error: [Errors.Unauthorized, Errors.Forbidden, Errors.TooManyRequests, Errors.InternalError]
 }) {}

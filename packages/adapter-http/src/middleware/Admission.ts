@@ -2,7 +2,7 @@ import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys, type Quota } from "@messaging-crm/core/ApiKeys"
 import { Clock, Context, Effect, Layer } from "effect"
 import * as Errors from "../api/Errors.ts"
-import { Admission, RequiredScope } from "../api/Pipeline.ts"
+import { Authentication, RequiredScope } from "../api/Pipeline.ts"
 import { answerWith } from "./Headers.ts"
 
 /** How much of the window is left, in the usual headers and in those of the IETF draft. */
@@ -23,13 +23,13 @@ const announce = (quota: Quota) =>
 
 /** Layer that lets a request in by its bearer key, and tells everything after it for whom it speaks. */
 export const layer = Layer.effect(
-  Admission,
+  Authentication,
   Effect.gen(function*() {
     const apiKeys = yield* ApiKeys
 
-    return Admission.of({
+    return Authentication.of({
       bearer: (httpEffect, { credential, endpoint }) =>
-        apiKeys.admit(credential, Context.getUnsafe(endpoint.annotations, RequiredScope)).pipe(
+        apiKeys.authenticate(credential, Context.getUnsafe(endpoint.annotations, RequiredScope)).pipe(
           Effect.catchTags({
             Unauthorized: () =>
               Effect.andThen(

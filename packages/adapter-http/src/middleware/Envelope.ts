@@ -62,7 +62,7 @@ const codeOf = ({ body, status }: HttpServerResponse.HttpServerResponse): string
     : Option.getOrNull(Option.map(decodeError(decoder.decode(body.body)), ({ error }) => error.code))
 
 /** Only what is listed here and the request id is ever told: no header, body, query or path parameter. */
-const tell = Effect.fnUntraced(function*(
+const logRequest = Effect.fnUntraced(function*(
   { method }: HttpServerRequest.HttpServerRequest,
   route: Route | undefined,
   response: HttpServerResponse.HttpServerResponse,
@@ -106,7 +106,7 @@ export const layer = HttpRouter.middleware(
         const routed = path.endsWith("/") ? unrouted(request) : bounded(request, httpEffect)
         return yield* routed.pipe(
           Effect.catchCauseIf((cause) => !Cause.hasInterruptsOnly(cause), recover(request)),
-          Effect.tap((response) => tell(request, route, response, started_millis)),
+          Effect.tap((response) => logRequest(request, route, response, started_millis)),
           Effect.provideService(Errors.RequestId, request_id),
           Effect.annotateLogs({ request_id })
         )

@@ -40,7 +40,7 @@ export const layer = Layer.effect(
         ),
       find: (organization_id, id) =>
         read(({ tables }) => Option.map(Table.get(tables, ApiKeyRows, organization_id, id), Struct.omit(["digest"]))),
-      admit: (digest, limit, now) =>
+      authenticate: (digest, limit, now) =>
         modify((rows) => {
           const found = Option.filter(
             Table.find(rows.tables, ApiKeyRows, digest),

@@ -42,7 +42,7 @@ export const layer = Layer.effect(
           WHERE organization_id = ${organization_id} AND id = ${id}
         `),
       // One statement: what is checked and what is counted cannot come apart, and the clock is the database's.
-      admit: (digest, limit) =>
+      authenticate: (digest, limit) =>
         metered(sql`
           WITH usable AS (
             SELECT api_keys.id, api_keys.organization_id, api_keys.created_by, api_keys.scopes

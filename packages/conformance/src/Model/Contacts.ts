@@ -127,7 +127,7 @@ const contains = ({ plain, ...contact }: Contact, query: string): boolean => {
   const wanted = [foldCase(query), ...(/^\d+$/.test(digits) ? [digits] : [])]
   const name = fullName({ plain, ...contact })
   return [name, plain["primary_phone"], plain["primary_email"], plain["company"]].some((part) =>
-    wanted.some((needle) => foldCase(part ?? "").includes(needle))
+    wanted.some((term) => foldCase(part ?? "").includes(term))
   )
 }
 

@@ -144,7 +144,7 @@ export class Members extends Context.Service<Members, {
         return toMember(yield* Effect.fromOption(present(found), () => new MemberNotFound()))
       })
 
-      const addOne = Effect.fn("Members.add")(function*(input: AddMember) {
+      const addMember = Effect.fn("Members.add")(function*(input: AddMember) {
         const { organization_id } = yield* CurrentActor
         return yield* decide(organization_id, {
           load: store.list(organization_id),
@@ -168,7 +168,7 @@ export class Members extends Context.Service<Members, {
         })
       })
 
-      return Members.of({ list, get, add: addOne, setRole, remove })
+      return Members.of({ list, get, add: addMember, setRole, remove })
     })
   )
 }

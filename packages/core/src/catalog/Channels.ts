@@ -114,7 +114,7 @@ export class Channels extends Context.Service<Channels, {
         Effect.withSpan("Channels.list")
       )
 
-      const connectOne = Effect.fn("Channels.connect")(function*(input: ConnectChannel) {
+      const connectChannel = Effect.fn("Channels.connect")(function*(input: ConnectChannel) {
         const { organization_id } = yield* CurrentActor
         return yield* decide(organization_id, {
           load: store.list(organization_id),
@@ -122,7 +122,7 @@ export class Channels extends Context.Service<Channels, {
         })
       })
 
-      return Channels.of({ list, connect: connectOne })
+      return Channels.of({ list, connect: connectChannel })
     })
   )
 }

@@ -74,7 +74,7 @@ export const isCalendarDate = (value: string): boolean =>
 export const isWebUrl = (value: string): boolean => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
 
 /** Returns whether a value may be kept in the field. */
-export const admits = (field: ContactField, value: string): boolean => {
+export const accepts = (field: ContactField, value: string): boolean => {
   switch (field.type) {
     case "text":
       return true
@@ -159,7 +159,7 @@ export class ContactFields extends Context.Service<ContactFields, {
         Effect.withSpan("ContactFields.list")
       )
 
-      const createOne = Effect.fn("ContactFields.create")(function*(input: CreateContactField) {
+      const createContactField = Effect.fn("ContactFields.create")(function*(input: CreateContactField) {
         const { organization_id } = yield* CurrentActor
         return yield* decide(organization_id, {
           load: Effect.all({
@@ -170,7 +170,7 @@ export class ContactFields extends Context.Service<ContactFields, {
         })
       })
 
-      return ContactFields.of({ list, create: createOne })
+      return ContactFields.of({ list, create: createContactField })
     })
   )
 }

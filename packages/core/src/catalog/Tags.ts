@@ -120,7 +120,7 @@ export class Tags extends Context.Service<Tags, {
       const organizations = yield* OrganizationStore
       const store = yield* TagStore
 
-      const createOne = Effect.fn("Tags.create")(function*(input: CreateTag) {
+      const createTag = Effect.fn("Tags.create")(function*(input: CreateTag) {
         const { organization_id } = yield* CurrentActor
         return yield* decide(organization_id, {
           load: Effect.all({
@@ -135,7 +135,7 @@ export class Tags extends Context.Service<Tags, {
         Effect.withSpan("Tags.list")
       )
 
-      return Tags.of({ create: createOne, list })
+      return Tags.of({ create: createTag, list })
     })
   )
 }

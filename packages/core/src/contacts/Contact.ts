@@ -8,7 +8,7 @@ import { Tag } from "../catalog/Tags.ts"
 import { ContactId, ConversationId, IdentityId, MemberId, TagId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { Phone } from "../kernel/Phones.ts"
-import { line, lineOf, passage, Text, text, visibleText } from "../kernel/Text.ts"
+import { line, lineOf, optionalText, Text, text, visibleText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import type { Version } from "../work/Changes.ts"
 
@@ -148,7 +148,7 @@ export const WritableContact = Schema.Struct({
   website_url: Schema.optionalKey(webUrl),
   network_url: Schema.optionalKey(webUrl.pipe(Schema.annotateEncoded(meanings.network_url))),
   source: Schema.optionalKey(name.pipe(Schema.annotateEncoded(meanings.source))),
-  notes: Schema.optionalKey(passage(limits.notes_chars_max).pipe(Schema.annotateEncoded(meanings.notes))),
+  notes: Schema.optionalKey(optionalText(limits.notes_chars_max).pipe(Schema.annotateEncoded(meanings.notes))),
   owner_user_id: Schema.optionalKey(Schema.NullOr(MemberId).annotate(meanings.owner_user_id)),
   lead_status: Schema.optionalKey(Schema.NullOr(LeadStatus).annotate(meanings.lead_status)),
   lifecycle_stage: Schema.optionalKey(Schema.NullOr(LifecycleStage).annotate(meanings.lifecycle_stage)),

@@ -3,7 +3,7 @@
  */
 import { Array, Effect, Option, Result, Schema } from "effect"
 import { type MemberRow, MemberStore } from "../accounts/Members.ts"
-import { admits, type ContactField, ContactFieldStore } from "../catalog/ContactFields.ts"
+import { accepts, type ContactField, ContactFieldStore } from "../catalog/ContactFields.ts"
 import { type Tag, TagStore } from "../catalog/Tags.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import type { MemberId, TagId } from "../kernel/Ids.ts"
@@ -41,7 +41,9 @@ export const resolve = (
     const param = `custom_values.${key}`
     const field = fields.get(key)
     if (field === undefined) return Result.fail(new ReferenceUnknown({ param }))
-    if (value !== null && !admits(field, value)) return Result.fail(new CustomValueInvalid({ param, type: field.type }))
+    if (value !== null && !accepts(field, value)) {
+      return Result.fail(new CustomValueInvalid({ param, type: field.type }))
+    }
   }
   const wanted = new Set(tag_ids)
   const found = tags.filter(({ id }) => wanted.has(id))

@@ -15,9 +15,9 @@ export interface ContactFilters {
   readonly channel: ChannelType | null
 }
 
-/** What is looked for in a contact's search text: any one of the needles. */
+/** What is looked for in a contact's search text: any one of the terms. */
 export interface ContactMatch extends Omit<ContactFilters, "query"> {
-  readonly needles: ReadonlyArray<string> | null
+  readonly search_terms: ReadonlyArray<string> | null
 }
 
 /** Returns a person's name, or null when the contact has none. */

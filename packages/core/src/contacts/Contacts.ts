@@ -196,7 +196,7 @@ const present = (values: Readonly<Record<string, string | null>>): Record<string
  *   returns the same with its version.
  * - `list` returns the contacts that pass every filter that is not null, in
  *   `updated_at` descending, id descending, those after the position only. A
- *   needle matches where it is contained in the search text, character by
+ *   term matches where it is contained in the search text, character by
  *   character. A contact is on phone messaging also by its primary phone.
  * - `identify` returns the identities that the names lead to on a type of
  *   channel, each under the name that was asked for, in the order of the names.
@@ -261,7 +261,7 @@ export class Contacts extends Context.Service<Contacts, {
       const read = yield* reader
       const store = yield* ContactStore
 
-      const createOne = Effect.fn("Contacts.create")(function*(input: CreateContact) {
+      const createContact = Effect.fn("Contacts.create")(function*(input: CreateContact) {
         const { organization_id } = yield* CurrentActor
         return yield* decide(organization_id, {
           load: read([input]),
@@ -275,7 +275,7 @@ export class Contacts extends Context.Service<Contacts, {
         return yield* Effect.fromOption(found, () => new ContactNotFound())
       })
 
-      const updateOne = Effect.fn("Contacts.update")(function*(id: ContactId, input: UpdateContact) {
+      const updateContact = Effect.fn("Contacts.update")(function*(id: ContactId, input: UpdateContact) {
         const { organization_id } = yield* CurrentActor
         return yield* decide(organization_id, {
           load: Effect.all({ found: store.load(organization_id, id), references: read([input]) }, together),
@@ -283,7 +283,7 @@ export class Contacts extends Context.Service<Contacts, {
         })
       })
 
-      const addOneNote = Effect.fn("Contacts.addNote")(function*(id: ContactId, input: AddNote) {
+      const addNoteToContact = Effect.fn("Contacts.addNote")(function*(id: ContactId, input: AddNote) {
         const { organization_id } = yield* CurrentActor
         return yield* decide(organization_id, {
           load: store.load(organization_id, id),
@@ -298,7 +298,7 @@ export class Contacts extends Context.Service<Contacts, {
         }
       ) {
         const { organization_id } = yield* CurrentActor
-        const match = { ...filters, needles: searchTerms(query) }
+        const match = { ...filters, search_terms: searchTerms(query) }
         return yield* cursors.page({
           list: "contacts",
           filters: { ...match },
@@ -309,7 +309,7 @@ export class Contacts extends Context.Service<Contacts, {
         })
       })
 
-      return Contacts.of({ create: createOne, get, update: updateOne, addNote: addOneNote, list })
+      return Contacts.of({ create: createContact, get, update: updateContact, addNote: addNoteToContact, list })
     })
   )
 }

@@ -15,7 +15,7 @@ export const Text = Schema.String.check(
 )
 
 /** A check that refuses nothing, and says as JSON Schema what is checked elsewhere. */
-export const checkedElsewhere = (said: JsonSchema.JsonSchema) =>
+export const jsonSchemaOnly = (said: JsonSchema.JsonSchema) =>
   Schema.makeFilter<string>(() => true, { toJsonSchema: () => said })
 
 /**
@@ -45,7 +45,7 @@ const saidOf = (shape: Schema.Constraint) => {
 }
 
 /** Schema for text before it is trimmed. Its bounds hold for what is left, so here they are said and not checked. */
-const untrimmed = (said: JsonSchema.JsonSchema) => Text.check(checkedElsewhere(said))
+const untrimmed = (said: JsonSchema.JsonSchema) => Text.check(jsonSchemaOnly(said))
 
 /** Schema for one line of text that is trimmed before it is measured. */
 export const trimmedText = (options: { readonly min: number; readonly max: number }) =>
@@ -64,7 +64,7 @@ export const lineOf = <S extends Schema.Codec<string, string>>(shape: S) =>
   unlessBlank(shape, (value: string) => value.trim())
 
 /** Schema for optional text kept as it was sent, and null when it is blank. */
-export const passage = (max: number) => unlessBlank(text({ min: 1, max }), (value: string) => value)
+export const optionalText = (max: number) => unlessBlank(text({ min: 1, max }), (value: string) => value)
 
 const unlessBlank = <S extends Schema.Codec<string, string>>(shape: S, kept: (value: string) => string) => {
   // An empty text is null, so no least length is said.

@@ -359,32 +359,42 @@ export class Conversations extends Context.Service<Conversations, {
         return { ...page, data: page.data.map(toConversation) }
       })
 
-      const assignOne = Effect.fn("Conversations.assign")(function*(id: ConversationId, input: AssignConversation) {
-        const { organization_id } = yield* CurrentActor
-        const { assigned_user_id } = input
-        return yield* decide(organization_id, {
-          load: Effect.all({
-            conversation: store.find(organization_id, id),
-            member: assigned_user_id === null ? Effect.succeedNone : members.find(organization_id, assigned_user_id)
-          }, together),
-          decide: (loaded, fresh) => assign(loaded, input, fresh)
-        })
-      })
+      const assignConversation = Effect.fn("Conversations.assign")(
+        function*(id: ConversationId, input: AssignConversation) {
+          const { organization_id } = yield* CurrentActor
+          const { assigned_user_id } = input
+          return yield* decide(organization_id, {
+            load: Effect.all({
+              conversation: store.find(organization_id, id),
+              member: assigned_user_id === null ? Effect.succeedNone : members.find(organization_id, assigned_user_id)
+            }, together),
+            decide: (loaded, fresh) => assign(loaded, input, fresh)
+          })
+        }
+      )
 
-      const closeOne = Effect.fn("Conversations.close")(function*(id: ConversationId, input: CloseConversation) {
-        const { organization_id } = yield* CurrentActor
-        return yield* decide(organization_id, {
-          load: store.find(organization_id, id),
-          decide: (conversation, fresh) => close(conversation, input, fresh)
-        })
-      })
+      const closeConversation = Effect.fn("Conversations.close")(
+        function*(id: ConversationId, input: CloseConversation) {
+          const { organization_id } = yield* CurrentActor
+          return yield* decide(organization_id, {
+            load: store.find(organization_id, id),
+            decide: (conversation, fresh) => close(conversation, input, fresh)
+          })
+        }
+      )
 
-      const reopenOne = Effect.fn("Conversations.reopen")(function*(id: ConversationId) {
+      const reopenConversation = Effect.fn("Conversations.reopen")(function*(id: ConversationId) {
         const { organization_id } = yield* CurrentActor
         return yield* decide(organization_id, { load: store.find(organization_id, id), decide: reopen })
       })
 
-      return Conversations.of({ get, list, assign: assignOne, close: closeOne, reopen: reopenOne })
+      return Conversations.of({
+        get,
+        list,
+        assign: assignConversation,
+        close: closeConversation,
+        reopen: reopenConversation
+      })
     })
   )
 }

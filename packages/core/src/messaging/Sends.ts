@@ -311,7 +311,7 @@ export class Sends extends Context.Service<Sends, {
           : Effect.result(templates.find(account, choice.id))
       }
 
-      const startOne = Effect.fn("Sends.start")(function*(input: StartConversation) {
+      const startConversation = Effect.fn("Sends.start")(function*(input: StartConversation) {
         const { member_id, organization_id } = yield* CurrentActor
         const { channel_id, phone } = input
         const loadPerson = Effect.gen(function*() {
@@ -337,7 +337,7 @@ export class Sends extends Context.Service<Sends, {
         })
       })
 
-      const sendOne = Effect.fn("Sends.send")(function*(conversation_id: ConversationId, input: SendMessage) {
+      const sendMessage = Effect.fn("Sends.send")(function*(conversation_id: ConversationId, input: SendMessage) {
         const { member_id, organization_id } = yield* CurrentActor
         const load = Effect.gen(function*() {
           const conversation = yield* conversations.find(organization_id, conversation_id)
@@ -359,7 +359,7 @@ export class Sends extends Context.Service<Sends, {
         return toSend(yield* Effect.fromOption(found, () => new SendNotFound()))
       })
 
-      return Sends.of({ start: startOne, send: sendOne, get })
+      return Sends.of({ start: startConversation, send: sendMessage, get })
     })
   )
 }
