@@ -4,14 +4,14 @@
 export const version = "0.0.0"
 
 export interface AddNote {
-  /** Appended to the notes after a blank line, as it is. */
+  /** Appended to the notes after a blank line, unchanged. */
   readonly text: string
 }
 
 export interface AssignConversation {
   /** Null unassigns. */
   readonly assigned_user_id: string | null
-  /** Whether the member becomes the contact's owner too. */
+  /** Whether to make the member the contact's owner too. */
   readonly sync_contact_owner?: boolean
 }
 
@@ -41,12 +41,12 @@ export interface BodyTooLarge {
   }
 }
 
-/** A number, an account or a page that the organization is reached on. */
+/** A phone number, account or page that contacts write to. */
 export interface Channel {
   readonly id: string
   readonly type: "phone_messaging" | "photo_social" | "page_messaging"
   readonly name: string
-  /** What contacts write to: a number, an account's or a page's name. */
+  /** Where contacts write to: a phone number, or the name of an account or page. */
   readonly address: string
   /** The account whose templates can be sent on the channel. Null on the two social channel types. */
   readonly phone_messaging_business_account_id: string | null
@@ -54,7 +54,7 @@ export interface Channel {
 }
 
 export interface CloseConversation {
-  /** Any word; `resolved`, `no_response`, `spam`, `duplicate` and `other` are suggestions. */
+  /** Any text. Suggestions: `resolved`, `no_response`, `spam`, `duplicate`, `other`. */
   readonly category?: string | null
 }
 
@@ -77,11 +77,11 @@ export interface Contact {
   readonly first_name: string | null
   readonly last_name: string | null
   readonly primary_email: string | null
-  /** `+` and digits, with country code. */
+  /** `+` and digits, with country code. Not unique. */
   readonly primary_phone: string | null
   readonly company: string | null
   readonly job_title: string | null
-  /** A day of the calendar, `YYYY-MM-DD`. */
+  /** A calendar date, `YYYY-MM-DD`. */
   readonly birthday: string | null
   readonly city: string | null
   /** State, province or region. */
@@ -98,7 +98,7 @@ export interface Contact {
   readonly notes: string | null
   /** The member who owns the contact. */
   readonly owner_user_id: string | null
-  /** How far sales has come with the contact. */
+  /** The state of the sales process with the contact. */
   readonly lead_status:
     | "new"
     | "open"
@@ -109,7 +109,7 @@ export interface Contact {
     | "connected"
     | "bad_timing"
     | null
-  /** How far the contact has come with the organization. */
+  /** The contact's stage on the way from subscriber to customer. */
   readonly lifecycle_stage:
     | "subscriber"
     | "lead"
@@ -120,33 +120,33 @@ export interface Contact {
     | "evangelist"
     | "other"
     | null
-  /** Values of the organization's own fields, by contact field id. */
+  /** Values of the fields that the organization has defined, by contact field id. */
   readonly custom_values: Readonly<Record<string, string>>
-  /** Who the contact is on the channels. */
+  /** The contact's accounts on the types of channels. */
   readonly identities: ReadonlyArray<Identity>
   readonly tags: ReadonlyArray<Tag>
   readonly last_activity_at: string | null
-  /** The start of the last message. */
+  /** The beginning of the last message. */
   readonly last_activity_preview: string | null
   readonly last_conversation_id: string | null
-  /** Moves with edits, notes, tags and activity, never backwards. */
+  /** Set by edits, notes, tags and new messages. Never moves backwards. Lists of contacts are ordered by it. */
   readonly updated_at: string
 }
 
-/** A field of the organization's own, whose values are in `custom_values` of its contacts. */
+/** A field that the organization has defined. A contact's `custom_values` holds its value. */
 export interface ContactField {
   readonly id: string
   /** A slug, unique in the organization. */
   readonly key: string
   readonly name: string
-  /** Which values the field takes; every value is written as a string. */
+  /** Which values the field accepts. Every value is written as a string. */
   readonly type: "text" | "number" | "date" | "boolean" | "select" | "url"
   /** The choices of a `select`, null for every other type. */
   readonly options: ReadonlyArray<string> | null
   readonly created_at: string
 }
 
-/** A thread between one contact and the organization on one channel. A number has one per channel. */
+/** The thread between one contact and the organization on one channel. A number has one for each channel. */
 export interface Conversation {
   readonly id: string
   readonly channel: {
@@ -156,23 +156,23 @@ export interface Conversation {
   readonly contact: {
     readonly id: string
     readonly display_name: string | null
-    /** Who the contact is on this channel. */
+    /** The network's id of the contact on this channel; on phone messaging the number. */
     readonly external_id: string | null
     readonly username: string | null
   }
   readonly status: "open" | "closed"
   /** Why it was closed; null while it is open. */
   readonly close_category: string | null
-  /** The member who takes care of it. */
+  /** The member to whom it is assigned. */
   readonly assigned_user_id: string | null
-  /** The automatic agent that takes care of it. */
+  /** The automatic agent to which it is assigned. */
   readonly agent_id: string | null
   readonly created_at: string
   readonly opened_at: string
   /** Null while it is open. */
   readonly closed_at: string | null
   readonly last_activity_at: string
-  /** The start of the last message. */
+  /** The beginning of the last message. */
   readonly last_activity_preview: string | null
 }
 
@@ -188,7 +188,7 @@ export interface ConversationClosedEvent {
   }
 }
 
-/** At least a name, a phone or an email. Texts are trimmed, and an empty one counts as null. */
+/** At least a name, a phone or an email is required. One-line texts are trimmed, and an empty one is stored as null. */
 export interface CreateContact {
   readonly first_name?: string | null
   readonly last_name?: string | null
@@ -197,7 +197,7 @@ export interface CreateContact {
   readonly primary_phone?: string | null
   readonly company?: string | null
   readonly job_title?: string | null
-  /** A day of the calendar, `YYYY-MM-DD`. */
+  /** A calendar date, `YYYY-MM-DD`. */
   readonly birthday?: string | null
   readonly city?: string | null
   /** State, province or region. */
@@ -214,7 +214,7 @@ export interface CreateContact {
   readonly notes?: string | null
   /** The member who owns the contact. */
   readonly owner_user_id?: string | null
-  /** How far sales has come with the contact. */
+  /** The state of the sales process with the contact. */
   readonly lead_status?:
     | "new"
     | "open"
@@ -225,7 +225,7 @@ export interface CreateContact {
     | "connected"
     | "bad_timing"
     | null
-  /** How far the contact has come with the organization. */
+  /** The contact's stage on the way from subscriber to customer. */
   readonly lifecycle_stage?:
     | "subscriber"
     | "lead"
@@ -236,9 +236,9 @@ export interface CreateContact {
     | "evangelist"
     | "other"
     | null
-  /** Values by contact field id. They merge by key: a key that is absent keeps its value, null removes it, and null for the whole removes all. */
+  /** Values by contact field id. They are merged by key: an absent key keeps its value, `null` removes it, and `null` for the whole object removes all. */
   readonly custom_values?: Readonly<Record<string, string | null>> | null
-  /** Replaces the whole set of tags; null clears it. */
+  /** Replaces the whole set of tags; `null` removes all. */
   readonly tag_ids?: ReadonlyArray<string> | null
 }
 
@@ -301,11 +301,11 @@ export interface Forbidden {
   }
 }
 
-/** Who a contact is on one type of channel. */
+/** A contact's account on one type of channel. */
 export interface Identity {
   readonly id: string
   readonly channel_type: "phone_messaging" | "photo_social" | "page_messaging"
-  /** The channel's own identifier; a number on phone messaging. */
+  /** The network's id of the person; on phone messaging the number. */
   readonly external_id: string
   readonly display_name: string | null
   readonly username: string | null
@@ -330,9 +330,9 @@ export interface Media {
   readonly mime_type: string | null
   readonly filename: string | null
   readonly byte_size: number | null
-  /** What is said in it, where somebody wrote it down. */
+  /** The spoken words of an audio or video file, where the provider transcribes them. */
   readonly transcript: string | null
-  /** Gives the file to whoever has it, without a key, for an hour. Each reading of the message makes a new one. Null for a file that is not kept: it is larger than 16 MB, or the provider did not hand it over. */
+  /** Gives access to the file for an hour, without a key. Each read of the message makes a new link. Null where the file is not stored: it is larger than 16 MB, or the provider did not deliver it. */
   readonly url: string | null
 }
 
@@ -346,7 +346,7 @@ export interface Member {
   readonly created_at: string
 }
 
-/** What was said in a conversation, and how far it got. `created_at` is the service's time, the others are the provider's. */
+/** A message of a conversation. `created_at` is the time at which the service stored it; the other times are the provider's. */
 export interface Message {
   readonly id: string
   readonly conversation_id: string
@@ -357,10 +357,10 @@ export interface Message {
   /** The text, the caption, or the template with its values. */
   readonly text: string | null
   readonly sender: Sender
-  /** `received` of an inbound message. An outbound one only moves forward: `sent`, `delivered`, `read`; or `failed`, which a later `delivered` or `read` overrules. */
+  /** Inbound messages: `received`. Outbound messages only move forward: `sent`, `delivered`, `read`; or `failed`, which a later `delivered` or `read` replaces. */
   readonly status: "received" | "sent" | "delivered" | "read" | "failed"
   readonly media: Media | null
-  /** The messaging provider's name for it. */
+  /** The messaging provider's id of it. */
   readonly provider_message_id: string | null
   readonly created_at: string
   readonly sent_at: string | null
@@ -437,11 +437,11 @@ export interface ProviderUnavailable {
   }
 }
 
-/** An outbound message that was accepted and is being delivered. */
+/** An order to send a message. It was accepted, and a worker hands it to the messaging provider. */
 export interface Send {
   readonly id: string
   readonly conversation_id: string
-  /** `queued`, then `sending`, then `sent` or `failed`. `unknown` when the provider's answer was lost: the send is not repeated, and ends `sent` or `failed` within 15 minutes. */
+  /** `queued`, then `sending`, then `sent` or `failed`. `unknown` when the provider's answer was lost: the message is not sent again, and the send becomes `sent` or `failed` within 15 minutes. */
   readonly status: "queued" | "sending" | "sent" | "failed" | "unknown"
   /** Set exactly when the status is `sent`. */
   readonly message_id: string | null
@@ -499,7 +499,7 @@ export type SendMessage = {
 
 /** Who wrote a message. */
 export interface Sender {
-  /** What is sent over the API is sent by the member who made the key. */
+  /** A message sent through the API has the member of the API key as its sender. */
   readonly type: "contact" | "member" | "agent" | "system"
   readonly name: string | null
 }
@@ -512,7 +512,7 @@ export interface StartConversation {
   readonly template: TemplateChoice
 }
 
-/** A coloured label that the organization puts on its contacts. */
+/** A coloured label for contacts. */
 export interface Tag {
   readonly id: string
   /** Trimmed. Unique in the organization, regardless of case. */
@@ -530,19 +530,19 @@ export interface Tag {
     | "pink"
 }
 
-/** A text that the messaging provider has approved or is to approve. */
+/** A message template of the messaging provider, which approves or rejects it. */
 export interface Template {
   /** Opaque; not a UUID. */
   readonly id: string
   readonly name: string
   readonly language: string
-  /** An open enum of the provider's: `MARKETING`, `UTILITY`, `AUTHENTICATION` and more. */
+  /** An open enumeration of the provider: `MARKETING`, `UTILITY`, `AUTHENTICATION` and more. */
   readonly category: string
-  /** An open enum of the provider's: `APPROVED`, `PENDING`, `REJECTED`, `PAUSED`, `DISABLED` and more. Only an `APPROVED` template can be sent. */
+  /** An open enumeration of the provider: `APPROVED`, `PENDING`, `REJECTED`, `PAUSED`, `DISABLED` and more. Only an `APPROVED` template can be sent. */
   readonly status: string
-  /** The template can be sent on channels of this account. */
+  /** The template can be sent on the channels of this account. */
   readonly phone_messaging_business_account_id: string
-  /** An open enum of the provider's: `POSITIONAL`, `NAMED` and more. */
+  /** An open enumeration of the provider: `POSITIONAL`, `NAMED` and more. */
   readonly parameter_format: string
   readonly components: ReadonlyArray<TemplateComponent>
 }
@@ -556,7 +556,7 @@ export interface TemplateButton {
 /** A template, and the values for its placeholders. */
 export interface TemplateChoice {
   readonly id: string
-  /** The values for each part that has placeholders, in their order or by name. */
+  /** The values for each part that has placeholders, by position or by name. */
   readonly components: ReadonlyArray<{
     readonly type: "header"
     readonly parameters: ReadonlyArray<TemplateParameter>
@@ -566,18 +566,18 @@ export interface TemplateChoice {
   } | {
     readonly type: "button"
     readonly sub_type: string
-    /** Which button, from 0. */
+    /** The position of the button, from 0. */
     readonly index: number | string
     readonly parameters: ReadonlyArray<TemplateParameter>
   }>
 }
 
 export interface TemplateComponent {
-  /** Upper case, an open enum: `HEADER`, `BODY`, `FOOTER`, `BUTTONS` and more. */
+  /** Upper case. An open enumeration: `HEADER`, `BODY`, `FOOTER`, `BUTTONS` and more. */
   readonly type: string
   /** With placeholders, numbered as in `{{1}}` or named as in `{{first_name}}`. */
   readonly text: string | null
-  /** Of a header: `TEXT`, `IMAGE` and more. */
+  /** The format of a header: `TEXT`, `IMAGE` and more. */
   readonly format: string | null
   readonly buttons: ReadonlyArray<TemplateButton> | null
 }
@@ -585,7 +585,7 @@ export interface TemplateComponent {
 export interface TemplateParameter {
   readonly type: "text"
   readonly text: string
-  /** Of a template whose placeholders are named. */
+  /** The placeholder's name, in a template with named placeholders. */
   readonly parameter_name?: string
 }
 
@@ -628,7 +628,7 @@ export interface UnsupportedMediaType {
   }
 }
 
-/** A field that is absent keeps its value, null clears it. */
+/** An absent field keeps its value; `null` clears it. */
 export interface UpdateContact {
   readonly first_name?: string | null
   readonly last_name?: string | null
@@ -637,7 +637,7 @@ export interface UpdateContact {
   readonly primary_phone?: string | null
   readonly company?: string | null
   readonly job_title?: string | null
-  /** A day of the calendar, `YYYY-MM-DD`. */
+  /** A calendar date, `YYYY-MM-DD`. */
   readonly birthday?: string | null
   readonly city?: string | null
   /** State, province or region. */
@@ -654,7 +654,7 @@ export interface UpdateContact {
   readonly notes?: string | null
   /** The member who owns the contact. */
   readonly owner_user_id?: string | null
-  /** How far sales has come with the contact. */
+  /** The state of the sales process with the contact. */
   readonly lead_status?:
     | "new"
     | "open"
@@ -665,7 +665,7 @@ export interface UpdateContact {
     | "connected"
     | "bad_timing"
     | null
-  /** How far the contact has come with the organization. */
+  /** The contact's stage on the way from subscriber to customer. */
   readonly lifecycle_stage?:
     | "subscriber"
     | "lead"
@@ -676,9 +676,9 @@ export interface UpdateContact {
     | "evangelist"
     | "other"
     | null
-  /** Values by contact field id. They merge by key: a key that is absent keeps its value, null removes it, and null for the whole removes all. */
+  /** Values by contact field id. They are merged by key: an absent key keeps its value, `null` removes it, and `null` for the whole object removes all. */
   readonly custom_values?: Readonly<Record<string, string | null>> | null
-  /** Replaces the whole set of tags; null clears it. */
+  /** Replaces the whole set of tags; `null` removes all. */
   readonly tag_ids?: ReadonlyArray<string> | null
 }
 

@@ -1,5 +1,6 @@
 /**
- * What contacts refer to: their owners, their organization's fields and its tags, read once for any number of contacts.
+ * The references of a contact to be written: its owner, contact fields and tags. They are loaded together for any
+ * number of contacts, then resolved for each.
  */
 import { Array, Effect, Option, Result, Schema } from "effect"
 import { type MemberRow, MemberStore } from "../accounts/Members.ts"
@@ -21,15 +22,15 @@ export class CustomValueInvalid extends Schema.TaggedError<CustomValueInvalid>()
   type: Schema.String
 }) {}
 
-/** Those of the things that some contacts refer to which the organization has. */
+/** The loaded owners, fields and tags that exist in the organization. */
 export interface References {
   readonly owners: ReadonlyMap<MemberId, MemberRow>
   readonly fields: ReadonlyMap<string, ContactField>
-  /** By name key, as a contact's tags are. */
+  /** Ordered by `name_key`, as a contact's tags are. */
   readonly tags: ReadonlyArray<Tag>
 }
 
-/** Returns the tags of a contact, or its first unresolved reference. */
+/** Returns the tags of a contact, or fails with its first unresolved reference or invalid custom value. */
 export const resolve = (
   { fields, owners, tags }: References,
   { custom_values, owner_user_id, tag_ids }: WritableContact
@@ -53,9 +54,8 @@ export const resolve = (
 }
 
 /**
- * Returns what reads the references of some contacts.
- *
- * It asks for each owner, and at most once for fields and for tags, however many the contacts are.
+ * Makes the function that loads the references of contacts: one query for each
+ * owner and at most one for fields and for tags, for any number of contacts.
  */
 export const reader = Effect.gen(function*() {
   const fieldStore = yield* ContactFieldStore
