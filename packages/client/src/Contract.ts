@@ -19,11 +19,11 @@ export interface AssignConversation {
 export interface BadRequest {
   readonly error: {
     readonly code: "invalid_json" | "invalid_input" | "missing_idempotency_key"
-    /** For people; not to be parsed. */
+    /** For people. Do not parse it: the wording may change. */
     readonly message: string
-    /** The parameter or field at fault, as a dotted path, when it is known. */
+    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
     readonly param: string | null
-    /** The answer's `X-Request-Id`. */
+    /** The response's `X-Request-Id`; in a replay, that of the first one. */
     readonly request_id: string
   }
 }
@@ -32,11 +32,11 @@ export interface BadRequest {
 export interface BodyTooLarge {
   readonly error: {
     readonly code: "body_too_large"
-    /** For people; not to be parsed. */
+    /** For people. Do not parse it: the wording may change. */
     readonly message: string
-    /** The parameter or field at fault, as a dotted path, when it is known. */
+    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
     readonly param: string | null
-    /** The answer's `X-Request-Id`. */
+    /** The response's `X-Request-Id`; in a replay, that of the first one. */
     readonly request_id: string
   }
 }
@@ -58,15 +58,15 @@ export interface CloseConversation {
   readonly category?: string | null
 }
 
-/** The state of the resource prevents the operation, or the Idempotency-Key is taken or in use. */
+/** The state of the resource does not allow the operation, or the Idempotency-Key belongs to another request or to one that is running. */
 export interface Conflict {
   readonly error: {
     readonly code: "conflict" | "idempotency_conflict" | "request_processing"
-    /** For people; not to be parsed. */
+    /** For people. Do not parse it: the wording may change. */
     readonly message: string
-    /** The parameter or field at fault, as a dotted path, when it is known. */
+    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
     readonly param: string | null
-    /** The answer's `X-Request-Id`. */
+    /** The response's `X-Request-Id`; in a replay, that of the first one. */
     readonly request_id: string
   }
 }
@@ -292,11 +292,11 @@ export interface CreatedWebhook {
 export interface Forbidden {
   readonly error: {
     readonly code: "insufficient_scope"
-    /** For people; not to be parsed. */
+    /** For people. Do not parse it: the wording may change. */
     readonly message: string
-    /** The parameter or field at fault, as a dotted path, when it is known. */
+    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
     readonly param: string | null
-    /** The answer's `X-Request-Id`. */
+    /** The response's `X-Request-Id`; in a replay, that of the first one. */
     readonly request_id: string
   }
 }
@@ -311,15 +311,15 @@ export interface Identity {
   readonly username: string | null
 }
 
-/** The service failed. Repeat a read; read the resource before repeating a write. */
+/** The service failed. Repeat a read, and repeat a write with the same Idempotency-Key. Read the resource before you repeat a write without a key. */
 export interface InternalError {
   readonly error: {
     readonly code: "internal_error"
-    /** For people; not to be parsed. */
+    /** For people. Do not parse it: the wording may change. */
     readonly message: string
-    /** The parameter or field at fault, as a dotted path, when it is known. */
+    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
     readonly param: string | null
-    /** The answer's `X-Request-Id`. */
+    /** The response's `X-Request-Id`; in a replay, that of the first one. */
     readonly request_id: string
   }
 }
@@ -352,7 +352,7 @@ export interface Message {
   readonly conversation_id: string
   /** `inbound` from the contact, `outbound` from the organization. */
   readonly direction: "inbound" | "outbound"
-  /** Today `text`, `template`, `image`, `video`, `audio`, `document`, `sticker`, `location`, `contacts`, `interactive`, `reaction`, `unsupported`; new values may appear without a new version. */
+  /** Values: `text`, `template`, `image`, `video`, `audio`, `document`, `sticker`, `location`, `contacts`, `interactive`, `reaction`, `unsupported`. New values may appear without a new version. */
   readonly type: string
   /** The text, the caption, or the template with its values. */
   readonly text: string | null
@@ -415,24 +415,24 @@ export interface MessageUpdatedEvent {
 export interface NotFound {
   readonly error: {
     readonly code: "not_found"
-    /** For people; not to be parsed. */
+    /** For people. Do not parse it: the wording may change. */
     readonly message: string
-    /** The parameter or field at fault, as a dotted path, when it is known. */
+    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
     readonly param: string | null
-    /** The answer's `X-Request-Id`. */
+    /** The response's `X-Request-Id`; in a replay, that of the first one. */
     readonly request_id: string
   }
 }
 
-/** The messaging provider cannot be reached now. */
+/** The messaging provider cannot be reached at the moment. */
 export interface ProviderUnavailable {
   readonly error: {
     readonly code: "provider_unavailable"
-    /** For people; not to be parsed. */
+    /** For people. Do not parse it: the wording may change. */
     readonly message: string
-    /** The parameter or field at fault, as a dotted path, when it is known. */
+    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
     readonly param: string | null
-    /** The answer's `X-Request-Id`. */
+    /** The response's `X-Request-Id`; in a replay, that of the first one. */
     readonly request_id: string
   }
 }
@@ -593,11 +593,11 @@ export interface TemplateParameter {
 export interface TooManyRequests {
   readonly error: {
     readonly code: "rate_limited"
-    /** For people; not to be parsed. */
+    /** For people. Do not parse it: the wording may change. */
     readonly message: string
-    /** The parameter or field at fault, as a dotted path, when it is known. */
+    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
     readonly param: string | null
-    /** The answer's `X-Request-Id`. */
+    /** The response's `X-Request-Id`; in a replay, that of the first one. */
     readonly request_id: string
   }
 }
@@ -606,11 +606,11 @@ export interface TooManyRequests {
 export interface Unauthorized {
   readonly error: {
     readonly code: "unauthorized"
-    /** For people; not to be parsed. */
+    /** For people. Do not parse it: the wording may change. */
     readonly message: string
-    /** The parameter or field at fault, as a dotted path, when it is known. */
+    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
     readonly param: string | null
-    /** The answer's `X-Request-Id`. */
+    /** The response's `X-Request-Id`; in a replay, that of the first one. */
     readonly request_id: string
   }
 }
@@ -619,11 +619,11 @@ export interface Unauthorized {
 export interface UnsupportedMediaType {
   readonly error: {
     readonly code: "unsupported_media_type"
-    /** For people; not to be parsed. */
+    /** For people. Do not parse it: the wording may change. */
     readonly message: string
-    /** The parameter or field at fault, as a dotted path, when it is known. */
+    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
     readonly param: string | null
-    /** The answer's `X-Request-Id`. */
+    /** The response's `X-Request-Id`; in a replay, that of the first one. */
     readonly request_id: string
   }
 }
@@ -756,11 +756,11 @@ export interface Operations {
   /** List contacts. The key needs the scope `contacts:read`. */
   readonly "GET /contacts": {
     readonly query?: {
-      /** The `next_cursor` of the page before, unchanged. */
+      /** The `next_cursor` of the previous page, unchanged. */
       readonly cursor?: string
       /** How many items the page may hold. */
       readonly page_size?: number
-      /** Text that the name, phone, email or company contains, in any case. */
+      /** Contacts whose name, phone, email or company contains this text, regardless of case. */
       readonly query?: string
       /** Contacts with this tag. */
       readonly tag_id?: string
@@ -776,12 +776,12 @@ export interface Operations {
         | "customer"
         | "evangelist"
         | "other"
-      /** Contacts who are reachable on it; on `phone_messaging` also those with a primary phone. */
+      /** Contacts with an identity on this type of channel; for `phone_messaging` also those with a primary phone. */
       readonly channel?: "phone_messaging" | "photo_social" | "page_messaging"
     }
     readonly answer: {
       readonly data: ReadonlyArray<Contact>
-      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
+      /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
     }
   }
@@ -828,25 +828,25 @@ export interface Operations {
   readonly "GET /contact-fields": {
     readonly answer: {
       readonly data: ReadonlyArray<ContactField>
-      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
+      /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
     }
   }
   /** List conversations. The key needs the scope `conversations:read`. */
   readonly "GET /conversations": {
     readonly query?: {
-      /** The `next_cursor` of the page before, unchanged. */
+      /** The `next_cursor` of the previous page, unchanged. */
       readonly cursor?: string
       /** How many items the page may hold. */
       readonly page_size?: number
       /** Conversations in this state. */
       readonly status?: "all" | "open" | "closed"
-      /** Conversations that this member takes care of. */
+      /** Conversations that are assigned to this member. */
       readonly assigned_user_id?: string
     }
     readonly answer: {
       readonly data: ReadonlyArray<Conversation>
-      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
+      /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
     }
   }
@@ -906,12 +906,12 @@ export interface Operations {
       readonly conversation_id: string
     }
     readonly query?: {
-      /** The `next_cursor` of the page before, unchanged. */
+      /** The `next_cursor` of the previous page, unchanged. */
       readonly cursor?: string
     }
     readonly answer: {
       readonly data: ReadonlyArray<Message>
-      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
+      /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
     }
   }
@@ -952,7 +952,7 @@ export interface Operations {
   readonly "GET /channels": {
     readonly answer: {
       readonly data: ReadonlyArray<Channel>
-      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
+      /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
     }
   }
@@ -960,7 +960,7 @@ export interface Operations {
   readonly "GET /members": {
     readonly answer: {
       readonly data: ReadonlyArray<Member>
-      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
+      /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
     }
   }
@@ -968,7 +968,7 @@ export interface Operations {
   readonly "GET /tags": {
     readonly answer: {
       readonly data: ReadonlyArray<Tag>
-      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
+      /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
     }
   }
@@ -983,7 +983,7 @@ export interface Operations {
   readonly "GET /templates": {
     readonly answer: {
       readonly data: ReadonlyArray<Template>
-      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
+      /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
     }
   }
@@ -991,7 +991,7 @@ export interface Operations {
   readonly "GET /webhooks": {
     readonly answer: {
       readonly data: ReadonlyArray<Webhook>
-      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
+      /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
     }
   }
@@ -1020,7 +1020,7 @@ export interface Operations {
     }
     readonly answer: {
       readonly data: ReadonlyArray<WebhookDelivery>
-      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
+      /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
     }
   }

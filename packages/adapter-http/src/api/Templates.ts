@@ -17,7 +17,8 @@ export class TemplatesGroup extends HttpApiGroup.make("templates")
         OpenApi.annotations({
           identifier: "listTemplates",
           summary: "List templates",
-          description: "All of them, read live from the messaging provider."
+          description:
+            "Returns all templates, read live from the messaging provider. While the provider is down, a copy of at most 10 minutes is returned."
         })
       )
       .annotate(Examples.Example, { answer: Examples.all(Examples.template) })
@@ -25,7 +26,7 @@ export class TemplatesGroup extends HttpApiGroup.make("templates")
   .annotateMerge(
     OpenApi.annotations({
       title: "Templates",
-      description: "Texts that the messaging provider has approved, to start a conversation with."
+      description: "Message templates of the messaging provider. An approved one can start a conversation."
     })
   )
 {}
