@@ -38,7 +38,7 @@ const matches =
     (channel === null || isOn(contact, channel)) &&
     (search_terms === null || search_terms.some((term) => contact.search_text.includes(term)))
 
-/** Returns the identities that names lead to on a type of channel, in the order of the names. */
+/** Looks names up on a type of channel, and returns the identities found in the order of the names. */
 export const identify = (
   tables: Table.Tables,
   organization_id: OrganizationId,
