@@ -17,7 +17,7 @@ class Service extends Context.Service<Service>()("@messaging-crm/server/test/Inb
       Layer.build(Client.layer({ url: Redacted.make(database_url) })),
       (context) => Context.get(context, SqlClient.SqlClient)
     )
-    const callBack = yield* Processes.calledBack(environment)
+    const callBack = yield* Processes.callbackSender(environment)
     return { acme, callBack, servers, sql }
   })
 }) {}

@@ -116,7 +116,7 @@ describe("a provider over HTTP", () => {
 
           const count = (query: string) =>
             Effect.promise(async () => (await fetch(`${url}/taken${query}`)).text()).pipe(
-              Effect.flatMap(Schema.decodeUnknownEffect(Schema.fromJsonString(Wire.TakenMessages))),
+              Effect.flatMap(Schema.decodeUnknownEffect(Schema.fromJsonString(Wire.AcceptedMessages))),
               Effect.map(({ taken }) => taken.length)
             )
           assert.strictEqual(yield* count(""), 2)

@@ -53,7 +53,7 @@ it.live(
           Effect.retry({ schedule: Schedule.spaced("50 millis"), times: 600 })
         ), { concurrency: 4 })
 
-      const messages = yield* Processes.taken(network_url)
+      const messages = yield* Processes.accepted(network_url)
       const references = messages.map(({ reference }) => reference)
       assert.strictEqual(references.length, 200)
       assert.deepStrictEqual(references.toSorted(), ids.flat().toSorted())
