@@ -8,7 +8,7 @@ import { hardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
 
-/** A store of several processes uses its own clock, so keys of these tests end in another century. */
+/** A store that several processes share uses its own clock, not the test's. So keys of these tests expire far in the future or the past. */
 const never = DateTime.makeUnsafe("2150-01-01T00:00:00.000Z")
 const longAgo = DateTime.makeUnsafe("2001-01-01T00:00:00.000Z")
 

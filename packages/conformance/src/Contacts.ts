@@ -20,7 +20,7 @@ const fields = Arbitrary.all({
   last_activity_preview: optionalHardText({ min: 1, max: 140 })
 })
 
-/** A number that no other test has, as a phone and as an identity. */
+/** A number that no other test uses, as a phone number and as an external ID. */
 const newPhone = Effect.map(Fixtures.uuid, (id) => `+4${BigInt(`0x${id.replaceAll("-", "")}`) % 10_000_000_000_000n}`)
 
 export const suite = (it: It, { runs }: Options) => {
@@ -75,7 +75,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* ContactStore.use((store) => store.insertNew(ours, [])), [])
     }))
 
-  it.effect("lets exactly one of concurrent calls insert a contact, in whatever order they name them", () =>
+  it.effect("lets exactly one of concurrent calls insert a contact, in any order of the identities", () =>
     Effect.gen(function*() {
       const store = yield* ContactStore
       const ours = yield* Fixtures.organization
@@ -181,7 +181,7 @@ export const suite = (it: It, { runs }: Options) => {
         )
       assert.deepStrictEqual(yield* listed(ours, match), [whole.id])
       for (const filter of Object.keys(match)) {
-        // `Object.keys` forgets whose keys they are.
+        // The type of `Object.keys` loses whose keys they are.
         const alone = { [filter]: match[filter as keyof typeof match] }
         assert.lengthOf(yield* listed(ours, alone), 5, filter)
         assert.lengthOf(yield* listed(theirs, alone), 0, filter)

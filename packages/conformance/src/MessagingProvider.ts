@@ -73,7 +73,7 @@ export const suite = <R>(
       }))
 
     for (const outcome of ["ProviderBusy", "ProviderRejected"] as const) {
-      promises(`took certainly nothing when it answers ${outcome}`, () =>
+      promises(`accepted nothing when it answers ${outcome}`, () =>
         Effect.gen(function*() {
           const delivery = yield* newDelivery(account.id, recipients[outcome])
           const result = yield* deliver(delivery)
