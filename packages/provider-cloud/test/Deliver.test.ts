@@ -98,7 +98,7 @@ describe("deliver", () => {
       yield* refuse(80007, { status: 400, retry_after_seconds: 9 })
       const throttled = yield* MessagingProvider.use(({ deliver }) => Effect.flip(deliver(delivery("+4915112345678"))))
       assert.deepInclude(throttled, { _tag: "ProviderBusy", reason: "rate_limited", retry_after_seconds: 9 })
-      assert.deepStrictEqual(yield* fake.taken, [])
+      assert.deepStrictEqual(yield* fake.accepted, [])
     }).pipe(Effect.provide(over(recorder))))
 
   it.effect("each channel type on its own path, with its own reference", () =>
@@ -109,7 +109,7 @@ describe("deliver", () => {
       )
       for (const message of messages) assert.strictEqual(yield* outcomeOf(message), "accepted")
       assert.deepStrictEqual(
-        (yield* fake.taken).map(({ recipient, reference }) => ({ recipient, reference })),
+        (yield* fake.accepted).map(({ recipient, reference }) => ({ recipient, reference })),
         [
           { recipient: "4915112345678", reference: messages[0]?.reference ?? "" },
           { recipient: "24601", reference: messages[1]?.reference ?? "" },

@@ -31,7 +31,7 @@ Provider.suite("cloud", Layer.provideMerge(catalogue, over(recorder)), {
   },
   accepted: (reference) =>
     Effect.map(
-      FakeGraph.use(({ taken }) => taken),
+      FakeGraph.use(({ accepted }) => accepted),
       (all) => all.filter((message) => message.reference === reference).map(({ id }) => ({ provider_message_id: id }))
     ),
   reported: Effect.andThen(FakeGraph.use(({ post }) => post()), Received.use(({ clear }) => clear)),
