@@ -39,7 +39,7 @@ const texts = Effect.map(
 )
 
 layer(over(recorder))("Ingress", (it) => {
-  it.effect("the handshake gives the challenge back to who knows the app's word, and to nobody else", () =>
+  it.effect("the handshake returns the challenge only for the app's verify token", () =>
     Effect.gen(function*() {
       const ask = (query: Record<string, string>) => request({}, `?${new URLSearchParams(query)}`)
       const good = {
@@ -54,7 +54,7 @@ layer(over(recorder))("Ingress", (it) => {
       assert.strictEqual((yield* ask({})).status, 403)
     }))
 
-  it.effect("a body without the right signature is refused before it is looked at", () =>
+  it.effect("a body without the right signature is refused before it is parsed", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const body = bytes(bodyOf([text("forged")]))
@@ -73,7 +73,7 @@ layer(over(recorder))("Ingress", (it) => {
       assert.strictEqual(yield* fake.postRaw(bytes("{}")), 200)
     }))
 
-  it.effect("a body of 4 MB is taken in, a larger one refused", () =>
+  it.effect("a body of 4 MB is accepted, a larger one refused", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const body = bodyOf([text("large")])
@@ -88,7 +88,7 @@ layer(over(recorder))("Ingress", (it) => {
       assert.deepStrictEqual(yield* texts, ["large"])
     }))
 
-  it.effect("a thousand notices of several channels in one body, each taken in once, each person's in order", () =>
+  it.effect("a thousand notices of several channels in one body are each accepted once, and in order for each person", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const parts = Array.from({ length: 1000 }, (_, index) => text(String(index)))
@@ -112,7 +112,7 @@ layer(over(recorder))("Ingress", (it) => {
       ])
     }))
 
-  it.effect("what is about an account that nobody connected is answered, so that it is not repeated for days", () =>
+  it.effect("a callback of an unconnected account is answered with 200, so that it is not repeated for days", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       yield* fake.enqueue(
@@ -184,7 +184,7 @@ layer(over(recorder))("Ingress", (it) => {
       assert.sameMembers(events.map(({ event }) => event), ["message_received", "message_status_reported"])
     }))
 
-  it.effect("what cannot be taken in now is answered with 500, after everything else was taken in", () =>
+  it.effect("a body with an event that fails is answered with 500, after all others were accepted", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const core = yield* Received

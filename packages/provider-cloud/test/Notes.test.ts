@@ -68,7 +68,7 @@ const messages = Effect.gen(function*() {
   return (yield* Messages.use(({ list }) => list(conversation.id, null))).data
 })
 
-/** Somebody writes on the number, and the network tells of it. */
+/** A person writes to the number, and the network posts a callback. */
 const write = Effect.fnUntraced(function*(wa_id: string, body: string, id = `wamid.${body}`) {
   const fake = yield* FakeGraph
   const { phone_messaging } = yield* Acme
@@ -106,7 +106,7 @@ const statusOf = (name: string, at: number) =>
     return yield* fake.post()
   })
 
-/** Forgets what the network has to tell of its own accord. */
+/** Discards the callbacks that the network enqueued itself. */
 const drain = Effect.fnUntraced(function*() {
   const fake = yield* FakeGraph
   yield* fake.script("4915112345678", { answers: [{ answer: "take" }], statuses: [], reply: null })
@@ -142,7 +142,7 @@ describe("notes that cost peers dearly", () => {
       assert.strictEqual(conversation?.contact.external_id, "+4915187654321")
     }))
 
-  note("2. a user id goes in `recipient`: in `to` it is swallowed with a 200", () =>
+  note("2. a user ID goes in `recipient`: in `to` it is answered with 200 and discarded", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const { phone_messaging } = yield* Acme

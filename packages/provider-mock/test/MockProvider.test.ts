@@ -108,7 +108,7 @@ describe("a number that ends in", () => {
     }).pipe(Effect.provide(layer)))
 })
 
-it.effect("0007 echoes the text, 0008 sends a picture, each once however often the callback is repeated", () =>
+it.effect("0007 echoes the text and 0008 sends a picture, each once although the callback is repeated", () =>
   Effect.gen(function*() {
     const { callbacks } = yield* MockProvider
     const replyOf = Effect.fnUntraced(function*(digits: string) {
@@ -139,7 +139,7 @@ it.effect("reports with the reference, some of it twice, each within 200 ms", ()
     assert.isAbove(events.length, 150)
   }).pipe(Effect.provide(layer)))
 
-it.effect("does what a script says, takes nothing while it is down, and knows each account's templates", () =>
+it.effect("follows a script, accepts nothing while it is down, and has templates for each account", () =>
   Effect.gen(function*() {
     const mock = yield* MockProvider
     const provider = yield* MessagingProvider

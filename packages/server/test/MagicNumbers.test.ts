@@ -108,7 +108,7 @@ const service = Effect.gen(function*() {
   return { get, network_url, send, server, story }
 })
 
-it.live("every number does what it is known for, and nobody gets a message twice", () =>
+it.live("every number behaves as documented, and no message is accepted twice", () =>
   Effect.gen(function*() {
     const { get, network_url, send, server, story } = yield* service
     const stories = yield* Effect.forEach(
@@ -134,7 +134,7 @@ it.live("every number does what it is known for, and nobody gets a message twice
     assert.strictEqual(image.headers.get("content-type"), media?.mime_type)
     assert.strictEqual(bytes.byteLength, media?.byte_size)
 
-    // Who answered may be answered: 0007 says again what it is told.
+    // A number that replied has an open window: 0007 echoes each text.
     const conversation_id = of("0007")?.conversation_id ?? ""
     assert.strictEqual((yield* send(conversation_id, "Thank you")).status, 202)
     const texts = Effect.map(
