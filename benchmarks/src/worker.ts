@@ -149,7 +149,7 @@ const written = (channel_id: string, number: number): ProviderEvent => ({
 const inbound = Effect.fnUntraced(function*(cluster: Cluster, pid: number, batch: number, concurrency: number) {
   const { acme, servers: [server] } = cluster
   if (server === undefined) return yield* Effect.die(new Error("There is no server."))
-  const callBack = yield* Processes.calledBack(cluster.environment)
+  const callBack = yield* Processes.callbackSender(cluster.environment)
   const first = batch * 1_000_000
   const callbacks = Array.from(
     { length: Math.floor(items / batch) },

@@ -75,7 +75,7 @@ const record: Changes.Remembered = {
 const findRecord = (organization_id: OrganizationId) =>
   IdempotencyStore.use((store) => store.find(organization_id, IdempotencyKey.make(record.key)))
 
-/** What is given out of every kind in an organization, whatever is in others. */
+/** Claims work of every kind, and returns what belongs to this organization. */
 const claim = Effect.fnUntraced(function*(organization_id: OrganizationId, now = after(9)) {
   const queue = yield* WorkQueue
   const all: Array<ClaimedWork> = []
@@ -94,7 +94,7 @@ const claim = Effect.fnUntraced(function*(organization_id: OrganizationId, now =
 const newWork = (lane: string, kind: WorkKind = "send") =>
   Effect.map(Fixtures.uuid, (ref) => ({ kind, lane, ref, due_at: Fixtures.noon }))
 
-/** A claimed item of a lane of its own. */
+/** A claimed item in a lane of its own. */
 const claimed = Effect.fnUntraced(function*(organization_id: OrganizationId) {
   const work = yield* newWork(yield* Fixtures.uuid)
   yield* Fixtures.write(organization_id, Changes.enqueue(work))
@@ -398,7 +398,7 @@ const keys = (it: It) => {
     Effect.gen(function*() {
       const store = yield* ContactStore
       const ours = yield* Fixtures.organization
-      const meet = Effect.gen(function*() {
+      const findOrCreate = Effect.gen(function*() {
         const [contact, id] = [yield* Fixtures.stranger, IdentityId.make(yield* Fixtures.uuid)]
         const identity = {
           id,
@@ -414,7 +414,7 @@ const keys = (it: It) => {
           IdentityNameRows.insert({ channel_type: "phone_messaging", name: "+49", identity_id: id })
         )
       })
-      const outcomes = yield* Effect.all(Array.from({ length: 8 }, () => meet), { concurrency: "unbounded" })
+      const outcomes = yield* Effect.all(Array.from({ length: 8 }, () => findOrCreate), { concurrency: "unbounded" })
       assert.deepStrictEqual(outcomes.toSorted(), conflicts(7))
       assert.lengthOf(yield* store.list(ours, Fixtures.everyone, { after: null, size: 9 }), 1)
       assert.lengthOf(yield* store.identify(ours, "phone_messaging", ["+49"]), 1)
@@ -457,7 +457,7 @@ const keys = (it: It) => {
         (all) => all.map(({ name }) => name)
       )
       assert.deepStrictEqual(yield* known, ["now"])
-      // It is gone already, which changes nothing and refuses nothing.
+      // It is deleted already: nothing changes, and the commit is not refused.
       const tag = yield* newTag("a")
       assert.strictEqual(yield* outcome(ours, IdentityNameRows.remove(name), TagRows.insert(tag)), "committed")
       assert.deepStrictEqual([yield* known, yield* tagNames(ours)], [["now"], ["a"]])
@@ -483,7 +483,7 @@ const touches = (it: It, { runs }: Options) => {
     (given) =>
       Effect.gen(function*() {
         const ours = yield* Fixtures.organization
-        // Of two at one time the one that comes last is shown.
+        // Of two messages with the same time, the later commit is shown.
         const distinct = given.activities.filter(({ at }, index, all) =>
           all.findIndex((other) => other.at === at) === index
         )
@@ -738,7 +738,7 @@ const works = (it: It) => {
       const lane = yield* Fixtures.uuid
       const items = yield* Effect.replicateEffect(newWork(lane), 7)
       yield* Fixtures.write(ours, ...items.slice(0, 3).map(Changes.enqueue))
-      // Who comes later may be due earlier: it comes behind all the same.
+      // A later item may be due earlier. It still queues behind the first.
       yield* Fixtures.write(ours, ...items.slice(3, 6).map((work) => Changes.enqueue({ ...work, due_at: after(-9) })))
       yield* Fixtures.write(ours, ...items.slice(6).map(Changes.enqueue))
       const given: Array<string> = []

@@ -18,7 +18,7 @@ const enqueue = (organization_id: OrganizationId, work: Work, due_at: DateTime.U
 const throttle = (organization_id: OrganizationId, lane: Changes.Throttle) =>
   Fixtures.write(organization_id, Changes.throttle(lane))
 
-/** What is given out of every kind, under one token. */
+/** Claims work of every kind under one token. */
 const claim = Effect.fnUntraced(function*(options: { readonly limit?: number; readonly at?: DateTime.Utc } = {}) {
   const { at: now = Fixtures.noon, limit = 100 } = options
   const token = yield* Fixtures.uuid
@@ -59,7 +59,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* claim(), [])
     }))
 
-  it.effect("gives out one kind, whatever is due of the others", () =>
+  it.effect("claims one kind, even when other kinds are due", () =>
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
       const works = yield* Effect.forEach(WorkKind.literals, (kind) => newWork(lane, kind))
@@ -272,7 +272,7 @@ export const suite = (it: It, { runs }: Options) => {
       yield* fill
       yield* throttle(ours, { kind, lane, until: null, cap: 1 })
       yield* Effect.flatMap(claim(), Effect.forEach(queue.finish))
-      // Workers look for work all the time, which is how a store may learn that the lane is empty.
+      // A store may notice that the lane is empty when a worker claims, so one claims here.
       for (let millis = 0; millis <= 2000; millis += 250) {
         assert.deepStrictEqual(yield* claim({ at: after(millis) }), [])
       }

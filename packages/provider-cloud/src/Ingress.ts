@@ -1,9 +1,9 @@
 /**
- * Ingress: where the networks call back, one address for all three channel types.
+ * Ingress: the endpoint for the networks' callbacks, one for all three channel types.
  *
- * A body is looked at only once its signature fits. It is answered with 200 once
- * everything in it is committed; with 500, so that the network repeats it, where
- * something could not be.
+ * A body is parsed only after its signature is verified. The answer is 200 when
+ * every event is committed, and 500 if one could not be, so that the network
+ * repeats the callback.
  */
 import { equalConstantTime } from "@messaging-crm/core/Secrets"
 import { ByteSize, Effect, Layer, Option, Redacted, Schema } from "effect"
@@ -12,10 +12,10 @@ import { CloudAccounts, type CloudApp } from "./CloudAccounts.ts"
 import { Intake } from "./Intake.ts"
 import { signatureHeader, verify } from "./Signature.ts"
 
-/** Where the networks call back. */
+/** The path of the endpoint. */
 export const path = "/ingress/graph"
 
-/** The largest body: the networks put up to a thousand notices into one, which they say stays below 3 MB. */
+/** The maximum size of a body. The networks put up to a thousand notices into one, and document a maximum of 3 MB. */
 export const body_bytes_max = 4 * 1024 * 1024
 
 const answer = (status: number, text: string) =>
@@ -36,7 +36,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const accounts = yield* CloudAccounts
   const intake = yield* Intake
 
-  /** Answers who sets the address: only who knows an app's word gets the challenge back. */
+  /** Answers the registration of the callback URL: returns the challenge if the verify token is that of an app. */
   const handshake = HttpServerRequest.schemaSearchParams(Handshake).pipe(
     Effect.flatMap((query) =>
       Effect.map(
@@ -44,21 +44,21 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
         (apps) =>
           apps.some(({ verify_token }) => equalConstantTime(Redacted.value(verify_token), query["hub.verify_token"]))
             ? answer(200, query["hub.challenge"])
-            : answer(403, "The verify token does not fit.")
+            : answer(403, "The verify token is not valid.")
       )
     ),
-    Effect.catchTag("SchemaError", () => Effect.succeed(answer(403, "This is no subscription.")))
+    Effect.catchTag("SchemaError", () => Effect.succeed(answer(403, "The request is not a subscription.")))
   )
 
-  /** Returns the app that signed a body: none, where nobody did that is known here. */
+  /** Returns the app whose secret signed a body; none where the signature is not valid. */
   const signerOf = Effect.fnUntraced(function*(body: ArrayBuffer, signature: string) {
     const apps = yield* accounts.apps
     const fits = yield* Effect.forEach(apps, ({ secret }) => verify(secret, body, signature))
     return Option.fromUndefinedOr(apps.find((_, index): boolean => fits[index] === true))
   })
 
-  const take = Effect.fnUntraced(function*({ id }: CloudApp, body: ArrayBuffer) {
-    const isCallback = yield* intake.take(id, utf8.decode(body))
+  const receiveSigned = Effect.fnUntraced(function*({ id }: CloudApp, body: ArrayBuffer) {
+    const isCallback = yield* intake.receive(id, utf8.decode(body))
     return isCallback ? answer(200, "ok") : answer(400, "The body is not a callback.")
   })
 
@@ -68,12 +68,12 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     const body = yield* request.arrayBuffer
     const signer = yield* signerOf(body, request.headers[signatureHeader] ?? "")
     return yield* Option.match(signer, {
-      onNone: () => Effect.succeed(answer(401, "The signature does not fit.")),
-      onSome: (app) => take(app, body)
+      onNone: () => Effect.succeed(answer(401, "The signature is not valid.")),
+      onSome: (app) => receiveSigned(app, body)
     })
   }).pipe(
     Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(body_bytes_max)),
-    // Nobody waits for the answer to a body that broke off: what is answered here went on for too long.
+    // The error is either a broken connection, which gets no answer, or a body without a length that is too large.
     Effect.catchTag("HttpServerError", () => Effect.succeed(tooLarge))
   )
 

@@ -71,7 +71,7 @@ const listen = NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0, 
 
 const fake = FakeGraph.layer({ token, app_secret: app.secret })
 
-/** Layer for the provider over the fake network, and for an ingress that tells a core of it. */
+/** Layer for the provider over the fake network, and for an ingress that passes its events to a core. */
 export const over = <A, E>(core: Layer.Layer<Inbound | A, E, MessagingProvider>) =>
   HttpRouter.serve(Layer.merge(Ingress.layer, fake), { disableLogger: true, disableListenLog: true }).pipe(
     Layer.provideMerge(core),
@@ -89,7 +89,7 @@ export class Received extends Context.Service<Received, {
   readonly breakOn: (fits: (event: ProviderEvent) => boolean) => Effect.Effect<void>
 }>()("@messaging-crm/provider-cloud/test/Received") {}
 
-/** Layer for a core that only writes down what it is told. */
+/** Layer for a core that only records the events it receives. */
 export const recorder = Layer.effectContext(Effect.gen(function*() {
   const events = yield* Ref.make<ReadonlyArray<ProviderEvent>>([])
   const broken = yield* Ref.make<(event: ProviderEvent) => boolean>(() => false)

@@ -1,4 +1,4 @@
-/** How the fake network hands out files: by id a link, and by the link the bytes. */
+/** The files of the fake network: an ID leads to a link, and the link to the bytes. */
 import { Effect, Ref } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { nextId, refuse, set, type State } from "./State.ts"

@@ -1,8 +1,8 @@
 /**
  * The fake network as a process of its own: `node packages/provider-cloud/testing/main.ts`.
  *
- * `CALLBACK_URL` is where it calls back, `APP_SECRET` signs that, `ACCESS_TOKEN`
- * is what it is called with, `PORT` where it listens (4020).
+ * `CALLBACK_URL` gets the callbacks, `APP_SECRET` signs them, `ACCESS_TOKEN`
+ * is the token that requests must carry, and `PORT` is where it listens (4020).
  */
 import { NodeHttpServer, NodeRuntime } from "@effect/platform-node"
 import { Config, Effect, Layer } from "effect"

@@ -1,6 +1,6 @@
 /**
- * `messaging-crm serve`, but with a lease of seconds and doubts that end in a minute and a half, or
- * in `DOUBT_SECONDS`, so that a test of crashes need not wait a quarter of an hour for its end.
+ * `messaging-crm serve` with a lease of 5 seconds and an unknown-outcome timeout of 90 seconds, or
+ * `UNKNOWN_OUTCOME_SECONDS`, so that a test of crashes does not take a quarter of an hour.
  */
 import "effect/schema/SchemaJITCompiler/enable"
 import { NodeRuntime } from "@effect/platform-node"
@@ -12,15 +12,15 @@ import * as Database from "../src/Database.ts"
 import * as Layers from "../src/Layers.ts"
 import * as Logging from "../src/Logging.ts"
 
-const impatient = Layer.mergeAll(
+const shortTimeouts = Layer.mergeAll(
   Layer.succeed(LeaseTime, Duration.seconds(5)),
-  Layer.succeed(UnknownOutcomeTimeout, Duration.seconds(Number(process.env["DOUBT_SECONDS"] ?? 90)))
+  Layer.succeed(UnknownOutcomeTimeout, Duration.seconds(Number(process.env["UNKNOWN_OUTCOME_SECONDS"] ?? 90)))
 )
 
 const serve = Effect.gen(function*() {
   const url = yield* readRequired(settings.database_url)
   const database = Layers.database(url)
-  const operations = Layers.operations(Layers.postgres.pipe(Layer.provide(database))).pipe(Layer.provide(impatient))
+  const operations = Layers.operations(Layers.postgres.pipe(Layer.provide(database))).pipe(Layer.provide(shortTimeouts))
   const api = Layer.unwrap(Effect.map(Database.isReady, Layers.api)).pipe(Layer.provide(database))
   const listen = Layers.listen({ host: "127.0.0.1", port: Number(process.argv.at(-1)) })
   const service = Layer.merge(api, Layers.worker).pipe(Layer.provide([operations, listen]))

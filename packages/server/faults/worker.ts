@@ -1,4 +1,4 @@
-/** `messaging-crm worker`, but with a lease of seconds; it says "working" once it does. */
+/** `messaging-crm worker` with a lease of 5 seconds. It prints "working" once it runs. */
 import "effect/schema/SchemaJITCompiler/enable"
 import { NodeRuntime } from "@effect/platform-node"
 import { LeaseTime } from "@messaging-crm/core/WorkQueue"
@@ -11,9 +11,9 @@ import * as Print from "../src/Print.ts"
 const work = Effect.gen(function*() {
   const database = Layers.database(yield* readRequired(settings.database_url))
   const operations = Layers.operations(Layers.postgres.pipe(Layer.provide(database)))
-  const impatient = Layer.succeed(LeaseTime, Duration.seconds(5))
+  const shortLease = Layer.succeed(LeaseTime, Duration.seconds(5))
   const announce = Layer.effectDiscard(Print.line("working"))
-  const service = Layer.merge(Layers.worker, announce).pipe(Layer.provide(operations), Layer.provide(impatient))
+  const service = Layer.merge(Layers.worker, announce).pipe(Layer.provide(operations), Layer.provide(shortLease))
   yield* Layer.launch(service.pipe(Layer.provide(Layers.tuning)))
 })
 

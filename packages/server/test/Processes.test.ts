@@ -53,7 +53,7 @@ it.live(
           Effect.retry({ schedule: Schedule.spaced("50 millis"), times: 600 })
         ), { concurrency: 4 })
 
-      const messages = yield* Processes.taken(network_url)
+      const messages = yield* Processes.accepted(network_url)
       const references = messages.map(({ reference }) => reference)
       assert.strictEqual(references.length, 200)
       assert.deepStrictEqual(references.toSorted(), ids.flat().toSorted())
@@ -86,13 +86,13 @@ it.live("one key on three processes gets exactly 120 answers a minute", () =>
       Processes.request(server, "GET", "/tags", { key: acme.key }), {
       concurrency: 100
     })
-    const admitted = answers.filter(({ status }) =>
+    const accepted = answers.filter(({ status }) =>
       status === 200
     )
     const refused = answers.filter(({ status }) => status === 429)
-    assert.strictEqual(admitted.length, 120)
+    assert.strictEqual(accepted.length, 120)
     assert.strictEqual(refused.length, 1380)
-    const remaining = admitted.map(({ headers }) => Number(headers.get("x-ratelimit-remaining"))).toSorted((a, b) =>
+    const remaining = accepted.map(({ headers }) => Number(headers.get("x-ratelimit-remaining"))).toSorted((a, b) =>
       a - b
     )
     assert.deepStrictEqual(remaining, Array.from({ length: 120 }, (_, index) => index))

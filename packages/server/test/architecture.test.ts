@@ -49,7 +49,7 @@ const walls: ReadonlyArray<Wall> = [
     but: {
       "database/Client.ts": [/^@effect\/sql-pg$/, /^effect\/reactivity$/, /^node:net$/],
       "database/Client/Connections.ts": [/^@effect\/sql-pg$/, /^node:net$/],
-      "database/Client/Place.ts": [/^node:net$/]
+      "database/Client/Watchdog.ts": [/^node:net$/]
     }
   },
   // For those who do not use Effect, and for every runtime: nothing but what is in it.

@@ -22,12 +22,12 @@ interface Filter {
   readonly passing: Statement.Fragment | null
 }
 
-/** Returns the pattern of what contains the needle, in which `%` and `_` are ordinary characters. */
-const containing = (needle: string): string => `%${needle.replace(/[\\%_]/g, "\\$&")}%`
+/** Returns the pattern of what contains the term, in which `%` and `_` are ordinary characters. */
+const containing = (term: string): string => `%${term.replace(/[\\%_]/g, "\\$&")}%`
 
 /** Returns the pairs of characters in a row, or the only character. */
-const gramsOf = (needle: string): ReadonlyArray<string> => {
-  const characters = Array.from(needle)
+const gramsOf = (term: string): ReadonlyArray<string> => {
+  const characters = Array.from(term)
   const pairs = characters.slice(1).map((character, index) => `${characters[index]}${character}`)
   return pairs.length === 0 ? characters : Array.from(new Set(pairs))
 }
@@ -43,27 +43,27 @@ const plainConditions = (sql: SqlClient.SqlClient, { lifecycle_stage, owner_user
  * three letters or digits in a row, and which others than those of ASCII count
  * as such is decided by the database's locale.
  */
-const indexed = (sql: SqlClient.SqlClient, needle: string): Statement.Fragment => {
-  const contained = sql`search_text LIKE ${containing(needle)}`
-  if (/[a-z0-9]{3}/.test(needle)) return contained
-  const paired = sql`text_grams(search_text) @> ${gramsOf(needle)}::text[]`
-  return Array.from(needle).length <= 2 ? paired : sql.and([paired, contained])
+const indexed = (sql: SqlClient.SqlClient, term: string): Statement.Fragment => {
+  const contained = sql`search_text LIKE ${containing(term)}`
+  if (/[a-z0-9]{3}/.test(term)) return contained
+  const paired = sql`text_grams(search_text) @> ${gramsOf(term)}::text[]`
+  return Array.from(term).length <= 2 ? paired : sql.and([paired, contained])
 }
 
 const textFilter = (
   sql: SqlClient.SqlClient,
   organization_id: OrganizationId,
-  needles: ReadonlyArray<string>
+  search_terms: ReadonlyArray<string>
 ): Filter => ({
   asked: sql`(
-    SELECT ${sql.or(needles.map((needle) => sql`search_text LIKE ${containing(needle)}`))}
+    SELECT ${sql.or(search_terms.map((term) => sql`search_text LIKE ${containing(term)}`))}
     FROM contact_texts
     WHERE organization_id = ${organization_id} AND contact_id = c.id
   )`,
   passing: sql`
     SELECT contact_id
     FROM contact_texts
-    WHERE organization_id = ${organization_id} AND ${sql.or(needles.map((needle) => indexed(sql, needle)))}
+    WHERE organization_id = ${organization_id} AND ${sql.or(search_terms.map((term) => indexed(sql, term)))}
   `
 })
 
@@ -113,11 +113,11 @@ const filters = (
   organization_id: OrganizationId,
   match: ContactMatch
 ): ReadonlyArray<Filter> => {
-  const { channel, needles, tag_id } = match
+  const { channel, search_terms, tag_id } = match
   const [held, second] = plainConditions(sql, match)
   const all = [
     ...(second === undefined ? [] : [{ asked: second, passing: null }]),
-    ...(needles === null ? [] : [textFilter(sql, organization_id, needles)]),
+    ...(search_terms === null ? [] : [textFilter(sql, organization_id, search_terms)]),
     ...(tag_id === null ? [] : [tagFilter(sql, organization_id, tag_id)])
   ]
   if (channel === null) return all

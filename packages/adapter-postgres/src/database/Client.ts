@@ -8,13 +8,13 @@ import { CommitConnections } from "./CommitConnections.ts"
 
 export interface Options {
   readonly url: Redacted.Redacted
-  /** How many connections a process opens at most, those for commits among them. */
+  /** The maximum number of connections of a process, including those for commits. */
   readonly connections?: number
 }
 
 /**
- * What our promises need of every session: a statement, a transaction and a
- * node that hang are cut, so that a lock outlives its holder by 15 seconds at most.
+ * The settings of every session. They end statements, transactions and clients
+ * that hang, so that a lock is held at most 15 seconds after its process has died.
  */
 const session = {
   TimeZone: "UTC",
@@ -28,7 +28,10 @@ const session = {
   synchronous_commit: "on"
 }
 
-/** Commits wait for a row for 2 seconds, and are planned once: what they do depends on no value, and planning takes longer than doing. */
+/**
+ * Commits wait for a row lock for at most 2 seconds. They use generic plans: their plan does not depend on the values,
+ * and planning takes longer than executing.
+ */
 const committing_session = {
   lock_timeout: "2s",
   plan_cache_mode: "force_generic_plan",
@@ -37,7 +40,7 @@ const committing_session = {
   enable_mergejoin: "off"
 }
 
-/** How many of a process's connections are for commits: the others are shared, so few of them go a long way. */
+/** Returns how many connections to use for commits. The others are multiplexed, so that a few of them are enough. */
 const commitsOf = (connections: number): number => Math.min(Math.max(2, Math.floor(connections / 2)), connections - 1)
 
 interface Address {
@@ -46,7 +49,7 @@ interface Address {
   readonly database: string
 }
 
-/** Reads where the database is from a URL as the driver does, which refuses a wrong one before it opens a socket. */
+/** Reads the address from a URL in the same way as the driver, which refuses an invalid URL before it opens a socket. */
 const addressOf = (url: string): Address => {
   const { hostname, pathname, port, searchParams } = new URL(url)
   const host = searchParams.get("host") ?? decodeURIComponent(hostname.replace(/^\[|\]$/g, ""))
@@ -77,7 +80,7 @@ const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlEr
       : Effect.fail(new SqlError.SqlError({ reason: new SqlError.UnknownError({ cause, operation: "commit" }) }))
   })
 
-type Shape = Pick<Connections.Config, "places" | "connections" | "statements_per_connection"> & {
+type Shape = Pick<Connections.Config, "watchdogs" | "connections" | "statements_per_connection"> & {
   readonly url: Redacted.Redacted
   readonly session: Readonly<Record<string, string>>
 }
@@ -108,19 +111,19 @@ const make = Effect.fnUntraced(function*({ session, url, ...shape }: Shape) {
 })
 
 const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) {
-  const places = yield* Connections.watched
+  const watchdogs = yield* Connections.checked
   const commits = commitsOf(connections)
   const shared = yield* make({
     url,
-    places,
+    watchdogs,
     connections: connections - commits,
     statements_per_connection: 32,
     session
   })
-  // Where there is but one connection, it is for both.
+  // A single connection serves both.
   const committing = commits === 0 ? shared : yield* make({
     url,
-    places,
+    watchdogs,
     connections: commits,
     statements_per_connection: 1,
     session: { ...session, ...committing_session }
@@ -129,13 +132,11 @@ const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) 
 })
 
 /**
- * Layer for the driver with the settings that our promises need. It connects at
- * the first statement, not before. Half of the connections, at least 2, is for
- * commits alone.
+ * Layer for the driver. It connects at the first statement. Half of the
+ * connections, but at least 2, are reserved for commits.
  *
- * A connection that leaves a statement without an answer is replaced after 8 to
- * 9 seconds, and what was asked on it fails with a `ConnectionError`: see
- * `StatementDeadline`.
+ * A connection on which a statement is not answered is replaced after 8 to 9
+ * seconds, and its statements fail with a `ConnectionError`: see `StatementDeadline`.
  */
 export const layer = (options: Options): Layer.Layer<SqlClient.SqlClient | CommitConnections> =>
   Layer.effectContext(clients(options)).pipe(Layer.provide(Reactivity.layer))

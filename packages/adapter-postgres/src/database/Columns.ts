@@ -1,4 +1,4 @@
-/** How the types of core stand in columns. */
+/** Conversions between core's types and the columns of PostgreSQL. */
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { DateTime, Schema } from "effect"
 
@@ -8,11 +8,11 @@ export const At = Schema.DateTimeUtcFromDate
 /** Schema for a nullable `timestamptz` column. */
 export const OptionalAt = Schema.NullOr(At)
 
-/** Returns a moment as the driver takes it. */
+/** Returns a timestamp as a parameter for the driver. */
 export const date = (at: Timestamp): Date => DateTime.toDateUtc(at)
 
-/** Returns an optional moment as the driver takes it. */
+/** Returns an optional timestamp as a parameter for the driver. */
 export const optionalDate = (at: Timestamp | null): Date | null => at === null ? null : date(at)
 
-/** Returns a value for a `jsonb` column. */
+/** Returns a value as a parameter for a `jsonb` column. */
 export const json = (value: unknown): string => JSON.stringify(value)

@@ -12,7 +12,7 @@ import m0009 from "./migrations/0009_commits.ts"
 import m0010 from "./migrations/0010_claims.ts"
 import { StatementDeadline } from "./StatementDeadline.ts"
 
-/** Every migration, in order. Imported, not read from a folder, so a bundle carries them. */
+/** Every migration, in order. They are imported, not read from a folder, so that a bundle contains them. */
 const record = {
   "0001_organizations": m0001,
   "0002_catalogues": m0002,
@@ -45,7 +45,7 @@ const has = Effect.fnUntraced(function*(migrations: Migrations) {
   return Object.keys(migrations).every((name) => Number.parseInt(name) <= last)
 })
 
-/** Migrates in one transaction: the lock is let go with the commit, and a migration that fails leaves nothing. */
+/** Migrates in one transaction, with which the advisory lock is released. A failed migration leaves no trace. */
 const once = Effect.fnUntraced(function*(migrations: Migrations) {
   const sql = yield* SqlClient.SqlClient
   const migrate = Effect.gen(function*() {
@@ -53,7 +53,7 @@ const once = Effect.fnUntraced(function*(migrations: Migrations) {
       yield* sql`SET LOCAL ${sql(limit)} = 0`
     }
     yield* sql`SELECT pg_advisory_xact_lock(${lock})`
-    // Whoever wants a table waits behind us while we wait for it.
+    // While this waits for a table lock, every other statement on the table waits behind it.
     yield* sql`SET LOCAL lock_timeout = '2s'`
     return yield* Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })
   })
@@ -66,20 +66,21 @@ const isLocked = (error: unknown): boolean =>
     : error instanceof Migrator.MigrationError && isLocked(error.cause)
 
 /**
- * Brings the database's schema up to some migrations. Of several processes at
- * once one does, and the others wait for it.
+ * Applies the given migrations. If several processes migrate at once, one does
+ * and the others wait for it.
  *
- * A table that somebody holds, as a dump does, is waited for by 2 seconds at a
- * time, for 10 minutes: in between everybody else gets it.
+ * For a table that another session has locked, such as a dump, it waits for 2
+ * seconds at a time, for up to 10 minutes in all. In the pauses other statements
+ * can use the table.
  */
 export const migrate = Effect.fnUntraced(function*(migrations: Migrations) {
-  // A database that is up to date is not locked at all.
+  // Without this check, every start would take the lock.
   if (yield* has(migrations)) return []
   return yield* once(migrations).pipe(
     Effect.provideService(StatementDeadline, Duration.infinity),
     Effect.tapError((error) =>
       isLocked(error)
-        ? Effect.logWarning("Another session holds a table that is to be migrated, waiting for it")
+        ? Effect.logWarning("Another session has locked a table that must be migrated, waiting for it")
         : Effect.void
     ),
     Effect.retry({
@@ -89,10 +90,10 @@ export const migrate = Effect.fnUntraced(function*(migrations: Migrations) {
   )
 })
 
-/** Brings the database's schema up to date, and returns the migrations that it lacked. */
+/** Migrates the database's schema to the present version. Returns the migrations that were applied. */
 export const run = migrate(record)
 
-/** Returns whether the database has every migration that this code was written for. It may have newer ones. */
+/** Returns whether the database has every migration of this version. It may have newer ones. */
 export const isCurrent = has(record)
 
 /** Layer that migrates when it is built. */

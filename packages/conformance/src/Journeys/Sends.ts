@@ -1,4 +1,4 @@
-/** A send from its request to its end, whatever the provider does. */
+/** A send from its request to its end, with every answer of the provider. */
 import { assert, it } from "@effect/vitest"
 import type { SendId } from "@messaging-crm/core/Ids"
 import type { Inbound } from "@messaging-crm/core/Inbound"
@@ -57,7 +57,7 @@ export const suite = (storage: Storage) => {
         assert.strictEqual(yield* asked(id), 1)
       }))
 
-    it.effect("is tried again after 1, 5, 15, 30 and 60 seconds when certainly nothing was sent, and holds up the next", () =>
+    it.effect("is retried after 1, 5, 15, 30 and 60 seconds when nothing was sent, and delays the next send", () =>
       Effect.gen(function*() {
         const { get, provider, start } = yield* begin
         yield* provider.answer(() => Effect.fail(busy))
@@ -75,7 +75,7 @@ export const suite = (storage: Storage) => {
         const ended = yield* get(head.id)
         assert.strictEqual(ended.status, "failed")
         assert.strictEqual(ended.failure_reason, "provider_unavailable")
-        // The head's time is up, so the next one had its turn.
+        // The first send of the lane has failed after 15 minutes, so the next one was attempted.
         assert.strictEqual(yield* asked(next.id), 1)
         yield* provider.answer(({ reference }) => Effect.succeed({ provider_message_id: `p.${reference}` }))
         yield* TestClock.adjust("1 seconds")
@@ -136,7 +136,7 @@ export const suite = (storage: Storage) => {
         for (const status of ["delivered", "read", "delivered"] as const) {
           yield* reported(id, { status, at: yield* DateTime.now })
         }
-        // It stays failed, and the message that was sent after all is in the conversation, once.
+        // It stays failed, and the message that was sent is in the conversation, once.
         assert.deepStrictEqual(yield* get(id), send)
         const [late, ...more] = yield* messages(send)
         assert.deepStrictEqual([late?.text, late?.status, late?.provider_message_id], ["Hello Kim", "read", `p.${id}`])
@@ -192,7 +192,7 @@ export const suite = (storage: Storage) => {
   it.layer(crm(storage, "client_ref"), { timeout: "60 seconds" })(
     "a send to a provider that deduplicates by reference",
     (it) => {
-      it.effect("is asked for again with the same reference when the answer was lost", () =>
+      it.effect("is retried with the same reference when the answer was lost", () =>
         Effect.gen(function*() {
           const { get, provider, start } = yield* begin
           yield* provider.answer(() => Effect.fail(new ProviderOutcomeUnknown()))
@@ -205,7 +205,7 @@ export const suite = (storage: Storage) => {
           assert.strictEqual(yield* asked(id), 2)
         }))
 
-      it.effect("ends after five defects: in doubt, for one of the attempts may have sent it", () =>
+      it.effect("fails after five defects with an unknown outcome, since one of the attempts may have sent it", () =>
         Effect.gen(function*() {
           const { get, provider, start } = yield* begin
           yield* provider.answer(() => Effect.die("bug"))

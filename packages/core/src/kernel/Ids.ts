@@ -1,13 +1,13 @@
 /**
- * Every kind of id, in one file that imports nothing of ours, so that modules
- * may name each other's ids without importing each other.
+ * Every kind of id, in one file that imports none of our modules, so that modules
+ * can use each other's ids without importing each other.
  */
 import { Context, Effect, Layer, Schema, SchemaTransformation } from "effect"
 import { v5, v7 } from "uuid"
 
 const isUuid = Schema.isUUID(undefined, { toJsonSchema: () => ({ format: "uuid" }) })
 
-/** A UUID is read in either case and kept in lower case, so that one id has one spelling. */
+/** Schema for a UUID: accepted in either case, decoded to lower case, so that one id has one spelling. */
 const uuid = <const Brand extends string>(brand: Brand) =>
   Schema.String.check(isUuid).pipe(
     Schema.decodeTo(
@@ -61,13 +61,13 @@ export type WebhookDeliveryId = typeof WebhookDeliveryId.Type
 export const WebhookId = uuid("WebhookId")
 export type WebhookId = typeof WebhookId.Type
 
-/** Returns the UUID that stands for a text within an organization: always the same one (version 5). */
+/** Returns the UUID (version 5) of a text within an organization: the same text always gives the same one. */
 export const uuidOf = (organization_id: OrganizationId, text: string): string => v5(text, organization_id)
 
-/** Service that makes new ids: UUIDv7, which grow with time. A service, so that a test can make them predictable. */
+/** Service that makes new ids: UUIDv7, which grow with time. Tests replace it with predictable ids. */
 export class Ids extends Context.Service<Ids, {
   readonly uuid: Effect.Effect<string>
-  /** The same, for who supplies a pure decision with ids. */
+  /** The same as a plain function, for the pure decisions. */
   readonly next: () => string
 }>()("@messaging-crm/core/Ids") {
   static readonly layer = Layer.succeed(Ids, { uuid: Effect.sync(() => v7()), next: () => v7() })

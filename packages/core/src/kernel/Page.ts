@@ -1,8 +1,8 @@
 /**
- * Pages and cursors: how a list that does not fit one answer is walked (spec §8, Pagination).
+ * Pages and cursors of lists (contract §6).
  *
- * A cursor carries where the page ended, of which list and under which filters,
- * and is signed, so that only what the service issued is accepted.
+ * A cursor holds the position at which the page ended, the list and the filters.
+ * It is signed, so that only cursors issued by the service are accepted.
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { CurrentActor } from "./Actor.ts"
@@ -12,7 +12,7 @@ import { Timestamp } from "./Timestamps.ts"
 
 // ---------------------------------------------------------------- data
 
-/** Where a page ended: the time the list is ordered by, and the id that breaks ties. */
+/** The position of a row in a list: the time that the list is ordered by, and the id that breaks ties. */
 export interface Position {
   readonly at: Timestamp
   readonly id: string
@@ -24,7 +24,7 @@ export interface Page<A> {
   readonly next_cursor: string | null
 }
 
-/** What a store is asked for: at most `size` rows that come after `after`. */
+/** The page that a store reads: at most `size` rows that come after `after`. */
 export interface PageRequest {
   readonly after: Position | null
   readonly size: number
@@ -49,11 +49,11 @@ export class CursorInvalid extends Schema.TaggedError<CursorInvalid>()("CursorIn
 
 // ---------------------------------------------------------- operations
 
-/** Operations that turn positions into cursors and back, for the current actor's organization. */
+/** Service that reads pages and issues cursors for the current actor's organization. */
 export class Cursors extends Context.Service<Cursors, {
   /**
-   * Reads one page: decodes the cursor, asks `fetch` for one row more than fits,
-   * and issues the cursor of the next page from the last row shown.
+   * Reads one page: decodes the cursor, fetches one row more than the page holds,
+   * and issues the next cursor from the last row of the page.
    */
   readonly page: <A, E, R>(options: {
     readonly list: string

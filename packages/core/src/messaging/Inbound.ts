@@ -1,6 +1,6 @@
 /**
  * Inbound: what a provider tells us, whenever, in whatever order and however
- * often it does (spec §2.3).
+ * often it does (contract §15).
  *
  * Each event is a commit of its own. What it says of a message meets that
  * message, and every other event about it, in one row: that of the provider's

@@ -1,5 +1,5 @@
 /**
- * Webhook deliveries: one event on its way to one webhook (spec §2.8, §6).
+ * Webhook deliveries: one event on its way to one webhook (contract §14).
  *
  * | State | Event | Next state |
  * | --- | --- | --- |

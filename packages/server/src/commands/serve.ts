@@ -15,7 +15,7 @@ const migrate = Flag.Boolean("migrate").pipe(
   Flag.withDescription("Bring the database's schema up to date first")
 )
 
-/** What `serve` and `worker` are made of: the operations on the database that is set, and what they go by. */
+/** What `serve` and `worker` share: the operations on the configured database, the settings and the database's clock. */
 const production = Effect.fnUntraced(function*(migrates: boolean) {
   const url = yield* readRequired(settings.database_url)
   yield* readRequired(settings.secret_key)

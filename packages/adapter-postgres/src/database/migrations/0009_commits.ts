@@ -2,8 +2,9 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 /**
- * What commits compare and write: versions, copies in the contact's row, one row
- * for each provider message id, and lanes that are woken only when they sleep.
+ * What commits need: versions, copies of identities and tags in the contact's row,
+ * one row for each provider message id, and lanes that a commit changes only when
+ * they are idle.
  *
  * Processes of an earlier version cannot write to this schema: stop them first.
  */
@@ -31,7 +32,7 @@ export default Effect.gen(function*() {
     yield* sql`ALTER TABLE ${sql(table)} ADD COLUMN version integer NOT NULL DEFAULT 1`
   }
 
-  // Raises what undoes the statement around it: `MC001` where a claim was taken away.
+  // Raises an error that undoes the statement around it; `MC001` where the lease of the claimed work was lost.
   yield* sql`
     CREATE FUNCTION commit_requires(held boolean, stands boolean) RETURNS void
     LANGUAGE plpgsql
@@ -97,7 +98,7 @@ export default Effect.gen(function*() {
     WHERE c.organization_id = t.organization_id AND c.id = t.contact_id
   `
 
-  // A message, or the updates that came before theirs: both meet in this key.
+  // One row for a message and for the updates that arrived before it, so that they conflict on the primary key.
   yield* sql`
     CREATE TABLE provider_messages (
       organization_id uuid NOT NULL,
@@ -133,15 +134,15 @@ export default Effect.gen(function*() {
   yield* sql`CREATE INDEX provider_messages_early ON provider_messages (created_at) WHERE message_id IS NULL`
   yield* sql`DROP TABLE parked_reports`
   yield* sql`ALTER TABLE messages DROP CONSTRAINT messages_provider_message_id_unique`
-  // A message that was read has a time of delivery of its own only where the provider gave one.
+  // Of a message that was read, `delivered_at` is now null where the provider reported no delivery.
   yield* sql`ALTER TABLE messages DROP CONSTRAINT messages_check1`
 
   yield* sql`ALTER TABLE sends ADD COLUMN may_be_sent boolean NOT NULL DEFAULT false`
   yield* sql`UPDATE sends SET may_be_sent = true WHERE status = 'unknown'`
-  // Only the last attempt is shown, and the delivery has it.
+  // Nothing reads this table: the API shows the last attempt, which is stored in the delivery.
   yield* sql`DROP TABLE webhook_attempts`
 
-  // Rows there are never deleted and core has read them: each key check is a row lock for nothing.
+  // The rows referred to are never deleted, and core has read them. Each check of a foreign key would lock a row for nothing.
   yield* sql`ALTER TABLE work DROP CONSTRAINT work_organization_id_fkey`
   yield* sql`ALTER TABLE idempotency_keys DROP CONSTRAINT idempotency_keys_organization_id_fkey`
   yield* sql`ALTER TABLE sends DROP CONSTRAINT sends_organization_id_channel_id_fkey`
@@ -160,7 +161,7 @@ export default Effect.gen(function*() {
     WHERE kind = 'delivery'
   `
   yield* sql`DROP INDEX work_lanes_due`
-  // \`closed\`: its items see to its next turn, so who adds another one need not.
+  // \`closed\`: settling the lane's claimed items schedules its next turn, so adding an item does not have to.
   yield* sql`
     ALTER TABLE work_lanes
     DROP COLUMN inflight,
