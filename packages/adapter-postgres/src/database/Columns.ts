@@ -1,9 +1,14 @@
 /** Conversions between core's types and the columns of PostgreSQL. */
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
-import { DateTime, Schema } from "effect"
+import { DateTime, Schema, SchemaTransformation } from "effect"
 
-/** Schema for a `timestamptz` column as the driver returns it. */
-export const At = Schema.DateTimeUtcFromDate
+/** Schema for a `timestamptz` column as the driver returns it, which never returns a `Date` that is none. */
+export const At = Schema.Date.pipe(
+  Schema.decodeTo(
+    Schema.DateTimeUtc,
+    SchemaTransformation.transform({ decode: DateTime.fromDateUnsafe, encode: DateTime.toDateUtc })
+  )
+)
 
 /** Schema for a nullable `timestamptz` column. */
 export const OptionalAt = Schema.NullOr(At)
