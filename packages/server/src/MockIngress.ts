@@ -1,4 +1,4 @@
-import { Inbound } from "@messaging-crm/core/Inbound"
+import { Inbound, receiveEach } from "@messaging-crm/core/Inbound"
 import { limits } from "@messaging-crm/core/Limits"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { ByteSize, Effect, Exit, Layer, Option, Schema } from "effect"
@@ -35,10 +35,9 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
       return answer(401, "The signature does not fit.")
     }
     const { events } = yield* decode(body.value)
+    const taken = yield* receiveEach(inbound, events)
     // A channel that no longer exists stays unknown however often the event is repeated.
-    const taken = yield* Effect.forEach(events, (event) => Effect.exit(Effect.ignore(inbound.receive(event))))
-    // One event that cannot be taken in now must not keep the others out: each had its turn before the batch fails.
-    yield* Exit.asVoidAll(taken)
+    yield* Exit.asVoidAll(taken.filter(Exit.hasDies))
     return answer(200, "ok")
   }).pipe(
     Effect.provideService(HttpIncomingMessage.MaxBodySize, body_size_max),
