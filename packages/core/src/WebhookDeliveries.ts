@@ -8,9 +8,9 @@
  * | pending | the tenth attempt fails, the webhook is disabled | failed |
  * | succeeded, failed | retry | pending |
  *
- * The queue gives out at most eight deliveries of a webhook at a time. An
- * attempt is posted before anything is committed, so a worker that dies in the
- * middle of one posts it again: with the same id and bytes.
+ * At most eight deliveries of a webhook are under way at a time. An attempt is
+ * posted before anything is committed, so a worker that dies in the middle of
+ * one posts it again: with the same id and bytes.
  */
 import {
   Cache,
