@@ -15,8 +15,9 @@ import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Clock, Effect, Redacted, Ref, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Processes from "../../packages/server/testing/Processes.ts"
-import * as Subscribers from "../../packages/server/testing/Subscribers.ts"
+import * as Endpoint from "./Endpoint.ts"
 import * as Service from "./Service.ts"
+import * as Statements from "./Statements.ts"
 
 const seconds = Number(process.argv[2] ?? 30)
 const rounds = Number(process.argv[3] ?? 1000)
@@ -121,43 +122,54 @@ const busy = Effect.fnUntraced(function*(cluster: Service.Cluster) {
   return yield* Ref.get(statuses)
 })
 
-/** Returns how many milliseconds after its creation each event first arrived. */
-const delays = Effect.fnUntraced(function*(received: ReadonlyArray<Subscribers.ReceivedEvent>) {
+/** How many milliseconds after an event was made, which is before its commit, it arrived for the first time, at each webhook. */
+const delays = Effect.fnUntraced(function*(first: ReadonlyArray<readonly [string, number]>) {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<{ readonly id: string; readonly made_at: number }>`
     SELECT id, (extract(epoch FROM created_at) * 1000)::float8 AS made_at
     FROM webhook_events
   `
   const made = new Map(rows.map(({ id, made_at }) => [id, made_at]))
-  const first = new Map(received.toReversed().map(({ at, event_id }) => [event_id, at]))
-  return percentiles(Array.from(first, ([id, arrived]) => arrived - (made.get(id) ?? NaN)))
+  return percentiles(first.map(([name, arrived]) => arrived - (made.get(name.slice(name.indexOf(" ") + 1)) ?? NaN)))
 })
 
 /** Measures twelve writers together with their sends and webhooks. */
 const contended = Effect.fnUntraced(function*(cluster: Service.Cluster) {
   const [server] = cluster.servers
   if (server === undefined) return yield* Effect.die(new Error("There is no server."))
-  const subscribe = (...event_types: ReadonlyArray<string>) =>
-    Subscribers.subscriber(server, cluster.acme.key, { event_types, behaviour: Subscribers.prompt })
-  const subscribers = [
-    yield* subscribe("conversation.closed"),
-    yield* subscribe("message.sent", "message.updated"),
-    yield* subscribe("conversation.closed", "message.sent", "send.failed")
-  ]
+  const endpoint = yield* Endpoint.start
+  const subscribe = (path: string, ...event_types: ReadonlyArray<string>) =>
+    Processes.request(server, "POST", "/webhooks", {
+      key: cluster.acme.key,
+      json: { url: `${endpoint.url}/${path}`, event_types }
+    })
+  yield* subscribe("closed", "conversation.closed")
+  yield* subscribe("messages", "message.sent", "message.updated")
+  yield* subscribe("several", "conversation.closed", "message.sent", "send.failed")
   const before = yield* deadlocks
+  yield* Statements.begin
   const statuses = yield* busy(cluster)
   const stopped = yield* Clock.currentTimeMillis
+  const made = yield* count("SELECT count(*)::int AS count FROM webhook_deliveries")
+  const statements = yield* Statements.most(made)
   const pending = yield* count("SELECT count(*)::int AS count FROM webhook_deliveries WHERE status = 'pending'")
   const left = count("SELECT count(*)::int AS count FROM work")
   yield* left.pipe(
     Effect.repeat({ schedule: Schedule.spaced("20 millis"), times: 6000, until: (found) => found === 0 })
   )
+  const done = yield* Clock.currentTimeMillis
+  const { connections, first } = yield* endpoint.heard
   return {
     statuses,
-    deliveries: yield* count("SELECT count(*)::int AS count FROM webhook_deliveries"),
-    pending_when_writers_stopped: pending,
-    all_done_after_ms: (yield* Clock.currentTimeMillis) - stopped,
-    arrival: yield* Effect.forEach(subscribers, ({ received }) => delays(received)),
+    deliveries_made: made,
+    deliveries_pending: pending,
+    deliveries_made_per_second: Math.round(made / seconds),
+    delivered_per_second: Math.round((made - pending) / seconds),
+    all_done_after_ms: done - stopped,
+    arrival: yield* delays(first.filter(([, at]) => at <= stopped)),
+    arrival_of_all: yield* delays(first),
+    connections,
+    statements,
     deadlocks: (yield* deadlocks) - before,
     sends_not_settled: yield* count("SELECT count(*)::int AS count FROM sends WHERE status NOT IN ('sent', 'failed')")
   }
@@ -218,4 +230,4 @@ const benchmark = Effect.gen(function*() {
   }).pipe(Effect.provide(database))
 })
 
-await Service.measure(() => benchmark, { timeout: "15 minutes" })
+await Service.measure(() => benchmark, { library: "pg_stat_statements", timeout: "15 minutes" })

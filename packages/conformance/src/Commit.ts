@@ -904,6 +904,81 @@ const records = (it: It, { runs }: Options) => {
     }))
 }
 
+/** Commits that a store may carry out in one step. */
+const atOnce = (it: It) => {
+  /** Commits of an organization by what becomes of them, three of each and more, and what shows it afterwards. */
+  const mixture = Effect.fnUntraced(function*(ours: OrganizationId) {
+    const queue = yield* WorkQueue
+    const contacts = yield* Effect.replicateEffect(Fixtures.contact(ours), 12)
+    const rename = (from: number, version: number) =>
+      contacts.slice(from, from + 3).map(({ id }) => ContactRows.update({ id, version }, { city: "new" }))
+    const settle = (one: ClaimedWork) => Changes.settle({ claimed: one, outcome: "finish" })
+    const [taken, again] = [yield* newTag("taken"), yield* newTag("again")]
+    yield* Fixtures.write(ours, TagRows.insert(taken), { remember: record })
+    const lost = yield* claimed(ours)
+    yield* queue.finish(lost)
+    const held = yield* Effect.replicateEffect(claimed(ours), 4)
+    const commits: Record<Effect.Success<ReturnType<typeof outcome>>, ReadonlyArray<Changes.Changes>> = {
+      committed: [...rename(0, 1), ...held.map(settle), { remember: { ...record, key: "another-key" } }],
+      Conflict: [...rename(3, 7), TagRows.insert({ ...again, name_key: taken.name_key })],
+      KeyUsed: rename(6, 1).map((update) => Changes.all(update, { remember: record })),
+      LeaseLost: rename(9, 1).map((update) => Changes.all(update, settle(lost)))
+    }
+    const shown = Effect.gen(function*() {
+      const cities = yield* Effect.forEach(contacts, ({ id }) => contactOf(ours, { contact_id: id }))
+      return {
+        cities: cities.map(({ city }) => city),
+        tags: yield* tagNames(ours),
+        held: yield* Effect.forEach(held, queue.finish)
+      }
+    })
+    return { ours, commits, shown }
+  })
+
+  it.effect("applies or refuses each of many commits at once as if it were alone", () =>
+    Effect.gen(function*() {
+      const mixtures = [
+        yield* Effect.flatMap(Fixtures.organization, mixture),
+        yield* Effect.flatMap(Fixtures.organization, mixture)
+      ]
+      const all = mixtures.flatMap(({ commits, ours }) =>
+        Object.entries(commits).flatMap(([name, some]) => some.map((changes) => ({ name, changes, ours })))
+      )
+      const outcomes = yield* Effect.forEach(all, ({ changes, ours }) => outcome(ours, changes), {
+        concurrency: "unbounded"
+      })
+      assert.deepStrictEqual(outcomes, all.map(({ name }) => name))
+      for (const { shown } of mixtures) {
+        assert.deepStrictEqual(yield* shown, {
+          cities: [...Array<string | null>(3).fill("new"), ...Array<string | null>(9).fill(null)],
+          tags: ["taken"],
+          held: [false, false, false, false]
+        })
+      }
+    }))
+
+  it.effect("is not kept from committing by another one that is a defect", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const contacts = yield* Effect.replicateEffect(Fixtures.contact(ours), 5)
+      const twice = ({ id }: (typeof contacts)[number]) => {
+        const update = ContactRows.update({ id, version: 1 }, { city: "new" })
+        return Changes.all(update, update)
+      }
+      const exits = yield* Effect.forEach(
+        contacts,
+        (contact, index) =>
+          Effect.exit(outcome(
+            ours,
+            index === 2 ? twice(contact) : ContactRows.update({ id: contact.id, version: 1 }, { city: "new" })
+          )),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(exits.map(Exit.isSuccess), [true, true, false, true, true])
+      assert.isTrue(exits.slice(2, 3).every(Exit.hasDies))
+    }))
+}
+
 const apart = (it: It) => {
   it.effect("reads and writes nothing of another organization", () =>
     Effect.gen(function*() {
@@ -967,5 +1042,6 @@ export const suite = (it: It, options: Options) => {
   events(it, options)
   works(it)
   records(it, options)
+  atOnce(it)
   apart(it)
 }

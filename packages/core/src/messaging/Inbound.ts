@@ -6,7 +6,7 @@
  * message, and every other event about it, in one row: that of the provider's
  * message id.
  */
-import { Context, Effect, Layer, Option, Result, Schema } from "effect"
+import { Context, Effect, Exit, Layer, Option, Result, Schema } from "effect"
 import { type Channel, ChannelStore } from "../catalog/Channels.ts"
 import { changeIdentity, findOrCreateByIdentity, namesOf } from "../contacts/ContactIdentities.ts"
 import { ContactStore, type LoadedContact, type Person } from "../contacts/Contacts.ts"
@@ -230,6 +230,19 @@ export const messageReceived = (
   )
 }
 
+/** How many people's events of one callback are taken in at once. */
+const lanes_max = 32
+
+/** Events of one lane are taken in one after the other: what a person wrote, and what is said of one message. */
+const laneOf = (event: ProviderEvent): string => {
+  const about = event.event === "message_received"
+    ? event.from.external_id
+    : event.event === "identity_changed"
+    ? event.former_external_id
+    : event.provider_message_id
+  return `${event.channel_id}|${about}`
+}
+
 // ---------------------------------------------------------- operations
 
 export class Inbound extends Context.Service<Inbound, {
@@ -348,3 +361,18 @@ export class Inbound extends Context.Service<Inbound, {
     })
   )
 }
+
+/**
+ * Takes the events of a callback in, each on its own, and answers how each went,
+ * in their order. What a person wrote keeps its order; the others go together.
+ */
+export const receiveEach = Effect.fn("Inbound.receiveEach")(function*(
+  { receive }: Inbound["Service"],
+  events: ReadonlyArray<ProviderEvent>
+) {
+  const exits = new Map<ProviderEvent, Exit.Exit<void, ChannelUnknown>>()
+  const take = (event: ProviderEvent) => Effect.map(Effect.exit(receive(event)), (exit) => exits.set(event, exit))
+  const lanes = Map.groupBy(events, laneOf)
+  yield* Effect.forEach(lanes.values(), Effect.forEach(take), { concurrency: lanes_max, discard: true })
+  return events.map((event) => exits.get(event) ?? Exit.void)
+})

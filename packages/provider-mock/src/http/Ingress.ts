@@ -1,4 +1,4 @@
-import { Inbound } from "@messaging-crm/core/Inbound"
+import { Inbound, receiveEach } from "@messaging-crm/core/Inbound"
 import { limits } from "@messaging-crm/core/Limits"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { ByteSize, Effect, Exit, Layer, Option, Schema } from "effect"
@@ -35,10 +35,9 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
       return answer(401, "The signature is not valid.")
     }
     const { events } = yield* decode(body.value)
+    const outcomes = yield* receiveEach(inbound, events)
     // Repeating an event for an unknown channel would not help, so it counts as received.
-    const outcomes = yield* Effect.forEach(events, (event) => Effect.exit(Effect.ignore(inbound.receive(event))))
-    // The batch fails only after every event was tried, so that one failing event does not block the others.
-    yield* Exit.asVoidAll(outcomes)
+    yield* Exit.asVoidAll(outcomes.filter(Exit.hasDies))
     return answer(200, "ok")
   }).pipe(
     Effect.provideService(HttpIncomingMessage.MaxBodySize, body_size_max),
