@@ -150,7 +150,7 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
         assert.lengthOf(yield* contacts, 2)
       }))
 
-    it.effect("tells rows apart by the key alone, and leaves the contact that has it as it is", () =>
+    it.effect("identifies rows by the key alone, and leaves an existing contact with that key unchanged", () =>
       Effect.gen(function*() {
         const { contacts, importTable } = yield* begin
         const columns = ["first_name", "custom_values.customer_number"]

@@ -237,7 +237,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.findByPhone(theirs, old), Option.none())
     }))
 
-  it.effect.prop("identifies by every name, each as it was asked for, in the order of the names", {
+  it.effect.prop("identifies by every name, with each name as it was given, in the order of the names", {
     display_name: name,
     username: name,
     alias: hardText({ min: 1, max: 100 })

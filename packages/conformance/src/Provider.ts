@@ -14,7 +14,7 @@ export type Outcome = Effect.Effect<Accepted, ProviderRejected | ProviderBusy | 
 
 /** A scripted provider: tests set its answers, and read the requests that it received. */
 export class ScriptedProvider extends Context.Service<ScriptedProvider, {
-  readonly asked: Effect.Effect<ReadonlyArray<OutboundMessage>>
+  readonly received: Effect.Effect<ReadonlyArray<OutboundMessage>>
   /** Sets its answers from now on. */
   readonly answer: (how: (delivery: OutboundMessage) => Outcome) => Effect.Effect<void>
 }>()("@messaging-crm/conformance/ScriptedProvider") {}
@@ -36,18 +36,18 @@ export const layer = (dedup: MessagingProvider["Service"]["dedup"]) => Layer.mer
 
 const provider = (dedup: MessagingProvider["Service"]["dedup"]) =>
   Layer.effectContext(Effect.gen(function*() {
-    const asked = yield* Ref.make<ReadonlyArray<OutboundMessage>>([])
+    const received = yield* Ref.make<ReadonlyArray<OutboundMessage>>([])
     const takes = (delivery: OutboundMessage): Outcome =>
       Effect.succeed({ provider_message_id: `p.${delivery.reference}` })
     const answer = yield* Ref.make(takes)
     return Context.make(MessagingProvider, {
       dedup,
       deliver: Effect.fnUntraced(function*(delivery: OutboundMessage) {
-        yield* Ref.update(asked, (all) => [...all, delivery])
+        yield* Ref.update(received, (all) => [...all, delivery])
         return yield* (yield* Ref.get(answer))(delivery)
       }),
       templates: (account) => Effect.succeed([greeting(account)])
     }).pipe(
-      Context.add(ScriptedProvider, { asked: Ref.get(asked), answer: (how) => Ref.set(answer, how) })
+      Context.add(ScriptedProvider, { received: Ref.get(received), answer: (how) => Ref.set(answer, how) })
     )
   }))

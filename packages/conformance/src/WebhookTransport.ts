@@ -12,7 +12,7 @@ export type Manner =
   | "endless"
   | "dripping"
   /** Reads the request and never answers. */
-  | "silent"
+  | "unresponsive"
 
 /** An HTTP endpoint on 127.0.0.1. */
 export interface Receiver {
@@ -129,7 +129,7 @@ export const suite = (adapter: string, { layer, receive }: Options): void => {
 
     it.live("no status in time is a timeout", () =>
       Effect.gen(function*() {
-        const receiver = yield* receive("silent")
+        const receiver = yield* receive("unresponsive")
         const failure = Result.getOrThrow(Result.flip(yield* post(request(receiver.url))))
         assert.strictEqual(failure.failure_code, "timeout")
         assert.lengthOf(yield* receiver.received, 1)

@@ -84,7 +84,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual([claimed?.trace, again?.trace], [trace, trace])
     }))
 
-  it.effect("tells what it holds of each kind", () =>
+  it.effect("counts its items of each kind", () =>
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
       assert.deepStrictEqual(yield* queue.backlog(Fixtures.noon), [])

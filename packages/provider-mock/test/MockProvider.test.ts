@@ -180,7 +180,7 @@ it.effect("does what a script says to a message, before a number's, and to the n
     const outcome = (to: OutboundMessage) =>
       Effect.map(deliver(to), (result) => {
         if (Result.isSuccess(result)) return "accepted"
-        return result.failure._tag === "ProviderOutcomeUnknown" ? "silent" : result.failure.reason
+        return result.failure._tag === "ProviderOutcomeUnknown" ? "unknown" : result.failure.reason
       })
     const recipient = "+4915112345678"
     const [first, second, third] = [delivery(recipient), delivery(recipient), delivery(recipient)] as const

@@ -11,8 +11,8 @@ import { TestClock } from "effect/testing"
 import { ScriptedProvider } from "../Provider.ts"
 import { begin, crm, type Storage, work } from "./Scene.ts"
 
-const asked = Effect.fnUntraced(function*(id: SendId) {
-  const deliveries = yield* ScriptedProvider.use((provider) => provider.asked)
+const attemptsOf = Effect.fnUntraced(function*(id: SendId) {
+  const deliveries = yield* ScriptedProvider.use((provider) => provider.received)
   return deliveries.filter(({ reference }) => reference === id).length
 })
 
@@ -31,7 +31,7 @@ export const suite = (storage: Storage) => {
         assert.strictEqual(message.text, "Hello Kim")
         assert.strictEqual(message.status, "sent")
         assert.deepStrictEqual(message.sender, { type: "member", name: "Ada" })
-        assert.strictEqual(yield* asked(id), 1)
+        assert.strictEqual(yield* attemptsOf(id), 1)
       }))
 
     it.effect("reaches the provider after those before it in its conversation", () =>
@@ -39,7 +39,7 @@ export const suite = (storage: Storage) => {
         const { start } = yield* begin
         const sends = yield* Effect.forEach(["a", "b", "c", "d"], start)
         yield* work
-        const order = (yield* ScriptedProvider.use((provider) => provider.asked)).map(({ reference }) => reference)
+        const order = (yield* ScriptedProvider.use((provider) => provider.received)).map(({ reference }) => reference)
         const ids = sends.map(({ id }) => id)
         assert.deepStrictEqual(order.filter((reference) => ids.includes(reference)), ids)
       }))
@@ -54,7 +54,7 @@ export const suite = (storage: Storage) => {
         assert.strictEqual(send.status, "failed")
         assert.strictEqual(send.failure_reason, "recipient_unreachable")
         assert.isNull(send.message_id)
-        assert.strictEqual(yield* asked(id), 1)
+        assert.strictEqual(yield* attemptsOf(id), 1)
       }))
 
     it.effect("is retried after 1, 5, 15, 30 and 60 seconds when nothing was sent, and delays the next send", () =>
@@ -67,16 +67,16 @@ export const suite = (storage: Storage) => {
         for (const [index, seconds] of [1, 5, 15, 30, 60].entries()) {
           yield* TestClock.adjust(`${seconds * 1000 - 1} millis`)
           yield* work
-          assert.strictEqual(yield* asked(head.id), index + 1)
+          assert.strictEqual(yield* attemptsOf(head.id), index + 1)
           yield* TestClock.adjust("1 millis")
           yield* work
-          assert.strictEqual(yield* asked(head.id), index + 2)
+          assert.strictEqual(yield* attemptsOf(head.id), index + 2)
         }
         const ended = yield* get(head.id)
         assert.strictEqual(ended.status, "failed")
         assert.strictEqual(ended.failure_reason, "provider_unavailable")
         // The first send of the lane has failed after 15 minutes, so the next one was attempted.
-        assert.strictEqual(yield* asked(next.id), 1)
+        assert.strictEqual(yield* attemptsOf(next.id), 1)
         yield* provider.answer(({ reference }) => Effect.succeed({ provider_message_id: `p.${reference}` }))
         yield* TestClock.adjust("1 seconds")
         yield* work
@@ -91,7 +91,7 @@ export const suite = (storage: Storage) => {
         yield* work
         yield* TestClock.adjust("19 seconds")
         yield* work
-        assert.strictEqual(yield* asked(id), 1)
+        assert.strictEqual(yield* attemptsOf(id), 1)
         yield* provider.answer(({ reference }) => Effect.succeed({ provider_message_id: `p.${reference}` }))
         yield* TestClock.adjust("1 seconds")
         yield* work
@@ -107,7 +107,7 @@ export const suite = (storage: Storage) => {
         assert.strictEqual((yield* get(id)).status, "unknown")
         yield* TestClock.adjust("5 minutes")
         yield* work
-        assert.strictEqual(yield* asked(id), 1)
+        assert.strictEqual(yield* attemptsOf(id), 1)
         yield* reported(id, { status: "delivered", at: yield* DateTime.now })
         assert.strictEqual((yield* get(id)).status, "sent")
         assert.strictEqual((yield* messageOf(id)).status, "delivered")
@@ -166,7 +166,7 @@ export const suite = (storage: Storage) => {
         yield* WorkQueue.use((queue) => Effect.flatMap(DateTime.now, queue.sweep))
         yield* work
         assert.strictEqual((yield* get(id)).status, "unknown")
-        assert.strictEqual(yield* asked(id), 1)
+        assert.strictEqual(yield* attemptsOf(id), 1)
         yield* reported(id, { status: "read", at: yield* DateTime.now })
         assert.strictEqual((yield* get(id)).status, "sent")
       }))
@@ -185,7 +185,7 @@ export const suite = (storage: Storage) => {
         yield* work
         assert.strictEqual((yield* get(id)).status, "sent")
         assert.strictEqual((yield* messageOf(id)).status, "read")
-        assert.strictEqual(yield* asked(id), 1)
+        assert.strictEqual(yield* attemptsOf(id), 1)
       }))
   })
 
@@ -202,7 +202,7 @@ export const suite = (storage: Storage) => {
           yield* TestClock.adjust("1 seconds")
           yield* work
           assert.strictEqual((yield* get(id)).status, "sent")
-          assert.strictEqual(yield* asked(id), 2)
+          assert.strictEqual(yield* attemptsOf(id), 2)
         }))
 
       it.effect("fails after five defects with an unknown outcome, since one of the attempts may have sent it", () =>
@@ -212,7 +212,7 @@ export const suite = (storage: Storage) => {
           const [head, next] = [yield* start("a"), yield* start("b")]
           yield* work
           for (let count = 1; count <= 5; count++) {
-            assert.strictEqual(yield* asked(head.id), count)
+            assert.strictEqual(yield* attemptsOf(head.id), count)
             assert.strictEqual((yield* get(head.id)).status, "sending")
             yield* TestClock.adjust("30 seconds")
             yield* provider.answer(({ reference }) =>
@@ -220,7 +220,7 @@ export const suite = (storage: Storage) => {
             )
             yield* work
           }
-          assert.strictEqual(yield* asked(head.id), 5)
+          assert.strictEqual(yield* attemptsOf(head.id), 5)
           assert.strictEqual((yield* get(head.id)).status, "unknown")
           assert.strictEqual((yield* get(next.id)).status, "sent")
           yield* TestClock.adjust("15 minutes")

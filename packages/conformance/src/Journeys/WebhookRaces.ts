@@ -72,11 +72,11 @@ export const suite = (storage: Scene.Storage) => {
       it.effect(`while an event is posted to it keeps the answer, ${status}`, () =>
         Effect.gen(function*() {
           const { answer, disable, posted, states } = yield* subscribe(1)
-          const [asked, may_answer] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-          const waits = Effect.andThen(Deferred.succeed(asked, undefined), Deferred.await(may_answer))
+          const [posting, may_answer] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+          const waits = Effect.andThen(Deferred.succeed(posting, undefined), Deferred.await(may_answer))
           yield* answer(Effect.as(waits, { ...ok, status }))
           const working = yield* Effect.forkChild(Scene.work)
-          yield* Deferred.await(asked)
+          yield* Deferred.await(posting)
           yield* disable
           assert.deepStrictEqual(yield* states, ["1 webhook_disabled"])
           yield* Deferred.succeed(may_answer, undefined)

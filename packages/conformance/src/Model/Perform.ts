@@ -59,10 +59,10 @@ const work = Effect.fnUntraced(function*(scene: Scene, { after_millis }: { reado
   yield* TestClock.adjust(after_millis)
   const at = { ...scene.at, now: yield* DateTime.now }
   const provider = yield* ScriptedProvider
-  const before = (yield* provider.asked).length
+  const before = (yield* provider.received).length
   while ((yield* Worker.use(({ runOnce }) => runOnce)) > 0) continue
   const organizations = [ours, theirs]
-  for (const { channel, content, recipient, reference } of (yield* provider.asked).slice(before)) {
+  for (const { channel, content, recipient, reference } of (yield* provider.received).slice(before)) {
     const organization = organizations.find(({ channels }) => channels.some(({ id }) => id === channel.id))
     // An earlier run that failed may have left work in the queue.
     if (organization === undefined) continue
