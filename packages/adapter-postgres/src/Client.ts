@@ -16,7 +16,7 @@ export interface Options {
  * What our promises need of every session: a statement, a transaction and a
  * node that hang are cut, so that a lock outlives its holder by 15 seconds at most.
  */
-const session = {
+const settings = {
   TimeZone: "UTC",
   statement_timeout: "5s",
   transaction_timeout: "10s",
@@ -25,11 +25,15 @@ const session = {
   tcp_keepalives_interval: "5",
   tcp_keepalives_count: "2",
   client_connection_check_interval: "5s",
-  synchronous_commit: "on"
+  synchronous_commit: "on",
+  // Every statement is written so that one plan is right for all values: planning takes as long as a short read itself.
+  plan_cache_mode: "force_generic_plan",
+  // No statement reads so much that starting further processes for it would pay.
+  max_parallel_workers_per_gather: "0"
 }
 
-/** Commits wait for a row for 2 seconds, and are planned once: what they do depends on no value, and planning takes longer than doing. */
-const committing_session = { lock_timeout: "2s", plan_cache_mode: "force_generic_plan" }
+/** Commits wait for a row for 2 seconds. */
+const committing_settings = { lock_timeout: "2s" }
 
 /** How many of a process's connections are for commits: the others are shared, so few of them go a long way. */
 const commitsOf = (connections: number): number => Math.min(Math.max(2, Math.floor(connections / 2)), connections - 1)
@@ -71,12 +75,20 @@ const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlEr
       : Effect.fail(new SqlError.SqlError({ reason: new SqlError.UnknownError({ cause, operation: "commit" }) }))
   })
 
-type Shape = Pick<Connections.Config, "places" | "connections" | "statements_per_connection"> & {
-  readonly url: Redacted.Redacted
-  readonly session: Readonly<Record<string, string>>
+/** What the driver's client is told of PostgreSQL. */
+const dialect = {
+  driver: "pg",
+  prepareTransactionControls: true,
+  commit,
+  releaseSavepoint: (name: string) => `RELEASE SAVEPOINT ${name}`
 }
 
-const make = Effect.fnUntraced(function*({ session, url, ...shape }: Shape) {
+type Shape = Pick<Connections.Config, "places" | "connections" | "statements_per_connection"> & {
+  readonly url: Redacted.Redacted
+  readonly settings: Readonly<Record<string, string>>
+}
+
+const make = Effect.fnUntraced(function*({ settings, url, ...shape }: Shape) {
   const text = Redacted.value(url)
   const { borrower, reserve } = yield* Connections.make({
     ...shape,
@@ -85,21 +97,28 @@ const make = Effect.fnUntraced(function*({ session, url, ...shape }: Shape) {
       url,
       applicationName: "messaging-crm",
       connectTimeout: Duration.seconds(5),
-      startupParameters: session
+      startupParameters: settings
     }
   })
   return yield* SqlClient.make({
-    driver: "pg",
+    ...dialect,
     compiler: PgClient.makeCompiler(),
     borrower,
     acquirer: reserve,
     transactionAcquirer: reserve,
-    prepareTransactionControls: true,
-    commit,
-    releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
     spanAttributes: [["db.system.name", "postgresql"], ...attributesOf(text)]
   })
 })
+
+/** Returns a client whose statements and transactions all go over one connection. */
+export const session = (connection: SqlConnection.Connection): Effect.Effect<SqlClient.SqlClient> =>
+  SqlClient.make({
+    ...dialect,
+    compiler: PgClient.makeCompiler(),
+    borrower: (use) => use(connection),
+    acquirer: Effect.succeed(connection),
+    spanAttributes: []
+  }).pipe(Effect.provide(Reactivity.layer))
 
 const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) {
   const places = yield* Connections.watched
@@ -109,7 +128,7 @@ const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) 
     places,
     connections: connections - commits,
     statements_per_connection: 32,
-    session
+    settings
   })
   // Where there is but one connection, it is for both.
   const committing = commits === 0 ? shared : yield* make({
@@ -117,7 +136,7 @@ const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) 
     places,
     connections: commits,
     statements_per_connection: 1,
-    session: { ...session, ...committing_session }
+    settings: { ...settings, ...committing_settings }
   })
   return Context.make(SqlClient.SqlClient, shared).pipe(Context.add(CommitConnections, committing))
 })

@@ -80,7 +80,8 @@ const queries = {
   "no letters": { needles: ["+/-"] },
   "four digits": { needles: ["1511"] },
   "a part of a number": { needles: ["+49 151 1", "491511"] },
-  "a number": { needles: ["+4915112345678", "4915112345678"] }
+  "what only many long not heard of have": { needles: ["vergessen"] },
+  "a number": { needles: ["4915112345678"] }
 } satisfies Matches
 
 const filters = {
@@ -428,6 +429,8 @@ it.layer(database, { excludeTestServices: true, timeout: "3 minutes" })("Plans, 
         ...filters["phone messaging"]
       }
       const far = [
+        queries["what only many long not heard of have"],
+        { ...queries["what only many long not heard of have"], ...filters["a rare stage"] },
         queries["a part of a number"],
         queries["no letters"],
         queries["two characters that ten have"],

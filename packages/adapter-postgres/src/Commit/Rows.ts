@@ -71,9 +71,6 @@ export const activity: Readonly<Record<string, Readonly<Record<string, string>>>
   }
 }
 
-/** Columns of core that stand in tables of their own. */
-const elsewhere = new Set(["search_text"])
-
 export const expected = ({ json }: Values, [table, rows]: [Table, ReadonlyArray<Expectation>]): Part => {
   const name = `${table.name}_expected`
   return {
@@ -123,9 +120,7 @@ export const updated = (
     if (id !== null) rows.set(id, { id, ...rows.get(id), at, preview, conversation_id, last_inbound_at })
   }
   const isSet = updates.length > 0
-  const columns = isSet
-    ? table.columns.filter((column) => !elsewhere.has(column) && active[column] === undefined)
-    : []
+  const columns = isSet ? table.columns.filter((column) => active[column] === undefined) : []
   // `updated_at` is set by an edit and moved by activity: the later counts.
   const moved = isSet
     ? { ...active, ...(active.updated_at ? { updated_at: "greatest(r.updated_at, n.updated_at, w.at)" } : {}) }
@@ -155,7 +150,7 @@ export const updated = (
 
 const insertedRows = ({ json }: Values, table: Table, rows: ReadonlyArray<object>): Part => {
   const name = `${table.name}_inserted`
-  const columns = Object.keys(rows[0] ?? {}).filter((column) => !elsewhere.has(column)).join(", ")
+  const columns = Object.keys(rows[0] ?? {}).join(", ")
   return {
     name,
     body: `
