@@ -41,7 +41,7 @@ const follow = (those: string) => `
 
 /** Who passes one of the filters, if at most so many do, else null. */
 const few = `
-  CREATE FUNCTION few_contacts(organization uuid, stage text, tag uuid, channel text, most integer) RETURNS uuid[]
+  CREATE FUNCTION few_contacts(organization uuid, stage text, tag uuid, channel text, most bigint) RETURNS uuid[]
   LANGUAGE plpgsql STABLE
   AS $$
   DECLARE
@@ -95,7 +95,7 @@ const few = `
  * found by their pairs of characters.
  */
 const fewTexts = `
-  CREATE FUNCTION few_contacts_with(organization uuid, needles text[], patterns text[], most integer) RETURNS uuid[]
+  CREATE FUNCTION few_contacts_with(organization uuid, needles text[], patterns text[], most bigint) RETURNS uuid[]
   LANGUAGE plpgsql STABLE
   AS $$
   DECLARE
@@ -141,10 +141,8 @@ const fewTexts = `
  * The order changes with every message and the filters hardly ever, so no index
  * holds both. Two ways lead to a page: along the order, asking contact by
  * contact, and through all that pass one of the filters. The one is short when
- * many pass, the other when few do. They take turns, each going further than
- * before, so a search costs no more than a few times the better of both. Texts
- * are looked up by an index that finds all before it returns one, so that is
- * tried twice at most.
+ * many pass, the other when few do. They take turns, each going ten times as
+ * far as before, so a search costs no more than a few times the better of both.
  *
  * One plan serves all values, so what would mislead it is off: to read a table
  * as a whole, and to sort where an index has the order.
@@ -169,27 +167,28 @@ const found = `
     );
     page uuid[] := '{}';
     candidates uuid[];
-    stretch integer := 100;
-    followed integer := 0;
+    stretch bigint := 100;
+    found_before integer;
   BEGIN
     LOOP
+      found_before := cardinality(page);
       IF owner IS NOT NULL THEN ${follow("c.owner_user_id = owner")}
       ELSIF stage IS NOT NULL THEN ${follow("c.lifecycle_stage = stage")}
       ELSE ${follow("true")}
       END IF;
       EXIT WHEN cardinality(page) >= size OR from_id IS NULL;
-      followed := followed + stretch;
-      IF cardinality(page) * 20 < followed THEN
+      -- As many as on this stretch, for each contact, would not fill the page on the next one.
+      IF 10 * (cardinality(page) - found_before) < size - cardinality(page) THEN
         candidates := few_contacts(
-          organization, CASE WHEN owner IS NOT NULL THEN stage END, tag, channel, 5 * stretch
+          organization, CASE WHEN owner IS NOT NULL THEN stage END, tag, channel, 10 * stretch
         );
-        IF candidates IS NULL AND needles IS NOT NULL AND stretch <> 2000 THEN
-          candidates := few_contacts_with(organization, needles, patterns, greatest(5 * stretch, 5000));
+        IF candidates IS NULL AND needles IS NOT NULL THEN
+          candidates := few_contacts_with(organization, needles, patterns, 10 * stretch);
           IF candidates IS NOT NULL THEN needles := NULL; END IF;
         END IF;
         EXIT WHEN candidates IS NOT NULL;
       END IF;
-      stretch := CASE stretch WHEN 100 THEN 2000 WHEN 2000 THEN 20000 ELSE 1000000000 END;
+      stretch := 10 * stretch;
     END LOOP;
     IF candidates IS NOT NULL THEN
       page := page || ARRAY(
@@ -220,6 +219,11 @@ export default Effect.gen(function*() {
     CREATE INDEX webhooks_listed ON webhooks (organization_id, (status = 'active') DESC, created_at DESC, id DESC)
   `
   yield* sql`DROP INDEX webhooks_recent`
+
+  // What is not yet merged into these indexes is read by each search, and merged by some writer all at once.
+  for (const name of ["contact_texts_trigrams", "contact_texts_grams"]) {
+    yield* sql`ALTER INDEX ${sql(name)} SET (gin_pending_list_limit = 256)`
+  }
 
   yield* sql.unsafe(few)
   yield* sql.unsafe(fewTexts)
