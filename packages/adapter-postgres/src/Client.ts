@@ -28,7 +28,10 @@ const settings = {
   synchronous_commit: "on",
   // Every statement is written so that one plan is right for all values: planning takes as long as a short read itself.
   plan_cache_mode: "force_generic_plan",
-  // No statement reads so much that starting further processes for it would pay.
+  // A plan that was made while a table was small is kept while it grows, so it uses the index already then.
+  enable_seqscan: "off",
+  // No statement reads so much that compiling it, or starting further processes for it, would pay.
+  jit: "off",
   max_parallel_workers_per_gather: "0"
 }
 
