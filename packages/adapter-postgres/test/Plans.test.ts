@@ -80,7 +80,8 @@ const queries = {
   "no letters": { search_terms: ["+/-"] },
   "four digits": { search_terms: ["1511"] },
   "a part of a number": { search_terms: ["+49 151 1", "491511"] },
-  "a number": { search_terms: ["+4915112345678", "4915112345678"] }
+  "what only many long not heard of have": { search_terms: ["vergessen"] },
+  "a number": { search_terms: ["4915112345678"] }
 } satisfies Matches
 
 const filters = {
@@ -428,6 +429,8 @@ it.layer(database, { excludeTestServices: true, timeout: "3 minutes" })("Plans, 
         ...filters["phone messaging"]
       }
       const far = [
+        queries["what only many long not heard of have"],
+        { ...queries["what only many long not heard of have"], ...filters["a rare stage"] },
         queries["a part of a number"],
         queries["no letters"],
         queries["two characters that ten have"],

@@ -16,7 +16,7 @@ export interface Options {
  * The settings of every session. They end statements, transactions and clients
  * that hang, so that a lock is held at most 15 seconds after its process has died.
  */
-const session = {
+const settings = {
   TimeZone: "UTC",
   statement_timeout: "5s",
   transaction_timeout: "10s",
@@ -25,20 +25,18 @@ const session = {
   tcp_keepalives_interval: "5",
   tcp_keepalives_count: "2",
   client_connection_check_interval: "5s",
-  synchronous_commit: "on"
+  synchronous_commit: "on",
+  // Every statement is written so that one plan is right for all values: planning takes as long as a short read itself.
+  plan_cache_mode: "force_generic_plan",
+  // A plan that was made while a table was small is kept while it grows, so it uses the index already then.
+  enable_seqscan: "off",
+  // No statement reads so much that compiling it, or starting further processes for it, would pay.
+  jit: "off",
+  max_parallel_workers_per_gather: "0"
 }
 
-/**
- * Commits wait for a row lock for at most 2 seconds. They use generic plans: their plan does not depend on the values,
- * and planning takes longer than executing.
- */
-const committing_session = {
-  lock_timeout: "2s",
-  plan_cache_mode: "force_generic_plan",
-  enable_seqscan: "off",
-  enable_hashjoin: "off",
-  enable_mergejoin: "off"
-}
+/** Commits wait for a row lock for at most 2 seconds, and join by index alone: their plans may be made while a table is empty. */
+const committing_settings = { lock_timeout: "2s", enable_hashjoin: "off", enable_mergejoin: "off" }
 
 /** Returns how many connections to use for commits. The others are multiplexed, so that a few of them are enough. */
 const commitsOf = (connections: number): number => Math.min(Math.max(2, Math.floor(connections / 2)), connections - 1)
@@ -80,12 +78,20 @@ const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlEr
       : Effect.fail(new SqlError.SqlError({ reason: new SqlError.UnknownError({ cause, operation: "commit" }) }))
   })
 
-type Shape = Pick<Connections.Config, "watchdogs" | "connections" | "statements_per_connection"> & {
-  readonly url: Redacted.Redacted
-  readonly session: Readonly<Record<string, string>>
+/** How the driver's client speaks to PostgreSQL. */
+const dialect = {
+  driver: "pg",
+  prepareTransactionControls: true,
+  commit,
+  releaseSavepoint: (name: string) => `RELEASE SAVEPOINT ${name}`
 }
 
-const make = Effect.fnUntraced(function*({ session, url, ...shape }: Shape) {
+type Shape = Pick<Connections.Config, "watchdogs" | "connections" | "statements_per_connection"> & {
+  readonly url: Redacted.Redacted
+  readonly settings: Readonly<Record<string, string>>
+}
+
+const make = Effect.fnUntraced(function*({ settings, url, ...shape }: Shape) {
   const text = Redacted.value(url)
   const { borrower, reserve } = yield* Connections.make({
     ...shape,
@@ -94,21 +100,28 @@ const make = Effect.fnUntraced(function*({ session, url, ...shape }: Shape) {
       url,
       applicationName: "messaging-crm",
       connectTimeout: Duration.seconds(5),
-      startupParameters: session
+      startupParameters: settings
     }
   })
   return yield* SqlClient.make({
-    driver: "pg",
+    ...dialect,
     compiler: PgClient.makeCompiler(),
     borrower,
     acquirer: reserve,
     transactionAcquirer: reserve,
-    prepareTransactionControls: true,
-    commit,
-    releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
     spanAttributes: [["db.system.name", "postgresql"], ...attributesOf(text)]
   })
 })
+
+/** Returns a client whose statements and transactions all go over one connection. */
+export const session = (connection: SqlConnection.Connection): Effect.Effect<SqlClient.SqlClient> =>
+  SqlClient.make({
+    ...dialect,
+    compiler: PgClient.makeCompiler(),
+    borrower: (use) => use(connection),
+    acquirer: Effect.succeed(connection),
+    spanAttributes: []
+  }).pipe(Effect.provide(Reactivity.layer))
 
 const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) {
   const watchdogs = yield* Connections.checked
@@ -118,7 +131,7 @@ const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) 
     watchdogs,
     connections: connections - commits,
     statements_per_connection: 32,
-    session
+    settings
   })
   // A single connection serves both.
   const committing = commits === 0 ? shared : yield* make({
@@ -126,7 +139,7 @@ const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) 
     watchdogs,
     connections: commits,
     statements_per_connection: 1,
-    session: { ...session, ...committing_session }
+    settings: { ...settings, ...committing_settings }
   })
   return Context.make(SqlClient.SqlClient, shared).pipe(Context.add(CommitConnections, committing))
 })

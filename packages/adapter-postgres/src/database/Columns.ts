@@ -1,4 +1,5 @@
 /** Conversions between core's types and the columns of PostgreSQL. */
+import type { PageRequest } from "@messaging-crm/core/Page"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { DateTime, Schema, SchemaTransformation } from "effect"
 
@@ -21,3 +22,12 @@ export const optionalDate = (at: Timestamp | null): Date | null => at === null ?
 
 /** Returns a value as a parameter for a `jsonb` column. */
 export const json = (value: unknown): string => JSON.stringify(value)
+
+/**
+ * Returns where a page starts: after the position of its request, or before
+ * every row there can be. The first page is so the same statement as the others.
+ */
+export const startOf = ({ after }: PageRequest): { readonly at: string; readonly id: string } =>
+  after === null
+    ? { at: "infinity", id: "ffffffff-ffff-ffff-ffff-ffffffffffff" }
+    : { at: DateTime.formatIso(after.at), id: after.id }

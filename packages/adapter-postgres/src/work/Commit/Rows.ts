@@ -95,9 +95,6 @@ export const activity: Readonly<Record<string, Readonly<Record<string, string>>>
   }
 }
 
-/** Columns of core that stand in tables of their own. */
-const elsewhere = new Set(["search_text"])
-
 export const expected = (
   values: Values,
   [table, rows]: [Table, ReadonlyArray<Owned<Expectation>>]
@@ -161,9 +158,7 @@ export const updated = (
     rows.set(name, { organization_id, id, ...rows.get(name), at, preview, conversation_id, last_inbound_at })
   }
   const isSet = updates.length > 0
-  const columns = isSet
-    ? table.columns.filter((column) => !elsewhere.has(column) && active[column] === undefined)
-    : []
+  const columns = isSet ? table.columns.filter((column) => active[column] === undefined) : []
   // `updated_at` is set by an edit and moved by activity: the later counts.
   const moved = isSet
     ? { ...active, ...(active.updated_at ? { updated_at: "greatest(r.updated_at, n.updated_at, w.at)" } : {}) }
@@ -195,7 +190,7 @@ export const updated = (
 
 const insertedRows = ({ json, parameter }: Values, table: Table, rows: ReadonlyArray<Owned<object>>): Part => {
   const name = `${table.name}_inserted`
-  const columns = Object.keys(rows[0] ?? {}).filter((column) => !elsewhere.has(column)).join(", ")
+  const columns = Object.keys(rows[0] ?? {}).join(", ")
   return {
     name,
     body: `
