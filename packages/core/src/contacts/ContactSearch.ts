@@ -33,9 +33,13 @@ export const searchText = (contact: Contact): string =>
     .flatMap((part) => part === null ? [] : foldCase(part))
     .join("\n")
 
-/** Returns the terms to search for, or null for a blank query. A phone number is also searched without its separators. */
+/**
+ * Returns the terms to search for, or null for a blank query. A phone number is also searched without its separators,
+ * and only so where that finds all that the query does.
+ */
 export const searchTerms = (query: string | null): ReadonlyArray<string> | null => {
   if (query === null || query.trim() === "") return null
-  const digits = query.replace(/[\s()\-./+]/gu, "")
-  return /^[0-9]+$/.test(digits) ? Array.from(new Set([foldCase(query), digits])) : [foldCase(query)]
+  const [needle, digits] = [foldCase(query), query.replace(/[\s()\-./+]/gu, "")]
+  if (!/^[0-9]+$/.test(digits)) return [needle]
+  return needle.includes(digits) ? [digits] : [needle, digits]
 }

@@ -174,9 +174,10 @@ export const statusReported = (
     [clampedNews],
     fresh
   )
-  const isStored = Option.isSome(Option.flatMap(completion.provider_message, ({ message }) => message)) ||
-    completed.insert !== undefined
-  return isStored ? completed : Changes.all(completed, update(completion.provider_message, event, news, fresh))
+  // A message that is inserted has the update already. One that a rival inserted meanwhile does not.
+  return completed.insert === undefined
+    ? Changes.all(completed, update(completion.provider_message, event, news, fresh))
+    : completed
 }
 
 /** What is known of somebody who writes, and of what they write. */

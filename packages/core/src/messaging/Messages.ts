@@ -364,8 +364,11 @@ export class Messages extends Context.Service<Messages, {
 
       const list = Effect.fn("Messages.list")(function*(conversation_id: ConversationId, cursor: string | null) {
         const { organization_id } = yield* CurrentActor
-        const conversation = yield* conversations.find(organization_id, conversation_id)
-        if (Option.isNone(conversation)) return yield* new ConversationNotFound()
+        const conversation = Effect.flatMap(
+          conversations.find(organization_id, conversation_id),
+          Effect.fromOption(() => new ConversationNotFound())
+        )
+        // A message or a cursor shows that there is a conversation, so it is looked for only without both.
         const { data, next_cursor } = yield* cursors.page({
           list: "messages",
           filters: { conversation_id },
@@ -373,7 +376,8 @@ export class Messages extends Context.Service<Messages, {
           size: limits.page_size_default,
           fetch: (page) => store.list(organization_id, conversation_id, page),
           position: (message) => ({ at: message.created_at, id: message.id })
-        })
+        }).pipe(Effect.tapErrorTag("CursorInvalid", () => conversation))
+        if (data.length === 0 && cursor === null) yield* conversation
         return { data: yield* Effect.forEach(data, link), next_cursor }
       })
 
