@@ -98,15 +98,18 @@ export const layer = Layer.effect(
     const wasHeld = Effect.map((rows: ReadonlyArray<unknown>) => rows.length > 0)
 
     return WorkQueue.of({
-      claim: ({ kind, lease_until, limit, now, spare = [], token }) =>
-        items(own`
+      claim: Effect.fnUntraced(function*({ kind, lease_until, limit, now, spare = [], token }) {
+        const outer = yield* Effect.serviceOption(sql.transactionService)
+        const client = Option.isSome(outer) ? sql : own
+        return yield* items(client`
           SELECT organization_id, kind, lane, ref, attempt, defects, token, trace
           FROM claim_work(
             ${kind}, ${limit}, ${date(now)}, ${date(lease_until)}, ${token},
             ${Array.from(new Set(spare.map(Lanes.laneName)))}::text[],
             ${spare.map((claimed) => claimed.ref)}::uuid[], ${spare.map((claimed) => claimed.token)}::uuid[]
           )
-        `),
+        `)
+      }),
       finish: (claimed) => wasHeld(settle(claimed, `DELETE FROM work WHERE ${isHeld} RETURNING 1 AS answer`, null)),
       postpone: (claimed, due_at) =>
         wasHeld(settle(

@@ -130,8 +130,13 @@ const story = Effect.fnUntraced(function*(cluster: Cluster) {
   yield* Effect.forEach(names, () => killer(cluster, told), { concurrency: "unbounded", discard: true })
   yield* Effect.forEach(names, () => working(cluster.environment), { concurrency: "unbounded", discard: true })
   yield* Fiber.join(raising)
+  // A lane goes with a sweep once it has been empty for 15 seconds.
   yield* queue.pipe(
-    Effect.repeat({ schedule: Schedule.spaced("250 millis"), times: 2400, until: ({ left }) => left === 0 })
+    Effect.repeat({
+      schedule: Schedule.spaced("250 millis"),
+      times: 2400,
+      until: ({ lanes, left }) => left === 0 && lanes === 0
+    })
   )
   return yield* Ref.get(told)
 })
