@@ -16,6 +16,7 @@ import { SqlClient } from "effect/sql"
 import { readFile } from "node:fs/promises"
 import * as Processes from "../../packages/server/testing/Processes.ts"
 import * as Subscribers from "../../packages/server/testing/Subscribers.ts"
+import * as Backlog from "./Backlog.ts"
 import * as Service from "./Service.ts"
 
 const seconds = Number(process.argv[2] ?? 30)
@@ -99,42 +100,6 @@ const measured = Effect.fnUntraced(function*(service: Running, healthy: Subscrib
   return { ...yield* delays(healthy.received.slice(before)), memory_peak_mib }
 })
 
-/** Queues deliveries that are due for each webhook. */
-const queue = Effect.fnUntraced(function*(organization_id: string, webhooks: ReadonlyArray<string>, count: number) {
-  const sql = yield* SqlClient.SqlClient
-  const now = new Date(yield* Clock.currentTimeMillis)
-  for (const webhook_id of webhooks) {
-    const lane = `webhook_delivery:${webhook_id}`
-    yield* sql.withTransaction(Effect.gen(function*() {
-      yield* sql`
-        WITH event AS (
-          INSERT INTO webhook_events (organization_id, id, type, body, created_at)
-          SELECT ${organization_id}, gen_random_uuid(), 'message.received', '{"padding":"' || repeat('x', 200) || '"}', ${now}
-          FROM generate_series(1, ${count}::integer)
-          RETURNING id
-        )
-        INSERT INTO webhook_deliveries (
-          organization_id, id, webhook_id, event_id, event_type, status, attempt_count, next_attempt_at, created_at
-        )
-        SELECT ${organization_id}, gen_random_uuid(), ${webhook_id}, id, 'message.received', 'pending', 0, ${now}, ${now}
-        FROM event
-      `
-      yield* sql`
-        INSERT INTO work (organization_id, kind, lane, lane_name, ref, due_at)
-        SELECT organization_id, 'webhook_delivery', webhook_id, ${lane}, id, ${now}
-        FROM webhook_deliveries
-        WHERE webhook_id = ${webhook_id} AND status = 'pending'
-        ON CONFLICT DO NOTHING
-      `
-      yield* sql`
-        INSERT INTO work_lanes (name, cap, allowed, fifo, next_due)
-        VALUES (${lane}, 8, 8, false, ${now})
-        ON CONFLICT (name) DO UPDATE SET next_due = excluded.next_due, closed = false, emptied_at = NULL
-      `
-    }))
-  }
-})
-
 const subscribe = ({ acme, server }: Running, behaviour: Subscribers.Behaviour) =>
   Subscribers.subscriber(server, acme.key, { event_types: ["message.received"], behaviour })
 
@@ -153,7 +118,7 @@ const throughput = Effect.fnUntraced(function*(service: Running, webhooks: numbe
   const begun = yield* Clock.currentTimeMillis
   const { memory_peak_mib } = yield* memoryDuring(
     service.pid,
-    queue(service.acme.organization_id, subscribers.map(({ webhook_id }) => webhook_id), count).pipe(
+    Backlog.queue(service.acme.organization_id, subscribers.map(({ webhook_id }) => webhook_id), count).pipe(
       Effect.andThen(
         Effect.forEach(subscribers, (subscriber) => untilReceived(subscriber, count), { concurrency: "unbounded" })
       )
@@ -190,7 +155,7 @@ const benchmark = Effect.gen(function*() {
     const healthy = yield* subscribe(service, Subscribers.prompt)
     const alone = yield* measured(service, healthy, 0)
     const bad = [yield* subscribe(service, Subscribers.unresponsive), yield* subscribe(service, Subscribers.endless)]
-    yield* queue(service.acme.organization_id, bad.map(({ webhook_id }) => webhook_id), queued_each)
+    yield* Backlog.queue(service.acme.organization_id, bad.map(({ webhook_id }) => webhook_id), queued_each)
     const beside = yield* measured(service, healthy, 1_000_000)
     const posted_to_bad = bad.map(({ received }) => received.length)
     const memory = { fresh_mib, rested_mib }

@@ -15,7 +15,6 @@ import {
 } from "@messaging-crm/core/WebhookTransport"
 import { type Duration, Effect, Layer, Result } from "effect"
 import { isIP } from "node:net"
-import type { Client } from "undici"
 import { isPublic } from "./WebhookTransport/Addresses.ts"
 import { connected, dial, failureOf, hostOf } from "./WebhookTransport/Connection.ts"
 import { Connection, KeptConnections } from "./WebhookTransport/KeptConnections.ts"
@@ -52,7 +51,7 @@ interface Coming {
  * A stream of the body would be simpler, but its chunks stay in memory until V8's
  * next full garbage collection: an endless answer could fill the memory.
  */
-const ask = (client: Client, url: URL, { body, headers }: WebhookRequest, answer: Coming) =>
+const ask = ({ client }: Connection, url: URL, { body, headers }: WebhookRequest, answer: Coming) =>
   Effect.callback<void, WebhookRequestFailed>((resume) => {
     const decoder = new TextDecoder()
     client.dispatch({ path: url.pathname + url.search, method: "POST", headers, body }, {
@@ -128,14 +127,14 @@ const make = Effect.fnUntraced(function*(options: Options) {
       (connection) => connection === undefined ? Effect.void : leave(answer)(connection)
     )
     if (found !== undefined) {
-      const asked = yield* Effect.result(ask(found.client, url, request, answer))
+      const asked = yield* Effect.result(ask(found, url, request, answer))
       if (Result.isSuccess(asked)) return
       if (asked.failure.failure_code !== "connection_reset") return yield* asked.failure
     }
-    const { client } = yield* connect(url, answer).pipe(
+    const opened = yield* connect(url, answer).pipe(
       Effect.timeoutOrElse({ duration: connect_timeout, orElse: () => unanswered("timeout") })
     )
-    yield* ask(client, url, request, answer)
+    yield* ask(opened, url, request, answer)
   })
 
   const post = Effect.fnUntraced(function*(request: WebhookRequest) {

@@ -36,7 +36,7 @@ const walls: ReadonlyArray<Wall> = [
     files: "packages/adapter-http/src/**/*.ts",
     may: [/^effect(\/(http|http-api))?$/, core],
     but: {
-      "WebhookTransport.ts": [/^undici$/, /^node:net$/],
+      "WebhookTransport.ts": [/^node:net$/],
       "WebhookTransport/Addresses.ts": [/^node:net$/],
       "WebhookTransport/Connection.ts": [/^node:(net|tls)$/],
       "WebhookTransport/KeptConnections.ts": [/^undici$/, /^node:net$/],

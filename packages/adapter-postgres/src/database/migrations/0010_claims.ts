@@ -12,7 +12,8 @@ import { SqlClient } from "effect/sql"
 export default Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
 
-  // Plans that rest on no table's size: the queue may be empty when they are made, and long a second later.
+  // Plans that rest on no table's size: the queue may be empty when they are made, and long a second later. Each
+  // lane's items are read in the order of an index, as far as they are wanted. They hold in what this calls, too.
   yield* sql`
     CREATE FUNCTION claim_work(
       wanted text,
@@ -27,6 +28,8 @@ export default Effect.gen(function*() {
     LANGUAGE plpgsql
     SET plan_cache_mode = force_generic_plan
     SET enable_seqscan = off
+    SET enable_bitmapscan = off
+    SET enable_sort = off
     AS $$
     DECLARE
       names text[];
@@ -75,8 +78,6 @@ export default Effect.gen(function*() {
       spare_tokens uuid[]
     ) RETURNS work[]
     LANGUAGE plpgsql
-    SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off
     AS $$
     DECLARE
       claimed work[];
@@ -140,8 +141,6 @@ export default Effect.gen(function*() {
   yield* sql`
     CREATE FUNCTION schedule_lanes(names text[], served_names text[], at timestamptz) RETURNS void
     LANGUAGE plpgsql
-    SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off
     AS $$
     BEGIN
       UPDATE work_lanes l
