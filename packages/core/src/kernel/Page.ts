@@ -8,7 +8,7 @@ import { Context, Effect, Layer, Option, Schema } from "effect"
 import { CurrentActor } from "./Actor.ts"
 import { limits } from "./Limits.ts"
 import { Secrets } from "./Secrets.ts"
-import { Timestamp } from "./Timestamps.ts"
+import { isoOf, Timestamp } from "./Timestamps.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -37,7 +37,6 @@ export const PageSize = Schema.Int.check(
 
 const Cursor = Schema.fromJsonString(Schema.Tuple([Schema.String, Schema.String, Timestamp, Schema.String]))
 const decodeCursor = Schema.decodeUnknownOption(Cursor)
-const encodeCursor = Schema.encodeEffect(Cursor)
 
 const decodeBase64Url = Schema.decodeUnknownOption(Schema.StringFromBase64Url)
 const encodeBase64Url = Schema.encodeSync(Schema.StringFromBase64Url)
@@ -69,10 +68,11 @@ export class Cursors extends Context.Service<Cursors, {
     Effect.gen(function*() {
       const secrets = yield* Secrets
 
-      const issue = Effect.fnUntraced(function*(list: string, scope: string, position: Position) {
-        const body = encodeBase64Url(yield* Effect.orDie(encodeCursor([list, scope, position.at, position.id])))
-        return `${body}.${yield* secrets.sign("cursor", body)}`
-      })
+      /** Writes what `Cursor` reads. */
+      const issue = (list: string, scope: string, { at, id }: Position) => {
+        const body = encodeBase64Url(JSON.stringify([list, scope, isoOf(at), id]))
+        return Effect.map(secrets.sign("cursor", body), (signature) => `${body}.${signature}`)
+      }
 
       const read = Effect.fnUntraced(function*(list: string, scope: string, cursor: string) {
         const [body = "", signature = "", ...rest] = cursor.split(".")
