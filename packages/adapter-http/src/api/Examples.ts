@@ -6,7 +6,13 @@
  */
 import type { Channel } from "@messaging-crm/core/Channels"
 import type { ContactField } from "@messaging-crm/core/ContactFields"
-import type { AddNote, Contact, CreateContact, UpdateContact } from "@messaging-crm/core/Contacts"
+import {
+  type AddNote,
+  type Contact,
+  type CreateContact,
+  emptyContact,
+  type UpdateContact
+} from "@messaging-crm/core/Contacts"
 import type { AssignConversation, CloseConversation, Conversation } from "@messaging-crm/core/Conversations"
 import type {
   ConversationClosed,
@@ -129,6 +135,7 @@ export const template: typeof Template.Encoded = {
 
 export const contact: typeof Contact.Encoded = {
   id: ids.contact_id,
+  ...emptyContact,
   first_name: "Kim",
   last_name: "Berg",
   primary_email: "kim@berg.example",
@@ -137,12 +144,9 @@ export const contact: typeof Contact.Encoded = {
   job_title: "Buyer",
   birthday: "1990-02-28",
   city: "Berlin",
-  region: null,
   country: "Germany",
-  street_address: null,
   postal_code: "10117",
   website_url: "https://berg.example",
-  network_url: null,
   source: "Trade fair",
   notes: "Prefers to be written to in the morning.",
   owner_user_id: ids.owner_user_id,
@@ -165,24 +169,14 @@ export const contact: typeof Contact.Encoded = {
 
 /** The contact as it is created, before the first message. */
 export const newContact: typeof Contact.Encoded = {
-  ...contact,
-  birthday: null,
-  city: null,
-  country: null,
-  job_title: null,
-  postal_code: null,
-  website_url: null,
-  source: null,
-  notes: null,
-  owner_user_id: null,
-  lead_status: null,
+  id: contact.id,
+  ...emptyContact,
+  first_name: contact.first_name,
+  last_name: contact.last_name,
+  primary_email: contact.primary_email,
+  primary_phone: contact.primary_phone,
+  company: contact.company,
   lifecycle_stage: "lead",
-  custom_values: {},
-  identities: [],
-  tags: [],
-  last_activity_at: null,
-  last_activity_preview: null,
-  last_conversation_id: null,
   updated_at: "2026-11-19T09:00:00.000Z"
 }
 

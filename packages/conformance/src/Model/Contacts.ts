@@ -1,5 +1,6 @@
 /** The model of tags and contacts (contract §8, §9.3). */
 import type { ContactField } from "@messaging-crm/core/ContactFields"
+import { CreateContact } from "@messaging-crm/core/Contacts"
 import type { TagColor } from "@messaging-crm/core/Tags"
 import { byCodePoint, foldCase } from "@messaging-crm/core/Text"
 import {
@@ -56,12 +57,10 @@ const grant = (organization: Organization, contact: Contact, { custom_values, pl
   )
 }
 
-const nothingKnown = Object.fromEntries(
-  [
-    "first_name last_name primary_email primary_phone company job_title birthday city region country street_address",
-    "postal_code website_url network_url source notes owner_user_id lead_status lifecycle_stage"
-  ].flatMap((fields) => fields.split(" ").map((field) => [field, null]))
-)
+/** Every field that a caller may write and that has one value. */
+const fields = Object.keys(CreateContact.fields).filter((field) => field !== "custom_values" && field !== "tag_ids")
+
+const nothingKnown = Object.fromEntries(fields.map((field) => [field, null]))
 
 /** Returns a new contact without any values. */
 export const newContact = (at: Moment, organization: Organization): Contact => {

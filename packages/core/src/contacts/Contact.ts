@@ -100,6 +100,35 @@ export const Contact = Schema.Struct({
 }).annotate({ identifier: "Contact", description: "A person in the CRM." })
 export interface Contact extends Schema.Schema.Type<typeof Contact> {}
 
+/** The fields of a contact that nothing is known of. */
+export const emptyContact = {
+  first_name: null,
+  last_name: null,
+  primary_email: null,
+  primary_phone: null,
+  company: null,
+  job_title: null,
+  birthday: null,
+  city: null,
+  region: null,
+  country: null,
+  street_address: null,
+  postal_code: null,
+  website_url: null,
+  network_url: null,
+  source: null,
+  notes: null,
+  owner_user_id: null,
+  lead_status: null,
+  lifecycle_stage: null,
+  custom_values: {},
+  identities: [],
+  tags: [],
+  last_activity_at: null,
+  last_activity_preview: null,
+  last_conversation_id: null
+} satisfies Omit<Contact, "id" | "updated_at">
+
 const name = line(limits.name_chars_max)
 
 const email = lineOf(

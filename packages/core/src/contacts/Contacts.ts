@@ -14,6 +14,7 @@ import {
   type AddNote,
   Contact,
   type CreateContact,
+  emptyContact,
   type Identity,
   type KnownIdentity,
   type LoadedContact,
@@ -57,37 +58,9 @@ export class NotesTooLong extends Schema.TaggedError<NotesTooLong>()("NotesTooLo
 
 // ----------------------------------------------------------- decisions
 
-const empty = {
-  first_name: null,
-  last_name: null,
-  primary_email: null,
-  primary_phone: null,
-  company: null,
-  job_title: null,
-  birthday: null,
-  city: null,
-  region: null,
-  country: null,
-  street_address: null,
-  postal_code: null,
-  website_url: null,
-  network_url: null,
-  source: null,
-  notes: null,
-  owner_user_id: null,
-  lead_status: null,
-  lifecycle_stage: null,
-  custom_values: {},
-  identities: [],
-  tags: [],
-  last_activity_at: null,
-  last_activity_preview: null,
-  last_conversation_id: null
-} satisfies Omit<Contact, "id" | "updated_at">
-
 /** Returns a new contact that has nothing but the person's phone, if known. */
 export const newContact = (id: ContactId, person: Pick<Person, "phone">, updated_at: Timestamp): Contact => ({
-  ...empty,
+  ...emptyContact,
   id,
   primary_phone: person.phone,
   updated_at
@@ -102,7 +75,7 @@ export const compose = (
   const named = [plain.first_name, plain.last_name, plain.primary_phone, plain.primary_email]
   if (named.every((value) => value === undefined || value === null)) return Result.fail(new ContactUnnamed())
   return Result.map(resolve(references, input), (tags) => ({
-    ...empty,
+    ...emptyContact,
     ...plain,
     custom_values: present(custom_values ?? {}),
     tags
