@@ -73,6 +73,15 @@ const clock = new Ticking()
 const names = Object.keys(operations)
 const pairs = names.flatMap((a, index) => names.slice(index).map((b) => [a, b] as const))
 
+/** Pairs that once failed, and seldom: they get more rounds. */
+const rare: ReadonlyArray<string> = [
+  "start with a new number + change the number",
+  "receive from a new number + change the number",
+  "dispatch + hear of the send"
+]
+
+const roundsOf = (pair: readonly [string, string]): number => rare.includes(pair.join(" + ")) ? 50 * rounds : rounds
+
 it.layer(database, { excludeTestServices: true, timeout: "30 minutes" })("pairs of operations", (it) => {
   it.effect("end as one after the other ends, and never in a deadlock", () =>
     Effect.gen(function*() {
@@ -80,7 +89,7 @@ it.layer(database, { excludeTestServices: true, timeout: "30 minutes" })("pairs 
       const [left, right] = [yield* started, yield* started]
       const strange: Array<unknown> = []
       for (const pair of pairs) {
-        for (let round = 0; round < rounds; round++) {
+        for (let round = 0; round < roundsOf(pair); round++) {
           const set = yield* Effect.provide(scene, left)
           const answers = yield* Effect.all([
             Effect.provide(outcomeOf(pair[0], set), left),

@@ -9,21 +9,35 @@ import {
 } from "@messaging-crm/core/Changes"
 import { anyNumber, exactly, type Owned, type Part, type Values } from "./Statement.ts"
 
-/** Tables in the order in which every statement takes their rows. */
+/**
+ * Tables in the order in which every statement takes their rows. An update and an
+ * insert can meet in a unique key, so this is one order for both: a number that a
+ * person changes to may be inserted by a rival with the identity and its name.
+ */
 const order = [
   "provider_messages",
   "organizations",
   "members",
-  "identities",
   "contacts",
+  "identities",
+  "identity_names",
   "conversations",
   "sends",
   "messages",
+  "media",
+  "tags",
+  "contact_fields",
+  "channels",
+  "api_keys",
   "webhooks",
   "webhook_deliveries"
 ]
 
-export const rank = ({ name }: Table): number => order.indexOf(name)
+export const rank = ({ name }: Table): number => {
+  const place = order.indexOf(name)
+  if (place === -1) throw new Error(`The order of locks does not name ${name}.`)
+  return place
+}
 
 /** The table that says whose the row is by its own id. */
 const ownerOf = ({ name }: Table): string => name === "organizations" ? "id" : "organization_id"
