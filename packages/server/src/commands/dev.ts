@@ -12,6 +12,7 @@ import { kept } from "../Kept.ts"
 import * as Layers from "../Layers.ts"
 import * as Logging from "../Logging.ts"
 import * as Print from "../Print.ts"
+import * as Providers from "../Providers.ts"
 import * as Telemetry from "../Telemetry.ts"
 
 interface Storage {
@@ -77,22 +78,20 @@ export const dev = Command.make("dev", {
   json: Print.json
 }, (flags) =>
   Effect.gen(function*() {
-    yield* readOr(settings.provider, "mock")
+    const provider = yield* Providers.chosenOr("mock")
     const host = yield* readOr(settings.host, "127.0.0.1", flags.host)
     const port = yield* readOr(settings.port, 3000, flags.port)
     const keys = yield* rootKeys(flags.data_dir)
     const storage = flags.storage === "memory" ? inMemory : yield* embedded(flags.data_dir)
-    const operations = yield* Layer.build(
-      Layers.operations(storage.ports).pipe(Layer.provide([Layers.tuning, keys]))
-    )
-    const service = Layer.merge(Layers.api(storage.isReady), Layers.worker).pipe(
-      Layer.provideMerge(Layers.listen({ host, port })),
-      Layer.provide([Layer.succeedContext(operations), Layers.tuning, keys, storage.clock])
+    const operations = Layers.operations(storage.ports, provider)
+    const service = Layer.mergeAll(Layers.api(storage.isReady, provider), Layers.worker, provider.background).pipe(
+      Layer.provideMerge([operations, Layers.listen({ host, port })]),
+      Layer.provide([Layers.tuning, keys, storage.clock])
     )
     const running = yield* Layer.build(service)
     const address = yield* Effect.provideContext(HttpServer.addressFormattedWith(Effect.succeed), running)
     const seeded = yield* Demo.prepare(flags).pipe(
-      Effect.provideContext(operations),
+      Effect.provideContext(running),
       Effect.provide(storage.clock)
     )
     const ready: Demo.Ready = {
