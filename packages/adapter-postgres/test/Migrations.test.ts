@@ -38,6 +38,7 @@ it.layer(empty)("Migrations", (it) => {
         "channels_id_key",
         "messaging_crm_migrations_pkey",
         "organizations_pkey",
+        "provider_callbacks_pkey",
         "work_lanes_pkey",
         "work_pkey"
       ])

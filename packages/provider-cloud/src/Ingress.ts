@@ -2,14 +2,15 @@
  * Ingress: where the networks call back, one address for all three channel types.
  *
  * A body is looked at only once its signature fits. It is answered with 200 once
- * everything in it is committed; with 500, so that the network repeats it, where
- * something could not be.
+ * it is in the callback inbox, from where any process takes it in; with 500, so
+ * that the network repeats it, where it could not be stored.
  */
+import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import { equalConstantTime } from "@messaging-crm/core/Secrets"
-import { ByteSize, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { ByteSize, Effect, Option, Redacted, Schema } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { isCallback } from "./Callback.ts"
 import { CloudAccounts, type CloudApp } from "./CloudAccounts.ts"
-import { Intake } from "./Intake.ts"
 import { signatureHeader, verify } from "./Signature.ts"
 
 /** Where the networks call back. */
@@ -34,7 +35,7 @@ const utf8 = new TextDecoder("utf-8", { ignoreBOM: true })
 /** Layer for `GET` and `POST /ingress/graph`. */
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const accounts = yield* CloudAccounts
-  const intake = yield* Intake
+  const inbox = yield* CallbackInbox
 
   /** Answers who sets the address: only who knows an app's word gets the challenge back. */
   const handshake = HttpServerRequest.schemaSearchParams(Handshake).pipe(
@@ -58,8 +59,9 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   })
 
   const take = Effect.fnUntraced(function*({ id }: CloudApp, body: ArrayBuffer) {
-    const isCallback = yield* intake.take(id, utf8.decode(body))
-    return isCallback ? answer(200, "ok") : answer(400, "The body is not a callback.")
+    if (!isCallback(utf8.decode(body))) return answer(400, "The body is not a callback.")
+    yield* inbox.store(id, new Uint8Array(body))
+    return answer(200, "ok")
   })
 
   const receive = Effect.gen(function*() {
@@ -79,4 +81,4 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
 
   yield* router.add("GET", path, handshake)
   yield* router.add("POST", path, receive)
-})).pipe(Layer.provide(Intake.layer))
+}))

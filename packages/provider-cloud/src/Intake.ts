@@ -4,9 +4,10 @@
  * Each notice is taken in on its own. One that cannot be taken in now takes no
  * other with it, and may be told again.
  */
+import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
-import { Context, DateTime, Duration, Effect, Exit, Layer, Metric, Option, Semaphore } from "effect"
-import { type Notice, read } from "./Callback.ts"
+import { Context, DateTime, Duration, Effect, Exit, Layer, Metric, Option, RcMap, Semaphore } from "effect"
+import { type Notice, type Notices, read } from "./Callback.ts"
 import { type CloudAccount, CloudAccounts } from "./CloudAccounts.ts"
 import { MediaLoader } from "./MediaLoader.ts"
 import { callbacks_ignored } from "./Metrics.ts"
@@ -19,6 +20,11 @@ const files_max = 4
 
 /** How many people's messages are taken in at once. */
 const lanes_max = 8
+
+const utf8 = new TextDecoder("utf-8", { ignoreBOM: true })
+
+/** What a body tells that is no callback. */
+const unreadable: Notices = { notices: [], ignored: ["unreadable"] }
 
 const countIgnored = (reason: string) => Metric.update(Metric.withAttributes(callbacks_ignored, { reason }), 1)
 
@@ -38,9 +44,9 @@ export class Intake extends Context.Service<Intake, {
    * Takes in everything that a callback of an app tells. It dies where something
    * could not be taken in, after everything else was: taking it in again is harmless.
    *
-   * Answers false where the body is no callback at all.
+   * What bears no time of its own counts as of `received_at`.
    */
-  readonly take: (app_id: string, body: string) => Effect.Effect<boolean>
+  readonly take: (app_id: string, body: Uint8Array, received_at: DateTime.Utc) => Effect.Effect<void>
 }>()("@messaging-crm/provider-cloud/Intake") {
   static readonly layer = Layer.effect(
     Intake,
@@ -49,6 +55,7 @@ export class Intake extends Context.Service<Intake, {
       const inbound = yield* Inbound
       const files = yield* Semaphore.make(files_max)
       const loader = yield* MediaLoader
+      const turns = yield* RcMap.make({ lookup: (_lane: string) => Semaphore.make(1) })
 
       /** Returns a file; none once its message has waited long enough for it. */
       const load = Effect.fnUntraced(function*(account: CloudAccount, { event, file }: Notice) {
@@ -79,21 +86,34 @@ export class Intake extends Context.Service<Intake, {
         yield* notice.file === null ? taken : files.withPermit(taken)
       })
 
-      const take = Effect.fn("Intake.take")(function*(app_id: string, body: string) {
-        const told = read(body, yield* DateTime.now)
-        if (Option.isNone(told)) return false
-        yield* Effect.forEach(told.value.ignored, countIgnored, { discard: true })
-        const lanes = Map.groupBy(told.value.notices, laneOf)
+      /** Takes in what is of one lane, after what came before it. */
+      const takeLane = (app_id: string, lane: string, notices: ReadonlyArray<Notice>) =>
+        RcMap.get(turns, lane).pipe(
+          Effect.flatMap((turn) =>
+            turn.withPermit(Effect.forEach(notices, (notice) => Effect.exit(takeOne(app_id, notice))))
+          ),
+          Effect.scoped
+        )
+
+      const take = Effect.fn("Intake.take")(function*(app_id: string, body: Uint8Array, received_at: DateTime.Utc) {
+        const { ignored, notices } = Option.getOrElse(read(utf8.decode(body), received_at), () => unreadable)
+        yield* Effect.forEach(ignored, countIgnored, { discard: true })
         const taken = yield* Effect.forEach(
-          lanes.values(),
-          Effect.forEach((notice) => Effect.exit(takeOne(app_id, notice))),
+          Map.groupBy(notices, laneOf),
+          ([lane, told]) => takeLane(app_id, lane, told),
           { concurrency: lanes_max }
         )
         yield* Effect.orDie(Exit.asVoidAll(taken.flat()))
-        return true
       })
 
       return Intake.of({ take })
     })
   )
+
+  /** Layer that takes in what is in the callback inbox, for as long as it is held. */
+  static readonly layerLoop = Layer.effectDiscard(Effect.gen(function*() {
+    const inbox = yield* CallbackInbox
+    const { take } = yield* Intake
+    yield* Effect.forkScoped(inbox.run(({ body, received_at, source }) => take(source, body, received_at)))
+  })).pipe(Layer.provide(Intake.layer))
 }

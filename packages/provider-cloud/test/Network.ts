@@ -1,5 +1,6 @@
 /** The adapter, its ingress and the fake network on one free port, over any core. */
 import { NodeHttpServer } from "@effect/platform-node"
+import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import type { Channel } from "@messaging-crm/core/Channels"
 import { ChannelId } from "@messaging-crm/core/Ids"
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
@@ -8,8 +9,9 @@ import * as Cloud from "@messaging-crm/provider-cloud"
 import { type CloudAccount, CloudAccounts, type CloudApp } from "@messaging-crm/provider-cloud/CloudAccounts"
 import * as CloudSettings from "@messaging-crm/provider-cloud/CloudSettings"
 import * as Ingress from "@messaging-crm/provider-cloud/Ingress"
+import { Intake } from "@messaging-crm/provider-cloud/Intake"
 import { MediaLoader } from "@messaging-crm/provider-cloud/MediaLoader"
-import { Context, Effect, Layer, Option, Redacted, Ref, References, Schema } from "effect"
+import { Context, DateTime, Effect, Layer, Option, Redacted, Ref, References, Schema } from "effect"
 import { FetchHttpClient, HttpRouter, HttpServer } from "effect/http"
 import { createServer } from "node:http"
 import * as FakeGraph from "../testing/FakeGraph.ts"
@@ -71,9 +73,29 @@ const listen = NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0, 
 
 const fake = FakeGraph.layer({ token, app_secret: app.secret })
 
+/** Layer for an inbox that is always empty: a body is taken in while its network waits, and dies where that does. */
+const noInbox = Layer.effect(
+  CallbackInbox,
+  Intake.useSync(({ take }) =>
+    CallbackInbox.of({
+      store: (source, body) => Effect.flatMap(DateTime.now, (now) => take(source, body, now)),
+      runOnce: () => Effect.succeed(0),
+      run: () => Effect.never,
+      measure: Effect.void
+    })
+  )
+).pipe(Layer.provide(Intake.layer))
+
 /** Layer for the provider over the fake network, and for an ingress that tells a core of it. */
-export const over = <A, E>(core: Layer.Layer<Inbound | A, E, MessagingProvider>) =>
+export const over = <A, E>(core: Layer.Layer<Inbound | A, E, MessagingProvider>) => overInbox(core, noInbox)
+
+/** The same, over an inbox. */
+export const overInbox = <A, E, B>(
+  core: Layer.Layer<Inbound | A, E, MessagingProvider>,
+  inbox: Layer.Layer<CallbackInbox | B, never, CloudAccounts | Inbound | MediaLoader>
+) =>
   HttpRouter.serve(Layer.merge(Ingress.layer, fake), { disableLogger: true, disableListenLog: true }).pipe(
+    Layer.provideMerge(inbox),
     Layer.provideMerge(core),
     Layer.provideMerge(Layer.merge(Cloud.layer, MediaLoader.layer)),
     Layer.provide([accounts, settings, FetchHttpClient.layer]),

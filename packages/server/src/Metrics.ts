@@ -1,3 +1,4 @@
+import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import { Worker } from "@messaging-crm/core/Worker"
 import { Effect, Layer, Metric, Option, Schedule } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
@@ -23,8 +24,9 @@ const delays = monitorEventLoopDelay({ resolution: 20 })
 
 /** Measures what only changes unnoticed: the queue, and this process. A database that is away is told, and waited for no longer. */
 const measure = Effect.gen(function*() {
+  const inbox = yield* CallbackInbox
   const worker = yield* Worker
-  const seen = yield* worker.measure.pipe(Effect.timeout("2 seconds"), Effect.exit)
+  const seen = yield* Effect.andThen(worker.measure, inbox.measure).pipe(Effect.timeout("2 seconds"), Effect.exit)
   yield* Metric.update(storage_up, seen._tag === "Success" ? 1 : 0)
   const { system, user } = process.cpuUsage()
   yield* Metric.update(memory, process.memoryUsage.rss())
@@ -36,7 +38,7 @@ const measure = Effect.gen(function*() {
 
 /** Layer for `/metrics`, in the text format of Prometheus. It needs no key, and names no organization and no person. */
 const layerHttp = HttpRouter.use(Effect.fnUntraced(function*(router) {
-  const services = yield* Effect.context<Worker>()
+  const services = yield* Effect.context<CallbackInbox | Worker>()
   // Whoever reaches the port may ask, and as often as they like; the database is asked once a second.
   const measured = yield* Effect.cachedWithTTL(measure, "1 second")
   const scrape = Effect.andThen(measured, PrometheusMetrics.format()).pipe(

@@ -4,6 +4,7 @@ import * as Cloud from "@messaging-crm/provider-cloud"
 import { CloudAccounts } from "@messaging-crm/provider-cloud/CloudAccounts"
 import * as CloudSettings from "@messaging-crm/provider-cloud/CloudSettings"
 import * as CloudIngress from "@messaging-crm/provider-cloud/Ingress"
+import { Intake } from "@messaging-crm/provider-cloud/Intake"
 import { MediaLoader } from "@messaging-crm/provider-cloud/MediaLoader"
 import * as Mock from "@messaging-crm/provider-mock"
 import * as Callbacks from "@messaging-crm/provider-mock/Callbacks"
@@ -33,8 +34,8 @@ export const cloudOver = (
   const settled = Layer.mergeAll(accounts, FetchHttpClient.layer, CloudSettings.layer(cloudSettings))
   return {
     outbound: Cloud.layer.pipe(Layer.provide(settled)),
-    ingress: CloudIngress.layer.pipe(Layer.provide(MediaLoader.layer), Layer.provide(settled)),
-    background: Layer.empty
+    ingress: CloudIngress.layer.pipe(Layer.provide(settled)),
+    background: Intake.layerLoop.pipe(Layer.provide(MediaLoader.layer), Layer.provide(settled))
   }
 }
 

@@ -10,6 +10,7 @@ import m0007 from "./migrations/0007_webhooks.ts"
 import m0008 from "./migrations/0008_lane_kinds.ts"
 import m0009 from "./migrations/0009_commits.ts"
 import m0010 from "./migrations/0010_claims.ts"
+import m0012 from "./migrations/0012_callbacks.ts"
 import { StatementDeadline } from "./StatementDeadline.ts"
 
 /** Every migration, in order. Imported, not read from a folder, so a bundle carries them. */
@@ -23,7 +24,8 @@ const record = {
   "0007_webhooks": m0007,
   "0008_lane_kinds": m0008,
   "0009_commits": m0009,
-  "0010_claims": m0010
+  "0010_claims": m0010,
+  "0012_callbacks": m0012
 }
 
 const table = "messaging_crm_migrations"
