@@ -31,7 +31,7 @@ it.layer(empty)("Migrations", (it) => {
         WHERE relnamespace = current_schema()::regnamespace AND indisunique AND attname <> 'organization_id'
         ORDER BY 1
       `
-      // What is found by something that names no organization, and the queue, which serves them all.
+      // What is found by something that names no organization, and the queue and the callbacks, which serve them all.
       assert.deepStrictEqual(keys.map(({ key }) => key), [
         "api_key_windows_pkey",
         "api_keys_digest_key",

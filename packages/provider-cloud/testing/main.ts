@@ -8,8 +8,8 @@ import { NodeHttpServer, NodeRuntime } from "@effect/platform-node"
 import { Config, Effect, Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { createServer } from "node:http"
-import * as Control from "./Control.ts"
-import * as FakeGraph from "./FakeGraph.ts"
+import * as Control from "../src/fake/Control.ts"
+import * as FakeGraph from "../src/fake/FakeGraph.ts"
 
 const settings = Config.all({
   port: Config.withDefault(Config.Int("PORT"), 4020),

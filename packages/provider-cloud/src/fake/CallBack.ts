@@ -1,6 +1,6 @@
 /** How the fake network calls back: signed, in batches, and again until it is answered with 200. */
 import { Effect, type Redacted, Ref } from "effect"
-import { sign, signatureHeader } from "../src/Signature.ts"
+import { sign, signatureHeader } from "../Signature.ts"
 import { bodyOf, type Part } from "./Bodies.ts"
 import { type State, tell } from "./State.ts"
 

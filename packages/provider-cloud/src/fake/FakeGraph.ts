@@ -7,7 +7,7 @@
  */
 import { Context, Effect, Layer, type Redacted, Ref } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
-import { path as ingressPath } from "../src/Ingress.ts"
+import { path as ingressPath } from "../Ingress.ts"
 import type { Behaviour } from "./Behaviours.ts"
 import type { Part } from "./Bodies.ts"
 import * as CallBack from "./CallBack.ts"
@@ -49,7 +49,7 @@ export class FakeGraph extends Context.Service<FakeGraph, {
   readonly addFile: (bytes: Uint8Array, mime_type: string) => Effect.Effect<string>
   /** Makes the next links expire before they are opened. */
   readonly expireNextLinks: (count: number) => Effect.Effect<void>
-}>()("@messaging-crm/provider-cloud/testing/FakeGraph") {}
+}>()("@messaging-crm/provider-cloud/fake/FakeGraph") {}
 
 const make = Effect.fnUntraced(function*({ app_secret, callback_url, token }: Options) {
   const state = yield* State.make
