@@ -1,7 +1,7 @@
 /**
  * The fake network as a process of its own: `node packages/provider-cloud/testing/main.ts`.
  *
- * `CALLBACK_URL` is where it calls back, `APP_SECRET` signs that, `ACCESS_TOKEN`
+ * `CALLBACK_URL` is where it calls back, or several such with commas between, `APP_SECRET` signs that, `ACCESS_TOKEN`
  * is what it is called with, `PORT` where it listens (4020).
  */
 import { NodeHttpServer, NodeRuntime } from "@effect/platform-node"
@@ -13,7 +13,7 @@ import * as FakeGraph from "../src/fake/FakeGraph.ts"
 
 const settings = Config.all({
   port: Config.withDefault(Config.Int("PORT"), 4020),
-  callback_url: Config.String("CALLBACK_URL"),
+  callback_urls: Config.map(Config.String("CALLBACK_URL"), (urls) => urls.split(",")),
   app_secret: Config.Redacted("APP_SECRET"),
   token: Config.Redacted("ACCESS_TOKEN")
 })

@@ -1,9 +1,10 @@
 /**
  * Kills servers with `kill -9` while clients retry, cuts connections after a commit and before its answer, and counts
- * what was lost or doubled: `npm run kill-test`, or with another number of kills, `-- 20`.
+ * what was lost or doubled: `npm run kill-test`, or with another number of kills, `-- 20`, and over the fake Graph API in
+ * place of the mock network, `-- 20 cloud`.
  *
- * Three servers share one database and one telephone network, which is a process
- * of its own. Each client makes contacts and starts conversations, each with an
+ * Three servers share one database and one network, which is a process of its
+ * own. Each client makes contacts and starts conversations, each with an
  * idempotency key, and repeats a request until it is answered for good; then it
  * asks again, of another server, and compares the bytes.
  */
@@ -19,6 +20,7 @@ import { start as startPostgres } from "../src/EmbeddedPostgres.ts"
 import * as Processes from "../testing/Processes.ts"
 
 const kills_wanted = Number(process.argv[2] ?? 120)
+const provider = process.argv[3] === "cloud" ? "cloud" : "mock"
 const cuts_wanted = Math.ceil(kills_wanted / 2)
 const clients = 6
 const impatientServer = fileURLToPath(new URL("./server.ts", import.meta.url))
@@ -62,6 +64,8 @@ interface Remains {
     { readonly id: string; readonly status: string; readonly failure_reason: string | null }
   >
   readonly messages: number
+  /** Messages of which the network told that they were read, and that are not. */
+  readonly unread: number
   readonly queued: number
   readonly taken: ReadonlyArray<string>
 }
@@ -116,7 +120,11 @@ const wishFor = (cluster: Cluster, client: number, number: number): Wish => {
   // Some conversations are with a number that all clients write to.
   const own = `+4915${String(client * 1_000_000 + number * 10 + 100).padStart(9, "0")}`
   const phone = number % 3 === 0 ? "+4917012345670" : own
-  return { key, path: "/conversations", json: Processes.greeting(cluster.acme.channel_id, phone, key) }
+  return {
+    key,
+    path: "/conversations",
+    json: Processes.greeting(cluster.acme.channel_id, phone, key, cluster.template_id)
+  }
 }
 
 /** Runs clients and killers against each other, then calm servers that answer the rest. */
@@ -173,15 +181,26 @@ const story = Effect.fnUntraced(function*(cluster: Cluster) {
 })
 
 /** Waits until nothing is queued, for 200 seconds at most, and looks at what there is. */
-const remains = Effect.fnUntraced(function*({ network_url }: Cluster) {
+const remains = Effect.fnUntraced(function*({ taken_url }: Cluster) {
   const sql = yield* SqlClient.SqlClient
   const queued = sql<{ readonly count: number }>`
-    SELECT (SELECT count(*) FROM work)::integer + (SELECT count(*) FROM work_lanes)::integer AS count
+    SELECT (
+      (SELECT count(*) FROM work)
+      + (SELECT count(*) FROM work_lanes)
+      + (SELECT count(*) FROM provider_callbacks)
+    )::integer AS count
   `.pipe(Effect.map(([row]) => row?.count ?? -1))
   yield* queued.pipe(
     Effect.repeat({ schedule: Schedule.spaced("250 millis"), times: 800, until: (count) => count === 0 })
   )
-  const [messages] = yield* sql<{ readonly count: number }>`SELECT count(*)::integer AS count FROM messages`
+  const counted = sql<{ readonly messages: number; readonly unread: number }>`
+    SELECT count(*)::integer AS messages, count(*) FILTER (WHERE read_at IS NULL)::integer AS unread
+    FROM messages
+  `.pipe(Effect.map(([row]) => row ?? { messages: -1, unread: -1 }))
+  // The network may still be telling, for as long as it is not answered.
+  const { messages, unread } = yield* counted.pipe(
+    Effect.repeat({ schedule: Schedule.spaced("250 millis"), times: 120, until: ({ unread }) => unread === 0 })
+  )
   return {
     contacts: yield* sql<Remains["contacts"][number]>`
       SELECT first_name AS key, count(*)::integer AS count
@@ -190,16 +209,20 @@ const remains = Effect.fnUntraced(function*({ network_url }: Cluster) {
       GROUP BY first_name
     `,
     sends: yield* sql<Remains["sends"][number]>`SELECT id, status, failure_reason FROM sends`,
-    messages: messages?.count ?? -1,
+    messages,
+    unread,
     queued: yield* queued,
-    taken: (yield* Processes.taken(network_url)).map(({ reference }) => reference)
+    taken: (yield* Processes.taken(taken_url)).map(({ reference }) => reference)
   } satisfies Remains
 })
 
 const sorted = (values: ReadonlyArray<string>): string => values.toSorted().join(" ")
 
 /** Holds what the clients were told against what is stored and what was sent. */
-const judge = ({ cuts, differences, granted, kills }: Story, { contacts, messages, queued, sends, taken }: Remains) => {
+const judge = (
+  { cuts, differences, granted, kills }: Story,
+  { contacts, messages, queued, sends, taken, unread }: Remains
+) => {
   const wanted = (path: Wish["path"]) => granted.filter((grant) => grant.path === path)
   const sent = sends.filter(({ status }) => status === "sent")
   const complaints = [
@@ -214,10 +237,12 @@ const judge = ({ cuts, differences, granted, kills }: Story, { contacts, message
     new Set(taken).size === taken.length ? null : "a send reached the provider twice",
     sorted(taken) === sorted(sent.map(({ id }) => id)) ? null : "the sends that are sent are not those that were taken",
     sent.length === messages ? null : "a send that is sent has no message, or two",
+    unread === 0 ? null : `the network told of ${unread} messages that they were read, and they are not`,
     cuts >= cuts_wanted ? null : `only ${cuts} answers of commits were lost`,
     queued === 0 ? null : `${queued} rows are left in the queue`
   ].filter((complaint) => complaint !== null)
   const numbers = {
+    provider,
     kills,
     cuts,
     contacts: contacts.length,
@@ -235,6 +260,7 @@ const judge = ({ cuts, differences, granted, kills }: Story, { contacts, message
 const test = Effect.gen(function*() {
   const cluster = yield* Processes.cluster({
     servers: 3,
+    provider,
     environment: { RATE_LIMIT_PER_MINUTE: "1000000", DATABASE_POOL: "8", LOG_LEVEL: "error", LOG_FORMAT: "json" }
   })
   const told = yield* story(cluster)

@@ -18,8 +18,8 @@ const verify_token = "a word of yours"
 export const start = Effect.fnUntraced(function*(service_url: string) {
   const secret = Effect.sync(() => Redacted.make(globalThis.crypto.randomUUID()))
   const [app_secret, token] = [yield* secret, yield* secret]
-  const callback_url = `${service_url}${CloudIngress.path}`
-  const fake = FakeGraph.layer({ token, app_secret, callback_url })
+  const callback_urls = [`${service_url}${CloudIngress.path}`]
+  const fake = FakeGraph.layer({ token, app_secret, callback_urls })
   const network = HttpRouter.serve(
     Layer.merge(Control.layer, Control.layerCallbacks).pipe(Layer.provide(fake)),
     { disableLogger: true, disableListenLog: true }
