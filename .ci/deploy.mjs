@@ -25,13 +25,13 @@ const require = (holds, message) => {
 
 // --------------------------------------------------------------- image
 
-/** The instructions of the Dockerfile, by stage. */
-const stages = readFileSync(join(root, "Dockerfile"), "utf8")
-  .split("\n")
-  .filter((line) => /^[A-Z]+ /.test(line))
-  .map((line) => ({ name: line.split(" ")[0], rest: line.slice(line.indexOf(" ") + 1) }))
-  .reduce((all, each) => each.name === "FROM" ? [...all, [each]] : [...all.slice(0, -1), [...all.at(-1), each]], [])
+const instructionsOf = (text) =>
+  text.split("\n")
+    .filter((line) => /^[A-Z]+ /.test(line))
+    .map((line) => ({ name: line.split(" ")[0], rest: line.slice(line.indexOf(" ") + 1) }))
 
+/** The instructions of the Dockerfile, by stage. */
+const stages = readFileSync(join(root, "Dockerfile"), "utf8").split(/^FROM .*$/m).slice(1).map(instructionsOf)
 const [build, image] = stages
 const only = (stage, name) => stage.find((each) => each.name === name)?.rest
 const fromJson = (text) => JSON.parse(text.slice(text.indexOf("[")))

@@ -1,6 +1,7 @@
 /** The providers that come with the service: the only file that names them. */
 import { MessagingProvider, ProviderBusy, ProviderUnavailable } from "@messaging-crm/core/MessagingProvider"
 import * as Cloud from "@messaging-crm/provider-cloud"
+import { AccountCheck } from "@messaging-crm/provider-cloud/AccountCheck"
 import { CloudAccounts } from "@messaging-crm/provider-cloud/CloudAccounts"
 import * as CloudSettings from "@messaging-crm/provider-cloud/CloudSettings"
 import * as CloudIngress from "@messaging-crm/provider-cloud/Ingress"
@@ -39,16 +40,29 @@ export const cloudOver = (
   }
 }
 
-/** The real networks, with the accounts of `CLOUD_ACCOUNTS`. */
-export const cloud = Effect.gen(function*() {
+const cloudGiven = Effect.gen(function*() {
   const accounts = CloudAccounts.layerJson(yield* readRequired(settings.cloud_accounts))
   const base_url = yield* read(settings.graph_url)
   const version = yield* readOr(settings.graph_version, CloudSettings.cloudSettings.version)
-  return cloudOver(accounts, {
-    version,
-    ...Option.isSome(base_url) && { base_url: base_url.value, photo_social_base_url: base_url.value }
-  })
+  return {
+    accounts,
+    cloudSettings: {
+      version,
+      ...Option.isSome(base_url) && { base_url: base_url.value, photo_social_base_url: base_url.value }
+    }
+  }
 })
+
+/** The real networks, with the accounts of `CLOUD_ACCOUNTS`. */
+export const cloud = Effect.map(cloudGiven, ({ accounts, cloudSettings }) => cloudOver(accounts, cloudSettings))
+
+/** Layer that checks the accounts of `CLOUD_ACCOUNTS`. */
+export const accountCheck = Layer.unwrap(
+  Effect.map(cloudGiven, ({ accounts, cloudSettings }) =>
+    AccountCheck.layer.pipe(
+      Layer.provide([accounts, FetchHttpClient.layer, CloudSettings.layer(cloudSettings)])
+    ))
+)
 
 type Name = "cloud" | "mock"
 
