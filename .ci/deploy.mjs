@@ -7,11 +7,13 @@ import { chmodSync, cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFi
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
+import { createInterface } from "node:readline"
 import { setTimeout } from "node:timers/promises"
 
 const root = resolve(import.meta.dirname, "..")
 const folder = mkdtempSync(join(tmpdir(), "messaging-crm-deploy-"))
 chmodSync(folder, 0o755)
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }))
 
 const check = async (what, test) => {
   const started = Date.now()
@@ -113,12 +115,16 @@ const database = spawn(process.execPath, [
   await Effect.runPromise(Effect.scoped(program))
 `
 ], { cwd: root, stdio: ["pipe", "pipe", "inherit"] })
-const [url] = await once(database.stdout, "data")
+/** The first line that it prints is its address. */
+const [url] = await Promise.race([
+  once(createInterface(database.stdout), "line"),
+  once(database, "exit").then(([code]) => Promise.reject(new Error(`PostgreSQL did not start: ${code}.`)))
+])
 
 const environment = {
   PATH: process.env.PATH,
   NODE_ENV: "production",
-  DATABASE_URL: String(url).trim(),
+  DATABASE_URL: url,
   SECRET_KEY: Buffer.alloc(32, "deploy").toString("base64"),
   PROVIDER: "mock",
   HOST: "127.0.0.1",
@@ -171,6 +177,5 @@ try {
 } finally {
   for (const service of running) service.kill("SIGKILL")
   database.stdin.end()
-  await once(database, "exit")
-  rmSync(folder, { recursive: true, force: true })
+  if (database.exitCode === null) await once(database, "exit")
 }
