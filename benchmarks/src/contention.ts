@@ -1,30 +1,29 @@
 /**
- * Measures what many writers of one organization cost each other, through HTTP
- * and several processes: `npm run bench:contention`, or with other seconds, `-- 60`.
+ * Measures how concurrent writers of one organization affect each other, through
+ * HTTP and several processes: `npm run bench:contention`, or with other seconds, `-- 60`.
  *
- * Tags, edits and notes of one contact at the same time: how many that were
- * answered are lost. Twelve clients that start and close conversations, with
- * three webhooks for different events: how soon events arrive, and whether any
- * write failed or met a deadlock. Reads of others while a row is held for a
- * second again and again: how long they take. Prints one JSON document.
+ * - Concurrent tags, edits and notes of one contact: how many acknowledged updates
+ *   are lost.
+ * - Twelve clients that start and close conversations, with three webhooks: how
+ *   soon events arrive, and whether a write failed or a deadlock occurred.
+ * - Reads while another session holds a row lock for a second at a time: how long
+ *   they take.
+ *
+ * Prints one JSON document.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { start as startPostgres } from "@messaging-crm/server/EmbeddedPostgres"
-import { Clock, ConfigProvider, Effect, Redacted, Ref, Schedule, Schema } from "effect"
+import { Clock, Effect, Redacted, Ref, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { mkdtemp, rm } from "node:fs/promises"
-import { cpus, loadavg, tmpdir } from "node:os"
-import { join } from "node:path"
 import * as Processes from "../../packages/server/testing/Processes.ts"
-import * as Subscribers from "../../packages/server/testing/Subscribers.ts"
+import * as Endpoint from "./Endpoint.ts"
+import * as Service from "./Service.ts"
+import * as Statements from "./Statements.ts"
 
 const seconds = Number(process.argv[2] ?? 30)
 const rounds = Number(process.argv[3] ?? 1000)
 const writers = 12
 
-type Cluster = Effect.Success<ReturnType<typeof Processes.cluster>>
-
-/** What an answer shows of whatever it is about. */
+/** The fields that this benchmark reads from a resource. */
 const Shown = Schema.fromJsonString(Schema.Struct({
   data: Schema.Struct({
     id: Schema.String,
@@ -44,30 +43,33 @@ const percentiles = (values: ReadonlyArray<number>) => {
   return { count: sorted.length, p50_ms: at(sorted, 0.5), p99_ms: at(sorted, 0.99), max_ms: sorted.at(-1) ?? NaN }
 }
 
-/** The servers that answer the API, each by its turn. */
-const serversOf = ({ servers }: Cluster) => {
+/** Returns a function that picks the servers in turn. */
+const serversOf = ({ servers }: Service.Cluster) => {
   let turn = 0
   return (): Processes.Server => servers[turn++ % servers.length] ?? { port: 0, url: "" }
 }
 
-/** Counts the answered tags, edits and notes that a contact does not show afterwards. */
-const lostUpdates = Effect.fnUntraced(function*(cluster: Cluster) {
+/** Counts the contacts that lack an acknowledged tag, edit or note afterwards. */
+const lostUpdates = Effect.fnUntraced(function*(cluster: Service.Cluster) {
   const { key } = cluster.acme
   const next = serversOf(cluster)
-  const ask = (method: "GET" | "PATCH" | "POST", path: string, name: string, json?: unknown) =>
+  const request = (method: "GET" | "PATCH" | "POST", path: string, name: string, json?: unknown) =>
     Processes.request(next(), method, path, { key, ...(json === undefined ? {} : { json, idempotency_key: name }) })
-  const tag = yield* Effect.flatMap(ask("POST", "/tags", "tag-of-all", { name: "a", color: "red" }), shown)
+  const tag = yield* Effect.flatMap(request("POST", "/tags", "tag-of-all", { name: "a", color: "red" }), shown)
   const lost = yield* Ref.make(0)
   const refused = yield* Ref.make(0)
   const round = Effect.fnUntraced(function*(number: number) {
-    const { id } = yield* Effect.flatMap(ask("POST", "/contacts", `the-contact-${number}`, { first_name: "A" }), shown)
+    const { id } = yield* Effect.flatMap(
+      request("POST", "/contacts", `the-contact-${number}`, { first_name: "A" }),
+      shown
+    )
     const answers = yield* Effect.all([
-      ask("PATCH", `/contacts/${id}`, `the-tags-${number}`, { tag_ids: [tag.id] }),
-      ask("PATCH", `/contacts/${id}`, `the-edit-${number}`, { company: "Brick" }),
-      ask("POST", `/contacts/${id}/notes`, `the-note-${number}`, { text: "called" })
+      request("PATCH", `/contacts/${id}`, `the-tags-${number}`, { tag_ids: [tag.id] }),
+      request("PATCH", `/contacts/${id}`, `the-edit-${number}`, { company: "Brick" }),
+      request("POST", `/contacts/${id}/notes`, `the-note-${number}`, { text: "called" })
     ], { concurrency: "unbounded" })
     yield* Ref.update(refused, (count) => count + answers.filter(({ status }) => status >= 400).length)
-    const contact = yield* Effect.flatMap(ask("GET", `/contacts/${id}`, ""), shown)
+    const contact = yield* Effect.flatMap(request("GET", `/contacts/${id}`, ""), shown)
     const isWhole = contact.tags?.length === 1 && contact.company === "Brick" && contact.notes === "called"
     if (!isWhole) yield* Ref.update(lost, (count) => count + 1)
   })
@@ -91,8 +93,8 @@ const count = (statement: string) =>
     Effect.map(([row]) => row?.count ?? -1)
   )
 
-/** Twelve clients start conversations and close them, for a while. */
-const busy = Effect.fnUntraced(function*(cluster: Cluster) {
+/** Lets twelve clients start and close conversations for the set time. Returns the number of answers by status. */
+const busy = Effect.fnUntraced(function*(cluster: Service.Cluster) {
   const { channel_id, key } = cluster.acme
   const next = serversOf(cluster)
   const statuses = yield* Ref.make<Readonly<Record<string, number>>>({})
@@ -120,50 +122,61 @@ const busy = Effect.fnUntraced(function*(cluster: Cluster) {
   return yield* Ref.get(statuses)
 })
 
-/** How many milliseconds after an event was made it arrived for the first time. */
-const delays = Effect.fnUntraced(function*(heard: ReadonlyArray<Subscribers.Heard>) {
+/** How many milliseconds after an event was made, which is before its commit, it arrived for the first time, at each webhook. */
+const delays = Effect.fnUntraced(function*(first: ReadonlyArray<readonly [string, number]>) {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<{ readonly id: string; readonly made_at: number }>`
     SELECT id, (extract(epoch FROM created_at) * 1000)::float8 AS made_at
     FROM webhook_events
   `
   const made = new Map(rows.map(({ id, made_at }) => [id, made_at]))
-  const first = new Map(heard.toReversed().map(({ at, event_id }) => [event_id, at]))
-  return percentiles(Array.from(first, ([id, arrived]) => arrived - (made.get(id) ?? NaN)))
+  return percentiles(first.map(([name, arrived]) => arrived - (made.get(name.slice(name.indexOf(" ") + 1)) ?? NaN)))
 })
 
-/** What twelve writers, their sends and their webhooks do to each other. */
-const contended = Effect.fnUntraced(function*(cluster: Cluster) {
+/** Measures twelve writers together with their sends and webhooks. */
+const contended = Effect.fnUntraced(function*(cluster: Service.Cluster) {
   const [server] = cluster.servers
   if (server === undefined) return yield* Effect.die(new Error("There is no server."))
-  const subscribe = (...event_types: ReadonlyArray<string>) =>
-    Subscribers.subscriber(server, cluster.acme.key, { event_types, manner: Subscribers.prompt })
-  const subscribers = [
-    yield* subscribe("conversation.closed"),
-    yield* subscribe("message.sent", "message.updated"),
-    yield* subscribe("conversation.closed", "message.sent", "send.failed")
-  ]
+  const endpoint = yield* Endpoint.start
+  const subscribe = (path: string, ...event_types: ReadonlyArray<string>) =>
+    Processes.request(server, "POST", "/webhooks", {
+      key: cluster.acme.key,
+      json: { url: `${endpoint.url}/${path}`, event_types }
+    })
+  yield* subscribe("closed", "conversation.closed")
+  yield* subscribe("messages", "message.sent", "message.updated")
+  yield* subscribe("several", "conversation.closed", "message.sent", "send.failed")
   const before = yield* deadlocks
+  yield* Statements.begin
   const statuses = yield* busy(cluster)
   const stopped = yield* Clock.currentTimeMillis
+  const made = yield* count("SELECT count(*)::int AS count FROM webhook_deliveries")
+  const statements = yield* Statements.most(made)
   const pending = yield* count("SELECT count(*)::int AS count FROM webhook_deliveries WHERE status = 'pending'")
   const left = count("SELECT count(*)::int AS count FROM work")
   yield* left.pipe(
     Effect.repeat({ schedule: Schedule.spaced("20 millis"), times: 6000, until: (found) => found === 0 })
   )
+  const done = yield* Clock.currentTimeMillis
+  const { connections, first } = yield* endpoint.heard
   return {
     statuses,
-    deliveries: yield* count("SELECT count(*)::int AS count FROM webhook_deliveries"),
-    pending_when_writers_stopped: pending,
-    all_done_after_ms: (yield* Clock.currentTimeMillis) - stopped,
-    arrival: yield* Effect.forEach(subscribers, ({ heard }) => delays(heard)),
+    deliveries_made: made,
+    deliveries_pending: pending,
+    deliveries_made_per_second: Math.round(made / seconds),
+    delivered_per_second: Math.round((made - pending) / seconds),
+    all_done_after_ms: done - stopped,
+    arrival: yield* delays(first.filter(([, at]) => at <= stopped)),
+    arrival_of_all: yield* delays(first),
+    connections,
+    statements,
     deadlocks: (yield* deadlocks) - before,
     sends_not_settled: yield* count("SELECT count(*)::int AS count FROM sends WHERE status NOT IN ('sent', 'failed')")
   }
 })
 
-/** How long reads take while others wait for a row that somebody holds. */
-const reads = Effect.fnUntraced(function*(cluster: Cluster) {
+/** Measures reads while writers wait for a locked row. */
+const reads = Effect.fnUntraced(function*(cluster: Service.Cluster) {
   const { key } = cluster.acme
   const [server] = cluster.servers
   if (server === undefined) return yield* Effect.die(new Error("There is no server."))
@@ -205,40 +218,16 @@ const reads = Effect.fnUntraced(function*(cluster: Cluster) {
 })
 
 const benchmark = Effect.gen(function*() {
-  const cluster = yield* Processes.cluster({
-    servers: 2,
-    environment: { WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8", LOG_FORMAT: "json", RATE_LIMIT_PER_MINUTE: "1000000" }
-  })
-  for (const { port, url } of cluster.servers) {
-    yield* Processes.start(
-      Processes.main,
-      ["serve", "--no-worker", "--port", String(port)],
-      cluster.environment
-    )
-    yield* Processes.untilUp(`${url}/health/ready`)
-  }
+  const cluster = yield* Service.cluster(2)
+  for (const server of cluster.servers) yield* Processes.serveApi(cluster.environment, server)
   yield* Processes.start(Processes.main, ["worker"], cluster.environment)
   const database = Client.layer({ url: Redacted.make(cluster.database_url), connections: 6 })
   return yield* Effect.gen(function*() {
     const lost_updates = yield* lostUpdates(cluster)
     const reads_beside_a_held_row = yield* reads(cluster)
     const one_organization = yield* contended(cluster)
-    return { lost_updates, reads_beside_a_held_row, one_organization }
+    return { seconds, writers, lost_updates, reads_beside_a_held_row, one_organization }
   }).pipe(Effect.provide(database))
-}).pipe(Effect.scoped)
+})
 
-const program = Effect.gen(function*() {
-  const directory = yield* Effect.acquireRelease(
-    Effect.promise(() => mkdtemp(join(tmpdir(), "messaging-crm-bench-"))),
-    (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
-  )
-  const [load_before] = loadavg()
-  const url = yield* startPostgres({ directory })
-  const environment = ConfigProvider.layer(ConfigProvider.fromUnknown({ TEST_DATABASE_URL: url }))
-  const results = yield* Effect.provide(benchmark, environment)
-  const machine = { processors: cpus().length, model: cpus()[0]?.model, node: process.version, load_before }
-  return { machine, seconds, writers, ...results }
-}).pipe(Effect.scoped, Effect.timeout("15 minutes"))
-
-console.log(JSON.stringify(await Effect.runPromise(program), null, 2))
-process.exit(0)
+await Service.measure(() => benchmark, { library: "pg_stat_statements", timeout: "15 minutes" })

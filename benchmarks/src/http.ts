@@ -1,22 +1,19 @@
 /**
- * Asks a real server with a real database of 100,000 contacts, and prints how
- * fast it answers and how many statements an answer takes: `npm run bench`, or
- * with another number of seconds for each measurement, `npm run bench -- 3`.
+ * Measures a real server with a real database of 100,000 contacts: latency,
+ * throughput and the number of SQL statements for each operation. `npm run bench`,
+ * or with another number of seconds for each measurement, `npm run bench -- 3`.
  *
  * Load, server and database share the machine, so compare the rows of one run
  * with each other. Prints one JSON document.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Scope } from "@messaging-crm/core/ApiKeys"
-import { start as startPostgres } from "@messaging-crm/server/EmbeddedPostgres"
 import autocannon, { type Request } from "autocannon"
 import { Effect, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { mkdtemp, rm } from "node:fs/promises"
-import { cpus, loadavg, tmpdir } from "node:os"
-import { join } from "node:path"
 import * as Crowd from "../../packages/adapter-postgres/testing/Crowd.ts"
 import * as Processes from "../../packages/server/testing/Processes.ts"
+import * as Service from "./Service.ts"
 
 const seconds = Number(process.argv[2] ?? 10)
 const counted_requests = 50
@@ -37,8 +34,8 @@ const write = (body: unknown): Request => ({
 
 const number = (): string => `+4917${String(Math.floor(Math.random() * 1e9)).padStart(9, "0")}`
 
-/** What is asked, each time about another row. */
-const questions: Readonly<Record<string, () => Request>> = {
+/** The requests by name. Each call makes one for another row. */
+const operations: Readonly<Record<string, () => Request>> = {
   "get a contact": () => ({ path: `/v1/contacts/${contact()}` }),
   "list contacts": () => ({ path: "/v1/contacts" }),
   "list contacts, with a query that many match": () => ({
@@ -74,17 +71,17 @@ const authorized = (request: Request, key: string): Request => ({
   headers: { ...request.headers, authorization: `Bearer ${key}` }
 })
 
-/** Asks for some seconds over some connections, each of which waits for its answer before it asks again. */
-const load = (url: string, key: string, question: () => Request, connections: number, duration: number) =>
+/** Sends requests for some seconds over some connections. Each connection waits for a response before its next request. */
+const load = (url: string, key: string, nextRequest: () => Request, connections: number, duration: number) =>
   Effect.promise(async () => {
     const times: Array<number> = []
     const run = autocannon({
       url,
       connections,
       duration,
-      // The server ends a connection after 1,000 requests and says so, which autocannon does not hear.
+      // The server closes a connection after 1,000 requests, which autocannon counts as an error.
       reconnectRate: 900,
-      requests: [{ setupRequest: (request) => ({ ...request, ...authorized(question(), key) }) }]
+      requests: [{ setupRequest: (request) => ({ ...request, ...authorized(nextRequest(), key) }) }]
     })
     run.on("response", (_client, _status, _bytes, milliseconds) => times.push(milliseconds))
     const { duration: lasted, errors, non2xx, timeouts } = await run
@@ -98,18 +95,18 @@ const load = (url: string, key: string, question: () => Request, connections: nu
     }
   })
 
-/** The statements that one answer takes. Those that begin and end transactions are not counted: PostgreSQL does not count them. */
-const statements = Effect.fnUntraced(function*(server: Processes.Server, key: string, question: () => Request) {
+/** Returns the number of statements for one request. `pg_stat_statements` does not count BEGIN and COMMIT. */
+const statements = Effect.fnUntraced(function*(server: Processes.Server, key: string, nextRequest: () => Request) {
   const sql = yield* SqlClient.SqlClient
-  const ask = Effect.promise(async () => {
-    const { body = null, headers = {}, method = "GET", path = "/" } = authorized(question(), key)
+  const request = Effect.promise(async () => {
+    const { body = null, headers = {}, method = "GET", path = "/" } = authorized(nextRequest(), key)
     const response = await fetch(`${server.url}${path}`, { method, headers, body })
     await response.arrayBuffer()
     if (!response.ok) throw new Error(`${path} was answered with ${response.status}`)
   })
-  yield* Effect.replicateEffect(ask, 5)
+  yield* Effect.replicateEffect(request, 5)
   yield* sql`SELECT pg_stat_statements_reset()`
-  yield* Effect.replicateEffect(ask, counted_requests)
+  yield* Effect.replicateEffect(request, counted_requests)
   const [row] = yield* sql<{ readonly calls: number }>`
     SELECT sum(calls)::integer AS calls
     FROM pg_stat_statements
@@ -122,7 +119,7 @@ const statements = Effect.fnUntraced(function*(server: Processes.Server, key: st
 
 const Key = Schema.Struct({ key: Schema.String })
 
-/** A server over the crowd, with a key. What the crowd has queued is left out: the workers would carry it out. */
+/** Fills the database and makes an API key. Removes the queued work of the test data, which workers would carry out. */
 const prepare = Effect.fnUntraced(function*(database_url: string) {
   const sql = yield* SqlClient.SqlClient
   const environment: Processes.Environment = {
@@ -146,28 +143,27 @@ const prepare = Effect.fnUntraced(function*(database_url: string) {
   return { environment, key }
 })
 
-const forEachQuestion = <A, E, R>(measure: (question: () => Request) => Effect.Effect<A, E, R>) =>
-  Effect.all(Object.fromEntries(Object.entries(questions).map(([name, question]) => [name, measure(question)])))
+const forEachOperation = <A, E, R>(measure: (nextRequest: () => Request) => Effect.Effect<A, E, R>) =>
+  Effect.all(Object.fromEntries(Object.entries(operations).map(([name, nextRequest]) => [name, measure(nextRequest)])))
 
 const server = Effect.map(Processes.freePort, (port): Processes.Server => ({ port, url: `http://127.0.0.1:${port}` }))
 
 const benchmark = Effect.fnUntraced(function*(database_url: string) {
   const { environment, key } = yield* prepare(database_url)
-  // Without workers, so that every statement is of a request.
+  // Without workers, so that only the statements of requests are counted.
   const counted = yield* Effect.scoped(Effect.gen(function*() {
     const quiet = yield* server
-    yield* Processes.start(Processes.main, ["serve", "--no-worker", "--port", String(quiet.port)], environment)
-    yield* Processes.untilUp(`${quiet.url}/health/ready`)
-    return yield* forEachQuestion((question) => statements(quiet, key, question))
+    yield* Processes.serveApi(environment, quiet)
+    return yield* forEachOperation((nextRequest) => statements(quiet, key, nextRequest))
   }))
   const busy = yield* server
   yield* Processes.serve(environment, busy)
-  const measured = yield* forEachQuestion((question) =>
+  const measured = yield* forEachOperation((nextRequest) =>
     Effect.gen(function*() {
-      yield* load(busy.url, key, question, 8, Math.min(seconds, 3))
+      yield* load(busy.url, key, nextRequest, 8, Math.min(seconds, 3))
       return {
-        "1 connection": yield* load(busy.url, key, question, 1, seconds),
-        "16 connections": yield* load(busy.url, key, question, 16, seconds)
+        "1 connection": yield* load(busy.url, key, nextRequest, 1, seconds),
+        "16 connections": yield* load(busy.url, key, nextRequest, 16, seconds)
       }
     })
   )
@@ -176,23 +172,10 @@ const benchmark = Effect.fnUntraced(function*(database_url: string) {
   )
 }, Effect.scoped)
 
-const program = Effect.gen(function*() {
-  const directory = yield* Effect.acquireRelease(
-    Effect.promise(() => mkdtemp(join(tmpdir(), "messaging-crm-bench-"))),
-    (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
+const connected = (database_url: string) =>
+  Effect.map(
+    Effect.provide(benchmark(database_url), Client.layer({ url: Redacted.make(database_url) })),
+    (results) => ({ contacts: Crowd.contact_count, seconds, results })
   )
-  const statistics = SqlClient.SqlClient.use((sql) =>
-    sql.unsafe(`ALTER SYSTEM SET shared_preload_libraries = 'pg_stat_statements'`)
-  )
-  const connectedTo = (url: string) => Effect.provide(Client.layer({ url: Redacted.make(url) }))
-  // Counting is a library that PostgreSQL loads at its next start.
-  yield* Effect.scoped(Effect.flatMap(startPostgres({ directory }), (url) => connectedTo(url)(statistics)))
-  const before = loadavg()
-  const url = yield* startPostgres({ directory })
-  const results = yield* connectedTo(url)(benchmark(url))
-  const machine = { processors: cpus().length, model: cpus()[0]?.model, node: process.version, load_before: before[0] }
-  return { machine, contacts: Crowd.contact_count, seconds, results }
-}).pipe(Effect.scoped)
 
-console.log(JSON.stringify(await Effect.runPromise(program), null, 2))
-process.exit(0)
+await Service.measure(connected, { library: "pg_stat_statements" })

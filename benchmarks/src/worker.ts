@@ -11,17 +11,14 @@
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { ChannelId } from "@messaging-crm/core/Ids"
 import type { ProviderEvent } from "@messaging-crm/core/Inbound"
-import { start as startPostgres } from "@messaging-crm/server/EmbeddedPostgres"
 import { Clock, DateTime, Effect, Redacted, Schedule, Schema } from "effect"
-import { ConfigProvider } from "effect"
 import { SqlClient } from "effect/sql"
-import { mkdtemp, rm } from "node:fs/promises"
-import { cpus, loadavg, tmpdir } from "node:os"
-import { join } from "node:path"
 import * as Processes from "../../packages/server/testing/Processes.ts"
 import * as Backlog from "./Backlog.ts"
 import * as Endpoint from "./Endpoint.ts"
 import * as ProcessorTime from "./ProcessorTime.ts"
+import * as Service from "./Service.ts"
+import * as Statements from "./Statements.ts"
 
 const items = Number(process.argv[2] ?? 6000)
 const warm_up = 600
@@ -60,27 +57,10 @@ const measured = Effect.fnUntraced(function*<A, E, R>(pid: number, count: number
   }
 })
 
-/** The statements that took the most time, for each item. */
-const statements = Effect.fnUntraced(function*(count: number) {
-  const sql = yield* SqlClient.SqlClient
-  const rows = yield* sql<{ readonly calls: number; readonly us: number; readonly query: string }>`
-    SELECT calls::float8 AS calls, (total_exec_time + total_plan_time) * 1000 AS us, query
-    FROM pg_stat_statements
-    WHERE toplevel AND query NOT LIKE '%pg_stat_statements%'
-    ORDER BY total_exec_time + total_plan_time DESC
-    LIMIT 8
-  `
-  return rows.map(({ calls, query, us }) =>
-    `${(calls / count).toFixed(2)} x ${Math.round(us / calls)} us = ${Math.round(us / count)} us: ${
-      query.replaceAll(/\s+/g, " ").slice(0, 90)
-    }`
-  )
-})
-
 const counted = Effect.fnUntraced(function*<A, E, R>(pid: number, count: number, run: Effect.Effect<A, E, R>) {
-  yield* SqlClient.SqlClient.use((sql) => sql`SELECT pg_stat_statements_reset()`)
+  yield* Statements.begin
   const cost = yield* measured(pid, count, run)
-  return { ...cost, statements: yield* statements(count) }
+  return { ...cost, statements: yield* Statements.most(count) }
 })
 
 const starting = Effect.fnUntraced(function*(environment: Processes.Environment) {
@@ -149,7 +129,7 @@ const written = (channel_id: string, number: number): ProviderEvent => ({
 const inbound = Effect.fnUntraced(function*(cluster: Cluster, pid: number, batch: number, concurrency: number) {
   const { acme, servers: [server] } = cluster
   if (server === undefined) return yield* Effect.die(new Error("There is no server."))
-  const callBack = yield* Processes.calledBack(cluster.environment)
+  const callBack = yield* Processes.callbackSender(cluster.environment)
   const first = batch * 1_000_000
   const callbacks = Array.from(
     { length: Math.floor(items / batch) },
@@ -165,10 +145,7 @@ const inbound = Effect.fnUntraced(function*(cluster: Cluster, pid: number, batch
 })
 
 const benchmark = Effect.gen(function*() {
-  const cluster = yield* Processes.cluster({
-    servers: 1,
-    environment: { WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8", LOG_FORMAT: "json", RATE_LIMIT_PER_MINUTE: "1000000" }
-  })
+  const cluster = yield* Service.cluster(1)
   const [server] = cluster.servers
   if (server === undefined) return yield* Effect.die(new Error("There is no server."))
   const { child } = yield* Processes.start(
@@ -187,37 +164,12 @@ const benchmark = Effect.gen(function*() {
   }
   const database = Client.layer({ url: Redacted.make(cluster.database_url), connections: 2 })
   return yield* Effect.gen(function*() {
-    yield* SqlClient.SqlClient.use((sql) => sql`CREATE EXTENSION pg_stat_statements`)
-    const results: Record<string, unknown> = {}
+    const results: Record<string, unknown> = { items }
     for (const [name, part] of Object.entries(parts)) {
       if (only === undefined || only.includes(name)) results[name] = yield* part
     }
     return results
   }).pipe(Effect.provide(database))
-}).pipe(Effect.scoped)
+})
 
-const program = Effect.gen(function*() {
-  const directory = yield* Effect.acquireRelease(
-    Effect.promise(() => mkdtemp(join(tmpdir(), "messaging-crm-bench-"))),
-    (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
-  )
-  const preload = SqlClient.SqlClient.use((sql) =>
-    sql.unsafe("ALTER SYSTEM SET shared_preload_libraries = 'pg_stat_statements'")
-  )
-  // Counting is a library that PostgreSQL loads at its next start.
-  yield* Effect.scoped(
-    Effect.flatMap(
-      startPostgres({ directory }),
-      (url) => Effect.provide(preload, Client.layer({ url: Redacted.make(url) }))
-    )
-  )
-  const [load_before] = loadavg()
-  const url = yield* startPostgres({ directory })
-  const environment = ConfigProvider.layer(ConfigProvider.fromUnknown({ TEST_DATABASE_URL: url }))
-  const results = yield* Effect.provide(benchmark, environment)
-  const machine = { processors: cpus().length, model: cpus()[0]?.model, node: process.version, load_before }
-  return { machine, items, ...results }
-}).pipe(Effect.scoped, Effect.timeout("10 minutes"))
-
-console.log(JSON.stringify(await Effect.runPromise(program), null, 2))
-process.exit(0)
+await Service.measure(() => benchmark, { library: "pg_stat_statements", timeout: "10 minutes" })

@@ -11,7 +11,7 @@ Provider.suite("courier", layer, {
     ProviderBusy: "+4915112345602",
     ProviderOutcomeUnknown: "+4915112345603"
   },
-  taken: (reference) =>
+  accepted: (reference) =>
     Network.use(({ taken }) => taken).pipe(
       Effect.map((all) =>
         all.filter(({ client_reference }) => client_reference === reference)

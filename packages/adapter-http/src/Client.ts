@@ -1,21 +1,21 @@
-/** The contract as a client, for programs that use Effect. For all others there is `@messaging-crm/client`. */
+/** The client for programs that use Effect, made of the contract. Other programs use `@messaging-crm/client`. */
 import { Ids } from "@messaging-crm/core/Ids"
 import { type Cause, Context, Effect, Layer, type Redacted, Schedule } from "effect"
 import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
 import { Api } from "./api/Api.ts"
 
-/** About half a second, one, and two; a `Retry-After` prolongs them. */
+/** Waits of about half a second, one, and two. A longer `Retry-After` prolongs them. */
 const backoff = {
   schedule: Schedule.jittered(Schedule.exponential("500 millis")),
   times: 3
 }
 
-/** The only 409 that says when to come back is `request_processing`. */
+/** Of all 409s, only `request_processing` has a `Retry-After`. */
 const isProcessing = ({ headers, status }: HttpClientResponse.HttpClientResponse): boolean =>
   status === 409 && "retry-after" in headers
 
-/** Every attempt of a call has the headers of the first, so that repeating a write has no second effect. */
+/** Every attempt of a call has the headers of the first, so that a repeated write has no second effect. */
 const repeated = <E, R>(client: HttpClient.HttpClient.With<E, R>) =>
   client.pipe(
     HttpClient.transformResponse(Effect.timeout("30 seconds")),
@@ -26,9 +26,9 @@ const repeated = <E, R>(client: HttpClient.HttpClient.With<E, R>) =>
   )
 
 /**
- * Makes the headers of a write with an idempotency key of its own.
+ * Makes the headers of a write with a new idempotency key.
  *
- * Give the same headers again to repeat a write that may have been done.
+ * Pass the same headers again to repeat a write whose outcome is unknown.
  */
 export const idempotencyKey: Effect.Effect<{ readonly "idempotency-key": string }, never, Ids> = Effect.map(
   Effect.flatMap(Ids, (ids) => ids.uuid),

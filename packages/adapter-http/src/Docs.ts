@@ -1,16 +1,16 @@
 /**
- * The documentation page: the OpenAPI document to read, and to try with a key of one's own.
+ * The documentation page, which shows the OpenAPI document and sends requests with the reader's API key.
  *
- * The page asks nobody but this service. What it is made of comes in the page,
- * and its content security policy names each script by its hash, so that
- * nothing else runs there: a key is pasted into it.
+ * The page connects to this service only. It contains all its scripts and
+ * styles, and its content security policy allows each script by its hash: a
+ * reader pastes an API key into the page, so no other script may run there.
  */
 import { Context, Effect, Layer, Record, Ref } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { HttpApiScalar, OpenApi } from "effect/http-api"
 import { Api } from "./api/Api.ts"
 
-/** Scalar's settings; several that keep it from leading elsewhere are not in the type of Effect's layer. */
+/** Scalar's settings. Several that turn off links and requests to other hosts are not in the type of Effect's layer. */
 const scalar = {
   theme: "default" as const,
   authentication: { preferredSecurityScheme: "bearer" },
@@ -24,7 +24,7 @@ const scalar = {
   persistAuth: false,
   agent: { disabled: true },
   mcp: { disabled: true },
-  // "Powered by" is a link that tells another host who reads here.
+  // "Powered by" is a link, and would send the address of this page to another host.
   customCss: "a[href^='https://www.scalar.com'] { display: none }"
 }
 
@@ -42,8 +42,8 @@ interface Operation {
 }
 
 /**
- * An operation as the page's form has it, under each of its examples: an optional
- * parameter is off until it is ticked, and each operation has a key of its own.
+ * An operation with changes for the page's form, in each of its examples: an optional
+ * parameter is off until it is ticked, and each operation has its own idempotency key.
  */
 const form = ({ operationId, parameters, requestBody, ...operation }: Operation) => {
   const names = Object.keys(requestBody?.content["application/json"].examples ?? {})
@@ -63,17 +63,17 @@ const form = ({ operationId, parameters, requestBody, ...operation }: Operation)
 
 const complete = Context.getUnsafe(Api.annotations, OpenApi.Transform)
 
-/** The contract whose document is made for the page's forms, which send what optional parameters could be. */
+/** The contract with a document for the page's forms, which otherwise send the examples of optional parameters. */
 const page = Api.annotate(OpenApi.Transform, (generated) => {
   const document = complete(generated)
-  // The document is as `api/Document.ts` makes it.
+  // The document is the result of `api/Document.ts`.
   const paths = document["paths"] as Readonly<Record<string, Readonly<Record<string, Operation>>>>
   return { ...document, paths: Record.map(paths, Record.map(form)) }
 })
 
 const inline = /<script>([\s\S]*?)<\/script>/g
 
-/** Returns the name by which a content security policy knows a script. */
+/** Returns the source expression of a script for a content security policy. */
 const nameOf = (script: string) =>
   Effect.map(
     Effect.promise(() => globalThis.crypto.subtle.digest("SHA-256", new TextEncoder().encode(script))),
@@ -99,7 +99,7 @@ const policyOf = Effect.fnUntraced(function*(html: string) {
 const htmlOf = ({ body }: HttpServerResponse.HttpServerResponse): string =>
   body._tag === "Uint8Array" ? new TextDecoder().decode(body.body) : ""
 
-/** The page is the same at each view, and so is its policy. */
+/** The page and its policy are the same for every request. */
 const guarded = HttpRouter.middleware(
   Effect.map(Ref.make<string | null>(null), (known) =>
     Effect.fnUntraced(function*(httpEffect) {

@@ -15,16 +15,15 @@ import {
 } from "@messaging-crm/core/WebhookTransport"
 import { type Duration, Effect, Layer, Result } from "effect"
 import { isIP } from "node:net"
-import type { Client } from "undici"
 import { isPublic } from "./WebhookTransport/Addresses.ts"
 import { connected, dial, failureOf, hostOf } from "./WebhookTransport/Connection.ts"
 import { Connection, KeptConnections } from "./WebhookTransport/KeptConnections.ts"
 import { type Resolve, resolve } from "./WebhookTransport/Names.ts"
 
 export interface Options {
-  /** When an attempt ends, whatever the endpoint does: 15 seconds. */
+  /** The timeout of a whole attempt: 15 seconds. */
   readonly deadline?: Duration.Input
-  /** How names become addresses: by asking the name servers. */
+  /** The name resolution: it queries the name servers. */
   readonly resolve?: Resolve
 }
 
@@ -35,7 +34,7 @@ const kept_bytes_max = limits.webhook_response_bytes_max
 const unanswered = (failure_code: WebhookRequestFailed["failure_code"]) =>
   Effect.fail(new WebhookRequestFailed({ failure_code }))
 
-/** An answer as far as it has come: its text is that of the body's beginning. */
+/** The part of an answer that has been read: its status, and the beginning of its body as text. */
 interface Coming {
   status: number | null
   retry_after: string | null
@@ -46,13 +45,13 @@ interface Coming {
 }
 
 /**
- * Sends the request and fills in the answer, until its body ends, breaks off, or
- * is long enough: whichever it is says nothing about the delivery.
+ * Sends the request and fills in the answer until its body ends, breaks off or
+ * is long enough. Which of the three happens does not change the outcome.
  *
- * A stream of the body would be simpler, and would keep what was read of it
- * until V8 collects all garbage: an endpoint that never ends could fill it.
+ * A stream of the body would be simpler, but its chunks stay in memory until V8's
+ * next full garbage collection: an endless answer could fill the memory.
  */
-const ask = (client: Client, url: URL, { body, headers }: WebhookRequest, answer: Coming) =>
+const ask = ({ client }: Connection, url: URL, { body, headers }: WebhookRequest, answer: Coming) =>
   Effect.callback<void, WebhookRequestFailed>((resume) => {
     const decoder = new TextDecoder()
     client.dispatch({ path: url.pathname + url.search, method: "POST", headers, body }, {
@@ -64,7 +63,7 @@ const ask = (client: Client, url: URL, { body, headers }: WebhookRequest, answer
       },
       onResponseData: (controller, chunk) => {
         const room = Math.max(kept_bytes_max - answer.bytes, 0)
-        // Streaming, so that a character that is cut in half at the end is left out.
+        // Streaming, so that an incomplete character at the end is left out.
         answer.text += decoder.decode(chunk.subarray(0, room), { stream: true })
         answer.bytes += chunk.byteLength
         if (answer.bytes < read_bytes_max) return
@@ -80,10 +79,10 @@ const ask = (client: Client, url: URL, { body, headers }: WebhookRequest, answer
     })
   })
 
-/** Returns text as a database can hold it: NUL becomes U+FFFD, as what is no UTF-8 has. */
+/** Returns text that a database can hold: NUL becomes U+FFFD, as invalid UTF-8 did. */
 const storable = (decoded: string): string => {
   const text = decoded.replaceAll("\u0000", "\uFFFD")
-  // A replaced byte is three bytes long, so the text may have outgrown the limit.
+  // U+FFFD is three bytes long, so the text may exceed the limit after replacements.
   return text.slice(0, new TextEncoder().encodeInto(text, new Uint8Array(kept_bytes_max)).read)
 }
 
@@ -92,15 +91,15 @@ const make = Effect.fnUntraced(function*(options: Options) {
   const lookup = options.resolve ?? resolve
   const allowed = yield* AllowedAddresses
 
-  /** Public addresses get https only; http stays in networks that are allowed. */
-  const mayMeet = (url: URL) => (address: string) =>
+  /** Public addresses require https. http is for allowed networks only. */
+  const mayConnectTo = (url: URL) => (address: string) =>
     allowed?.(address) === true || (url.protocol === "https:" && isPublic(address))
 
   const addressesOf = Effect.fnUntraced(function*(url: URL) {
     const host = hostOf(url)
     const addresses = isIP(host) === 0 ? yield* lookup(host) : [host]
     if (addresses.length === 0) return yield* unanswered("dns_error")
-    if (!addresses.every(mayMeet(url))) return yield* unanswered("blocked_address")
+    if (!addresses.every(mayConnectTo(url))) return yield* unanswered("blocked_address")
     return addresses
   })
 
@@ -128,14 +127,14 @@ const make = Effect.fnUntraced(function*(options: Options) {
       (connection) => connection === undefined ? Effect.void : leave(answer)(connection)
     )
     if (found !== undefined) {
-      const asked = yield* Effect.result(ask(found.client, url, request, answer))
+      const asked = yield* Effect.result(ask(found, url, request, answer))
       if (Result.isSuccess(asked)) return
       if (asked.failure.failure_code !== "connection_reset") return yield* asked.failure
     }
-    const { client } = yield* connect(url, answer).pipe(
+    const opened = yield* connect(url, answer).pipe(
       Effect.timeoutOrElse({ duration: connect_timeout, orElse: () => unanswered("timeout") })
     )
-    yield* ask(client, url, request, answer)
+    yield* ask(opened, url, request, answer)
   })
 
   const post = Effect.fnUntraced(function*(request: WebhookRequest) {
@@ -149,6 +148,6 @@ const make = Effect.fnUntraced(function*(options: Options) {
   return WebhookTransport.of({ post })
 })
 
-/** Layer that posts webhooks over HTTP/1.1, to public addresses and those that are allowed. */
+/** Layer that posts webhooks over HTTP/1.1 to public addresses and to allowed networks. */
 export const layer = (options: Options = {}): Layer.Layer<WebhookTransport> =>
   Layer.effect(WebhookTransport, make(options))

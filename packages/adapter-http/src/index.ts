@@ -40,19 +40,19 @@ const handlers = Layer.mergeAll(
 
 const pipeline = Layer.mergeAll(Admission.layer, JsonBody.layer, IdempotentWrites.layer, InvalidInput.layer)
 
-/** How paths are matched: exactly. To be given to whatever serves the router. */
+/** Makes the router match paths exactly. Pass it to the server of the router. */
 export const routerConfig = {
   caseSensitive: true,
   ignoreDuplicateSlashes: false,
   ignoreTrailingSlash: false,
-  // Longer than any path that the server accepts, so that a malformed id is told from an unknown path.
+  // Longer than any path that the server accepts, so that a long malformed ID is not answered as an unknown path.
   maxParamLength: 16_384
 }
 
-/** Layer that names the spans of requests. To be given to whatever serves the router. */
+/** Layer that names the spans of requests. Pass it to the server of the router. */
 export const tracing = Tracing.layer
 
-/** Layer that adds the whole API, under `/v1`, and the links that it hands out, under `/media`, to a router. Requires the operations; brings no server. */
+/** Layer that adds the API under `/v1`, and the files of its links under `/media`, to a router. Requires the operations, and starts no server. */
 export const layer = HttpApiBuilder.layer(Api, { openapiPath: "/v1/openapi.json" }).pipe(
   Layer.provide(handlers),
   Layer.provide(pipeline),
@@ -62,10 +62,10 @@ export const layer = HttpApiBuilder.layer(Api, { openapiPath: "/v1/openapi.json"
 )
 
 /**
- * Returns the whole API as a function of the web's `Request`, for a server that is there already.
+ * Returns the API as a function from a web `Request` to a `Response`, for an existing server.
  *
- * It works with what the runtime holds, and for as long. It answers any path
- * that it is given, so give it the API's alone.
+ * It uses the services of the runtime, until that is disposed. It answers every
+ * path, so pass it only requests for the API.
  */
 export const toWebHandler = <E>(
   crm: ManagedRuntime.ManagedRuntime<Crm.Operations, E>
@@ -78,5 +78,5 @@ export const toWebHandler = <E>(
     { routerConfig, disableLogger: true }
   ).handler
 
-/** The OpenAPI 3.1 document of the very contract that validates every request. */
+/** The OpenAPI 3.1 document, made of the contract that validates every request. */
 export const openApi = OpenApi.fromApi(Api)

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ContactFields } from "@messaging-crm/core/ContactFields"
+import { emptyContact } from "@messaging-crm/core/Contacts"
 import { Effect } from "effect"
 import { afterAll } from "vitest"
 import { idempotency, start } from "./Service.ts"
@@ -33,6 +34,7 @@ describe("create", () => {
     assert.strictEqual(created.status, 201)
     const { data } = created.body
     assert.deepStrictEqual(data, {
+      ...emptyContact,
       id: data.id,
       first_name: "Ada",
       last_name: "Lovelace",

@@ -80,3 +80,13 @@ it("are not walked with another list's cursor, nor in pages of another size", as
     assert.strictEqual(answer.body.error.param, param)
   }
 })
+
+it("are none of a conversation that is not there, whatever the cursor", async () => {
+  const ours = await service.organization()
+  const absent = `/v1/conversations/${ours.channel.id}/messages`
+  for (const path of [absent, `${absent}?cursor=x`]) {
+    const answer = await service.request("GET", path, { key: ours.key })
+    assert.strictEqual(answer.status, 404, path)
+    assert.strictEqual(answer.body.error.code, "not_found")
+  }
+})

@@ -35,7 +35,7 @@ const pour = (response: ServerResponse) => {
 
 const reply = (response: ServerResponse, manner: Manner) => {
   switch (manner) {
-    case "silent":
+    case "unresponsive":
       return
     case "dripping":
       return drip(response.writeHead(200))

@@ -20,7 +20,7 @@ import * as Idempotency from "./work/Idempotency.ts"
 import * as WorkQueue from "./work/WorkQueue.ts"
 import { World } from "./world/World.ts"
 
-/** Layer that keeps everything in a given world. */
+/** Layer for every storage port, in a given world. */
 export const stores: Layer.Layer<StoragePorts, never, World> = Layer.mergeAll(
   ApiKeys.layer,
   CallbackInbox.layer,
@@ -42,5 +42,5 @@ export const stores: Layer.Layer<StoragePorts, never, World> = Layer.mergeAll(
   WorkQueue.layer
 )
 
-/** Layer that keeps everything in memory: a world of its own each time it is built. */
+/** Layer for every storage port, in memory. Each build has a new world. */
 export const layer: Layer.Layer<StoragePorts | World> = Layer.provideMerge(stores, World.layer)

@@ -24,15 +24,15 @@ const begin = Effect.gen(function*() {
     revoked_at: null
   }
   yield* Fixtures.write(organization_id, ApiKeyRows.insert({ ...key, digest }))
-  return (millis: number) => store.admit(digest, 2, after(millis))
+  return (millis: number) => store.authenticate(digest, 2, after(millis))
 })
 
 it.layer(Layer.merge(layer, Ids.layer))("a key's window", (it) => {
   it.effect("opens at the first request, lasts 60 seconds, and is not prolonged by those beyond the limit", () =>
     Effect.gen(function*() {
-      const admit = yield* begin
+      const authenticate = yield* begin
       const at = (millis: number) =>
-        Effect.map(admit(millis), (answer) => {
+        Effect.map(authenticate(millis), (answer) => {
           const { count, now, window_ends_at } = Option.getOrThrow(answer)
           assert.deepStrictEqual(now, after(millis))
           return { count, ends: DateTime.distance(Fixtures.noon, window_ends_at) }
@@ -46,7 +46,7 @@ it.layer(Layer.merge(layer, Ids.layer))("a key's window", (it) => {
       assert.notDeepEqual(next.ends, first.ends)
       assert.strictEqual((yield* at(120_499)).count, 2)
       assert.strictEqual((yield* at(120_500)).count, 1)
-      assert.isTrue(Option.isSome(yield* admit(199_999)))
-      assert.isTrue(Option.isNone(yield* admit(200_000)))
+      assert.isTrue(Option.isSome(yield* authenticate(199_999)))
+      assert.isTrue(Option.isNone(yield* authenticate(200_000)))
     }))
 })

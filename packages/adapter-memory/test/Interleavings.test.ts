@@ -164,6 +164,15 @@ it.effect(
   600_000
 )
 
+it.effect("keep a report that comes while its send is completed, whichever is first", () =>
+  Effect.gen(function*() {
+    const found = yield* search(stores, Array.from({ length: 200 }, (_, index) => index), [
+      "dispatch",
+      "hear of the send"
+    ])
+    assert.isNull(found, JSON.stringify(found, null, 2))
+  }))
+
 it.effect("notice a commit that writes over what changed", () =>
   Effect.gen(function*() {
     const found = yield* search(careless, Array.from({ length: 200 }, (_, index) => index), [

@@ -5,7 +5,7 @@ import { Effect } from "effect"
 
 const request = (body: string): WebhookRequest => ({ url: "https://hooks.example", headers: {}, body })
 
-it.effect("keeps every request in order, and answers as it was told last", () =>
+it.effect("keeps every request in order, and gives the answer that was set last", () =>
   Effect.gen(function*() {
     const { answer, posted } = yield* PostedWebhooks
     const { post } = yield* WebhookTransport

@@ -24,15 +24,15 @@ it.layer(Processes.database, { excludeTestServices: true })("ApiKeys", (it) => {
       }
       yield* Fixtures.write(organization_id, ApiKeyRows.insert({ ...key, digest }))
 
-      const admit = ApiKeyStore.use((store) => store.admit(digest, 120, Fixtures.noon))
-      const requests = Effect.all(Array.makeBy(500, () => admit), { concurrency: "unbounded" })
+      const authenticate = ApiKeyStore.use((store) => store.authenticate(digest, 120, Fixtures.noon))
+      const requests = Effect.all(Array.makeBy(500, () => authenticate), { concurrency: "unbounded" })
       const processes = yield* Effect.replicateEffect(Processes.start, 3)
       const metered = Array.flatten(
         yield* Effect.forEach(processes, (process) => Effect.provide(requests, process), { concurrency: "unbounded" })
       )
       const counts = metered.map((one) => Option.getOrThrow(one).count)
-      const admitted = counts.filter((count) => count <= 120).toSorted((a, b) => a - b)
-      assert.deepStrictEqual(admitted, Array.range(1, 120))
+      const accepted = counts.filter((count) => count <= 120).toSorted((a, b) => a - b)
+      assert.deepStrictEqual(accepted, Array.range(1, 120))
       assert.deepStrictEqual(new Set(counts.filter((count) => count > 120)), new Set([121]))
     }))
 })

@@ -9,8 +9,12 @@ import * as Backends from "./Backends.ts"
 const promised: Readonly<Record<string, string>> = {
   application_name: "messaging-crm",
   client_connection_check_interval: "5s",
+  enable_seqscan: "off",
   idle_in_transaction_session_timeout: "5s",
+  jit: "off",
   lock_timeout: "0",
+  max_parallel_workers_per_gather: "0",
+  plan_cache_mode: "force_generic_plan",
   statement_timeout: "5s",
   synchronous_commit: "on",
   tcp_keepalives_count: "2",
@@ -53,7 +57,7 @@ const lockedRow = Effect.gen(function*() {
 })
 
 it.layer(Database.layer)("Client", (it) => {
-  it.effect("gives every session the settings that cut what hangs", () =>
+  it.effect("gives every session the settings that cut what hangs, and that make one plan right for all values", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       assert.deepStrictEqual(yield* settings(sql), promised)

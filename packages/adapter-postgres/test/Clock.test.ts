@@ -1,4 +1,4 @@
-/** One clock for everyone: what is told of the database's, however the network and the host's clocks behave. */
+/** The database's time on the host, however the network and the host's clocks behave. */
 import { assert, describe, it } from "@effect/vitest"
 import * as DatabaseClock from "@messaging-crm/adapter-postgres/Clock"
 import { Arbitrary, Clock, Context, DateTime, Duration, Effect, Layer, Option, References, Schema } from "effect"
@@ -22,11 +22,11 @@ const trips = Arbitrary.all({ first: ways, more: Arbitrary.array(ways, { maxLeng
   Arbitrary.map(({ first, more }): Ways => [first, ...more])
 )
 
-/** What is heard on such ways where the database is ahead by an offset. */
+/** The samples over these network delays where the database is ahead by an offset. */
 const sampled = (offset: number, [first, ...more]: Ways): DatabaseClock.Samples => {
   const sample = ({ back, there }: Way, index: number): DatabaseClock.Sample => {
-    const asked = index * 10_000
-    return { asked, answered: asked + there + back, database: asked + there + offset }
+    const sent = index * 10_000
+    return { sent, received: sent + there + back, database: sent + there + offset }
   }
   return [sample(first, 0), ...more.map((way, index) => sample(way, index + 1))]
 }
@@ -62,13 +62,13 @@ describe("the estimate", () => {
   )
 })
 
-describe("the time that is told", () => {
+describe("the time of the clock", () => {
   const steps = Arbitrary.array(Arbitrary.all({ pause: between(0, 5000), offset: days73 }), { maxLength: 50 })
 
   it.prop("goes neither back nor slower than at half its speed, whatever is corrected", { steps }, ({ steps }) => {
-    let last: DatabaseClock.Told = { at: 0, time: 0 }
+    let last: DatabaseClock.Reading = { at: 0, time: 0 }
     for (const { offset, pause } of steps) {
-      const next = DatabaseClock.tell(last, offset, last.at + pause)
+      const next = DatabaseClock.advance(last, offset, last.at + pause)
       assert.isAtLeast(next.time - last.time, pause / 2)
       assert.isAtLeast(next.time, next.at + offset)
       last = next
@@ -77,9 +77,9 @@ describe("the time that is told", () => {
 
   it("is the database's again after twice the time by which it was ahead", () => {
     const ahead = { at: 0, time: 10_000 }
-    assert.strictEqual(DatabaseClock.tell(ahead, 0, 19_000).time, 19_500)
-    assert.strictEqual(DatabaseClock.tell(ahead, 0, 20_000).time, 20_000)
-    assert.strictEqual(DatabaseClock.tell(ahead, 0, 30_000).time, 30_000)
+    assert.strictEqual(DatabaseClock.advance(ahead, 0, 19_000).time, 19_500)
+    assert.strictEqual(DatabaseClock.advance(ahead, 0, 20_000).time, 20_000)
+    assert.strictEqual(DatabaseClock.advance(ahead, 0, 30_000).time, 30_000)
   })
 
   it("warns of a host that is more than a second off", () => {
@@ -89,8 +89,8 @@ describe("the time that is told", () => {
     assert.deepStrictEqual(warnings, [
       null,
       null,
-      "This host's clock is 3d 1h ahead of the database's. The service goes by the database's.",
-      "This host's clock is 1m 30s behind the database's. The service goes by the database's."
+      "This host's clock is 3d 1h ahead of the database's. The service uses the database's clock.",
+      "This host's clock is 1m 30s behind the database's. The service uses the database's clock."
     ])
   })
 })

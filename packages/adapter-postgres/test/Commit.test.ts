@@ -106,7 +106,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
         const { tags, ...contact } = yield* loadContact(ours, id)
         assert.deepStrictEqual([tags, contact.company, contact.version], [[tag], company, 3])
         // What a filter finds it by agrees with what it shows.
-        const match = { ...Fixtures.everyone, tag_id: tag.id, needles: [company] }
+        const match = { ...Fixtures.everyone, tag_id: tag.id, search_terms: [company] }
         const found = yield* ContactStore.use((store) => store.list(ours, match, { after: null, size: 200 }))
         assert.include(found.map((one) => one.id), id)
       }
@@ -246,7 +246,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       assert.deepStrictEqual(yield* TagStore.use((store) => store.list(ours)), [])
     }))
 
-  it.effect("never ends in a deadlock, whoever tells the same webhooks what in whatever order", () =>
+  it.effect("never deadlocks when processes raise events for the same webhooks in different orders", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const ours = yield* Fixtures.organization
@@ -259,8 +259,8 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
         ([row]) => row?.deadlocks ?? 0
       )
       const before = yield* deadlocks
-      const tell = Effect.fnUntraced(function*(told: ReadonlyArray<EventType>) {
-        const events = yield* Effect.forEach(told, (type) => Fixtures.event({ type }))
+      const raiseAll = Effect.fnUntraced(function*(types: ReadonlyArray<EventType>) {
+        const events = yield* Effect.forEach(types, (type) => Fixtures.event({ type }))
         return yield* Fixtures.outcome(ours, ...events.map(Changes.raise))
       })
       const [a, b, c] = types
@@ -281,22 +281,22 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
           unbounded
         )
       }))
-      const told: Array<string> = []
+      const all: Array<string> = []
       for (let round = 0; round < 60; round++) {
         // Lanes that are there, that sleep, and that are not there.
         if (round % 3 === 1) yield* sql`UPDATE work_lanes SET next_due = 'infinity', closed = false`
         if (round % 3 === 2) yield* sql`WITH gone AS (DELETE FROM work) DELETE FROM work_lanes`
         const outcomes = yield* Effect.all(
           processes.flatMap((process) => [
-            ...orders.map((order) => Effect.provide(tell(order), process)),
+            ...orders.map((order) => Effect.provide(raiseAll(order), process)),
             Effect.as(Effect.provide(deliver, process), "committed")
           ]),
           unbounded
         )
-        told.push(...outcomes)
+        all.push(...outcomes)
       }
-      assert.deepStrictEqual(new Set(told), new Set(["committed"]))
-      // Sessions that go on report what befell them within a second.
+      assert.deepStrictEqual(new Set(all), new Set(["committed"]))
+      // Open sessions report their statistics within a second.
       yield* Effect.sleep("1200 millis")
       yield* Effect.forEach(processes, (process) => Effect.provide(TagStore.use((store) => store.list(ours)), process))
       assert.strictEqual(yield* deadlocks, before)
@@ -373,9 +373,9 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const crm = yield* Processes.startCrm
-      const tries = yield* breakOff("hopeless", 1000, "40001")
+      const tries = yield* breakOff("always fails", 1000, "40001")
       const { id } = yield* Fixtures.contact(ours)
-      const exit = yield* Effect.exit(actor(ours)(Context.get(crm, Contacts).update(id, { company: "hopeless" })))
+      const exit = yield* Effect.exit(actor(ours)(Context.get(crm, Contacts).update(id, { company: "always fails" })))
       assert.isTrue(Exit.hasDies(exit))
       assert.strictEqual(yield* tries, 50)
       assert.deepInclude(yield* loadContact(ours, id), { company: null, version: 1 })

@@ -28,8 +28,8 @@ const load = Effect.fnUntraced(function*(organization_id: OrganizationId, met: P
   return { known, withPhone: yield* store.findByPhone(organization_id, phone) }
 })
 
-/** Finds or makes the contact of a person, as operations do. */
-const meet = Effect.fnUntraced(function*(organization_id: OrganizationId, met: Person) {
+/** Finds or creates the contact of a person, as operations do. */
+const findOrCreate = Effect.fnUntraced(function*(organization_id: OrganizationId, met: Person) {
   const { decide } = yield* Effect.provide(Decide, Layer.provide(Decide.layer, WorkSignal.layer))
   return yield* decide(organization_id, {
     load: load(organization_id, met),
@@ -38,25 +38,25 @@ const meet = Effect.fnUntraced(function*(organization_id: OrganizationId, met: P
 })
 
 it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => {
-  it.effect("makes one contact of a person whom 48 callers of four processes meet at once", () =>
+  it.effect("creates one contact for a person whom 48 concurrent calls of four processes find or create", () =>
     Effect.gen(function*() {
       const organization_id = yield* Fixtures.organization
-      const meetings = Effect.all(Array.makeBy(12, (index) => meet(organization_id, person(index))), {
+      const calls = Effect.all(Array.makeBy(12, (index) => findOrCreate(organization_id, person(index))), {
         concurrency: "unbounded"
       })
       const processes = yield* Effect.replicateEffect(Processes.start, 4)
       const met = Array.flatten(
-        yield* Effect.forEach(processes, (process) => Effect.provide(meetings, process), { concurrency: "unbounded" })
+        yield* Effect.forEach(processes, (process) => Effect.provide(calls, process), { concurrency: "unbounded" })
       )
       assert.lengthOf(met, 48)
       assert.lengthOf(new Set(met.map(({ contact_id }) => contact_id)), 1)
       assert.lengthOf(new Set(met.map(({ identity_id }) => identity_id)), 1)
 
-      const kept = yield* ContactStore.use((store) =>
+      const stored = yield* ContactStore.use((store) =>
         store.list(organization_id, Fixtures.everyone, { after: null, size: 100 })
       )
       assert.deepStrictEqual(
-        kept.map(({ id, identities }) => ({ contact_id: id, identity_id: identities.map(({ id }) => id).join() })),
+        stored.map(({ id, identities }) => ({ contact_id: id, identity_id: identities.map(({ id }) => id).join() })),
         met.slice(0, 1)
       )
       const known = yield* ContactStore.use((store) =>

@@ -1,21 +1,27 @@
 import { assert, it } from "@effect/vitest"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
 import { Effect, Fiber, Latch, Layer, Logger } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, Statement } from "effect/sql"
+import { prepare } from "../src/database/migrations/0009_copies.ts"
 import * as Database from "../testing/Database.ts"
 
 const empty = Database.layerClient.pipe(Layer.provideMerge(Database.Database.layer))
+
+/** Migrates by so many processes at once, and returns what each has done. */
+const runAtOnce = Effect.fnUntraced(function*(count: number) {
+  const processes = yield* Effect.all(
+    Array.from({ length: count }, () => Layer.build(Layer.fresh(Database.layerClient)))
+  )
+  return yield* Effect.forEach(processes, (process) => Effect.provideContext(Migrations.run, process), {
+    concurrency: "unbounded"
+  })
+})
 
 it.layer(empty)("Migrations", (it) => {
   it.effect("are done once by one of five processes that start at once", () =>
     Effect.gen(function*() {
       assert.isFalse(yield* Migrations.isCurrent)
-      const processes = yield* Effect.all(
-        Array.from({ length: 5 }, () => Layer.build(Layer.fresh(Database.layerClient)))
-      )
-      const done = yield* Effect.forEach(processes, (process) => Effect.provideContext(Migrations.run, process), {
-        concurrency: "unbounded"
-      })
+      const done = yield* runAtOnce(5)
       assert.lengthOf(done.filter((migrations) => migrations.length > 0), 1)
       assert.isTrue(yield* Migrations.isCurrent)
     }))
@@ -87,5 +93,174 @@ it.layer(Database.layer, { excludeTestServices: true })("A migration of a table 
       assert.deepStrictEqual(yield* Fiber.join(migrating), [[9999, "nicknames"]])
       assert.deepStrictEqual(yield* sql`SELECT nickname FROM contacts`, [])
       yield* Fiber.join(dumping)
+    }))
+})
+
+/** The schema of 0008, with more contacts than are copied at a time. */
+const former = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const until = Object.entries(Migrations.record).filter(([name]) => Number.parseInt(name) <= 8)
+  yield* Migrations.migrate(Object.fromEntries(until))
+  yield* sql`INSERT INTO organizations (id, name, created_at) VALUES (${one("0")}, 'Ours', now())`
+  yield* sql`
+    INSERT INTO channels
+      (organization_id, id, type, name, address, phone_messaging_business_account_id, connected_at)
+    VALUES (${one("0")}, ${one("1")}, 'phone_messaging', 'Channel', '+49', 'account', now())
+  `
+  yield* sql`
+    INSERT INTO tags (organization_id, id, name, name_key, color)
+    VALUES (${one("0")}, ${one("2")}, 'B', 'b', 'red'), (${one("0")}, ${one("3")}, 'a', 'a', 'blue')
+  `
+  yield* sql`
+    INSERT INTO contacts (organization_id, id, first_name, custom_values, updated_at)
+    SELECT ${one("0")}::uuid, ${id("n")}, 'Kim ' || n, '{}', now()
+    FROM generate_series(1, 2500) AS n
+  `
+  yield* sql`
+    INSERT INTO contact_texts (organization_id, contact_id, search_text)
+    SELECT organization_id, id, lower(first_name)
+    FROM contacts
+  `
+  yield* sql`
+    INSERT INTO contact_tags (organization_id, contact_id, tag_id)
+    SELECT ${one("0")}::uuid, ${id("n")}, tag_id
+    FROM generate_series(1, 2500, 2) AS n, unnest(ARRAY[${one("2")}, ${one("3")}]::uuid[]) AS tag_id
+  `
+  yield* sql`
+    INSERT INTO identities (organization_id, id, contact_id, channel_type, external_id)
+    SELECT ${one("0")}::uuid, ${id("n")}, ${id("1 + n / 2")}, 'phone_messaging', 'person ' || n
+    FROM generate_series(1, 2500) AS n
+  `
+  yield* sql`
+    INSERT INTO conversations
+      (organization_id, id, channel_id, contact_id, identity_id, status, created_at, opened_at, last_activity_at)
+    VALUES (${one("0")}, ${one("4")}, ${one("1")}, ${id("1")}, ${id("1")}, 'open', now(), now(), now())
+  `
+  yield* messages("generate_series(1, 6000)")
+  yield* sql`
+    INSERT INTO parked_reports (organization_id, channel_id, provider_message_id, status, at, parked_at)
+    VALUES (${one("0")}, ${one("1")}, 'early', 'read', '2026-01-01T00:00:00Z', now())
+  `
+})
+
+const one = (digit: string): string => `0000000${digit}-0000-7000-8000-000000000000`
+
+/** The SQL of an id by a number. */
+const id = (number: string) =>
+  Statement.literal(`('00000000-0000-7000-8000-' || lpad((${number})::text, 12, '0'))::uuid`)
+
+const messages = (numbers: string) =>
+  SqlClient.SqlClient.use((sql) =>
+    sql`
+      INSERT INTO messages
+        (organization_id, conversation_id, id, channel_id, direction, type, sender, status, provider_message_id, created_at)
+      SELECT ${one("0")}::uuid, ${one("4")}::uuid, ${id("n")}, ${one("1")}::uuid, 'inbound', 'text', '{}', 'received',
+        'message ' || n, now()
+      FROM ${sql.literal(numbers)} AS n
+    `
+  )
+
+/** What a process of the version before writes. */
+const write = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`UPDATE contact_texts SET search_text = 'renamed' WHERE contact_id = ${id("2")}`
+  yield* sql`UPDATE identities SET username = 'kim' WHERE id = ${id("7")}`
+  yield* sql`DELETE FROM contact_tags WHERE contact_id = ${id("3")} AND tag_id = ${one("3")}`
+  yield* sql`DELETE FROM contact_tags WHERE contact_id = ${id("5")}`
+  yield* Effect.gen(function*() {
+    yield* sql`
+      INSERT INTO identities (organization_id, id, contact_id, channel_type, external_id)
+      VALUES (${one("0")}, ${id("9001")}, ${id("9001")}, 'photo_social', 'somebody new')
+    `
+    yield* sql`
+      INSERT INTO contacts (organization_id, id, first_name, custom_values, updated_at)
+      VALUES (${one("0")}, ${id("9001")}, 'New', '{}', now())
+    `
+    yield* sql`
+      INSERT INTO contact_texts (organization_id, contact_id, search_text)
+      VALUES (${one("0")}, ${id("9001")}, 'new')
+    `
+  }).pipe(sql.withTransaction)
+  yield* messages("generate_series(9001, 9002)")
+})
+
+/** The contacts whose copies are not what they are copies of, and the messages that have no row by the provider's id. */
+const wrong = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const contacts = yield* sql`
+    SELECT c.id
+    FROM contacts c
+    JOIN contact_texts t ON t.contact_id = c.id
+    WHERE (c.search_text, c.identities, c.tags) IS DISTINCT FROM (
+      t.search_text,
+      (
+        SELECT coalesce(jsonb_agg(to_jsonb(i) - '{organization_id,contact_id,version}'::text[] ORDER BY i.id), '[]')
+        FROM identities i
+        WHERE i.contact_id = c.id
+      ),
+      (
+        SELECT coalesce(jsonb_agg(to_jsonb(g) - '{organization_id,name_key,version}'::text[] ORDER BY g.name_key), '[]')
+        FROM contact_tags ct
+        JOIN tags g ON g.id = ct.tag_id
+        WHERE ct.contact_id = c.id
+      )
+    )
+  `
+  const absent = yield* sql`
+    SELECT m.provider_message_id
+    FROM messages m
+    LEFT JOIN provider_messages p ON p.provider_message_id = m.provider_message_id
+      AND p.message_id = m.id AND p.conversation_id = m.conversation_id
+    WHERE p.message_id IS NULL
+  `
+  return [...contacts, ...absent]
+})
+
+const early = SqlClient.SqlClient.use((sql) =>
+  sql`SELECT provider_message_id, early_updates FROM provider_messages WHERE message_id IS NULL`
+)
+
+const earlyUpdates = [
+  { provider_message_id: "early", early_updates: [{ status: "read", at: "2026-01-01T00:00:00.000Z" }] }
+]
+
+it.layer(empty, { excludeTestServices: true })("An upgrade from 0008", (it) => {
+  it.effect("copies what belongs to each contact, makes a row of each provider's message, and makes indexes anew", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      yield* former
+      // As it is left by a process that died while it made it.
+      yield* sql`CREATE INDEX contacts_owned ON contacts (id)`
+      yield* sql`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'contacts_owned'::regclass`
+      const done = yield* runAtOnce(3)
+      const applied: ReadonlyArray<readonly [number, string]> = [
+        [9, "commits"],
+        [10, "claims"],
+        [11, "reads"],
+        [12, "callbacks"]
+      ]
+      assert.deepStrictEqual(done.filter((migrations) => migrations.length > 0), [applied])
+      assert.deepStrictEqual(yield* wrong, [])
+      assert.deepStrictEqual(yield* early, earlyUpdates)
+      const indexes = yield* sql`
+        SELECT indexdef ~ 'owner_user_id IS NOT NULL' AS partial, indisvalid AS valid
+        FROM pg_indexes
+        JOIN pg_index ON indexrelid = indexname::regclass
+        WHERE schemaname = current_schema() AND indexname = 'contacts_owned'
+      `
+      assert.deepStrictEqual(indexes, [{ partial: true, valid: true }])
+      assert.deepStrictEqual(yield* sql`SELECT 1 FROM pg_trigger WHERE tgname = 'copied'`, [])
+    }))
+})
+
+it.layer(empty, { excludeTestServices: true })("An upgrade from 0008", (it) => {
+  it.effect("keeps the copies right of what is written between its preparation and its transaction", () =>
+    Effect.gen(function*() {
+      yield* former
+      yield* prepare((step) => step)
+      yield* write
+      yield* Migrations.migrate(Migrations.record)
+      assert.deepStrictEqual(yield* wrong, [])
+      assert.deepStrictEqual(yield* early, earlyUpdates)
     }))
 })

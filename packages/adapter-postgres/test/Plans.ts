@@ -1,4 +1,4 @@
-/** How PostgreSQL carries out what a store asks of it: the plans of the very statements, with their values. */
+/** How PostgreSQL carries out what a store asks of it: the very statements, with the one plan that serves all values. */
 import { Effect, Schema, Semaphore } from "effect"
 import { SqlClient, Statement } from "effect/sql"
 
@@ -38,11 +38,18 @@ export interface Step {
   readonly passed_over: number
 }
 
-/** A statement as it was carried out: with a plan for its values, or with the one that a prepared statement keeps. */
+/** A statement as it was carried out with the plan that serves all values, and what it read, also inside of functions. */
 export interface Plan {
   readonly statement: string
-  readonly kept: boolean
   readonly steps: ReadonlyArray<Step>
+  readonly reads: ReadonlyArray<Reads>
+}
+
+/** How many rows of a table were read: one after the other, or led to by an index. */
+interface Reads {
+  readonly relation: string
+  readonly in_sequence: number
+  readonly by_index: number
 }
 
 const stepsOf = (node: Node): ReadonlyArray<Step> => {
@@ -75,37 +82,52 @@ const literal = (value: unknown): string => {
 
 type Compiled = readonly [text: string, parameters: ReadonlyArray<unknown>]
 
-/** Carries a statement out with a plan for its values, or with the one for all values, and undoes it. */
-const explain = Effect.fnUntraced(function*([statement, parameters]: Compiled, kept: boolean) {
+/** What this transaction has read so far. */
+const reads = SqlClient.SqlClient.use((sql) =>
+  sql<Reads>`
+    SELECT relname AS relation, seq_tup_read::float8 AS in_sequence, coalesce(idx_tup_fetch, 0)::float8 AS by_index
+    FROM pg_stat_xact_user_tables
+    WHERE schemaname = current_schema()
+    ORDER BY relid
+  `.unprepared
+)
+
+const undone = "undone"
+
+/** Undoes what an effect has written. */
+const undo = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R>) {
+  const sql = yield* SqlClient.SqlClient
+  yield* effect.pipe(
+    Effect.andThen(Effect.fail(undone)),
+    sql.withTransaction,
+    Effect.catch((error) => error === undone ? Effect.void : Effect.fail(error))
+  )
+})
+
+/** Carries a statement out, keeps how, and undoes it. */
+const explain = Effect.fnUntraced(function*([statement, parameters]: Compiled, plans: Array<Plan>) {
   const sql = yield* SqlClient.SqlClient
   const values = parameters.length === 0 ? "" : `(${parameters.map(literal).join(", ")})`
-  const mode = kept ? "force_generic_plan" : "force_custom_plan"
-  const rows = yield* sql.unsafe(`SET LOCAL plan_cache_mode = ${mode}`).pipe(
-    Effect.andThen(sql.unsafe(`PREPARE explained AS ${statement}`).unprepared),
-    Effect.andThen(
-      sql.unsafe(`EXPLAIN (ANALYZE, TIMING OFF, BUFFERS OFF, FORMAT JSON) EXECUTE explained ${values}`).unprepared
-    ),
-    Effect.flatMap(Effect.fail),
-    sql.withTransaction,
-    Effect.flip,
+  const explained = Effect.gen(function*() {
+    yield* sql.unsafe(`PREPARE explained AS ${statement}`).unprepared
+    const before = new Map((yield* reads).map((row) => [row.relation, row]))
+    const rows = yield* sql.unsafe(
+      `EXPLAIN (ANALYZE, TIMING OFF, BUFFERS OFF, FORMAT JSON) EXECUTE explained ${values}`
+    ).unprepared
+    const [{ "QUERY PLAN": [{ Plan: plan }] }] = yield* decodePlan(rows)
+    const after = (yield* reads).map(({ by_index, in_sequence, relation }) => ({
+      relation,
+      in_sequence: in_sequence - (before.get(relation)?.in_sequence ?? 0),
+      by_index: by_index - (before.get(relation)?.by_index ?? 0)
+    }))
+    plans.push({ statement, steps: stepsOf(plan), reads: after })
+  })
+  yield* undo(explained).pipe(
     Effect.ensuring(Effect.ignore(sql`DEALLOCATE explained`.unprepared))
   )
-  const [{ "QUERY PLAN": [{ Plan: plan }] }] = yield* decodePlan(rows)
-  return { statement, kept, steps: stepsOf(plan) } satisfies Plan
 })
 
-/** The statements that the driver has prepared on this connection. */
-const prepared = Effect.gen(function*() {
-  const sql = yield* SqlClient.SqlClient
-  const rows = yield* sql<{ readonly statement: string }>`SELECT statement FROM pg_prepared_statements`
-  return new Set(rows.map(({ statement }) => statement))
-})
-
-/**
- * Carries an effect out in a transaction, undoes it, and returns how each of
- * its statements is carried out: one that the driver prepares also with the plan
- * that PostgreSQL may keep for all values.
- */
+/** Carries an effect out in a transaction, undoes it, and returns how each of its statements is carried out. */
 export const plansOf = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R>) {
   const sql = yield* SqlClient.SqlClient
   const plans: Array<Plan> = []
@@ -113,21 +135,15 @@ export const plansOf = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effec
   const turn = Semaphore.makeUnsafe(1)
 
   const watch: Statement.Transformer = (statement) =>
-    Semaphore.withPermit(turn, Effect.forEach([false, true], (kept) => explain(statement.compile(), kept))).pipe(
-      Effect.tap((both) => Effect.sync(() => plans.push(...both))),
+    Semaphore.withPermit(turn, explain(statement.compile(), plans)).pipe(
       Effect.as(statement),
       Effect.provideService(SqlClient.SqlClient, sql),
       Effect.provideService(Statement.CurrentTransformer, undefined),
       Effect.orDie
     )
 
-  const known = yield* Effect.provideService(effect, Statement.CurrentTransformer, watch).pipe(
-    Effect.andThen(prepared),
-    Effect.flatMap(Effect.fail),
-    sql.withTransaction,
-    Effect.flip
-  )
-  return plans.filter(({ kept, statement }) => !kept || (known as ReadonlySet<string>).has(statement))
+  yield* undo(Effect.provideService(effect, Statement.CurrentTransformer, watch))
+  return plans
 })
 
 /** Tables that nothing reads as a whole. */
@@ -168,9 +184,15 @@ const complaint = ({ node, passed_over, relation, rows, rows_in_a_turn, sort }: 
 
 /** Returns what is wrong with how statements were carried out. */
 export const complaints = (plans: ReadonlyArray<Plan>): ReadonlyArray<string> =>
-  plans.flatMap(({ kept, statement, steps }) => {
-    const read = steps.reduce((sum, { relation, rows }) => relation === null ? sum : sum + rows, 0)
-    const wrong = [...steps.map(complaint), read > rows_read_max ? `${read} rows are read` : null]
+  plans.flatMap(({ reads, statement, steps }) => {
+    const read = reads.reduce((sum, { by_index, in_sequence }) => sum + by_index + in_sequence, 0)
+    const wrong = [
+      ...steps.map(complaint),
+      ...reads.map(({ in_sequence, relation }) =>
+        large.has(relation) && in_sequence > 0 ? `${in_sequence} rows of ${relation} are read in sequence` : null
+      ),
+      read > rows_read_max ? `${read} rows are read` : null
+    ]
     const by = statement.replaceAll(/\s+/g, " ").trim().slice(0, 60)
-    return wrong.flatMap((what) => what === null ? [] : `${what}${kept ? ", with one plan for all values" : ""}: ${by}`)
+    return wrong.flatMap((what) => what === null ? [] : `${what}: ${by}`)
   })

@@ -1,11 +1,11 @@
-/** What becomes of statements when the network between the service and the database fails without a word. */
+/** What happens to statements when the network to the database drops packets without an error. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { CommitConnections } from "@messaging-crm/adapter-postgres/CommitConnections"
 import { StatementDeadline } from "@messaging-crm/adapter-postgres/StatementDeadline"
 import { Cause, Context, Deferred, Duration, Effect, Exit, Fiber, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
-import { Place } from "../src/database/Client/Place.ts"
+import { Watchdog } from "../src/database/Client/Watchdog.ts"
 import * as Database from "../testing/Database.ts"
 import * as Proxy from "../testing/Proxy.ts"
 import * as Backends from "./Backends.ts"
@@ -34,8 +34,8 @@ const errors = (exit: Exit.Exit<unknown, unknown>): ReadonlyArray<unknown> =>
 const lostConnection = (exit: Exit.Exit<unknown, unknown>): boolean =>
   errors(exit).some((error) => SqlError.isSqlError(error) && error.reason._tag === "ConnectionError")
 
-it.layer(Database.layer, { excludeTestServices: true })("A connection that falls silent", (it) => {
-  it.effect("is replaced, as are nine others, and what was asked on them ends with an error", () =>
+it.layer(Database.layer, { excludeTestServices: true })("A connection that stops responding", (it) => {
+  it.effect("is replaced, as are nine others, and what was pending on them ends with an error", () =>
     Effect.gen(function*() {
       const { commits, proxy, sql } = yield* behindProxy
       const ten = Effect.all([Backends.pids(sql, 5), Backends.pids(commits, 5)])
@@ -54,8 +54,8 @@ it.layer(Database.layer, { excludeTestServices: true })("A connection that falls
       yield* Deferred.succeed(silent, undefined)
 
       const read = Effect.exit(sql`SELECT 1`)
-      const asked = Effect.all([Fiber.join(writing), read, read, read], { concurrency: "unbounded" })
-      const ended = yield* Effect.timeout(asked, "15 seconds")
+      const pending = Effect.all([Fiber.join(writing), read, read, read], { concurrency: "unbounded" })
+      const ended = yield* Effect.timeout(pending, "15 seconds")
       assert.deepStrictEqual(ended.map(lostConnection), [true, true, true, true])
 
       const after = (yield* ten).flat()
@@ -68,8 +68,8 @@ it.layer(Database.layer, { excludeTestServices: true })("A connection that falls
       const { proxy, sql } = yield* behindProxy
       const before = yield* Backends.pid(sql)
       yield* proxy.silence
-      const asked = Effect.timeout(Backends.pid(sql), "500 millis")
-      const after = yield* Effect.retry(asked, { times: 20 })
+      const pending = Effect.timeout(Backends.pid(sql), "500 millis")
+      const after = yield* Effect.retry(pending, { times: 20 })
       assert.notStrictEqual(after, before)
     }).pipe(Effect.provideService(StatementDeadline, Duration.seconds(2)), Effect.scoped))
 
@@ -83,27 +83,28 @@ it.layer(Database.layer, { excludeTestServices: true })("A connection that falls
     }).pipe(Effect.scoped))
 })
 
-describe("A place for a connection", () => {
-  const looks = (place: Place, count: number) => Array.from({ length: count }, () => place.look().isSilent)
+describe("A watchdog for a connection", () => {
+  const checks = (watchdog: Watchdog, count: number) =>
+    Array.from({ length: count }, () => watchdog.check().isUnresponsive)
 
-  it("is silent when the database owes an answer for longer than the deadline", () => {
-    const place = new Place(() => ({ port: 0 }))
-    assert.notInclude(looks(place, 100), true)
-    const asked = place.ask(Duration.seconds(7))
-    assert.deepStrictEqual(looks(place, 8), [false, false, false, false, false, false, false, true])
-    place.leave(asked, true)
-    assert.notInclude(looks(place, 100), true)
+  it("reports the connection as unresponsive when an answer is overdue", () => {
+    const watchdog = new Watchdog(() => ({ port: 0 }))
+    assert.notInclude(checks(watchdog, 100), true)
+    const pending = watchdog.begin(Duration.seconds(7))
+    assert.deepStrictEqual(checks(watchdog, 8), [false, false, false, false, false, false, false, true])
+    watchdog.end(pending, true)
+    assert.notInclude(checks(watchdog, 100), true)
   })
 
-  it("is never silent for a statement without a deadline", () => {
-    const place = new Place(() => ({ port: 0 }))
-    place.ask(Duration.infinity)
-    assert.notInclude(looks(place, 1000), true)
+  it("never reports a statement without a deadline", () => {
+    const watchdog = new Watchdog(() => ({ port: 0 }))
+    watchdog.begin(Duration.infinity)
+    assert.notInclude(checks(watchdog, 1000), true)
   })
 
-  it("owes nothing for a question that was not sent", () => {
-    const place = new Place(() => ({ port: 0 }))
-    place.leave(place.ask(Duration.seconds(1)), false)
-    assert.isTrue(place.look().isIdle)
+  it("expects no answer to a statement that was not sent", () => {
+    const watchdog = new Watchdog(() => ({ port: 0 }))
+    watchdog.end(watchdog.begin(Duration.seconds(1)), false)
+    assert.isTrue(watchdog.check().isIdle)
   })
 })

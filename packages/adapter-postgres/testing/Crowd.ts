@@ -111,10 +111,11 @@ const contacts = [
   `UPDATE people SET first_name = 'Zanzibar' WHERE n % 9973 = 1`,
   `UPDATE people SET last_name = 'Qx' WHERE n % 9973 = 2`,
   `UPDATE people SET first_name = '漢字' WHERE n % 9973 = 3`,
+  `UPDATE people SET company = 'Vergessen' WHERE age > 300 AND n % 2 = 1`,
   `UPDATE people SET company = 'Elsewhere' WHERE organization = 2`,
   `INSERT INTO contacts
      (organization_id, id, first_name, last_name, primary_email, primary_phone, company, owner_user_id, lifecycle_stage,
-      custom_values, updated_at)
+      custom_values, search_text, updated_at)
    SELECT ${idOf("organization", "organization")}, ${idOf("contact", "n")}, first_name, last_name,
      CASE WHEN ${spread("n", 19, 2)} = 0 THEN lower(last_name) || n || '@crowd.example' END, phone, company,
      -- Member 0 owns a fifth, member 19 some ten, and nobody owns a half.
@@ -127,10 +128,13 @@ const contacts = [
        WHEN n % 9001 = 2 THEN 'evangelist'
        ELSE (ARRAY['lead', 'lead', 'lead', 'customer', 'customer', 'subscriber', NULL])[1 + ${spread("n", 14, 7)}]
      END,
-     '{}', updated_at
+     '{}',
+     lower(concat_ws(E'\\n', first_name || ' ' || last_name, phone,
+       CASE WHEN ${spread("n", 19, 2)} = 0 THEN lower(last_name) || n || '@crowd.example' END, company)),
+     updated_at
    FROM people`,
   `INSERT INTO contact_texts (organization_id, contact_id, search_text)
-   SELECT organization_id, id, lower(concat_ws(E'\\n', first_name || ' ' || last_name, primary_phone, primary_email, company))
+   SELECT organization_id, id, search_text
    FROM contacts`,
   // Tag 0 is on two fifths, 1 on a twentieth, 2 on some fifty, 3 on half of those older than 300 days, 9 on none, and each
   // other on a quarter.

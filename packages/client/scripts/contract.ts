@@ -1,7 +1,7 @@
 /**
- * Writes `src/Contract.ts`: the OpenAPI document as types, one for each schema
- * and one for what each operation takes and answers. A construct of JSON Schema
- * that is not known here stops it, so that no type is ever quietly `unknown`.
+ * Generates `src/Contract.ts` from the OpenAPI document: a type for each schema,
+ * and the input and answer of each operation. It fails on an unsupported construct
+ * of JSON Schema, so that no type silently becomes `unknown`.
  */
 import { readFileSync, writeFileSync } from "node:fs"
 
@@ -86,7 +86,7 @@ const typeOf = (schema: Schema, indent: string): string => {
   if (type === "array" && items !== undefined) return `ReadonlyArray<${typeOf(items, indent)}>`
   if (typeof type === "string" && type in scalars) return scalars[type] ?? ""
   if (Array.isArray(type)) return union(type.map((each: string) => typeOf({ ...schema, type: each }, indent)), indent)
-  // Beside a type it only narrows what a type cannot say.
+  // Beside a `type`, `allOf` only adds constraints that TypeScript cannot express.
   if (type === undefined && allOf !== undefined) return allOf.map((each) => typeOf(each, indent)).join(" & ")
   throw new Error(`No type is known for ${JSON.stringify(schema)}`)
 }

@@ -1,31 +1,31 @@
-/** One exchange with the service: an answer, or the error that says what came instead. */
+/** One attempt of a request: it returns the answer or throws the matching error. */
 import type { ErrorCode } from "./Contract.ts"
 import { ConnectionError, MessagingCrmError, TimeoutError } from "./Errors.ts"
 
-/** What is asked, alike in every attempt. */
+/** A request, the same in every attempt. */
 export interface Call {
   readonly method: string
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | null
-  /** Milliseconds that one attempt may take. */
+  /** The time limit of one attempt, in milliseconds. */
   readonly timeout: number
   readonly signal: AbortSignal | undefined
 }
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
-/** What is known of an answer beside its body. */
+/** The response without its body. */
 export interface LastResponse {
-  /** Names the request in the service's log. */
+  /** The request's id in the service's log. */
   readonly requestId: string
   readonly status: number
-  /** Whether this is the remembered answer to an earlier request with the same idempotency key. */
+  /** Whether this is the replay of an earlier answer to the same idempotency key. */
   readonly isReplayed: boolean
   readonly headers: Headers
 }
 
-/** Data beside what is known of the answer that brought it. JSON, spreading and comparing leave `lastResponse` out. */
+/** Data with the response that it came in. `lastResponse` is not enumerable, so JSON, spread and comparison omit it. */
 export type Answered<A> = A & { readonly lastResponse: LastResponse }
 
 export interface Answer {
@@ -51,7 +51,7 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 const isRefusal = (body: unknown): body is Refusal =>
   isObject(body) && isObject(body.error) && typeof body.error.code === "string"
 
-/** Returns the seconds of a `Retry-After` header, which may be a date when something else than the service answered. */
+/** Returns the seconds of a `Retry-After` header. A proxy may send a date. */
 const retryAfterOf = ({ headers }: Response): number | null => {
   const value = headers.get("retry-after")
   if (value === null) return null
@@ -75,7 +75,7 @@ const answerOf = (response: Response, text: string, sentId: string): Answer => {
   throw new MessagingCrmError(message, { ...circumstances, code: "unexpected_answer", param: null })
 }
 
-/** Makes one attempt. A caller who gives up gets the reason of their own signal. */
+/** Makes one attempt. When the caller's signal aborts, it rejects with the signal's reason. */
 export const attempt = async (fetch: Fetch, call: Call): Promise<Answer> => {
   const { body, headers, method, signal, timeout, url } = call
   const requestId = crypto.randomUUID()
@@ -89,7 +89,7 @@ export const attempt = async (fetch: Fetch, call: Call): Promise<Answer> => {
       method,
       headers: { ...headers, "x-request-id": requestId },
       body,
-      // A redirected write would turn into a read, and the key would travel on.
+      // A redirect would turn a write into a read, and send the API key to another address.
       redirect: "manual",
       signal: end.signal
     })

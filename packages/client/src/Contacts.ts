@@ -5,15 +5,15 @@ import type { Query, RequestOptions, Transport } from "./Transport.ts"
 
 /** `/contacts`: list, create, get, update, and add a note. */
 export const contacts = ({ list, one }: Transport) => ({
-  /** Lists contacts, the most recently updated first. Filters combine. */
+  /** Lists contacts, the most recently updated first. A contact must pass all filters. */
   list: (query: Query<"GET /contacts"> = {}, options?: RequestOptions): Pages<Contact> =>
     list("GET /contacts", { query }, options),
-  /** Creates a contact, which needs a name, a phone or an email. Sends no message. */
+  /** Creates a contact, which needs a name, a phone or an email. No message is sent. */
   create: (contact: CreateContact, options?: RequestOptions): Promise<Answered<Contact>> =>
     one("POST /contacts", { body: contact }, options),
   get: (contact_id: string, options?: RequestOptions): Promise<Answered<Contact>> =>
     one("GET /contacts/{contact_id}", { path: { contact_id } }, options),
-  /** Changes the fields that are given. Null clears one, `tag_ids` replaces all tags, `custom_values` merges by key. */
+  /** Changes the given fields. `null` clears a field, `tag_ids` replaces all tags, `custom_values` is merged by key. */
   update: (contact_id: string, changes: UpdateContact, options?: RequestOptions): Promise<Answered<Contact>> =>
     one("PATCH /contacts/{contact_id}", { path: { contact_id }, body: changes }, options),
   /** Appends a note to the contact's notes. */

@@ -4,14 +4,14 @@
 export const version = "0.0.0"
 
 export interface AddNote {
-  /** Appended to the notes after a blank line, as it is. */
+  /** Appended to the notes after a blank line, unchanged. */
   readonly text: string
 }
 
 export interface AssignConversation {
   /** Null unassigns. */
   readonly assigned_user_id: string | null
-  /** Whether the member becomes the contact's owner too. */
+  /** Whether to make the member the contact's owner too. */
   readonly sync_contact_owner?: boolean
 }
 
@@ -19,11 +19,11 @@ export interface AssignConversation {
 export interface BadRequest {
   readonly error: {
     readonly code: "invalid_json" | "invalid_input" | "missing_idempotency_key"
-    /** For people; not to be parsed. */
+    /** For people. Do not parse it: the wording may change. */
     readonly message: string
-    /** The parameter or field at fault, as a dotted path, when it is known. */
+    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
     readonly param: string | null
-    /** The answer's `X-Request-Id`. */
+    /** The response's `X-Request-Id`; in a replay, that of the first one. */
     readonly request_id: string
   }
 }
@@ -32,21 +32,21 @@ export interface BadRequest {
 export interface BodyTooLarge {
   readonly error: {
     readonly code: "body_too_large"
-    /** For people; not to be parsed. */
+    /** For people. Do not parse it: the wording may change. */
     readonly message: string
-    /** The parameter or field at fault, as a dotted path, when it is known. */
+    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
     readonly param: string | null
-    /** The answer's `X-Request-Id`. */
+    /** The response's `X-Request-Id`; in a replay, that of the first one. */
     readonly request_id: string
   }
 }
 
-/** A number, an account or a page that the organization is reached on. */
+/** A phone number, account or page that contacts write to. */
 export interface Channel {
   readonly id: string
   readonly type: "phone_messaging" | "photo_social" | "page_messaging"
   readonly name: string
-  /** What contacts write to: a number, an account's or a page's name. */
+  /** Where contacts write to: a phone number, or the name of an account or page. */
   readonly address: string
   /** The account whose templates can be sent on the channel. Null on the two social channel types. */
   readonly phone_messaging_business_account_id: string | null
@@ -54,19 +54,19 @@ export interface Channel {
 }
 
 export interface CloseConversation {
-  /** Any word; `resolved`, `no_response`, `spam`, `duplicate` and `other` are suggestions. */
+  /** Any text. Suggestions: `resolved`, `no_response`, `spam`, `duplicate`, `other`. */
   readonly category?: string | null
 }
 
-/** The state of the resource prevents the operation, or the Idempotency-Key is taken or in use. */
+/** The state of the resource does not allow the operation, or the Idempotency-Key belongs to another request or to one that is running. */
 export interface Conflict {
   readonly error: {
     readonly code: "conflict" | "idempotency_conflict" | "request_processing"
-    /** For people; not to be parsed. */
+    /** For people. Do not parse it: the wording may change. */
     readonly message: string
-    /** The parameter or field at fault, as a dotted path, when it is known. */
+    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
     readonly param: string | null
-    /** The answer's `X-Request-Id`. */
+    /** The response's `X-Request-Id`; in a replay, that of the first one. */
     readonly request_id: string
   }
 }
@@ -77,11 +77,11 @@ export interface Contact {
   readonly first_name: string | null
   readonly last_name: string | null
   readonly primary_email: string | null
-  /** `+` and digits, with country code. */
+  /** `+` and digits, with country code. Not unique. */
   readonly primary_phone: string | null
   readonly company: string | null
   readonly job_title: string | null
-  /** A day of the calendar, `YYYY-MM-DD`. */
+  /** A calendar date, `YYYY-MM-DD`. */
   readonly birthday: string | null
   readonly city: string | null
   /** State, province or region. */
@@ -98,7 +98,7 @@ export interface Contact {
   readonly notes: string | null
   /** The member who owns the contact. */
   readonly owner_user_id: string | null
-  /** How far sales has come with the contact. */
+  /** The state of the sales process with the contact. */
   readonly lead_status:
     | "new"
     | "open"
@@ -109,7 +109,7 @@ export interface Contact {
     | "connected"
     | "bad_timing"
     | null
-  /** How far the contact has come with the organization. */
+  /** The contact's stage on the way from subscriber to customer. */
   readonly lifecycle_stage:
     | "subscriber"
     | "lead"
@@ -120,33 +120,33 @@ export interface Contact {
     | "evangelist"
     | "other"
     | null
-  /** Values of the organization's own fields, by contact field id. */
+  /** Values of the fields that the organization has defined, by contact field id. */
   readonly custom_values: Readonly<Record<string, string>>
-  /** Who the contact is on the channels. */
+  /** The contact's accounts on the types of channels. */
   readonly identities: ReadonlyArray<Identity>
   readonly tags: ReadonlyArray<Tag>
   readonly last_activity_at: string | null
-  /** The start of the last message. */
+  /** The beginning of the last message. */
   readonly last_activity_preview: string | null
   readonly last_conversation_id: string | null
-  /** Moves with edits, notes, tags and activity, never backwards. */
+  /** Set by edits, notes, tags and new messages. Never moves backwards. Lists of contacts are ordered by it. */
   readonly updated_at: string
 }
 
-/** A field of the organization's own, whose values are in `custom_values` of its contacts. */
+/** A field that the organization has defined. A contact's `custom_values` holds its value. */
 export interface ContactField {
   readonly id: string
   /** A slug, unique in the organization. */
   readonly key: string
   readonly name: string
-  /** Which values the field takes; every value is written as a string. */
+  /** Which values the field accepts. Every value is written as a string. */
   readonly type: "text" | "number" | "date" | "boolean" | "select" | "url"
   /** The choices of a `select`, null for every other type. */
   readonly options: ReadonlyArray<string> | null
   readonly created_at: string
 }
 
-/** A thread between one contact and the organization on one channel. A number has one per channel. */
+/** The thread between one contact and the organization on one channel. A number has one for each channel. */
 export interface Conversation {
   readonly id: string
   readonly channel: {
@@ -156,23 +156,23 @@ export interface Conversation {
   readonly contact: {
     readonly id: string
     readonly display_name: string | null
-    /** Who the contact is on this channel. */
+    /** The network's id of the contact on this channel; on phone messaging the number. */
     readonly external_id: string | null
     readonly username: string | null
   }
   readonly status: "open" | "closed"
   /** Why it was closed; null while it is open. */
   readonly close_category: string | null
-  /** The member who takes care of it. */
+  /** The member to whom it is assigned. */
   readonly assigned_user_id: string | null
-  /** The automatic agent that takes care of it. */
+  /** The automatic agent to which it is assigned. */
   readonly agent_id: string | null
   readonly created_at: string
   readonly opened_at: string
   /** Null while it is open. */
   readonly closed_at: string | null
   readonly last_activity_at: string
-  /** The start of the last message. */
+  /** The beginning of the last message. */
   readonly last_activity_preview: string | null
 }
 
@@ -188,7 +188,7 @@ export interface ConversationClosedEvent {
   }
 }
 
-/** At least a name, a phone or an email. Texts are trimmed, and an empty one counts as null. */
+/** At least a name, a phone or an email is required. One-line texts are trimmed, and an empty one is stored as null. */
 export interface CreateContact {
   readonly first_name?: string | null
   readonly last_name?: string | null
@@ -197,7 +197,7 @@ export interface CreateContact {
   readonly primary_phone?: string | null
   readonly company?: string | null
   readonly job_title?: string | null
-  /** A day of the calendar, `YYYY-MM-DD`. */
+  /** A calendar date, `YYYY-MM-DD`. */
   readonly birthday?: string | null
   readonly city?: string | null
   /** State, province or region. */
@@ -214,7 +214,7 @@ export interface CreateContact {
   readonly notes?: string | null
   /** The member who owns the contact. */
   readonly owner_user_id?: string | null
-  /** How far sales has come with the contact. */
+  /** The state of the sales process with the contact. */
   readonly lead_status?:
     | "new"
     | "open"
@@ -225,7 +225,7 @@ export interface CreateContact {
     | "connected"
     | "bad_timing"
     | null
-  /** How far the contact has come with the organization. */
+  /** The contact's stage on the way from subscriber to customer. */
   readonly lifecycle_stage?:
     | "subscriber"
     | "lead"
@@ -236,9 +236,9 @@ export interface CreateContact {
     | "evangelist"
     | "other"
     | null
-  /** Values by contact field id. They merge by key: a key that is absent keeps its value, null removes it, and null for the whole removes all. */
+  /** Values by contact field id. They are merged by key: an absent key keeps its value, `null` removes it, and `null` for the whole object removes all. */
   readonly custom_values?: Readonly<Record<string, string | null>> | null
-  /** Replaces the whole set of tags; null clears it. */
+  /** Replaces the whole set of tags; `null` removes all. */
   readonly tag_ids?: ReadonlyArray<string> | null
 }
 
@@ -292,34 +292,34 @@ export interface CreatedWebhook {
 export interface Forbidden {
   readonly error: {
     readonly code: "insufficient_scope"
-    /** For people; not to be parsed. */
+    /** For people. Do not parse it: the wording may change. */
     readonly message: string
-    /** The parameter or field at fault, as a dotted path, when it is known. */
+    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
     readonly param: string | null
-    /** The answer's `X-Request-Id`. */
+    /** The response's `X-Request-Id`; in a replay, that of the first one. */
     readonly request_id: string
   }
 }
 
-/** Who a contact is on one type of channel. */
+/** A contact's account on one type of channel. */
 export interface Identity {
   readonly id: string
   readonly channel_type: "phone_messaging" | "photo_social" | "page_messaging"
-  /** The channel's own identifier; a number on phone messaging. */
+  /** The network's id of the person; on phone messaging the number. */
   readonly external_id: string
   readonly display_name: string | null
   readonly username: string | null
 }
 
-/** The service failed. Repeat a read; read the resource before repeating a write. */
+/** The service failed. Repeat a read, and repeat a write with the same Idempotency-Key. Read the resource before you repeat a write without a key. */
 export interface InternalError {
   readonly error: {
     readonly code: "internal_error"
-    /** For people; not to be parsed. */
+    /** For people. Do not parse it: the wording may change. */
     readonly message: string
-    /** The parameter or field at fault, as a dotted path, when it is known. */
+    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
     readonly param: string | null
-    /** The answer's `X-Request-Id`. */
+    /** The response's `X-Request-Id`; in a replay, that of the first one. */
     readonly request_id: string
   }
 }
@@ -330,9 +330,9 @@ export interface Media {
   readonly mime_type: string | null
   readonly filename: string | null
   readonly byte_size: number | null
-  /** What is said in it, where somebody wrote it down. */
+  /** The spoken words of an audio or video file, where the provider transcribes them. */
   readonly transcript: string | null
-  /** Gives the file to whoever has it, without a key, for an hour. Each reading of the message makes a new one. Null for a file that is not kept: it is larger than 16 MB, or the provider did not hand it over. */
+  /** Gives access to the file for an hour, without a key. Each read of the message makes a new link. Null where the file is not stored: it is larger than 16 MB, or the provider did not deliver it. */
   readonly url: string | null
 }
 
@@ -346,21 +346,21 @@ export interface Member {
   readonly created_at: string
 }
 
-/** What was said in a conversation, and how far it got. `created_at` is the service's time, the others are the provider's. */
+/** A message of a conversation. `created_at` is the time at which the service stored it; the other times are the provider's. */
 export interface Message {
   readonly id: string
   readonly conversation_id: string
   /** `inbound` from the contact, `outbound` from the organization. */
   readonly direction: "inbound" | "outbound"
-  /** Today `text`, `template`, `image`, `video`, `audio`, `document`, `sticker`, `location`, `contacts`, `interactive`, `reaction`, `unsupported`; new values may appear without a new version. */
+  /** Values: `text`, `template`, `image`, `video`, `audio`, `document`, `sticker`, `location`, `contacts`, `interactive`, `reaction`, `unsupported`. New values may appear without a new version. */
   readonly type: string
   /** The text, the caption, or the template with its values. */
   readonly text: string | null
   readonly sender: Sender
-  /** `received` of an inbound message. An outbound one only moves forward: `sent`, `delivered`, `read`; or `failed`, which a later `delivered` or `read` overrules. */
+  /** Inbound messages: `received`. Outbound messages only move forward: `sent`, `delivered`, `read`; or `failed`, which a later `delivered` or `read` replaces. */
   readonly status: "received" | "sent" | "delivered" | "read" | "failed"
   readonly media: Media | null
-  /** The messaging provider's name for it. */
+  /** The messaging provider's id of it. */
   readonly provider_message_id: string | null
   readonly created_at: string
   readonly sent_at: string | null
@@ -415,33 +415,33 @@ export interface MessageUpdatedEvent {
 export interface NotFound {
   readonly error: {
     readonly code: "not_found"
-    /** For people; not to be parsed. */
+    /** For people. Do not parse it: the wording may change. */
     readonly message: string
-    /** The parameter or field at fault, as a dotted path, when it is known. */
+    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
     readonly param: string | null
-    /** The answer's `X-Request-Id`. */
+    /** The response's `X-Request-Id`; in a replay, that of the first one. */
     readonly request_id: string
   }
 }
 
-/** The messaging provider cannot be reached now. */
+/** The messaging provider cannot be reached at the moment. */
 export interface ProviderUnavailable {
   readonly error: {
     readonly code: "provider_unavailable"
-    /** For people; not to be parsed. */
+    /** For people. Do not parse it: the wording may change. */
     readonly message: string
-    /** The parameter or field at fault, as a dotted path, when it is known. */
+    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
     readonly param: string | null
-    /** The answer's `X-Request-Id`. */
+    /** The response's `X-Request-Id`; in a replay, that of the first one. */
     readonly request_id: string
   }
 }
 
-/** An outbound message that was accepted and is being delivered. */
+/** An order to send a message. It was accepted, and a worker hands it to the messaging provider. */
 export interface Send {
   readonly id: string
   readonly conversation_id: string
-  /** `queued`, then `sending`, then `sent` or `failed`. `unknown` when the provider's answer was lost: the send is not repeated, and ends `sent` or `failed` within 15 minutes. */
+  /** `queued`, then `sending`, then `sent` or `failed`. `unknown` when the provider's answer was lost: the message is not sent again, and the send becomes `sent` or `failed` within 15 minutes. */
   readonly status: "queued" | "sending" | "sent" | "failed" | "unknown"
   /** Set exactly when the status is `sent`. */
   readonly message_id: string | null
@@ -499,7 +499,7 @@ export type SendMessage = {
 
 /** Who wrote a message. */
 export interface Sender {
-  /** What is sent over the API is sent by the member who made the key. */
+  /** A message sent through the API has the member of the API key as its sender. */
   readonly type: "contact" | "member" | "agent" | "system"
   readonly name: string | null
 }
@@ -512,7 +512,7 @@ export interface StartConversation {
   readonly template: TemplateChoice
 }
 
-/** A coloured label that the organization puts on its contacts. */
+/** A coloured label for contacts. */
 export interface Tag {
   readonly id: string
   /** Trimmed. Unique in the organization, regardless of case. */
@@ -530,19 +530,19 @@ export interface Tag {
     | "pink"
 }
 
-/** A text that the messaging provider has approved or is to approve. */
+/** A message template of the messaging provider, which approves or rejects it. */
 export interface Template {
   /** Opaque; not a UUID. */
   readonly id: string
   readonly name: string
   readonly language: string
-  /** An open enum of the provider's: `MARKETING`, `UTILITY`, `AUTHENTICATION` and more. */
+  /** An open enumeration of the provider: `MARKETING`, `UTILITY`, `AUTHENTICATION` and more. */
   readonly category: string
-  /** An open enum of the provider's: `APPROVED`, `PENDING`, `REJECTED`, `PAUSED`, `DISABLED` and more. Only an `APPROVED` template can be sent. */
+  /** An open enumeration of the provider: `APPROVED`, `PENDING`, `REJECTED`, `PAUSED`, `DISABLED` and more. Only an `APPROVED` template can be sent. */
   readonly status: string
-  /** The template can be sent on channels of this account. */
+  /** The template can be sent on the channels of this account. */
   readonly phone_messaging_business_account_id: string
-  /** An open enum of the provider's: `POSITIONAL`, `NAMED` and more. */
+  /** An open enumeration of the provider: `POSITIONAL`, `NAMED` and more. */
   readonly parameter_format: string
   readonly components: ReadonlyArray<TemplateComponent>
 }
@@ -556,7 +556,7 @@ export interface TemplateButton {
 /** A template, and the values for its placeholders. */
 export interface TemplateChoice {
   readonly id: string
-  /** The values for each part that has placeholders, in their order or by name. */
+  /** The values for each part that has placeholders, by position or by name. */
   readonly components: ReadonlyArray<{
     readonly type: "header"
     readonly parameters: ReadonlyArray<TemplateParameter>
@@ -566,18 +566,18 @@ export interface TemplateChoice {
   } | {
     readonly type: "button"
     readonly sub_type: string
-    /** Which button, from 0. */
+    /** The position of the button, from 0. */
     readonly index: number | string
     readonly parameters: ReadonlyArray<TemplateParameter>
   }>
 }
 
 export interface TemplateComponent {
-  /** Upper case, an open enum: `HEADER`, `BODY`, `FOOTER`, `BUTTONS` and more. */
+  /** Upper case. An open enumeration: `HEADER`, `BODY`, `FOOTER`, `BUTTONS` and more. */
   readonly type: string
   /** With placeholders, numbered as in `{{1}}` or named as in `{{first_name}}`. */
   readonly text: string | null
-  /** Of a header: `TEXT`, `IMAGE` and more. */
+  /** The format of a header: `TEXT`, `IMAGE` and more. */
   readonly format: string | null
   readonly buttons: ReadonlyArray<TemplateButton> | null
 }
@@ -585,7 +585,7 @@ export interface TemplateComponent {
 export interface TemplateParameter {
   readonly type: "text"
   readonly text: string
-  /** Of a template whose placeholders are named. */
+  /** The placeholder's name, in a template with named placeholders. */
   readonly parameter_name?: string
 }
 
@@ -593,11 +593,11 @@ export interface TemplateParameter {
 export interface TooManyRequests {
   readonly error: {
     readonly code: "rate_limited"
-    /** For people; not to be parsed. */
+    /** For people. Do not parse it: the wording may change. */
     readonly message: string
-    /** The parameter or field at fault, as a dotted path, when it is known. */
+    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
     readonly param: string | null
-    /** The answer's `X-Request-Id`. */
+    /** The response's `X-Request-Id`; in a replay, that of the first one. */
     readonly request_id: string
   }
 }
@@ -606,11 +606,11 @@ export interface TooManyRequests {
 export interface Unauthorized {
   readonly error: {
     readonly code: "unauthorized"
-    /** For people; not to be parsed. */
+    /** For people. Do not parse it: the wording may change. */
     readonly message: string
-    /** The parameter or field at fault, as a dotted path, when it is known. */
+    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
     readonly param: string | null
-    /** The answer's `X-Request-Id`. */
+    /** The response's `X-Request-Id`; in a replay, that of the first one. */
     readonly request_id: string
   }
 }
@@ -619,16 +619,16 @@ export interface Unauthorized {
 export interface UnsupportedMediaType {
   readonly error: {
     readonly code: "unsupported_media_type"
-    /** For people; not to be parsed. */
+    /** For people. Do not parse it: the wording may change. */
     readonly message: string
-    /** The parameter or field at fault, as a dotted path, when it is known. */
+    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
     readonly param: string | null
-    /** The answer's `X-Request-Id`. */
+    /** The response's `X-Request-Id`; in a replay, that of the first one. */
     readonly request_id: string
   }
 }
 
-/** A field that is absent keeps its value, null clears it. */
+/** An absent field keeps its value; `null` clears it. */
 export interface UpdateContact {
   readonly first_name?: string | null
   readonly last_name?: string | null
@@ -637,7 +637,7 @@ export interface UpdateContact {
   readonly primary_phone?: string | null
   readonly company?: string | null
   readonly job_title?: string | null
-  /** A day of the calendar, `YYYY-MM-DD`. */
+  /** A calendar date, `YYYY-MM-DD`. */
   readonly birthday?: string | null
   readonly city?: string | null
   /** State, province or region. */
@@ -654,7 +654,7 @@ export interface UpdateContact {
   readonly notes?: string | null
   /** The member who owns the contact. */
   readonly owner_user_id?: string | null
-  /** How far sales has come with the contact. */
+  /** The state of the sales process with the contact. */
   readonly lead_status?:
     | "new"
     | "open"
@@ -665,7 +665,7 @@ export interface UpdateContact {
     | "connected"
     | "bad_timing"
     | null
-  /** How far the contact has come with the organization. */
+  /** The contact's stage on the way from subscriber to customer. */
   readonly lifecycle_stage?:
     | "subscriber"
     | "lead"
@@ -676,9 +676,9 @@ export interface UpdateContact {
     | "evangelist"
     | "other"
     | null
-  /** Values by contact field id. They merge by key: a key that is absent keeps its value, null removes it, and null for the whole removes all. */
+  /** Values by contact field id. They are merged by key: an absent key keeps its value, `null` removes it, and `null` for the whole object removes all. */
   readonly custom_values?: Readonly<Record<string, string | null>> | null
-  /** Replaces the whole set of tags; null clears it. */
+  /** Replaces the whole set of tags; `null` removes all. */
   readonly tag_ids?: ReadonlyArray<string> | null
 }
 
@@ -756,11 +756,11 @@ export interface Operations {
   /** List contacts. The key needs the scope `contacts:read`. */
   readonly "GET /contacts": {
     readonly query?: {
-      /** The `next_cursor` of the page before, unchanged. */
+      /** The `next_cursor` of the previous page, unchanged. */
       readonly cursor?: string
       /** How many items the page may hold. */
       readonly page_size?: number
-      /** Text that the name, phone, email or company contains, in any case. */
+      /** Contacts whose name, phone, email or company contains this text, regardless of case. */
       readonly query?: string
       /** Contacts with this tag. */
       readonly tag_id?: string
@@ -776,12 +776,12 @@ export interface Operations {
         | "customer"
         | "evangelist"
         | "other"
-      /** Contacts who are reachable on it; on `phone_messaging` also those with a primary phone. */
+      /** Contacts with an identity on this type of channel; for `phone_messaging` also those with a primary phone. */
       readonly channel?: "phone_messaging" | "photo_social" | "page_messaging"
     }
     readonly answer: {
       readonly data: ReadonlyArray<Contact>
-      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
+      /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
     }
   }
@@ -828,25 +828,25 @@ export interface Operations {
   readonly "GET /contact-fields": {
     readonly answer: {
       readonly data: ReadonlyArray<ContactField>
-      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
+      /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
     }
   }
   /** List conversations. The key needs the scope `conversations:read`. */
   readonly "GET /conversations": {
     readonly query?: {
-      /** The `next_cursor` of the page before, unchanged. */
+      /** The `next_cursor` of the previous page, unchanged. */
       readonly cursor?: string
       /** How many items the page may hold. */
       readonly page_size?: number
       /** Conversations in this state. */
       readonly status?: "all" | "open" | "closed"
-      /** Conversations that this member takes care of. */
+      /** Conversations that are assigned to this member. */
       readonly assigned_user_id?: string
     }
     readonly answer: {
       readonly data: ReadonlyArray<Conversation>
-      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
+      /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
     }
   }
@@ -906,12 +906,12 @@ export interface Operations {
       readonly conversation_id: string
     }
     readonly query?: {
-      /** The `next_cursor` of the page before, unchanged. */
+      /** The `next_cursor` of the previous page, unchanged. */
       readonly cursor?: string
     }
     readonly answer: {
       readonly data: ReadonlyArray<Message>
-      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
+      /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
     }
   }
@@ -952,7 +952,7 @@ export interface Operations {
   readonly "GET /channels": {
     readonly answer: {
       readonly data: ReadonlyArray<Channel>
-      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
+      /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
     }
   }
@@ -960,7 +960,7 @@ export interface Operations {
   readonly "GET /members": {
     readonly answer: {
       readonly data: ReadonlyArray<Member>
-      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
+      /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
     }
   }
@@ -968,7 +968,7 @@ export interface Operations {
   readonly "GET /tags": {
     readonly answer: {
       readonly data: ReadonlyArray<Tag>
-      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
+      /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
     }
   }
@@ -983,7 +983,7 @@ export interface Operations {
   readonly "GET /templates": {
     readonly answer: {
       readonly data: ReadonlyArray<Template>
-      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
+      /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
     }
   }
@@ -991,7 +991,7 @@ export interface Operations {
   readonly "GET /webhooks": {
     readonly answer: {
       readonly data: ReadonlyArray<Webhook>
-      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
+      /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
     }
   }
@@ -1020,7 +1020,7 @@ export interface Operations {
     }
     readonly answer: {
       readonly data: ReadonlyArray<WebhookDelivery>
-      /** The `cursor` of the next page; null on the last, and of a list that is complete. */
+      /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
       readonly next_cursor: string | null
     }
   }

@@ -8,26 +8,26 @@ export const conversations = ({ list, one }: Transport) => ({
   /** Lists conversations, the latest activity first. */
   list: (query: Query<"GET /conversations"> = {}, options?: RequestOptions): Pages<Conversation> =>
     list("GET /conversations", { query }, options),
-  /** Queues a template for a number, in its conversation on the channel. Follow the send with `sends.waitFor`. */
+  /** Queues a template for a phone number, in its conversation on the channel. Wait for the send with `sends.waitFor`. */
   start: (start: StartConversation, options?: RequestOptions): Promise<Answered<Send>> =>
     one("POST /conversations", { body: start }, options),
   get: (conversation_id: string, options?: RequestOptions): Promise<Answered<Conversation>> =>
     one("GET /conversations/{conversation_id}", { path: { conversation_id } }, options),
-  /** Assigns a member, or nobody. The member also becomes the contact's owner, unless `sync_contact_owner` is false. */
+  /** Assigns or unassigns a member. The contact's owner is set to the same, unless `sync_contact_owner` is false. */
   assign: (
     conversation_id: string,
     assignment: AssignConversation,
     options?: RequestOptions
   ): Promise<Answered<Conversation>> =>
     one("PATCH /conversations/{conversation_id}/assignment", { path: { conversation_id }, body: assignment }, options),
-  /** Closes a conversation, which may be closed already. */
+  /** Closes a conversation. Closing a closed one changes nothing. */
   close: (
     conversation_id: string,
     closing: CloseConversation = {},
     options?: RequestOptions
   ): Promise<Answered<Conversation>> =>
     one("POST /conversations/{conversation_id}/close", { path: { conversation_id }, body: closing }, options),
-  /** Reopens a conversation, which may be open already. */
+  /** Reopens a conversation. Reopening an open one changes nothing. */
   reopen: (conversation_id: string, options?: RequestOptions): Promise<Answered<Conversation>> =>
     one("POST /conversations/{conversation_id}/reopen", { path: { conversation_id } }, options)
 })

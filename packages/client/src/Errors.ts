@@ -1,23 +1,23 @@
 import type { ErrorCode } from "./Contract.ts"
 
-/** What is known of a request that went wrong. */
+/** The context of a failed request. */
 interface Circumstances {
-  /** Names the request in the service's log. */
+  /** The request's id in the service's log. */
   readonly requestId: string
   readonly cause?: unknown
 }
 
-/** The service refused the request, or failed: `code` says why. */
+/** The service refused the request, or failed. `code` is the reason. */
 export class MessagingCrmError extends Error {
   override readonly name = "MessagingCrmError"
   readonly status: number
-  /** `unexpected_answer` is what something between here and the service answered with. */
+  /** The error code. `unexpected_answer` means that the answer was not from the API, but from a proxy for example. */
   readonly code: ErrorCode | "unexpected_answer"
-  /** The parameter or field at fault, as a dotted path, when it is known. */
+  /** The parameter or field at fault, as a dotted path; null where there is none. */
   readonly param: string | null
-  /** Names the request in the service's log. */
+  /** The request's id in the service's log. */
   readonly requestId: string
-  /** How many seconds the service asks to wait; null when it does not say. */
+  /** The seconds of the `Retry-After` header; null without one. */
   readonly retryAfter: number | null
 
   constructor(
@@ -33,10 +33,10 @@ export class MessagingCrmError extends Error {
   }
 }
 
-/** No answer came. A write may have been done: with the same idempotency key it can be repeated safely. */
+/** No answer came. A write may have taken effect. Repeating it with the same idempotency key is safe. */
 export class ConnectionError extends Error {
   override readonly name: string = "ConnectionError"
-  /** The `X-Request-Id` that was sent: it names the request in the service's log, if it got there. */
+  /** The `X-Request-Id` that was sent. The service logs it, if the request arrived. */
   readonly requestId: string
 
   constructor(message: string, circumstances: Circumstances) {
@@ -45,7 +45,7 @@ export class ConnectionError extends Error {
   }
 }
 
-/** No answer came in time. */
+/** No answer came within the time limit. */
 export class TimeoutError extends ConnectionError {
   override readonly name = "TimeoutError"
 }

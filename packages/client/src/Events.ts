@@ -1,4 +1,4 @@
-/** What the service posts to a webhook. Events are thin: read the resource for how it is now. */
+/** The events that the service posts to webhooks. They contain ids only: read the resource for its present state. */
 import type {
   ConversationClosedEvent,
   MessageReceivedEvent,
@@ -7,7 +7,7 @@ import type {
   SendFailedEvent
 } from "./Contract.ts"
 
-/** Any event, told apart by its `type`. */
+/** Any event. `type` is the discriminator. */
 export type WebhookEvent =
   | MessageReceivedEvent
   | MessageSentEvent

@@ -18,7 +18,7 @@ export const messages = ({ list, one }: Transport) => ({
       { path: { conversation_id, message_id } },
       options
     ),
-  /** Queues a text within 24 hours of the contact's last message, or a template. Follow it with `sends.waitFor`. */
+  /** Queues a text within 24 hours of the contact's last message, or a template. Wait for it with `sends.waitFor`. */
   send: (conversation_id: string, message: SendMessage, options?: RequestOptions): Promise<Answered<Send>> =>
     one("POST /conversations/{conversation_id}/messages", { path: { conversation_id }, body: message }, options)
 })

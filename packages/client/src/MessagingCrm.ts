@@ -12,15 +12,15 @@ import { type Transport, transport } from "./Transport.ts"
 import { webhooks } from "./Webhooks.ts"
 
 export interface MessagingCrmOptions {
-  /** A key of the organization, `svc_live_…`. It is for servers only: never in a page or an app. */
+  /** An API key of the organization, `svc_live_…`. Use it on servers only, never in a web page or app. */
   readonly apiKey: string
   /** The service's address with the version, such as `https://crm.example.com/v1`. */
   readonly baseUrl: string
-  /** How often a failed attempt is repeated: 3 times. */
+  /** The maximum number of retries, 3 by default. */
   readonly maxRetries?: number
-  /** Milliseconds that one attempt may take: 30,000. */
+  /** The time limit of one attempt in milliseconds, 30,000 by default. */
   readonly timeout?: number
-  /** What sends the requests, instead of the global `fetch`. */
+  /** A replacement for the global `fetch`. */
   readonly fetch?: Fetch
 }
 

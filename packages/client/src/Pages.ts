@@ -1,6 +1,6 @@
 import type { Answered } from "./Attempt.ts"
 
-/** A part of a list. The last one has no `next_cursor`; only that tells the end, not how full a page is. */
+/** A page of a list. Only `next_cursor: null` marks the last one; any page may be shorter than `page_size`. */
 export interface Page<A> {
   readonly data: ReadonlyArray<A>
   readonly next_cursor: string | null
@@ -9,7 +9,7 @@ export interface Page<A> {
 /**
  * A list that is read page by page, while it is iterated: `for await (const contact of crm.contacts.list())`.
  *
- * Nothing is asked for before it is read, and each reading starts anew.
+ * Pages are requested when they are needed. Each iteration starts at the first page.
  */
 export class Pages<A> implements AsyncIterable<A> {
   readonly #read: (cursor: string | undefined) => Promise<Answered<Page<A>>>
@@ -18,12 +18,12 @@ export class Pages<A> implements AsyncIterable<A> {
     this.#read = read
   }
 
-  /** Reads one page: the first, or the one that the list's `cursor` names. */
+  /** Reads one page: the first, or the one at the `cursor` of the list's query. */
   page(): Promise<Answered<Page<A>>> {
     return this.#read(undefined)
   }
 
-  /** Reads page after page. */
+  /** Reads all pages, one after the other. */
   async *pages(): AsyncGenerator<Answered<Page<A>>, void, undefined> {
     let cursor: string | null | undefined
     while (cursor !== null) {
@@ -37,7 +37,7 @@ export class Pages<A> implements AsyncIterable<A> {
     for await (const page of this.pages()) yield* page.data
   }
 
-  /** Reads items into an array, at most so many. */
+  /** Reads at most `limit` items into an array. */
   async toArray({ limit }: { readonly limit: number }): Promise<Array<A>> {
     const items: Array<A> = []
     if (limit <= 0) return items

@@ -1,14 +1,14 @@
 /**
- * When a failed attempt is repeated, and after which pause.
+ * Retries: which failed attempts are repeated, and the backoff between them.
  *
- * Every write carries an idempotency key that all its attempts share, so that
- * repeating one whose answer was lost has no second effect.
+ * All attempts of a write share one idempotency key, so repeating an attempt whose
+ * answer was lost has no second effect.
  */
 import { ConnectionError, MessagingCrmError } from "./Errors.ts"
 
 const first_pause = 500
 const longest_pause = 8000
-/** Who is asked to wait for longer decides for themselves whether to. */
+/** A longer `Retry-After` is not waited for: the error is thrown, and the caller decides. */
 const longest_retry_after = 60_000
 
 const repeatable: ReadonlySet<number> = new Set([429, 500, 502, 503, 504])
@@ -17,19 +17,19 @@ const isRepeatable = (error: unknown): boolean =>
   error instanceof ConnectionError ||
   (error instanceof MessagingCrmError && (repeatable.has(error.status) || error.code === "request_processing"))
 
-/** Returns a random half to whole of a time, so that clients that failed together do not come back together. */
+/** Returns a random duration between half and all of the given one, so that clients do not retry at the same moment. */
 export const jittered = (milliseconds: number): number => milliseconds * (1 + Math.random()) / 2
 
-/** Returns the milliseconds to wait after a failed attempt, counted from 1, or null when it is not to be repeated. */
+/** Returns the milliseconds to wait after failed attempt number `attempts` (from 1), or null to give up. */
 export const pauseAfter = (error: unknown, attempts: number): number | null => {
   if (!isRepeatable(error)) return null
   const backoff = jittered(Math.min(first_pause * 2 ** (attempts - 1), longest_pause))
   if (!(error instanceof MessagingCrmError) || error.retryAfter === null) return backoff
-  const asked = error.retryAfter * 1000
-  return asked > longest_retry_after ? null : asked + backoff
+  const retry_after = error.retryAfter * 1000
+  return retry_after > longest_retry_after ? null : retry_after + backoff
 }
 
-/** Waits, or rejects with the reason of the caller who gives up. */
+/** Waits, or rejects with the signal's reason when it aborts. */
 export const pause = (milliseconds: number, signal: AbortSignal | undefined): Promise<void> =>
   new Promise((resolve, reject) => {
     const giveUp = () => {

@@ -4,19 +4,19 @@ import { TimeoutError } from "./Errors.ts"
 import { jittered, pause } from "./Retries.ts"
 import type { RequestOptions, Transport } from "./Transport.ts"
 
-/** A send that has come to an end: a message, or a failure with its reason. */
+/** A send that has ended: `sent` with its message, or `failed` with its reason. */
 export type EndedSend =
   & Send
   & ({ readonly status: "sent"; readonly message_id: string } | { readonly status: "failed" })
 
 const first_pause = 250
-/** At most 24 requests a minute, of the 120 that a key has. */
+/** With jitter at most 24 requests a minute, of the 120 that a key may make. */
 const longest_pause = 5000
 
 const isEnded = (send: Answered<Send>): send is Answered<EndedSend> =>
   send.status === "sent" || send.status === "failed"
 
-/** `/sends`: get, and follow to the end. */
+/** `/sends`: get, and wait for the outcome. */
 export const sends = ({ one }: Transport) => {
   const get = (send_id: string, options?: RequestOptions): Promise<Answered<Send>> =>
     one("GET /sends/{send_id}", { path: { send_id } }, options)
@@ -24,12 +24,12 @@ export const sends = ({ one }: Transport) => {
   return {
     get,
     /**
-     * Asks for a send, ever less often, until it is `sent` or `failed`.
+     * Polls a send, at growing intervals, until it is `sent` or `failed`.
      *
      * Rejects with `TimeoutError` when it has not ended within `timeout`, two
-     * minutes by default. The send goes on: a lost answer of the provider can
-     * keep it `unknown` for 15 minutes. To hear of it later, subscribe to
-     * `message.sent` and `send.failed`.
+     * minutes by default. The send itself goes on: after a lost answer of the
+     * provider it can be `unknown` for 15 minutes. To get the outcome later,
+     * subscribe to `message.sent` and `send.failed`.
      */
     waitFor: async (
       send_id: string,

@@ -5,9 +5,9 @@ import type { RequestOptions, Transport } from "./Transport.ts"
 
 /** `/tags`: list and create. */
 export const tags = ({ list, one }: Transport) => ({
-  /** Lists the tags, by name. */
+  /** Lists the tags, ordered by name. */
   list: (options?: RequestOptions): Pages<Tag> => list("GET /tags", {}, options),
-  /** Creates a tag. A name that is taken, in whatever case, is a `conflict`. */
+  /** Creates a tag. A name that exists already, regardless of case, is refused with `conflict`. */
   create: (tag: CreateTag, options?: RequestOptions): Promise<Answered<Tag>> =>
     one("POST /tags", { body: tag }, options)
 })

@@ -4,6 +4,6 @@ import type { RequestOptions, Transport } from "./Transport.ts"
 
 /** `/templates`: list. */
 export const templates = ({ list }: Transport) => ({
-  /** Lists the templates as the messaging provider has them now; `provider_unavailable` when it cannot be asked. */
+  /** Lists the templates, read live from the messaging provider. Fails with `provider_unavailable` while it is down. */
   list: (options?: RequestOptions): Pages<Template> => list("GET /templates", {}, options)
 })

@@ -1,25 +1,25 @@
-/** How the operations are called: what the contract says of each, and the attempts until it is answered. */
+/** Calls operations with the types of the contract, and retries failed attempts. */
 import { type Answer, type Answered, attempt, type Call, type Fetch, type LastResponse } from "./Attempt.ts"
 import { type Operations, version } from "./Contract.ts"
 import { type Page, Pages } from "./Pages.ts"
 import { pause, pauseAfter } from "./Retries.ts"
 
-/** An operation, by its method and path. */
+/** An operation: its method and path. */
 export type Route = keyof Operations
 
-/** What an operation is given: the values of its path, its query and its body. */
+/** The input of an operation: the values of its path, its query and its body. */
 export type Input<R extends Route> = Omit<Operations[R], "answer">
 
-/** What a list can be narrowed by. */
+/** The query parameters of a list. */
 export type Query<R extends Route> = Operations[R] extends { readonly query?: infer Q } ? NonNullable<Q> : never
 
-/** How one call is made, where it differs from the client's settings. */
+/** Options of one call, which override the client's. */
 export interface RequestOptions {
-  /** Calls with the same key have one effect, and later ones get the first one's answer. By default a new UUID. */
+  /** Calls with the same key have one effect, and all get the first answer. By default a new UUID. */
   readonly idempotencyKey?: string
-  /** How often a failed attempt is repeated. */
+  /** The maximum number of retries. */
   readonly maxRetries?: number
-  /** Milliseconds that one attempt may take. */
+  /** The time limit of one attempt, in milliseconds. */
   readonly timeout?: number
   readonly signal?: AbortSignal
 }
@@ -32,7 +32,7 @@ export interface Settings {
   readonly timeout: number
 }
 
-/** The calls of one client. */
+/** The two kinds of calls. */
 export interface Transport {
   /** Calls an operation that answers with one resource. */
   readonly one: <R extends Route>(
@@ -48,7 +48,7 @@ export interface Transport {
   ) => Pages<Operations[R]["answer"]["data"] extends ReadonlyArray<infer A> ? A : never>
 }
 
-/** An input whose operation is not known. */
+/** The input of any operation. */
 interface AnyInput {
   readonly path?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string | number | undefined>>
@@ -83,7 +83,7 @@ const callOf = (settings: Settings, route: Route, input: AnyInput, options: Requ
 const answered = <A extends object>(data: A, lastResponse: LastResponse): Answered<A> =>
   Object.defineProperty(data, "lastResponse", { value: lastResponse }) as Answered<A>
 
-/** Returns the calls of a client with these settings, which stay in here: a logged client shows no key. */
+/** Makes the calls of a client. The settings stay in the closure, so that logging a client does not show its key. */
 export const transport = (settings: Settings): Transport => {
   const send = async (route: Route, input: AnyInput, options: RequestOptions): Promise<Answer> => {
     const call = callOf(settings, route, input, options)
@@ -99,7 +99,7 @@ export const transport = (settings: Settings): Transport => {
     }
   }
 
-  // The types of both come from the document that the service validates its answers against.
+  // The answers are not validated here: the service encodes them with the schemas that these types are generated from.
   const one = async (route: Route, input: AnyInput, options: RequestOptions = {}) => {
     const { body, lastResponse } = await send(route, input, options)
     return answered((body as { readonly data: object }).data, lastResponse)

@@ -1,7 +1,7 @@
-/** Signatures of webhooks, as Standard Webhooks has them, over Web Crypto. */
+/** Signs and verifies webhooks according to Standard Webhooks, with Web Crypto. */
 import type { WebhookEvent } from "./Events.ts"
 
-/** What was posted is not what the service signed, or not now. */
+/** The request has no valid signature, or was signed too long ago. */
 export class WebhookVerificationError extends Error {
   override readonly name = "WebhookVerificationError"
   readonly reason: "missing_header" | "wrong_secret_format" | "too_old" | "too_new" | "wrong_signature" | "not_json"
@@ -12,7 +12,7 @@ export class WebhookVerificationError extends Error {
   }
 }
 
-/** Headers of a request, as any framework has them. */
+/** The headers of a request, in the form of any framework. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
 
 const encoder = new TextEncoder()
@@ -61,13 +61,15 @@ const checkTime = (timestamp: string, tolerance: number): void => {
 }
 
 /**
- * Returns the event that a request to your webhook carries, if the service signed it.
+ * Verifies a request to your webhook and returns its event.
  *
- * `payload` is the body as it came, before anything parsed it. `secret` is what
- * creating the webhook answered; of several, any may fit, and so may any of the
- * request's signatures. `tolerance` is how old a signature may be: 300 seconds.
- * Comparing takes the same time wherever two signatures differ. An event comes
- * again after a failed answer: remember its `id` to handle it once.
+ * - `payload` is the raw body, before it is parsed.
+ * - `secret` is the `signing_secret` of the webhook. Of several secrets, and of
+ *   several signatures in the request, one valid pair is enough.
+ * - `tolerance` is the maximum age of a signature, 300 seconds by default.
+ *
+ * Signatures are compared in constant time. An event may be delivered again:
+ * store its `id` to process it only once.
  */
 export const verifyWebhook = async (request: {
   readonly payload: string | Uint8Array
@@ -88,7 +90,7 @@ export const verifyWebhook = async (request: {
     keys.flatMap((key) => signatures.map((signature) => crypto.subtle.verify("HMAC", key, signature, bytes)))
   )
   if (!verdicts.includes(true)) {
-    throw new WebhookVerificationError("wrong_signature", "No signature fits. Is the payload the body as it came?")
+    throw new WebhookVerificationError("wrong_signature", "No signature is valid. Is the payload the raw body?")
   }
   try {
     return JSON.parse(decoder.decode(payload))
@@ -97,7 +99,7 @@ export const verifyWebhook = async (request: {
   }
 }
 
-/** Returns the headers that the service would sign a body with, for tests of your own handler. */
+/** Returns the signature headers for a body, as the service would send them. For tests of your own handler. */
 export const signWebhook = async (request: {
   readonly payload: string | Uint8Array
   readonly secret: string

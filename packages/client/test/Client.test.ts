@@ -116,7 +116,7 @@ describe("conversations", () => {
     assert.strictEqual((await crm.conversations.get(conversation_id)).status, "open")
   })
 
-  it("tell that a number cannot be reached", async () => {
+  it("fail when a number cannot be reached", async () => {
     const { channel, crm } = await connect()
     const [order] = await crm.templates.list().toArray({ limit: 1 })
     const begun = await crm.conversations.start({
@@ -133,7 +133,7 @@ describe("conversations", () => {
 })
 
 describe("webhooks", () => {
-  it("are created, told of events that can be verified, listed and disabled", async () => {
+  it("are created, receive events with a valid signature, and are listed and disabled", async () => {
     const { channel, crm } = await connect()
     const event_types = ["send.failed", "message.sent"] as const
     const hook = await crm.webhooks.create({ url: "https://hooks.example.com/crm", event_types })
@@ -169,7 +169,7 @@ it("lists the catalogues", async () => {
 })
 
 describe("a refusal", () => {
-  it("tells its code, field and request", async () => {
+  it("has its code, field and request ID", async () => {
     const { crm } = await connect()
     await crm.tags.create({ name: "VIP", color: "amber" })
     const taken = await refusal(crm.tags.create({ name: "vip", color: "red" }))
@@ -191,7 +191,7 @@ describe("a refusal", () => {
   })
 })
 
-it("tells of every answer its request, and leaves that out of JSON", async () => {
+it("gives every result its request ID, and leaves that out of JSON", async () => {
   const { crm } = await connect()
   const tag = await crm.tags.create({ name: "VIP", color: "amber" }, { idempotencyKey: "tag-vip-0001" })
   assert.match(tag.lastResponse.requestId, /^[0-9a-f-]{36}$/)

@@ -69,6 +69,6 @@ const receive = (event: WebhookEvent) => {
   return undefined
 }
 
-it("has types that tell sends, errors and events apart", () => {
+it("has discriminated unions for sends, errors and events", () => {
   for (const compiled of [calls, ending, reason, receive]) assert.isFunction(compiled)
 })

@@ -137,7 +137,7 @@ describe("a write", () => {
 })
 
 describe("an attempt is repeated", () => {
-  it("three times, then its error is told", async () => {
+  it("three times, then its error is thrown", async () => {
     const expected: Readonly<Record<string, string>> = {
       "connection refused": "ConnectionError",
       "answer lost": "ConnectionError",
@@ -158,7 +158,7 @@ describe("an attempt is repeated", () => {
     }
   })
 
-  it("as often as is asked", async () => {
+  it("as often as the option says", async () => {
     const fault = faults.failed ?? ask
     const { attempts, crm } = await connect([fault, fault], { maxRetries: 1 })
     await failure(crm.tags.list().page())
@@ -267,7 +267,7 @@ describe("a caller", () => {
     }
   })
 
-  it("follows a send for two minutes, or as long as is asked", async () => {
+  it("polls a send for two minutes, or as long as the option says", async () => {
     const send = { id: "s1", conversation_id: "c1", status: "unknown", message_id: null, failure_reason: null }
     const still: Fetch = async () => Response.json({ data: send })
     const { attempts, crm } = await connect(Array.from({ length: 200 }, () => still))

@@ -8,7 +8,7 @@ import { hardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
 
-/** A store of several processes uses its own clock, so keys of these tests end in another century. */
+/** A store that several processes share uses its own clock, not the test's. So keys of these tests expire far in the future or the past. */
 const never = DateTime.makeUnsafe("2150-01-01T00:00:00.000Z")
 const longAgo = DateTime.makeUnsafe("2001-01-01T00:00:00.000Z")
 
@@ -35,8 +35,9 @@ export const suite = (it: It, { runs }: Options) => {
     return { key, digest }
   })
 
-  const admit = (digest: string, limit = 3) => ApiKeyStore.use((store) => store.admit(digest, limit, Fixtures.noon))
-  const isAdmitted = (digest: string) => Effect.map(admit(digest), Option.isSome)
+  const authenticate = (digest: string, limit = 3) =>
+    ApiKeyStore.use((store) => store.authenticate(digest, limit, Fixtures.noon))
+  const isAuthenticated = (digest: string) => Effect.map(authenticate(digest), Option.isSome)
 
   it.effect.prop(
     "lists keys as they were inserted, newest first",
@@ -52,51 +53,51 @@ export const suite = (it: It, { runs }: Options) => {
     { arbitrary: { runs } }
   )
 
-  it.effect("admits a known key of a present owner or admin, and says for whom it speaks", () =>
+  it.effect("authenticates a known key of a present owner or admin, and says for whom it speaks", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       for (const role of ["owner", "admin"] as const) {
         const { id } = yield* Fixtures.member(ours, role)
         const { digest, key } = yield* newKey(ours, id, { scopes: ["tags:read", "messages:send"] })
-        const metered = Option.getOrThrow(yield* admit(digest))
+        const metered = Option.getOrThrow(yield* authenticate(digest))
         assert.strictEqual(metered.key_id, key.id)
         assert.strictEqual(metered.organization_id, ours)
         assert.strictEqual(metered.created_by, id)
         assert.deepStrictEqual(metered.scopes, ["tags:read", "messages:send"])
       }
-      assert.isFalse(yield* isAdmitted("f".repeat(64)))
+      assert.isFalse(yield* isAuthenticated("f".repeat(64)))
     }))
 
-  it.effect("does not admit a revoked or expired key", () =>
+  it.effect("does not authenticate a revoked or expired key", () =>
     Effect.gen(function*() {
       const store = yield* ApiKeyStore
       const ours = yield* Fixtures.organization
       const { id } = yield* Fixtures.member(ours)
       const { digest, key } = yield* newKey(ours, id)
-      assert.isTrue(yield* isAdmitted(digest))
+      assert.isTrue(yield* isAuthenticated(digest))
       assert.deepStrictEqual(yield* store.find(ours, key.id), Option.some({ ...key, version: 1 }))
       yield* Fixtures.write(ours, ApiKeyRows.update({ id: key.id, version: 1 }, { revoked_at: after(1) }))
-      assert.isFalse(yield* isAdmitted(digest))
+      assert.isFalse(yield* isAuthenticated(digest))
       assert.deepStrictEqual(
         yield* store.find(ours, key.id),
         Option.some({ ...key, revoked_at: after(1), version: 2 })
       )
       assert.deepStrictEqual((yield* store.list(ours)).map(({ revoked_at }) => revoked_at), [after(1)])
       const expired = yield* newKey(ours, id, { expires_at: longAgo })
-      assert.isFalse(yield* isAdmitted(expired.digest))
+      assert.isFalse(yield* isAuthenticated(expired.digest))
     }))
 
-  it.effect("does not admit a key whose creator lost the role or left, at once", () =>
+  it.effect("does not authenticate a key whose creator lost the role or left, at once", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const { id } = yield* Fixtures.member(ours)
       const { digest } = yield* newKey(ours, id)
       yield* Fixtures.write(ours, MemberRows.update({ id, version: 1 }, { role: "member" }))
-      assert.isFalse(yield* isAdmitted(digest))
+      assert.isFalse(yield* isAuthenticated(digest))
       yield* Fixtures.write(ours, MemberRows.update({ id, version: 2 }, { role: "admin" }))
-      assert.isTrue(yield* isAdmitted(digest))
+      assert.isTrue(yield* isAuthenticated(digest))
       yield* Fixtures.write(ours, MemberRows.update({ id, version: 3 }, { left_at: after(1) }))
-      assert.isFalse(yield* isAdmitted(digest))
+      assert.isFalse(yield* isAuthenticated(digest))
     }))
 
   it.effect("gives each of many concurrent requests a count of its own, up to one beyond the limit", () =>
@@ -104,13 +105,13 @@ export const suite = (it: It, { runs }: Options) => {
       const ours = yield* Fixtures.organization
       const { id } = yield* Fixtures.member(ours)
       const [one, other] = [yield* newKey(ours, id), yield* newKey(ours, id)]
-      const answers = yield* Effect.all(Array.from({ length: 60 }, () => admit(one.digest, 20)), {
+      const answers = yield* Effect.all(Array.from({ length: 60 }, () => authenticate(one.digest, 20)), {
         concurrency: "unbounded"
       })
       const counts = answers.map((answer) => Option.getOrThrow(answer).count).toSorted((a, b) => a - b)
       assert.deepStrictEqual(counts.slice(0, 20), Array.from({ length: 20 }, (_, index) => index + 1))
       assert.isTrue(counts.slice(20).every((count) => count === 21))
-      assert.strictEqual(Option.getOrThrow(yield* admit(other.digest, 20)).count, 1)
+      assert.strictEqual(Option.getOrThrow(yield* authenticate(other.digest, 20)).count, 1)
     }))
 
   it.effect("keeps organizations apart", () =>
@@ -123,6 +124,6 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.find(theirs, key.id), Option.none())
       const revoked = ApiKeyRows.update({ id: key.id, version: 1 }, { revoked_at: after(1) })
       assert.strictEqual(yield* Fixtures.outcome(theirs, revoked), "Conflict")
-      assert.isTrue(yield* isAdmitted(digest))
+      assert.isTrue(yield* isAuthenticated(digest))
     }))
 }

@@ -1,4 +1,4 @@
-/** Generators that the suites share, and that a third party may use for an adapter of its own. */
+/** Generators that the suites share. Authors of other adapters may use them too. */
 import { Text } from "@messaging-crm/core/Text"
 import { Arbitrary, DateTime, Schema } from "effect"
 
@@ -37,10 +37,10 @@ const hardCharacters = [
 ] as const
 
 /**
- * Text of `min` to `max` characters, made of the hard characters `Text` admits.
+ * Text of `min` to `max` characters, made of the hard characters that `Text` accepts.
  *
  * `Arbitrary.schema` of a string with code point bounds yields printable ASCII
- * and random astral characters only, so it never meets these.
+ * and random astral characters only, so it never generates these.
  */
 export const hardText = (options: { readonly min: number; readonly max: number }) =>
   Arbitrary.array(Arbitrary.schema(Schema.Literals(hardCharacters.filter(Schema.is(Text)))), {
@@ -58,7 +58,7 @@ export const moment = Arbitrary.schema(
   Schema.Int.check(Schema.isBetween({ minimum: 946_684_800_000, maximum: 4_102_444_800_000 }))
 ).pipe(Arbitrary.map((millis) => DateTime.makeUnsafe(millis)))
 
-/** Bytes, also such as are no text. */
+/** Any bytes, including those that are not valid UTF-8. */
 export const bytes = Arbitrary.array(
   Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 }))),
   { maxLength: 64 }

@@ -75,7 +75,7 @@ const record: Changes.Remembered = {
 const findRecord = (organization_id: OrganizationId) =>
   IdempotencyStore.use((store) => store.find(organization_id, IdempotencyKey.make(record.key)))
 
-/** What is given out of every kind in an organization, whatever is in others. */
+/** Claims work of every kind, and returns what belongs to this organization. */
 const claim = Effect.fnUntraced(function*(organization_id: OrganizationId, now = after(9)) {
   const queue = yield* WorkQueue
   const all: Array<ClaimedWork> = []
@@ -94,7 +94,7 @@ const claim = Effect.fnUntraced(function*(organization_id: OrganizationId, now =
 const newWork = (lane: string, kind: WorkKind = "send") =>
   Effect.map(Fixtures.uuid, (ref) => ({ kind, lane, ref, due_at: Fixtures.noon }))
 
-/** A claimed item of a lane of its own. */
+/** A claimed item in a lane of its own. */
 const claimed = Effect.fnUntraced(function*(organization_id: OrganizationId) {
   const work = yield* newWork(yield* Fixtures.uuid)
   yield* Fixtures.write(organization_id, Changes.enqueue(work))
@@ -398,7 +398,7 @@ const keys = (it: It) => {
     Effect.gen(function*() {
       const store = yield* ContactStore
       const ours = yield* Fixtures.organization
-      const meet = Effect.gen(function*() {
+      const findOrCreate = Effect.gen(function*() {
         const [contact, id] = [yield* Fixtures.stranger, IdentityId.make(yield* Fixtures.uuid)]
         const identity = {
           id,
@@ -414,7 +414,7 @@ const keys = (it: It) => {
           IdentityNameRows.insert({ channel_type: "phone_messaging", name: "+49", identity_id: id })
         )
       })
-      const outcomes = yield* Effect.all(Array.from({ length: 8 }, () => meet), { concurrency: "unbounded" })
+      const outcomes = yield* Effect.all(Array.from({ length: 8 }, () => findOrCreate), { concurrency: "unbounded" })
       assert.deepStrictEqual(outcomes.toSorted(), conflicts(7))
       assert.lengthOf(yield* store.list(ours, Fixtures.everyone, { after: null, size: 9 }), 1)
       assert.lengthOf(yield* store.identify(ours, "phone_messaging", ["+49"]), 1)
@@ -457,7 +457,7 @@ const keys = (it: It) => {
         (all) => all.map(({ name }) => name)
       )
       assert.deepStrictEqual(yield* known, ["now"])
-      // It is gone already, which changes nothing and refuses nothing.
+      // It is deleted already: nothing changes, and the commit is not refused.
       const tag = yield* newTag("a")
       assert.strictEqual(yield* outcome(ours, IdentityNameRows.remove(name), TagRows.insert(tag)), "committed")
       assert.deepStrictEqual([yield* known, yield* tagNames(ours)], [["now"], ["a"]])
@@ -483,7 +483,7 @@ const touches = (it: It, { runs }: Options) => {
     (given) =>
       Effect.gen(function*() {
         const ours = yield* Fixtures.organization
-        // Of two at one time the one that comes last is shown.
+        // Of two messages with the same time, the later commit is shown.
         const distinct = given.activities.filter(({ at }, index, all) =>
           all.findIndex((other) => other.at === at) === index
         )
@@ -738,7 +738,7 @@ const works = (it: It) => {
       const lane = yield* Fixtures.uuid
       const items = yield* Effect.replicateEffect(newWork(lane), 7)
       yield* Fixtures.write(ours, ...items.slice(0, 3).map(Changes.enqueue))
-      // Who comes later may be due earlier: it comes behind all the same.
+      // A later item may be due earlier. It still queues behind the first.
       yield* Fixtures.write(ours, ...items.slice(3, 6).map((work) => Changes.enqueue({ ...work, due_at: after(-9) })))
       yield* Fixtures.write(ours, ...items.slice(6).map(Changes.enqueue))
       const given: Array<string> = []
@@ -904,6 +904,81 @@ const records = (it: It, { runs }: Options) => {
     }))
 }
 
+/** Commits that a store may carry out in one step. */
+const atOnce = (it: It) => {
+  /** Commits of an organization by what becomes of them, three of each and more, and what shows it afterwards. */
+  const mixture = Effect.fnUntraced(function*(ours: OrganizationId) {
+    const queue = yield* WorkQueue
+    const contacts = yield* Effect.replicateEffect(Fixtures.contact(ours), 12)
+    const rename = (from: number, version: number) =>
+      contacts.slice(from, from + 3).map(({ id }) => ContactRows.update({ id, version }, { city: "new" }))
+    const settle = (one: ClaimedWork) => Changes.settle({ claimed: one, outcome: "finish" })
+    const [taken, again] = [yield* newTag("taken"), yield* newTag("again")]
+    yield* Fixtures.write(ours, TagRows.insert(taken), { remember: record })
+    const lost = yield* claimed(ours)
+    yield* queue.finish(lost)
+    const held = yield* Effect.replicateEffect(claimed(ours), 4)
+    const commits: Record<Effect.Success<ReturnType<typeof outcome>>, ReadonlyArray<Changes.Changes>> = {
+      committed: [...rename(0, 1), ...held.map(settle), { remember: { ...record, key: "another-key" } }],
+      Conflict: [...rename(3, 7), TagRows.insert({ ...again, name_key: taken.name_key })],
+      KeyUsed: rename(6, 1).map((update) => Changes.all(update, { remember: record })),
+      LeaseLost: rename(9, 1).map((update) => Changes.all(update, settle(lost)))
+    }
+    const shown = Effect.gen(function*() {
+      const cities = yield* Effect.forEach(contacts, ({ id }) => contactOf(ours, { contact_id: id }))
+      return {
+        cities: cities.map(({ city }) => city),
+        tags: yield* tagNames(ours),
+        held: yield* Effect.forEach(held, queue.finish)
+      }
+    })
+    return { ours, commits, shown }
+  })
+
+  it.effect("applies or refuses each of many commits at once as if it were alone", () =>
+    Effect.gen(function*() {
+      const mixtures = [
+        yield* Effect.flatMap(Fixtures.organization, mixture),
+        yield* Effect.flatMap(Fixtures.organization, mixture)
+      ]
+      const all = mixtures.flatMap(({ commits, ours }) =>
+        Object.entries(commits).flatMap(([name, some]) => some.map((changes) => ({ name, changes, ours })))
+      )
+      const outcomes = yield* Effect.forEach(all, ({ changes, ours }) => outcome(ours, changes), {
+        concurrency: "unbounded"
+      })
+      assert.deepStrictEqual(outcomes, all.map(({ name }) => name))
+      for (const { shown } of mixtures) {
+        assert.deepStrictEqual(yield* shown, {
+          cities: [...Array<string | null>(3).fill("new"), ...Array<string | null>(9).fill(null)],
+          tags: ["taken"],
+          held: [false, false, false, false]
+        })
+      }
+    }))
+
+  it.effect("is not kept from committing by another one that is a defect", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const contacts = yield* Effect.replicateEffect(Fixtures.contact(ours), 5)
+      const twice = ({ id }: (typeof contacts)[number]) => {
+        const update = ContactRows.update({ id, version: 1 }, { city: "new" })
+        return Changes.all(update, update)
+      }
+      const exits = yield* Effect.forEach(
+        contacts,
+        (contact, index) =>
+          Effect.exit(outcome(
+            ours,
+            index === 2 ? twice(contact) : ContactRows.update({ id: contact.id, version: 1 }, { city: "new" })
+          )),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(exits.map(Exit.isSuccess), [true, true, false, true, true])
+      assert.isTrue(exits.slice(2, 3).every(Exit.hasDies))
+    }))
+}
+
 const apart = (it: It) => {
   it.effect("reads and writes nothing of another organization", () =>
     Effect.gen(function*() {
@@ -967,5 +1042,6 @@ export const suite = (it: It, options: Options) => {
   events(it, options)
   works(it)
   records(it, options)
+  atOnce(it)
   apart(it)
 }

@@ -1,4 +1,4 @@
-/** What an import of contacts promises over any storage: everything goes in once, and nothing is changed. */
+/** The promises of a contact import over any storage: each contact is created once, and no existing contact changes. */
 import { assert, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ContactFields } from "@messaging-crm/core/ContactFields"
@@ -14,7 +14,7 @@ import * as Fixtures from "./Fixtures.ts"
 import type { Options } from "./Fixtures.ts"
 import * as Scene from "./Journeys/Scene.ts"
 
-/** An organization with a tag and two fields, and what is done there. */
+/** An organization with a tag and two contact fields, and the calls of the tests. */
 const begin = Effect.gen(function*() {
   const organization_id = yield* Fixtures.organization
   const { id: owner_user_id } = yield* Fixtures.member(organization_id)
@@ -35,7 +35,7 @@ const begin = Effect.gen(function*() {
   return { add, as, contacts, customer_number, importTable, organization_id, owner_user_id, vip, visits }
 })
 
-/** What became of each, an error by its tag. */
+/** The result of each contact, an error by its tag. */
 const outcomes = (results: ReadonlyArray<Result.Result<string, { readonly _tag: string }>>) =>
   results.map(Result.match({ onSuccess: (arrival) => arrival, onFailure: ({ _tag }) => _tag }))
 
@@ -51,7 +51,7 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
   const crm = Scene.crm(storage)
 
   it.layer(crm, { timeout: "60 seconds" })("an import of contacts", (it) => {
-    it.effect.prop("creates each contact once, however often and in whatever portions it is repeated", {
+    it.effect.prop("creates each contact once, in any portions and any number of repetitions", {
       written,
       size: Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3 })))
     }, ({ size, written }) =>
@@ -150,7 +150,7 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
         assert.lengthOf(yield* contacts, 2)
       }))
 
-    it.effect("tells rows apart by the key alone, and leaves the contact that has it as it is", () =>
+    it.effect("identifies rows by the key alone, and leaves an existing contact with that key unchanged", () =>
       Effect.gen(function*() {
         const { contacts, importTable } = yield* begin
         const columns = ["first_name", "custom_values.customer_number"]

@@ -20,7 +20,7 @@ const fields = Arbitrary.all({
   last_activity_preview: optionalHardText({ min: 1, max: 140 })
 })
 
-/** A number that no other test has, as a phone and as an identity. */
+/** A number that no other test uses, as a phone number and as an external ID. */
 const newPhone = Effect.map(Fixtures.uuid, (id) => `+4${BigInt(`0x${id.replaceAll("-", "")}`) % 10_000_000_000_000n}`)
 
 export const suite = (it: It, { runs }: Options) => {
@@ -64,8 +64,8 @@ export const suite = (it: It, { runs }: Options) => {
       }
       const elsewhere = fresh.map((contact) => ({ ...contact, owner_user_id: null, tags: [] }))
       assert.deepStrictEqual((yield* store.insertNew(theirs, elsewhere)).toSorted(), ids)
-      const needles = fresh.map(searchText)
-      const found = yield* store.list(ours, { ...Fixtures.everyone, needles }, { after: null, size: 99 })
+      const search_terms = fresh.map(searchText)
+      const found = yield* store.list(ours, { ...Fixtures.everyone, search_terms }, { after: null, size: 99 })
       assert.includeMembers(found.map(({ id }) => id), ids)
     }), { arbitrary: { runs } })
 
@@ -75,7 +75,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* ContactStore.use((store) => store.insertNew(ours, [])), [])
     }))
 
-  it.effect("lets exactly one of concurrent calls insert a contact, in whatever order they name them", () =>
+  it.effect("lets exactly one of concurrent calls insert a contact, in any order of the identities", () =>
     Effect.gen(function*() {
       const store = yield* ContactStore
       const ours = yield* Fixtures.organization
@@ -127,17 +127,17 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(walked.map(key), contacts.map(key).toSorted().toReversed())
     }), { arbitrary: { runs } })
 
-  it.effect.prop("lists what contains a needle, character by character, and nothing else", {
+  it.effect.prop("lists what contains a term, character by character, and nothing else", {
     names: Arbitrary.array(hardText({ min: 1, max: 6 }), { minLength: 1, maxLength: 5 }),
-    needle: hardText({ min: 1, max: 2 })
-  }, ({ names, needle }) =>
+    term: hardText({ min: 1, max: 2 })
+  }, ({ names, term }) =>
     Effect.gen(function*() {
       const store = yield* ContactStore
       const ours = yield* Fixtures.organization
       const contacts = yield* Effect.forEach(names, (first_name) => Fixtures.contact(ours, { first_name }))
-      const needles = [foldCase(needle), "no contact has this"]
-      const found = yield* store.list(ours, { ...Fixtures.everyone, needles }, { after: null, size: 9 })
-      const expected = contacts.filter((contact) => searchText(contact).includes(foldCase(needle)))
+      const search_terms = [foldCase(term), "no contact has this"]
+      const found = yield* store.list(ours, { ...Fixtures.everyone, search_terms }, { after: null, size: 9 })
+      const expected = contacts.filter((contact) => searchText(contact).includes(foldCase(term)))
       assert.deepStrictEqual(found.map(({ id }) => id).toSorted(), expected.map(({ id }) => id).toSorted())
     }), { arbitrary: { runs } })
 
@@ -157,7 +157,7 @@ export const suite = (it: It, { runs }: Options) => {
       } as const
       const whole = yield* Fixtures.contact(ours, all)
       const match = {
-        needles: ["ada"],
+        search_terms: ["ada"],
         owner_user_id,
         lifecycle_stage: "lead",
         tag_id: tag.id,
@@ -181,7 +181,7 @@ export const suite = (it: It, { runs }: Options) => {
         )
       assert.deepStrictEqual(yield* listed(ours, match), [whole.id])
       for (const filter of Object.keys(match)) {
-        // `Object.keys` forgets whose keys they are.
+        // The type of `Object.keys` loses whose keys they are.
         const alone = { [filter]: match[filter as keyof typeof match] }
         assert.lengthOf(yield* listed(ours, alone), 5, filter)
         assert.lengthOf(yield* listed(theirs, alone), 0, filter)
@@ -213,8 +213,8 @@ export const suite = (it: It, { runs }: Options) => {
           })
         )
         assert.deepStrictEqual(yield* store.load(ours, before.id), Option.some({ ...changed, version: 2 }))
-        const needles = [searchText(changed)]
-        const found = yield* store.list(ours, { ...Fixtures.everyone, needles }, { after: null, size: 9 })
+        const search_terms = [searchText(changed)]
+        const found = yield* store.list(ours, { ...Fixtures.everyone, search_terms }, { after: null, size: 9 })
         assert.deepStrictEqual(found, [changed])
       }),
     { arbitrary: { runs } }
@@ -237,7 +237,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.findByPhone(theirs, old), Option.none())
     }))
 
-  it.effect.prop("identifies by every name, each as it was asked for, in the order of the names", {
+  it.effect.prop("identifies by every name, with each name as it was given, in the order of the names", {
     display_name: name,
     username: name,
     alias: hardText({ min: 1, max: 100 })

@@ -17,7 +17,7 @@ import { after, type It, type Options } from "./Fixtures.ts"
 
 type Thread = Effect.Success<ReturnType<typeof Fixtures.thread>>
 
-/** A conversation of the same person on the same channel that nobody has opened. */
+/** A conversation of the same person on the same channel that is not stored yet. */
 const another = ({ channel, contact_id, identity_id }: Thread) =>
   Effect.map(Fixtures.uuid, (id): ConversationColumns => ({
     id: ConversationId.make(id),

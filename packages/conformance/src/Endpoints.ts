@@ -6,15 +6,15 @@ export type Outcome = Effect.Effect<WebhookAnswer, WebhookRequestFailed>
 
 export const ok: WebhookAnswer = { status: 200, body: "", retry_after: null }
 
-/** The endpoints of every webhook: they do as they are told, and remember what was posted. */
+/** Scripted webhook endpoints: tests set their answers, and read the requests that they received. */
 export class ScriptedEndpoints extends Context.Service<ScriptedEndpoints, {
-  /** What was posted to a URL, in order. */
+  /** The requests to a URL, in order. */
   readonly posted: (url: string) => Effect.Effect<ReadonlyArray<WebhookRequest>>
-  /** What a URL answers from now on. */
+  /** Sets the answers of a URL from now on. */
   readonly answer: (url: string, how: (request: WebhookRequest) => Outcome) => Effect.Effect<void>
 }>()("@messaging-crm/conformance/ScriptedEndpoints") {}
 
-/** Layer for the scripted endpoints. Each takes everything until it is told otherwise. */
+/** Layer for the scripted endpoints. Each accepts everything until a test says otherwise. */
 export const layer: Layer.Layer<WebhookTransport | ScriptedEndpoints> = Layer.effectContext(Effect.gen(function*() {
   const posted = yield* Ref.make<ReadonlyArray<WebhookRequest>>([])
   const answers = yield* Ref.make<ReadonlyMap<string, (request: WebhookRequest) => Outcome>>(new Map())

@@ -1,4 +1,4 @@
-/** Rows that others stand on, each made by a commit. */
+/** Rows that tests need before they begin, each written by a commit. */
 import type { Vitest } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { type Channel, ChannelRows, type ChannelType } from "@messaging-crm/core/Channels"
@@ -39,44 +39,44 @@ import { foldCase } from "@messaging-crm/core/Text"
 import { healthy, type WebhookColumns, WebhookRows } from "@messaging-crm/core/Webhooks"
 import { DateTime, Effect, Option } from "effect"
 
-/** `it`, with an adapter's storage and ids at hand. */
+/** `it`, with an adapter's storage and ids as services. */
 export type It = Vitest.MethodsNonLive<Crm.StoragePorts | Ids>
 
-/** A port under test, without a layer's name in the way. */
+/** What a suite needs of the adapter under test. */
 export interface Options {
-  /** Runs of each property. */
+  /** How many runs each property has. */
   readonly runs: number
 }
 
-/** The filters that let every contact pass. */
+/** Filters that match every contact. */
 export const everyone: ContactMatch = {
-  needles: null,
+  search_terms: null,
   tag_id: null,
   owner_user_id: null,
   lifecycle_stage: null,
   channel: null
 }
 
-/** Noon of a day; tests count milliseconds from it. */
+/** Noon of a fixed day. Times in tests are milliseconds after it. */
 export const noon = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
 
-/** Returns noon and some milliseconds. */
+/** Returns the moment so many milliseconds after noon. */
 export const after = (millis: number): DateTime.Utc => DateTime.add(noon, { milliseconds: millis })
 
 export const uuid = Ids.use((ids) => ids.uuid)
 
-/** What a decision may use beside what was loaded, at noon. */
+/** The context of a decision that is made at noon. */
 export const fresh = Ids.useSync(({ next }): Fresh => ({ now: noon, uuid: next }))
 
 /** Commits changes as an operation does. */
 export const commit = (organization_id: OrganizationId, ...changes: ReadonlyArray<Changes.Changes>) =>
   Commit.use((port) => port.commit(organization_id, Changes.folded(Changes.all(...changes))))
 
-/** Commits changes that nothing keeps from being committed. */
+/** Commits changes that the store must accept. */
 export const write = (organization_id: OrganizationId, ...changes: ReadonlyArray<Changes.Changes>) =>
   Effect.orDie(commit(organization_id, ...changes))
 
-/** Commits changes, and returns how that ended: `committed`, or the tag of what kept it from that. */
+/** Commits changes, and returns `committed` or the tag of the refusal. */
 export const outcome = (organization_id: OrganizationId, ...changes: ReadonlyArray<Changes.Changes>) =>
   Effect.match(commit(organization_id, ...changes), {
     onFailure: ({ _tag }) => _tag,
@@ -131,7 +131,7 @@ export const channel = Effect.fnUntraced(function*(
   return row
 })
 
-/** A contact that is nowhere yet. */
+/** A contact that is not stored yet. */
 export const stranger = Effect.map(uuid, (id) => newContact(ContactId.make(id), { phone: null }, noon))
 
 export const contact = Effect.fnUntraced(function*(organization_id: OrganizationId, fields: Partial<Contact> = {}) {
@@ -140,7 +140,7 @@ export const contact = Effect.fnUntraced(function*(organization_id: Organization
   return row
 })
 
-/** Another identity of a contact, under its name and aliases. */
+/** One more identity of a contact, with the contact's name and aliases. */
 export const identity = Effect.fnUntraced(function*(
   organization_id: OrganizationId,
   contact_id: ContactId,
@@ -248,7 +248,7 @@ export const webhook = Effect.fnUntraced(function*(
   return row
 })
 
-/** An event that nobody has raised yet. */
+/** An event that is not stored yet. */
 export const event = Effect.fnUntraced(function*(fields: Partial<Changes.RaisedEvent> = {}) {
   const row: Changes.RaisedEvent = {
     id: EventId.make(yield* uuid),

@@ -41,7 +41,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.find(ours, IdempotencyKey.make("another-key")), Option.none())
     }), { arbitrary: { runs } })
 
-  it.effect("forgets records that are old enough, at most as many as asked", () =>
+  it.effect("deletes records that are old enough, up to the limit", () =>
     Effect.gen(function*() {
       const store = yield* IdempotencyStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
@@ -83,7 +83,7 @@ interface Request {
 
 const encode = (value: unknown) => Effect.succeed(answer(201, value))
 
-/** Carries out an operation as a request with a key does. What `refused` turns into an answer is remembered. */
+/** Carries out an operation as a request with an idempotency key does. An error that `refused` turns into an answer is stored in the idempotency record. */
 const request = <A, E, R>(operation: Effect.Effect<A, E, R>, fields: Request = {}) =>
   Idempotency.use((idempotency) =>
     idempotency.once({
@@ -100,7 +100,7 @@ const request = <A, E, R>(operation: Effect.Effect<A, E, R>, fields: Request = {
     })
   )
 
-/** A refusal that is an answer of its own. */
+/** An error that becomes an answer, and is replayed as such. */
 class Refused {
   readonly answer: Answer
   constructor(status: number, tag: string) {
@@ -113,7 +113,7 @@ const refused = (status: number) => <A, E extends { readonly _tag: string }, R>(
 
 const createTag = (name = "vip") => Tags.use((tags) => tags.create({ name, color: "red" }))
 
-/** An organization with a contact, and what is done there. */
+/** An organization with a contact, and the calls of the tests. */
 const begin = Effect.gen(function*() {
   const organization_id = yield* Fixtures.organization
   const as = Effect.provideService(CurrentActor, { organization_id, member_id: null })
@@ -139,7 +139,7 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         assert.deepStrictEqual(first, { ...answer(201, tag), request_id: "r-1", replayed: false })
         const kept = Option.getOrThrow(yield* found)
         assert.deepStrictEqual([text(kept.body), kept.status, kept.sealed], [text(first.body), 201, false])
-        // The name is taken by now, which is no reason to refuse.
+        // The name is in use by now, but a replay is not refused for that.
         for (const again of [createTag(), createTag().pipe(refused(409))]) {
           const second = yield* as(request(again, { request_id: "r-2" }))
           assert.deepStrictEqual({ ...second, body: text(second.body) }, {
@@ -189,7 +189,7 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         const second = yield* as(request(note, { request_id: "r-2" }))
         assert.deepStrictEqual([second.status, second.replayed, text(second.body)], [404, true, text(first.body)])
         assert.isNull((yield* get(stranger.id)).notes)
-        // A key of its own is another request.
+        // Another key is another request.
         const other = IdempotencyKey.make("another-key")
         assert.strictEqual((yield* as(request(note, { key: other }))).status, 201)
         assert.strictEqual((yield* get(stranger.id)).notes, "Called")
@@ -221,7 +221,7 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         const { as, found, tags } = yield* begin
         const died = yield* Effect.exit(as(request(Effect.die("bug"))))
         assert.isTrue(Exit.hasDies(died))
-        // An answer that cannot be encoded keeps its effect from being committed.
+        // If the answer cannot be encoded, the operation's effect is not committed.
         const broken = yield* Effect.exit(as(Idempotency.use((idempotency) =>
           idempotency.once({
             key,

@@ -1,4 +1,4 @@
-/** What several ports promise together, whatever the world outside does. */
+/** The promises of several ports together: sends, inbound events and webhooks from beginning to end, with every failure of the outside. */
 import * as Inbound from "./Journeys/Inbound.ts"
 import type { Storage } from "./Journeys/Scene.ts"
 import * as Sends from "./Journeys/Sends.ts"

@@ -1,4 +1,4 @@
-/** The promises of `MediaStore`, and of the links to what it keeps, as tests. */
+/** The promises of `MediaStore`, and of links to its files, as tests. */
 import { assert, describe } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { Ids, MediaId, type OrganizationId } from "@messaging-crm/core/Ids"
@@ -27,7 +27,7 @@ const write = Effect.fnUntraced(function*(organization_id: OrganizationId, field
   return file
 })
 
-/** Keeps a received file as an inbound message does. */
+/** Stores a received file as an inbound message does. */
 const keep = Effect.fnUntraced(function*(organization_id: OrganizationId, received: ReceivedMedia) {
   const { uuid } = yield* Fixtures.fresh
   const { answer, changes } = insert(received, uuid)
@@ -38,10 +38,10 @@ const keep = Effect.fnUntraced(function*(organization_id: OrganizationId, receiv
 const find = (organization_id: OrganizationId, id: MediaId) =>
   MediaStore.use((store) => store.find(organization_id, id))
 
-/** Bytes as an array, for a store may hand out any kind of `Uint8Array`. */
+/** Bytes as an array, since a store may return any kind of `Uint8Array`. */
 const plain = (file: MediaFile) => ({ ...file, bytes: Array.from(file.bytes) })
 
-/** The operations, under these root keys. Fresh, so that those of one test do not share the keys of the first. */
+/** Layer for the operations with these root keys. It is fresh: layers are memoized, and two tests must not share keys. */
 const operations = (...keys: ReadonlyArray<number>) =>
   Media.layer.pipe(
     Layer.provide([Secrets.layer, Ids.layer]),
@@ -57,7 +57,7 @@ const voice: ReceivedMedia = {
   bytes: Uint8Array.of(1, 2, 3)
 }
 
-/** Keeps a file and returns what a link to it ends with. */
+/** Stores a file, and returns the token at the end of a link to it. */
 const keepAndLink = Effect.fnUntraced(function*(organization_id: OrganizationId, received = voice) {
   const media = yield* Media
   const { url } = yield* media.link(yield* keep(organization_id, received)).pipe(
@@ -111,7 +111,7 @@ const links = (it: It, { runs }: Options) => {
       assert.strictEqual((yield* open(link)).file.bytes.byteLength, 3)
     }).pipe(Effect.provide(operations(1))), { arbitrary: { runs } })
 
-  it.effect("made by somebody without the key, or for a file that is not there, open nothing", () =>
+  it.effect("are invalid when they are signed with another key, or when the file does not exist", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const stranger = yield* Effect.provide(keepAndLink(ours), operations(2))
@@ -161,7 +161,7 @@ const links = (it: It, { runs }: Options) => {
 }
 
 export const suite = (it: It, { runs }: Options) => {
-  it.effect.prop("returns a file as it was kept", {
+  it.effect.prop("returns a file as it was stored", {
     bytes,
     mime_type: optionalHardText({ min: 1, max: 100 }),
     filename: optionalHardText({ min: 1, max: 200 })
@@ -209,12 +209,12 @@ export const suite = (it: It, { runs }: Options) => {
       assert.isTrue(Option.isSome(yield* find(ours, old.id)))
     }))
 
-  it.effect("gives nobody another organization's file", () =>
+  it.effect("does not return another organization's file", () =>
     Effect.gen(function*() {
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const { id } = yield* write(ours)
       assert.deepStrictEqual(yield* find(theirs, id), Option.none())
-      // The same id is another file of theirs.
+      // In the other organization, the same id is another file.
       yield* write(theirs, { id, bytes: Uint8Array.of(9) })
       assert.deepStrictEqual(
         Option.map(yield* find(ours, id), ({ bytes }) => Array.from(bytes)),

@@ -18,11 +18,11 @@ import { after, type It, type Options } from "./Fixtures.ts"
 
 type Thread = Effect.Success<ReturnType<typeof Fixtures.thread>>
 
-/** What inserts a message that nobody has reported on. */
+/** Inserts a message that has no status updates. */
 const inserted = ({ channel, contact_id }: Thread, message: Message) =>
   insert(channel.id, contact_id, Option.none(), message)
 
-/** Keeps an update whose message has not come, as an inbound event does. */
+/** Stores an update whose message is not stored yet, as an inbound event does. */
 const keepEarly = Effect.fnUntraced(function*(
   organization_id: OrganizationId,
   channel_id: ChannelId,
@@ -117,7 +117,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(outcomes.toSorted(), [...Array<string>(7).fill("Conflict"), "committed"])
     }))
 
-  it.effect("lets an update and its message, which come at once, meet in one key", () =>
+  it.effect("applies an update that is stored concurrently with its message", () =>
     Effect.gen(function*() {
       const store = yield* MessageStore
       const ours = yield* Fixtures.organization
@@ -242,7 +242,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.lengthOf(other.early_updates, 1)
     }), { arbitrary: { runs } })
 
-  it.effect("forgets early updates that are old enough, at most as many as asked, and no message", () =>
+  it.effect("deletes pending updates that are old enough, up to the limit, and no message", () =>
     Effect.gen(function*() {
       const store = yield* MessageStore
       const ours = yield* Fixtures.organization

@@ -8,18 +8,18 @@ import { Template } from "@messaging-crm/core/Templates"
 import { Effect, Layer, Result, Schema } from "effect"
 import * as Fixtures from "./Fixtures.ts"
 
-/** What a provider under test can be made to do, and what it can be asked about. */
+/** What the suite needs of a provider under test. */
 export interface Options<R> {
   readonly dedup: MessagingProvider["Service"]["dedup"]
-  /** An account, and the ids of every template that it has. */
+  /** A business account, and the ids of all its templates. */
   readonly account: { readonly id: string; readonly template_ids: ReadonlyArray<string> }
-  /** A recipient for each way in which an attempt can end. */
+  /** A recipient for each outcome of an attempt. */
   readonly recipients: Readonly<
     Record<"accepted" | "ProviderBusy" | "ProviderRejected" | "ProviderOutcomeUnknown", string>
   >
-  /** How each message was named that the provider took under a reference. One taken twice is here twice. */
-  readonly taken: (reference: SendId) => Effect.Effect<ReadonlyArray<Accepted>, never, R>
-  /** Everything that the provider has reported since the last time, once it has nothing more to report. */
+  /** The messages that the provider accepted under a reference. One that was accepted twice is listed twice. */
+  readonly accepted: (reference: SendId) => Effect.Effect<ReadonlyArray<Accepted>, never, R>
+  /** Waits for all pending callbacks and returns the events since the last call. */
   readonly reported: Effect.Effect<ReadonlyArray<ProviderEvent>, never, R>
   /** Makes the provider's catalogue unreadable. */
   readonly breakCatalogue: Effect.Effect<void, never, R>
@@ -43,28 +43,28 @@ const deliver = (delivery: OutboundMessage) =>
 
 const templates = (account: string) => MessagingProvider.use((provider) => provider.templates(account))
 
-/** Registers every promise of a provider, as tests, for one adapter. Each test has a provider of its own. */
+/** Registers the tests for one adapter. Each test has a new provider. */
 export const suite = <R>(
   adapter: string,
   layer: Layer.Layer<MessagingProvider | R, unknown>,
-  { account, breakCatalogue, dedup, recipients, reported, taken }: Options<R>
+  { accepted, account, breakCatalogue, dedup, recipients, reported }: Options<R>
 ): void => {
   const promises = <E>(name: string, test: () => Effect.Effect<void, E, MessagingProvider | R | Ids>) =>
     it.effect(name, () => Effect.provide(test(), Layer.merge(layer, Ids.layer)))
 
   describe(adapter, () => {
-    promises("delivers only what it took, and names it", () =>
+    promises("succeeds only for an accepted message, and returns its id", () =>
       Effect.gen(function*() {
         const delivery = yield* newDelivery(account.id, recipients.accepted)
-        const accepted = Result.getOrThrow(yield* deliver(delivery))
-        assert.isNotEmpty(accepted.provider_message_id)
+        const answer = Result.getOrThrow(yield* deliver(delivery))
+        assert.isNotEmpty(answer.provider_message_id)
         assert.deepStrictEqual(
-          (yield* taken(delivery.reference)).map(({ provider_message_id }) => provider_message_id),
-          [accepted.provider_message_id]
+          (yield* accepted(delivery.reference)).map(({ provider_message_id }) => provider_message_id),
+          [answer.provider_message_id]
         )
       }))
 
-    promises("names no two messages alike", () =>
+    promises("gives every message another id", () =>
       Effect.gen(function*() {
         const deliveries = yield* Effect.replicateEffect(newDelivery(account.id, recipients.accepted), 10)
         const results = yield* Effect.all(deliveries.map(deliver), { concurrency: "unbounded" })
@@ -73,27 +73,27 @@ export const suite = <R>(
       }))
 
     for (const outcome of ["ProviderBusy", "ProviderRejected"] as const) {
-      promises(`took certainly nothing when it answers ${outcome}`, () =>
+      promises(`accepted nothing when it answers ${outcome}`, () =>
         Effect.gen(function*() {
           const delivery = yield* newDelivery(account.id, recipients[outcome])
           const result = yield* deliver(delivery)
           assert.strictEqual(Result.isFailure(result) ? result.failure._tag : "accepted", outcome)
-          assert.deepStrictEqual(yield* taken(delivery.reference), [])
+          assert.deepStrictEqual(yield* accepted(delivery.reference), [])
         }))
     }
 
     promises(
-      "says that nobody knows when no answer comes, and has taken at most one message",
+      "fails with `ProviderOutcomeUnknown` when the answer is lost, and has accepted at most one message",
       () =>
         Effect.gen(function*() {
           const delivery = yield* newDelivery(account.id, recipients.ProviderOutcomeUnknown)
           const result = yield* deliver(delivery)
           assert.strictEqual(Result.isFailure(result) ? result.failure._tag : "accepted", "ProviderOutcomeUnknown")
-          assert.isAtMost((yield* taken(delivery.reference)).length, 1)
+          assert.isAtMost((yield* accepted(delivery.reference)).length, 1)
         })
     )
 
-    promises(`says how it deduplicates: ${dedup}`, () =>
+    promises(`declares how it deduplicates: ${dedup}`, () =>
       Effect.gen(function*() {
         assert.strictEqual(yield* MessagingProvider.use((provider) => Effect.succeed(provider.dedup)), dedup)
       }))
@@ -104,7 +104,7 @@ export const suite = <R>(
           const delivery = yield* newDelivery(account.id, recipients.accepted)
           const calls = Array.from({ length: 5 }, () => deliver(delivery))
           const results = [...yield* Effect.all(calls, { concurrency: "unbounded" }), yield* deliver(delivery)]
-          const [message, ...more] = yield* taken(delivery.reference)
+          const [message, ...more] = yield* accepted(delivery.reference)
           assert.deepStrictEqual(more, [])
           const names = results.flatMap((result) => Result.isSuccess(result) ? result.success.provider_message_id : [])
           assert.deepStrictEqual(Array.from(new Set(names)), [message?.provider_message_id])
@@ -112,12 +112,12 @@ export const suite = <R>(
     }
 
     if (dedup === "callback_ref") {
-      promises("reports on what it took with its reference, also when no answer came", () =>
+      promises("sends callbacks with the reference, also when the answer was lost", () =>
         Effect.gen(function*() {
           for (const recipient of [recipients.accepted, recipients.ProviderOutcomeUnknown]) {
             const delivery = yield* newDelivery(account.id, recipient)
             yield* deliver(delivery)
-            const names = (yield* taken(delivery.reference)).map(({ provider_message_id }) => provider_message_id)
+            const names = (yield* accepted(delivery.reference)).map(({ provider_message_id }) => provider_message_id)
             const reports = (yield* reported).filter((event) => event.event === "message_status_reported")
             assert.deepStrictEqual(Array.from(new Set(reports.map((report) => report.provider_message_id))), names)
             for (const { channel_id, reference } of reports) {
@@ -138,7 +138,7 @@ export const suite = <R>(
         }
       }))
 
-    promises("fails rather than return a part of the catalogue", () =>
+    promises("fails instead of returning a part of the catalogue", () =>
       Effect.gen(function*() {
         yield* breakCatalogue
         assert.strictEqual((yield* Effect.flip(templates(account.id)))._tag, "ProviderUnavailable")

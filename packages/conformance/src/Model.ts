@@ -1,4 +1,4 @@
-/** The whole service against a small model of it: any sequence of commands, by two organizations, is answered alike. */
+/** Compares the service with a small model: after any sequence of commands by two organizations, both give equal results. */
 import { it } from "@effect/vitest"
 import { type ContactField, ContactFieldRows } from "@messaging-crm/core/ContactFields"
 import * as Crm from "@messaging-crm/core/Crm"
@@ -46,22 +46,24 @@ const organization = Effect.gen(function*() {
     sends: [],
     revisions: new Map(),
     webhooks: [],
-    mood: "accepts"
+    behaviour: "accepts"
   }
   return state
 })
 
-/** Lets the provider do with each delivery what its organization was told. */
-const obey = (organizations: ReadonlyArray<Organization>): Effect.Effect<void, never, Provider.ScriptedProvider> =>
+/** Makes the provider answer each send as the organization's last `setBehaviour` command says. */
+const applyBehaviour = (
+  organizations: ReadonlyArray<Organization>
+): Effect.Effect<void, never, Provider.ScriptedProvider> =>
   Provider.ScriptedProvider.use((provider) =>
     provider.answer(({ channel, reference }) => {
       const sender = organizations.find(({ channels }) => channels.some(({ id }) => id === channel.id))
-      switch (sender?.mood) {
+      switch (sender?.behaviour) {
         case "rejects":
           return Effect.fail(new ProviderRejected({ reason: "recipient_unreachable" }))
         case "is busy":
           return Effect.fail(new ProviderBusy({ reason: "provider_unavailable", retry_after_seconds: null }))
-        case "is silent":
+        case "is unresponsive":
           return Effect.fail(new ProviderOutcomeUnknown())
         default:
           return Effect.succeed({ provider_message_id: `p.${reference}` })
@@ -69,7 +71,7 @@ const obey = (organizations: ReadonlyArray<Organization>): Effect.Effect<void, n
     })
   )
 
-/** Work is given out one item at a time, so that the order in which the provider is asked is the order of what follows. */
+/** A claim returns one item, so that results come in the order of the provider's calls. */
 const oneByOne = Layer.effect(
   WorkQueue,
   WorkQueue.useSync((queue) => ({ ...queue, claim: (options) => queue.claim({ ...options, limit: 1 }) }))
@@ -90,7 +92,7 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
         Effect.gen(function*() {
           const names = new Names()
           const [one, other] = [yield* organization, yield* organization]
-          yield* obey([one, other])
+          yield* applyBehaviour([one, other])
           const scene = Effect.map(
             DateTime.now,
             (now) => ({ names, at: { now, name: names.give }, ours: one, theirs: other })

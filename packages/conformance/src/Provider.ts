@@ -12,14 +12,14 @@ import * as Endpoints from "./Endpoints.ts"
 
 export type Outcome = Effect.Effect<Accepted, ProviderRejected | ProviderBusy | ProviderOutcomeUnknown>
 
-/** A provider that does as it is told, and remembers what it was asked. */
+/** A scripted provider: tests set its answers, and read the requests that it received. */
 export class ScriptedProvider extends Context.Service<ScriptedProvider, {
-  readonly asked: Effect.Effect<ReadonlyArray<OutboundMessage>>
-  /** What it answers from now on. */
+  readonly received: Effect.Effect<ReadonlyArray<OutboundMessage>>
+  /** Sets its answers from now on. */
   readonly answer: (how: (delivery: OutboundMessage) => Outcome) => Effect.Effect<void>
 }>()("@messaging-crm/conformance/ScriptedProvider") {}
 
-/** The one template that it has, on any account: a greeting with one placeholder. */
+/** The only template of every account: a greeting with one placeholder. */
 export const greeting = (account: string): Template => ({
   id: "greeting",
   name: "greeting",
@@ -31,23 +31,23 @@ export const greeting = (account: string): Template => ({
   components: [{ type: "BODY", text: "Hello {{1}}", format: null, buttons: null }]
 })
 
-/** Layer for all that is outside: the scripted provider and the scripted endpoints. They take everything until they are told otherwise. */
+/** Layer for the scripted provider and the scripted endpoints, the systems outside the service. They accept everything until a test says otherwise. */
 export const layer = (dedup: MessagingProvider["Service"]["dedup"]) => Layer.merge(provider(dedup), Endpoints.layer)
 
 const provider = (dedup: MessagingProvider["Service"]["dedup"]) =>
   Layer.effectContext(Effect.gen(function*() {
-    const asked = yield* Ref.make<ReadonlyArray<OutboundMessage>>([])
+    const received = yield* Ref.make<ReadonlyArray<OutboundMessage>>([])
     const takes = (delivery: OutboundMessage): Outcome =>
       Effect.succeed({ provider_message_id: `p.${delivery.reference}` })
     const answer = yield* Ref.make(takes)
     return Context.make(MessagingProvider, {
       dedup,
       deliver: Effect.fnUntraced(function*(delivery: OutboundMessage) {
-        yield* Ref.update(asked, (all) => [...all, delivery])
+        yield* Ref.update(received, (all) => [...all, delivery])
         return yield* (yield* Ref.get(answer))(delivery)
       }),
       templates: (account) => Effect.succeed([greeting(account)])
     }).pipe(
-      Context.add(ScriptedProvider, { asked: Ref.get(asked), answer: (how) => Ref.set(answer, how) })
+      Context.add(ScriptedProvider, { received: Ref.get(received), answer: (how) => Ref.set(answer, how) })
     )
   }))

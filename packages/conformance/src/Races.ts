@@ -1,8 +1,8 @@
 /**
- * Operations that contend for the same rows, and what may come of them.
+ * Operations that contend for the same rows: every outcome must be serializable.
  *
- * Whatever runs together must end as some order of the whole operations ends.
- * The orders are tried one by one on a store; what ran together is compared.
+ * What operations do concurrently must equal what they do one after the other in some order.
+ * The orders are tried one by one on a store, and compared with the concurrent run.
  */
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { Channels } from "@messaging-crm/core/Channels"
@@ -25,10 +25,10 @@ import { type ClaimedWork, WorkKind, WorkQueue, WorkSignal } from "@messaging-cr
 import { DateTime, Effect, Layer, Option } from "effect"
 import * as Provider from "./Provider.ts"
 
-/** Everything that an operation of a race may need. */
+/** The services that an operation of a race may need. */
 export type Requirements = Crm.Operations | Crm.StoragePorts | Dispatch | Ids
 
-/** Layer for every operation over a storage, with a provider and endpoints that take everything. */
+/** Layer for every operation over a storage, with a provider and endpoints that accept everything. */
 export const layer = <E, R>(storage: Layer.Layer<Crm.StoragePorts, E, R>) =>
   Dispatch.layer.pipe(
     Layer.provide(Decide.layer),
@@ -39,7 +39,7 @@ export const layer = <E, R>(storage: Layer.Layer<Crm.StoragePorts, E, R>) =>
 const phone = "+4915112345678"
 const newPhone = "+4915112345679"
 
-/** One organization in which every operation finds what it needs. */
+/** One organization with all the rows that the operations use. */
 export const scene = Effect.gen(function*() {
   const { organization, owner } = yield* Organizations.use((all) =>
     all.create({ name: "Acme", owner_name: "Olga", owner_email: "olga@acme.example" })
@@ -98,7 +98,7 @@ export const scene = Effect.gen(function*() {
     const queued = yield* text("two")
     const claimed = yield* claims(organization.id)
     const deliveries = yield* WebhookDeliveries.use((all) => all.list(webhook.id))
-    // A claim promises no order.
+    // A claim returns items in any order.
     const deliveryOf = (type: EventType) =>
       claimed.find(({ ref }) => deliveries.some(({ id, event_type }) => id === ref && event_type === type))
     const done = deliveryOf("message.received")
@@ -132,7 +132,7 @@ export const scene = Effect.gen(function*() {
 })
 export type Scene = Effect.Success<typeof scene>
 
-/** Claims what an organization has to do. What others have is left to them by a lease that ends at once. */
+/** Claims an organization's work. Work of other organizations is claimed too, with a lease that ends at once. */
 const claims = Effect.fnUntraced(function*(organization_id: string) {
   const queue = yield* WorkQueue
   const ids = yield* Ids
@@ -182,7 +182,7 @@ const started = (to: string) => ({ channel }: Scene) =>
     sendAnswer
   )
 
-/** Every kind of write, by what it does to the one scene. */
+/** Every kind of write, by its effect on the scene. */
 export const operations: Readonly<Record<string, Operation>> = {
   "tag": ({ conversation, tags }) =>
     Effect.map(
@@ -250,7 +250,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     )
 }
 
-/** Returns what an operation answers, or the tag of its refusal. */
+/** Returns an operation's result, or the tag of its error. */
 export const outcomeOf = (name: string, scene: Scene): Effect.Effect<unknown, never, Requirements> =>
   scene.as(Effect.match(operations[name]?.(scene) ?? Effect.die(new Error(`There is no operation ${name}.`)), {
     onFailure: ({ _tag }) => _tag,
@@ -302,7 +302,7 @@ export const observe = Effect.fnUntraced(function*(scene: Scene, answers: Readon
       tags: (yield* Tags.use((all) => all.list)).map(({ name }) => name),
       members: (yield* Members.use((all) => all.list)).map(({ name }) => name).toSorted(),
       webhooks: webhooks.map(({ status }) => status),
-      // One that a rival's event gave to a webhook that was disabled meanwhile ends in its turn.
+      // A delivery of a webhook that was disabled meanwhile ends when a worker claims it.
       deliveries: byText(
         deliveries.map(({ attempt_count, event_type, failure_code, status }) =>
           status === "pending" && !isActive
@@ -315,13 +315,13 @@ export const observe = Effect.fnUntraced(function*(scene: Scene, answers: Readon
   }))
 })
 
-/** Returns every order of some items. */
+/** Returns every permutation of the items. */
 const ordersOf = <A>(items: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
   items.length === 0
     ? [[]]
     : items.flatMap((item, index) => ordersOf(items.toSpliced(index, 1)).map((rest) => [item, ...rest]))
 
-/** Returns what operations end in when they run one after the other, in the order of these places. */
+/** Returns the outcome of operations that run one after the other, in the order of these indexes. */
 const inOrder = Effect.fnUntraced(function*(names: ReadonlyArray<string>, order: ReadonlyArray<number>) {
   const set = yield* scene
   const answers: Array<unknown> = []
@@ -329,10 +329,10 @@ const inOrder = Effect.fnUntraced(function*(names: ReadonlyArray<string>, order:
   return JSON.stringify(yield* observe(set, answers))
 })
 
-/** What the orders of operations end in, as far as it was needed. */
+/** The outcomes of orders, computed when first needed. */
 const known = new Map<string, Array<string>>()
 
-/** Returns what each order ends in when none ends as something did, else null. Orders are tried until one does. */
+/** Returns null when some order has the same outcome as the concurrent run, else the outcome of every order. */
 export const unlessSerial = Effect.fnUntraced(function*(names: ReadonlyArray<string>, outcome: string) {
   const key = names.join("|")
   const outcomes = known.get(key) ?? []

@@ -23,7 +23,7 @@ import * as Tags from "./Tags.ts"
 import * as Webhooks from "./Webhooks.ts"
 import * as WorkQueue from "./WorkQueue.ts"
 
-/** The suite of each port, so that none is forgotten. */
+/** The suite of each port. The type requires one for every port. */
 const ports: Readonly<Record<string, (it: It, options: Options) => void>> = {
   ApiKeyStore: ApiKeys.suite,
   CallbackStore: CallbackInbox.suite,

@@ -5,32 +5,32 @@ import { AllowedAddresses, type WebhookRequest, WebhookTransport } from "@messag
 import { Arbitrary, type Duration, Effect, Layer, Ref, Result, Schema, type Scope } from "effect"
 import { bytes, hardText } from "./Arbitraries.ts"
 
-/** What a receiver does with every request. */
+/** How a receiver answers every request. */
 export type Manner =
   | { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: string | Uint8Array }
-  /** Answers with 200 and a body without end: as fast as it is read, or a byte now and then. */
+  /** Answers with 200 and an endless body: as fast as the client reads, or one byte at intervals. */
   | "endless"
   | "dripping"
-  /** Takes the request and never answers. */
-  | "silent"
+  /** Reads the request and never answers. */
+  | "unresponsive"
 
 /** An HTTP endpoint on 127.0.0.1. */
 export interface Receiver {
   readonly url: string
-  /** What it got, with lower-case names of headers. */
+  /** The requests that it received. Names of headers are in lower case. */
   readonly received: Effect.Effect<ReadonlyArray<Omit<WebhookRequest, "url">>>
-  /** How many connections it was offered. */
+  /** How many connections clients opened to it. */
   readonly connections: Effect.Effect<number>
 }
 
-/** What the adapter under test needs for it. */
+/** What the suite needs of the adapter under test. */
 export interface Options {
-  /** The transport, where names resolve so and an attempt ends after so long. */
+  /** Layer for the transport with this name resolution and this timeout of an attempt. */
   readonly layer: (options: {
     readonly resolve: (hostname: string) => Effect.Effect<ReadonlyArray<string>>
     readonly deadline: Duration.Input
   }) => Layer.Layer<WebhookTransport>
-  /** Starts a receiver, which ends with the scope. */
+  /** Starts a receiver, and stops it when the scope closes. */
   readonly receive: (manner: Manner) => Effect.Effect<Receiver, never, Scope.Scope>
 }
 
@@ -59,7 +59,7 @@ export const suite = (adapter: string, { layer, receive }: Options): void => {
 
   const isLoopback = (address: string) => address === loopback
   const allowingLoopback = allowing(isLoopback)
-  /** For endpoints that would go on for ever. */
+  /** The timeout for endpoints whose answer never ends. */
   const briefly = allowing(isLoopback, { deadline: "1 second" })
 
   describe(adapter, () => {
@@ -109,7 +109,7 @@ export const suite = (adapter: string, { layer, receive }: Options): void => {
         }).pipe(briefly, Effect.scoped))
     }
 
-    it.live.prop("of a body only the beginning is kept, as text that can be stored", {
+    it.live.prop("keeps only the beginning of a body, as text that can be stored", {
       part: bytes,
       times: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 200 }))
     }, ({ part, times }) =>
@@ -129,7 +129,7 @@ export const suite = (adapter: string, { layer, receive }: Options): void => {
 
     it.live("no status in time is a timeout", () =>
       Effect.gen(function*() {
-        const receiver = yield* receive("silent")
+        const receiver = yield* receive("unresponsive")
         const failure = Result.getOrThrow(Result.flip(yield* post(request(receiver.url))))
         assert.strictEqual(failure.failure_code, "timeout")
         assert.lengthOf(yield* receiver.received, 1)

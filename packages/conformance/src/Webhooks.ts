@@ -16,7 +16,7 @@ import { hardText, optionalHardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
 
-/** Raises an event, and returns its delivery to the webhook as it should be read. */
+/** Raises an event, and returns the delivery to the webhook that a read must return. */
 const raised = Effect.fnUntraced(function*(organization_id: OrganizationId, to: WebhookColumns, millis = 0) {
   const event = yield* Fixtures.event({ created_at: after(millis) })
   yield* Fixtures.write(organization_id, Changes.raise(event))
@@ -66,7 +66,7 @@ const events = (it: It, { runs }: Options) => {
       }
     }), { arbitrary: { runs } })
 
-  it.effect("forgets events that are old enough, with their deliveries, at most as many as asked", () =>
+  it.effect("deletes events that are old enough, with their deliveries, up to the limit", () =>
     Effect.gen(function*() {
       const store = yield* EventStore
       while ((yield* store.purge(after(0), 1000)) > 0) continue

@@ -18,7 +18,7 @@ const enqueue = (organization_id: OrganizationId, work: Work, due_at: DateTime.U
 const throttle = (organization_id: OrganizationId, lane: Changes.Throttle) =>
   Fixtures.write(organization_id, Changes.throttle(lane))
 
-/** What is given out of every kind, under one token. */
+/** Claims work of every kind under one token. */
 const claim = Effect.fnUntraced(function*(options: { readonly limit?: number; readonly at?: DateTime.Utc } = {}) {
   const { at: now = Fixtures.noon, limit = 100 } = options
   const token = yield* Fixtures.uuid
@@ -59,7 +59,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* claim(), [])
     }))
 
-  it.effect("gives out one kind, whatever is due of the others", () =>
+  it.effect("claims one kind, even when other kinds are due", () =>
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
       const works = yield* Effect.forEach(WorkKind.literals, (kind) => newWork(lane, kind))
@@ -84,7 +84,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual([claimed?.trace, again?.trace], [trace, trace])
     }))
 
-  it.effect("tells what it holds of each kind", () =>
+  it.effect("counts its items of each kind", () =>
     Effect.gen(function*() {
       const { lane, ours, queue } = yield* start
       assert.deepStrictEqual(yield* queue.backlog(Fixtures.noon), [])
@@ -211,6 +211,52 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(refs(yield* claim({ at: after(20) })).toSorted(), byDue.slice(8, 10).toSorted())
     }))
 
+  it.effect("gives out what there is room for once claims are spare, before they are settled and after", () =>
+    Effect.gen(function*() {
+      const { lane, ours, queue } = yield* start
+      const kind = "webhook_delivery" as const
+      const works = yield* Effect.forEach(Array.from({ length: 20 }), () => newWork(lane, kind))
+      yield* Effect.forEach(works, (work) => enqueue(ours, work, Fixtures.noon))
+      const claimBeside = Effect.fnUntraced(function*(spare: ReadonlyArray<ClaimedWork>) {
+        const [now, lease_until, token] = [Fixtures.noon, after(60), yield* Fixtures.uuid]
+        return yield* queue.claim({ kind, limit: 100, now, lease_until, token, spare })
+      })
+      const full = yield* claimBeside([])
+      assert.lengthOf(full, 8)
+      assert.deepStrictEqual(yield* claimBeside([]), [])
+      const [spare, others] = [full.slice(0, 3), full.slice(3)]
+      const next = yield* claimBeside(spare)
+      assert.lengthOf(next, 3)
+      // Nothing is given out twice, and no place is free twice.
+      assert.deepStrictEqual(yield* claimBeside(spare), [])
+      yield* Effect.forEach(spare, (item) => Effect.map(queue.finish(item), assert.isTrue))
+      assert.deepStrictEqual(yield* claimBeside(spare), [])
+      yield* Effect.forEach(others.slice(0, 2), queue.finish)
+      const last = yield* claimBeside(others.slice(0, 2))
+      assert.lengthOf(last, 2)
+      // A claim that no longer holds its item is nobody's place.
+      const stale = others.slice(2).map((item) => ({ ...item, token: spare[0]?.token.replace(/^./, "f") ?? "" }))
+      assert.deepStrictEqual(yield* claimBeside(stale), [])
+      assert.lengthOf(new Set(refs([...full, ...next, ...last])), 13)
+    }))
+
+  it.effect("gives nothing out of a throttled lane for claims that are spare", () =>
+    Effect.gen(function*() {
+      const { lane, ours, queue } = yield* start
+      const kind = "webhook_delivery" as const
+      for (let count = 0; count < 12; count++) yield* enqueue(ours, yield* newWork(lane, kind), Fixtures.noon)
+      const full = yield* claim()
+      assert.lengthOf(full, 8)
+      yield* throttle(ours, { kind, lane, until: after(50), cap: 1 })
+      const spared = Effect.fnUntraced(function*(now: DateTime.Utc) {
+        const [lease_until, token] = [DateTime.add(now, { seconds: 60 }), yield* Fixtures.uuid]
+        return yield* queue.claim({ kind, limit: 100, now, lease_until, token, spare: full })
+      })
+      assert.deepStrictEqual(yield* spared(after(49)), [])
+      assert.lengthOf(yield* spared(after(50)), 1)
+      assert.deepStrictEqual(yield* spared(after(50)), [])
+    }))
+
   it.effect("serves the lane that has waited longest, and none twice while another waits", () =>
     Effect.gen(function*() {
       const { ours, queue } = yield* start
@@ -272,7 +318,7 @@ export const suite = (it: It, { runs }: Options) => {
       yield* fill
       yield* throttle(ours, { kind, lane, until: null, cap: 1 })
       yield* Effect.flatMap(claim(), Effect.forEach(queue.finish))
-      // Workers look for work all the time, which is how a store may learn that the lane is empty.
+      // A store may notice that the lane is empty when a worker claims, so one claims here.
       for (let millis = 0; millis <= 2000; millis += 250) {
         assert.deepStrictEqual(yield* claim({ at: after(millis) }), [])
       }

@@ -29,7 +29,7 @@ import { Idempotency, type IdempotencyStore } from "./work/Idempotency.ts"
 import { type WorkQueue, WorkSignal } from "./work/WorkQueue.ts"
 import { Worker } from "./Worker.ts"
 
-/** Everything a storage adapter must provide. Adding a port here breaks every adapter's build until it follows. */
+/** Every port that a storage adapter must provide. A port added here does not compile until every adapter has it. */
 export type StoragePorts =
   | ApiKeyStore
   | CallbackStore
@@ -72,7 +72,7 @@ export type Operations =
   | Webhooks
   | Worker
 
-/** What other operations are made of, innermost first. */
+/** The services that all operations share. */
 const foundation = Layer.mergeAll(Cursors.layer, Decide.layer).pipe(
   Layer.provideMerge(WorkSignal.layer),
   Layer.provideMerge(Layer.mergeAll(Ids.layer, Secrets.layer))
@@ -91,10 +91,10 @@ const catalogues = Layer.mergeAll(
 const threads = Layer.mergeAll(Conversations.layer, Messages.layer, Contacts.layer, ContactImports.layer)
 
 /**
- * Layer that provides every operation of the CRM, given storage, a provider and a way out for webhooks.
+ * Layer that provides every operation of the CRM, given storage, a messaging provider and a transport for webhooks.
  *
- * This is the whole of core's wiring. An embedder provides it with an adapter's
- * layer and runs operations; the server does the same behind HTTP.
+ * This is all of core's wiring. A program that embeds core provides an adapter's
+ * layer to it and runs operations; the server does the same behind HTTP.
  */
 export const layer: Layer.Layer<Operations, never, StoragePorts | MessagingProvider | WebhookTransport> = Layer
   .mergeAll(

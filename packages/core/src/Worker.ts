@@ -39,9 +39,12 @@ const survive = (what: string) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
 interface Hand {
   readonly kind: WorkKind
   readonly items: FiberSet.FiberSet<void>
+  /** Items that are carried out: false for those that are not settled yet, true for those that were since the last claim. */
+  readonly spare: Map<ClaimedWork, boolean>
 }
 
-const emptyHand = (kind: WorkKind) => Effect.map(FiberSet.make<void>(), (items): Hand => ({ kind, items }))
+const emptyHand = (kind: WorkKind) =>
+  Effect.map(FiberSet.make<void>(), (items): Hand => ({ kind, items, spare: new Map() }))
 
 const emptyBacklog = { due: 0, later: 0, held: 0, oldest_due_at: null }
 
@@ -76,20 +79,20 @@ export class Worker extends Context.Service<Worker, {
       const signal = yield* WorkSignal
       const webhooks = yield* Webhooks
 
-      const claim = Effect.fnUntraced(function*(kind: WorkKind, limit: number) {
+      const claim = Effect.fnUntraced(function*(kind: WorkKind, limit: number, spare: ReadonlyArray<ClaimedWork>) {
         const now = yield* DateTime.now
         const lease_until = DateTime.addDuration(now, lease)
-        return yield* queue.claim({ kind, limit, now, lease_until, token: yield* ids.uuid })
+        return yield* queue.claim({ kind, limit, now, lease_until, token: yield* ids.uuid, spare })
       })
 
-      const carryOut = (claimed: ClaimedWork) => {
+      const carryOut = (claimed: ClaimedWork, onSuccess: Effect.Effect<void>) => {
         switch (claimed.kind) {
           case "send":
             return dispatch.attempt(claimed)
           case "send_outcome":
             return dispatch.giveUp(claimed)
           case "webhook_delivery":
-            return deliveries.attempt(claimed)
+            return deliveries.attempt(claimed, onSuccess)
         }
       }
 
@@ -111,8 +114,8 @@ export class Worker extends Context.Service<Worker, {
       })
 
       /** An item whose defect cannot be recorded keeps its lease: when that ends, it is given out again. */
-      const perform = (claimed: ClaimedWork) =>
-        (claimed.defects < defects_max ? carryOut(claimed) : abandon(claimed)).pipe(
+      const perform = (claimed: ClaimedWork, onSuccess = Effect.void) =>
+        (claimed.defects < defects_max ? carryOut(claimed, onSuccess) : abandon(claimed)).pipe(
           Effect.asVoid,
           Effect.onInterrupt(() => queue.release(claimed)),
           Effect.catchDefect((defect) => recover(claimed, defect)),
@@ -123,14 +126,13 @@ export class Worker extends Context.Service<Worker, {
             kind: "consumer",
             attributes: { ref: claimed.ref, attempt: claimed.attempt }
           }),
-          Effect.annotateLogs({ kind: claimed.kind, ref: claimed.ref, attempt: claimed.attempt }),
-          Effect.ensuring(signal.notify(claimed.kind))
+          Effect.annotateLogs({ kind: claimed.kind, ref: claimed.ref, attempt: claimed.attempt })
         )
 
       const runOnce = Effect.forEach(WorkKind.literals, (kind) =>
         Effect.tap(
-          claim(kind, batch_max),
-          Effect.forEach(perform, { concurrency: "unbounded", discard: true })
+          claim(kind, batch_max, []),
+          Effect.forEach((claimed) => perform(claimed), { concurrency: "unbounded", discard: true })
         )).pipe(Effect.map((claimed) => claimed.flat().length), Effect.withSpan("Worker.runOnce"))
 
       const pause = Effect.fnUntraced(function*(kind: WorkKind) {
@@ -138,15 +140,25 @@ export class Worker extends Context.Service<Worker, {
         yield* Effect.timeoutOption(signal.wait(kind), Duration.millis(millis))
       })
 
+      /** Carries out an item in hand. Its place in its lane is free once its endpoint took the event, before that is written. */
+      const performInHand = ({ kind, spare }: Hand, item: ClaimedWork) => {
+        const leave = (isSettled: boolean) =>
+          Effect.andThen(Effect.sync(() => spare.set(item, isSettled)), signal.notify(kind))
+        return Effect.ensuring(perform(item, leave(false)), leave(true))
+      }
+
       /** Claims as many of a kind as there are places for, and returns whether there may be more. */
-      const fill = Effect.fnUntraced(function*({ items, kind }: Hand) {
+      const fill = Effect.fnUntraced(function*(hand: Hand) {
+        const { items, kind, spare } = hand
         const free = Math.min(in_hand_max - (yield* FiberSet.size(items)), batch_max)
         if (free <= 0) return false
         // A claim that is not carried out would have to wait for its lease to end.
         return yield* Effect.uninterruptible(Effect.gen(function*() {
+          const settled = Array.from(spare).flatMap(([item, isSettled]) => isSettled ? [item] : [])
           // Looking for work is not worth a trace, four times a second.
-          const claimed = yield* Effect.withTracerEnabled(claim(kind, free), false)
-          yield* Effect.forEach(claimed, (item) => FiberSet.run(items, Effect.interruptible(perform(item))))
+          const claimed = yield* Effect.withTracerEnabled(claim(kind, free, Array.from(spare.keys())), false)
+          for (const item of settled) spare.delete(item)
+          yield* Effect.forEach(claimed, (item) => FiberSet.run(items, Effect.interruptible(performInHand(hand, item))))
           return claimed.length === free
         }))
       })

@@ -1,4 +1,4 @@
-/** Every public module of core, by its name. A module is also a subpath: `@messaging-crm/core/Tags`. */
+/** Every public module of core. Each is also a subpath export, such as `@messaging-crm/core/Tags`. */
 export * as ApiKeys from "./accounts/ApiKeys.ts"
 export * as Members from "./accounts/Members.ts"
 export * as Organizations from "./accounts/Organizations.ts"

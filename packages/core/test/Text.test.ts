@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { hardText } from "@messaging-crm/conformance/Arbitraries"
+import { searchTerms } from "@messaging-crm/core/Contacts"
 import { canonical } from "@messaging-crm/core/Phones"
 import { byCodePoint, foldCase, line, preview, text, trimmedText, visibleText } from "@messaging-crm/core/Text"
 import { Option, Schema } from "effect"
@@ -67,4 +68,18 @@ it("a phone number has one form, and none without a country code", () => {
   ) {
     assert.deepStrictEqual(canonical(written), Option.none(), written)
   }
+})
+
+it("searchTerms are the text, folded, and a number's digits where it has separators between them", () => {
+  const terms = {
+    "Anna B": ["anna b"],
+    "+4915112345678": ["4915112345678"],
+    "1511": ["1511"],
+    "+49 151 1": ["+49 151 1", "491511"],
+    "(0151) 1": ["(0151) 1", "01511"],
+    "R2-D2": ["r2-d2"],
+    "+/-": ["+/-"],
+    " ": null
+  }
+  for (const [query, expected] of Object.entries(terms)) assert.deepStrictEqual(searchTerms(query), expected, query)
 })

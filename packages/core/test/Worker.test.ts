@@ -54,8 +54,8 @@ it.effect("posts events while as many sends as it has places for wait for the pr
     const { as, start } = yield* queued
     const provider = yield* ScriptedProvider
     const [full, posted] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-    const askedForAll = Effect.map(provider.asked, ({ length }) => length === 256)
-    const whenFull = Effect.when(Deferred.succeed(full, undefined), askedForAll)
+    const receivedAll = Effect.map(provider.received, ({ length }) => length === 256)
+    const whenFull = Effect.when(Deferred.succeed(full, undefined), receivedAll)
     yield* provider.answer(() => Effect.andThen(whenFull, Effect.never))
     const url = "https://shop.example/webhook"
     yield* ScriptedEndpoints.use(({ answer }) => answer(url, () => Effect.as(Deferred.succeed(posted, undefined), ok)))
@@ -66,7 +66,7 @@ it.effect("posts events while as many sends as it has places for wait for the pr
     yield* Deferred.await(full)
     yield* as(Conversations.use((conversations) => conversations.close(conversation_id, {})))
     yield* Deferred.await(posted)
-    assert.lengthOf(yield* provider.asked, 256)
+    assert.lengthOf(yield* provider.received, 256)
     const stopping = yield* Effect.forkChild(Fiber.interrupt(fiber))
     yield* TestClock.adjust("21 seconds")
     yield* Fiber.join(stopping)

@@ -1,10 +1,9 @@
 /**
- * Callbacks: what a network posts, in core's words.
+ * Callbacks: translates the bodies that networks post into core's events.
  *
- * One body may speak of several accounts, and repeat what others said. Every
- * part of it is read on its own, so that one that cannot be read takes no other
- * with it. What a person wrote in a way that is not known here becomes a message
- * of type `unsupported`.
+ * A body may contain parts for several accounts, and repeat earlier ones. Every
+ * part is read independently, so that an unreadable one does not affect others.
+ * A message of an unknown kind becomes a message of type `unsupported`.
  */
 import { type DateTime, Option, Schema } from "effect"
 import type { Notices } from "./Callback/Notice.ts"
@@ -18,7 +17,7 @@ const Entry = Schema.Struct({
   id: lenient(NetworkId),
   changes: lenient(Items),
   messaging: lenient(Items),
-  /** What pages get while another app has the conversation in hand. */
+  /** Messages of a page while another app controls the conversation. */
   standby: lenient(Items)
 })
 
@@ -27,7 +26,7 @@ const Body = Schema.Struct({ object: lenient(Schema.String), entry: lenient(Item
 const decodeBody = Schema.decodeUnknownOption(Schema.fromJsonString(Body))
 const decodeEntry = Schema.decodeUnknownOption(Entry)
 
-/** What each network calls itself, and how its entries are read. */
+/** The reader of each network's entries, by the `object` of the body. */
 const readers: Readonly<
   Record<string, (entry: typeof Entry.Type, received_at: DateTime.Utc) => ReadonlyArray<Notices>>
 > = {
@@ -47,9 +46,9 @@ const social = (
 ]
 
 /**
- * Returns what a body tells of, or none where it is no callback at all.
+ * Reads the notices of a body. None where it is not a callback.
  *
- * What bears no time of its own counts as of `received_at`.
+ * A part without a time has the time `received_at`.
  */
 export const read = (body: string, received_at: DateTime.Utc): Option.Option<Notices> =>
   Option.map(decodeBody(body), ({ entry = [], object = "" }) => {

@@ -1,4 +1,4 @@
-/** The templates of a business account, as the network lists them. */
+/** Reads the template catalogue of a business account. */
 import type { Template, TemplateButton, TemplateComponent } from "@messaging-crm/core/Templates"
 import { Option, Schema } from "effect"
 import { lenient } from "./Wire.ts"
@@ -16,7 +16,7 @@ const Component = Schema.Struct({
   buttons: lenient(Schema.Array(Button))
 })
 
-/** A template's name, language and state must be there: one without them would be another template. */
+/** A template of the list. Name, language and status are required, because a template cannot be sent without them. */
 const Listed = Schema.Struct({
   id: Schema.String,
   name: Schema.String,
@@ -36,7 +36,7 @@ export const CataloguePage = Schema.Struct({
   }))
 })
 
-/** The fields that are asked for. */
+/** The fields to request. */
 export const fields = "id,name,language,category,status,parameter_format,components"
 export const page_size = 100
 
@@ -53,7 +53,7 @@ const componentOf = ({ buttons, format, text, type = "UNKNOWN" }: typeof Compone
   buttons: buttons === undefined ? null : buttons.map(buttonOf)
 })
 
-/** Returns a listed template in core's form. Every enum is open, and what is not known yet is passed through. */
+/** Returns a template in core's form. Enumerations are open: unknown values are passed through. */
 export const templateOf = (business_account_id: string) =>
 (
   { category = "UNKNOWN", components = [], parameter_format = "POSITIONAL", ...listed }: typeof Listed.Type
@@ -68,10 +68,10 @@ export const templateOf = (business_account_id: string) =>
 const decodeUrl = Schema.decodeUnknownOption(Schema.URLFromString)
 
 /**
- * Returns where the next page begins; none on the last, which alone has no `next`.
+ * Returns the cursor of the next page; none on the last page, which has no `next`.
  *
- * The cursor is taken out of that link, which is never followed: it bears a
- * token, and names a host of its own.
+ * The link in `next` is never followed, because it contains a token and a host.
+ * Only its cursor is used.
  */
 export const nextCursor = ({ paging }: typeof CataloguePage.Type): Option.Option<string> => {
   if (paging?.next === undefined) return Option.none()

@@ -1,6 +1,6 @@
 /**
- * Cloud accounts: under which id and with which token each channel speaks on
- * its network, and which apps the networks call back for.
+ * Cloud accounts: the id and token of each channel on its network, and the apps
+ * for which the networks post callbacks.
  */
 import type { Channel, ChannelType } from "@messaging-crm/core/Channels"
 import { ChannelId } from "@messaging-crm/core/Ids"
@@ -12,7 +12,7 @@ const Secret = Schema.RedactedFromValue(Schema.NonEmptyString)
 
 const OfChannel = {
   channel_id: ChannelId,
-  /** The app that the network calls back for: its secret signs what concerns the channel. */
+  /** The app whose secret signs the callbacks of the channel. */
   app_id: Schema.NonEmptyString,
   token: Secret
 }
@@ -21,9 +21,9 @@ const OfChannel = {
 export const PhoneAccount = Schema.Struct({
   type: Schema.Literal("phone_messaging"),
   ...OfChannel,
-  /** The number's id on the network, which is not the number. */
+  /** The network's id of the phone number, not the number itself. */
   phone_number_id: Schema.NonEmptyString,
-  /** Whose templates can be sent. */
+  /** The business account whose templates can be sent. */
   business_account_id: Schema.NonEmptyString
 })
 export interface PhoneAccount extends Schema.Schema.Type<typeof PhoneAccount> {}
@@ -41,7 +41,7 @@ export const PhotoAccount = Schema.Struct({
   type: Schema.Literal("photo_social"),
   ...OfChannel,
   account_id: Schema.NonEmptyString,
-  /** The page through which it is reached; null where it logged in itself. */
+  /** The page that it is connected to; null for an account with a login of its own. */
   page_id: Schema.NullOr(Schema.NonEmptyString)
 })
 export interface PhotoAccount extends Schema.Schema.Type<typeof PhotoAccount> {}
@@ -49,29 +49,29 @@ export interface PhotoAccount extends Schema.Schema.Type<typeof PhotoAccount> {}
 export const CloudAccount = Schema.Union([PhoneAccount, PageAccount, PhotoAccount])
 export type CloudAccount = typeof CloudAccount.Type
 
-/** An app of the networks' developers. */
+/** An app that is registered with the networks. */
 export const CloudApp = Schema.Struct({
   id: Schema.NonEmptyString,
   /** Signs callbacks. */
   secret: Secret,
-  /** The word by which the network proves, when a callback address is set, that it was told to. */
+  /** The text that the network sends when a callback URL is registered, to prove that the app's owner does it. */
   verify_token: Secret
 })
 export interface CloudApp extends Schema.Schema.Type<typeof CloudApp> {}
 
-/** Every app and account, as an operator writes them down. */
+/** Schema for the setting with all apps and accounts. */
 export const CloudAccountsSetting = Schema.Struct({
   apps: Schema.Array(CloudApp),
   channels: Schema.Array(CloudAccount)
 })
 
-/** What a callback names a channel by. */
+/** The identification of an account in callbacks. */
 export interface AccountName {
   readonly type: ChannelType
   readonly id: string
 }
 
-/** Returns what callbacks name an account's channel by. */
+/** Returns the identification of an account in callbacks. */
 export const nameOf = (account: CloudAccount): AccountName => {
   switch (account.type) {
     case "phone_messaging":
@@ -85,7 +85,7 @@ export const nameOf = (account: CloudAccount): AccountName => {
 
 // -------------------------------------------------------------- errors
 
-/** The JSON with the apps and accounts cannot be read. What it holds is secret, so only its shape is told of. */
+/** The JSON with the apps and accounts is invalid. The message describes the expected shape and contains no secret. */
 export class AccountsUnreadable extends Schema.TaggedError<AccountsUnreadable>()("AccountsUnreadable", {
   message: Schema.String
 }) {}
@@ -103,10 +103,10 @@ const readSetting = (json: Redacted.Redacted) =>
 /**
  * Port: where apps and accounts are read.
  *
- * - `find` returns the account of a channel, none where it is not connected to the network.
+ * - `find` returns the account of a channel; none where the channel is not connected to the network.
  * - `findByBusinessAccount` returns an account whose token may read the business account's templates.
- * - `locate` returns the account that a callback names, and only one of the app
- *   whose secret signed it: no app speaks for another's channels.
+ * - `locate` returns the account of a callback, if it belongs to the app whose
+ *   secret signed the callback. An app must not send events for another app's channels.
  */
 export class CloudAccounts extends Context.Service<CloudAccounts, {
   readonly apps: Effect.Effect<ReadonlyArray<CloudApp>>
@@ -133,7 +133,7 @@ export class CloudAccounts extends Context.Service<CloudAccounts, {
     })
   }
 
-  /** Layer for apps and accounts from JSON, such as a setting or a file. JSON of another shape stops the start. */
+  /** Layer for apps and accounts from JSON, such as a setting or a file. Invalid JSON stops the start. */
   static readonly layerJson = (json: Redacted.Redacted) =>
     Layer.unwrap(Effect.map(readSetting(json), CloudAccounts.layer))
 }

@@ -1,21 +1,21 @@
 import { Context, Duration, Layer } from "effect"
 
-/** Where the networks are, and for how long they are waited for. */
+/** The addresses of the networks, and time limits. */
 export interface CloudSettings {
-  /** The Graph API: phone messaging, pages, and photo accounts that are reached through a page. */
+  /** The Graph API for phone messaging, pages, and photo accounts that are connected to a page. */
   readonly base_url: string
-  /** The Graph API of photo accounts that logged in themselves. */
+  /** The Graph API for photo accounts with a login of their own. */
   readonly photo_social_base_url: string
   readonly version: string
-  /** How long a send waits for its answer. Shorter than core's `attempt_time_max`, which would cut it off. */
+  /** The time limit for sending a message. Must be shorter than core's `attempt_time_max`. */
   readonly deliver_time_max: Duration.Duration
-  /** How long the pages of a catalogue may take together. */
+  /** The time limit for all pages of a catalogue together. */
   readonly templates_time_max: Duration.Duration
-  /** How long a file may take, with every link that has to be asked for. */
+  /** The time limit for loading a file, including requests for its link. */
   readonly file_time_max: Duration.Duration
 }
 
-/** The settings that hold unless others are given. */
+/** The default settings. */
 export const cloudSettings: CloudSettings = {
   base_url: "https://graph.facebook.com",
   photo_social_base_url: "https://graph.instagram.com",
@@ -29,6 +29,6 @@ export const CloudSettings = Context.Reference<CloudSettings>("@messaging-crm/pr
   defaultValue: () => cloudSettings
 })
 
-/** Layer for settings of one's own; what is not given stays as it is. */
+/** Layer that overrides some of the default settings. */
 export const layer = (given: Partial<CloudSettings>): Layer.Layer<never> =>
   Layer.succeed(CloudSettings, { ...cloudSettings, ...given })

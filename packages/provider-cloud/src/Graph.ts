@@ -1,4 +1,4 @@
-/** Calls of the Graph API: one request, and what is certain after it. */
+/** Calls of the Graph API, and what is certain about a request that failed. */
 import { Data, Effect, Option, Schema } from "effect"
 import { HttpClient, type HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import type { CloudAccount } from "./CloudAccounts.ts"
@@ -6,18 +6,18 @@ import type { CloudSettings } from "./CloudSettings.ts"
 import type { Refusal } from "./Refusals.ts"
 import { lenient } from "./Wire.ts"
 
-/** The request never left: nobody can have acted on it. */
+/** The request was not sent, so it had no effect. */
 export class NotSent extends Data.TaggedError("NotSent")<{}> {}
 
-/** The network answered with an error of its own: it has not acted on the request. */
+/** The network answered with an error body, so the request had no effect. */
 export class Refused extends Data.TaggedError("Refused")<{ readonly refusal: Refusal }> {}
 
-/** The request left, and what came back, if anything did, says nothing of it. */
+/** The request was sent, and no usable answer came. It may have had an effect. */
 export class AnswerLost extends Data.TaggedError("AnswerLost")<{}> {}
 
 export type CallError = NotSent | Refused | AnswerLost
 
-/** Codes of connections that were never made: no name, no route, nobody there, or no trust. */
+/** Error codes of connections that were never established: DNS, routing, refused, or TLS. */
 const unconnected = new Set([
   "CERT_HAS_EXPIRED",
   "CERT_NOT_YET_VALID",
@@ -43,9 +43,9 @@ const unconnected = new Set([
   "UND_ERR_CONNECT_TIMEOUT"
 ])
 
-/** Returns the code of an error of the runtime: it is on the error, or on what caused it. */
+/** Returns the code of a runtime error, which is on the error or on its cause. */
 const codeOf = (error: unknown): string => {
-  // Any object may be asked for its fields; what they hold is checked.
+  // Reading a field of any object is safe, and the type of its value is checked.
   const { cause, code } = Object(error) as { readonly cause?: unknown; readonly code?: unknown }
   return typeof code === "string" || cause === undefined ? String(code) : codeOf(cause)
 }
@@ -78,8 +78,8 @@ const retryAfter = ({ headers }: HttpClientResponse.HttpClientResponse): number 
   return value !== undefined && /^[0-9]{1,6}$/.test(value) ? Number(value) : null
 }
 
-/** Returns the JSON of an answer, unless it is an error or no answer of the network's at all. */
-const understand = Effect.fnUntraced(function*(response: HttpClientResponse.HttpClientResponse) {
+/** Returns the JSON of a successful answer. Fails for an error body, and for anything else as a lost answer. */
+const interpret = Effect.fnUntraced(function*(response: HttpClientResponse.HttpClientResponse) {
   const text = yield* Effect.mapError(response.text, failed)
   const body = Option.getOrUndefined(decodeJson(text))
   const error = decodeErrorBody(body)
@@ -98,7 +98,7 @@ const understand = Effect.fnUntraced(function*(response: HttpClientResponse.Http
   return body
 })
 
-/** Returns where the requests of an account go, without a slash at the end. */
+/** Returns the base URL for the requests of an account, without a slash at the end. */
 export const rootOf = (
   { base_url, photo_social_base_url, version }: CloudSettings,
   account: CloudAccount
@@ -107,7 +107,7 @@ export const rootOf = (
   return `${(isOwn ? photo_social_base_url : base_url).replace(/\/+$/, "")}/${version}`
 }
 
-/** Makes one call under an account's token. One that is given up on may have been acted on. */
+/** Sends one request with an account's token. A request that is interrupted may have had an effect. */
 export const call = (
   client: HttpClient.HttpClient,
   { token }: CloudAccount,
@@ -115,7 +115,7 @@ export const call = (
 ): Effect.Effect<unknown, CallError> =>
   client.execute(HttpClientRequest.bearerToken(request, token)).pipe(
     Effect.mapError(failed),
-    Effect.flatMap(understand),
-    // Our traces are none of the network's business.
+    Effect.flatMap(interpret),
+    // Trace headers are not sent to third parties.
     Effect.provideService(HttpClient.TracerPropagationEnabled, false)
   )

@@ -1,9 +1,9 @@
 /**
- * Ingress: where the networks call back, one address for all three channel types.
+ * Ingress: the endpoint for the networks' callbacks, one for all three channel types.
  *
- * A body is looked at only once its signature fits. It is answered with 200 once
- * it is in the callback inbox, from where any process takes it in; with 500, so
- * that the network repeats it, where it could not be stored.
+ * A body is parsed only after its signature is verified. The answer is 200 when the
+ * body is in the callback inbox, which any process works off, and 500 if it could
+ * not be stored, so that the network repeats the callback.
  */
 import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import { equalConstantTime } from "@messaging-crm/core/Secrets"
@@ -13,10 +13,10 @@ import { isCallback } from "./Callback.ts"
 import { CloudAccounts, type CloudApp } from "./CloudAccounts.ts"
 import { signatureHeader, verify } from "./Signature.ts"
 
-/** Where the networks call back. */
+/** The path of the endpoint. */
 export const path = "/ingress/graph"
 
-/** The largest body: the networks put up to a thousand notices into one, which they say stays below 3 MB. */
+/** The maximum size of a body. The networks put up to a thousand notices into one, and document a maximum of 3 MB. */
 export const body_bytes_max = 4 * 1024 * 1024
 
 const answer = (status: number, text: string) =>
@@ -37,7 +37,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const accounts = yield* CloudAccounts
   const inbox = yield* CallbackInbox
 
-  /** Answers who sets the address: only who knows an app's word gets the challenge back. */
+  /** Answers the registration of the callback URL: returns the challenge if the verify token is that of an app. */
   const handshake = HttpServerRequest.schemaSearchParams(Handshake).pipe(
     Effect.flatMap((query) =>
       Effect.map(
@@ -45,20 +45,20 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
         (apps) =>
           apps.some(({ verify_token }) => equalConstantTime(Redacted.value(verify_token), query["hub.verify_token"]))
             ? answer(200, query["hub.challenge"])
-            : answer(403, "The verify token does not fit.")
+            : answer(403, "The verify token is not valid.")
       )
     ),
-    Effect.catchTag("SchemaError", () => Effect.succeed(answer(403, "This is no subscription.")))
+    Effect.catchTag("SchemaError", () => Effect.succeed(answer(403, "The request is not a subscription.")))
   )
 
-  /** Returns the app that signed a body: none, where nobody did that is known here. */
+  /** Returns the app whose secret signed a body; none where the signature is not valid. */
   const signerOf = Effect.fnUntraced(function*(body: ArrayBuffer, signature: string) {
     const apps = yield* accounts.apps
     const fits = yield* Effect.forEach(apps, ({ secret }) => verify(secret, body, signature))
     return Option.fromUndefinedOr(apps.find((_, index): boolean => fits[index] === true))
   })
 
-  const take = Effect.fnUntraced(function*({ id }: CloudApp, body: ArrayBuffer) {
+  const receiveSigned = Effect.fnUntraced(function*({ id }: CloudApp, body: ArrayBuffer) {
     if (!isCallback(utf8.decode(body))) return answer(400, "The body is not a callback.")
     yield* inbox.store(id, new Uint8Array(body))
     return answer(200, "ok")
@@ -70,12 +70,12 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     const body = yield* request.arrayBuffer
     const signer = yield* signerOf(body, request.headers[signatureHeader] ?? "")
     return yield* Option.match(signer, {
-      onNone: () => Effect.succeed(answer(401, "The signature does not fit.")),
-      onSome: (app) => take(app, body)
+      onNone: () => Effect.succeed(answer(401, "The signature is not valid.")),
+      onSome: (app) => receiveSigned(app, body)
     })
   }).pipe(
     Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(body_bytes_max)),
-    // Nobody waits for the answer to a body that broke off: what is answered here went on for too long.
+    // The error is either a broken connection, which gets no answer, or a body without a length that is too large.
     Effect.catchTag("HttpServerError", () => Effect.succeed(tooLarge))
   )
 

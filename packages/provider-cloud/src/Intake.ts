@@ -1,8 +1,8 @@
 /**
- * Intake: carries what callbacks tell to core, with the files of the messages.
+ * Intake: passes the events of callbacks to core, and loads the files of messages.
  *
- * Each notice is taken in on its own. One that cannot be taken in now takes no
- * other with it, and may be told again.
+ * Each notice is processed independently. If one fails, the others are stored all
+ * the same, and the callback is retried.
  */
 import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
@@ -12,23 +12,23 @@ import { type CloudAccount, CloudAccounts } from "./CloudAccounts.ts"
 import { MediaLoader } from "./MediaLoader.ts"
 import { callbacks_ignored } from "./Metrics.ts"
 
-/** For how long a message waits for its file. After that it is taken in without. */
+/** How long a message may wait for its file. After that it is stored without it. */
 const file_wait_max = Duration.hours(1)
 
-/** How many files are in memory at once, whoever they are from. */
+/** The maximum number of files in memory at once. */
 const files_max = 4
 
-/** How many people's messages are taken in at once. */
+/** The maximum number of people whose notices are processed concurrently. */
 const lanes_max = 8
 
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true })
 
-/** What a body tells that is no callback. */
+/** The content of a body that is not a callback. */
 const unreadable: Notices = { notices: [], ignored: ["unreadable"] }
 
 const countIgnored = (reason: string) => Metric.update(Metric.withAttributes(callbacks_ignored, { reason }), 1)
 
-/** Whose turn comes one after the other: what a person wrote keeps its order. */
+/** Returns the lane of a notice. Notices of one lane are processed in order, so that a person's messages keep their order. */
 const laneOf = ({ account, event }: Notice): string => {
   const about = event.event === "message_received"
     ? event.from.external_id
@@ -38,15 +38,15 @@ const laneOf = ({ account, event }: Notice): string => {
   return JSON.stringify([account.type, account.id, about])
 }
 
-/** Carries what callbacks tell to core. */
+/** Service that stores the events of callbacks. */
 export class Intake extends Context.Service<Intake, {
   /**
-   * Takes in everything that a callback of an app tells. It dies where something
-   * could not be taken in, after everything else was: taking it in again is harmless.
+   * Stores every event of a callback that an app signed. If one cannot be stored,
+   * it dies after the others are stored; repeating the callback is harmless.
    *
-   * What bears no time of its own counts as of `received_at`.
+   * An event without a time gets `received_at`.
    */
-  readonly take: (app_id: string, body: Uint8Array, received_at: DateTime.Utc) => Effect.Effect<void>
+  readonly receive: (app_id: string, body: Uint8Array, received_at: DateTime.Utc) => Effect.Effect<void>
 }>()("@messaging-crm/provider-cloud/Intake") {
   static readonly layer = Layer.effect(
     Intake,
@@ -57,7 +57,7 @@ export class Intake extends Context.Service<Intake, {
       const loader = yield* MediaLoader
       const turns = yield* RcMap.make({ lookup: (_lane: string) => Semaphore.make(1) })
 
-      /** Returns a file; none once its message has waited long enough for it. */
+      /** Loads a file. None where it does not exist, or is unavailable and the message has waited long enough. */
       const load = Effect.fnUntraced(function*(account: CloudAccount, { event, file }: Notice) {
         if (file === null || event.event !== "message_received") return Option.none()
         const now = yield* DateTime.now
@@ -73,47 +73,49 @@ export class Intake extends Context.Service<Intake, {
         return { ...event, media: { ...event.media, bytes } }
       })
 
-      const takeLocated = Effect.fnUntraced(function*(account: CloudAccount, notice: Notice) {
+      const receiveLocated = Effect.fnUntraced(function*(account: CloudAccount, notice: Notice) {
         const event = yield* eventOf(account, notice)
-        // A channel that no longer exists stays unknown however often the event is repeated.
+        // Repeating an event for an unknown channel would not help, so it counts as received.
         yield* Effect.catchTag(inbound.receive(event), "ChannelUnknown", () => countIgnored("unconnected"))
       })
 
-      const takeOne = Effect.fnUntraced(function*(app_id: string, notice: Notice) {
+      const receiveNotice = Effect.fnUntraced(function*(app_id: string, notice: Notice) {
         const found = yield* accounts.locate(app_id, notice.account)
         if (Option.isNone(found)) return yield* countIgnored("unconnected")
-        const taken = takeLocated(found.value, notice)
-        yield* notice.file === null ? taken : files.withPermit(taken)
+        const received = receiveLocated(found.value, notice)
+        yield* notice.file === null ? received : files.withPermit(received)
       })
 
-      /** Takes in what is of one lane, after what came before it. */
-      const takeLane = (app_id: string, lane: string, notices: ReadonlyArray<Notice>) =>
+      /** Processes the notices of one lane, after those that began before. */
+      const receiveLane = (app_id: string, lane: string, notices: ReadonlyArray<Notice>) =>
         RcMap.get(turns, lane).pipe(
           Effect.flatMap((turn) =>
-            turn.withPermit(Effect.forEach(notices, (notice) => Effect.exit(takeOne(app_id, notice))))
+            turn.withPermit(Effect.forEach(notices, (notice) => Effect.exit(receiveNotice(app_id, notice))))
           ),
           Effect.scoped
         )
 
-      const take = Effect.fn("Intake.take")(function*(app_id: string, body: Uint8Array, received_at: DateTime.Utc) {
-        const { ignored, notices } = Option.getOrElse(read(utf8.decode(body), received_at), () => unreadable)
-        yield* Effect.forEach(ignored, countIgnored, { discard: true })
-        const taken = yield* Effect.forEach(
-          Map.groupBy(notices, laneOf),
-          ([lane, told]) => takeLane(app_id, lane, told),
-          { concurrency: lanes_max }
-        )
-        yield* Effect.orDie(Exit.asVoidAll(taken.flat()))
-      })
+      const receive = Effect.fn("Intake.receive")(
+        function*(app_id: string, body: Uint8Array, received_at: DateTime.Utc) {
+          const { ignored, notices } = Option.getOrElse(read(utf8.decode(body), received_at), () => unreadable)
+          yield* Effect.forEach(ignored, countIgnored, { discard: true })
+          const taken = yield* Effect.forEach(
+            Map.groupBy(notices, laneOf),
+            ([lane, told]) => receiveLane(app_id, lane, told),
+            { concurrency: lanes_max }
+          )
+          yield* Effect.orDie(Exit.asVoidAll(taken.flat()))
+        }
+      )
 
-      return Intake.of({ take })
+      return Intake.of({ receive })
     })
   )
 
-  /** Layer that takes in what is in the callback inbox, for as long as it is held. */
+  /** Layer that processes the callback inbox in the background. */
   static readonly layerLoop = Layer.effectDiscard(Effect.gen(function*() {
     const inbox = yield* CallbackInbox
-    const { take } = yield* Intake
-    yield* Effect.forkScoped(inbox.run(({ body, received_at, source }) => take(source, body, received_at)))
+    const { receive } = yield* Intake
+    yield* Effect.forkScoped(inbox.run(({ body, received_at, source }) => receive(source, body, received_at)))
   })).pipe(Layer.provide(Intake.layer))
 }

@@ -1,8 +1,8 @@
 /**
- * Media loader: fetches the files of received messages.
+ * Media loader: downloads the files of received messages.
  *
- * On phone messaging a file has an id, under which a link is given that opens it
- * for five minutes; the other two networks give the link at once.
+ * On phone messaging a file has an id. A request with the id returns a link that
+ * is valid for five minutes. The other two networks send the link in the callback.
  */
 import { limits } from "@messaging-crm/core/Limits"
 import { Context, Data, Effect, Layer, Option, Schema, Stream } from "effect"
@@ -13,35 +13,35 @@ import { CloudSettings } from "./CloudSettings.ts"
 import { call, type CallError, rootOf } from "./Graph.ts"
 import { lenient } from "./Wire.ts"
 
-/** The file cannot be had now. A later try may succeed. */
+/** The file cannot be loaded at the moment. A later attempt may succeed. */
 export class FileUnavailable extends Data.TaggedError("FileUnavailable")<{}> {}
 
-/** There is no such file, or it is larger than is kept. */
+/** The file does not exist, or is larger than the limit. */
 class NoFile extends Data.TaggedError("NoFile")<{}> {}
 
-/** The link opens nothing any more. */
+/** The link has expired. */
 class LinkExpired extends Data.TaggedError("LinkExpired")<{}> {}
 
 const Link = Schema.Struct({
   url: Schema.String,
-  /** Text in the network's own description, a number at its partners. */
+  /** A text according to the documentation, a number from some partners. */
   file_size: lenient(Schema.Union([Schema.Number, Schema.FiniteFromString]))
 })
 const decodeLink = Schema.decodeUnknownEffect(Link)
 
-/** What the network answers about an id that leads to nothing, now and later. */
+/** The error codes for an id that does not exist (any more). */
 const gone_codes = new Set([33, 100, 131052])
 
-/** How many links are asked for, because the one before had expired. */
+/** How many links are requested before the file counts as expired. */
 const links_max = 3
 
-/** Links of any other kind lead to nothing that a network keeps. */
+/** Only http and https links are opened. */
 const web = /^https?:\/\/./i
 
 const linkFailed = (error: CallError) =>
   error._tag === "Refused" && gone_codes.has(error.refusal.code) ? new NoFile() : new FileUnavailable()
 
-/** Reads a file in the slices that it comes in, and stops where it gets larger than is kept. */
+/** Reads a file as a stream, and fails as soon as it exceeds the limit. */
 const bytesOf = Effect.fnUntraced(function*(response: HttpClientResponse.HttpClientResponse) {
   if (Number(response.headers["content-length"] ?? 0) > limits.media_bytes_max) return yield* new NoFile()
   let byte_size = 0
@@ -62,9 +62,9 @@ const bytesOf = Effect.fnUntraced(function*(response: HttpClientResponse.HttpCli
   return bytes
 })
 
-/** Port: where the files of received messages come from. */
+/** Port: loads the files of received messages. */
 export class MediaLoader extends Context.Service<MediaLoader, {
-  /** Returns a file, or none where there is none or it is larger than is kept. */
+  /** Returns a file; none where it does not exist or is larger than the limit. */
   readonly load: (
     account: CloudAccount,
     file: FileReference
@@ -82,10 +82,10 @@ export class MediaLoader extends Context.Service<MediaLoader, {
         if (response.status >= 500 || response.status === 429) return yield* new FileUnavailable()
         if (response.status < 200 || response.status > 299) return yield* new LinkExpired()
         return yield* bytesOf(response)
-        // A link opens the file to whoever reads it, so it stands in no trace.
+        // The link itself grants access, so it must not appear in traces.
       }, Effect.withTracerEnabled(false))
 
-      /** Asks for a link to the file, and opens it. */
+      /** Requests a link to the file, and opens it. */
       const loadById = Effect.fnUntraced(function*(account: CloudAccount, media_id: string) {
         const about = HttpClientRequest.get(`${rootOf(settings, account)}/${encodeURIComponent(media_id)}`, {
           urlParams: account.type === "phone_messaging" ? { phone_number_id: account.phone_number_id } : {}
@@ -101,7 +101,7 @@ export class MediaLoader extends Context.Service<MediaLoader, {
           ? loadById(account, file.media_id).pipe(
             Effect.retry({ times: links_max - 1, while: ({ _tag }) => _tag === "LinkExpired" })
           )
-          // Whoever has such a link may open it: the token is none of its host's business.
+          // Such a link needs no token, and its host must not get ours.
           : open(HttpClientRequest.get(file.url))).pipe(
             Effect.map(Option.some),
             Effect.catchTags({

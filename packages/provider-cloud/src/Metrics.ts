@@ -1,8 +1,8 @@
-/** What this package counts, for whoever exports it. No label names a person, a number or a text. */
+/** The metrics of this package. No label contains personal data. */
 import { Metric } from "effect"
 
-/** `reason` as in `Ignored`; or `unconnected`: about an account that no channel has. */
+/** `reason` as in `Ignored`, or `unconnected` for an account without a channel. */
 export const callbacks_ignored = Metric.counter("messaging_crm_callbacks_ignored_total", {
-  description: "Parts of the networks' callbacks that led to nothing, by why.",
+  description: "Parts of the networks' callbacks that were ignored, by reason.",
   incremental: true
 })

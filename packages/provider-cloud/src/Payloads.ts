@@ -1,4 +1,4 @@
-/** What is written to the networks to send a message, and what they answer. */
+/** The requests that send a message, and the answers of the networks. */
 import type { Content } from "@messaging-crm/core/Content"
 import type { Accepted, OutboundMessage } from "@messaging-crm/core/MessagingProvider"
 import type { TemplateParameter, TemplateValues } from "@messaging-crm/core/Templates"
@@ -8,14 +8,13 @@ import { isNumber, spelled } from "./Spellings.ts"
 import { lenient, NetworkId } from "./Wire.ts"
 
 /**
- * A number goes in `to`, any other id in `recipient`.
+ * Returns the address of a recipient: a number in `to`, any other id in `recipient`.
  *
- * A provider's user id in `to` is answered like any other message and then
- * thrown away, without a word.
+ * The network accepts a user id in `to`, and then silently drops the message.
  */
 const addressed = (recipient: string) => isNumber(recipient) ? { to: recipient.slice(1) } : { recipient }
 
-/** A value for a placeholder, in the words of the part that it is for. */
+/** Returns a parameter in the form that its part of the template requires. */
 const valueFor = (values: TemplateValues, { parameter_name, text }: TemplateParameter) => {
   const sub_type = values.type === "button" ? values.sub_type.toLowerCase() : ""
   switch (sub_type) {
@@ -47,7 +46,7 @@ const contentOf = (content: Content) => {
   }
 }
 
-/** Returns the body of a message on a number. Callbacks about it will bear the reference. */
+/** Returns the body of a phone message. Its callbacks echo the reference. */
 export const phoneMessage = ({ content, recipient, reference }: OutboundMessage) => ({
   messaging_product: "whatsapp",
   recipient_type: "individual",
@@ -56,20 +55,20 @@ export const phoneMessage = ({ content, recipient, reference }: OutboundMessage)
   biz_opaque_callback_data: reference
 })
 
-/** Returns the body of a message of a page. Its echo will bear the reference. */
+/** Returns the body of a page message. Its echo contains the reference. */
 export const pageMessage = ({ content, recipient, reference }: OutboundMessage) => ({
   recipient: { id: recipient },
   messaging_type: "RESPONSE",
   message: { text: content.text, metadata: reference }
 })
 
-/** Returns the body of a message of a photo account. The network takes no reference. */
+/** Returns the body of a message from a photo account. The network supports no reference. */
 export const photoMessage = ({ content, recipient }: OutboundMessage) => ({
   recipient: { id: recipient },
   message: { text: content.text }
 })
 
-/** Returns the path and the body of a message, below the root of the account. */
+/** Returns the path, below the account's base URL, and the body of a message. */
 export const requestOf = (account: CloudAccount, message: OutboundMessage) => {
   switch (account.type) {
     case "phone_messaging":
@@ -81,21 +80,21 @@ export const requestOf = (account: CloudAccount, message: OutboundMessage) => {
   }
 }
 
-const PhoneTaken = Schema.Struct({
+const PhoneAnswer = Schema.Struct({
   messages: Schema.NonEmptyArray(Schema.Struct({ id: NetworkId })),
   contacts: lenient(Schema.Array(Schema.Struct({ wa_id: lenient(NetworkId), user_id: lenient(NetworkId) })))
 })
 
-const SocialTaken = Schema.Struct({ message_id: NetworkId, recipient_id: lenient(NetworkId) })
+const SocialAnswer = Schema.Struct({ message_id: NetworkId, recipient_id: lenient(NetworkId) })
 
-/** Schema for the answer to a message that was taken. */
-export const Taken = Schema.Union([PhoneTaken, SocialTaken])
+/** Schema for the answer to an accepted message. */
+export const AcceptedAnswer = Schema.Union([PhoneAnswer, SocialAnswer])
 
-/** Returns what the network called the message, and how else it knows the recipient. */
-export const acceptedOf = (taken: typeof Taken.Type, recipient: string): Accepted => {
-  const [provider_message_id, ids] = "messages" in taken
-    ? [taken.messages[0].id, (taken.contacts ?? []).slice(0, 1).flatMap((each) => [each.wa_id, each.user_id])]
-    : [taken.message_id, [taken.recipient_id]]
+/** Returns the network's id of the message, and its other ids of the recipient. */
+export const acceptedOf = (answer: typeof AcceptedAnswer.Type, recipient: string): Accepted => {
+  const [provider_message_id, ids] = "messages" in answer
+    ? [answer.messages[0].id, (answer.contacts ?? []).slice(0, 1).flatMap((each) => [each.wa_id, each.user_id])]
+    : [answer.message_id, [answer.recipient_id]]
   const others = ids.flatMap((id) => id === undefined || spelled(id) === recipient ? [] : spelled(id))
   return { provider_message_id, recipient_aliases: Array.from(new Set(others)) }
 }

@@ -1,17 +1,17 @@
-/** What the networks' error codes mean for a message that was to be sent. */
+/** Maps the networks' error codes to outcomes of a send. */
 import { type FailureReason, ProviderBusy, ProviderRejected } from "@messaging-crm/core/MessagingProvider"
 
-/** What an error body of the Graph API says, as far as it decides anything. */
+/** The fields of a Graph API error that decide the outcome. */
 export interface Refusal {
   readonly code: number
   readonly error_subcode: number | null
   readonly is_transient: boolean
-  /** The status of the answer. It decides only where the code is not listed. */
+  /** The HTTP status. It is used only for codes that are not listed. */
   readonly status: number
   readonly retry_after_seconds: number | null
 }
 
-/** `reject`: never again. `busy`: nothing was sent, and a later attempt may succeed. */
+/** `reject`: the send fails. `busy`: nothing was sent, and a later attempt may succeed. */
 type Class = "reject" | "busy"
 
 interface Row {
@@ -30,10 +30,10 @@ const row = (code: Row["code"], does: Class, reason: FailureReason, meaning: str
 })
 
 /**
- * The table, read from the top: the first row that fits decides.
+ * The table. The first matching row decides.
  *
- * There is no row for the third outcome, `ProviderOutcomeUnknown`: it is every
- * answer that is neither a message's id nor an error body, and no answer at all.
+ * There is no row for the third outcome, `ProviderOutcomeUnknown`: that is every
+ * answer that is neither a message id nor an error body, and a missing answer.
  */
 export const refusals: ReadonlyArray<Row> = [
   // The reply window, which shares its code with missing permissions.
@@ -106,7 +106,7 @@ const fits = ({ code: known }: Row, { code, error_subcode }: Refusal): boolean =
     : known[0] <= code && code <= known[1]
 }
 
-/** A code that is not listed: the answer itself says whether it is worth another attempt. */
+/** The outcome for a code that is not listed, from `is_transient` and the HTTP status. */
 const unlisted = ({ is_transient, status }: Refusal): Pick<Row, "class" | "reason"> => {
   if (status === 429) return { class: "busy", reason: "rate_limited" }
   return is_transient || status >= 500
@@ -114,12 +114,12 @@ const unlisted = ({ is_transient, status }: Refusal): Pick<Row, "class" | "reaso
     : { class: "reject", reason: "provider_rejected" }
 }
 
-/** Returns what a refusal means for the send. Either way nothing was sent. */
+/** Returns the outcome of a refused send. In both cases nothing was sent. */
 export const meaningOf = (refusal: Refusal): ProviderRejected | ProviderBusy => {
   const known = refusals.find((row) => fits(row, refusal)) ?? unlisted(refusal)
-  // The network's own word that it will pass wins over a reason that would end the send as a fault of ours.
-  const passes = refusal.is_transient && known.reason === "provider_rejected"
-  if (passes) {
+  // An error that the network marks as transient is retried, unless its code has a more specific reason.
+  const isRetried = refusal.is_transient && known.reason === "provider_rejected"
+  if (isRetried) {
     return new ProviderBusy({ reason: "provider_unavailable", retry_after_seconds: refusal.retry_after_seconds })
   }
   return known.class === "reject"

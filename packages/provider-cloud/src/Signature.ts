@@ -24,7 +24,7 @@ export const sign = (secret: Redacted.Redacted, body: BufferSource): Effect.Effe
     return `sha256=${hex(new Uint8Array(signature))}`
   })
 
-/** Returns whether the header is the body's signature, in a time that does not tell where it differs. */
+/** Returns whether the header is the body's signature, compared in constant time. */
 export const verify = (secret: Redacted.Redacted, body: BufferSource, header: string): Effect.Effect<boolean> => {
   const [, digits] = shape.exec(header) ?? []
   if (digits === undefined) return Effect.succeed(false)

@@ -1,4 +1,4 @@
-/** Schemas for what the networks write: everything may be absent, and nothing but what is asked for is looked at. */
+/** Schemas for the networks' JSON. Every field may be absent, and unknown fields are ignored. */
 import { Text } from "@messaging-crm/core/Text"
 import { Effect, Option, Schema, SchemaGetter } from "effect"
 
@@ -8,15 +8,15 @@ export const lenient = <S extends Schema.Constraint>(schema: S) =>
 
 const id_chars_max = 500
 
-/** Schema for text that every store can keep: what cannot be kept is replaced, not refused. */
-export const Kept = Schema.String.pipe(
+/** Schema for text that every store can keep. Characters that cannot be stored are replaced, and not refused. */
+export const StorableText = Schema.String.pipe(
   Schema.decodeTo(Text, {
     decode: SchemaGetter.transform((value: string) => value.toWellFormed().replaceAll("\u0000", "\uFFFD")),
     encode: SchemaGetter.passthrough()
   })
 )
 
-/** Schema for an id of the networks'. One that is written as a number is read as its digits. */
+/** Schema for an id of the networks. An id that is a JSON number becomes its digits. */
 export const NetworkId = Schema.Union([Schema.String, Schema.Int]).pipe(
   Schema.decodeTo(Text.check(Schema.isBetweenCodePoints(1, id_chars_max)), {
     decode: SchemaGetter.transform(String),
@@ -24,5 +24,5 @@ export const NetworkId = Schema.Union([Schema.String, Schema.Int]).pipe(
   })
 )
 
-/** Schema for a list of which each item is decoded on its own, later. */
+/** Schema for a list whose items are decoded one by one, later. */
 export const Items = Schema.Array(Schema.Unknown)

@@ -1,9 +1,9 @@
 /**
- * The real networks: phone messaging, photo-social and page messaging over the Graph API.
+ * The provider for the real networks: phone messaging, photo-social and page messaging over the Graph API.
  *
  * None of them deduplicates. Phone messaging and pages echo the send's id in
- * their callbacks; on a photo account a message whose answer was lost stays
- * unknown.
+ * their callbacks. Photo accounts do not, so a send whose answer was lost stays
+ * `unknown` until it fails.
  */
 import {
   MessagingProvider,
@@ -19,17 +19,17 @@ import * as Catalogue from "./Catalogue.ts"
 import { type CloudAccount, CloudAccounts, type PhoneAccount } from "./CloudAccounts.ts"
 import { CloudSettings } from "./CloudSettings.ts"
 import { call, type CallError, rootOf } from "./Graph.ts"
-import { acceptedOf, requestOf, Taken } from "./Payloads.ts"
+import { AcceptedAnswer, acceptedOf, requestOf } from "./Payloads.ts"
 import { meaningOf } from "./Refusals.ts"
 import { otherSpellings } from "./Spellings.ts"
 
-const decodeTaken = Schema.decodeUnknownEffect(Taken)
+const decodeAnswer = Schema.decodeUnknownEffect(AcceptedAnswer)
 const decodePage = Schema.decodeUnknownEffect(Catalogue.CataloguePage)
 
-/** More pages than any account has: a catalogue that goes on is read in a circle. */
+/** The maximum number of pages of a catalogue. More than that means a loop of cursors. */
 const pages_max = 1000
 
-/** What a call that failed means for a message. */
+/** Returns the outcome of a send whose call failed. */
 const outcomeOf = (error: CallError): ProviderRejected | ProviderBusy | ProviderOutcomeUnknown => {
   switch (error._tag) {
     case "Refused":
@@ -41,7 +41,7 @@ const outcomeOf = (error: CallError): ProviderRejected | ProviderBusy | Provider
   }
 }
 
-/** Whether an account can send a message at all. Templates are phone messaging's alone. */
+/** Returns whether an account can send a message. Only phone messaging has templates. */
 const suits = (account: CloudAccount, { channel, content }: OutboundMessage): boolean =>
   account.type === channel.type && (content.type === "text" || account.type === "phone_messaging")
 
@@ -69,9 +69,9 @@ export const layer: Layer.Layer<MessagingProvider, never, CloudAccounts | HttpCl
           orElse: () => Effect.fail(new ProviderOutcomeUnknown())
         })
       )
-      // An answer that names no message says nothing about it.
-      const taken = yield* Effect.mapError(decodeTaken(answer), () => new ProviderOutcomeUnknown())
-      return acceptedOf(taken, message.recipient)
+      // An answer without a message id proves nothing about the message.
+      const accepted = yield* Effect.mapError(decodeAnswer(answer), () => new ProviderOutcomeUnknown())
+      return acceptedOf(accepted, message.recipient)
     })
 
     const readPage = (account: PhoneAccount) =>

@@ -1,4 +1,4 @@
-/** What bodies of callbacks tell, kind by kind. */
+/** The events in bodies of callbacks, kind by kind. */
 import { assert, describe, it } from "@effect/vitest"
 import { SendId } from "@messaging-crm/core/Ids"
 import { type Notice, read } from "@messaging-crm/provider-cloud/Callback"
@@ -14,25 +14,25 @@ const number = "106540352242922"
 const ana = { wa_id: "4915112345678", user_id: "DE.13491208655302741918", name: "Ana Lima", username: "ana.l" }
 const envelope = { id: "wamid.1", timestamp: String(seconds) }
 
-const told = (...parts: Parameters<typeof bodyOf>[0]) => Option.getOrThrow(read(bodyOf(parts), received_at))
+const parse = (...parts: Parameters<typeof bodyOf>[0]) => Option.getOrThrow(read(bodyOf(parts), received_at))
 
-const eventOf = ([notice]: ReadonlyArray<Notice>) => notice?.event ?? assert.fail("Nothing was told.")
+const eventOf = ([notice]: ReadonlyArray<Notice>) => notice?.event ?? assert.fail("There is no notice.")
 
 /** What a message of Ana's says, without who wrote it and when. */
 const said = (message: object) => {
-  const { notices } = told(messagePart(number, ana, { ...envelope, ...message }))
+  const { notices } = parse(messagePart(number, ana, { ...envelope, ...message }))
   const event = eventOf(notices)
   if (event.event !== "message_received") return assert.fail(event.event)
   return { type: event.type, text: event.text, kind: event.media?.kind ?? null, file: notices[0]?.file ?? null }
 }
 
 const social = (item: object, object: "instagram" | "page" = "instagram") =>
-  told(socialPart(object, { account: "1784", person: "24601", timestamp: seconds * 1000 + 123, item }))
+  parse(socialPart(object, { account: "1784", person: "24601", timestamp: seconds * 1000 + 123, item }))
 
 describe("phone messaging", () => {
   it("a text, with everything that is known of its writer", () => {
     assert.deepStrictEqual(
-      told(messagePart(number, ana, { ...envelope, type: "text", text: { body: "Oi 👋" } })),
+      parse(messagePart(number, ana, { ...envelope, type: "text", text: { body: "Oi 👋" } })),
       {
         notices: [{
           account: { type: "phone_messaging", id: number },
@@ -121,25 +121,25 @@ describe("phone messaging", () => {
   it("who has a username may come without a number, or with the user id in its place", () => {
     const { user_id, wa_id: _, ...rest } = ana
     for (const writer of [{ user_id, ...rest }, { ...ana, wa_id: user_id }]) {
-      const event = eventOf(told(messagePart(number, writer, { ...envelope, type: "text" })).notices)
+      const event = eventOf(parse(messagePart(number, writer, { ...envelope, type: "text" })).notices)
       assert.deepInclude(event, {
         from: { external_id: user_id, aliases: [], display_name: "Ana Lima", username: "ana.l" }
       })
     }
   })
 
-  it("a contact that is somebody else's gives a message nothing", () => {
+  it("a contact of another person adds nothing to a message", () => {
     const part = phonePart(number, {
       contacts: [{ profile: { name: "Kim" }, wa_id: "4915100000000", user_id: "DE.1" }],
       messages: [{ from: "4915112345678", ...envelope, type: "text", text: { body: "Hi" } }]
     })
-    assert.deepInclude(eventOf(told(part).notices), {
+    assert.deepInclude(eventOf(parse(part).notices), {
       from: { external_id: "+4915112345678", aliases: [], display_name: null, username: null }
     })
   })
 
   it("a number of Brazil is known by both of its spellings", () => {
-    const event = eventOf(told(messagePart(number, { wa_id: "551188887777" }, { ...envelope, type: "text" })).notices)
+    const event = eventOf(parse(messagePart(number, { wa_id: "551188887777" }, { ...envelope, type: "text" })).notices)
     assert.deepInclude(event, {
       from: { external_id: "+551188887777", aliases: ["+5511988887777"], display_name: null, username: null }
     })
@@ -148,12 +148,12 @@ describe("phone messaging", () => {
   it("an edit and a deletion", () => {
     const edit = { original_message_id: "wamid.0", message: { type: "text", text: { body: "Olá" } } }
     assert.deepStrictEqual<object>(
-      eventOf(told(messagePart(number, ana, { ...envelope, type: "edit", edit })).notices),
+      eventOf(parse(messagePart(number, ana, { ...envelope, type: "edit", edit })).notices),
       { event: "message_edited", provider_message_id: "wamid.0", text: "Olá", at: sent_at }
     )
     const revoke = { original_message_id: "wamid.0" }
     assert.deepStrictEqual<object>(
-      eventOf(told(messagePart(number, ana, { ...envelope, type: "revoke", revoke })).notices),
+      eventOf(parse(messagePart(number, ana, { ...envelope, type: "revoke", revoke })).notices),
       { event: "message_deleted", provider_message_id: "wamid.0", at: sent_at }
     )
   })
@@ -162,7 +162,7 @@ describe("phone messaging", () => {
     const number_change = { type: "user_changed_number", wa_id: "12195555358", body: "A new number" }
     const change = (system: object) =>
       eventOf(
-        told(phonePart(number, { messages: [{ from: "4915112345678", ...envelope, type: "system", system }] })).notices
+        parse(phonePart(number, { messages: [{ from: "4915112345678", ...envelope, type: "system", system }] })).notices
       )
     assert.deepStrictEqual<object>(change(number_change), {
       event: "identity_changed",
@@ -186,7 +186,7 @@ describe("phone messaging", () => {
 
   it("every status, with its reference and the recipient's ids", () => {
     const status = (name: string) =>
-      told(statusPart(number, {
+      parse(statusPart(number, {
         id: "wamid.1",
         status: name,
         timestamp: seconds,
@@ -217,11 +217,11 @@ describe("phone messaging", () => {
       recipient_id: "1",
       reference: "order 4711"
     })
-    assert.deepInclude(eventOf(told(part).notices), { reference: null })
+    assert.deepInclude(eventOf(parse(part).notices), { reference: null })
   })
 
   it("each change is about its own number, messages and statuses in one body", () => {
-    const { notices } = told(
+    const { notices } = parse(
       messagePart("1", ana, { ...envelope, type: "text" }),
       statusPart("2", { id: "wamid.2", status: "read", timestamp: seconds, recipient_id: "1", reference: null }),
       messagePart("3", ana, { ...envelope, type: "text" })
@@ -231,7 +231,7 @@ describe("phone messaging", () => {
 
   it("changes of other fields are counted, and lead to nothing", () => {
     const change = { field: "message_template_status_update", value: { event: "APPROVED" } }
-    assert.deepStrictEqual(told({ object: "whatsapp_business_account", id: "1", change }), {
+    assert.deepStrictEqual(parse({ object: "whatsapp_business_account", id: "1", change }), {
       notices: [],
       ignored: ["field"]
     })
@@ -243,7 +243,7 @@ describe("phone messaging", () => {
 
   it("a message without a time of its own is of the time that it came", () => {
     for (const timestamp of [undefined, null, "soon", -1, "99999999999999999"]) {
-      const event = eventOf(told(messagePart(number, ana, { id: "wamid.1", timestamp, type: "text" })).notices)
+      const event = eventOf(parse(messagePart(number, ana, { id: "wamid.1", timestamp, type: "text" })).notices)
       assert.deepInclude(event, { sent_at: received_at })
     }
   })
@@ -323,10 +323,10 @@ describe("pages and photo accounts", () => {
     assert.deepStrictEqual(social(item), social(item))
   })
 
-  it("a page's echo is the send's, a receipt names each message", () => {
+  it("a page's echo completes the send, and a receipt updates each message", () => {
     const echo = { mid: "m_1", text: "hello", is_echo: true, metadata: reference }
     const part = socialPart("page", { account: "24601", person: "1784", timestamp: 1, item: { message: echo } })
-    const [notice] = told(part).notices
+    const [notice] = parse(part).notices
     assert.deepStrictEqual(notice?.account, { type: "page_messaging", id: "1784" })
     assert.deepInclude(notice?.event, { event: "message_status_reported", status: "sent", reference })
     const delivered = social({ delivery: { mids: ["m_1", "m_2"], watermark: seconds } }, "page").notices
@@ -337,7 +337,7 @@ describe("pages and photo accounts", () => {
     assert.deepInclude(eventOf(social({ read: { mid: "m_1" } }).notices), { status: "read" })
   })
 
-  it("what core cannot be told is counted", () => {
+  it("notices that core has no event for are counted", () => {
     assert.deepStrictEqual(social({ message: { mid: "m_1", text: "by hand", is_echo: true } }).ignored, ["echo"])
     assert.deepStrictEqual(social({ read: { watermark: seconds } }, "page").ignored, ["receipt"])
     assert.deepStrictEqual(social({ referral: { source: "ADS" } }, "page").ignored, ["field"])

@@ -46,7 +46,7 @@ const at = (base_url: string) =>
   )
 
 describe("deliver", () => {
-  it.effect("what never left was certainly not sent: nobody there, no such name, no trust", () =>
+  it.effect("a request that never left was not sent: refused connection, unknown host name, untrusted certificate", () =>
     Effect.gen(function*() {
       const { url } = yield* FakeGraph
       const places = ["http://127.0.0.1:40009", "http://nowhere.invalid", url.replace("http:", "https:"), "no address"]
@@ -56,7 +56,7 @@ describe("deliver", () => {
       }
     }).pipe(Effect.provide(over(recorder))))
 
-  it.effect("whatever left and was not answered by the network itself is unknown", () =>
+  it.effect("a request without an answer of the network itself has an unknown outcome", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const answers = [
@@ -98,7 +98,7 @@ describe("deliver", () => {
       yield* refuse(80007, { status: 400, retry_after_seconds: 9 })
       const throttled = yield* MessagingProvider.use(({ deliver }) => Effect.flip(deliver(delivery("+4915112345678"))))
       assert.deepInclude(throttled, { _tag: "ProviderBusy", reason: "rate_limited", retry_after_seconds: 9 })
-      assert.deepStrictEqual(yield* fake.taken, [])
+      assert.deepStrictEqual(yield* fake.accepted, [])
     }).pipe(Effect.provide(over(recorder))))
 
   it.effect("each channel type on its own path, with its own reference", () =>
@@ -109,7 +109,7 @@ describe("deliver", () => {
       )
       for (const message of messages) assert.strictEqual(yield* outcomeOf(message), "accepted")
       assert.deepStrictEqual(
-        (yield* fake.taken).map(({ recipient, reference }) => ({ recipient, reference })),
+        (yield* fake.accepted).map(({ recipient, reference }) => ({ recipient, reference })),
         [
           { recipient: "4915112345678", reference: messages[0]?.reference ?? "" },
           { recipient: "24601", reference: messages[1]?.reference ?? "" },
@@ -118,7 +118,7 @@ describe("deliver", () => {
       )
     }).pipe(Effect.provide(over(recorder))))
 
-  it.effect("the answer's ids become names of the recipient", () =>
+  it.effect("the IDs in the answer become aliases of the recipient", () =>
     Effect.gen(function*() {
       const accepted = yield* MessagingProvider.use(({ deliver }) => deliver(delivery("+5511988887777")))
       assert.deepStrictEqual(accepted.recipient_aliases, ["+551188887777", "XX.551188887777"])
@@ -195,7 +195,7 @@ describe("accounts from JSON", () => {
     }]
   }
 
-  it.effect("are found by channel, by business account and by what a callback names, of the app that signed it", () =>
+  it.effect("are found by channel, by business account and by the IDs of a callback, for the app that signed it", () =>
     Effect.gen(function*() {
       const found = yield* CloudAccounts
       const name = { type: "phone_messaging", id: "106" } as const
@@ -215,7 +215,7 @@ describe("accounts from JSON", () => {
       )
     ))
 
-  it.effect("JSON of another shape stops the start, and its secrets are not told", () =>
+  it.effect("JSON of another shape stops the start, and the error does not contain its secrets", () =>
     Effect.gen(function*() {
       for (const json of ["", "{}", JSON.stringify({ ...setting, apps: [{ id: "app", secret: "hidden" }] })]) {
         const error = yield* Effect.flip(Layer.build(CloudAccounts.layerJson(Redacted.make(json))))

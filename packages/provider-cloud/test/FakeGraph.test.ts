@@ -22,7 +22,7 @@ const bodyOf = async (request: IncomingMessage) => {
 }
 
 /** Listens for callbacks, and refuses the first one. */
-const listen = (told: (callback: Callback) => void) =>
+const listen = (received: (callback: Callback) => void) =>
   Effect.acquireRelease(
     Effect.callback<{ readonly port: number; readonly close: () => void }>((resume) => {
       let refused = 0
@@ -31,7 +31,7 @@ const listen = (told: (callback: Callback) => void) =>
         const header = String(request.headers[signatureHeader])
         const isSigned = await Effect.runPromise(verify(app_secret, bytes, header))
         response.writeHead(refused++ === 0 ? 500 : 200).end()
-        if (refused > 1) told({ body: new TextDecoder().decode(bytes), isSigned })
+        if (refused > 1) received({ body: new TextDecoder().decode(bytes), isSigned })
       })
       server.listen(0, "127.0.0.1", () => {
         const address = server.address()
@@ -60,11 +60,11 @@ const start = (environment: Record<string, string>) =>
 const TakenAnswer = Schema.Struct({ taken: Schema.Array(Schema.Struct({ recipient: Schema.String })) })
 
 it.live(
-  "takes messages, does what it is told, and calls back, signed, until it is answered",
+  "accepts messages, follows a script, and posts signed callbacks until they are answered",
   () =>
     Effect.gen(function*() {
-      const told = yield* Deferred.make<Callback>()
-      const { port } = yield* listen((callback) => Deferred.doneUnsafe(told, Effect.succeed(callback)))
+      const received = yield* Deferred.make<Callback>()
+      const { port } = yield* listen((callback) => Deferred.doneUnsafe(received, Effect.succeed(callback)))
       const url = yield* start({
         PORT: "0",
         CALLBACK_URL: `http://127.0.0.1:${port}${path}`,
@@ -84,7 +84,7 @@ it.live(
       assert.include((yield* ask("/v25.0/106/messages", message)).text, "131026")
       const write = { object: "page", account: "1784", from: "24601", text: "hi" }
       assert.strictEqual((yield* ask("/fake/write", write)).status, 204)
-      const { body, isSigned } = yield* Deferred.await(told)
+      const { body, isSigned } = yield* Deferred.await(received)
       assert.isTrue(isSigned)
       assert.include(body, "24601")
       assert.strictEqual((yield* ask("/v25.0/106/messages", message)).status, 200)

@@ -29,9 +29,9 @@ const texts = Effect.map(
 const waiting = Effect.map(CallbackStore.use(({ backlog }) => backlog), ({ count }) => count)
 
 const runOnce = Effect.gen(function*() {
-  const { take } = yield* Intake
+  const { receive } = yield* Intake
   const inbox = yield* CallbackInbox
-  return yield* inbox.runOnce(({ body, received_at, source }) => take(source, body, received_at))
+  return yield* inbox.runOnce(({ body, received_at, source }) => receive(source, body, received_at))
 })
 
 const inbox = Layer.merge(CallbackInbox.layer, Intake.layer).pipe(
@@ -43,7 +43,7 @@ layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
   it.effect("a callback is answered once it is stored, and taken in afterwards", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
-      yield* fake.tell(text("hello"))
+      yield* fake.enqueue(text("hello"))
       assert.deepStrictEqual(yield* fake.post(), [200])
       assert.strictEqual(yield* waiting, 1)
       assert.deepStrictEqual(yield* texts, [])
@@ -64,7 +64,7 @@ layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
       const fake = yield* FakeGraph
       const core = yield* Received
       yield* core.breakOn((event) => event.event === "message_received" && event.text === "bad")
-      yield* fake.tell(text("bad", "4915112345600"), text("good"))
+      yield* fake.enqueue(text("bad", "4915112345600"), text("good"))
       assert.deepStrictEqual(yield* fake.post(), [200, 200])
       for (const attempt of [1, 2, 3, 4]) {
         assert.strictEqual(yield* runOnce, attempt === 1 ? 2 : 1)
@@ -83,7 +83,7 @@ layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const written = Array.from({ length: 14 }, (_, index) => `line ${index}`)
-      yield* fake.tell(...written.map((line) => text(line)))
+      yield* fake.enqueue(...written.map((line) => text(line)))
       assert.deepStrictEqual(yield* fake.post(), written.map(() => 200))
       assert.strictEqual(yield* runOnce, written.length)
       assert.deepStrictEqual(yield* texts, written)
@@ -94,7 +94,7 @@ layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
       const fake = yield* FakeGraph
       const inbox = yield* CallbackInbox
       const begun = yield* Deferred.make<void>()
-      yield* fake.tell(text("stopped"))
+      yield* fake.enqueue(text("stopped"))
       assert.deepStrictEqual(yield* fake.post(), [200])
       const running = yield* Effect.forkChild(
         inbox.run(() => Effect.andThen(Deferred.succeed(begun, undefined), Effect.never))
@@ -110,9 +110,9 @@ layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const inbox = yield* CallbackInbox
-      const { take } = yield* Intake
-      yield* Effect.forkChild(inbox.run(({ body, received_at, source }) => take(source, body, received_at)))
-      yield* fake.tell(...Array.from({ length: 50 }, (_, index) => text(`loop ${index}`)))
+      const { receive } = yield* Intake
+      yield* Effect.forkChild(inbox.run(({ body, received_at, source }) => receive(source, body, received_at)))
+      yield* fake.enqueue(...Array.from({ length: 50 }, (_, index) => text(`loop ${index}`)))
       yield* fake.post()
       yield* Effect.andThen(TestClock.adjust("250 millis"), waiting).pipe(
         Effect.repeat({ until: (left) => left === 0 })

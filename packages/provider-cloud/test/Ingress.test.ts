@@ -39,7 +39,7 @@ const texts = Effect.map(
 )
 
 layer(over(recorder))("Ingress", (it) => {
-  it.effect("the handshake gives the challenge back to who knows the app's word, and to nobody else", () =>
+  it.effect("the handshake returns the challenge only for the app's verify token", () =>
     Effect.gen(function*() {
       const ask = (query: Record<string, string>) => request({}, `?${new URLSearchParams(query)}`)
       const good = {
@@ -54,7 +54,7 @@ layer(over(recorder))("Ingress", (it) => {
       assert.strictEqual((yield* ask({})).status, 403)
     }))
 
-  it.effect("a body without the right signature is refused before it is looked at", () =>
+  it.effect("a body without the right signature is refused before it is parsed", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const body = bytes(bodyOf([text("forged")]))
@@ -73,7 +73,7 @@ layer(over(recorder))("Ingress", (it) => {
       assert.strictEqual(yield* fake.postRaw(bytes("{}")), 200)
     }))
 
-  it.effect("a body of 4 MB is taken in, a larger one refused", () =>
+  it.effect("a body of 4 MB is accepted, a larger one refused", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const body = bodyOf([text("large")])
@@ -88,11 +88,11 @@ layer(over(recorder))("Ingress", (it) => {
       assert.deepStrictEqual(yield* texts, ["large"])
     }))
 
-  it.effect("a thousand notices of several channels in one body, each taken in once, each person's in order", () =>
+  it.effect("a thousand notices of several channels in one body are each accepted once, and in order for each person", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const parts = Array.from({ length: 1000 }, (_, index) => text(String(index)))
-      yield* fake.tell(...parts)
+      yield* fake.enqueue(...parts)
       assert.deepStrictEqual(yield* fake.post({ batch: 1000 }), [200])
       assert.deepStrictEqual(yield* texts, parts.map((_, index) => String(index)))
     }))
@@ -102,7 +102,7 @@ layer(over(recorder))("Ingress", (it) => {
       const fake = yield* FakeGraph
       const item = { message: { mid: "m_1", text: "hi" } }
       const social = { account: other_channel_id, person: "24601", timestamp: seconds * 1000, item }
-      yield* fake.tell(text("phone"), socialPart("page", social), socialPart("instagram", social))
+      yield* fake.enqueue(text("phone"), socialPart("page", social), socialPart("instagram", social))
       assert.deepStrictEqual(yield* fake.post(), [200, 200, 200])
       const events = yield* Received.use(({ clear }) => clear)
       assert.deepStrictEqual(events.map(({ channel_id }) => String(channel_id)), [
@@ -112,10 +112,13 @@ layer(over(recorder))("Ingress", (it) => {
       ])
     }))
 
-  it.effect("what is about an account that nobody connected is answered, so that it is not repeated for days", () =>
+  it.effect("a callback of an unconnected account is answered with 200, so that it is not repeated for days", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
-      yield* fake.tell(messagePart("106540352242922", { wa_id: "1" }, { id: "wamid.x", type: "text" }), text("known"))
+      yield* fake.enqueue(
+        messagePart("106540352242922", { wa_id: "1" }, { id: "wamid.x", type: "text" }),
+        text("known")
+      )
       assert.deepStrictEqual(yield* fake.post({ batch: 2 }), [200])
       assert.deepStrictEqual(yield* texts, ["known"])
     }))
@@ -127,7 +130,7 @@ layer(over(recorder))("Ingress", (it) => {
       const file = bytes("a file")
       const id = yield* fake.addFile(file, "application/pdf")
       yield* fake.expireNextLinks(2)
-      yield* fake.tell(
+      yield* fake.enqueue(
         text("", { type: "document", document: { id, mime_type: "application/pdf", filename: "a.pdf" } })
       )
       assert.deepStrictEqual(yield* fake.post(), [200])
@@ -145,11 +148,11 @@ layer(over(recorder))("Ingress", (it) => {
       const large = yield* fake.addFile(new Uint8Array(limits.media_bytes_max + 1), "video/mp4")
       const expired = yield* fake.addFile(bytes("a file"), "video/mp4")
       for (const id of ["404", large]) {
-        yield* fake.tell(text("", { type: "video", video: { id } }))
+        yield* fake.enqueue(text("", { type: "video", video: { id } }))
         assert.deepStrictEqual(yield* fake.post(), [200])
       }
       yield* fake.expireNextLinks(3)
-      yield* fake.tell(text("", { type: "video", video: { id: expired } }))
+      yield* fake.enqueue(text("", { type: "video", video: { id: expired } }))
       assert.deepStrictEqual(yield* fake.post(), [200])
       const events = yield* Received.use(({ clear }) => clear)
       assert.deepStrictEqual(
@@ -164,7 +167,7 @@ layer(over(recorder))("Ingress", (it) => {
       const fake = yield* FakeGraph
       const attachments = [{ type: "image", payload: { url: "http://127.0.0.1:40009/file" } }]
       const item = { message: { mid: "m_2", attachments } }
-      yield* fake.tell(
+      yield* fake.enqueue(
         socialPart("page", { account: channel_id, person: "24601", timestamp: seconds * 1000, item }),
         socialPart("page", {
           account: channel_id,
@@ -181,7 +184,7 @@ layer(over(recorder))("Ingress", (it) => {
       assert.sameMembers(events.map(({ event }) => event), ["message_received", "message_status_reported"])
     }))
 
-  it.effect("what cannot be taken in now is answered with 500, after everything else was taken in", () =>
+  it.effect("a body with an event that fails is answered with 500, after all others were accepted", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const core = yield* Received
@@ -193,7 +196,7 @@ layer(over(recorder))("Ingress", (it) => {
         recipient_id: "1",
         reference: null
       })
-      yield* fake.tell(text("first"), text("second"), text("third"), status)
+      yield* fake.enqueue(text("first"), text("second"), text("third"), status)
       assert.deepStrictEqual(yield* fake.post({ batch: 10 }), [500])
       assert.sameMembers(Array.from(yield* texts), ["first", "third", "message_status_reported"])
       yield* core.breakOn(() => false)

@@ -19,7 +19,7 @@ const timestamp = String(millis / 1000)
 const channel_id = "01990000-0000-7000-8000-000000000001"
 const reference = "01990000-0000-7000-8000-00000000abcd"
 
-/** What a number can be told of, each under an id of its own. */
+/** Every kind of notice for a number, each with an ID of its own. */
 const phone: ReadonlyArray<(id: string) => Part> = [
   ...[
     { type: "text", text: { body: "Oi 👋" }, context: { from: "1", id: "wamid.0" } },
@@ -117,7 +117,7 @@ const replaced = (value: unknown, [key, ...rest]: Path, by: Option.Option<unknow
 const pick = <A>(values: ReadonlyArray<A>) =>
   Effect.map(Random.nextIntBetween(0, values.length - 1), (index) => Array.getUnsafe(values, index))
 
-/** Returns a body of four parts, one of them changed in one place, and what the others tell. */
+/** Returns a body of four parts, one of them changed in one place, and the events of the others. */
 const mutatedBody = Effect.fnUntraced(function*(index: number) {
   const kind = yield* pick(kinds)
   const parts = yield* Effect.forEach(
@@ -168,9 +168,9 @@ layer(over(recorder))("mutated bodies", (it) => {
           assert.deepStrictEqual(new Set(yield* post()), new Set([200]))
           const events = yield* core.clear
           for (const event of events) assert.isTrue(isEvent(event), JSON.stringify(event))
-          const told = new Set(events.map(keyOf))
+          const found = new Set(events.map(keyOf))
           for (const { expected, text } of made) {
-            for (const { event } of expected) assert.isTrue(told.has(keyOf(event)), text)
+            for (const { event } of expected) assert.isTrue(found.has(keyOf(event)), text)
           }
         }
       }).pipe(Random.withSeed(seed)),

@@ -37,12 +37,12 @@ const listen = NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0, 
 
 const fake = FakeGraph.layer({ token, app_secret: app.secret })
 
-/** Layer for an inbox that is always empty: a body is taken in while its network waits, and dies where that does. */
+/** Layer for an inbox that is always empty: a body is processed at once, and `store` dies where that does. */
 const noInbox = Layer.effect(
   CallbackInbox,
-  Intake.useSync(({ take }) =>
+  Intake.useSync(({ receive }) =>
     CallbackInbox.of({
-      store: (source, body) => Effect.flatMap(DateTime.now, (now) => take(source, body, now)),
+      store: (source, body) => Effect.flatMap(DateTime.now, (now) => receive(source, body, now)),
       runOnce: () => Effect.succeed(0),
       run: () => Effect.never,
       measure: Effect.void
@@ -50,7 +50,7 @@ const noInbox = Layer.effect(
   )
 ).pipe(Layer.provide(Intake.layer))
 
-/** Layer for the provider over the fake network, and for an ingress that tells a core of it. */
+/** Layer for the provider over the fake network, and for an ingress that passes its events to a core. */
 export const over = <A, E>(core: Layer.Layer<Inbound | A, E, MessagingProvider>) => overInbox(core, noInbox)
 
 /** The same, over an inbox. */
@@ -75,7 +75,7 @@ export class Received extends Context.Service<Received, {
   readonly breakOn: (fits: (event: ProviderEvent) => boolean) => Effect.Effect<void>
 }>()("@messaging-crm/provider-cloud/test/Received") {}
 
-/** Layer for a core that only writes down what it is told. */
+/** Layer for a core that only records the events it receives. */
 export const recorder = Layer.effectContext(Effect.gen(function*() {
   const events = yield* Ref.make<ReadonlyArray<ProviderEvent>>([])
   const broken = yield* Ref.make<(event: ProviderEvent) => boolean>(() => false)

@@ -68,11 +68,11 @@ const messages = Effect.gen(function*() {
   return (yield* Messages.use(({ list }) => list(conversation.id, null))).data
 })
 
-/** Somebody writes on the number, and the network tells of it. */
+/** A person writes to the number, and the network posts a callback. */
 const write = Effect.fnUntraced(function*(wa_id: string, body: string, id = `wamid.${body}`) {
   const fake = yield* FakeGraph
   const { phone_messaging } = yield* Acme
-  yield* fake.tell(
+  yield* fake.enqueue(
     messagePart(phone_messaging, { wa_id, name: "Ana" }, {
       id,
       timestamp: String(seconds),
@@ -96,17 +96,17 @@ const statusOf = (name: string, at: number) =>
   Effect.gen(function*() {
     const fake = yield* FakeGraph
     const { phone_messaging } = yield* Acme
-    const message = (yield* fake.taken)[0]
+    const message = (yield* fake.accepted)[0]
     if (message === undefined) return assert.fail("Nothing was sent.")
     const { id, reference } = message
     const timestamp = seconds + at
-    yield* fake.tell(
+    yield* fake.enqueue(
       statusPart(phone_messaging, { id, status: name, timestamp, recipient_id: "4915112345678", reference })
     )
     return yield* fake.post()
   })
 
-/** Forgets what the network has to tell of its own accord. */
+/** Discards the callbacks that the network enqueued itself. */
 const drain = Effect.fnUntraced(function*() {
   const fake = yield* FakeGraph
   yield* fake.script("4915112345678", { answers: [{ answer: "take" }], statuses: [], reply: null })
@@ -132,7 +132,7 @@ describe("notes that cost peers dearly", () => {
       assert.deepStrictEqual(yield* fake.post({ batch: 10 }), [200])
       assert.strictEqual((yield* messages)[0]?.status, "read")
       const system = { type: "user_changed_number", wa_id: "4915187654321", body: "Ana changed her number" }
-      yield* fake.tell(phonePart(phone_messaging, {
+      yield* fake.enqueue(phonePart(phone_messaging, {
         messages: [{ from: "4915112345678", id: "wamid.s", timestamp: String(seconds), type: "system", system }]
       }))
       assert.deepStrictEqual(yield* fake.post(), [200])
@@ -142,12 +142,12 @@ describe("notes that cost peers dearly", () => {
       assert.strictEqual(conversation?.contact.external_id, "+4915187654321")
     }))
 
-  note("2. a user id goes in `recipient`: in `to` it is swallowed with a 200", () =>
+  note("2. a user ID goes in `recipient`: in `to` it is answered with 200 and discarded", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const { phone_messaging } = yield* Acme
       const user_id = "DE.13491208655302741918"
-      yield* fake.tell(messagePart(phone_messaging, { user_id, username: "ana.l" }, {
+      yield* fake.enqueue(messagePart(phone_messaging, { user_id, username: "ana.l" }, {
         id: "wamid.1",
         timestamp: String(seconds),
         type: "text",
@@ -155,8 +155,8 @@ describe("notes that cost peers dearly", () => {
       }))
       assert.deepStrictEqual(yield* fake.post(), [200])
       yield* answer("Ana")
-      assert.deepStrictEqual(yield* fake.swallowed, [])
-      assert.deepStrictEqual((yield* fake.taken).map(({ recipient }) => recipient), [user_id])
+      assert.deepStrictEqual(yield* fake.discarded, [])
+      assert.deepStrictEqual((yield* fake.accepted).map(({ recipient }) => recipient), [user_id])
       // And the fake network does swallow what is addressed otherwise.
       yield* Effect.promise(() =>
         fetch(`${fake.url}/v25.0/1/messages`, {
@@ -165,7 +165,7 @@ describe("notes that cost peers dearly", () => {
           body: JSON.stringify({ messaging_product: "whatsapp", to: user_id, type: "text", text: { body: "Ana" } })
         }).then(async (response) => assert.deepInclude(await response.json(), { messaging_product: "whatsapp" }))
       )
-      assert.lengthOf(yield* fake.swallowed, 1)
+      assert.lengthOf(yield* fake.discarded, 1)
     }))
 
   note(
@@ -181,7 +181,7 @@ describe("notes that cost peers dearly", () => {
           timestamp: noon.epochMilliseconds,
           item: { message: { mid: `m_${person}`, text: "social" } }
         })
-        yield* fake.tell(
+        yield* fake.enqueue(
           socialPart("page", social(page_messaging, "24601")),
           socialPart("instagram", social(photo_social, "24602"))
         )
@@ -249,7 +249,7 @@ describe("notes that cost peers dearly", () => {
             text: { body }
           })
         )
-        yield* fake.tell(...parts)
+        yield* fake.enqueue(...parts)
         assert.deepStrictEqual(yield* fake.post({ batch: 3, times: 3 }), [200, 200, 200])
         assert.sameMembers((yield* messages).map(({ text }) => text), ["a", "b", "c"])
       })
@@ -272,12 +272,12 @@ describe("notes that cost peers dearly", () => {
           yield* Worker.use(({ runOnce }) => runOnce)
         }
         assert.strictEqual((yield* Sends.use(({ get }) => get(id))).status, "unknown")
-        assert.lengthOf(yield* fake.taken, 1)
+        assert.lengthOf(yield* fake.accepted, 1)
         assert.deepStrictEqual(yield* fake.post({ times: 2 }), [200, 200, 200, 200])
         assert.strictEqual((yield* Sends.use(({ get }) => get(id))).status, "sent")
         assert.deepInclude((yield* messages)[0], { text: "Olá", status: "delivered" })
         assert.lengthOf(yield* messages, 2)
-        assert.lengthOf(yield* fake.taken, 1)
+        assert.lengthOf(yield* fake.accepted, 1)
       })
   )
 
@@ -346,7 +346,7 @@ describe("notes that cost peers dearly", () => {
         yield* Worker.use(({ runOnce }) => runOnce)
         const [shown] = yield* messages
         assert.strictEqual(shown?.text, "Hello {{2}}, your order 4711 is ready.")
-        const [taken] = yield* fake.taken
+        const [taken] = yield* fake.accepted
         assert.include(JSON.stringify(taken?.body), "{{2}}")
       })
   )
@@ -358,7 +358,7 @@ describe("pages", () => {
       const fake = yield* FakeGraph
       const { page_messaging } = yield* Acme
       yield* fake.script("24601", { answers: [{ answer: "take_and_hang_up" }], statuses: [], reply: null })
-      yield* fake.tell(socialPart("page", {
+      yield* fake.enqueue(socialPart("page", {
         account: page_messaging,
         person: "24601",
         timestamp: noon.epochMilliseconds,

@@ -122,7 +122,7 @@ describe("what is written", () => {
 })
 
 describe("what is answered", () => {
-  it("the answer's ids are other names of the recipient, unless they are the one that was used", () => {
+  it("the IDs in the answer are aliases of the recipient, except the one that was used", () => {
     const taken = (wa_id: string, user_id?: string) =>
       acceptedOf(
         { messages: [{ id: "wamid.1" }], contacts: [{ wa_id, ...(user_id === undefined ? {} : { user_id }) }] },
@@ -135,7 +135,7 @@ describe("what is answered", () => {
     assert.deepStrictEqual(taken("5511988887777").recipient_aliases, [])
   })
 
-  it("the number alone tells another spelling in Brazil and Mexico", () => {
+  it("numbers of Brazil and Mexico have a second spelling", () => {
     assert.deepStrictEqual(otherSpellings("+5511988887777"), ["+551188887777"])
     assert.deepStrictEqual(otherSpellings("+551188887777"), ["+5511988887777"])
     assert.deepStrictEqual(otherSpellings("+5215512345678"), ["+525512345678"])
@@ -146,7 +146,7 @@ describe("what is answered", () => {
   })
 })
 
-describe("what a refusal means", () => {
+describe("the meaning of error codes", () => {
   it("no code is listed twice, so that no row is hidden by another", () => {
     const codes = refusals.map(({ code }) => JSON.stringify(code))
     assert.strictEqual(new Set(codes).size, codes.length)

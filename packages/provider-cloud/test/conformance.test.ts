@@ -29,9 +29,9 @@ Provider.suite("cloud", Layer.provideMerge(catalogue, over(recorder)), {
     ProviderRejected: "+49151120002",
     ProviderOutcomeUnknown: "+49151120005"
   },
-  taken: (reference) =>
+  accepted: (reference) =>
     Effect.map(
-      FakeGraph.use(({ taken }) => taken),
+      FakeGraph.use(({ accepted }) => accepted),
       (all) => all.filter((message) => message.reference === reference).map(({ id }) => ({ provider_message_id: id }))
     ),
   reported: Effect.andThen(FakeGraph.use(({ post }) => post()), Received.use(({ clear }) => clear)),

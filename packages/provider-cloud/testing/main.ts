@@ -1,8 +1,8 @@
 /**
  * The fake network as a process of its own: `node packages/provider-cloud/testing/main.ts`.
  *
- * `CALLBACK_URL` is where it calls back, or several such with commas between, `APP_SECRET` signs that, `ACCESS_TOKEN`
- * is what it is called with, `PORT` where it listens (4020).
+ * `CALLBACK_URL` gets the callbacks, or several such URLs with commas between, in turn. `APP_SECRET` signs them,
+ * `ACCESS_TOKEN` is the token that requests must carry, and `PORT` is where it listens (4020).
  */
 import { NodeHttpServer, NodeRuntime } from "@effect/platform-node"
 import { Config, Effect, Layer } from "effect"

@@ -1,32 +1,32 @@
 /**
- * What a number does is decided by its last four digits, like the test cards of a payment service.
+ * The behaviour of a recipient depends on the last four digits of the number, like test cards of a payment service.
  */
 import { FailureReason } from "@messaging-crm/core/MessagingProvider"
 import { Schema } from "effect"
 
-/** What the network does when it is asked to deliver. */
+/** How the network answers a call to deliver. */
 export const Answer = Schema.Union([
   Schema.Struct({ answer: Schema.Literal("accept") }),
   Schema.Struct({ answer: Schema.Literal("reject"), reason: FailureReason }),
-  /** Certainly nothing sent; may succeed later. */
+  /** Nothing is sent; a later attempt may succeed. */
   Schema.Struct({
     answer: Schema.Literal("busy"),
     reason: FailureReason,
     retry_after_seconds: Schema.NullOr(Schema.Number)
   }),
-  /** Takes the message, but the caller never hears of it. */
+  /** Accepts the message, but the answer is lost. */
   Schema.Struct({ answer: Schema.Literal("accept_silently") }),
-  /** Takes nothing, and the caller never hears of it. */
+  /** Does not accept the message, and the answer is lost. */
   Schema.Struct({ answer: Schema.Literal("drop_silently") })
 ])
 export type Answer = typeof Answer.Type
 
 export const Behaviour = Schema.Struct({
-  /** Answers to the first, second … call for one message. The last one stays. */
+  /** The answers to the first, second and further calls for one message. The last one repeats. */
   answers: Schema.NonEmptyArray(Answer),
-  /** What becomes of a message that was taken, in this order of time. */
+  /** The status reports of an accepted message, in order of time. */
   reports: Schema.Array(Schema.Literals(["delivered", "failed", "read"])),
-  /** What the person answers once the message was taken. */
+  /** The reply of the recipient to an accepted message. */
   reply: Schema.NullOr(Schema.Literals(["image", "text"]))
 })
 export interface Behaviour extends Schema.Schema.Type<typeof Behaviour> {}
@@ -35,10 +35,10 @@ const accept: Answer = { answer: "accept" }
 const transient: Answer = { answer: "busy", reason: "provider_unavailable", retry_after_seconds: null }
 const throttled: Answer = { answer: "busy", reason: "rate_limited", retry_after_seconds: 2 }
 
-/** The behaviour of every number that is not listed in `magic`. */
+/** The behaviour of a number that is not listed in `magic`. */
 export const ordinary: Behaviour = { answers: [accept], reports: ["delivered", "read"], reply: null }
 
-/** The numbers with a behaviour of their own, by their last four digits. */
+/** The numbers with a special behaviour, by their last four digits. */
 export const magic: Readonly<Record<string, Behaviour>> = {
   "0001": { ...ordinary, reports: ["delivered"] },
   "0002": { ...ordinary, answers: [{ answer: "reject", reason: "recipient_unreachable" }] },

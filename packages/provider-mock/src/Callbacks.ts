@@ -2,40 +2,40 @@ import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import { Effect, Layer, Queue } from "effect"
 import { MockProvider } from "./index.ts"
 
-/** How long a stop waits for what the network in this process still has to tell. */
-const farewell_time_max = "2 seconds"
+/** How long a stop waits for the pending callbacks. */
+const stop_time_max = "2 seconds"
 
 /**
- * Layer that carries home what the network in this process has to tell, as its callbacks would over HTTP.
+ * Layer that passes the callbacks of a network in the same process to core, in place of HTTP.
  *
- * An event that cannot be taken in is told again, and a stop hears the network
- * out: it ends with the process, so nobody could be told later.
+ * An event that core cannot store now is queued again. A stop first delivers the
+ * pending callbacks, because the network ends with the process.
  */
 export const layer = Layer.effectDiscard(Effect.gen(function*() {
   const inbound = yield* Inbound
-  const { callbacks, report, told } = yield* MockProvider
+  const { callbacks, emit, settled } = yield* MockProvider
 
   const receive = (event: ProviderEvent) => Effect.ignore(inbound.receive(event))
 
-  /** Once taken from the network an event is nowhere else: what does not get home goes back to it. */
-  const carry = Effect.uninterruptibleMask((restore) =>
+  /** An event that was taken from the queue is stored nowhere else, so it is queued again unless core has stored it. */
+  const deliver = Effect.uninterruptibleMask((restore) =>
     Effect.flatMap(restore(Queue.take(callbacks)), (event) =>
       restore(receive(event)).pipe(
-        Effect.onInterrupt(() => report(event)),
-        Effect.catchDefect(() => Effect.andThen(report(event), restore(Effect.sleep("200 millis"))))
+        Effect.onInterrupt(() => emit(event)),
+        Effect.catchDefect(() => Effect.andThen(emit(event), restore(Effect.sleep("200 millis"))))
       ))
   )
 
   yield* Effect.addFinalizer(() =>
-    told.pipe(
+    settled.pipe(
       Effect.andThen(Queue.clear(callbacks)),
       Effect.flatMap((events) => Effect.forEach(events, receive, { discard: true })),
       Effect.interruptible,
-      Effect.timeoutOption(farewell_time_max),
+      Effect.timeoutOption(stop_time_max),
       Effect.ignoreCause
     )
   )
-  yield* Effect.forever(carry).pipe(
+  yield* Effect.forever(deliver).pipe(
     Effect.replicateEffect(4, { concurrency: "unbounded", discard: true }),
     Effect.forkScoped
   )

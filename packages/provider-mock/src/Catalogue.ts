@@ -21,7 +21,7 @@ const appointmentReminder = [
   component("BODY", "Hello {{first_name}}, we see you on {{day}} at {{time}}.")
 ]
 
-/** Returns the templates of a business account: the same ones on each account, under ids of its own. */
+/** Returns the templates of a business account: the same for every account, except for their ids. */
 export const catalogueOf = (account: string): ReadonlyArray<Template> => {
   const template = (name: string, fields: Partial<Template>): Template => ({
     id: `${account}.${name}`,

@@ -1,10 +1,10 @@
-/** Behaviours that a test or an operator sets, over those that the numbers have of their own. */
+/** Behaviours set by a test or an operator, which override those of the numbers. */
 import { SendId } from "@messaging-crm/core/Ids"
 import type { OutboundMessage } from "@messaging-crm/core/MessagingProvider"
 import { HashMap, Option, Schema } from "effect"
 import { type Behaviour, behaviourOf } from "./Behaviours.ts"
 
-/** What a behaviour is set for: one message, one number, or the next calls, whoever they are for. */
+/** What a behaviour is set for: one message, one recipient, or the next calls for any recipient. */
 export const Target = Schema.Union([
   Schema.Struct({ reference: SendId }),
   Schema.Struct({ recipient: Schema.String }),
@@ -21,7 +21,7 @@ export interface Scripts {
 
 export const none: Scripts = { next: [], by_reference: HashMap.empty(), by_recipient: HashMap.empty() }
 
-/** Returns the scripts with one more. */
+/** Adds a behaviour. */
 export const set = (scripts: Scripts, target: Target, behaviour: Behaviour): Scripts => {
   if ("reference" in target) {
     return { ...scripts, by_reference: HashMap.set(scripts.by_reference, target.reference, behaviour) }
@@ -32,7 +32,7 @@ export const set = (scripts: Scripts, target: Target, behaviour: Behaviour): Scr
   return { ...scripts, next: [...scripts.next, ...Array.from({ length: target.next_calls }, () => behaviour)] }
 }
 
-/** Returns what to do with a message, and what is left for later ones. The narrowest script wins, the next calls first. */
+/** Returns the behaviour for a message and the remaining scripts. Priority: next calls, reference, recipient, the number's own. */
 export const choose = (scripts: Scripts, { recipient, reference }: OutboundMessage): readonly [Behaviour, Scripts] => {
   const [next, ...rest] = scripts.next
   if (next !== undefined) return [next, { ...scripts, next: rest }]

@@ -1,10 +1,9 @@
 /**
- * A small telephone network with memory, so that everything can be tried
- * without an account.
+ * A simulated messaging network, so that everything can be tried without an account.
  *
- * Like the real networks it does not deduplicate: it echoes the client's
- * reference in its callbacks. It reports back later, out of order and sometimes
- * twice, and it keeps a callback until somebody has taken it.
+ * Like real networks it does not deduplicate, and echoes the client's reference in
+ * its callbacks. Callbacks come later, out of order and sometimes twice, and each
+ * is queued until it is consumed.
  */
 import type { SendId } from "@messaging-crm/core/Ids"
 import type { MessageStatusReported, ProviderEvent, ProviderMessageReceived } from "@messaging-crm/core/Inbound"
@@ -40,61 +39,61 @@ export { Answer, Behaviour } from "./Behaviours.ts"
 export { picture } from "./Picture.ts"
 export { Target } from "./Scripts.ts"
 
-/** A message that the network took. */
-export interface TakenMessage extends Accepted {
+/** A message that the network has accepted. */
+export interface AcceptedMessage extends Accepted {
   readonly message: OutboundMessage
-  readonly taken_at: DateTime.Utc
+  readonly accepted_at: DateTime.Utc
 }
 
-/** The latest that an ordinary callback comes after its message was taken. */
+/** The maximum delay of a callback after its message was accepted. */
 const callback_delay_max_millis = 200
 
-/** One callback in five comes twice. */
+/** The probability that a callback is repeated. */
 const repeat_probability = 0.2
 
-/** The network, as a test or an operator sees it. */
+/** The network as a test or an operator controls it. */
 export class MockProvider extends Context.Service<MockProvider, {
-  /** Everything the network took, in order. A message that it took twice is here twice. */
-  readonly taken: Effect.Effect<ReadonlyArray<TakenMessage>>
-  /** What it took under a client's reference, or for a number: more than one message of a reference is one too many. */
-  readonly takenOf: (
+  /** All accepted messages, in order. A message that was accepted twice is listed twice. */
+  readonly accepted: Effect.Effect<ReadonlyArray<AcceptedMessage>>
+  /** The accepted messages of one reference or one recipient. Several for one reference mean a duplicate send. */
+  readonly acceptedOf: (
     of: { readonly reference: SendId } | { readonly recipient: string }
-  ) => Effect.Effect<ReadonlyArray<TakenMessage>>
-  /** What the network has to tell. Whoever takes a callback carries it home. */
+  ) => Effect.Effect<ReadonlyArray<AcceptedMessage>>
+  /** The pending callbacks. The consumer has to deliver what it takes from the queue. */
   readonly callbacks: Queue.Dequeue<ProviderEvent>
-  /** Waits until everything that the network has to tell so far is among the callbacks. */
-  readonly told: Effect.Effect<void>
-  /** Sets what happens to a message, to all to a number, or in the next calls, from now on. */
+  /** Waits until all delayed callbacks are in the queue. */
+  readonly settled: Effect.Effect<void>
+  /** Sets the behaviour for a message, for a recipient, or for the next calls. */
   readonly script: (target: Scripts.Target, behaviour: Behaviour) => Effect.Effect<void>
-  /** A person writes, or anything else that a network can report. */
-  readonly report: (event: ProviderEvent) => Effect.Effect<void>
-  /** Takes the network down, or up again: while it is down, nothing is taken and the catalogue cannot be read. */
+  /** A person writes, or anything else that a network can emit. */
+  readonly emit: (event: ProviderEvent) => Effect.Effect<void>
+  /** Takes the network down or up. While it is down, nothing is accepted and the catalogue cannot be read. */
   readonly setDown: (down: boolean) => Effect.Effect<void>
 }>()("@messaging-crm/provider-mock/MockProvider") {}
 
 const make = Effect.gen(function*() {
-  const taken = yield* Ref.make(Chunk.empty<TakenMessage>())
+  const accepted = yield* Ref.make(Chunk.empty<AcceptedMessage>())
   const calls = yield* Ref.make(HashMap.empty<string, number>())
   const scripts = yield* Ref.make(Scripts.none)
   const down = yield* Ref.make(false)
   const callbacks = yield* Queue.unbounded<ProviderEvent>()
   const later = yield* FiberSet.make<void>()
 
-  const tell = (event: ProviderEvent) => Effect.asVoid(Queue.offer(callbacks, event))
+  const emit = (event: ProviderEvent) => Effect.asVoid(Queue.offer(callbacks, event))
 
-  /** Tells each event on its own, after a delay of its own: so they come in any order. */
-  const tellLater = Effect.fnUntraced(function*(events: ReadonlyArray<ProviderEvent>) {
+  /** Queues each event after a random delay, so that they arrive in any order. */
+  const emitLater = Effect.fnUntraced(function*(events: ReadonlyArray<ProviderEvent>) {
     for (const event of events) {
       const times = (yield* Random.next) < repeat_probability ? 2 : 1
       for (let time = 0; time < times; time++) {
         const delay = Duration.millis(yield* Random.nextIntBetween(1, callback_delay_max_millis))
-        yield* FiberSet.run(later, Effect.delay(tell(event), delay))
+        yield* FiberSet.run(later, Effect.delay(emit(event), delay))
       }
     }
   })
 
-  const reportsOn = (
-    { message, provider_message_id, taken_at }: TakenMessage,
+  const statusesOf = (
+    { message, provider_message_id, accepted_at }: AcceptedMessage,
     { reports }: Behaviour
   ): ReadonlyArray<ProviderEvent> =>
     (["sent", ...reports] as const).map((status, index): MessageStatusReported => ({
@@ -103,11 +102,11 @@ const make = Effect.gen(function*() {
       provider_message_id,
       reference: message.reference,
       status,
-      at: DateTime.add(taken_at, { milliseconds: index })
+      at: DateTime.add(accepted_at, { milliseconds: index })
     }))
 
   const replyTo = (
-    { message, provider_message_id, taken_at }: TakenMessage,
+    { message, provider_message_id, accepted_at }: AcceptedMessage,
     { reply }: Behaviour
   ): ReadonlyArray<ProviderMessageReceived> =>
     reply === null ? [] : [{
@@ -120,16 +119,16 @@ const make = Effect.gen(function*() {
       media: reply === "text"
         ? null
         : { kind: reply, mime_type: "image/png", filename: null, transcript: null, bytes: picture },
-      sent_at: DateTime.add(taken_at, { milliseconds: 10 })
+      sent_at: DateTime.add(accepted_at, { milliseconds: 10 })
     }]
 
-  const take = Effect.fnUntraced(function*(message: OutboundMessage, behaviour: Behaviour) {
-    const taken_at = yield* DateTime.now
-    const added = yield* Ref.modify(taken, (all) => {
-      const next = { message, taken_at, provider_message_id: `mock.${message.reference}.${Chunk.size(all) + 1}` }
+  const accept = Effect.fnUntraced(function*(message: OutboundMessage, behaviour: Behaviour) {
+    const accepted_at = yield* DateTime.now
+    const added = yield* Ref.modify(accepted, (all) => {
+      const next = { message, accepted_at, provider_message_id: `mock.${message.reference}.${Chunk.size(all) + 1}` }
       return [next, Chunk.append(all, next)]
     })
-    yield* tellLater([...reportsOn(added, behaviour), ...replyTo(added, behaviour)])
+    yield* emitLater([...statusesOf(added, behaviour), ...replyTo(added, behaviour)])
     return { provider_message_id: added.provider_message_id }
   })
 
@@ -148,9 +147,9 @@ const make = Effect.gen(function*() {
     const answer = yield* nextAnswer(message, behaviour)
     switch (answer.answer) {
       case "accept":
-        return yield* take(message, behaviour)
+        return yield* accept(message, behaviour)
       case "accept_silently":
-        yield* take(message, behaviour)
+        yield* accept(message, behaviour)
         return yield* new ProviderOutcomeUnknown()
       case "drop_silently":
         return yield* new ProviderOutcomeUnknown()
@@ -169,27 +168,27 @@ const make = Effect.gen(function*() {
       (isDown) => isDown ? Effect.fail(new ProviderUnavailable()) : Effect.succeed(catalogueOf(account))
     )
 
-  const allTaken = Effect.map(Ref.get(taken), Chunk.toReadonlyArray)
+  const allAccepted = Effect.map(Ref.get(accepted), Chunk.toReadonlyArray)
 
   return Context.make(MessagingProvider, { dedup: "callback_ref", deliver, templates }).pipe(
     Context.add(MockProvider, {
-      taken: allTaken,
-      takenOf: (of) =>
+      accepted: allAccepted,
+      acceptedOf: (of) =>
         Effect.map(
-          allTaken,
+          allAccepted,
           (all) =>
             all.filter(({ message }) =>
               "reference" in of ? message.reference === of.reference : message.recipient === of.recipient
             )
         ),
       callbacks,
-      told: FiberSet.awaitEmpty(later),
+      settled: FiberSet.awaitEmpty(later),
       script: (target, behaviour) => Ref.update(scripts, (all) => Scripts.set(all, target, behaviour)),
-      report: tell,
+      emit,
       setDown: (value) => Ref.set(down, value)
     })
   )
 })
 
-/** Layer that is one network, as a provider and as its operator sees it. */
+/** Layer for one network: the provider, and its control. */
 export const layer: Layer.Layer<MessagingProvider | MockProvider> = Layer.effectContext(make)

@@ -65,28 +65,28 @@ it("the picture is one of 64 by 64 pixels", () => {
   assert.strictEqual(inflateSync(chunks.get("IDAT") ?? Buffer.of()).length, 64 * (64 / 4 + 1))
 })
 
-const takenOf = ({ reference }: OutboundMessage) =>
-  Effect.map(MockProvider.use((mock) => mock.takenOf({ reference })), (taken) => taken.length)
+const acceptedOf = ({ reference }: OutboundMessage) =>
+  Effect.map(MockProvider.use((mock) => mock.acceptedOf({ reference })), (accepted) => accepted.length)
 
 describe("a number that ends in", () => {
   for (
-    const [digits, outcome, taken, reported] of [
-      ["5678", "taken", 1, ["delivered", "read", "sent"]],
-      ["0001", "taken", 1, ["delivered", "sent"]],
+    const [digits, outcome, accepted, reported] of [
+      ["5678", "accepted", 1, ["delivered", "read", "sent"]],
+      ["0001", "accepted", 1, ["delivered", "sent"]],
       ["0002", "ProviderRejected", 0, []],
-      ["0003", "taken", 1, ["failed", "sent"]],
+      ["0003", "accepted", 1, ["failed", "sent"]],
       ["0005", "ProviderOutcomeUnknown", 1, ["delivered", "read", "sent"]],
       ["0006", "ProviderOutcomeUnknown", 0, []],
-      ["0007", "taken", 1, ["delivered", "read", "sent", "text"]],
-      ["0008", "taken", 1, ["delivered", "image", "read", "sent"]]
+      ["0007", "accepted", 1, ["delivered", "read", "sent", "text"]],
+      ["0008", "accepted", 1, ["delivered", "image", "read", "sent"]]
     ] as const
   ) {
     it.effect(`${digits} gives ${outcome}, and reports ${reported.join(", ") || "nothing"}`, () =>
       Effect.gen(function*() {
         const to = delivery(`+4915112${digits}`)
         const result = yield* deliver(to)
-        assert.strictEqual(Result.isSuccess(result) ? "taken" : result.failure._tag, outcome)
-        assert.strictEqual(yield* takenOf(to), taken)
+        assert.strictEqual(Result.isSuccess(result) ? "accepted" : result.failure._tag, outcome)
+        assert.strictEqual(yield* acceptedOf(to), accepted)
         assert.deepStrictEqual(yield* reports, [...reported])
       }).pipe(Effect.provide(layer)))
   }
@@ -103,12 +103,12 @@ describe("a number that ends in", () => {
           }
         }
         assert.isTrue(Result.isSuccess(yield* deliver(to)))
-        assert.strictEqual(yield* takenOf(to), 1)
+        assert.strictEqual(yield* acceptedOf(to), 1)
       }
     }).pipe(Effect.provide(layer)))
 })
 
-it.effect("0007 echoes the text, 0008 sends a picture, each once however often it is told", () =>
+it.effect("0007 echoes the text and 0008 sends a picture, each once although the callback is repeated", () =>
   Effect.gen(function*() {
     const { callbacks } = yield* MockProvider
     const replyOf = Effect.fnUntraced(function*(digits: string) {
@@ -139,7 +139,7 @@ it.effect("reports with the reference, some of it twice, each within 200 ms", ()
     assert.isAbove(events.length, 150)
   }).pipe(Effect.provide(layer)))
 
-it.effect("does what a script says, takes nothing while it is down, and knows each account's templates", () =>
+it.effect("follows a script, accepts nothing while it is down, and has templates for each account", () =>
   Effect.gen(function*() {
     const mock = yield* MockProvider
     const provider = yield* MessagingProvider
@@ -166,7 +166,7 @@ it.effect("does what a script says, takes nothing while it is down, and knows ea
     ])
     assert.include(templates.map(({ parameter_format }) => parameter_format), "NAMED")
     assert.isTrue(templates.every((template) => template.phone_messaging_business_account_id === "acme"))
-    assert.deepStrictEqual(yield* mock.taken, [])
+    assert.deepStrictEqual(yield* mock.accepted, [])
   }).pipe(Effect.provide(layer)))
 
 it.effect("does what a script says to a message, before a number's, and to the next calls before both", () =>
@@ -179,8 +179,8 @@ it.effect("does what a script says to a message, before a number's, and to the n
     })
     const outcome = (to: OutboundMessage) =>
       Effect.map(deliver(to), (result) => {
-        if (Result.isSuccess(result)) return "taken"
-        return result.failure._tag === "ProviderOutcomeUnknown" ? "silent" : result.failure.reason
+        if (Result.isSuccess(result)) return "accepted"
+        return result.failure._tag === "ProviderOutcomeUnknown" ? "unknown" : result.failure.reason
       })
     const recipient = "+4915112345678"
     const [first, second, third] = [delivery(recipient), delivery(recipient), delivery(recipient)] as const
@@ -195,10 +195,10 @@ it.effect("does what a script says to a message, before a number's, and to the n
       "recipient_opted_out",
       "template_invalid",
       "recipient_opted_out",
-      "taken"
+      "accepted"
     ])
-    assert.lengthOf(yield* mock.takenOf({ recipient }), 0)
-    assert.lengthOf(yield* mock.takenOf({ recipient: elsewhere.recipient }), 1)
+    assert.lengthOf(yield* mock.acceptedOf({ recipient }), 0)
+    assert.lengthOf(yield* mock.acceptedOf({ recipient: elsewhere.recipient }), 1)
   }).pipe(Effect.provide(layer)))
 
 it.effect("does not deduplicate: who delivers a reference twice has sent two messages, and it shows", () =>
@@ -206,26 +206,26 @@ it.effect("does not deduplicate: who delivers a reference twice has sent two mes
     const to = delivery("+4915112345678")
     const names = yield* Effect.forEach([to, to], (twice) => MessagingProvider.use(({ deliver }) => deliver(twice)))
     assert.strictEqual(new Set(names.map(({ provider_message_id }) => provider_message_id)).size, 2)
-    assert.strictEqual(yield* takenOf(to), 2)
+    assert.strictEqual(yield* acceptedOf(to), 2)
   }).pipe(Effect.provide(layer)))
 
 it.effect("calls back in the same way under the same seed, and in another under another", () =>
   Effect.gen(function*() {
     const to = delivery("+4915112345678")
-    const told = Effect.gen(function*() {
+    const callbacks = Effect.gen(function*() {
       yield* deliver(to)
       yield* TestClock.adjust("1 seconds")
       const events = yield* Effect.flatMap(MockProvider, ({ callbacks }) => Queue.clear(callbacks))
       return events.map(kindOf).join()
     })
-    const under = (seed: string) => told.pipe(Random.withSeed(seed), Effect.provide(layer))
+    const under = (seed: string) => callbacks.pipe(Random.withSeed(seed), Effect.provide(layer))
     const seeds = Array.from({ length: 20 }, (_, index) => `seed ${index}`)
     const once = yield* Effect.forEach(seeds, under)
     assert.deepStrictEqual(yield* Effect.forEach(seeds, under), once)
     assert.isAbove(new Set(once).size, 1)
   }))
 
-it.effect("hands over what is reported, and keeps it until somebody takes it", () =>
+it.effect("queues an emitted event, and keeps it until it is consumed", () =>
   Effect.gen(function*() {
     const mock = yield* MockProvider
     const event: ProviderEvent = {
@@ -238,7 +238,7 @@ it.effect("hands over what is reported, and keeps it until somebody takes it", (
       media: null,
       sent_at: DateTime.makeUnsafe(0)
     }
-    yield* mock.report(event)
+    yield* mock.emit(event)
     yield* TestClock.adjust("1 days")
     assert.deepStrictEqual(yield* Queue.clear(mock.callbacks), [event])
   }).pipe(Effect.provide(layer)))

@@ -16,7 +16,7 @@ Provider.suite("mock", layer, {
     ProviderRejected: "+49151120002",
     ProviderOutcomeUnknown: "+49151120005"
   },
-  taken: (reference) => MockProvider.use((mock) => mock.takenOf({ reference })),
+  accepted: (reference) => MockProvider.use((mock) => mock.acceptedOf({ reference })),
   reported: MockProvider.use(({ callbacks }) => Effect.andThen(TestClock.adjust("1 seconds"), Queue.clear(callbacks))),
   breakCatalogue: MockProvider.use((mock) => mock.setDown(true))
 })

@@ -3,10 +3,10 @@
  * what was lost: `npm run kill-test:webhooks`, or with another number of kills,
  * `-- 20`.
  *
- * One server takes messages in and works on nothing; three workers deliver the
- * events to eight subscribers, which check every signature. Each worker is
- * killed at a random moment and started again until the kills are done, all
- * of them while something is left to deliver.
+ * One server without workers receives messages. Three workers deliver the events
+ * to eight subscribers, which verify every signature. Each worker is killed at a
+ * random moment and started again, until all kills are done. The test fails if
+ * the deliveries end before the kills.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { ChannelId } from "@messaging-crm/core/Ids"
@@ -25,18 +25,18 @@ const kills_wanted = Number(process.argv[2] ?? 100)
 const messages = 1250
 const subscribers = 8
 const workers = 3
-/** How far the deliveries get at most between the start of a worker and its end: so that the kills are spread over them. */
+/** The maximum number of deliveries between the start of a worker and its kill, so that kills are spread over the run. */
 const progress_max = 300
-/** How many deliveries one worker can have out: eight of each webhook. */
-const in_hand_max = subscribers * 8
-const impatientWorker = fileURLToPath(new URL("./worker.ts", import.meta.url))
+/** The maximum number of deliveries that one worker has in flight: eight for each webhook. */
+const in_flight_max = subscribers * 8
+const shortLeaseWorker = fileURLToPath(new URL("./worker.ts", import.meta.url))
 
 type Cluster = Effect.Success<ReturnType<typeof Processes.cluster>>
 
-/** What happened to the workers. */
-interface Story {
+/** The kills so far. */
+interface Kills {
   readonly kills: number
-  /** How many of the kills came while something was out. */
+  /** The kills at which a delivery was in flight. */
   readonly kills_in_flight: number
 }
 
@@ -58,10 +58,10 @@ const written = (channel_id: string, number: number): ProviderEvent => ({
 const batchesOf = <A>(values: ReadonlyArray<A>, size: number): ReadonlyArray<ReadonlyArray<A>> =>
   Array.from({ length: Math.ceil(values.length / size) }, (_, index) => values.slice(index * size, (index + 1) * size))
 
-/** Has every message come in, as fast as they are taken. */
+/** Sends callbacks for all messages, as fast as the server accepts them. */
 const raise = Effect.fnUntraced(function*({ acme, environment, servers: [server] }: Cluster) {
   if (server === undefined) return yield* Effect.die(new Error("There is no server."))
-  const callBack = yield* Processes.calledBack(environment)
+  const callBack = yield* Processes.callbackSender(environment)
   const events = Array.from({ length: messages }, (_, number) => written(acme.channel_id, number))
   yield* Effect.forEach(batchesOf(events, 10), (batch) =>
     Effect.flatMap(
@@ -80,9 +80,9 @@ const queue = SqlClient.SqlClient.use((sql) =>
   `
 ).pipe(Effect.map(([row]) => row ?? { left: -1, out: -1, lanes: -1 }))
 
-/** Starts a worker and returns once it works. */
-const working = Effect.fnUntraced(function*(environment: Processes.Environment) {
-  const { child } = yield* Processes.start(impatientWorker, [], environment)
+/** Starts a worker and waits until it is running. */
+const startWorker = Effect.fnUntraced(function*(environment: Processes.Environment) {
+  const { child } = yield* Processes.start(shortLeaseWorker, [], environment)
   yield* Effect.callback<void>((resume) => void child.stdout?.once("data", () => resume(Effect.void)))
 })
 
@@ -94,7 +94,7 @@ const succeeded = SqlClient.SqlClient.use((sql) =>
   `
 ).pipe(Effect.map(([row]) => row?.count ?? -1))
 
-/** Waits until so many deliveries more have succeeded, whoever made them, for six seconds at most. */
+/** Waits until that many more deliveries have succeeded, for at most six seconds. */
 const progress = Effect.fnUntraced(function*(deliveries: number) {
   const before = yield* succeeded
   yield* succeeded.pipe(
@@ -103,17 +103,17 @@ const progress = Effect.fnUntraced(function*(deliveries: number) {
   )
 })
 
-/** Keeps one worker running, and kills it at a random moment, for as long as there is something to deliver. */
-const killer = Effect.fnUntraced(function*({ environment }: Cluster, story: Ref.Ref<Story>) {
-  while ((yield* Ref.get(story)).kills < kills_wanted) {
+/** Runs one worker and kills it at a random moment, again and again, while deliveries are left. */
+const killer = Effect.fnUntraced(function*({ environment }: Cluster, counts: Ref.Ref<Kills>) {
+  while ((yield* Ref.get(counts)).kills < kills_wanted) {
     const { left, out } = yield* Effect.scoped(Effect.gen(function*() {
-      yield* working(environment)
+      yield* startWorker(environment)
       yield* progress(yield* Random.nextIntBetween(0, progress_max))
       yield* Effect.sleep(`${yield* Random.nextIntBetween(0, 100)} millis`)
       return yield* queue
     }))
     if (left === 0) return
-    const { kills } = yield* Ref.updateAndGet(story, (before) => ({
+    const { kills } = yield* Ref.updateAndGet(counts, (before) => ({
       kills: before.kills + 1,
       kills_in_flight: before.kills_in_flight + (out > 0 ? 1 : 0)
     }))
@@ -121,15 +121,16 @@ const killer = Effect.fnUntraced(function*({ environment }: Cluster, story: Ref.
   }
 })
 
-/** Raises the events, kills the workers, and lets calm ones do the rest. Ends after ten minutes at most. */
-const story = Effect.fnUntraced(function*(cluster: Cluster) {
-  const told = yield* Ref.make<Story>({ kills: 0, kills_in_flight: 0 })
+/** Raises the events, kills the workers, and lets workers that are not killed do the rest, for at most ten minutes. */
+const run = Effect.fnUntraced(function*(cluster: Cluster) {
+  const counts = yield* Ref.make<Kills>({ kills: 0, kills_in_flight: 0 })
   const raising = yield* Effect.forkChild(raise(cluster))
   yield* queue.pipe(Effect.repeat({ schedule: Schedule.spaced("20 millis"), until: ({ left }) => left > 1000 }))
   const names = Array.from({ length: workers })
-  yield* Effect.forEach(names, () => killer(cluster, told), { concurrency: "unbounded", discard: true })
-  yield* Effect.forEach(names, () => working(cluster.environment), { concurrency: "unbounded", discard: true })
+  yield* Effect.forEach(names, () => killer(cluster, counts), { concurrency: "unbounded", discard: true })
+  yield* Effect.forEach(names, () => startWorker(cluster.environment), { concurrency: "unbounded", discard: true })
   yield* Fiber.join(raising)
+  // A lane goes with a sweep once it has been empty for 15 seconds.
   yield* queue.pipe(
     Effect.repeat({
       schedule: Schedule.spaced("250 millis"),
@@ -137,10 +138,10 @@ const story = Effect.fnUntraced(function*(cluster: Cluster) {
       until: ({ lanes, left }) => left === 0 && lanes === 0
     })
   )
-  return yield* Ref.get(told)
+  return yield* Ref.get(counts)
 })
 
-/** What is stored once nothing is queued any more. */
+/** What is stored when the queue is empty. */
 const stored = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const [counted] = yield* sql<{ readonly messages: number }>`SELECT count(*)::integer AS messages FROM messages`
@@ -155,34 +156,36 @@ const stored = Effect.gen(function*() {
   }
 })
 
-/** Holds what the subscribers heard against what is stored. */
-const judge = (
-  { kills, kills_in_flight }: Story,
-  { deliveries, events, messages: taken, queue }: Effect.Success<typeof stored>,
-  told: ReadonlyArray<Subscribers.Subscriber>
+/** Compares what the subscribers received with what is stored. Prints the result and returns whether the test passed. */
+const verify = (
+  { kills, kills_in_flight }: Kills,
+  { deliveries, events, messages: stored_messages, queue }: Effect.Success<typeof stored>,
+  receivers: ReadonlyArray<Subscribers.Subscriber>
 ) => {
   const bodies = new Map(events.map(({ body, id }) => [id, body]))
-  const heard = told.flatMap(({ heard, webhook_id }) => heard.map((each) => ({ ...each, webhook_id })))
+  const received = receivers.flatMap(({ received, webhook_id }) => received.map((each) => ({ ...each, webhook_id })))
   const pair = (each: { readonly webhook_id: string; readonly event_id: string }) =>
     `${each.webhook_id} ${each.event_id}`
-  const arrived = new Set(heard.map(pair))
+  const arrived = new Set(received.map(pair))
   const lost = deliveries.filter((delivery) => !arrived.has(pair(delivery)))
-  const repeats = heard.length - arrived.size
-  const complaints = [
+  const repeats = received.length - arrived.size
+  const violations = [
     kills >= kills_wanted ? null : "everything was delivered before the kills were done",
-    taken === messages && events.length === messages ? null : "an event is missing, or there is one too many",
+    stored_messages === messages && events.length === messages ? null : "an event is missing, or there is one too many",
     deliveries.length === messages * subscribers ? null : "a delivery is missing, or there is one too many",
     lost.length === 0 ? null : `${lost.length} deliveries never arrived`,
     arrived.size === deliveries.length ? null : "something arrived that is not stored",
-    heard.every(({ body, event_id }) => body === bodies.get(event_id)) ? null : "other bytes arrived than are stored",
-    told.every(({ forged }) => forged.length === 0) ? null : "a signature did not fit",
+    received.every(({ body, event_id }) => body === bodies.get(event_id))
+      ? null
+      : "other bytes arrived than are stored",
+    receivers.every(({ forged }) => forged.length === 0) ? null : "a signature was not valid",
     deliveries.every(({ status }) => status === "succeeded") ? null : "a delivery did not succeed",
-    repeats <= kills * in_hand_max ? null : "there are more repeats than the kills explain",
+    repeats <= kills * in_flight_max ? null : "there are more repeats than the kills explain",
     queue.left === 0 && queue.lanes === 0 ? null : `the queue is not empty: ${JSON.stringify(queue)}`
-  ].filter((complaint) => complaint !== null)
+  ].filter((violation) => violation !== null)
   const numbers = { kills, kills_in_flight, events: events.length, deliveries: deliveries.length }
-  console.log(JSON.stringify({ ...numbers, arrivals: heard.length, repeats, lost: lost.length, complaints }))
-  return complaints.length === 0
+  console.log(JSON.stringify({ ...numbers, arrivals: received.length, repeats, lost: lost.length, violations }))
+  return violations.length === 0
 }
 
 const test = Effect.gen(function*() {
@@ -192,19 +195,18 @@ const test = Effect.gen(function*() {
   })
   const [server] = cluster.servers
   if (server === undefined) return yield* Effect.die(new Error("There is no server."))
-  yield* Processes.start(Processes.main, ["serve", "--no-worker", "--port", String(server.port)], cluster.environment)
-  yield* Processes.untilUp(`${server.url}/health/ready`)
-  const told = yield* Effect.forEach(
+  yield* Processes.serveApi(cluster.environment, server)
+  const receivers = yield* Effect.forEach(
     Array.from({ length: subscribers }),
     () =>
       Subscribers.subscriber(server, cluster.acme.key, {
         event_types: ["message.received"],
-        manner: Subscribers.leisurely(150)
+        behaviour: Subscribers.delayed(150)
       })
   )
   const database = Client.layer({ url: Redacted.make(cluster.database_url), connections: 4 })
   return yield* Effect.gen(function*() {
-    return judge(yield* story(cluster), yield* stored, told)
+    return verify(yield* run(cluster), yield* stored, receivers)
   }).pipe(Effect.provide(database))
 }).pipe(Effect.scoped)
 

@@ -1,12 +1,12 @@
 /**
- * Kills servers with `kill -9` while clients retry, cuts connections after a commit and before its answer, and counts
- * what was lost or doubled: `npm run kill-test`, or with another number of kills, `-- 20`, and over the fake Graph API in
- * place of the mock network, `-- 20 cloud`.
+ * Kills servers with `kill -9` while clients retry, drops the answers of commits, and counts
+ * what was lost or duplicated: `npm run kill-test`, or with another number of kills, `-- 20`,
+ * and over the fake Graph API in place of the mock provider, `-- 20 cloud`.
  *
- * Three servers share one database and one network, which is a process of its
- * own. Each client makes contacts and starts conversations, each with an
- * idempotency key, and repeats a request until it is answered for good; then it
- * asks again, of another server, and compares the bytes.
+ * Three servers share one database and one network in another process. Each
+ * client creates contacts and starts conversations, each with an idempotency key,
+ * and repeats a request until it succeeds. Then it sends the request again, to
+ * another server, and compares the bytes.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { ConfigProvider, Effect, Fiber, Random, Redacted, Ref, Schedule, Schema } from "effect"
@@ -21,17 +21,17 @@ import * as Processes from "../testing/Processes.ts"
 
 const kills_wanted = Number(process.argv[2] ?? 120)
 const provider = process.argv[3] === "cloud" ? "cloud" : "mock"
-const cuts_wanted = Math.ceil(kills_wanted / 2)
+const dropped_answers_wanted = Math.ceil(kills_wanted / 2)
 const clients = 6
-const impatientServer = fileURLToPath(new URL("./server.ts", import.meta.url))
+const shortTimeoutServer = fileURLToPath(new URL("./server.ts", import.meta.url))
 
-interface Wish {
+interface PlannedRequest {
   readonly key: string
   readonly path: "/contacts" | "/conversations"
   readonly json: unknown
 }
 
-interface Granted extends Wish {
+interface AnsweredRequest extends PlannedRequest {
   readonly id: string
   readonly text: string
 }
@@ -40,39 +40,39 @@ const Created = Schema.fromJsonString(Schema.Struct({ data: Schema.Struct({ id: 
 
 const isFinal = (status: number): boolean => status === 201 || status === 202
 
-/** Answers after which the same key may simply be used again. */
-const isPassing = ({ status, text }: Processes.Answer): boolean =>
+/** Returns whether the request can be repeated with the same key. */
+const isTransient = ({ status, text }: Processes.Answer): boolean =>
   status >= 500 || status === 429 || text.includes("request_processing")
 
 const pick = <A>(values: ReadonlyArray<A>) =>
   Effect.map(Random.nextIntBetween(0, values.length - 1), (index) => values[index] as A) // the index is in range
 
-/** What happened, as the clients and the killers saw it. */
-interface Story {
+/** What the clients and the killers have recorded. */
+interface Outcome {
   readonly kills: number
-  /** Commits whose answer was lost. */
-  readonly cuts: number
-  readonly granted: ReadonlyArray<Granted>
-  /** Keys of which two answers differed. */
+  /** The number of commits whose answer was dropped. */
+  readonly dropped_answers: number
+  readonly answered: ReadonlyArray<AnsweredRequest>
+  /** The keys for which two answers differed. */
   readonly differences: ReadonlyArray<string>
 }
 
-/** What is stored, and what the network took, once nothing is queued any more. */
-interface Remains {
+/** What is stored, and what the network has accepted, when the queue is empty. */
+interface Stored {
   readonly contacts: ReadonlyArray<{ readonly key: string; readonly count: number }>
   readonly sends: ReadonlyArray<
     { readonly id: string; readonly status: string; readonly failure_reason: string | null }
   >
   readonly messages: number
-  /** Messages of which the network told that they were read, and that are not. */
+  /** Messages that the network reported as read and that are not. */
   readonly unread: number
   readonly queued: number
-  readonly taken: ReadonlyArray<string>
+  readonly accepted: ReadonlyArray<string>
 }
 
 type Cluster = Effect.Success<ReturnType<typeof Processes.cluster>>
 
-/** Keeps one server running, and kills it at a random moment, again and again. */
+/** Runs one server and kills it at a random moment, again and again. */
 const killer = Effect.fnUntraced(function*(
   { environment }: Cluster,
   server: Processes.Server,
@@ -80,7 +80,7 @@ const killer = Effect.fnUntraced(function*(
 ) {
   while ((yield* Ref.get(kills)) < kills_wanted) {
     yield* Effect.scoped(Effect.gen(function*() {
-      yield* Processes.serve(environment, server, impatientServer)
+      yield* Processes.serve(environment, server, shortTimeoutServer)
       yield* Effect.sleep(`${yield* Random.nextIntBetween(50, 3000)} millis`)
     }))
     const count = yield* Ref.updateAndGet(kills, (value) => value + 1)
@@ -88,33 +88,33 @@ const killer = Effect.fnUntraced(function*(
   }
 })
 
-/** Loses the answers of commits, one every now and then. */
-const cutter = Effect.fnUntraced(function*({ loseAnswer }: Proxy.Proxy, cuts: Ref.Ref<number>) {
-  for (let wanted = 1; wanted <= cuts_wanted; wanted++) {
+/** Drops the answers of commits, one at a time, at random intervals. */
+const answerDropper = Effect.fnUntraced(function*({ loseAnswer }: Proxy.Proxy, dropped_answers: Ref.Ref<number>) {
+  for (let wanted = 1; wanted <= dropped_answers_wanted; wanted++) {
     yield* loseAnswer((statement) => {
       const isCommit = statement.includes("commit_requires")
-      if (isCommit) Effect.runSync(Ref.update(cuts, (count) => count + 1))
+      if (isCommit) Effect.runSync(Ref.update(dropped_answers, (count) => count + 1))
       return isCommit
     })
-    yield* Ref.get(cuts).pipe(
+    yield* Ref.get(dropped_answers).pipe(
       Effect.repeat({ schedule: Schedule.spaced("50 millis"), until: (count) => count >= wanted })
     )
     yield* Effect.sleep(`${yield* Random.nextIntBetween(100, 700)} millis`)
   }
 })
 
-/** Repeats a request, each time of any server, until it is answered for good. */
-const ask = ({ acme, servers }: Cluster, { json, key, path }: Wish) =>
+/** Repeats a request, each time to a random server, until it succeeds. */
+const requestUntilAnswered = ({ acme, servers }: Cluster, { json, key, path }: PlannedRequest) =>
   Effect.gen(function*() {
     const server = yield* pick(servers)
     const options = { key: acme.key, json, idempotency_key: key }
     const answer = yield* Processes.request(server, "POST", path, options).pipe(Effect.timeout("8 seconds"))
     if (isFinal(answer.status)) return answer
-    if (isPassing(answer)) return yield* Effect.fail(answer)
+    if (isTransient(answer)) return yield* Effect.fail(answer)
     return yield* Effect.die(new Error(`${path} was answered with ${answer.status}: ${answer.text}`))
   }).pipe(Effect.retry({ schedule: Schedule.jittered(Schedule.spaced("60 millis")) }))
 
-const wishFor = (cluster: Cluster, client: number, number: number): Wish => {
+const planRequest = (cluster: Cluster, client: number, number: number): PlannedRequest => {
   const key = `kill-${client}-${number}`
   if (number % 2 === 0) return { key, path: "/contacts", json: { first_name: key, source: "kill-test" } }
   // Some conversations are with a number that all clients write to.
@@ -127,61 +127,61 @@ const wishFor = (cluster: Cluster, client: number, number: number): Wish => {
   }
 }
 
-/** Runs clients and killers against each other, then calm servers that answer the rest. */
-const story = Effect.fnUntraced(function*(cluster: Cluster) {
-  const cuts = yield* Ref.make(0)
+/** Runs clients while servers are killed, then servers that are not killed, until every request is answered. */
+const run = Effect.fnUntraced(function*(cluster: Cluster) {
+  const dropped_answers = yield* Ref.make(0)
   const kills = yield* Ref.make(0)
-  const granted = yield* Ref.make<ReadonlyArray<Granted>>([])
+  const answered = yield* Ref.make<ReadonlyArray<AnsweredRequest>>([])
   const differences = yield* Ref.make<ReadonlyArray<string>>([])
 
-  const compare = (wish: Granted) =>
+  const compare = (planned: AnsweredRequest) =>
     Effect.flatMap(
-      ask(cluster, wish),
-      ({ text }) => text === wish.text ? Effect.void : Ref.update(differences, (keys) => [...keys, wish.key])
+      requestUntilAnswered(cluster, planned),
+      ({ text }) => text === planned.text ? Effect.void : Ref.update(differences, (keys) => [...keys, planned.key])
     )
 
   const client = Effect.fnUntraced(function*(name: number) {
     const isOver = Effect.map(
-      Effect.all([Ref.get(kills), Ref.get(cuts)]),
-      ([killed, cut]) => killed >= kills_wanted && cut >= cuts_wanted
+      Effect.all([Ref.get(kills), Ref.get(dropped_answers)]),
+      ([killed, dropped]) => killed >= kills_wanted && dropped >= dropped_answers_wanted
     )
     for (let number = 0; !(yield* isOver); number++) {
-      const wish = wishFor(cluster, name, number)
-      const { text } = yield* ask(cluster, wish)
+      const planned = planRequest(cluster, name, number)
+      const { text } = yield* requestUntilAnswered(cluster, planned)
       const { data } = yield* Effect.orDie(Schema.decodeUnknownEffect(Created)(text))
-      const grant = { ...wish, id: data.id, text }
-      yield* Ref.update(granted, (grants) => [...grants, grant])
-      if (number % 4 < 2) yield* compare(grant)
+      const request = { ...planned, id: data.id, text }
+      yield* Ref.update(answered, (requests) => [...requests, request])
+      if (number % 4 < 2) yield* compare(request)
     }
   })
 
   const names = Array.from({ length: clients }, (_, index) => index)
-  const asking = yield* Effect.forkChild(Effect.forEach(names, client, { concurrency: "unbounded", discard: true }))
+  const requesting = yield* Effect.forkChild(Effect.forEach(names, client, { concurrency: "unbounded", discard: true }))
   const proxy = yield* Proxy.make(Redacted.make(cluster.database_url))
   const through: Cluster = {
     ...cluster,
     environment: { ...cluster.environment, DATABASE_URL: Redacted.value(proxy.url) }
   }
-  yield* Effect.forkChild(cutter(proxy, cuts))
+  yield* Effect.forkChild(answerDropper(proxy, dropped_answers))
   yield* Effect.forEach(cluster.servers, (server) => killer(through, server, kills), {
     concurrency: "unbounded",
     discard: true
   })
-  yield* Effect.forEach(cluster.servers, (server) => Processes.serve(through.environment, server, impatientServer), {
+  yield* Effect.forEach(cluster.servers, (server) => Processes.serve(through.environment, server, shortTimeoutServer), {
     concurrency: "unbounded"
   })
-  yield* Fiber.join(asking)
-  yield* Effect.forEach(yield* Ref.get(granted), compare, { concurrency: 8, discard: true })
+  yield* Fiber.join(requesting)
+  yield* Effect.forEach(yield* Ref.get(answered), compare, { concurrency: 8, discard: true })
   return {
     kills: yield* Ref.get(kills),
-    cuts: yield* Ref.get(cuts),
-    granted: yield* Ref.get(granted),
+    dropped_answers: yield* Ref.get(dropped_answers),
+    answered: yield* Ref.get(answered),
     differences: yield* Ref.get(differences)
-  } satisfies Story
+  } satisfies Outcome
 })
 
-/** Waits until nothing is queued, for 200 seconds at most, and looks at what there is. */
-const remains = Effect.fnUntraced(function*({ taken_url }: Cluster) {
+/** Waits until the queue is empty, for at most 200 seconds, and loads what is stored. */
+const loadStored = Effect.fnUntraced(function*({ accepted_url }: Cluster) {
   const sql = yield* SqlClient.SqlClient
   const queued = sql<{ readonly count: number }>`
     SELECT (
@@ -197,64 +197,66 @@ const remains = Effect.fnUntraced(function*({ taken_url }: Cluster) {
     SELECT count(*)::integer AS messages, count(*) FILTER (WHERE read_at IS NULL)::integer AS unread
     FROM messages
   `.pipe(Effect.map(([row]) => row ?? { messages: -1, unread: -1 }))
-  // The network may still be telling, for as long as it is not answered.
+  // The network may still be reporting.
   const { messages, unread } = yield* counted.pipe(
     Effect.repeat({ schedule: Schedule.spaced("250 millis"), times: 120, until: ({ unread }) => unread === 0 })
   )
   return {
-    contacts: yield* sql<Remains["contacts"][number]>`
+    contacts: yield* sql<Stored["contacts"][number]>`
       SELECT first_name AS key, count(*)::integer AS count
       FROM contacts
       WHERE source = 'kill-test'
       GROUP BY first_name
     `,
-    sends: yield* sql<Remains["sends"][number]>`SELECT id, status, failure_reason FROM sends`,
+    sends: yield* sql<Stored["sends"][number]>`SELECT id, status, failure_reason FROM sends`,
     messages,
     unread,
     queued: yield* queued,
-    taken: (yield* Processes.taken(taken_url)).map(({ reference }) => reference)
-  } satisfies Remains
+    accepted: (yield* Processes.accepted(accepted_url)).map(({ reference }) => reference)
+  } satisfies Stored
 })
 
 const sorted = (values: ReadonlyArray<string>): string => values.toSorted().join(" ")
 
-/** Holds what the clients were told against what is stored and what was sent. */
-const judge = (
-  { cuts, differences, granted, kills }: Story,
-  { contacts, messages, queued, sends, taken, unread }: Remains
+/** Compares the answers with what is stored and sent. Prints the result and returns whether the test passed. */
+const verify = (
+  { dropped_answers, differences, answered, kills }: Outcome,
+  { contacts, messages, queued, sends, accepted, unread }: Stored
 ) => {
-  const wanted = (path: Wish["path"]) => granted.filter((grant) => grant.path === path)
+  const wanted = (path: PlannedRequest["path"]) => answered.filter((request) => request.path === path)
   const sent = sends.filter(({ status }) => status === "sent")
-  const complaints = [
+  const violations = [
     differences.length === 0 ? null : `replays that differ: ${differences.join(", ")}`,
-    contacts.every(({ count }) => count === 1) ? null : "a contact was made twice",
+    contacts.every(({ count }) => count === 1) ? null : "a contact was created twice",
     sorted(contacts.map(({ key }) => key)) === sorted(wanted("/contacts").map(({ key }) => key))
       ? null
       : "the contacts are not those that were answered",
     sorted(sends.map(({ id }) => id)) === sorted(wanted("/conversations").map(({ id }) => id))
       ? null
       : "the sends are not those that were answered",
-    new Set(taken).size === taken.length ? null : "a send reached the provider twice",
-    sorted(taken) === sorted(sent.map(({ id }) => id)) ? null : "the sends that are sent are not those that were taken",
-    sent.length === messages ? null : "a send that is sent has no message, or two",
-    unread === 0 ? null : `the network told of ${unread} messages that they were read, and they are not`,
-    cuts >= cuts_wanted ? null : `only ${cuts} answers of commits were lost`,
+    new Set(accepted).size === accepted.length ? null : "a send reached the provider twice",
+    sorted(accepted) === sorted(sent.map(({ id }) => id))
+      ? null
+      : "the sends with status sent are not those that the provider accepted",
+    sent.length === messages ? null : "a send with status sent has no message, or two",
+    unread === 0 ? null : `${unread} messages were reported as read and are not`,
+    dropped_answers >= dropped_answers_wanted ? null : `only ${dropped_answers} answers of commits were dropped`,
     queued === 0 ? null : `${queued} rows are left in the queue`
-  ].filter((complaint) => complaint !== null)
+  ].filter((violation) => violation !== null)
   const numbers = {
     provider,
     kills,
-    cuts,
+    dropped_answers,
     contacts: contacts.length,
     sends: sends.length,
     sent: sent.length,
-    taken: taken.length,
+    accepted: accepted.length,
     unsent: sends.filter(({ status }) => status !== "sent").map(({ failure_reason, status }) =>
       failure_reason ?? status
     )
   }
-  console.log(JSON.stringify({ ...numbers, complaints }))
-  return complaints.length === 0
+  console.log(JSON.stringify({ ...numbers, violations }))
+  return violations.length === 0
 }
 
 const test = Effect.gen(function*() {
@@ -263,11 +265,11 @@ const test = Effect.gen(function*() {
     provider,
     environment: { RATE_LIMIT_PER_MINUTE: "1000000", DATABASE_POOL: "8", LOG_LEVEL: "error", LOG_FORMAT: "json" }
   })
-  const told = yield* story(cluster)
-  const found = yield* remains(cluster).pipe(
+  const outcome = yield* run(cluster)
+  const stored = yield* loadStored(cluster).pipe(
     Effect.provide(Client.layer({ url: Redacted.make(cluster.database_url) }))
   )
-  return judge(told, found)
+  return verify(outcome, stored)
 }).pipe(Effect.scoped)
 
 const directory = await mkdtemp(join(tmpdir(), "messaging-crm-kill-"))

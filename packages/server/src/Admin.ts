@@ -1,4 +1,4 @@
-/** What the admin commands share: operations on the database that is set, for an organization, as its operator. */
+/** What the admin commands share: they run core's operations on the configured database, as an operator. */
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { OrganizationId } from "@messaging-crm/core/Ids"
 import { Organizations } from "@messaging-crm/core/Organizations"
@@ -10,19 +10,19 @@ import * as Layers from "./Layers.ts"
 import * as Logging from "./Logging.ts"
 import * as Providers from "./Providers.ts"
 
-/** A command cannot be done. The message is for the person who typed it. */
+/** The command was refused. The message is shown to the user. */
 export class Refused extends Data.TaggedError("Refused")<{ readonly message: string }> {}
 
-/** Fails with a message for the person who typed the command. */
+/** Fails with a message for the user. */
 export const refuse = (message: string) => () => Effect.fail(new Refused({ message }))
 
-/** The flag that says whose data are meant. */
+/** The flag for the organization. */
 export const organization = Flag.String("organization").pipe(
   Flag.withSchema(OrganizationId),
   Flag.withDescription("The id of the organization")
 )
 
-/** Provides the operations, on the database that is set. */
+/** Provides the operations on the configured database. */
 export const withOperations = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
     const url = yield* readRequired(settings.database_url)
@@ -34,7 +34,7 @@ export const withOperations = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     return yield* Effect.provide(effect, layer.pipe(Layer.provide(Layers.tuning)))
   }).pipe(Effect.provide(Logging.layer))
 
-/** Provides the operations, for one organization, as its operator. */
+/** Provides the operations on the configured database, for one organization. */
 export const asOperator = <A, E, R>(organization_id: OrganizationId, effect: Effect.Effect<A, E, R>) =>
   Organizations.use((organizations) => organizations.get(organization_id)).pipe(
     Effect.catchTag("OrganizationNotFound", refuse("There is no such organization.")),
@@ -42,7 +42,7 @@ export const asOperator = <A, E, R>(organization_id: OrganizationId, effect: Eff
     withOperations
   )
 
-/** Reads what was typed through the schema of the operation. */
+/** Validates flags with the schema of the operation. */
 export const typed = <A, I>(schema: Schema.Codec<A, I>, input: I) =>
   Schema.decodeEffect(schema)(input).pipe(
     Effect.mapError((error) => new Refused({ message: String(error.message) }))

@@ -1,17 +1,17 @@
 /**
- * Every setting of the service, in one table: a flag wins over the environment,
- * the environment over the default. A wrong one stops the start.
+ * Every setting of the service, in one table. A flag overrides the environment
+ * variable, which overrides the default. An invalid value stops the start.
  */
 import { networks } from "@messaging-crm/adapter-http/WebhookTransport/Addresses"
 import { Config, Data, Effect, Option, Redacted } from "effect"
 
-/** A setting that is missing or makes no sense. */
+/** A setting is missing or invalid. */
 export class WrongSetting extends Data.TaggedError("WrongSetting")<{ readonly message: string }> {}
 
 interface Setting<A> {
   readonly name: string
   readonly meaning: string
-  /** What holds when it is absent, in words. */
+  /** The default, or when it is required, in words. */
   readonly otherwise: string
   readonly expected: string
   readonly parse: (text: string) => Option.Option<A>
@@ -138,7 +138,7 @@ export const settings = {
   }),
   webhook_allowed_networks: setting({
     name: "WEBHOOK_ALLOWED_NETWORKS",
-    meaning: "networks that are not public and may get webhooks all the same, over http too",
+    meaning: "private networks that webhooks may be sent to, also over http",
     otherwise: "none",
     expected: "a comma-separated list of networks such as 127.0.0.0/8,::1/128",
     parse: (text) => networks(text.split(",").map((network) => network.trim()))
@@ -175,21 +175,21 @@ export const settings = {
   }),
   otel_service_name: setting({
     name: "OTEL_SERVICE_NAME",
-    meaning: "what this service is called in what it exports",
+    meaning: "the name of this service in exported telemetry",
     otherwise: "messaging-crm",
     expected: "a name",
     parse: Option.some<string>
   }),
   log_level: setting({
     name: "LOG_LEVEL",
-    meaning: "how much is logged",
+    meaning: "the minimum level that is logged",
     otherwise: "info",
     expected: "one of debug, info, warning, error, none",
     parse: oneOf("debug", "info", "warning", "error", "none")
   }),
   log_format: setting({
     name: "LOG_FORMAT",
-    meaning: "how it is logged",
+    meaning: "the format of the log",
     otherwise: "pretty on a terminal, else json",
     expected: "one of pretty, json",
     parse: oneOf("pretty", "json")
@@ -198,7 +198,7 @@ export const settings = {
 
 const name_width = Math.max(...Object.values(settings).map(({ name }) => name.length))
 
-/** The table in words, for `--help`. */
+/** The table as text, for `--help`. */
 export const help: string = [
   "Settings, from the environment. A flag of the same name wins.",
   ...Object.values(settings).map(({ meaning, name, otherwise }) =>
@@ -206,7 +206,7 @@ export const help: string = [
   )
 ].join("\n  ")
 
-/** Reads a setting from its flag or the environment: none when it is absent or empty. */
+/** Reads a setting from its flag or the environment. None when it is absent or empty. */
 export const read = Effect.fnUntraced(function*<A>(
   { expected, name, parse, secret = false }: Setting<A>,
   flag: Option.Option<string> = Option.none()
@@ -229,7 +229,7 @@ export const readOr = <A, const D extends A>(
   flag?: Option.Option<string>
 ): Effect.Effect<A, WrongSetting> => Effect.map(read(value, flag), Option.getOrElse(() => fallback))
 
-/** Reads a setting that must be there. */
+/** Reads a setting that is required. */
 export const readRequired = <A>(value: Setting<A>, flag?: Option.Option<string>): Effect.Effect<A, WrongSetting> =>
   Effect.flatMap(
     read(value, flag),

@@ -1,4 +1,4 @@
-/** CSV files as they stream by, row by row, never whole in memory. */
+/** Streams the rows of CSV files. A file is never in memory as a whole. */
 import { NodeStream } from "@effect/platform-node"
 import { type Options, parse } from "csv-parse"
 import { Data, Effect, Option, Sink, Stream } from "effect"
@@ -9,26 +9,26 @@ export interface Row {
   readonly cells: ReadonlyArray<string>
 }
 
-/** A row does not end, or so late that its end was not looked for: most likely a quote is never closed. */
+/** A row does not end within the size limit. Most likely a quote is not closed. */
 export class RowEndless extends Data.TaggedError("RowEndless")<{ readonly line: number }> {}
 
-/** More than any contact can fill. */
+/** The maximum length of a row, more than any contact needs. */
 const row_chars_max = 1_048_576
 
-/** What may stand between cells. */
+/** The supported delimiters by name. */
 export const delimiters = { comma: ",", semicolon: ";", tab: "\t" } as const
 export type Delimiter = keyof typeof delimiters
 
 const isLineBreak = (byte: number): boolean => byte === 10 || byte === 13
 
-/** What was read until the first line ends. */
+/** Reads up to the end of the first line. */
 const untilLineBreak = Sink.fold(
   () => Buffer.alloc(0),
   (read: Buffer) => read.length < row_chars_max && !read.some(isLineBreak),
   (read, chunk: Uint8Array) => Effect.succeed(Buffer.concat([read, chunk]))
 )
 
-/** Returns the delimiter that stands most often in the first line, which holds names and none of them otherwise. */
+/** Returns the most frequent delimiter of the first line. That line holds column names, which contain no delimiters. */
 const delimiterOf = (beginning: Buffer): string => {
   const end = beginning.findIndex(isLineBreak)
   const line = beginning.toString("utf8", 0, end < 0 ? beginning.length : end)
@@ -42,7 +42,7 @@ const heightOf = (cells: ReadonlyArray<string>): number =>
 
 const isBlank = (cells: ReadonlyArray<string>): boolean => cells.every((cell) => cell.trim() === "")
 
-// Quotes are relaxed, and so no quote in the middle of a cell costs the rows after it.
+// With relaxed quotes, a quote in the middle of a cell does not swallow the rows after it.
 const settings = {
   bom: true,
   max_record_size: row_chars_max,
@@ -67,13 +67,13 @@ const parsed = <E, R>(
       }
     }
     return NodeStream.pipeThroughDuplex(bytes, {
-      // The types of `parse` know other records than lists of cells only where it names the columns.
+      // The types of `parse` allow records that are not lists of cells only with named columns.
       evaluate: () => parse(options as unknown as Options),
       onError: () => new RowEndless({ line: next })
     })
   })
 
-/** Returns the rows of a file, without those that are blank. No delimiter means the one that its first line shows. */
+/** Returns the rows of a file, without blank ones. Without a delimiter, it is detected from the first line. */
 export const rows = <E, R>(
   bytes: Stream.Stream<Uint8Array, E, R>,
   delimiter: Option.Option<Delimiter>

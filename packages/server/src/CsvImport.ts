@@ -1,4 +1,4 @@
-/** Contacts out of a CSV file, and in words what is wrong with the lines that are none. */
+/** Imports contacts from a CSV file, and explains the lines that cannot be imported. */
 import * as Refusals from "@messaging-crm/adapter-http/handlers/Refusals"
 import { explain, type Explanation } from "@messaging-crm/adapter-http/middleware/SchemaIssues"
 import { batch_size, ContactImports, type RowRefused } from "@messaging-crm/core/ContactImports"
@@ -11,17 +11,17 @@ export interface BadLine extends Explanation {
   readonly line: number
 }
 
-/** What came of some lines. */
-export interface Portion {
+/** The outcome of one batch of lines. */
+export interface BatchOutcome {
   readonly created: number
   readonly unchanged: number
   readonly bad: ReadonlyArray<BadLine>
 }
 
-/** There is not even a line that names the columns. */
+/** The file has no header line. */
 export class FileEmpty extends Data.TaggedError("FileEmpty")<{}> {}
 
-/** Returns what the API would say. */
+/** Returns the explanation that the API would answer with. */
 const asAnswered = (refusal: Effect.Effect<never, { readonly error: Explanation }>) =>
   Effect.map(Effect.flip(refusal), ({ error: { message, param } }): Explanation => ({ message, param }))
 
@@ -46,7 +46,7 @@ const explainRefusal = (refused: RowRefused): Effect.Effect<Explanation> => {
   }
 }
 
-/** Returns what is wrong with a line, in the words of the file: contact fields by the names of their columns. */
+/** Explains a bad line with the file's own column names. */
 const explainLine = (table: Table, line: number, refused: RowRefused) =>
   Effect.map(explainRefusal(refused), ({ message, param }): BadLine => {
     const column = table.columns.find((one) => one.param === param)
@@ -57,18 +57,18 @@ const explainLine = (table: Table, line: number, refused: RowRefused) =>
 
 const importBatch = Effect.fnUntraced(function*(table: Table, rows: ReadonlyArray<Csv.Row>) {
   const results = yield* ContactImports.use((imports) => imports.addRows(table, rows.map(({ cells }) => cells)))
-  const arrivals = results.flatMap((result) => Result.isSuccess(result) ? [result.success] : [])
-  const created = arrivals.filter((arrival) => arrival === "created").length
+  const outcomes = results.flatMap((result) => Result.isSuccess(result) ? [result.success] : [])
+  const created = outcomes.filter((outcome) => outcome === "created").length
   const bad = yield* Effect.forEach(rows, ({ line }, index) => {
     const result = results[index]
     return result !== undefined && Result.isFailure(result)
       ? Effect.asSome(explainLine(table, line, result.failure))
       : Effect.succeedNone
   })
-  return { created, unchanged: arrivals.length - created, bad: bad.flatMap(Option.toArray) } satisfies Portion
+  return { created, unchanged: outcomes.length - created, bad: bad.flatMap(Option.toArray) } satisfies BatchOutcome
 })
 
-/** Imports the contacts of a CSV file, and tells portion by portion what came of its lines. */
+/** Imports the contacts of a CSV file. Returns a stream with the outcome of each batch of lines. */
 export const importCsv = <E, R>(
   bytes: Stream.Stream<Uint8Array, E, R>,
   options: { readonly delimiter: Option.Option<Csv.Delimiter>; readonly key: string | null }

@@ -1,11 +1,11 @@
-/** What the commands ask of a database before they use it. */
+/** Checks and migrations of the database before a command uses it. */
 import * as Clock from "@messaging-crm/adapter-postgres/Clock"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { WrongSetting } from "./Config.ts"
 
-/** Returns whether the database answers and has the schema that this version was written for. */
+/** Returns whether the database answers and has the schema of this version. */
 export const isReady = Effect.map(SqlClient.SqlClient, (sql) =>
   Migrations.isCurrent.pipe(
     Effect.provideService(SqlClient.SqlClient, sql),
@@ -13,20 +13,20 @@ export const isReady = Effect.map(SqlClient.SqlClient, (sql) =>
     Effect.catchCause(() => Effect.succeed(false))
   ))
 
-/** The driver's errors say what they were doing, and only their innermost cause what went wrong. */
+/** Returns the message of the innermost cause, which of the driver's nested errors is the actual reason. */
 const reasonOf = (error: Error): string => error.cause instanceof Error ? reasonOf(error.cause) : error.message
 
-/** Says of a database that cannot be used why, without its URL, which holds the password. */
+/** Makes the error for a database that cannot be used. It omits the URL, which contains the password. */
 const unusable = (error: Error) =>
   new WrongSetting({ message: `The database at DATABASE_URL cannot be used: ${reasonOf(error)}.` })
 
-/** Migrates the database, and returns the migrations that it lacked. */
+/** Migrates the database. Returns the migrations that were applied. */
 export const migrate = Effect.mapError(Migrations.run, unusable)
 
 /** Layer that migrates the database. */
 export const migrated = Layer.effectDiscard(migrate)
 
-/** Layer that refuses a database whose schema is behind. */
+/** Layer that fails if the database's schema is behind. */
 export const current = Layer.effectDiscard(
   Effect.flatMap(Effect.mapError(Migrations.isCurrent, unusable), (isCurrent) =>
     isCurrent ? Effect.void : Effect.fail(
@@ -36,5 +36,5 @@ export const current = Layer.effectDiscard(
     ))
 )
 
-/** Layer for the database's clock, by which every process on it goes. */
+/** Layer for the database's clock, which every process uses. */
 export const clock = Layer.effectContext(Effect.mapError(Clock.make, unusable))

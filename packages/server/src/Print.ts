@@ -1,16 +1,16 @@
-/** What a command prints: one JSON document with `--json`, words without. Logs never come here. */
+/** The output of commands on stdout: one JSON document with `--json`, otherwise text. Logs go to stderr. */
 import { Console, Effect, Layer } from "effect"
 import { CliOutput, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 
-/** A console that leaves stdout to what a command prints. */
+/** A console that writes everything to stderr, so that stdout has only the output of the command. */
 export const stderr: Console.Console = {
   ...globalThis.console,
   log: globalThis.console.error,
   info: globalThis.console.error
 }
 
-/** The flag that every command has. */
+/** The `--json` flag of every command. */
 export const json = Flag.Boolean("json").pipe(
   Flag.withDefault(false),
   Flag.withDescription("Print one JSON document on stdout")
@@ -19,7 +19,7 @@ export const json = Flag.Boolean("json").pipe(
 /** Prints a line on stdout. */
 export const line = (text: string) => Effect.sync(() => process.stdout.write(`${text}\n`))
 
-/** Layer that leaves stdout empty when a command was typed wrongly: its help goes to stderr with what is wrong. */
+/** Layer that prints the help of an invalid invocation to stderr, so that stdout stays empty. */
 export const layerHelp = CliOutput.layerPresenter({
   present: (event) => {
     const present = CliOutput.defaultPresenter.present(event)
@@ -27,10 +27,10 @@ export const layerHelp = CliOutput.layerPresenter({
   }
 })
 
-/** Prints a value as JSON, or as the words that a person reads. */
+/** Prints a value as JSON, or the given text. */
 export const result = (asJson: boolean, value: unknown, words: string) => line(asJson ? JSON.stringify(value) : words)
 
-/** Layer that says where a server listens: on stdout with `--json`, in the words of the command, else in the log. */
+/** Layer that announces the address of a server: as JSON on stdout with `--json`, otherwise in the log. */
 export const announce = (asJson: boolean, words: (address: string) => unknown) =>
   Layer.effectDiscard(
     HttpServer.addressFormattedWith((address) =>
@@ -49,10 +49,9 @@ const onTerminal = (text: string) =>
   })
 
 /**
- * Draws how far a long piece of work has come, on the terminal's error stream,
- * and nothing where there is no terminal.
+ * Draws a progress bar on stderr, if it is a terminal.
  *
- * `part` goes from 0 to 1, and is null where nobody knows how much there is to do.
+ * `part` goes from 0 to 1. It is null where the total is unknown.
  */
 export const progress = (label: string, part: number | null, words: string) => {
   const filled = Math.round(width * Math.min(part ?? 0, 1))
@@ -60,7 +59,7 @@ export const progress = (label: string, part: number | null, words: string) => {
   return onTerminal(`\r${label} ${bar}${words}\x1b[K`)
 }
 
-/** Leaves the line of the progress. */
+/** Ends the line of the progress bar. */
 export const progressed = onTerminal("\n")
 
 /** Returns rows as aligned columns under their names. */

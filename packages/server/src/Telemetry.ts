@@ -2,7 +2,7 @@
  * What leaves this process about itself: traces, metrics and logs over OTLP, to
  * the collector that is set.
  *
- * A span tells what is in `told` and nothing else, and of a failure its name: a
+ * A span tells what is in `exportedAttributes` and nothing else, and of a failure its name: a
  * message of an error can hold a value that a person wrote.
  */
 import { Cause, Effect, Exit, Layer, Option, Predicate, References, Tracer } from "effect"
@@ -11,7 +11,7 @@ import { OtlpExporter, OtlpLogger, OtlpMetrics, OtlpSerialization, OtlpTracer } 
 import { read, readOr, settings } from "./Config.ts"
 
 /** The attributes of spans that are told: words of ours and of the standard's, ids, and SQL with its placeholders. */
-const told: ReadonlySet<string> = new Set([
+const exportedAttributes: ReadonlySet<string> = new Set([
   "attempt",
   "db.namespace",
   "db.operation.name",
@@ -39,7 +39,7 @@ const discreetly = (exit: Exit.Exit<unknown, unknown>): Exit.Exit<unknown, unkno
 }
 
 /** Returns a tracer whose spans tell only what may be told. */
-export const discreet = (tracer: Tracer.Tracer): Tracer.Tracer =>
+export const redactingTracer = (tracer: Tracer.Tracer): Tracer.Tracer =>
   Tracer.make({
     ...tracer,
     span: (options) => {
@@ -48,7 +48,7 @@ export const discreet = (tracer: Tracer.Tracer): Tracer.Tracer =>
       const end = span.end.bind(span)
       return Object.assign(span, {
         attribute: (key: string, value: unknown) => {
-          if (told.has(key)) attribute(key, value)
+          if (exportedAttributes.has(key)) attribute(key, value)
         },
         // Logs are exported by themselves, with the ids of their span.
         event: () => {},
@@ -71,7 +71,7 @@ export const layer = Layer.unwrap(Effect.gen(function*() {
   return Layer.mergeAll(
     OtlpLogger.layer(options("logs")),
     OtlpMetrics.layer(options("metrics")),
-    Layer.effect(Tracer.Tracer, Effect.map(OtlpTracer.make(options("traces")), discreet))
+    Layer.effect(Tracer.Tracer, Effect.map(OtlpTracer.make(options("traces")), redactingTracer))
   ).pipe(
     Layer.provide(OtlpExporter.layerFlusher),
     Layer.provide([OtlpSerialization.layerJson, FetchHttpClient.layer])

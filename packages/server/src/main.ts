@@ -21,7 +21,7 @@ import { help } from "./Config.ts"
 import { manifest } from "./Manifest.ts"
 import * as Print from "./Print.ts"
 
-// V8 lets garbage grow to several times what is alive before it collects the old of it. Half as much is as fast here.
+// By default V8 lets the heap grow to several times the live objects before a major collection. Half of that is as fast here.
 setFlagsFromString("--heap-growing-percent=50")
 
 const root = Command.make("messaging-crm").pipe(
@@ -43,8 +43,8 @@ const root = Command.make("messaging-crm").pipe(
   ])
 )
 
-/** Words for the person who typed the command; the whole story only where there are no words. */
-const report = (cause: Cause.Cause<unknown>): string => {
+/** Returns the message of an error for the user; the full cause for an unexpected error without a message. */
+const messageOf = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
   if (error instanceof HttpServerError.ServeError) return `Cannot listen, choose another PORT or HOST: ${error.cause}`
   if (error instanceof Error && "_tag" in error && error.message !== "") {
@@ -53,23 +53,23 @@ const report = (cause: Cause.Cause<unknown>): string => {
   return Cause.pretty(cause)
 }
 
-/** Being told to stop is not a failure. */
+/** Exits with 0 after an interruption, and prints the error otherwise. */
 const teardown: Runtime.Teardown = (exit, onExit) => {
   if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return onExit(0)
   const error = Cause.squash(exit.cause)
   // The command line has shown its own help and errors already.
   if (!(error instanceof Error && "_tag" in error && error._tag === "ShowHelp")) {
-    process.stderr.write(`${report(exit.cause)}\n`)
+    process.stderr.write(`${messageOf(exit.cause)}\n`)
   }
   onExit(1)
 }
 
-// The first signal asks, the second insists.
-let asked = false
+// The first signal stops the process gracefully, the second one at once.
+let isStopping = false
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.on(signal, () => {
-    if (asked) process.exit(130)
-    asked = true
+    if (isStopping) process.exit(130)
+    isStopping = true
   })
 }
 

@@ -58,7 +58,7 @@ it.live(
       assert.strictEqual(ready.status, 200)
       assert.deepStrictEqual(yield* Effect.promise(() => ready.json()), {
         status: "ok",
-        warning: "This host's clock is 3d 1h ahead of the database's. The service goes by the database's."
+        warning: "This host's clock is 3d 1h ahead of the database's. The service uses the database's clock."
       })
     }).pipe(Effect.scoped),
   120_000

@@ -8,7 +8,7 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 
-/** A directory in one that nobody else may enter. */
+/** A directory inside one that no other user may enter. */
 const closedDirectory = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "messaging-crm-embedded-"))),
   (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))

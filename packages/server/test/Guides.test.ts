@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Contact, CreateContact } from "@messaging-crm/core/Contacts"
 import { EventType } from "@messaging-crm/core/Events"
 import { FailureReason } from "@messaging-crm/core/MessagingProvider"
 import { SendStatus } from "@messaging-crm/core/Sends"
@@ -39,6 +40,16 @@ describe("the guides name what the code has", () => {
 
   it("numbers that misbehave", () => {
     assert.sameMembers([...named(sending, "| Ends in | Behaves so |\n")], Object.keys(magic))
+  })
+
+  it("fields of a contact", () => {
+    const section = readFileSync("docs/contract.md", "utf8").split("### 8.1 Fields")[1]?.split("### 8.2")[0] ?? ""
+    const cells = Array.from(section.matchAll(/^\| (`[^|]+) \|/gm), ([, cell = ""]) => cell)
+    const fields = cells.flatMap((cell) => Array.from(cell.matchAll(/`(\w+)`/g), ([, name = ""]) => name))
+    assert.sameMembers(
+      fields,
+      Array.from(new Set([...Object.keys(Contact.fields), ...Object.keys(CreateContact.fields)]))
+    )
   })
 
   it("codes of a delivery that failed", () => {

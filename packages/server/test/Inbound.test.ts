@@ -1,4 +1,4 @@
-/** What a provider tells several processes at once, over signed callbacks, comes in once. */
+/** Signed callbacks to several processes at once: each event is stored once. */
 import { assert, layer } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { ChannelId } from "@messaging-crm/core/Ids"
@@ -17,7 +17,7 @@ class Service extends Context.Service<Service>()("@messaging-crm/server/test/Inb
       Layer.build(Client.layer({ url: Redacted.make(database_url) })),
       (context) => Context.get(context, SqlClient.SqlClient)
     )
-    const callBack = yield* Processes.calledBack(environment)
+    const callBack = yield* Processes.callbackSender(environment)
     return { acme, callBack, servers, sql }
   })
 }) {}
@@ -57,11 +57,11 @@ layer(Layer.effect(Service, Service.make), { excludeTestServices: true, timeout:
         const { acme, callBack, servers, sql } = yield* Service
         const now = yield* DateTime.now
         const events = numbers(200).map((number) => written(acme.channel_id, "+4915177000001", number, now))
-        const told = events.flatMap((event, index) => {
+        const calls = events.flatMap((event, index) => {
           const server = servers[index % servers.length]
           return server === undefined ? [] : [callBack(server, [event])]
         })
-        const statuses = yield* Effect.all(told, { concurrency: "unbounded" })
+        const statuses = yield* Effect.all(calls, { concurrency: "unbounded" })
         assert.deepStrictEqual(new Set(statuses), new Set([200]))
         const counts = yield* sql`
         SELECT

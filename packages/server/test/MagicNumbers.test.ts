@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url"
 import * as Processes from "../testing/Processes.ts"
 
 /** A server whose doubts end after seconds. */
-const impatientServer = fileURLToPath(new URL("../faults/server.ts", import.meta.url))
+const shortTimeoutServer = fileURLToPath(new URL("../faults/server.ts", import.meta.url))
 
 const dataOf = <A, I>(data: Schema.Codec<A, I>, { text }: Processes.Answer) =>
   Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Struct({ data })))(text).pipe(
@@ -63,12 +63,12 @@ const reportsOf = (message: Message | undefined) =>
   (["delivered", "read", "failed"] as const).filter((status) => (message?.[`${status}_at`] ?? null) !== null)
 
 const service = Effect.gen(function*() {
-  const { acme, environment, taken_url, servers: [server] } = yield* Processes.cluster({
+  const { acme, environment, accepted_url, servers: [server] } = yield* Processes.cluster({
     servers: 1,
-    environment: { RATE_LIMIT_PER_MINUTE: "100000", DOUBT_SECONDS: "10" }
+    environment: { RATE_LIMIT_PER_MINUTE: "100000", UNKNOWN_OUTCOME_SECONDS: "10" }
   })
   if (server === undefined) return yield* Effect.die("no server")
-  yield* Processes.serve(environment, server, impatientServer)
+  yield* Processes.serve(environment, server, shortTimeoutServer)
   const { channel_id, key } = acme
   const get = <A, I>(path: string, data: Schema.Codec<A, I>) =>
     Processes.request(server, "GET", path, { key }).pipe(Effect.flatMap((answer) => dataOf(data, answer)))
@@ -87,7 +87,7 @@ const service = Effect.gen(function*() {
       const messages = yield* get(`/conversations/${conversation_id}/messages`, Schema.Array(Message))
       const sent = messages.find((message) => message.id === send.message_id)
       const reply = messages.find(({ direction }) => direction === "inbound")
-      const taken = (yield* Processes.taken(taken_url)).filter(({ recipient }) => recipient === phone).length
+      const taken = (yield* Processes.accepted(accepted_url)).filter(({ recipient }) => recipient === phone).length
       const seen = {
         send: send.failure_reason ?? send.status,
         reports: reportsOf(sent),
@@ -105,12 +105,12 @@ const service = Effect.gen(function*() {
       json: { type: "text", text },
       idempotency_key: `send-${conversation_id}`
     })
-  return { get, taken_url, send, server, story }
+  return { get, accepted_url, send, server, story }
 })
 
-it.live("every number does what it is known for, and nobody gets a message twice", () =>
+it.live("every number behaves as documented, and no message is accepted twice", () =>
   Effect.gen(function*() {
-    const { get, taken_url, send, server, story } = yield* service
+    const { get, accepted_url, send, server, story } = yield* service
     const stories = yield* Effect.forEach(
       Object.entries(numbers),
       ([digits, expected]) => Effect.map(story(`+491511234${digits}`, expected), (told) => ({ digits, told })),
@@ -134,7 +134,7 @@ it.live("every number does what it is known for, and nobody gets a message twice
     assert.strictEqual(image.headers.get("content-type"), media?.mime_type)
     assert.strictEqual(bytes.byteLength, media?.byte_size)
 
-    // Who answered may be answered: 0007 says again what it is told.
+    // A number that replied has an open window: 0007 echoes each text.
     const conversation_id = of("0007")?.conversation_id ?? ""
     assert.strictEqual((yield* send(conversation_id, "Thank you")).status, 202)
     const texts = Effect.map(
@@ -144,7 +144,7 @@ it.live("every number does what it is known for, and nobody gets a message twice
     const hasEcho = (all: ReadonlyArray<string | null>) => all.includes("echo: Thank you")
     assert.include(yield* Effect.repeat(texts, { ...eventually, until: hasEcho }), "echo: Thank you")
 
-    const references = (yield* Processes.taken(taken_url)).map(({ reference }) => reference)
+    const references = (yield* Processes.accepted(accepted_url)).map(({ reference }) => reference)
     assert.strictEqual(references.length, 9)
     assert.strictEqual(new Set(references).size, 9)
   }).pipe(Effect.scoped), 120_000)

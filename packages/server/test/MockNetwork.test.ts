@@ -44,12 +44,12 @@ const delivery = (number: number, recipient: string): OutboundMessage => ({
   content: { type: "text", text: "Grüß Gott 🙂" }
 })
 
-/** What became of a delivery, as the port tells it. */
+/** The outcome of a delivery as text, from the result of the port. */
 const outcome = (to: OutboundMessage) =>
   Effect.map(Effect.result(MessagingProvider.use(({ deliver }) => deliver(to))), (result) => {
-    if (Result.isSuccess(result)) return "taken"
+    if (Result.isSuccess(result)) return "accepted"
     const { failure } = result
-    if (failure._tag === "ProviderOutcomeUnknown") return "silent"
+    if (failure._tag === "ProviderOutcomeUnknown") return "unknown"
     return failure._tag === "ProviderBusy"
       ? `busy: ${failure.reason}, ${failure.retry_after_seconds}`
       : `rejected: ${failure.reason}`
@@ -63,7 +63,7 @@ const address = HttpServer.addressFormattedWith(Effect.succeed)
 const network = (callback_url: string) =>
   Providers.mockNetwork([callback_url]).pipe(
     Layer.provideMerge(listen),
-    // It warns of each callback that is not taken at once, and here most are not.
+    // The mock logs a warning for each callback that is not accepted at once; here that is most of them.
     Layer.provide(Layer.succeed(References.MinimumLogLevel, "None"))
   )
 
@@ -84,19 +84,19 @@ const kindOf = (event: ProviderEvent): string => {
 }
 
 describe("a provider over HTTP", () => {
-  it.live("tells of the network what the network would have told itself", () =>
+  it.live("reports the same outcomes as the network in the same process", () =>
     Effect.gen(function*() {
       const nobody = `http://127.0.0.1:${yield* freePort}`
       yield* Effect.gen(function*() {
         const url = yield* address
         yield* Effect.gen(function*() {
           const first = delivery(1, "+4915112345678")
-          assert.strictEqual(yield* outcome(first), "taken")
+          assert.strictEqual(yield* outcome(first), "accepted")
           assert.strictEqual(yield* outcome(delivery(2, "+4915112340002")), "rejected: recipient_unreachable")
           assert.strictEqual(yield* outcome(delivery(3, "+4915112340004")), "busy: provider_unavailable, null")
           assert.strictEqual(yield* outcome(delivery(4, "+4915112340009")), "busy: rate_limited, 2")
-          assert.strictEqual(yield* outcome(delivery(5, "+4915112340005")), "silent")
-          assert.strictEqual(yield* outcome(delivery(6, "+4915112340006")), "silent")
+          assert.strictEqual(yield* outcome(delivery(5, "+4915112340005")), "unknown")
+          assert.strictEqual(yield* outcome(delivery(6, "+4915112340006")), "unknown")
 
           const rejects = { answers: [{ answer: "reject", reason: "template_invalid" }], reports: [], reply: null }
           const script = JSON.stringify({ target: { next_calls: 1 }, behaviour: rejects })
@@ -117,7 +117,7 @@ describe("a provider over HTTP", () => {
 
           const count = (query: string) =>
             Effect.promise(async () => (await fetch(`${url}/taken${query}`)).text()).pipe(
-              Effect.flatMap(Schema.decodeUnknownEffect(Schema.fromJsonString(Wire.TakenMessages))),
+              Effect.flatMap(Schema.decodeUnknownEffect(Schema.fromJsonString(Wire.AcceptedMessages))),
               Effect.map(({ taken }) => taken.length)
             )
           assert.strictEqual(yield* count(""), 2)
@@ -128,7 +128,7 @@ describe("a provider over HTTP", () => {
       }).pipe(Effect.provide(network(nobody)))
     }))
 
-  it.live("knows that nothing was sent where nobody listens, and that nobody knows where the answer tells nothing", () =>
+  it.live("is busy when the connection is refused, and has an unknown outcome when the answer proves nothing", () =>
     Effect.gen(function*() {
       const nobody = `http://127.0.0.1:${yield* freePort}`
       const refused = yield* Effect.provide(outcome(delivery(1, "+49151")), RemoteMock.layer(nobody))
@@ -136,10 +136,10 @@ describe("a provider over HTTP", () => {
       for (
         const [listener, expected] of [
           [(_request, response) => response.writeHead(404).end("no"), "busy: provider_unavailable, null"],
-          [(_request, response) => response.writeHead(502).end("<html>"), "silent"],
-          [(_request, response) => response.writeHead(503).end("<html>"), "silent"],
-          [(_request, response) => response.writeHead(200).end("ok"), "silent"],
-          [(request) => request.socket.destroy(), "silent"]
+          [(_request, response) => response.writeHead(502).end("<html>"), "unknown"],
+          [(_request, response) => response.writeHead(503).end("<html>"), "unknown"],
+          [(_request, response) => response.writeHead(200).end("ok"), "unknown"],
+          [(request) => request.socket.destroy(), "unknown"]
         ] satisfies ReadonlyArray<readonly [RequestListener, string]>
       ) {
         const url = yield* answering(listener)
@@ -182,7 +182,7 @@ it.live("the network repeats a callback, signed, until it is answered with a 200
 
     yield* Effect.gen(function*() {
       const remote = RemoteMock.layer(yield* address)
-      assert.strictEqual(yield* Effect.provide(outcome(delivery(1, "+4915112340007")), remote), "taken")
+      assert.strictEqual(yield* Effect.provide(outcome(delivery(1, "+4915112340007")), remote), "accepted")
       yield* statuses.pipe(
         Effect.repeat({ schedule: Schedule.spaced("20 millis"), until: ({ size }) => size === 4, times: 500 })
       )
@@ -221,7 +221,7 @@ it("a callback carries one file, or events without", () => {
 describe("the ingress", () => {
   const encode = Schema.encodeEffect(Schema.fromJsonString(Wire.Callback))
 
-  /** Posts to an ingress behind which some events cannot be taken in, and returns what could. */
+  /** Posts to an ingress that fails for some events, and returns the events that it accepted. */
   const ingress = <A, E>(
     use: (url: string, received: Effect.Effect<ReadonlyArray<string>>) => Effect.Effect<A, E, Secrets>
   ) =>
@@ -248,7 +248,7 @@ describe("the ingress", () => {
       }).pipe(Effect.provide(service))
     })
 
-  it.live("takes in what is signed, and acknowledges what belongs to nobody", () =>
+  it.live("accepts signed callbacks, and acknowledges events of unknown channels", () =>
     ingress((url, received) =>
       Effect.gen(function*() {
         const body = yield* encode({ events: [event("one"), event("foreign"), event("größer 🙂")] })
@@ -303,8 +303,8 @@ describe("the ingress", () => {
 })
 
 describe("the network in the same process", () => {
-  /** Delivers one message to a number that answers, stops when it is time, and returns what was taken in by then. */
-  const takenIn = (receive: (event: ProviderEvent) => Effect.Effect<void>, time: Effect.Effect<void>) =>
+  /** Delivers one message to a number that replies, stops at `time`, and returns the events received by then. */
+  const receivedFrom = (receive: (event: ProviderEvent) => Effect.Effect<void>, time: Effect.Effect<void>) =>
     Effect.gen(function*() {
       const received = yield* Ref.make<ReadonlySet<string>>(new Set())
       const inbound = Layer.succeed(Inbound, {
@@ -313,23 +313,23 @@ describe("the network in the same process", () => {
       })
       const layer = Callbacks.layer.pipe(Layer.provide(inbound), Layer.provideMerge(Mock.layer))
       const delivered = Effect.tap(outcome(delivery(1, "+4915112340007")), time)
-      assert.strictEqual(yield* Effect.provide(delivered, layer), "taken")
+      assert.strictEqual(yield* Effect.provide(delivered, layer), "accepted")
       return Array.from(yield* Ref.get(received)).toSorted()
     })
 
-  it.live("is heard out when the process is told to stop", () =>
+  it.live("delivers its pending callbacks when the process stops", () =>
     Effect.gen(function*() {
-      assert.deepStrictEqual(yield* takenIn(() => Effect.void, Effect.void), ["delivered", "read", "sent", "text"])
+      assert.deepStrictEqual(yield* receivedFrom(() => Effect.void, Effect.void), ["delivered", "read", "sent", "text"])
     }))
 
-  it.live("does not hold up a stop for long when nothing can be taken in", () =>
+  it.live("does not delay a stop for long when no callback is accepted", () =>
     Effect.gen(function*() {
       const begun = yield* Deferred.make<void>()
       const hangs = () => Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)
-      assert.deepStrictEqual(yield* takenIn(hangs, Deferred.await(begun)), [])
+      assert.deepStrictEqual(yield* receivedFrom(hangs, Deferred.await(begun)), [])
     }))
 
-  it.live("tells again what could not be taken in", () =>
+  it.live("repeats a callback that was not accepted", () =>
     Effect.gen(function*() {
       const received = yield* Ref.make<ReadonlyArray<string>>([])
       const inbound = Layer.succeed(Inbound, {
@@ -343,12 +343,12 @@ describe("the network in the same process", () => {
       const times = (kind: string) =>
         Effect.map(Ref.get(received), (kinds) => kinds.filter((one) => one === kind).length)
       yield* Effect.gen(function*() {
-        assert.strictEqual(yield* outcome(delivery(1, "+4915112340001")), "taken")
+        assert.strictEqual(yield* outcome(delivery(1, "+4915112340001")), "accepted")
         for (const kind of ["sent", "delivered"]) {
-          const told = yield* times(kind).pipe(
+          const count = yield* times(kind).pipe(
             Effect.repeat({ schedule: Schedule.spaced("20 millis"), until: (count) => count >= 2, times: 500 })
           )
-          assert.isAtLeast(told, 2)
+          assert.isAtLeast(count, 2)
         }
       }).pipe(Effect.provide(layer))
     }))

@@ -18,7 +18,7 @@ it.live(
   "200 concurrent starts for one number on three processes make one of everything, and 200 messages in order",
   () =>
     Effect.gen(function*() {
-      const { acme, database_url, environment, taken_url, servers } = yield* Processes.cluster({
+      const { acme, database_url, environment, accepted_url, servers } = yield* Processes.cluster({
         servers: 3,
         environment: { RATE_LIMIT_PER_MINUTE: "100000" }
       })
@@ -53,7 +53,7 @@ it.live(
           Effect.retry({ schedule: Schedule.spaced("50 millis"), times: 600 })
         ), { concurrency: 4 })
 
-      const messages = yield* Processes.taken(taken_url)
+      const messages = yield* Processes.accepted(accepted_url)
       const references = messages.map(({ reference }) => reference)
       assert.strictEqual(references.length, 200)
       assert.deepStrictEqual(references.toSorted(), ids.flat().toSorted())
@@ -86,13 +86,13 @@ it.live("one key on three processes gets exactly 120 answers a minute", () =>
       Processes.request(server, "GET", "/tags", { key: acme.key }), {
       concurrency: 100
     })
-    const admitted = answers.filter(({ status }) =>
+    const accepted = answers.filter(({ status }) =>
       status === 200
     )
     const refused = answers.filter(({ status }) => status === 429)
-    assert.strictEqual(admitted.length, 120)
+    assert.strictEqual(accepted.length, 120)
     assert.strictEqual(refused.length, 1380)
-    const remaining = admitted.map(({ headers }) => Number(headers.get("x-ratelimit-remaining"))).toSorted((a, b) =>
+    const remaining = accepted.map(({ headers }) => Number(headers.get("x-ratelimit-remaining"))).toSorted((a, b) =>
       a - b
     )
     assert.deepStrictEqual(remaining, Array.from({ length: 120 }, (_, index) => index))

@@ -97,7 +97,7 @@ const run = (args: ReadonlyArray<string>, environment: Processes.Environment) =>
 
 describe("dev", () => {
   it.live(
-    "answers from memory, follows a send until it is read, and ends with 0 when told to stop",
+    "answers from memory, polls a send until it is read, and exits with 0 on SIGTERM",
     () =>
       Effect.gen(function*() {
         const { ready, server, stop } = yield* dev(yield* folder, "--storage", "memory")
@@ -184,7 +184,7 @@ const unreachable = "postgres://postgres:swordfish@127.0.0.1:1/postgres"
 const secret = Buffer.alloc(32).toString("base64")
 const inMemory = ["dev", "--storage", "memory", "--port", "0"]
 
-it.live("a wrong setting stops the start, with one line that names it", () =>
+it.live("a wrong setting stops the start, with one line that contains its name", () =>
   Effect.forEach(
     [
       [["dev"], { PORT: "http" }, "PORT must be"],
@@ -224,9 +224,9 @@ it.live("serve refuses a database that is behind", () =>
     assert.include(stderr, "messaging-crm migrate")
   }).pipe(Effect.scoped), 60_000)
 
-/** A provider that lets its answer to a delivery wait until it is told, and says when it was asked. */
+/** A provider that holds its answer to a delivery until the test allows it. */
 const slowProvider = Effect.gen(function*() {
-  const asked = yield* Deferred.make<void>()
+  const called = yield* Deferred.make<void>()
   const answer = yield* Deferred.make<void>()
   const run = Effect.runForkWith(yield* Effect.context())
   const templates = yield* Schema.encodeEffect(Schema.fromJsonString(Wire.TemplatesAnswer))({
@@ -235,49 +235,54 @@ const slowProvider = Effect.gen(function*() {
   const url = yield* answering((request, response) => {
     if (request.url?.startsWith("/templates/")) return void response.end(templates)
     run(Effect.gen(function*() {
-      yield* Deferred.succeed(asked, undefined)
+      yield* Deferred.succeed(called, undefined)
       yield* Deferred.await(answer)
       response.end(JSON.stringify({ provider_message_id: "late" }))
     }))
   })
-  return { url, asked: Deferred.await(asked), answer: Deferred.succeed(answer, undefined) }
+  return { url, called: Deferred.await(called), answer: Deferred.succeed(answer, undefined) }
 })
 
-it.live("told to stop, serve takes no new connection and finishes the attempt in hand", () =>
-  Effect.gen(function*() {
-    const provider = yield* slowProvider
-    const port = yield* Processes.freePort
-    const server: Processes.Server = { port, url: `http://127.0.0.1:${port}` }
-    const environment: Processes.Environment = {
-      DATABASE_URL: yield* Processes.database,
-      SECRET_KEY: secret,
-      PROVIDER: "mock",
-      PROVIDER_URL: provider.url,
-      HOST: "127.0.0.1"
-    }
-    yield* Processes.command(["migrate"], environment)
-    const { channel_id, key } = yield* Processes.organization(environment)
-    const first = yield* Processes.serve(environment, server)
-    const started = yield* Processes.request(server, "POST", "/conversations", {
-      key,
-      json: Processes.greeting(channel_id, "+49 151 12345678", "Kim"),
-      idempotency_key: "stopped-meanwhile"
-    })
-    assert.strictEqual(started.status, 202, started.text)
-    yield* provider.asked
-    first.child.kill("SIGTERM")
-    yield* Effect.tryPromise(() => fetch(`${server.url}/health/live`).then((response) => response.arrayBuffer())).pipe(
-      Effect.flip,
-      Effect.retry({ schedule: Schedule.spaced("20 millis"), times: 500 })
-    )
-    assert.isNull(first.child.exitCode)
-    yield* provider.answer
-    assert.strictEqual(yield* first.exited, 0)
+it.live(
+  "on SIGTERM, serve accepts no new connection and finishes the attempt in progress",
+  () =>
+    Effect.gen(function*() {
+      const provider = yield* slowProvider
+      const port = yield* Processes.freePort
+      const server: Processes.Server = { port, url: `http://127.0.0.1:${port}` }
+      const environment: Processes.Environment = {
+        DATABASE_URL: yield* Processes.database,
+        SECRET_KEY: secret,
+        PROVIDER: "mock",
+        PROVIDER_URL: provider.url,
+        HOST: "127.0.0.1"
+      }
+      yield* Processes.command(["migrate"], environment)
+      const { channel_id, key } = yield* Processes.organization(environment)
+      const first = yield* Processes.serve(environment, server)
+      const started = yield* Processes.request(server, "POST", "/conversations", {
+        key,
+        json: Processes.greeting(channel_id, "+49 151 12345678", "Kim"),
+        idempotency_key: "stopped-meanwhile"
+      })
+      assert.strictEqual(started.status, 202, started.text)
+      yield* provider.called
+      first.child.kill("SIGTERM")
+      yield* Effect.tryPromise(() => fetch(`${server.url}/health/live`).then((response) => response.arrayBuffer()))
+        .pipe(
+          Effect.flip,
+          Effect.retry({ schedule: Schedule.spaced("20 millis"), times: 500 })
+        )
+      assert.isNull(first.child.exitCode)
+      yield* provider.answer
+      assert.strictEqual(yield* first.exited, 0)
 
-    yield* Processes.start(Processes.main, ["serve", "--no-worker", "--port", String(port)], environment)
-    yield* Processes.untilUp(`${server.url}/health/ready`)
-    const { data } = yield* Schema.decodeUnknownEffect(Data)(started.text)
-    const found = yield* Processes.request(server, "GET", `/sends/${data["id"]}`, { key })
-    const { data: send } = yield* Schema.decodeUnknownEffect(Data)(found.text)
-    assert.strictEqual(send["status"], "sent")
-  }).pipe(Effect.scoped), 120_000)
+      yield* Processes.start(Processes.main, ["serve", "--no-worker", "--port", String(port)], environment)
+      yield* Processes.untilUp(`${server.url}/health/ready`)
+      const { data } = yield* Schema.decodeUnknownEffect(Data)(started.text)
+      const found = yield* Processes.request(server, "GET", `/sends/${data["id"]}`, { key })
+      const { data: send } = yield* Schema.decodeUnknownEffect(Data)(found.text)
+      assert.strictEqual(send["status"], "sent")
+    }).pipe(Effect.scoped),
+  120_000
+)

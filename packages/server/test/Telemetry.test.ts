@@ -1,4 +1,4 @@
-/** What the service tells of itself: over OTLP to a collector of ours, and at `/metrics`. */
+/** Telemetry: over OTLP to a collector, and at `/metrics`. */
 import { assert, it } from "@effect/vitest"
 import { conflicts, delivery_attempts } from "@messaging-crm/core/Metrics"
 import * as CoreTraces from "@messaging-crm/core/Traces"
@@ -43,7 +43,7 @@ const textOf = async (request: IncomingMessage): Promise<string> => {
   return Buffer.concat(chunks).toString()
 }
 
-/** A collector, and everything that it was ever told. */
+/** A collector, and everything that it received. */
 const collector = Effect.gen(function*() {
   const received: Array<{ readonly path: string; readonly key: string | undefined; readonly text: string }> = []
   const url = yield* answering((request, response) => {
@@ -78,7 +78,7 @@ const nowhere: Processes.Server = { port: 0, url: "" }
 
 const sample = /^(\w+(?:\{\w+="[^"]*"(?:,\w+="[^"]*")*\})?) (-?[0-9.e+-]+|\+Inf|NaN)$/
 
-/** What `/metrics` tells: every line is a comment or a sample of the text format. */
+/** Reads `/metrics`, where every line is a comment or a sample of the text format. */
 const samples = Effect.fnUntraced(function*({ url }: Processes.Server) {
   const response = yield* Effect.promise(() => fetch(`${url}/metrics`))
   assert.strictEqual(response.headers.get("content-type"), "text/plain; version=0.0.4; charset=utf-8")
@@ -94,7 +94,7 @@ const samples = Effect.fnUntraced(function*({ url }: Processes.Server) {
 
 class NameTaken extends Data.TaggedError("NameTaken")<{ readonly message: string }> {}
 
-it.effect("tells of a failure its name alone, and of a span only what may be told", () =>
+it.effect("exports only the name of an error, and only allowed attributes of a span", () =>
   Effect.gen(function*() {
     const spans: Array<Tracer.NativeSpan> = []
     const recording = Tracer.make({
@@ -109,15 +109,15 @@ it.effect("tells of a failure its name alone, and of a span only what may be tol
       yield* Effect.logInfo(canaries.name)
       return yield* new NameTaken({ message: canaries.name })
     }).pipe(Effect.withSpan("Tags.create", { attributes: { name: canaries.name } }))
-    yield* Effect.exit(Effect.provideService(work, Tracer.Tracer, Telemetry.discreet(recording)))
+    yield* Effect.exit(Effect.provideService(work, Tracer.Tracer, Telemetry.redactingTracer(recording)))
     const [span] = spans
     assert.deepStrictEqual([...span?.attributes ?? []], [["http.route", "/v1/tags"]])
     assert.deepStrictEqual(span?.events, [])
-    const told = span?.status._tag === "Ended" && Exit.isFailure(span.status.exit)
+    const exported = span?.status._tag === "Ended" && Exit.isFailure(span.status.exit)
       ? Cause.pretty(span.status.exit.cause)
       : ""
-    assert.include(told, "NameTaken")
-    assert.notInclude(told, canaries.name)
+    assert.include(exported, "NameTaken")
+    assert.notInclude(exported, canaries.name)
   }))
 
 it.effect("makes no span where none is exported", () =>
@@ -128,7 +128,7 @@ it.effect("makes no span where none is exported", () =>
   }).pipe(Effect.provide(Telemetry.layer)))
 
 it.live(
-  "one trace holds a request, its SQL, the work in another process, and the provider; and no word of anyone's",
+  "one trace contains a request, its SQL, the work in another process and the provider, and no personal data",
   () =>
     Effect.gen(function*() {
       const { received, spans, url } = yield* collector
@@ -176,27 +176,27 @@ it.live(
 
       yield* until(() => ["/v1/logs", "/v1/metrics"].every((path) => received.some((each) => each.path === path)))
       assert.isTrue(received.every((each) => each.key === canaries.collector_key))
-      const told = received.map(({ text }) => text).join("\n").toLowerCase()
+      const exported = received.map(({ text }) => text).join("\n").toLowerCase()
       for (const canary of [...Object.values(canaries), key, canaries.phone.slice(1)]) {
-        assert.notInclude(told, canary.toLowerCase())
+        assert.notInclude(exported, canary.toLowerCase())
       }
-      assert.include(told, "messaging_crm_http_requests_total")
+      assert.include(exported, "messaging_crm_http_requests_total")
       assert.isFalse(spans().some(({ name }) => name.includes("health")))
 
-      const asked = yield* samples(server)
+      const serving = yield* samples(server)
       const requests = (route: string, status: number) =>
-        asked.get(`messaging_crm_http_requests_total{method="POST",route="${route}",status="${status}"}`)
+        serving.get(`messaging_crm_http_requests_total{method="POST",route="${route}",status="${status}"}`)
       assert.strictEqual(requests("/v1/conversations", 202), 1)
       assert.strictEqual(requests("/v1/conversations", 400), 1)
       const seconds = "messaging_crm_http_request_duration_seconds"
-      assert.strictEqual(asked.get(`${seconds}_count{method="POST",route="/v1/conversations"}`), 2)
-      assert.strictEqual(asked.get(`${seconds}_bucket{method="POST",route="/v1/conversations",le="+Inf"}`), 2)
-      assert.strictEqual(asked.get("messaging_crm_storage_up"), 1)
-      assert.strictEqual(asked.get("messaging_crm_work_items{kind=\"send\",state=\"due\"}"), 0)
-      assert.strictEqual(asked.get("messaging_crm_work_oldest_due_seconds{kind=\"send\"}"), 0)
-      assert.isAbove(asked.get("process_resident_memory_bytes") ?? 0, 1_000_000)
+      assert.strictEqual(serving.get(`${seconds}_count{method="POST",route="/v1/conversations"}`), 2)
+      assert.strictEqual(serving.get(`${seconds}_bucket{method="POST",route="/v1/conversations",le="+Inf"}`), 2)
+      assert.strictEqual(serving.get("messaging_crm_storage_up"), 1)
+      assert.strictEqual(serving.get("messaging_crm_work_items{kind=\"send\",state=\"due\"}"), 0)
+      assert.strictEqual(serving.get("messaging_crm_work_oldest_due_seconds{kind=\"send\"}"), 0)
+      assert.isAbove(serving.get("process_resident_memory_bytes") ?? 0, 1_000_000)
       const worked = yield* samples(working)
-      const known = [...asked.keys(), ...worked.keys()].map((name) => name.replace(/\{.*/, ""))
+      const known = [...serving.keys(), ...worked.keys()].map((name) => name.replace(/\{.*/, ""))
       const shown = readFileSync(new URL("../../../docs/dashboard.json", import.meta.url), "utf8")
       for (const [name] of shown.matchAll(/\b(messaging_crm|process|nodejs)_\w+/g)) {
         assert.include([...known, conflicts.id, delivery_attempts.id], name)

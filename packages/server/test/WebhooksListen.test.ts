@@ -68,7 +68,7 @@ it.live(
       assert.strictEqual(started.status, 202, started.text)
       const { data: { conversation_id } } = yield* Schema.decodeUnknownEffect(Send)(started.text)
       const heard = new Set<string>()
-      // The demo's own messages are told of too.
+      // The demo's own messages raise events too.
       while (heard.size < 2) {
         const { data, type } = yield* Schema.decodeUnknownEffect(Schema.fromJsonString(Event))(yield* listener.line)
         if (data.conversation_id === conversation_id) heard.add(type)

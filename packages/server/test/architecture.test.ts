@@ -40,7 +40,7 @@ const walls: ReadonlyArray<Wall> = [
     files: "packages/adapter-http/src/**/*.ts",
     may: [/^effect(\/(http|http-api))?$/, core],
     but: {
-      "WebhookTransport.ts": [/^undici$/, /^node:net$/],
+      "WebhookTransport.ts": [/^node:net$/],
       "WebhookTransport/Addresses.ts": [/^node:net$/],
       "WebhookTransport/Connection.ts": [/^node:(net|tls)$/],
       "WebhookTransport/KeptConnections.ts": [/^undici$/, /^node:net$/],
@@ -53,7 +53,7 @@ const walls: ReadonlyArray<Wall> = [
     but: {
       "database/Client.ts": [/^@effect\/sql-pg$/, /^effect\/reactivity$/, /^node:net$/],
       "database/Client/Connections.ts": [/^@effect\/sql-pg$/, /^node:net$/],
-      "database/Client/Place.ts": [/^node:net$/]
+      "database/Client/Watchdog.ts": [/^node:net$/]
     }
   },
   // For those who do not use Effect, and for every runtime: nothing but what is in it.

@@ -1,8 +1,8 @@
-/** An HTTP server that answers as a test tells it. */
+/** An HTTP server with a request listener of the test. */
 import { Effect } from "effect"
 import { createServer, type RequestListener } from "node:http"
 
-/** Starts a server on 127.0.0.1 and returns its URL. It ends with the scope, and its connections with it. */
+/** Starts a server on 127.0.0.1 and returns its URL. It stops with the scope, and closes its connections. */
 export const answering = (listener: RequestListener) =>
   Effect.acquireRelease(
     Effect.callback<{ readonly url: string; readonly close: () => void }>((resume) => {

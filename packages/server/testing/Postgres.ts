@@ -1,4 +1,4 @@
-/** Starts PostgreSQL once for the whole test run, where `TEST_DATABASE_URL` names none. */
+/** Starts PostgreSQL once for the whole test run, unless `TEST_DATABASE_URL` is set. */
 import { Effect, Exit, Scope } from "effect"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"

@@ -1,7 +1,6 @@
 /**
- * The service as several real processes on one database, with the telephone
- * network as a process of its own. Everything listens on 127.0.0.1 and ends with
- * the scope.
+ * The service as several real processes on one database, with the mock provider
+ * as another process. Everything listens on 127.0.0.1 and ends with the scope.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Scope } from "@messaging-crm/core/ApiKeys"
@@ -15,7 +14,7 @@ import { createServer } from "node:net"
 import { fileURLToPath } from "node:url"
 import { settings } from "../src/Config.ts"
 
-/** The binary. */
+/** The path of the command line. */
 export const main = fileURLToPath(new URL("../src/main.ts", import.meta.url))
 
 /** The fake Graph API. */
@@ -42,7 +41,7 @@ const exited = (child: ChildProcess) =>
     child.once("exit", (code) => resume(Effect.succeed(code ?? -1)))
   })
 
-/** A process that runs until it is told to stop. What it logs goes to our stderr. */
+/** Starts a process, which is killed when the scope closes. It logs to our stderr. */
 export const start = (file: string, args: ReadonlyArray<string>, environment: Environment) =>
   Effect.acquireRelease(
     Effect.sync(() => {
@@ -55,17 +54,17 @@ export const start = (file: string, args: ReadonlyArray<string>, environment: En
     ({ child, exited }) => Effect.andThen(Effect.sync(() => child.kill("SIGKILL")), exited)
   )
 
-/** Runs a command to its end, with something to read, and returns all that it said. */
+/** Runs a command to its end, with the given stdin, and returns its exit code and output. */
 export const run = (args: ReadonlyArray<string>, environment: Environment, stdin: string | Uint8Array = "") =>
   Effect.callback<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }>((resume) => {
     const child = spawn(process.execPath, [main, ...args], { env: environmentOf(environment) })
-    const said = { stdout: "", stderr: "" }
+    const output = { stdout: "", stderr: "" }
     for (const name of ["stdout", "stderr"] as const) {
       child[name].setEncoding("utf8").on("data", (text: string) => {
-        said[name] += text
+        output[name] += text
       })
     }
-    child.once("close", (code) => resume(Effect.succeed({ code, ...said })))
+    child.once("close", (code) => resume(Effect.succeed({ code, ...output })))
     // A command that fails does not read to the end.
     child.stdin.on("error", () => {}).end(stdin)
   })
@@ -100,7 +99,7 @@ const isUp = (url: string) =>
 export const untilUp = (url: string) =>
   isUp(url).pipe(Effect.retry({ schedule: Schedule.spaced("30 millis"), times: 2000 }), Effect.orDie)
 
-/** A database of its own on the test server, dropped at the end. */
+/** A new database on the test server, dropped when the scope closes. */
 export const database = Effect.gen(function*() {
   const server = yield* Config.String("TEST_DATABASE_URL")
   const name = `processes_${globalThis.crypto.randomUUID().replaceAll("-", "")}`
@@ -120,7 +119,7 @@ const Key = Schema.Struct({ key: Schema.String })
 const decode = <A, I>(schema: Schema.Codec<A, I>) => (value: unknown) =>
   Effect.orDie(Schema.decodeUnknownEffect(schema)(value))
 
-/** An organization with an owner, a phone channel and a key, made by the admin commands. */
+/** Creates an organization with an owner, a phone channel and a key, through the admin commands. */
 export const organization = Effect.fnUntraced(function*(environment: Environment) {
   const created = yield* command(
     ["organizations", "create", "--name", "Acme", "--owner-name", "Ada", "--owner-email", "ada@acme.example"],
@@ -161,7 +160,7 @@ export const organization = Effect.fnUntraced(function*(environment: Environment
   return { organization_id: created.organization.id, member_id: created.owner.id, channel_id, key }
 })
 
-/** One server on a port that stays its own, so that it can be started again. */
+/** The address of a server. The port stays the same when the server is restarted. */
 export interface Server {
   readonly port: number
   readonly url: string
@@ -232,35 +231,47 @@ export const cluster = Effect.fnUntraced(
     const environment = { ...provider, ...common }
     yield* isCloud ? startGraph(network_port, servers) : startMock(network_port, servers, environment)
     const template_id = isCloud ? "920070352646140" : "acme.order_ready"
-    const taken_url = `${network_url}${isCloud ? "/fake/taken" : "/taken"}`
-    return { acme, database_url, environment, network_url, servers, taken_url, template_id }
+    const accepted_url = `${network_url}${isCloud ? "/fake/taken" : "/taken"}`
+    return { acme, database_url, environment, network_url, servers, accepted_url, template_id }
   }
 )
 
-/** Starts a server of the cluster and waits until it is ready. */
-export const serve = Effect.fnUntraced(function*(environment: Environment, { port, url }: Server, file: string = main) {
-  const process = yield* start(file, ["serve", "--port", String(port)], environment)
+const startServer = Effect.fnUntraced(function*(
+  file: string,
+  args: ReadonlyArray<string>,
+  environment: Environment,
+  { port, url }: Server
+) {
+  const process = yield* start(file, ["serve", ...args, "--port", String(port)], environment)
   yield* untilUp(`${url}/health/ready`)
   return process
 })
 
-const TakenMessages = Schema.fromJsonString(Schema.Struct({
+/** Starts a server with workers and waits until it is ready. */
+export const serve = (environment: Environment, server: Server, file: string = main) =>
+  startServer(file, [], environment, server)
+
+/** Starts a server without workers and waits until it is ready. */
+export const serveApi = (environment: Environment, server: Server) =>
+  startServer(main, ["--no-worker"], environment, server)
+
+const AcceptedMessages = Schema.fromJsonString(Schema.Struct({
   taken: Schema.Array(
     Schema.Struct({ reference: Schema.String, recipient: Schema.String, text: Schema.NullOr(Schema.String) })
   )
 }))
 
-/** What the network took, in order. */
-export const taken = (taken_url: string) =>
-  Effect.promise(async () => (await fetch(taken_url)).text()).pipe(
-    Effect.flatMap((text) => decode(TakenMessages)(text)),
+/** Returns the messages that the network has accepted, in order. */
+export const accepted = (accepted_url: string) =>
+  Effect.promise(async () => (await fetch(accepted_url)).text()).pipe(
+    Effect.flatMap((text) => decode(AcceptedMessages)(text)),
     Effect.map((answer) => answer.taken)
   )
 
 const encodeCallback = Schema.encodeEffect(Schema.fromJsonString(Wire.Callback))
 
-/** Returns what tells a server of events as the network does, signed, and answers its status. */
-export const calledBack = Effect.fnUntraced(function*(environment: Environment) {
+/** Makes a function that posts signed callbacks to a server, as the mock provider does, and returns the status. */
+export const callbackSender = Effect.fnUntraced(function*(environment: Environment) {
   const keys = Option.getOrThrow(settings.secret_key.parse(environment["SECRET_KEY"] ?? ""))
   const secrets = yield* Effect.provide(Secrets, Secrets.layer.pipe(Layer.provide(Layer.succeed(RootKeys, keys))))
   return Effect.fnUntraced(function*({ url }: Server, events: ReadonlyArray<ProviderEvent>) {
@@ -281,7 +292,7 @@ export interface Answer {
   readonly text: string
 }
 
-/** Asks a server once. Fails when the connection does. */
+/** Sends one request. Fails when the connection does. */
 export const request = (
   server: Server,
   method: "GET" | "PATCH" | "POST",

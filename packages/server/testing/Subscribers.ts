@@ -5,8 +5,8 @@ import { Webhook } from "standardwebhooks"
 import { answering } from "./Answering.ts"
 import * as Processes from "./Processes.ts"
 
-/** What a subscriber was told at a time, once its signature was found to fit. */
-export interface Heard {
+/** An event that a subscriber has received with a valid signature. `at` is the time of receipt in Unix milliseconds. */
+export interface ReceivedEvent {
   readonly event_id: string
   readonly body: string
   readonly at: number
@@ -14,28 +14,28 @@ export interface Heard {
 
 export interface Subscriber {
   readonly webhook_id: string
-  /** Grows as the subscriber is told. */
-  readonly heard: ReadonlyArray<Heard>
-  /** What was posted under a signature that does not fit. */
+  /** The events received so far. Grows while the subscriber runs. */
+  readonly received: ReadonlyArray<ReceivedEvent>
+  /** The bodies that were posted with an invalid signature. */
   readonly forged: ReadonlyArray<string>
 }
 
-/** How a subscriber answers a post that it has read. */
-export type Manner = (response: ServerResponse) => void
+/** How a subscriber responds to a request that it has read. */
+export type Behaviour = (response: ServerResponse) => void
 
-/** Takes what it is told at once. */
-export const prompt: Manner = (response) => response.writeHead(204).end()
+/** Responds with 204 at once. */
+export const prompt: Behaviour = (response) => response.writeHead(204).end()
 
-/** Takes what it is told after a while, of up to that many milliseconds. */
-export const leisurely = (millis_max: number): Manner => (response) => {
+/** Responds with 204 after a random delay of at most that many milliseconds. */
+export const delayed = (millis_max: number): Behaviour => (response) => {
   setTimeout(() => prompt(response), Math.random() * millis_max)
 }
 
-/** Never answers. */
-export const silent: Manner = () => {}
+/** Never responds. */
+export const unresponsive: Behaviour = () => {}
 
-/** Answers that it took what it is told, and goes on answering as fast as it is read. */
-export const endless: Manner = (response) => {
+/** Responds with 200 and an endless body. */
+export const endless: Behaviour = (response) => {
   const chunk = Buffer.alloc(16_384, "x")
   const pour = (): void => {
     while (!response.destroyed && response.write(chunk)) { /* until the socket is full */ }
@@ -53,7 +53,7 @@ const textOf = (request: IncomingMessage, take: (text: string) => void): void =>
   request.on("data", (chunk: Buffer) => chunks.push(chunk)).once("end", () => take(Buffer.concat(chunks).toString()))
 }
 
-const fits = (secret: string, body: string, request: IncomingMessage): boolean => {
+const isVerified = (secret: string, body: string, request: IncomingMessage): boolean => {
   try {
     new Webhook(secret).verify(body, {
       "webhook-id": String(request.headers["webhook-id"]),
@@ -66,30 +66,30 @@ const fits = (secret: string, body: string, request: IncomingMessage): boolean =
   }
 }
 
-/** Subscribes to some types of events for as long as the scope lasts. */
+/** Starts a subscriber and creates its webhook. The server stops with the scope. */
 export const subscriber = Effect.fnUntraced(function*(
   server: Processes.Server,
   key: string,
-  options: { readonly event_types: ReadonlyArray<string>; readonly manner: Manner }
+  options: { readonly event_types: ReadonlyArray<string>; readonly behaviour: Behaviour }
 ) {
   const clock = yield* Clock.Clock
-  const heard: Array<Heard> = []
+  const received: Array<ReceivedEvent> = []
   const forged: Array<string> = []
-  // Set before the first event is raised: nobody is told of a webhook that is not created.
+  // Set before the first event arrives: events are raised only after the webhook is created.
   let secret = ""
   const url = yield* answering((request, response) =>
     textOf(request, (body) => {
-      if (!fits(secret, body, request)) {
+      if (!isVerified(secret, body, request)) {
         forged.push(body)
         return response.writeHead(401).end()
       }
-      heard.push({ event_id: String(request.headers["webhook-id"]), body, at: clock.currentTimeMillisUnsafe() })
-      options.manner(response)
+      received.push({ event_id: String(request.headers["webhook-id"]), body, at: clock.currentTimeMillisUnsafe() })
+      options.behaviour(response)
     })
   )
   const json = { url, event_types: options.event_types }
   const { text } = yield* Processes.request(server, "POST", "/webhooks", { key, json })
   const { data } = yield* Schema.decodeUnknownEffect(Created)(text)
   secret = data.signing_secret
-  return { webhook_id: data.id, heard, forged } satisfies Subscriber
+  return { webhook_id: data.id, received, forged } satisfies Subscriber
 })

@@ -4,7 +4,7 @@ import { BlockList, isIP } from "node:net"
 
 const cidr = /^([0-9A-Fa-f.:]+)\/([0-9]{1,3})$/
 
-/** Returns whether an address is in one of the networks, or none when one of them is not written as a network. */
+/** Returns whether an address is in one of the networks, or none when one of them is malformed. */
 export const networks = (written: ReadonlyArray<string>): Option.Option<(address: string) => boolean> => {
   const list = new BlockList()
   for (const network of written) {
@@ -48,9 +48,9 @@ const global6 = known("2000::/3")
 const special6 = known("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
 
 /**
- * Returns whether an address is one that anybody on the Internet may have.
+ * Returns whether an address is public on the Internet.
  *
- * For IPv6 the list is of what may pass, not of what may not: every way to
+ * For IPv6 the list says what is allowed, not what is blocked: every way to
  * write an IPv4 address inside an IPv6 one lies outside of `2000::/3`, or in
  * one of its exceptions.
  */

@@ -14,16 +14,16 @@ const codes: Readonly<Record<string, UnansweredCode>> = {
   ETIMEDOUT: "timeout"
 }
 
-/** Returns what an error of a socket or of undici means to an endpoint's owner. */
+/** Returns the failure code for an error of a socket or of undici. */
 export const failureOf = (error: unknown, otherwise: UnansweredCode): WebhookRequestFailed => {
   // An `Error` of Node: when several addresses were tried, it has the code of the first.
   const code = String((Object(error) as { readonly code?: unknown }).code)
-  // An endpoint that wants a certificate of ours says so after the handshake.
+  // An endpoint that requires a client certificate fails after the handshake.
   const meant = /^ERR_(SSL|TLS)_/.test(code) ? "tls_error" : codes[code]
   return new WebhookRequestFailed({ failure_code: meant ?? otherwise })
 }
 
-/** Returns the host of a URL as a socket takes it: a name without its last full stop, or an address without brackets. */
+/** Returns the host of a URL for a socket: a name without its last full stop, or an address without brackets. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$|\.$/g, "")
 
 /** Begins to connect to one of the addresses. */
@@ -33,10 +33,10 @@ export const dial = (url: URL, addresses: ReadonlyArray<string>): net.Socket => 
   const options = {
     host,
     port: Number(url.port) || (url.protocol === "https:" ? 443 : 80),
-    // The name is never looked up again: whoever owns it may answer differently the second time.
+    // The name is not resolved again: a second resolution may return another address, which was not checked.
     lookup: (_hostname, _options, answer) => answer(null, found),
     autoSelectFamily: true,
-    // The default of 250 ms takes an endpoint on another continent for one that is down.
+    // The default of 250 ms is too short for an endpoint on another continent.
     autoSelectFamilyAttemptTimeout: 1000,
     noDelay: true
   } satisfies net.TcpNetConnectOpts
@@ -50,7 +50,7 @@ export const connected = ({ protocol }: URL, socket: net.Socket): Effect.Effect<
   const isSecure = protocol === "https:"
   return Effect.callback((resume) => {
     socket.once(isSecure ? "secureConnect" : "connect", () => resume(Effect.void))
-    // Never taken off: an error that nobody listens to would end the process.
+    // Never removed: an `error` event without a listener would end the process.
     socket.on("error", (error) => resume(Effect.fail(failureOf(error, isSecure ? "tls_error" : "connection_refused"))))
   })
 }

@@ -1,12 +1,12 @@
 import { Effect } from "effect"
 import { Resolver } from "node:dns/promises"
 
-/** Finds every address of a host: none when the name leads nowhere. */
+/** Finds every address of a host. The list is empty when the name has none. */
 export type Resolve = (hostname: string) => Effect.Effect<ReadonlyArray<string>>
 
 const found = (query: () => Promise<ReadonlyArray<string>>) => Effect.orElseSucceed(Effect.tryPromise(query), () => [])
 
-/** Asks a resolver for both families; one that fails does not hide the other. */
+/** Queries a resolver for IPv4 and IPv6. A failure of one does not hide the other. */
 export const asking = (resolver: Resolver): Resolve => (hostname) =>
   /(?:^|\.)localhost\.?$/.test(hostname)
     ? Effect.succeed(["127.0.0.1"])
@@ -18,10 +18,10 @@ export const asking = (resolver: Resolver): Resolve => (hostname) =>
     )
 
 /**
- * Asks the name servers themselves.
+ * Queries the name servers directly.
  *
  * `dns.lookup` waits in one of the four threads that signatures and files need
- * too, so four names whose servers never answer would hold up everything. The
- * price: the hosts file is not read, but for `localhost`.
+ * too, so four names whose servers never answer would block all of these. The
+ * price: the hosts file is not read, except for `localhost`.
  */
 export const resolve: Resolve = asking(new Resolver({ timeout: 1500, tries: 2 }))

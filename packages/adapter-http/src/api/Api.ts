@@ -15,7 +15,7 @@ import { TemplatesGroup } from "./Templates.ts"
 import { WebhookDeliveriesGroup } from "./WebhookDeliveries.ts"
 import { WebhooksGroup } from "./Webhooks.ts"
 
-/** A middleware added later runs earlier, so read the steps from the bottom up. */
+/** A middleware that is added later runs earlier, so read the steps from the bottom up. */
 const contract = HttpApi.make("messaging-crm")
   .add(ContactsGroup)
   .add(ContactFieldsGroup)
@@ -32,7 +32,7 @@ const contract = HttpApi.make("messaging-crm")
   .middleware(Pipeline.InvalidInput)
   .middleware(Pipeline.IdempotentWrites)
   .middleware(Pipeline.JsonBody)
-  .middleware(Pipeline.Admission)
+  .middleware(Pipeline.Authentication)
   .annotate(HttpApi.AdditionalSchemas, events)
   .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })
   .annotate(HttpApi.QueryParseOptions, { onExcessProperty: "error" })
@@ -45,5 +45,5 @@ const contract = HttpApi.make("messaging-crm")
     servers: [{ url: "/v1", description: "This service." }]
   }))
 
-/** The whole contract: every endpoint, and the steps before each of them. */
+/** The API: every endpoint, and the middleware before each of them. */
 export class Api extends contract.annotate(OpenApi.Transform, completeFor(contract)) {}

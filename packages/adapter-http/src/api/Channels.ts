@@ -4,7 +4,7 @@ import { List } from "./Envelope.ts"
 import * as Examples from "./Examples.ts"
 import { RequiredScope } from "./Pipeline.ts"
 
-/** `/channels`: list (spec §4). */
+/** `/channels`: list (contract §9.1). */
 export class ChannelsGroup extends HttpApiGroup.make("channels")
   .add(
     HttpApiEndpoint.get("list", "/channels", {
@@ -15,7 +15,7 @@ export class ChannelsGroup extends HttpApiGroup.make("channels")
         OpenApi.annotations({
           identifier: "listChannels",
           summary: "List channels",
-          description: "All of them, oldest first."
+          description: "Returns all channels, oldest first."
         })
       )
       .annotate(Examples.Example, { answer: Examples.all(Examples.channel) })
@@ -23,7 +23,7 @@ export class ChannelsGroup extends HttpApiGroup.make("channels")
   .annotateMerge(
     OpenApi.annotations({
       title: "Channels",
-      description: "The numbers, accounts and pages that the organization is reached on."
+      description: "The phone numbers, accounts and pages that contacts write to."
     })
   )
 {}

@@ -4,7 +4,7 @@ import { List } from "./Envelope.ts"
 import * as Examples from "./Examples.ts"
 import { RequiredScope } from "./Pipeline.ts"
 
-/** `/contact-fields`: list (spec §4). */
+/** `/contact-fields`: list (contract §9.4). */
 export class ContactFieldsGroup extends HttpApiGroup.make("contact_fields")
   .add(
     HttpApiEndpoint.get("list", "/contact-fields", {
@@ -15,7 +15,7 @@ export class ContactFieldsGroup extends HttpApiGroup.make("contact_fields")
         OpenApi.annotations({
           identifier: "listContactFields",
           summary: "List contact fields",
-          description: "All of them, by key."
+          description: "Returns all contact fields, oldest first."
         })
       )
       .annotate(Examples.Example, { answer: Examples.all(Examples.contactField) })
@@ -23,7 +23,7 @@ export class ContactFieldsGroup extends HttpApiGroup.make("contact_fields")
   .annotateMerge(
     OpenApi.annotations({
       title: "Contact fields",
-      description: "The organization's own fields, whose values are in the `custom_values` of its contacts."
+      description: "Fields that the organization has defined. A contact's `custom_values` holds their values."
     })
   )
 {}

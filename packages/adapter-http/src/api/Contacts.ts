@@ -10,11 +10,11 @@ import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
 import { IdempotencyPolicy, OptionalIdempotencyKey, RequiredIdempotencyKey, RequiredScope } from "./Pipeline.ts"
 
-/** What a list of contacts can be narrowed by (spec §4.1). Filters combine; an empty `query` counts as absent. */
+/** The filters of the list of contacts (contract §8.8). They combine; an empty `query` counts as absent. */
 const filters = {
   query: Schema.optionalKey(
     text({ min: 0, max: limits.query_chars_max }).annotate({
-      description: "Text that the name, phone, email or company contains, in any case.",
+      description: "Contacts whose name, phone, email or company contains this text, regardless of case.",
       examples: ["berg"]
     })
   ),
@@ -27,13 +27,14 @@ const filters = {
   ),
   channel: Schema.optionalKey(
     ChannelType.annotate({
-      description: "Contacts who are reachable on it; on `phone_messaging` also those with a primary phone.",
+      description:
+        "Contacts with an identity on this type of channel; for `phone_messaging` also those with a primary phone.",
       examples: ["phone_messaging"]
     })
   )
 }
 
-/** `/contacts`: list, create, get, update, and add a note (spec §4, §4.2). */
+/** `/contacts`: list, create, get, update, and add a note (contract §8). */
 export class ContactsGroup extends HttpApiGroup.make("contacts")
   .add(
     HttpApiEndpoint.get("list", "/contacts", {
@@ -45,7 +46,7 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
         OpenApi.annotations({
           identifier: "listContacts",
           summary: "List contacts",
-          description: "Most recently updated first. Filters combine."
+          description: "Returns contacts, most recently updated first. A contact must pass all filters that are given."
         })
       )
       .annotate(Examples.Example, { answer: Examples.page(Examples.contact) }),
@@ -60,7 +61,7 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
         OpenApi.annotations({
           identifier: "createContact",
           summary: "Create a contact",
-          description: "Sends no message."
+          description: "Creates a contact. No message is sent."
         })
       )
       .annotate(Examples.Example, {
@@ -77,7 +78,7 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
         OpenApi.annotations({
           identifier: "getContact",
           summary: "Get a contact",
-          description: "With its identities and tags."
+          description: "Returns a contact with its identities and tags."
         })
       )
       .annotate(Examples.Example, { answer: Examples.one(Examples.contact) }),
@@ -94,7 +95,7 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
         OpenApi.annotations({
           identifier: "updateContact",
           summary: "Update a contact",
-          description: "Only the fields that are present change."
+          description: "Changes only the fields that are present in the body."
         })
       )
       .annotate(Examples.Example, {
@@ -114,7 +115,7 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
         OpenApi.annotations({
           identifier: "addNote",
           summary: "Add a note to a contact",
-          description: "To replace the notes, update the contact."
+          description: "Appends a text to the contact's notes. To replace the notes, update the contact."
         })
       )
       .annotate(Examples.Example, { requests: { note: Examples.addNote }, answer: Examples.one(Examples.contact) })

@@ -8,7 +8,7 @@ import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
 import { IdempotencyPolicy, OptionalBody, RequiredIdempotencyKey, RequiredScope } from "./Pipeline.ts"
 
-/** What a list of conversations can be narrowed by (spec §4.1). */
+/** The filters of the list of conversations (contract §10.6). */
 const filters = {
   status: Schema.optionalKey(
     Schema.Literals(["all", "open", "closed"]).annotate({
@@ -18,11 +18,11 @@ const filters = {
     })
   ),
   assigned_user_id: Schema.optionalKey(
-    MemberId.pipe(Schema.annotateEncoded({ description: "Conversations that this member takes care of." }))
+    MemberId.pipe(Schema.annotateEncoded({ description: "Conversations that are assigned to this member." }))
   )
 }
 
-/** `/conversations`: list, start, get, assign, close and reopen (spec §4, §4.3, §4.5, §4.6). */
+/** `/conversations`: list, start, get, assign, close and reopen (contract §10). */
 export class ConversationsGroup extends HttpApiGroup.make("conversations")
   .add(
     HttpApiEndpoint.get("list", "/conversations", {
@@ -34,7 +34,8 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
         OpenApi.annotations({
           identifier: "listConversations",
           summary: "List conversations",
-          description: "Latest activity first. Filters combine."
+          description:
+            "Returns conversations, latest activity first. A conversation must pass all filters that are given."
         })
       )
       .annotate(Examples.Example, { answer: Examples.page(Examples.conversation) }),
@@ -51,7 +52,7 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
           identifier: "startConversation",
           summary: "Start a conversation",
           description:
-            "Sends a template to a number. Its contact is found or created, and the number's conversation on the channel is reused. The send is queued: follow it with `getSend`."
+            "Sends a template to a phone number. Finds or creates the contact, and reuses the number's conversation on the channel. The answer is a queued send: read its status with `getSend`."
         })
       )
       .annotate(Examples.Example, {
@@ -68,7 +69,7 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
         OpenApi.annotations({
           identifier: "getConversation",
           summary: "Get a conversation",
-          description: "As it is now, with its contact's name on the channel."
+          description: "Returns a conversation, with its contact's name and id on the channel."
         })
       )
       .annotate(Examples.Example, { answer: Examples.one(Examples.conversation) }),
@@ -85,7 +86,8 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
         OpenApi.annotations({
           identifier: "assignConversation",
           summary: "Assign a conversation",
-          description: "To a member, who becomes the contact's owner too unless `sync_contact_owner` is false."
+          description:
+            "Assigns the conversation to a member, or unassigns it. The contact's owner is set to the same, unless `sync_contact_owner` is false."
         })
       )
       .annotate(Examples.Example, {
@@ -106,7 +108,8 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
         OpenApi.annotations({
           identifier: "closeConversation",
           summary: "Close a conversation",
-          description: "Closing a closed conversation changes nothing. A message of the contact opens it again."
+          description:
+            "Closes a conversation. Closing a closed one changes nothing. The next message from the contact reopens it."
         })
       )
       .annotate(Examples.Example, {
@@ -125,7 +128,7 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
         OpenApi.annotations({
           identifier: "reopenConversation",
           summary: "Reopen a conversation",
-          description: "Reopening an open conversation changes nothing."
+          description: "Reopens a closed conversation. Reopening an open one changes nothing."
         })
       )
       .annotate(Examples.Example, { answer: Examples.one(Examples.conversation) })

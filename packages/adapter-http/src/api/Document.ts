@@ -1,6 +1,6 @@
 /**
- * What the OpenAPI document says beyond what the schemas and annotations of the
- * contract generate: scopes, headers, examples and refusals of every operation.
+ * Completes the OpenAPI document that is generated from the schemas: adds scopes,
+ * headers, examples and error responses to every operation.
  */
 import { limits } from "@messaging-crm/core/Limits"
 import { Context, Option, Record } from "effect"
@@ -12,10 +12,10 @@ import { webhooks } from "./Document/Webhooks.ts"
 import { cursor, Example, ids } from "./Examples.ts"
 import { IdempotencyPolicy, OptionalBody, RequiredScope } from "./Pipeline.ts"
 
-/** Paths in the document come after the version, as in the specification. */
+/** The paths of the document are relative to the version, which is in `servers`. */
 const base = "/v1"
 
-/** What a reader sees of a parameter in place of what its text in the request is. */
+/** Overrides for parameters: the generated schema describes the raw text of the request. */
 const shown: Readonly<Record<string, object>> = {
   page_size: {
     description: "How many items the page may hold.",
@@ -60,7 +60,7 @@ const requestBodyOf = (endpoint: HttpApiEndpoint.Top, body: OpenApi.OpenAPISpecR
 const success: Readonly<Record<string, string>> = {
   200: "Done.",
   201: "Created.",
-  202: "Accepted: it is done soon, but not yet."
+  202: "Accepted. A worker carries it out afterwards."
 }
 
 const responsesOf = (endpoint: HttpApiEndpoint.Top, responses: OpenApi.OpenAPISpecResponses) => {
@@ -117,7 +117,7 @@ const pathsOf = <Id extends string, Groups extends HttpApiGroup.Constraint>(
   return paths
 }
 
-/** Refusals that are the same wherever they occur, by status. */
+/** Error responses that are the same for every operation, by status. */
 const common: Readonly<Record<string, string>> = {
   401: "Unauthorized",
   413: "BodyTooLarge",
@@ -127,7 +127,7 @@ const common: Readonly<Record<string, string>> = {
   503: "ProviderUnavailable"
 }
 
-/** Returns the paths with a reference in place of each common refusal, and the refusals referred to. */
+/** Returns the paths with each common error response replaced by a reference, and the responses referred to. */
 const factor = (paths: ReturnType<typeof pathsOf>) => {
   const responses: Record<string, unknown> = {}
   const refer = (response: unknown, status: string) => {
@@ -143,7 +143,7 @@ const factor = (paths: ReturnType<typeof pathsOf>) => {
   return { paths: factored, responses }
 }
 
-/** Components that no request refers to are answers, which may grow. */
+/** Schemas that no request refers to are those of responses. New fields may appear in them, so they are left open. */
 const schemasOf = (paths: ReturnType<typeof pathsOf>, schemas: Readonly<Record<string, unknown>>) => {
   const bodies = Object.values(paths).flatMap((item) => Object.values(item).map(({ requestBody }) => requestBody))
   const sent = referredBy(bodies, schemas)
@@ -151,15 +151,15 @@ const schemasOf = (paths: ReturnType<typeof pathsOf>, schemas: Readonly<Record<s
   return Object.fromEntries(names.map((name) => [name, sent.has(name) ? schemas[name] : tolerant(schemas[name])]))
 }
 
-/** The registered names of HTTP's schemes are in lower case, and some tools know only those. */
+/** The registered names of HTTP authentication schemes are in lower case, and some tools accept only those. */
 const inLowerCase = (scheme: OpenApi.OpenAPISecurityScheme): OpenApi.OpenAPISecurityScheme =>
   scheme.type === "http" ? { ...scheme, scheme: scheme.scheme.toLowerCase() } : scheme
 
-/** Returns what completes the generated document of an API. */
+/** Returns the function that completes the generated document of an API. */
 export const completeFor =
   <Id extends string, Groups extends HttpApiGroup.Constraint>(api: HttpApi.HttpApi<Id, Groups>) =>
   (generated: Readonly<Record<string, unknown>>) => {
-    // The annotation's type is looser than what the generator hands to it.
+    // The annotation's type is looser than what the generator passes to it.
     const document = generated as unknown as OpenApi.OpenAPISpec
     const paths = pathsOf(api, document.paths)
     const factored = factor(paths)

@@ -2,7 +2,7 @@ import { limits } from "@messaging-crm/core/Limits"
 import { PageSize } from "@messaging-crm/core/Page"
 import { Schema, SchemaGetter } from "effect"
 
-/** Schema for the success body of one resource (spec §4). */
+/** Schema for the success body of one resource (contract §3.1). */
 export const Single = <S extends Schema.Top>(resource: S) => Schema.Struct({ data: resource })
 
 /** Schema for the success body of a list. A complete list always has a null cursor. */
@@ -10,14 +10,14 @@ export const List = <S extends Schema.Top>(resource: S) =>
   Schema.Struct({
     data: Schema.Array(resource),
     next_cursor: Schema.NullOr(Schema.String).annotate({
-      description: "The `cursor` of the next page; null on the last, and of a list that is complete."
+      description: "The `cursor` of the next page. Null on the last page, and always null for a list without pages."
     })
   })
 
 /** Schema for `cursor`: opaque, at most 2048 characters; empty counts as absent. */
 export const cursor = Schema.optionalKey(
   Schema.String.check(Schema.isMaxLength(limits.cursor_chars_max)).annotate({
-    description: "The `next_cursor` of the page before, unchanged."
+    description: "The `next_cursor` of the previous page, unchanged."
   })
 )
 

@@ -1,8 +1,8 @@
 /**
- * The error bodies of the API (spec §7), one schema per status, and their constructors.
+ * The error bodies of the API (contract §3.3), one schema per status, and their constructors.
  *
- * Core's errors carry no HTTP. The handlers and the pipeline translate them with
- * the constructors below, and a domain error nobody translated does not compile.
+ * Core's errors contain nothing about HTTP. Handlers and middleware translate them
+ * with the constructors below; a domain error that is not translated does not compile.
  */
 import { Context, Effect, Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
@@ -21,15 +21,19 @@ const body = <const Codes extends ReadonlyArray<string>>(
   Schema.Struct({
     error: Schema.Struct({
       code: Schema.Literals(codes),
-      message: Schema.String.annotate({ description: "For people; not to be parsed." }),
+      message: Schema.String.annotate({ description: "For people. Do not parse it: the wording may change." }),
       param: Schema.NullOr(Schema.String).annotate({
-        description: "The parameter or field at fault, as a dotted path, when it is known."
+        description: "The parameter, header or field at fault, a field as a dotted path; null where there is none."
       }),
-      request_id: Schema.String.annotate({ description: "The answer's `X-Request-Id`." })
+      request_id: Schema.String.annotate({
+        description: "The response's `X-Request-Id`; in a replay, that of the first one."
+      })
     })
   }).annotate({ identifier, description }).pipe(HttpApiSchema.status(status))
 
-const retryAfter = { "retry-after": Schema.String.annotate({ description: "Seconds to wait before the next try." }) }
+const retryAfter = {
+  "retry-after": Schema.String.annotate({ description: "Seconds to wait before the next attempt." })
+}
 
 export const BadRequest = body(
   "BadRequest",
@@ -49,7 +53,7 @@ export const Conflict = body(
   "Conflict",
   409,
   ["conflict", "idempotency_conflict", "request_processing"],
-  "The state of the resource prevents the operation, or the Idempotency-Key is taken or in use."
+  "The state of the resource does not allow the operation, or the Idempotency-Key belongs to another request or to one that is running."
 )
 export const BodyTooLarge = body("BodyTooLarge", 413, ["body_too_large"], "The body exceeds 64 KiB.")
 export const UnsupportedMediaType = body(
@@ -66,22 +70,22 @@ export const InternalError = body(
   "InternalError",
   500,
   ["internal_error"],
-  "The service failed. Repeat a read; read the resource before repeating a write."
+  "The service failed. Repeat a read, and repeat a write with the same Idempotency-Key. Read the resource before you repeat a write without a key."
 )
 export const ProviderUnavailable = HttpApiSchema.WithHeaders(
-  body("ProviderUnavailable", 503, ["provider_unavailable"], "The messaging provider cannot be reached now."),
+  body("ProviderUnavailable", 503, ["provider_unavailable"], "The messaging provider cannot be reached at the moment."),
   retryAfter
 )
 
-/** Returns the body for an error of the current request. */
+/** Makes the error body for the current request. */
 export const make = <const Code extends string>(code: Code, message: string, param: string | null = null) =>
   Effect.map(RequestId, (request_id) => ({ error: { code, message, param, request_id } }))
 
-/** Fails with the body for an error of the current request. */
+/** Fails with an error body for the current request. */
 export const fail = <const Code extends string>(code: Code, message: string, param: string | null = null) =>
   Effect.flatMap(make(code, message, param), Effect.fail)
 
-/** Fails with the body for an error of the current request, and tells when to come back. */
+/** Fails with an error body for the current request and a `Retry-After` header. */
 export const failUntil = <const Code extends string>(code: Code, message: string, retry_after_seconds: number) =>
   Effect.flatMap(
     make(code, message),
@@ -91,7 +95,7 @@ export const failUntil = <const Code extends string>(code: Code, message: string
 /** Fails with `invalid_input` for a parameter. */
 export const invalid = (param: string, message: string) => fail("invalid_input", message, param)
 
-/** Fails with `not_found`, in words that do not tell an absent resource from another organization's. */
+/** Fails with `not_found`. The message is the same for an absent resource and for one of another organization. */
 export const absent = (resource: string) => () => fail("not_found", `There is no such ${resource}.`)
 
 /** Fails with `provider_unavailable`. */

@@ -1,12 +1,18 @@
 /**
- * One story for the OpenAPI document: Kim asked when order 4711 is ready, and Ada told her.
+ * The examples of the OpenAPI document. All are of one story: Kim asks when order 4711 is ready, and Ada answers.
  *
- * Every example is checked three times: by the compiler, by its schema, and, when
- * it is a request, by the service.
+ * Every example is checked by the compiler and by its schema; a request is also
+ * sent to the service in a test.
  */
 import type { Channel } from "@messaging-crm/core/Channels"
 import type { ContactField } from "@messaging-crm/core/ContactFields"
-import type { AddNote, Contact, CreateContact, UpdateContact } from "@messaging-crm/core/Contacts"
+import {
+  type AddNote,
+  type Contact,
+  type CreateContact,
+  emptyContact,
+  type UpdateContact
+} from "@messaging-crm/core/Contacts"
 import type { AssignConversation, CloseConversation, Conversation } from "@messaging-crm/core/Conversations"
 import type {
   ConversationClosed,
@@ -24,25 +30,25 @@ import type { WebhookDelivery } from "@messaging-crm/core/WebhookDeliveries"
 import type { CreatedWebhook, CreateWebhook, Webhook } from "@messaging-crm/core/Webhooks"
 import { Context } from "effect"
 
-/** What is sent, by a name for each, what is answered, and what `conflict` means for the operation. */
+/** The examples of one operation: request bodies by name, the response, and its error with the code `conflict`. */
 export interface Exchange {
   readonly requests?: Readonly<Record<string, unknown>>
   readonly answer?: unknown
   readonly conflict?: { readonly message: string; readonly param: string | null }
 }
 
-/** Endpoint annotation: the operation by example. A test holds that each has one. */
+/** Endpoint annotation: the examples of the operation. A test checks that every endpoint has them. */
 export const Example = Context.Reference<Exchange>("@messaging-crm/adapter-http/api/Examples/Example", {
   defaultValue: () => ({})
 })
 
-/** Returns the body that answers with one resource. */
+/** Returns the response body for one resource. */
 export const one = (data: unknown) => ({ data })
 
-/** Returns the body that answers with a list, of which there is no further page. */
+/** Returns the response body for a list without a further page. */
 export const all = (...data: ReadonlyArray<unknown>) => ({ data, next_cursor: null })
 
-/** Returns the body that answers with a page, of which there is a next one. */
+/** Returns the response body for a page that is not the last. */
 export const page = (...data: ReadonlyArray<unknown>) => ({ data, next_cursor: cursor })
 
 // ------------------------------------------------------------- names
@@ -50,7 +56,7 @@ export const page = (...data: ReadonlyArray<unknown>) => ({ data, next_cursor: c
 export const cursor =
   "WyJjb250YWN0cyIsIjQ3MTEiLCIyMDI2LTExLTIwVDEwOjAwOjAwLjAwMFoiLCIwMTlhMCJd.Zm9yIHRoZSBzZXJ2aWNlIG9ubHkgdG8gcmVhZA"
 
-/** What the examples name, by the parameter or field that names it. */
+/** The ids of the examples, by the parameter or field that holds them. */
 export const ids = {
   contact_id: "019aa0c2-5b00-7000-8000-000000000001",
   conversation_id: "019aa0c2-5b00-7000-8000-000000000002",
@@ -129,6 +135,7 @@ export const template: typeof Template.Encoded = {
 
 export const contact: typeof Contact.Encoded = {
   id: ids.contact_id,
+  ...emptyContact,
   first_name: "Kim",
   last_name: "Berg",
   primary_email: "kim@berg.example",
@@ -137,12 +144,9 @@ export const contact: typeof Contact.Encoded = {
   job_title: "Buyer",
   birthday: "1990-02-28",
   city: "Berlin",
-  region: null,
   country: "Germany",
-  street_address: null,
   postal_code: "10117",
   website_url: "https://berg.example",
-  network_url: null,
   source: "Trade fair",
   notes: "Prefers to be written to in the morning.",
   owner_user_id: ids.owner_user_id,
@@ -163,26 +167,16 @@ export const contact: typeof Contact.Encoded = {
   updated_at: "2026-11-20T10:00:00.000Z"
 }
 
-/** Kim before anybody wrote: as she is created. */
+/** The contact as it is created, before the first message. */
 export const newContact: typeof Contact.Encoded = {
-  ...contact,
-  birthday: null,
-  city: null,
-  country: null,
-  job_title: null,
-  postal_code: null,
-  website_url: null,
-  source: null,
-  notes: null,
-  owner_user_id: null,
-  lead_status: null,
+  id: contact.id,
+  ...emptyContact,
+  first_name: contact.first_name,
+  last_name: contact.last_name,
+  primary_email: contact.primary_email,
+  primary_phone: contact.primary_phone,
+  company: contact.company,
   lifecycle_stage: "lead",
-  custom_values: {},
-  identities: [],
-  tags: [],
-  last_activity_at: null,
-  last_activity_preview: null,
-  last_conversation_id: null,
   updated_at: "2026-11-19T09:00:00.000Z"
 }
 
@@ -296,7 +290,7 @@ export const send: typeof Send.Encoded = {
   created_at: "2026-11-20T10:00:00.000Z"
 }
 
-/** The same send, once the provider has taken it. */
+/** The same send after the provider has accepted it. */
 export const sent: typeof Send.Encoded = { ...send, status: "sent", message_id: ids.message_id }
 
 // ----------------------------------------------------------- webhooks

@@ -4,7 +4,7 @@ import { List } from "./Envelope.ts"
 import * as Examples from "./Examples.ts"
 import { RequiredScope } from "./Pipeline.ts"
 
-/** `/members`: list (spec §4). */
+/** `/members`: list (contract §9.2). */
 export class MembersGroup extends HttpApiGroup.make("members")
   .add(
     HttpApiEndpoint.get("list", "/members", {
@@ -15,10 +15,10 @@ export class MembersGroup extends HttpApiGroup.make("members")
         OpenApi.annotations({
           identifier: "listMembers",
           summary: "List members",
-          description: "All who have not left, oldest first."
+          description: "Returns the members who have not left, oldest first."
         })
       )
       .annotate(Examples.Example, { answer: Examples.all(Examples.member) })
   )
-  .annotateMerge(OpenApi.annotations({ title: "Members", description: "The people of the organization." }))
+  .annotateMerge(OpenApi.annotations({ title: "Members", description: "The people who work for the organization." }))
 {}

@@ -7,7 +7,7 @@ import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
 import { IdempotencyPolicy, RequiredIdempotencyKey, RequiredScope } from "./Pipeline.ts"
 
-/** `/conversations/{conversation_id}/messages`: list, get and send (spec §4, §4.4). */
+/** `/conversations/{conversation_id}/messages`: list, get and send (contract §11, §12). */
 export class MessagesGroup extends HttpApiGroup.make("messages")
   .add(
     HttpApiEndpoint.get("list", "/conversations/:conversation_id/messages", {
@@ -21,7 +21,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
         OpenApi.annotations({
           identifier: "listMessages",
           summary: "List messages",
-          description: "Newest first, 50 on a page."
+          description: "Returns the messages of a conversation, newest first, 50 to a page."
         })
       )
       .annotate(Examples.Example, { answer: Examples.all(Examples.message, Examples.inboundMessage) }),
@@ -35,7 +35,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
         OpenApi.annotations({
           identifier: "getMessage",
           summary: "Get a message",
-          description: "As far as it got by now. The address of its media is a new one on each read."
+          description: "Returns a message with its present status. The link to its media is a new one on each read."
         })
       )
       .annotate(Examples.Example, { answer: Examples.one(Examples.message) }),
@@ -53,7 +53,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
           identifier: "sendMessage",
           summary: "Send a message",
           description:
-            "A text, within 24 hours of the last message of the contact; or an approved template, at any time. The send is queued: follow it with `getSend`."
+            "Sends a text within 24 hours of the contact's last message, or an approved template at any time. The answer is a queued send: read its status with `getSend`."
         })
       )
       .annotate(Examples.Example, {
@@ -68,7 +68,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
   .annotateMerge(
     OpenApi.annotations({
       title: "Messages",
-      description: "What was said in a conversation, and what is to be said next."
+      description: "The messages of conversations: reading and sending them."
     })
   )
 {}

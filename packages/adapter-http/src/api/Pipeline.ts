@@ -1,13 +1,13 @@
 /**
- * What happens to every request before its handler, as part of the contract.
+ * The middleware of every endpoint, as declared in the API.
  *
- * The classes say which errors each step may answer with, so the OpenAPI
- * document and a generated client know them. Their code is in `middleware/`.
+ * Each class lists the errors that its step may answer with, for the OpenAPI
+ * document and for generated clients. The implementations are in `middleware/`.
  */
 import type { CurrentActor } from "@messaging-crm/core/Actor"
 import type { Scope } from "@messaging-crm/core/ApiKeys"
 import { limits } from "@messaging-crm/core/Limits"
-import { checkedElsewhere } from "@messaging-crm/core/Text"
+import { jsonSchemaOnly } from "@messaging-crm/core/Text"
 import { Context, Schema } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
 import * as Errors from "./Errors.ts"
@@ -17,23 +17,23 @@ export class RequiredScope extends Context.Service<RequiredScope, Scope>()(
   "@messaging-crm/adapter-http/api/Pipeline/RequiredScope"
 ) {}
 
-/** Endpoint annotation: whether the write must or may carry an `Idempotency-Key`. */
+/** Endpoint annotation: whether the `Idempotency-Key` of the write is required or optional. */
 export class IdempotencyPolicy extends Context.Service<IdempotencyPolicy, "required" | "optional">()(
   "@messaging-crm/adapter-http/api/Pipeline/IdempotencyPolicy"
 ) {}
 
-/** Endpoint annotation: the answer holds a secret, so it is remembered encrypted. */
+/** Endpoint annotation: the answer holds a secret, so its idempotency record is stored encrypted. */
 export class SecretAnswer extends Context.Service<SecretAnswer, true>()(
   "@messaging-crm/adapter-http/api/Pipeline/SecretAnswer"
 ) {}
 
-/** Endpoint annotation: the operation takes a body, and does without one too. */
+/** Endpoint annotation: the body is optional. */
 export class OptionalBody extends Context.Service<OptionalBody, true>()(
   "@messaging-crm/adapter-http/api/Pipeline/OptionalBody"
 ) {}
 
-// The step that reads it checks it, and answers with a code of its own.
-const form = checkedElsewhere({
+// `IdempotentWrites` checks the header, because a malformed one has an error code of its own.
+const form = jsonSchemaOnly({
   minLength: limits.idempotency_key_chars_min,
   maxLength: limits.idempotency_key_chars_max,
   pattern: "^[!-~][ -~]*[!-~]$"
@@ -41,7 +41,7 @@ const form = checkedElsewhere({
 
 const key = Schema.String.check(form).annotate({
   description:
-    "8 to 200 printable ASCII characters, without spaces at the ends. A retry with the same key and body gets the first answer, byte for byte. Remembered for at least 24 hours.",
+    "8 to 200 printable ASCII characters, without spaces at the ends. A retry with the same key and body gets the first answer, byte for byte, for at least 24 hours.",
   examples: ["order-4711-ready"]
 })
 
@@ -55,7 +55,7 @@ export const OptionalIdempotencyKey = { "idempotency-key": Schema.optionalKey(ke
 export class RequestBody extends Context.Service<RequestBody, {
   /** The parsed body; undefined when there is none. */
   readonly json: unknown
-  /** What is wrong with it beyond being JSON: a name given twice, too deep a nesting. */
+  /** What is wrong with a body that is valid JSON: a repeated name, or too deep nesting. */
   readonly flaw: { readonly param: string; readonly message: string } | null
 }>()("@messaging-crm/adapter-http/api/Pipeline/RequestBody") {}
 
@@ -63,33 +63,33 @@ const bearer = HttpApiSecurity.bearer.pipe(
   HttpApiSecurity.annotate(OpenApi.Format, "svc_live_ and 43 characters"),
   HttpApiSecurity.annotate(
     OpenApi.Description,
-    "An organization's API key, `svc_live_` and 43 characters. Each operation names the one scope it needs in `x-required-scope`."
+    "An organization's API key, `svc_live_` and 43 characters. The scope that an operation requires is in its `x-required-scope`."
   )
 )
 
-/** Step 1: the key is good, has requests left this minute and has the endpoint's scope. */
-export class Admission extends HttpApiMiddleware.Service<Admission, {
+/** Step 1: authenticates the API key, applies its rate limit and requires the endpoint's scope. */
+export class Authentication extends HttpApiMiddleware.Service<Authentication, {
   provides: CurrentActor
-}>()("@messaging-crm/adapter-http/api/Pipeline/Admission", {
+}>()("@messaging-crm/adapter-http/api/Pipeline/Authentication", {
   security: { bearer },
   error: [Errors.Unauthorized, Errors.Forbidden, Errors.TooManyRequests, Errors.InternalError]
 }) {}
 
-/** Step 2: the body is JSON and small enough. */
+/** Step 2: reads the body and requires JSON of at most 64 KiB. */
 export class JsonBody extends HttpApiMiddleware.Service<JsonBody, {
   provides: RequestBody
 }>()("@messaging-crm/adapter-http/api/Pipeline/JsonBody", {
   error: [Errors.BadRequest, Errors.BodyTooLarge, Errors.UnsupportedMediaType]
 }) {}
 
-/** Step 3: a retried write answers as before. */
+/** Step 3: answers a retried write from its idempotency record. */
 export class IdempotentWrites extends HttpApiMiddleware.Service<IdempotentWrites, {
   requires: CurrentActor | RequestBody
 }>()("@messaging-crm/adapter-http/api/Pipeline/IdempotentWrites", {
   error: [Errors.BadRequest, Errors.Conflict]
 }) {}
 
-/** Step 4: what does not decode is `invalid_input`, naming the field. */
+/** Step 4: answers `invalid_input`, with the field at fault, where the request does not fit its schema. */
 export class InvalidInput extends HttpApiMiddleware.Service<InvalidInput, {
   requires: RequestBody
 }>()("@messaging-crm/adapter-http/api/Pipeline/InvalidInput", {

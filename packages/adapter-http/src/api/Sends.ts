@@ -6,7 +6,7 @@ import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
 import { RequiredScope } from "./Pipeline.ts"
 
-/** `/sends`: get, which is how a send is followed (spec §2.4). */
+/** `/sends`: get (contract §12). */
 export class SendsGroup extends HttpApiGroup.make("sends")
   .add(
     HttpApiEndpoint.get("get", "/sends/:send_id", {
@@ -19,12 +19,12 @@ export class SendsGroup extends HttpApiGroup.make("sends")
         OpenApi.annotations({
           identifier: "getSend",
           summary: "Get a send",
-          description: "Until its status is `sent` or `failed`."
+          description: "Returns a send. Its status changes until it is `sent` or `failed`."
         })
       )
       .annotate(Examples.Example, { answer: Examples.one(Examples.sent) })
   )
   .annotateMerge(
-    OpenApi.annotations({ title: "Sends", description: "Outbound messages on their way to the provider." })
+    OpenApi.annotations({ title: "Sends", description: "Orders to send a message, from the 202 to their outcome." })
   )
 {}

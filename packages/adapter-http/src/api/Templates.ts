@@ -5,7 +5,7 @@ import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
 import { RequiredScope } from "./Pipeline.ts"
 
-/** `/templates`: list, read live from the provider (spec §2.6). */
+/** `/templates`: list, read live from the provider (contract §9.5). */
 export class TemplatesGroup extends HttpApiGroup.make("templates")
   .add(
     HttpApiEndpoint.get("list", "/templates", {
@@ -17,7 +17,8 @@ export class TemplatesGroup extends HttpApiGroup.make("templates")
         OpenApi.annotations({
           identifier: "listTemplates",
           summary: "List templates",
-          description: "All of them, read live from the messaging provider."
+          description:
+            "Returns all templates, read live from the messaging provider. While the provider is down, a copy of at most 10 minutes is returned."
         })
       )
       .annotate(Examples.Example, { answer: Examples.all(Examples.template) })
@@ -25,7 +26,7 @@ export class TemplatesGroup extends HttpApiGroup.make("templates")
   .annotateMerge(
     OpenApi.annotations({
       title: "Templates",
-      description: "Texts that the messaging provider has approved, to start a conversation with."
+      description: "Message templates of the messaging provider. An approved one can start a conversation."
     })
   )
 {}

@@ -6,7 +6,7 @@ import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
 import { IdempotencyPolicy, RequiredIdempotencyKey, RequiredScope } from "./Pipeline.ts"
 
-/** `/webhooks/{webhook_id}/deliveries`: list and retry (spec §4). */
+/** `/webhooks/{webhook_id}/deliveries`: list and retry (contract §14.11, §14.14). */
 export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliveries")
   .add(
     HttpApiEndpoint.get("list", "/webhooks/:webhook_id/deliveries", {
@@ -19,7 +19,7 @@ export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliverie
         OpenApi.annotations({
           identifier: "listWebhookDeliveries",
           summary: "List deliveries",
-          description: "The 100 most recent of the webhook, newest first. They are kept for 30 days."
+          description: "Returns the 100 most recent deliveries of the webhook, newest first. They are kept for 30 days."
         })
       )
       .annotate(Examples.Example, { answer: Examples.all(Examples.delivery) }),
@@ -36,7 +36,7 @@ export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliverie
           identifier: "retryWebhookDelivery",
           summary: "Retry a delivery",
           description:
-            "Posts the event again, with the same id and body. A delivery that is pending anyway does not change."
+            "Makes the delivery due now. The event is posted again with the same id and body. A delivery that is pending does not change."
         })
       )
       .annotate(Examples.Example, {
@@ -45,6 +45,9 @@ export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliverie
       })
   )
   .annotateMerge(
-    OpenApi.annotations({ title: "Webhook deliveries", description: "Events on their way to one webhook." })
+    OpenApi.annotations({
+      title: "Webhook deliveries",
+      description: "A delivery is one event for one webhook, with the outcome of its attempts."
+    })
   )
 {}

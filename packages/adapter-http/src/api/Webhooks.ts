@@ -13,7 +13,7 @@ import {
   SecretAnswer
 } from "./Pipeline.ts"
 
-/** `/webhooks`: list, create and disable (spec §4, §4.7). */
+/** `/webhooks`: list, create and disable (contract §14). */
 export class WebhooksGroup extends HttpApiGroup.make("webhooks")
   .add(
     HttpApiEndpoint.get("list", "/webhooks", {
@@ -25,7 +25,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
           identifier: "listWebhooks",
           summary: "List webhooks",
           description:
-            `Active ones first, then the newest first; at most ${limits.webhook_list_size}, and never their secrets.`
+            `Returns at most ${limits.webhook_list_size} webhooks, active ones first, then newest first. Their secrets are not included.`
         })
       )
       .annotate(Examples.Example, { answer: Examples.all(Examples.webhook) }),
@@ -43,7 +43,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
           identifier: "createWebhook",
           summary: "Create a webhook",
           description:
-            `Subscribes a public https endpoint to events. Keep \`signing_secret\`: it is not shown again. A retry without an \`Idempotency-Key\` makes a second webhook. An organization has at most ${limits.webhooks_active_max} active ones: one more is a \`conflict\`.`
+            `Subscribes a public https endpoint to events. Store \`signing_secret\`: it is not shown again. A retry without an \`Idempotency-Key\` creates a second webhook. An organization has at most ${limits.webhooks_active_max} active webhooks; one more is refused with \`conflict\`.`
         })
       )
       .annotate(Examples.Example, {
@@ -67,7 +67,8 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
         OpenApi.annotations({
           identifier: "disableWebhook",
           summary: "Disable a webhook",
-          description: "For good: its pending deliveries fail, and it stays in the list. A repeat changes nothing."
+          description:
+            "Disables the webhook permanently. Its pending deliveries fail, and it stays in the list. Disabling it again changes nothing."
         })
       )
       .annotate(Examples.Example, { answer: Examples.one(Examples.disabledWebhook) })
@@ -75,8 +76,8 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
   .annotateMerge(
     OpenApi.annotations({
       title: "Webhooks",
-      description: "Subscriptions to events, which the service posts, signed as Standard Webhooks has it.",
-      externalDocs: { url: "https://www.standardwebhooks.com", description: "Standard Webhooks, and its libraries" }
+      description: "Subscriptions to events. The service posts each event, signed according to Standard Webhooks.",
+      externalDocs: { url: "https://www.standardwebhooks.com", description: "Standard Webhooks and its libraries" }
     })
   )
 {}

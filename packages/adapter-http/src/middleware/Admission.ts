@@ -8,7 +8,7 @@ import {
 } from "@messaging-crm/core/ApiKeys"
 import { Clock, Context, Effect, Layer } from "effect"
 import * as Errors from "../api/Errors.ts"
-import { Admission, RequiredScope } from "../api/Pipeline.ts"
+import { Authentication, RequiredScope } from "../api/Pipeline.ts"
 import { answerWith } from "./Headers.ts"
 
 /** How much of the window is left, in the usual headers and in those of the IETF draft. */
@@ -49,13 +49,13 @@ const refuse = Effect.fnUntraced(function*(error: Unauthorized | RateLimited | I
 
 /** Layer that lets a request in by its bearer key, and tells everything after it for whom it speaks. */
 export const layer = Layer.effect(
-  Admission,
+  Authentication,
   Effect.gen(function*() {
     const apiKeys = yield* ApiKeys
 
-    return Admission.of({
+    return Authentication.of({
       bearer: (httpEffect, { credential, endpoint }) =>
-        Effect.matchEffect(apiKeys.admit(credential, Context.getUnsafe(endpoint.annotations, RequiredScope)), {
+        Effect.matchEffect(apiKeys.authenticate(credential, Context.getUnsafe(endpoint.annotations, RequiredScope)), {
           onFailure: refuse,
           onSuccess: ({ actor, quota }) =>
             Effect.andThen(announce(quota), Effect.provideService(httpEffect, CurrentActor, actor))

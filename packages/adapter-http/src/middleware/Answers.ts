@@ -74,14 +74,16 @@ export const encodeFor = (endpoint: HttpApiEndpoint.Top): (data: unknown) => Eff
 }
 
 /** Answers with a body: encoded here where it is trusted, else by `HttpApiBuilder`, which checks it. */
-export const body =
-  (endpoint: HttpApiEndpoint.Top) => <A>(answer: A): Effect.Effect<HttpServerResponse.HttpServerResponse | A> =>
+export const body = (endpoint: HttpApiEndpoint.Top) => {
+  const codec = codecs.get(endpoint)
+  return <A>(answer: A): Effect.Effect<HttpServerResponse.HttpServerResponse | A> =>
     Effect.map(TrustOwnValues, (isTrusted) => {
-      const codec = codecs.get(endpoint)
-      return isTrusted && codec !== undefined && Option.isSome(codec.trust)
-        ? toResponse(toAnswer(codec.status, codec.trust.value(answer)))
-        : answer
+      if (!isTrusted || codec === undefined || Option.isNone(codec.trust)) return answer
+      const { status, trust } = codec
+      // As text and not as bytes, so that Node writes it together with the headers.
+      return HttpServerResponse.text(JSON.stringify(trust.value(answer)), { status, contentType: "application/json" })
     })
+}
 
 /** Answers with one resource: with the bytes that are remembered, where there are some. */
 export const single = (endpoint: HttpApiEndpoint.Top) => {

@@ -83,7 +83,7 @@ const codeOf = ({ body, status }: HttpServerResponse.HttpServerResponse): string
     ? null
     : Option.getOrNull(Option.map(decodeError(decoder.decode(body.body)), ({ error }) => error.code))
 
-const line = Effect.fnUntraced(function*(
+const logRequest = Effect.fnUntraced(function*(
   { method }: HttpServerRequest.HttpServerRequest,
   route: Route | undefined,
   response: HttpServerResponse.HttpServerResponse,
@@ -97,9 +97,9 @@ const line = Effect.fnUntraced(function*(
 
 /**
  * Counts and logs an answer. Only what is listed here and the request id is ever
- * told: no header, body, query or path parameter.
+ * recorded: no header, body, query or path parameter.
  */
-const tell = (
+const recordRequest = (
   request: HttpServerRequest.HttpServerRequest,
   route: Route | undefined,
   response: HttpServerResponse.HttpServerResponse,
@@ -115,7 +115,7 @@ const tell = (
     const level = route === undefined ? "Debug" : "Info"
     return LogLevel.isGreaterThan(fiber.getRef(References.MinimumLogLevel), level)
       ? Effect.succeed(response)
-      : Effect.as(line(request, route, response, duration_ms), response)
+      : Effect.as(logRequest(request, route, response, duration_ms), response)
   })
 
 /** Carries out a request under its id. */
@@ -138,7 +138,7 @@ const around = <R>(
     return Effect.annotateCurrentSpan({ request_id, "http.route": route?.template ?? "other" }).pipe(
       Effect.andThen(routed),
       Effect.catchCauseIf((cause) => !Cause.hasInterruptsOnly(cause), recover(request)),
-      Effect.flatMap((response) => tell(request, route, response, started_millis)),
+      Effect.flatMap((response) => recordRequest(request, route, response, started_millis)),
       Effect.updateContext((context: Context.Context<R>) =>
         context.pipe(
           Context.add(Errors.RequestId, request_id),

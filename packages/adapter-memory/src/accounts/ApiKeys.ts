@@ -14,7 +14,7 @@ const isUsable = ({ tables }: Rows, { organization_id, row }: Table.Owned<ApiKey
 
 const windowEnd = (opened_at: Timestamp): Timestamp => DateTime.add(opened_at, { seconds: 60 })
 
-/** Returns the key's window once this request is counted in it. */
+/** Returns the key's window with this request counted. */
 const count = ({ api_key_windows }: Rows, { id }: ApiKey, limit: number, now: Timestamp) =>
   Option.match(
     Option.filter(
@@ -40,7 +40,7 @@ export const layer = Layer.effect(
         ),
       find: (organization_id, id) =>
         read(({ tables }) => Option.map(Table.get(tables, ApiKeyRows, organization_id, id), Struct.omit(["digest"]))),
-      admit: (digest, limit, now) =>
+      authenticate: (digest, limit, now) =>
         modify((rows) => {
           const found = Option.filter(
             Table.find(rows.tables, ApiKeyRows, digest),

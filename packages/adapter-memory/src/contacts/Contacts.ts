@@ -31,14 +31,14 @@ const isOn = (contact: ContactColumns, channel: ChannelType): boolean =>
   (channel === "phone_messaging" && contact.primary_phone !== null)
 
 const matches =
-  ({ channel, lifecycle_stage, needles, owner_user_id, tag_id }: ContactMatch) => (contact: ContactColumns) =>
+  ({ channel, lifecycle_stage, search_terms, owner_user_id, tag_id }: ContactMatch) => (contact: ContactColumns) =>
     (tag_id === null || contact.tags.some(({ id }) => id === tag_id)) &&
     (owner_user_id === null || contact.owner_user_id === owner_user_id) &&
     (lifecycle_stage === null || contact.lifecycle_stage === lifecycle_stage) &&
     (channel === null || isOn(contact, channel)) &&
-    (needles === null || needles.some((needle) => contact.search_text.includes(needle)))
+    (search_terms === null || search_terms.some((term) => contact.search_text.includes(term)))
 
-/** Returns the identities that names lead to on a type of channel, in the order of the names. */
+/** Looks names up on a type of channel, and returns the identities found in the order of the names. */
 export const identify = (
   tables: Table.Tables,
   organization_id: OrganizationId,

@@ -92,10 +92,11 @@ const isDue = (now: Timestamp) => (item: Item): boolean =>
 const isPaused = ({ until }: Lane, now: Timestamp): boolean => until !== null && DateTime.isLessThan(now, until)
 
 /** Returns the items of a lane that may be given out now. */
-const ready = (lane: Lane, now: Timestamp): ReadonlyArray<Item> => {
+const ready = (lane: Lane, now: Timestamp, spare: ReadonlyArray<ClaimedWork>): ReadonlyArray<Item> => {
   if (isPaused(lane, now)) return []
   const rule = laneRules[lane.kind]
-  const out = lane.items.filter((item) => item.claim !== null).length
+  const isSpare = ({ claim, ref }: Item): boolean => spare.some((one) => one.ref === ref && one.token === claim?.token)
+  const out = lane.items.filter((item) => item.claim !== null && !isSpare(item)).length
   return (rule.fifo ? lane.items.slice(0, 1) : lane.items)
     .filter(isDue(now))
     .toSorted((a, b) => DateTime.Order(a.due_at, b.due_at))
@@ -103,11 +104,14 @@ const ready = (lane: Lane, now: Timestamp): ReadonlyArray<Item> => {
 }
 
 /** Returns what is given out now of a kind: of each lane one before any gives two, the longest waiting first. */
-const given = ({ lanes }: Queue, kind: WorkKind, limit: number, now: Timestamp): ReadonlyArray<Item> =>
+const given = (
+  { lanes }: Queue,
+  { kind, limit, now, spare = [] }: Parameters<WorkQueue["Service"]["claim"]>[0]
+): ReadonlyArray<Item> =>
   Array.from(HashMap.values(lanes))
     .filter((lane) => lane.kind === kind)
     .flatMap((lane) => {
-      const items = ready(lane, now)
+      const items = ready(lane, now, spare)
       return items.map((item, round) => {
         const { due_at } = items[0] ?? item
         return { item, round, waiting_since: DateTime.max(due_at, lane.served_at ?? due_at) }
@@ -153,11 +157,12 @@ export const layer = Layer.effect(
       )
 
     return WorkQueue.of({
-      claim: ({ kind, lease_until, limit, now, token }) =>
+      claim: (options) =>
         modify((rows) => {
+          const { lease_until, now, token } = options
           const claimed: Array<ClaimedWork> = []
           let { lanes } = rows.queue
-          for (const given_item of given(rows.queue, kind, limit, now)) {
+          for (const given_item of given(rows.queue, options)) {
             const item: Item = {
               ...given_item,
               attempt: given_item.attempt + 1,

@@ -2,7 +2,7 @@ import type { PageRequest, Position } from "@messaging-crm/core/Page"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { DateTime } from "effect"
 
-/** Order of two rows by a time, then by id: ids are hexadecimal in lower case, so their order is that of their bytes. */
+/** Compares two rows by time, then by id. Ids are lower-case hexadecimal, so text order is byte order. */
 const compare = (a: Position, b: Position): number =>
   DateTime.toEpochMillis(a.at) - DateTime.toEpochMillis(b.at) || (a.id < b.id ? -1 : Number(a.id > b.id))
 
@@ -11,11 +11,11 @@ interface Made {
   readonly created_at: Timestamp
 }
 
-/** Order of two rows from the oldest to the newest, then by id. */
+/** Compares two rows by age, the oldest first, then by id. */
 export const byAge = (a: Made, b: Made): number =>
   compare({ at: a.created_at, id: a.id }, { at: b.created_at, id: b.id })
 
-/** Returns the asked-for page of rows, from the newest to the oldest. Keeps no more than a page in order while it looks. */
+/** Returns the requested page of rows, from the newest to the oldest. Sorts no more rows than the page holds. */
 export const page = <Row>(
   rows: Iterable<Row>,
   { after, size }: PageRequest,
@@ -33,6 +33,6 @@ export const page = <Row>(
   return newest
 }
 
-/** Returns the newest rows, from the newest to the oldest. */
+/** Returns at most `size` of the newest rows, the newest first. */
 export const newest = <Row extends Made>(rows: Iterable<Row>, size: number): ReadonlyArray<Row> =>
   page(rows, { after: null, size }, ({ created_at: at, id }) => ({ at, id }))

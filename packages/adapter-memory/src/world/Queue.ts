@@ -1,4 +1,4 @@
-/** The work queue, as a part of the world. */
+/** The work queue as a part of the world. */
 import type { Enqueued } from "@messaging-crm/core/Changes"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
@@ -13,7 +13,7 @@ export interface Item extends Enqueued {
   readonly claim: { readonly token: string; readonly until: Timestamp } | null
 }
 
-/** What waits in one lane of a kind. Nothing is kept of a lane without items. */
+/** A lane of the queue. A lane without items is not stored. */
 export interface Lane {
   readonly kind: WorkKind
   /** In the order of their insertion. */

@@ -11,7 +11,7 @@ interface Stored {
   readonly version: Changes.Version
 }
 
-/** Whatever names a table, and may tell which rows it takes. */
+/** A declaration of a table, such as `TagRows`: its name and key, and through `insert` the type of its rows. */
 interface Of<Columns> {
   readonly table: Changes.Table
   readonly insert?: (row: Columns) => Changes.Changes
@@ -19,20 +19,20 @@ interface Of<Columns> {
 
 export type Row<Columns> = Columns & Stored
 
-/** A row, and whose it is. */
+/** A row with the organization that owns it. */
 export interface Owned<Columns> {
   readonly organization_id: OrganizationId
   readonly row: Row<Columns>
 }
 
-/** Returns a row as it was inserted. */
+/** Returns a row without its version. */
 export const plain = <Columns extends object>({ version: _version, ...columns }: Row<Columns>) => columns
 
 type Shelf<Columns> = HashMap.HashMap<string, Row<Columns>>
 
 export interface Tables {
   readonly rows: HashMap.HashMap<string, HashMap.HashMap<OrganizationId, Shelf<object>>>
-  /** What no two rows may have in common, to the row that has it. */
+  /** The unique index: from the values that must be unique to the key of the row that has them. */
   readonly unique: HashMap.HashMap<string, { readonly organization_id: OrganizationId; readonly key: string }>
 }
 
@@ -40,19 +40,19 @@ export const empty: Tables = { rows: HashMap.empty(), unique: HashMap.empty() }
 
 type Unique = (row: Readonly<Record<string, unknown>>, owner: OrganizationId) => ReadonlyArray<unknown>
 
-/** What no two rows of a table may have in common, beside their key. */
+/** The unique values of each table's rows, beside the key. */
 const uniques: Readonly<Record<string, Unique>> = {
   api_keys: ({ digest }) => [digest],
   channels: ({ address, type }, owner) => [owner, type, address],
   contact_fields: ({ key }, owner) => [owner, key],
   conversations: ({ channel_id, identity_id }, owner) => [owner, channel_id, identity_id],
   identities: ({ channel_type, external_id }, owner) => [owner, channel_type, external_id],
-  // Of those who have left, only the id is their own.
+  // The addresses of members who have left are not unique.
   members: ({ email_key, id, left_at }, owner) => left_at === null ? [owner, email_key] : [owner, "left", id],
   tags: ({ name_key }, owner) => [owner, name_key]
 }
 
-// Every row is an object of columns, whatever its type says of them.
+// Every row is an object of columns, whatever its static type.
 const columns = (row: object) => row as Readonly<Record<string, unknown>>
 
 const uniqueOf = ({ table: { name } }: Of<never>, owner: OrganizationId, row: object): string | null => {
@@ -60,12 +60,12 @@ const uniqueOf = ({ table: { name } }: Of<never>, owner: OrganizationId, row: ob
   return parts === undefined ? null : [name, ...parts].join("|")
 }
 
-/** Returns a row's key as it is written here. */
+/** Returns the key columns of a row as one text. */
 export const keyOf = ({ table }: Of<never>, row: object): string =>
   table.key.map((column) => columns(row)[column]).join("|")
 
 const owners = <Columns>({ rows }: Tables, { table }: Of<Columns>) =>
-  // A table holds the rows that were inserted into it, and nothing else.
+  // A table holds only rows that were inserted with its own type.
   Option.getOrElse(HashMap.get(rows, table.name), HashMap.empty) as HashMap.HashMap<OrganizationId, Shelf<Columns>>
 
 const shelf = <Columns>(tables: Tables, of: Of<Columns>, owner: OrganizationId): Shelf<Columns> =>
@@ -91,14 +91,14 @@ export const everywhere = <Columns>(tables: Tables, of: Of<Columns>): ReadonlyAr
     HashMap.toValues(rows).map((row) => ({ organization_id, row }))
   )
 
-/** Returns the row with a key, whosever it is. */
+/** Returns the row with a key, of any owner. */
 export const locate = <Columns>(tables: Tables, of: Of<Columns>, key: string): Option.Option<Owned<Columns>> =>
   Option.flatMap(
     HashMap.findFirst(owners(tables, of), (rows) => HashMap.has(rows, key)),
     ([organization_id, rows]) => Option.map(HashMap.get(rows, key), (row) => ({ organization_id, row }))
   )
 
-/** Returns the row that has this to itself: the parts of what is unique in its table. */
+/** Looks a row up by the unique values of its table (`uniques`). */
 export const find = <Columns>(
   tables: Tables,
   of: Of<Columns>,
@@ -128,7 +128,7 @@ export const remove = (
   }
 }
 
-/** Puts a row in the place of the one with its key, if there is one; none when another has what must be its own. */
+/** Inserts a row, or replaces the one with its key. None when another row has its unique values. */
 export const put = <Columns extends object>(
   tables: Tables,
   of: Of<Columns>,
@@ -146,7 +146,7 @@ export const put = <Columns extends object>(
   })
 }
 
-/** Changes a row, if it is there, in what is not unique. */
+/** Changes columns of a row, if it exists. Unique values must stay the same. */
 export const change = <Columns extends object>(
   tables: Tables,
   of: Of<Columns>,
@@ -159,7 +159,7 @@ export const change = <Columns extends object>(
     onSome: (row) => Option.getOrThrow(put(tables, of, owner, change(row)))
   })
 
-/** Removes at most `limit` rows of any owner that are old, and returns them beside the rest. */
+/** Removes at most `limit` old rows of any owner. Returns the removed rows and the remaining tables. */
 export const purge = <Columns extends object>(
   tables: Tables,
   of: Of<Columns>,

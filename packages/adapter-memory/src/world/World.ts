@@ -1,8 +1,8 @@
 /**
- * The one cell of the adapter: every row there is, as one immutable value.
+ * The state of the adapter: all rows, as one immutable value in one cell.
  *
- * A port reads it or changes it in a single step, so nobody ever sees half of
- * a commit, and one that is refused leaves nothing to undo.
+ * A port reads or replaces it in a single step, so a commit is never visible in
+ * part, and a commit that fails leaves nothing to undo.
  */
 import type { ClaimedCallback } from "@messaging-crm/core/CallbackInbox"
 import type { ApiKeyId } from "@messaging-crm/core/Ids"
@@ -33,14 +33,14 @@ const nothing: Rows = {
 }
 
 export class World extends Context.Service<World, {
-  readonly read: <A>(look: (rows: Rows) => A) => Effect.Effect<A>
+  readonly read: <A>(query: (rows: Rows) => A) => Effect.Effect<A>
   /** Changes the rows in one step. A change that throws changes nothing. */
   readonly modify: <A>(change: (rows: Rows) => readonly [A, Rows]) => Effect.Effect<A>
 }>()("@messaging-crm/adapter-memory/World") {
   static readonly layer = Layer.sync(World, () => {
     const cell = MutableRef.make(nothing)
     return World.of({
-      read: (look) => Effect.sync(() => look(MutableRef.get(cell))),
+      read: (query) => Effect.sync(() => query(MutableRef.get(cell))),
       modify: (change) =>
         Effect.sync(() => {
           const [answer, rows] = change(MutableRef.get(cell))

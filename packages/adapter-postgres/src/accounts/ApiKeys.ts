@@ -41,8 +41,8 @@ export const layer = Layer.effect(
           FROM api_keys
           WHERE organization_id = ${organization_id} AND id = ${id}
         `),
-      // One statement: what is checked and what is counted cannot come apart, and the clock is the database's.
-      admit: (digest, limit) =>
+      // One statement, so that check and count are atomic and use the database's clock.
+      authenticate: (digest, limit) =>
         metered(sql`
           WITH usable AS (
             SELECT api_keys.id, api_keys.organization_id, api_keys.created_by, api_keys.scopes

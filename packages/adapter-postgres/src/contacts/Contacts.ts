@@ -33,34 +33,25 @@ export const layer = Layer.effect(
 
     // One order for all, so that concurrent calls that share contacts never wait for each other in a circle.
     const insertNew = (organization_id: OrganizationId, contacts: ReadonlyArray<Contact>) => {
-      const beside = contacts.map((contact) => ({
-        contact_id: contact.id,
-        search_text: searchText(contact),
-        tag_ids: contact.tags.map((tag) => tag.id)
-      }))
-      const columns = sql.literal(insertable.join(", "))
+      const rows = contacts.map((contact) => ({ ...contact, search_text: searchText(contact) }))
+      const columns = sql.literal([...insertable, "search_text"].join(", "))
       return Effect.map(
         inserted(sql`
         WITH inserted AS (
           INSERT INTO contacts (organization_id, ${columns})
           SELECT ${organization_id}::uuid, ${columns}
-          FROM jsonb_populate_recordset(NULL::contacts, ${json(contacts)})
+          FROM jsonb_populate_recordset(NULL::contacts, ${json(rows)})
           ORDER BY id
           ON CONFLICT DO NOTHING
-          RETURNING id
-        ), described AS (
-          SELECT inserted.id, beside.search_text, beside.tag_ids
-          FROM inserted
-          JOIN jsonb_to_recordset(${json(beside)}) AS beside (contact_id uuid, search_text text, tag_ids uuid[])
-            ON beside.contact_id = inserted.id
+          RETURNING id, search_text, tags
         ), found_by AS (
           INSERT INTO contact_texts (organization_id, contact_id, search_text)
           SELECT ${organization_id}::uuid, id, search_text
-          FROM described
+          FROM inserted
         ), tagged AS (
           INSERT INTO contact_tags (organization_id, contact_id, tag_id)
-          SELECT ${organization_id}::uuid, id, tag_id
-          FROM described, unnest(tag_ids) AS tag_id
+          SELECT ${organization_id}::uuid, id, (tag ->> 'id')::uuid
+          FROM inserted, jsonb_array_elements(tags) AS tag
         )
         SELECT id
         FROM inserted
@@ -82,17 +73,13 @@ export const layer = Layer.effect(
           FROM contacts c
           WHERE c.organization_id = ${organization_id} AND c.id = ${id}
         `),
-      // Planned for its values: what is looked for decides how it is found, and one plan for all would be wrong for most.
-      list: (organization_id, match, request) =>
-        contacts(
-          sql`
-            SELECT ${columns}
-            FROM (${Search.idsOf(sql, organization_id, match, request)}) page
-            JOIN contacts c ON c.organization_id = ${organization_id} AND c.id = page.id
-            ORDER BY c.updated_at DESC, c.id DESC
-            LIMIT ${request.size}
-          `.unprepared
-        ),
+      list: (organization_id, match, page) =>
+        contacts(sql`
+          SELECT ${columns}
+          ${Search.pageOf(sql, organization_id, match, page)}
+          ORDER BY c.updated_at DESC, c.id DESC
+          LIMIT ${page.size}
+        `),
       identify: (organization_id, channel_type, names) =>
         known(sql`
           SELECT n.name, to_jsonb(i) AS identity,

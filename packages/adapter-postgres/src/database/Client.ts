@@ -8,15 +8,15 @@ import { CommitConnections } from "./CommitConnections.ts"
 
 export interface Options {
   readonly url: Redacted.Redacted
-  /** How many connections a process opens at most, those for commits among them. */
+  /** The maximum number of connections of a process, including those for commits. */
   readonly connections?: number
 }
 
 /**
- * What our promises need of every session: a statement, a transaction and a
- * node that hang are cut, so that a lock outlives its holder by 15 seconds at most.
+ * The settings of every session. They end statements, transactions and clients
+ * that hang, so that a lock is held at most 15 seconds after its process has died.
  */
-const session = {
+const settings = {
   TimeZone: "UTC",
   statement_timeout: "5s",
   transaction_timeout: "10s",
@@ -25,19 +25,20 @@ const session = {
   tcp_keepalives_interval: "5",
   tcp_keepalives_count: "2",
   client_connection_check_interval: "5s",
-  synchronous_commit: "on"
-}
-
-/** Commits wait for a row for 2 seconds, and are planned once: what they do depends on no value, and planning takes longer than doing. */
-const committing_session = {
-  lock_timeout: "2s",
+  synchronous_commit: "on",
+  // Every statement is written so that one plan is right for all values: planning takes as long as a short read itself.
   plan_cache_mode: "force_generic_plan",
+  // A plan that was made while a table was small is kept while it grows, so it uses the index already then.
   enable_seqscan: "off",
-  enable_hashjoin: "off",
-  enable_mergejoin: "off"
+  // No statement reads so much that compiling it, or starting further processes for it, would pay.
+  jit: "off",
+  max_parallel_workers_per_gather: "0"
 }
 
-/** How many of a process's connections are for commits: the others are shared, so few of them go a long way. */
+/** Commits wait for a row lock for at most 2 seconds, and join by index alone: their plans may be made while a table is empty. */
+const committing_settings = { lock_timeout: "2s", enable_hashjoin: "off", enable_mergejoin: "off" }
+
+/** Returns how many connections to use for commits. The others are multiplexed, so that a few of them are enough. */
 const commitsOf = (connections: number): number => Math.min(Math.max(2, Math.floor(connections / 2)), connections - 1)
 
 interface Address {
@@ -46,7 +47,7 @@ interface Address {
   readonly database: string
 }
 
-/** Reads where the database is from a URL as the driver does, which refuses a wrong one before it opens a socket. */
+/** Reads the address from a URL in the same way as the driver, which refuses an invalid URL before it opens a socket. */
 const addressOf = (url: string): Address => {
   const { hostname, pathname, port, searchParams } = new URL(url)
   const host = searchParams.get("host") ?? decodeURIComponent(hostname.replace(/^\[|\]$/g, ""))
@@ -77,12 +78,20 @@ const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlEr
       : Effect.fail(new SqlError.SqlError({ reason: new SqlError.UnknownError({ cause, operation: "commit" }) }))
   })
 
-type Shape = Pick<Connections.Config, "places" | "connections" | "statements_per_connection"> & {
-  readonly url: Redacted.Redacted
-  readonly session: Readonly<Record<string, string>>
+/** How the driver's client speaks to PostgreSQL. */
+const dialect = {
+  driver: "pg",
+  prepareTransactionControls: true,
+  commit,
+  releaseSavepoint: (name: string) => `RELEASE SAVEPOINT ${name}`
 }
 
-const make = Effect.fnUntraced(function*({ session, url, ...shape }: Shape) {
+type Shape = Pick<Connections.Config, "watchdogs" | "connections" | "statements_per_connection"> & {
+  readonly url: Redacted.Redacted
+  readonly settings: Readonly<Record<string, string>>
+}
+
+const make = Effect.fnUntraced(function*({ settings, url, ...shape }: Shape) {
   const text = Redacted.value(url)
   const { borrower, reserve } = yield* Connections.make({
     ...shape,
@@ -91,51 +100,56 @@ const make = Effect.fnUntraced(function*({ session, url, ...shape }: Shape) {
       url,
       applicationName: "messaging-crm",
       connectTimeout: Duration.seconds(5),
-      startupParameters: session
+      startupParameters: settings
     }
   })
   return yield* SqlClient.make({
-    driver: "pg",
+    ...dialect,
     compiler: PgClient.makeCompiler(),
     borrower,
     acquirer: reserve,
     transactionAcquirer: reserve,
-    prepareTransactionControls: true,
-    commit,
-    releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
     spanAttributes: [["db.system.name", "postgresql"], ...attributesOf(text)]
   })
 })
 
+/** Returns a client whose statements and transactions all go over one connection. */
+export const session = (connection: SqlConnection.Connection): Effect.Effect<SqlClient.SqlClient> =>
+  SqlClient.make({
+    ...dialect,
+    compiler: PgClient.makeCompiler(),
+    borrower: (use) => use(connection),
+    acquirer: Effect.succeed(connection),
+    spanAttributes: []
+  }).pipe(Effect.provide(Reactivity.layer))
+
 const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) {
-  const places = yield* Connections.watched
+  const watchdogs = yield* Connections.checked
   const commits = commitsOf(connections)
   const shared = yield* make({
     url,
-    places,
+    watchdogs,
     connections: connections - commits,
     statements_per_connection: 32,
-    session
+    settings
   })
-  // Where there is but one connection, it is for both.
+  // A single connection serves both.
   const committing = commits === 0 ? shared : yield* make({
     url,
-    places,
+    watchdogs,
     connections: commits,
     statements_per_connection: 1,
-    session: { ...session, ...committing_session }
+    settings: { ...settings, ...committing_settings }
   })
   return Context.make(SqlClient.SqlClient, shared).pipe(Context.add(CommitConnections, committing))
 })
 
 /**
- * Layer for the driver with the settings that our promises need. It connects at
- * the first statement, not before. Half of the connections, at least 2, is for
- * commits alone.
+ * Layer for the driver. It connects at the first statement. Half of the
+ * connections, but at least 2, are reserved for commits.
  *
- * A connection that leaves a statement without an answer is replaced after 8 to
- * 9 seconds, and what was asked on it fails with a `ConnectionError`: see
- * `StatementDeadline`.
+ * A connection on which a statement is not answered is replaced after 8 to 9
+ * seconds, and its statements fail with a `ConnectionError`: see `StatementDeadline`.
  */
 export const layer = (options: Options): Layer.Layer<SqlClient.SqlClient | CommitConnections> =>
   Layer.effectContext(clients(options)).pipe(Layer.provide(Reactivity.layer))

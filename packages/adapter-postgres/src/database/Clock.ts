@@ -1,59 +1,62 @@
 /**
- * The database's clock as everyone's: processes on hosts whose clocks differ
- * agree on the time, by milliseconds.
+ * A clock with the database's time, so that processes on hosts with different
+ * clocks agree on the time within milliseconds.
  */
 import { Clock, Context, Duration, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 
-/** One question for the time, in milliseconds: of the host's monotonic clock, and of the database's. */
+/**
+ * One query of the database's time, in milliseconds. `sent` and `received` are of the host's monotonic clock, `database`
+ * is the answer.
+ */
 export interface Sample {
-  readonly asked: number
-  readonly answered: number
+  readonly sent: number
+  readonly received: number
   readonly database: number
 }
 
 export type Samples = readonly [Sample, ...ReadonlyArray<Sample>]
 
-const roundTrip = ({ answered, asked }: Sample): number => answered - asked
+const roundTrip = ({ received, sent }: Sample): number => received - sent
 
 /**
  * Estimates how far the database's clock is ahead of the host's monotonic one,
  * from the sample with the shortest round trip.
  *
- * An earlier estimate moves no further than that sample proves it wrong, so a
- * slow network does not spoil a good one.
+ * An earlier estimate is only moved into the interval that this sample allows, so
+ * that samples over a slow network do not make a good estimate worse.
  */
 export const estimate = (samples: Samples, earlier?: number): number => {
   const shortest = samples.reduce((best, sample) => roundTrip(sample) < roundTrip(best) ? sample : best)
-  // The database looked at its clock after the question and before the answer.
-  const [min, max] = [shortest.database - shortest.answered, shortest.database - shortest.asked]
+  // The database read its clock after `sent` and before `received`.
+  const [min, max] = [shortest.database - shortest.received, shortest.database - shortest.sent]
   return Math.min(Math.max(earlier ?? (min + max) / 2, min), max)
 }
 
-/** A time that was told, and when by the host's monotonic clock. In milliseconds. */
-export interface Told {
+/** A reading of this clock (`time`), and the host's monotonic time at which it was made (`at`), in milliseconds. */
+export interface Reading {
   readonly at: number
   readonly time: number
 }
 
 /**
- * Tells the time at a moment that is no earlier than the last.
+ * Returns the reading at a monotonic time that is not earlier than the last one.
  *
- * Where that would be less than was told, time goes on at half its speed until
- * the database's has caught up: it neither jumps back nor stands still.
+ * Time never goes back. Where the last reading is ahead of the database's time,
+ * time advances at half speed until the database's has caught up.
  */
-export const tell = (last: Told, offset: number, at: number): Told => ({
+export const advance = (last: Reading, offset: number, at: number): Reading => ({
   at,
   time: Math.max(at + offset, last.time + (at - last.at) / 2)
 })
 
 const monotonic = (host: Clock.Clock): number => Number(host.monotonicTimeNanosUnsafe()) / 1_000_000
 
-/** A clock that tells the database's time and sleeps by the host's timers. Steps of the host's wall clock do not touch it. */
+/** A clock with the database's time, and the host's timers for sleeping. Steps of the host's wall clock do not affect it. */
 export class DatabaseClock implements Clock.Clock {
   private readonly host: Clock.Clock
   private offset: number
-  private last: Told
+  private last: Reading
 
   constructor(host: Clock.Clock, samples: Samples) {
     this.host = host
@@ -67,7 +70,7 @@ export class DatabaseClock implements Clock.Clock {
   }
 
   private now(): number {
-    this.last = tell(this.last, this.offset, monotonic(this.host))
+    this.last = advance(this.last, this.offset, monotonic(this.host))
     return this.last.time
   }
 
@@ -95,12 +98,12 @@ export class HostClockOffset extends Context.Service<HostClockOffset, Effect.Eff
   "@messaging-crm/adapter-postgres/Clock/HostClockOffset"
 ) {}
 
-/** Says of a host's clock that it is more than a second off. */
+/** Returns a warning where the host's clock is off by more than a second. */
 export const warningOf = (offset: Duration.Duration): Option.Option<string> => {
   const seconds = Math.round(Duration.toSeconds(offset))
   if (Math.abs(Duration.toMillis(offset)) <= 1000) return Option.none()
   const difference = `${Duration.format(Duration.seconds(Math.abs(seconds)))} ${seconds > 0 ? "ahead of" : "behind"}`
-  return Option.some(`This host's clock is ${difference} the database's. The service goes by the database's.`)
+  return Option.some(`This host's clock is ${difference} the database's. The service uses the database's clock.`)
 }
 
 const measure = Effect.fnUntraced(function*(
@@ -108,17 +111,20 @@ const measure = Effect.fnUntraced(function*(
   host: Clock.Clock
 ): Effect.fn.Return<Samples, SqlError.SqlError> {
   const sample = Effect.gen(function*() {
-    const asked = monotonic(host)
+    const sent = monotonic(host)
     const [row] = yield* sql<{ readonly database: number }>`
       SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS database
     `
-    const answered = monotonic(host)
-    return row === undefined ? yield* Effect.die("The database tells no time") : { ...row, asked, answered }
+    const received = monotonic(host)
+    return row === undefined ? yield* Effect.die("The database returned no time") : { ...row, sent, received }
   })
   return yield* Effect.all([sample, sample, sample, sample, sample])
 })
 
-/** Asks for the time now, and again every 30 seconds for as long as the scope is open. What fails later changes nothing. */
+/**
+ * Makes the clock, and measures the offset again every 30 seconds for as long as the scope is open. Only the first
+ * measurement can fail; a later one that fails keeps the present offset.
+ */
 export const make = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const host = yield* Clock.Clock
@@ -135,7 +141,7 @@ export const make = Effect.gen(function*() {
     Effect.catchCause((cause) => Effect.logDebug("The database's clock cannot be read", cause)),
     Effect.withTracerEnabled(false)
   )
-  const follow = Effect.gen(function*() {
+  const resynchronize = Effect.gen(function*() {
     let warned = yield* warn(false)
     while (true) {
       yield* Effect.sleep("30 seconds")
@@ -143,12 +149,11 @@ export const make = Effect.gen(function*() {
       warned = yield* warn(warned)
     }
   })
-  yield* Effect.forkScoped(Effect.provideService(follow, Clock.Clock, host))
+  yield* Effect.forkScoped(Effect.provideService(resynchronize, Clock.Clock, host))
   return Context.make(HostClockOffset, offset).pipe(Context.add(Clock.Clock, clock))
 })
 
 /**
- * Layer for Effect's `Clock` with the time of the database, under everything that
- * is to go by it.
+ * Layer that replaces Effect's `Clock` by one with the database's time.
  */
 export const layer = Layer.effectContext(make)

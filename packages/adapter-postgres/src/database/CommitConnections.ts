@@ -2,14 +2,14 @@ import { Context } from "effect"
 import type { SqlClient } from "effect/sql"
 
 /**
- * A client whose connections serve writes alone, one statement at a time.
+ * A client whose connections are used for commits only, one statement at a time.
  *
- * What waits for a lock or for the disk there holds up nothing but itself: the
- * statements that share a connection of the other client are answered in their
- * order. A lock is waited for 2 seconds, and then a statement fails with a
+ * Statements that share a connection are answered in order, so a commit that waits
+ * for a lock or for the disk would delay the reads behind it. Here it delays
+ * nothing else. After 2 seconds of waiting for a lock a statement fails with a
  * `LockTimeoutError`.
  *
- * It knows nothing of the other client's transactions.
+ * It does not take part in transactions of the other client.
  */
 export class CommitConnections extends Context.Service<CommitConnections, SqlClient.SqlClient>()(
   "@messaging-crm/adapter-postgres/CommitConnections"

@@ -1,17 +1,17 @@
-/** How what a statement returns becomes rows of core. */
+/** Decodes the rows that a statement returns into core's types. */
 import { trusted, TrustOwnValues } from "@messaging-crm/core/TrustedCodecs"
 import { Array, Effect, Option, Schema } from "effect"
 import type { SqlError } from "effect/sql"
 
-/** A statement, or what is left of one. What goes wrong with the database is a defect. */
+/** A statement. Its database errors become defects. */
 type Statement = Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError>
 
 type Row = Schema.Codec<unknown, unknown>
 
-/** The schema of every row that is read, for the test that compares how they are decoded. */
+/** The schema of every row that is read, for the test that compares trusted with checked decoding. */
 export const schemas: globalThis.Array<Row> = []
 
-/** Returns what decodes every row of a statement: trusting that the database holds what fits, where that is set. */
+/** Makes a function that runs a statement and decodes every row: without checks where own values are trusted. */
 export const rows = <S extends Row>(schema: S) => {
   schemas.push(schema)
   const all = Schema.Array(schema)
@@ -27,12 +27,12 @@ export const rows = <S extends Row>(schema: S) => {
     Effect.orDie(Effect.flatMap(statement, decode))
 }
 
-/** Returns what decodes the first row of a statement, if it has one. */
+/** Makes a function that runs a statement and decodes its first row, if there is one. */
 export const first = <S extends Row>(schema: S) => {
   const decode = rows(schema)
   return (statement: Statement): Effect.Effect<Option.Option<S["Type"]>> => Effect.map(decode(statement), Array.head)
 }
 
-/** Returns how many rows a statement returned. */
+/** Runs a statement and returns the number of rows. */
 export const count = (statement: Statement): Effect.Effect<number> =>
   Effect.orDie(Effect.map(statement, (found) => found.length))

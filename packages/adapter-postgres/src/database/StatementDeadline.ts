@@ -1,11 +1,11 @@
 import { Context, Duration } from "effect"
 
 /**
- * How long a statement waits for the database's next word before its connection
- * is taken for dead.
+ * How long a statement may wait for data from the database before its connection
+ * is closed as dead.
  *
- * PostgreSQL ends a statement after 5 seconds and says so. What may take longer,
- * as a migration, needs another deadline together with another `statement_timeout`.
+ * PostgreSQL itself ends a statement after 5 seconds (`statement_timeout`). A
+ * statement that may take longer, such as a migration, must set both.
  */
 export const StatementDeadline = Context.Reference<Duration.Duration>(
   "@messaging-crm/adapter-postgres/StatementDeadline",

@@ -6,7 +6,7 @@ import { ChannelId, ContactId, ConversationId, IdentityId, MemberId } from "@mes
 import type { PageRequest } from "@messaging-crm/core/Page"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { At, date, OptionalAt } from "../database/Columns.ts"
+import { At, OptionalAt, startOf } from "../database/Columns.ts"
 import { first, rows } from "../database/Rows.ts"
 
 const OptionalText = Schema.NullOr(Schema.String)
@@ -68,13 +68,15 @@ export const layer = Layer.effect(
     const conditions = (
       organization_id: OrganizationId,
       { assigned_user_id, status }: ConversationFilters,
-      after: PageRequest["after"]
+      page: PageRequest
     ) => {
-      const all = [sql`v.organization_id = ${organization_id}`]
-      if (status !== null) all.push(sql`v.status = ${status}`)
-      if (assigned_user_id !== null) all.push(sql`v.assigned_user_id = ${assigned_user_id}`)
-      if (after !== null) all.push(sql`(v.last_activity_at, v.id) < (${date(after.at)}, ${after.id}::uuid)`)
-      return sql.and(all)
+      const { at, id } = startOf(page)
+      return sql.and([
+        sql`v.organization_id = ${organization_id}`,
+        ...(status === null ? [] : [sql`v.status = ${status}`]),
+        ...(assigned_user_id === null ? [] : [sql`v.assigned_user_id = ${assigned_user_id}`]),
+        sql`(v.last_activity_at, v.id) < (${at}::timestamptz, ${id}::uuid)`
+      ])
     }
 
     return ConversationStore.of({
@@ -83,12 +85,12 @@ export const layer = Layer.effect(
           ${select}
           WHERE v.organization_id = ${organization_id} AND v.id = ${id}
         `),
-      list: (organization_id, filters, { after, size }) =>
+      list: (organization_id, filters, page) =>
         conversations(sql`
           ${select}
-          WHERE ${conditions(organization_id, filters, after)}
+          WHERE ${conditions(organization_id, filters, page)}
           ORDER BY v.last_activity_at DESC, v.id DESC
-          LIMIT ${size}
+          LIMIT ${page.size}
         `),
       findThreads: (organization_id, channel, names) =>
         threads(sql`

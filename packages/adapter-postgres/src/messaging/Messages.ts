@@ -9,7 +9,7 @@ import {
 } from "@messaging-crm/core/Messages"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { At, date, OptionalAt } from "../database/Columns.ts"
+import { At, date, OptionalAt, startOf } from "../database/Columns.ts"
 import { count, first, rows } from "../database/Rows.ts"
 
 const Row = Schema.Struct({
@@ -66,15 +66,17 @@ export const layer = Layer.effect(
           `),
           Option.map((row): ProviderMessage => ({ ...row, message: Option.fromNullOr(row.message) }))
         ),
-      list: (organization_id, conversation_id, { after, size }) =>
-        messages(sql`
+      list: (organization_id, conversation_id, page) => {
+        const { at, id } = startOf(page)
+        return messages(sql`
           ${select}
           WHERE organization_id = ${organization_id}
             AND conversation_id = ${conversation_id}
-            ${after === null ? sql.literal("") : sql`AND (created_at, id) < (${date(after.at)}, ${after.id}::uuid)`}
+            AND (created_at, id) < (${at}::timestamptz, ${id}::uuid)
           ORDER BY created_at DESC, id DESC
-          LIMIT ${size}
-        `),
+          LIMIT ${page.size}
+        `)
+      },
       purgeEarlyUpdates: (before, limit) =>
         count(sql`
           DELETE FROM provider_messages

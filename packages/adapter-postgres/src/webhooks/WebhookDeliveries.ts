@@ -5,6 +5,7 @@ import { Webhook } from "@messaging-crm/core/Webhooks"
 import { Effect, Exit, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, OptionalAt } from "../database/Columns.ts"
+import { CommitConnections } from "../database/CommitConnections.ts"
 import * as Gathering from "../database/Gathering.ts"
 import { rows } from "../database/Rows.ts"
 
@@ -44,17 +45,20 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
 
+    // Plans that are made on those connections rest on no table's size.
+    const own = Option.getOrElse(yield* Effect.serviceOption(CommitConnections), () => sql)
+
     const columns = sql.literal(Object.keys(WebhookDelivery.fields).join(", "))
 
     /** Loads deliveries in one statement: workers claim many at a time. */
-    const loadAll = (named: ReadonlyArray<Named>) =>
-      outgoing(sql`
+    const loadAll = (named: ReadonlyArray<Named>, client: SqlClient.SqlClient) =>
+      outgoing(client`
         SELECT d.organization_id, to_jsonb(d) AS delivery, e.body, to_jsonb(w) AS webhook
-        FROM unnest(${named.map((one) => one.organization_id)}::uuid[], ${named.map((one) => one.id)}::uuid[])
-          AS named (organization_id, id)
-        JOIN webhook_deliveries d ON d.organization_id = named.organization_id AND d.id = named.id
+        FROM webhook_deliveries d
         JOIN webhook_events e ON e.organization_id = d.organization_id AND e.id = d.event_id
         JOIN webhooks w ON w.organization_id = d.organization_id AND w.id = d.webhook_id
+        WHERE d.organization_id = ANY(${named.map((one) => one.organization_id)}::uuid[])
+          AND d.id = ANY(${named.map((one) => one.id)}::uuid[])
       `).pipe(
         Effect.map((found) => {
           const byName = new Map(
@@ -70,7 +74,7 @@ export const layer = Layer.effect(
       groupOf: () => "load",
       rowsOf: () => [],
       lanesOf: () => [],
-      run: (named: Gathering.Some<Named>) => Effect.map(loadAll(named), (found) => found.map(Exit.succeed))
+      run: (named: Gathering.Some<Named>) => Effect.map(loadAll(named, own), (found) => found.map(Exit.succeed))
     })
 
     return WebhookDeliveryStore.of({
@@ -85,7 +89,7 @@ export const layer = Layer.effect(
       load: Effect.fnUntraced(function*(organization_id, id) {
         const outer = yield* Effect.serviceOption(sql.transactionService)
         if (Option.isNone(outer)) return yield* load({ organization_id, id })
-        const [found] = yield* loadAll([{ organization_id, id }])
+        const [found] = yield* loadAll([{ organization_id, id }], sql)
         return found ?? Option.none()
       })
     })

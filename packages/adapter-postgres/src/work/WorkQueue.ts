@@ -100,11 +100,15 @@ export const layer = Layer.effect(
     const wasHeld = Effect.map((rows: ReadonlyArray<unknown>) => rows.length > 0)
 
     return WorkQueue.of({
-      claim: ({ kind, lease_until, limit, now, token }) =>
+      claim: ({ kind, lease_until, limit, now, spare = [], token }) =>
         Effect.flatMap(client, (sql) =>
           items(sql`
             SELECT organization_id, kind, lane, ref, attempt, defects, token, trace
-            FROM claim_work(${kind}, ${limit}, ${date(now)}, ${date(lease_until)}, ${token})
+            FROM claim_work(
+              ${kind}, ${limit}, ${date(now)}, ${date(lease_until)}, ${token},
+              ${Array.from(new Set(spare.map(Lanes.laneName)))}::text[],
+              ${spare.map((claimed) => claimed.ref)}::uuid[], ${spare.map((claimed) => claimed.token)}::uuid[]
+            )
           `)),
       finish: (claimed) => wasHeld(settle(claimed, `DELETE FROM work WHERE ${isHeld} RETURNING 1 AS answer`, null)),
       postpone: (claimed, due_at) =>

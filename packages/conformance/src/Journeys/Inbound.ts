@@ -1,4 +1,4 @@
-/** What a provider reports, in whatever order and however often. */
+/** Events from a provider, in any order and any number of times. */
 import { assert, it } from "@effect/vitest"
 import { Contacts } from "@messaging-crm/core/Contacts"
 import { Conversations, ConversationStore } from "@messaging-crm/core/Conversations"
@@ -18,7 +18,7 @@ const permutations = <A>(values: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<
 
 const place = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 })))
 
-/** Returns a moment and some milliseconds, all of which have passed: a time that is to come would count as now. */
+/** Returns the moment so many milliseconds after `moment`, and lets that time pass: a time in the future would count as now. */
 const recently = Effect.gen(function*() {
   const start = yield* DateTime.now
   yield* TestClock.adjust("1 seconds")
@@ -52,7 +52,7 @@ export const suite = (storage: Storage) => {
           }))
           for (const early of [0, order.length, reports.length]) {
             const { id } = yield* start()
-            // Without a reference, an early report has nothing to complete and is kept.
+            // An early status update without a reference cannot complete a send, so it is stored as pending.
             yield* Effect.forEach(reports.slice(0, early), (report) => reported(id, report, { reference: null }))
             yield* work
             yield* Effect.forEach(reports.slice(early), (report) => reported(id, report))
@@ -213,7 +213,7 @@ export const suite = (storage: Storage) => {
         assert.deepStrictEqual(Array.from((yield* opened).file.bytes), [1, 2, 3])
         yield* deleted("m1")
         assert.strictEqual((yield* Effect.flip(opened))._tag, "MediaNotFound")
-        // A deletion that came before its message.
+        // A deletion that comes before its message.
         yield* deleted("m2")
         yield* received("m2", event)
         assert.deepStrictEqual((yield* listed).map(({ media }) => media), [null, null])
@@ -275,7 +275,7 @@ export const suite = (storage: Storage) => {
         assert.deepStrictEqual(yield* previews, ["Hello again", "Hello again"])
       }))
 
-    it.effect("knows a person by every id that a network has for them", () =>
+    it.effect("finds a person by each of their IDs on a network", () =>
       Effect.gen(function*() {
         const { as, channel, get, number, provider, start } = yield* begin
         const [own, canonical] = [`US.${yield* Fixtures.uuid}`, `${number}9`]
@@ -299,7 +299,7 @@ export const suite = (storage: Storage) => {
         const send = yield* start()
         yield* work
         const { conversation_id } = yield* get(send.id)
-        // The answer named another number, messages come from that one, and later from an id that is no number.
+        // The answer contains another number. Messages come from that number, and later from an ID that is not a number.
         yield* says("m1", canonical, [own])
         yield* says("m2", own, [])
         const { data } = yield* Messages.use((messages) => messages.list(conversation_id, null)).pipe(as)
@@ -309,7 +309,7 @@ export const suite = (storage: Storage) => {
         assert.strictEqual(contact.external_id, number)
       }))
 
-    it.effect("knows a person who has no number, and learns it later", () =>
+    it.effect("finds a person without a number, and adds the number when it is known", () =>
       Effect.gen(function*() {
         const { as, channel, number, start } = yield* begin
         const own = `US.${yield* Fixtures.uuid}`
@@ -330,7 +330,7 @@ export const suite = (storage: Storage) => {
         assert.lengthOf(data, 3)
       }))
 
-    it.effect("follows a person to another number, and nobody else", () =>
+    it.effect("moves only the person whose number changes to the new number", () =>
       Effect.gen(function*() {
         const { as, channel, number, start, written } = yield* begin
         const moved = `${number}7`
@@ -353,7 +353,7 @@ export const suite = (storage: Storage) => {
         assert.strictEqual(conversation.contact.display_name, "Kim")
         const contact = yield* Contacts.use((contacts) => contacts.get(conversation.contact.id)).pipe(as)
         assert.strictEqual(contact.primary_phone, moved)
-        // Somebody else has the number now.
+        // Another person has the number now.
         yield* written("m2", "Who is this?")
         const page = yield* Contacts.use((contacts) => contacts.list({ ...everyone, query: number })).pipe(as)
         assert.lengthOf(page.data, 2)

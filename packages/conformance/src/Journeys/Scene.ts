@@ -1,4 +1,4 @@
-/** Where journeys begin: an organization on a channel, and the worker's turn. */
+/** How journeys begin: an organization with a channel, and functions that run the worker. */
 import { assert } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import * as Crm from "@messaging-crm/core/Crm"
@@ -14,17 +14,17 @@ import * as Fixtures from "../Fixtures.ts"
 import * as Provider from "../Provider.ts"
 import { ScriptedProvider } from "../Provider.ts"
 
-/** A storage that a journey goes through, on whatever engine. */
+/** The storage of a journey, on any engine. */
 export type Storage = Layer.Layer<Crm.StoragePorts, unknown>
 
-/** Layer for everything that a journey passes: all operations, over a storage, with a scripted world outside. */
+/** Layer for a journey: all operations over a storage, with the scripted provider and endpoints. */
 export const crm = (storage: Storage, dedup: "callback_ref" | "client_ref" = "callback_ref") =>
   Crm.layer.pipe(
     Layer.provideMerge(Layer.mergeAll(storage, Provider.layer(dedup), Ids.layer)),
     Layer.provide(Layer.succeed(ConflictBackoff, Duration.zero))
   )
 
-/** An organization with a channel, an owner, and a provider that takes everything. */
+/** An organization with a channel, an owner, and a provider that accepts everything. */
 export const begin = Effect.gen(function*() {
   const organization_id = yield* Fixtures.organization
   const channel = yield* Fixtures.channel(organization_id)
@@ -91,7 +91,7 @@ export const begin = Effect.gen(function*() {
   }
 })
 
-/** Lets the worker do what is due now, until nothing is. */
+/** Runs the worker until nothing is due. */
 export const work = Effect.gen(function*() {
   const worker = yield* Worker
   while ((yield* worker.runOnce) > 0) continue

@@ -1,4 +1,4 @@
-/** A send from its request to its end, whatever the provider does. */
+/** A send from its request to its end, with every answer of the provider. */
 import { assert, it } from "@effect/vitest"
 import type { SendId } from "@messaging-crm/core/Ids"
 import type { Inbound } from "@messaging-crm/core/Inbound"
@@ -11,8 +11,8 @@ import { TestClock } from "effect/testing"
 import { ScriptedProvider } from "../Provider.ts"
 import { begin, crm, type Storage, work } from "./Scene.ts"
 
-const asked = Effect.fnUntraced(function*(id: SendId) {
-  const deliveries = yield* ScriptedProvider.use((provider) => provider.asked)
+const attemptsOf = Effect.fnUntraced(function*(id: SendId) {
+  const deliveries = yield* ScriptedProvider.use((provider) => provider.received)
   return deliveries.filter(({ reference }) => reference === id).length
 })
 
@@ -31,7 +31,7 @@ export const suite = (storage: Storage) => {
         assert.strictEqual(message.text, "Hello Kim")
         assert.strictEqual(message.status, "sent")
         assert.deepStrictEqual(message.sender, { type: "member", name: "Ada" })
-        assert.strictEqual(yield* asked(id), 1)
+        assert.strictEqual(yield* attemptsOf(id), 1)
       }))
 
     it.effect("reaches the provider after those before it in its conversation", () =>
@@ -39,7 +39,7 @@ export const suite = (storage: Storage) => {
         const { start } = yield* begin
         const sends = yield* Effect.forEach(["a", "b", "c", "d"], start)
         yield* work
-        const order = (yield* ScriptedProvider.use((provider) => provider.asked)).map(({ reference }) => reference)
+        const order = (yield* ScriptedProvider.use((provider) => provider.received)).map(({ reference }) => reference)
         const ids = sends.map(({ id }) => id)
         assert.deepStrictEqual(order.filter((reference) => ids.includes(reference)), ids)
       }))
@@ -54,10 +54,10 @@ export const suite = (storage: Storage) => {
         assert.strictEqual(send.status, "failed")
         assert.strictEqual(send.failure_reason, "recipient_unreachable")
         assert.isNull(send.message_id)
-        assert.strictEqual(yield* asked(id), 1)
+        assert.strictEqual(yield* attemptsOf(id), 1)
       }))
 
-    it.effect("is tried again after 1, 5, 15, 30 and 60 seconds when certainly nothing was sent, and holds up the next", () =>
+    it.effect("is retried after 1, 5, 15, 30 and 60 seconds when nothing was sent, and delays the next send", () =>
       Effect.gen(function*() {
         const { get, provider, start } = yield* begin
         yield* provider.answer(() => Effect.fail(busy))
@@ -67,16 +67,16 @@ export const suite = (storage: Storage) => {
         for (const [index, seconds] of [1, 5, 15, 30, 60].entries()) {
           yield* TestClock.adjust(`${seconds * 1000 - 1} millis`)
           yield* work
-          assert.strictEqual(yield* asked(head.id), index + 1)
+          assert.strictEqual(yield* attemptsOf(head.id), index + 1)
           yield* TestClock.adjust("1 millis")
           yield* work
-          assert.strictEqual(yield* asked(head.id), index + 2)
+          assert.strictEqual(yield* attemptsOf(head.id), index + 2)
         }
         const ended = yield* get(head.id)
         assert.strictEqual(ended.status, "failed")
         assert.strictEqual(ended.failure_reason, "provider_unavailable")
-        // The head's time is up, so the next one had its turn.
-        assert.strictEqual(yield* asked(next.id), 1)
+        // The first send of the lane has failed after 15 minutes, so the next one was attempted.
+        assert.strictEqual(yield* attemptsOf(next.id), 1)
         yield* provider.answer(({ reference }) => Effect.succeed({ provider_message_id: `p.${reference}` }))
         yield* TestClock.adjust("1 seconds")
         yield* work
@@ -91,7 +91,7 @@ export const suite = (storage: Storage) => {
         yield* work
         yield* TestClock.adjust("19 seconds")
         yield* work
-        assert.strictEqual(yield* asked(id), 1)
+        assert.strictEqual(yield* attemptsOf(id), 1)
         yield* provider.answer(({ reference }) => Effect.succeed({ provider_message_id: `p.${reference}` }))
         yield* TestClock.adjust("1 seconds")
         yield* work
@@ -107,7 +107,7 @@ export const suite = (storage: Storage) => {
         assert.strictEqual((yield* get(id)).status, "unknown")
         yield* TestClock.adjust("5 minutes")
         yield* work
-        assert.strictEqual(yield* asked(id), 1)
+        assert.strictEqual(yield* attemptsOf(id), 1)
         yield* reported(id, { status: "delivered", at: yield* DateTime.now })
         assert.strictEqual((yield* get(id)).status, "sent")
         assert.strictEqual((yield* messageOf(id)).status, "delivered")
@@ -136,7 +136,7 @@ export const suite = (storage: Storage) => {
         for (const status of ["delivered", "read", "delivered"] as const) {
           yield* reported(id, { status, at: yield* DateTime.now })
         }
-        // It stays failed, and the message that was sent after all is in the conversation, once.
+        // It stays failed, and the message that was sent is in the conversation, once.
         assert.deepStrictEqual(yield* get(id), send)
         const [late, ...more] = yield* messages(send)
         assert.deepStrictEqual([late?.text, late?.status, late?.provider_message_id], ["Hello Kim", "read", `p.${id}`])
@@ -166,7 +166,7 @@ export const suite = (storage: Storage) => {
         yield* WorkQueue.use((queue) => Effect.flatMap(DateTime.now, queue.sweep))
         yield* work
         assert.strictEqual((yield* get(id)).status, "unknown")
-        assert.strictEqual(yield* asked(id), 1)
+        assert.strictEqual(yield* attemptsOf(id), 1)
         yield* reported(id, { status: "read", at: yield* DateTime.now })
         assert.strictEqual((yield* get(id)).status, "sent")
       }))
@@ -185,14 +185,14 @@ export const suite = (storage: Storage) => {
         yield* work
         assert.strictEqual((yield* get(id)).status, "sent")
         assert.strictEqual((yield* messageOf(id)).status, "read")
-        assert.strictEqual(yield* asked(id), 1)
+        assert.strictEqual(yield* attemptsOf(id), 1)
       }))
   })
 
   it.layer(crm(storage, "client_ref"), { timeout: "60 seconds" })(
     "a send to a provider that deduplicates by reference",
     (it) => {
-      it.effect("is asked for again with the same reference when the answer was lost", () =>
+      it.effect("is retried with the same reference when the answer was lost", () =>
         Effect.gen(function*() {
           const { get, provider, start } = yield* begin
           yield* provider.answer(() => Effect.fail(new ProviderOutcomeUnknown()))
@@ -202,17 +202,17 @@ export const suite = (storage: Storage) => {
           yield* TestClock.adjust("1 seconds")
           yield* work
           assert.strictEqual((yield* get(id)).status, "sent")
-          assert.strictEqual(yield* asked(id), 2)
+          assert.strictEqual(yield* attemptsOf(id), 2)
         }))
 
-      it.effect("ends after five defects: in doubt, for one of the attempts may have sent it", () =>
+      it.effect("fails after five defects with an unknown outcome, since one of the attempts may have sent it", () =>
         Effect.gen(function*() {
           const { get, provider, start } = yield* begin
           yield* provider.answer(() => Effect.die("bug"))
           const [head, next] = [yield* start("a"), yield* start("b")]
           yield* work
           for (let count = 1; count <= 5; count++) {
-            assert.strictEqual(yield* asked(head.id), count)
+            assert.strictEqual(yield* attemptsOf(head.id), count)
             assert.strictEqual((yield* get(head.id)).status, "sending")
             yield* TestClock.adjust("30 seconds")
             yield* provider.answer(({ reference }) =>
@@ -220,7 +220,7 @@ export const suite = (storage: Storage) => {
             )
             yield* work
           }
-          assert.strictEqual(yield* asked(head.id), 5)
+          assert.strictEqual(yield* attemptsOf(head.id), 5)
           assert.strictEqual((yield* get(head.id)).status, "unknown")
           assert.strictEqual((yield* get(next.id)).status, "sent")
           yield* TestClock.adjust("15 minutes")

@@ -1,4 +1,4 @@
-/** A webhook that is disabled while other things go on. */
+/** A webhook that is disabled while events are raised and deliveries attempted. */
 import { assert, it } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import * as Events from "@messaging-crm/core/Events"
@@ -12,7 +12,7 @@ import { ok, type Outcome, ScriptedEndpoints } from "../Endpoints.ts"
 import * as Fixtures from "../Fixtures.ts"
 import * as Scene from "./Scene.ts"
 
-/** What raises so many events, as closing conversations does. */
+/** Raises so many events, as closing conversations does. */
 const raised = Effect.fnUntraced(function*(count: number) {
   const { next: uuid } = yield* Ids
   const now = yield* DateTime.now
@@ -23,7 +23,7 @@ const raised = Effect.fnUntraced(function*(count: number) {
   )
 })
 
-/** A new webhook with so many events that are due. */
+/** A new webhook with so many deliveries that are due. */
 const subscribe = Effect.fnUntraced(function*(count: number) {
   const { as, organization_id } = yield* Scene.begin
   const url = `https://${yield* Fixtures.uuid}.shop.example/crm`
@@ -52,7 +52,7 @@ const subscribe = Effect.fnUntraced(function*(count: number) {
 
 export const suite = (storage: Scene.Storage) => {
   it.layer(Scene.crm(storage), { timeout: "60 seconds" })("a webhook that is disabled", (it) => {
-    it.effect("is so at once, however many deliveries are pending, and without pauses for an endpoint that kept failing", () =>
+    it.effect("ends its deliveries at once, with any number of pending deliveries, and with an endpoint that was paused", () =>
       Effect.gen(function*() {
         const { answer, disable, posted, states } = yield* subscribe(abandoned_max + 20)
         yield* answer(Effect.fail(new WebhookRequestFailed({ failure_code: "connection_refused" })))
@@ -72,11 +72,11 @@ export const suite = (storage: Scene.Storage) => {
       it.effect(`while an event is posted to it keeps the answer, ${status}`, () =>
         Effect.gen(function*() {
           const { answer, disable, posted, states } = yield* subscribe(1)
-          const [asked, may_answer] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-          const waits = Effect.andThen(Deferred.succeed(asked, undefined), Deferred.await(may_answer))
+          const [posting, may_answer] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+          const waits = Effect.andThen(Deferred.succeed(posting, undefined), Deferred.await(may_answer))
           yield* answer(Effect.as(waits, { ...ok, status }))
           const working = yield* Effect.forkChild(Scene.work)
-          yield* Deferred.await(asked)
+          yield* Deferred.await(posting)
           yield* disable
           assert.deepStrictEqual(yield* states, ["1 webhook_disabled"])
           yield* Deferred.succeed(may_answer, undefined)
@@ -97,12 +97,12 @@ export const suite = (storage: Scene.Storage) => {
         const before = yield* states
         yield* Scene.work
         const after = yield* states
-        // Whichever came first: what was raised before ends with the webhook, and nothing is kept for it after.
+        // In either order: events raised before end with the webhook, and later ones have no delivery to it.
         assert.isTrue(after.every((state) => /^\d+ webhook_disabled$/.test(state)), `${before} ${after}`)
         assert.strictEqual(yield* posted, 0)
       }))
 
-    it.effect("is disabled once, however often it is asked for at a time", () =>
+    it.effect("is disabled once by concurrent requests", () =>
       Effect.gen(function*() {
         const { disable, states } = yield* subscribe(3)
         const answers = yield* Effect.replicateEffect(disable, 8, { concurrency: "unbounded" })

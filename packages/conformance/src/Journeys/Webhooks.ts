@@ -1,4 +1,4 @@
-/** An event from the change that it reports to the endpoint that takes it, however long that is down. */
+/** An event from the change that raises it to the endpoint that accepts it, through retries, pauses and outages. */
 import { assert, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import * as Changes from "@messaging-crm/core/Changes"
@@ -32,7 +32,7 @@ const answered = (status: number, retry_after: string | null = null): Outcome =>
 
 const refused: Outcome = Effect.fail(new WebhookRequestFailed({ failure_code: "connection_refused" }))
 
-/** A scene with a webhook, and what was posted to its endpoint. */
+/** A scene with a webhook, and the requests to its endpoint. */
 const begin = Effect.gen(function*() {
   const scene = yield* Scene.begin
   const endpoints = yield* ScriptedEndpoints
@@ -66,7 +66,7 @@ const begin = Effect.gen(function*() {
 
 const { work } = Scene
 
-/** Lets time pass in steps, with a turn of the worker after each. */
+/** Lets time pass in steps, and runs the worker after each. */
 const pass = Effect.fnUntraced(function*(time: Duration.Duration, step: Duration.Duration) {
   for (let passed = Duration.zero; Duration.isLessThan(passed, time); passed = Duration.sum(passed, step)) {
     yield* TestClock.adjust(step)
@@ -313,7 +313,7 @@ export const suite = (storage: Scene.Storage) => {
         yield* answer(() => refused)
         for (let count = 0; count < 12; count++) yield* close()
         yield* work
-        // Eight went out together, and the fifth failure began the pause.
+        // Eight requests were sent together, and the fifth failure began the pause.
         assert.lengthOf(yield* posted, 8)
         yield* TestClock.adjust("10 minutes")
         yield* Worker.use((worker) => worker.runOnce)
@@ -323,7 +323,7 @@ export const suite = (storage: Scene.Storage) => {
         assert.lengthOf((yield* deliveries).filter(({ status }) => status === "succeeded"), 12)
       }))
 
-    it.effect("is asked by eight attempts at once at most, and does not hold up another", () =>
+    it.effect("gets at most eight concurrent attempts, and does not delay another webhook", () =>
       Effect.gen(function*() {
         const { close, subscribe } = yield* begin
         const hanging = yield* subscribe("conversation.closed")
@@ -333,7 +333,7 @@ export const suite = (storage: Scene.Storage) => {
         for (let count = 0; count < 20; count++) yield* close()
         const stuck = yield* Effect.forkChild(Worker.use((worker) => worker.runOnce))
         while ((yield* hanging.posted).length < 8) yield* Effect.yieldNow
-        // What another worker finds now is the healthy one's alone.
+        // Another worker now claims deliveries of the healthy webhook only.
         while ((yield* healthy.posted).length < 20) yield* Worker.use((worker) => worker.runOnce)
         assert.lengthOf(yield* hanging.posted, 8)
         yield* Deferred.succeed(may_answer, undefined)
@@ -387,7 +387,7 @@ export const suite = (storage: Scene.Storage) => {
         const create = Webhooks.use((webhooks) =>
           webhooks.create({ url: "https://shop.example/crm", event_types: ["message.sent"] })
         ).pipe(as)
-        // Of any number that ask for the last place one gets it.
+        // Of concurrent requests for the last place, one succeeds.
         const results = yield* Effect.all(Array.from({ length: 5 }, () => Effect.result(create)), {
           concurrency: "unbounded"
         })

@@ -1,9 +1,10 @@
 /**
- * What the model test does: every operation, and with what.
+ * The commands of the model test: every operation, and generators of its input.
  *
- * A new operation is an entry here, one in `Perform.ts`, which the compiler
- * asks for, and what it means in `State.ts`.
+ * A new operation needs an entry here, one in `Perform.ts` (the compiler
+ * requires it), and its meaning in the model.
  */
+import type { CreateContact } from "@messaging-crm/core/Contacts"
 import { EventType } from "@messaging-crm/core/Events"
 import { TagColor } from "@messaging-crm/core/Tags"
 import { Arbitrary, Schema } from "effect"
@@ -11,7 +12,7 @@ import { hardText } from "../Arbitraries.ts"
 
 const { all, array, Constant } = Arbitrary
 
-/** One of the cases; it shrinks towards the first. */
+/** One of the cases. It shrinks towards the first. */
 const oneOf = <A>(cases: readonly [Arbitrary.Arbitrary<A>, ...ReadonlyArray<Arbitrary.Arbitrary<A>>]) =>
   Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: cases.length - 1 }))).pipe(
     Arbitrary.flatMap((index) => cases[index] ?? cases[0])
@@ -32,16 +33,16 @@ type Values<F extends Fields> = {
   readonly [K in keyof F]: F[K] extends Arbitrary.Arbitrary<infer A> ? A : never
 }
 
-/** Any selection of the fields. */
+/** Any subset of the fields. */
 const partial = <F extends Fields>(fields: F) => {
   const entries = Object.entries(fields).map(([key, value]) =>
     Arbitrary.map(array(value, { maxLength: 1 }), (values) => values.map((one) => [key, one] as const))
   )
-  // `Object.entries` forgets which key has which value.
+  // The type of `Object.entries` loses which key has which value.
   return Arbitrary.map(all(entries), (kept) => Object.fromEntries(kept.flat()) as Partial<Values<F>>)
 }
 
-/** One of ours mostly; sometimes the other organization's, sometimes one that nobody has. */
+/** Mostly a row of ours, sometimes one of the other organization, sometimes one that does not exist. */
 export interface Choice {
   readonly whose: "ours" | "theirs" | "nobody's"
   readonly index: number
@@ -54,30 +55,35 @@ const choice: Arbitrary.Arbitrary<Choice> = all({
 
 const text = hardText({ min: 1, max: 6 })
 
-/** So few that the same people come back, and contacts share them. */
+/** Few numbers, so that people return and contacts share a number. */
 const phone = literal("+4915100000001", "+4915100000002")
 
+/** A field that a caller may write and that has one value: each is generated. */
+type PlainField = Exclude<keyof CreateContact, "custom_values" | "owner_user_id" | "tag_ids">
+
 const contact = partial({
-  plain: partial({
-    first_name: orNull(text),
-    last_name: orNull(text),
-    primary_email: orNull(literal("kim@acme.example", "KIM@ACME.EXAMPLE")),
-    primary_phone: orNull(phone),
-    company: orNull(text),
-    job_title: orNull(text),
-    birthday: orNull(literal("1990-02-28")),
-    city: orNull(text),
-    region: orNull(text),
-    country: orNull(text),
-    street_address: orNull(text),
-    postal_code: orNull(text),
-    website_url: orNull(literal("https://acme.example/")),
-    network_url: orNull(literal("https://network.example/kim")),
-    source: orNull(text),
-    notes: orNull(oneOf([text, text, text, Constant("n".repeat(49_995))])),
-    lead_status: orNull(literal("new", "open_deal")),
-    lifecycle_stage: orNull(literal("lead", "customer"))
-  }),
+  plain: partial(
+    {
+      first_name: orNull(text),
+      last_name: orNull(text),
+      primary_email: orNull(literal("kim@acme.example", "KIM@ACME.EXAMPLE")),
+      primary_phone: orNull(phone),
+      company: orNull(text),
+      job_title: orNull(text),
+      birthday: orNull(literal("1990-02-28")),
+      city: orNull(text),
+      region: orNull(text),
+      country: orNull(text),
+      street_address: orNull(text),
+      postal_code: orNull(text),
+      website_url: orNull(literal("https://acme.example/")),
+      network_url: orNull(literal("https://network.example/kim")),
+      source: orNull(text),
+      notes: orNull(oneOf([text, text, text, Constant("n".repeat(49_995))])),
+      lead_status: orNull(literal("new", "open_deal")),
+      lifecycle_stage: orNull(literal("lead", "customer"))
+    } satisfies Record<PlainField, unknown>
+  ),
   owner: orNull(choice),
   custom_values: orNull(array(all({ field: choice, value: orNull(literal("7", "red", "seven")) }), { maxLength: 3 })),
   tags: orNull(array(choice, { maxLength: 3 }))
@@ -86,10 +92,10 @@ export type ContactInput = typeof contact extends Arbitrary.Arbitrary<infer A> ?
 
 const template = literal("greeting", "greeting", "greeting", "greeting", "greeting without its value", "unknown")
 const page_size = literal(1, 2, 3, 50)
-/** Less than none is a time that is still to come. */
+/** A negative number is a time in the future. */
 const seconds_ago = literal(0, 1, 60, -60, 86_400)
 
-/** So few that messages come again, and are revised before and after they came. */
+/** Few IDs, so that messages come twice, and edits come before and after their message. */
 const provider_message_id = literal("m0", "m1", "m2", "m3", "m4", "m5")
 
 /** Each command's fields. */
@@ -124,9 +130,9 @@ const commands = {
   listMessages: { id: choice },
   getMessage: { id: choice, elsewhere: literal(false, true) },
   work: { after_millis: literal(0, 1000, 5000, 15_000, 60_000, 899_999, 1) },
-  /** From now on the provider does this with what the organization sends. */
-  instruct: { mood: literal("accepts", "rejects", "is busy", "is silent") },
-  report: {
+  /** Sets how the provider answers the organization's sends from now on. */
+  setBehaviour: { behaviour: literal("accepts", "rejects", "is busy", "is unresponsive") },
+  reportStatus: {
     id: choice,
     status: literal("sent", "delivered", "read", "failed"),
     seconds_ago,
@@ -142,7 +148,7 @@ const commands = {
     seconds_ago
   },
   revise: {
-    /** Of a message that came, or else of one that may still come. */
+    /** Of an inbound message that has come, or of one that may come later. */
     message: seldom(Constant("early")),
     index: literal(0, 1, 2),
     channel: choice,
@@ -151,7 +157,7 @@ const commands = {
     text: orNull(text),
     seconds_ago
   },
-  follow: { channel: choice, former: phone, external_id: phone, display_name: orNull(text) },
+  changeIdentity: { channel: choice, former: phone, external_id: phone, display_name: orNull(text) },
   createWebhook: {
     event_types: Arbitrary.map(
       array(Arbitrary.schema(EventType), { minLength: 1, maxLength: 8 }),
@@ -169,25 +175,25 @@ export type Command<K extends keyof Commands = keyof Commands> = {
 const kinds = Object.keys(commands) as ReadonlyArray<keyof Commands>
 
 const command = (kind: keyof Commands) =>
-  // The fields are those of the kind, which the union of all kinds cannot tell.
+  // The fields are those of the kind, which the type of the union does not express.
   all({ do: Constant(kind), by: literal(0, 0, 1), ...commands[kind] }) as Arbitrary.Arbitrary<Command>
 
-/** What happens again and again. Numbers at either end of a range are generated more often than those between. */
+/** Frequent commands. They are at the end of the list: numbers at either end of a range are generated more often. */
 const first = ["work", "start", "createContact", "receive", "work"] as const
 const last = [
   "createWebhook",
   "revise",
   "updateContact",
   "listContacts",
-  "instruct",
+  "setBehaviour",
   "receive",
-  "report",
+  "reportStatus",
   "sendText",
-  "instruct",
+  "setBehaviour",
   "work"
 ] as const
 
-/** Forty commands. A failing sequence shrinks by turning its commands into a wait of no time. */
+/** Forty commands. A failing sequence shrinks by replacing commands with a wait of zero seconds. */
 export const sequence = array(
   oneOf([command("wait"), ...[...first, ...kinds, ...last].map(command)]),
   { minLength: 40, maxLength: 40 }

@@ -1,5 +1,6 @@
-/** Tags and contacts, as the specification tells them (spec §2.1, §4.1, §4.2). */
+/** The model of tags and contacts (contract §8, §9.3). */
 import type { ContactField } from "@messaging-crm/core/ContactFields"
+import { CreateContact } from "@messaging-crm/core/Contacts"
 import type { TagColor } from "@messaging-crm/core/Tags"
 import { byCodePoint, foldCase } from "@messaging-crm/core/Text"
 import {
@@ -23,7 +24,7 @@ export const createTag = (at: Moment, organization: Organization, name: string, 
   return ok(tag)
 }
 
-/** What a caller wants a contact to be. What is absent stays as it is. */
+/** The input of a create or an update. A field that is absent stays unchanged. */
 export interface Wish {
   readonly plain: Readonly<Record<string, string | null>>
   readonly custom_values?: Readonly<Record<string, string | null>> | null
@@ -33,7 +34,7 @@ export interface Wish {
 const fits = (field: ContactField, value: string): boolean =>
   field.type === "text" || (field.type === "number" ? /^\d+$/.test(value) : field.options?.includes(value) ?? false)
 
-/** Returns what is wrong with what the wish refers to. */
+/** Returns the error of a reference in the input, if any. */
 const objection = (organization: Organization, { custom_values, plain, tags }: Wish): Answer | null => {
   const owner = plain["owner_user_id"] ?? null
   if (owner !== null && !organization.members.some(({ id }) => id === owner)) {
@@ -56,14 +57,12 @@ const grant = (organization: Organization, contact: Contact, { custom_values, pl
   )
 }
 
-const nothingKnown = Object.fromEntries(
-  [
-    "first_name last_name primary_email primary_phone company job_title birthday city region country street_address",
-    "postal_code website_url network_url source notes owner_user_id lead_status lifecycle_stage"
-  ].flatMap((fields) => fields.split(" ").map((field) => [field, null]))
-)
+/** Every field that a caller may write and that has one value. */
+const fields = Object.keys(CreateContact.fields).filter((field) => field !== "custom_values" && field !== "tag_ids")
 
-/** Returns a contact of whom nothing is known yet. */
+const nothingKnown = Object.fromEntries(fields.map((field) => [field, null]))
+
+/** Returns a new contact without any values. */
 export const newContact = (at: Moment, organization: Organization): Contact => {
   const contact: Contact = {
     id: at.name(),
@@ -127,7 +126,7 @@ const contains = ({ plain, ...contact }: Contact, query: string): boolean => {
   const wanted = [foldCase(query), ...(/^\d+$/.test(digits) ? [digits] : [])]
   const name = fullName({ plain, ...contact })
   return [name, plain["primary_phone"], plain["primary_email"], plain["company"]].some((part) =>
-    wanted.some((needle) => foldCase(part ?? "").includes(needle))
+    wanted.some((term) => foldCase(part ?? "").includes(term))
   )
 }
 

@@ -1,4 +1,4 @@
-/** Conversations and who is in them, as the specification tells it (spec §2.2, §3). */
+/** The model of conversations and identities (contract §10). */
 import type { Channel } from "@messaging-crm/core/Channels"
 import { newContact } from "./Contacts.ts"
 import { raise } from "./Events.ts"
@@ -15,7 +15,7 @@ import {
   showConversation
 } from "./State.ts"
 
-/** Who is known by this id on channels of this type. */
+/** The contact with this external ID on channels of this type. */
 const whoIs = (organization: Organization, { type }: Channel, external_id: string) => {
   for (const contact of organization.contacts) {
     const identity = contact.identities.find((known) =>
@@ -26,7 +26,7 @@ const whoIs = (organization: Organization, { type }: Channel, external_id: strin
   return undefined
 }
 
-/** Returns the person's contact and identity: known, or the latest contact with that number, or a new one. */
+/** Returns the person's contact and identity: the existing ones, or the latest contact with that number, or a new one. */
 const findOrCreate = (
   at: Moment,
   organization: Organization,
@@ -48,8 +48,8 @@ const findOrCreate = (
   return { contact, identity }
 }
 
-/** A person has another id than before, unless somebody else has it. */
-export const follow = (
+/** Changes a person's external ID, unless another contact has the new one. */
+export const changeIdentity = (
   at: Moment,
   organization: Organization,
   channel: Channel | undefined,
@@ -69,7 +69,7 @@ export const follow = (
   return ok(undefined)
 }
 
-/** Returns the person's conversation on the channel, made or reopened as needed. */
+/** Returns the person's conversation on the channel, created or reopened if needed. */
 export const open = (
   at: Moment,
   organization: Organization,

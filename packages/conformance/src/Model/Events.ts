@@ -1,4 +1,4 @@
-/** Webhooks, and what they get, as the specification tells it (spec §2.7, §6). */
+/** The model of webhooks and deliveries (contract §13, §14). */
 import type { EventType } from "@messaging-crm/core/Events"
 import {
   type Answer,
@@ -11,7 +11,7 @@ import {
   type Webhook
 } from "./State.ts"
 
-/** Something happened that active webhooks subscribe to. */
+/** Raises an event, with a delivery for each active webhook that subscribes to it. */
 export const raise = (organization: Organization, type: EventType, data: Event["data"]) => {
   for (const webhook of organization.webhooks) {
     if (webhook.disabled_at === null && webhook.event_types.includes(type)) webhook.pending.push({ type, data })
@@ -46,7 +46,7 @@ export const disableWebhook = (at: Moment, webhook: Webhook | undefined): Answer
   return ok(showWebhook(webhook))
 }
 
-/** The worker posts what is pending. */
+/** Attempts every pending delivery. */
 export const post = (organization: Organization) => {
   for (const webhook of organization.webhooks) {
     webhook.posted.push(...webhook.pending)

@@ -1,4 +1,4 @@
-/** Messages, and what people do with them, as the specification tells it (spec §2.3). */
+/** The model of messages, their edits, deletions and reactions (contract §11). */
 import type { Channel } from "@messaging-crm/core/Channels"
 import { DateTime } from "effect"
 import { open } from "./Conversations.ts"
@@ -27,7 +27,7 @@ const previewOf = (message: Message): string => {
   return deleted_at === null ? Array.from(text ?? `[${type}]`).slice(0, 140).join("") : "[deleted]"
 }
 
-/** Keeps a new message, the latest activity of its conversation and contact. */
+/** Adds a message, and makes it the latest activity of its conversation and contact. */
 export const record = (at: Moment, organization: Organization, message: Message) => {
   const { conversation } = message
   const preview = previewOf(message)
@@ -43,13 +43,13 @@ const byProvider = (organization: Organization, channel: Channel, provider_messa
     message.conversation.channel === channel && message.provider_message_id === provider_message_id
   )
 
-/** Where each message is that somebody wrote to the organization. */
+/** Every inbound message with its conversation. */
 export const received = (organization: Organization) =>
   organization.messages.flatMap(({ conversation: { channel }, provider_message_id }) =>
     typeof provider_message_id === "string" ? [{ channel, provider_message_id }] : []
   )
 
-/** What was done with a message, whether it has come yet or not. */
+/** The edits, deletions and reactions of a message, which may come before the message. */
 const revisionsOf = (organization: Organization, channel: Channel, provider_message_id: string) => {
   const key = `${channel.id} ${provider_message_id}`
   const revisions = organization.revisions.get(key) ?? []
@@ -95,7 +95,7 @@ export const receive = (
   return ok(undefined)
 }
 
-/** The author of a message changed it or took it back. */
+/** The author of a message edited or deleted it. */
 export const revise = (
   organization: Organization,
   channel: Channel | undefined,

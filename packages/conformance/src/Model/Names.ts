@@ -9,37 +9,37 @@ export class Name {
 }
 
 /**
- * The names of one run and the ids they turned out to stand for.
+ * The names of one run, and the IDs to which they are bound.
  *
- * A name takes the id that is found in its place when the two first meet, and
- * keeps it. No two names take one id.
+ * A name is bound to the ID that is first found in its place, and keeps it.
+ * No two names are bound to one ID.
  */
 export class Names {
   readonly #ids = new Map<Name, string>()
-  readonly #taken = new Set<unknown>()
+  readonly #bound = new Set<unknown>()
   #given = 0
 
   readonly give = (): Name => new Name(this.#given++)
 
-  /** Returns the id of a name that has met one. */
-  readonly idOf = (name: Name): string => this.#ids.get(name) ?? "a name that has not met its id"
+  /** Returns the ID to which a name is bound. */
+  readonly idOf = (name: Name): string => this.#ids.get(name) ?? "a name that is not bound to an ID"
 
-  /** Returns what is expected with ids for names, and moments as the wire shows them. */
+  /** Returns the expected value with IDs for names, and moments as text. */
   readonly resolve = (expected: unknown, found: unknown): unknown => {
-    if (expected instanceof Name) return this.#meet(expected, found)
+    if (expected instanceof Name) return this.#bind(expected, found)
     return wire(expected, found, this.resolve)
   }
 
-  readonly #meet = (name: Name, found: unknown): unknown => {
-    if (!this.#ids.has(name) && typeof found === "string" && !this.#taken.has(found)) {
+  readonly #bind = (name: Name, found: unknown): unknown => {
+    if (!this.#ids.has(name) && typeof found === "string" && !this.#bound.has(found)) {
       this.#ids.set(name, found)
-      this.#taken.add(found)
+      this.#bound.add(found)
     }
     return this.#ids.get(name) ?? name
   }
 }
 
-/** Returns a value with its parts passed through `each`, beside what was found in their place, and moments as text. */
+/** Maps the parts of a value with `each`, which also gets the part found in the same place. Moments become text. */
 const wire = (value: unknown, found: unknown, each: (part: unknown, found: unknown) => unknown): unknown => {
   if (DateTime.isDateTime(value)) return DateTime.formatIso(value)
   if (Array.isArray(value)) return value.map((part, index) => each(part, partOf(found, index)))
@@ -50,5 +50,5 @@ const wire = (value: unknown, found: unknown, each: (part: unknown, found: unkno
 const partOf = (value: unknown, key: string | number): unknown =>
   typeof value === "object" && value !== null && key in value ? Reflect.get(value, key) : undefined
 
-/** Returns what the service answered, with moments as the wire shows them. */
+/** Returns the service's result, with moments as text. */
 export const shown = (value: unknown): unknown => wire(value, value, shown)

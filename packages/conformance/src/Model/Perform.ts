@@ -1,6 +1,6 @@
 /**
- * What each command is: the operation on the service and the same on the model,
- * whose answers must agree.
+ * Each command carries out an operation on the service and the same on the model.
+ * The results must be equal.
  */
 import { assert } from "@effect/vitest"
 import { Contacts as ContactOperations, type UpdateContact } from "@messaging-crm/core/Contacts"
@@ -32,14 +32,14 @@ import {
   chooseContact,
   chooseConversation,
   chooseMember,
-  nobodys,
   notTheirs,
-  type Scene
+  type Scene,
+  unknownId
 } from "./Scene.ts"
 import * as Sends from "./Sends.ts"
 import { type Moment, ok, refused, showContact, showConversation, showMessage, showSend } from "./State.ts"
 
-/** Returns what is asked of the service, and the same as a wish of the model. */
+/** Returns the input of the service's operation, and the same input for the model. */
 const chooseFields = (scene: Scene, { custom_values, owner, plain = {}, tags }: ContactInput) => {
   const chosen = tags?.map((tag) => choose(scene, tag, (organization) => organization.tags))
   const values = custom_values && Object.fromEntries(
@@ -53,18 +53,18 @@ const chooseFields = (scene: Scene, { custom_values, owner, plain = {}, tags }: 
   return { input, wish: { plain: { ...plain, ...known }, ...custom, ...labels } }
 }
 
-/** Lets time pass and the worker do what is due, and the model the same in the order in which the provider was asked. */
+/** Lets time pass and the worker do what is due. Then the model does the same, in the order of the provider's calls. */
 const work = Effect.fnUntraced(function*(scene: Scene, { after_millis }: { readonly after_millis: number }) {
   const { names, ours, theirs } = scene
   yield* TestClock.adjust(after_millis)
   const at = { ...scene.at, now: yield* DateTime.now }
   const provider = yield* ScriptedProvider
-  const before = (yield* provider.asked).length
+  const before = (yield* provider.received).length
   while ((yield* Worker.use(({ runOnce }) => runOnce)) > 0) continue
   const organizations = [ours, theirs]
-  for (const { channel, content, recipient, reference } of (yield* provider.asked).slice(before)) {
+  for (const { channel, content, recipient, reference } of (yield* provider.received).slice(before)) {
     const organization = organizations.find(({ channels }) => channels.some(({ id }) => id === channel.id))
-    // A run that failed before this one may have left work.
+    // An earlier run that failed may have left work in the queue.
     if (organization === undefined) continue
     const send = Sends.due(at, organization).find(({ id }) => names.idOf(id) === reference)
     if (send === undefined) return assert.fail(`It was not the turn of send ${reference}.`)
@@ -86,10 +86,10 @@ const work = Effect.fnUntraced(function*(scene: Scene, { after_millis }: { reado
   yield* agreeOnEvents({ ...scene, ours: theirs, theirs: ours })
 })
 
-/** Lets the provider take everything, and time pass until every send has ended. */
+/** Makes the provider accept everything, and lets time pass until every send has ended. */
 export const settle = Effect.fnUntraced(function*(scene: Scene) {
   const organizations = [scene.ours, scene.theirs]
-  for (const organization of organizations) organization.mood = "accepts"
+  for (const organization of organizations) organization.behaviour = "accepts"
   yield* work(scene, { after_millis: 900_000 })
   yield* agreeOnCatalogues(scene)
   yield* agreeOnCatalogues({ ...scene, ours: scene.theirs, theirs: scene.ours })
@@ -99,7 +99,7 @@ export const settle = Effect.fnUntraced(function*(scene: Scene) {
   assert.notInclude(ended, false)
 })
 
-/** A time that is still to come counts as now. */
+/** A time in the future counts as now. */
 const known = ({ now }: Moment, at: DateTime.Utc) => DateTime.min(at, now)
 
 // ------------------------------------------------------------- commands
@@ -243,7 +243,7 @@ const perform: Perform = {
     const elsewhere = scene.ours.conversations.find((one) => one !== thing?.conversation)
     const conversation = command.elsewhere ? elsewhere : thing?.conversation
     const conversation_id = ConversationId.make(
-      conversation === undefined ? nobodys : scene.names.idOf(conversation.id)
+      conversation === undefined ? unknownId : scene.names.idOf(conversation.id)
     )
     const is_there = thing !== undefined && thing.conversation === conversation
     const expected = is_there ? ok(showMessage(thing)) : refused("MessageNotFound")
@@ -252,23 +252,23 @@ const perform: Perform = {
 
   work,
 
-  instruct: ({ ours }, { mood }) =>
+  setBehaviour: ({ ours }, { behaviour }) =>
     Effect.sync(() => {
-      ours.mood = mood
+      ours.behaviour = behaviour
     }),
 
-  report: (scene, { id: choice, seconds_ago, status, through, with_reference }) =>
+  reportStatus: (scene, { id: choice, seconds_ago, status, through, with_reference }) =>
     Effect.gen(function*() {
       const { id, thing } = choose(scene, notTheirs(choice), ({ sends }) => sends)
-      const their = scene.theirs.channels[0]?.id ?? ChannelId.make(nobodys)
+      const their = scene.theirs.channels[0]?.id ?? ChannelId.make(unknownId)
       const own = thing?.conversation.channel.id ?? scene.ours.channels[0]?.id ?? their
-      const channel_id = through === "ours" ? own : through === "theirs" ? their : ChannelId.make(nobodys)
+      const channel_id = through === "ours" ? own : through === "theirs" ? their : ChannelId.make(unknownId)
       const at = DateTime.subtract(scene.at.now, { seconds: seconds_ago })
       const reference = with_reference ? SendId.make(id) : null
       const provider_message_id = `p.${id}`
       const event = "message_status_reported"
       const report = { status, at: known(scene.at, at) }
-      if (through === "ours") Sends.report(scene.at, scene.ours, thing, report, with_reference)
+      if (through === "ours") Sends.applyStatus(scene.at, scene.ours, thing, report, with_reference)
       yield* agree(
         scene,
         through === "nobody's" ? refused("ChannelUnknown") : ok(undefined),
@@ -324,11 +324,11 @@ const perform: Perform = {
       yield* agreeOnLists(scene, scene.ours.conversations)
     }),
 
-  follow: (scene, { channel, display_name, external_id, former }) =>
+  changeIdentity: (scene, { channel, display_name, external_id, former }) =>
     Effect.gen(function*() {
       const { id, thing } = choose(scene, notTheirs(channel), ({ channels }) => channels)
       const now = { external_id, display_name }
-      const expected = Conversations.follow(scene.at, scene.ours, thing, former, now)
+      const expected = Conversations.changeIdentity(scene.at, scene.ours, thing, former, now)
       const event = {
         event: "identity_changed" as const,
         channel_id: ChannelId.make(id),
@@ -364,7 +364,7 @@ const choiceOf = (template: string, value: string) => ({
 
 /** Carries out one command on the service and on the model. */
 export const run = (scene: Scene, command: Command): Effect.Effect<void, never, Asked> => {
-  // A record of functions by kind: the compiler does not see that this one takes this kind.
+  // The compiler cannot see that the function found by `kind` accepts a command of that kind.
   const one = perform[command.do] as (scene: Scene, command: Command) => ReturnType<Perform["work"]>
   return one(scene, command)
 }

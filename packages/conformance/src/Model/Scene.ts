@@ -1,6 +1,6 @@
 /**
- * The service and the model beside each other: what both are asked, and where
- * what they answer must agree.
+ * The service and the model side by side. Each call goes to both,
+ * and their results must be equal.
  */
 import { assert } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
@@ -39,10 +39,10 @@ import {
   showWebhook
 } from "./State.ts"
 
-/** What the operations and the world around them are. */
+/** The services that commands use: the operations, the scripted provider and endpoints. */
 export type Asked = Operations | ScriptedProvider | ScriptedEndpoints
 
-/** Two organizations that know nothing of each other, and one of them whose turn it is. */
+/** Two isolated organizations. Commands act for one of them, `ours`. */
 export interface Scene {
   readonly names: Names
   readonly at: Moment
@@ -59,7 +59,7 @@ const as = (organization: Organization) =>
     member_id: organization.members[0]?.id ?? null
   })
 
-/** Runs an operation for us, and compares what it answers with what the model does. */
+/** Runs an operation for our organization, and compares its result with the model's. */
 export const agree = Effect.fnUntraced(function*<A, E extends { readonly _tag: string }, R>(
   { names, ours }: Scene,
   expected: Answer,
@@ -72,7 +72,7 @@ export const agree = Effect.fnUntraced(function*<A, E extends { readonly _tag: s
   assert.deepStrictEqual(shown(found), names.resolve(expected, found))
 })
 
-/** Walks a list to its end, and compares each page. A cursor is worth nothing to the other organization. */
+/** Reads a list to its end, and compares each page. The other organization must not be able to use our cursor. */
 export const agreeOnPages = Effect.fnUntraced(function*<A, E extends { readonly _tag: string }, R>(
   scene: Scene,
   size: number,
@@ -92,7 +92,7 @@ export const agreeOnPages = Effect.fnUntraced(function*<A, E extends { readonly 
   }
 })
 
-/** Compares our contacts and conversations, where the names of new ones meet their ids, and what is in some of them. */
+/** Compares our contacts and conversations, and the messages and sends of some. New names are bound to their IDs here. */
 export const agreeOnLists = Effect.fnUntraced(function*(scene: Scene, touched: ReadonlyArray<Conversation>) {
   const { names, ours } = scene
   const all = { cursor: null, page_size: 100 }
@@ -134,7 +134,7 @@ const Posted = Schema.fromJsonString(Schema.Struct({
   data: Schema.Record(Schema.String, Schema.String)
 }))
 
-/** Compares what was posted to our webhooks, in whatever order, and what is said of their deliveries. */
+/** Compares the requests to our webhooks, in any order, and the states of their deliveries. */
 export const agreeOnEvents = Effect.fnUntraced(function*(scene: Scene) {
   const { names, ours } = scene
   const endpoints = yield* ScriptedEndpoints
@@ -163,9 +163,9 @@ export const agreeOnEvents = Effect.fnUntraced(function*(scene: Scene) {
 
 // -------------------------------------------------------------- choices
 
-export const nobodys = "00000000-0000-7000-8000-000000000000"
+export const unknownId = "00000000-0000-7000-8000-000000000000"
 
-/** Returns the id of what is chosen, and the thing when it is ours. */
+/** Returns the ID of the chosen row, and the row itself when it is ours. */
 export const choose = <A extends { readonly id: Name | string }>(
   { names, ours, theirs }: Scene,
   { index, whose }: Choice,
@@ -173,11 +173,11 @@ export const choose = <A extends { readonly id: Name | string }>(
 ) => {
   const all = whose === "nobody's" ? [] : of(whose === "ours" ? ours : theirs)
   const thing = all[index % all.length]
-  const id = thing === undefined ? nobodys : thing.id instanceof Name ? names.idOf(thing.id) : thing.id
+  const id = thing === undefined ? unknownId : thing.id instanceof Name ? names.idOf(thing.id) : thing.id
   return { id, thing: whose === "ours" ? thing : undefined }
 }
 
-/** A provider reports to the organization that has the thing, so theirs would not come to us. */
+/** Chooses a row of ours in place of theirs: a provider reports to the organization that owns the row, so theirs would not come to us. */
 export const notTheirs = ({ index, whose }: Choice): Choice => ({ index, whose: whose === "theirs" ? "ours" : whose })
 
 export const chooseMember = (scene: Scene, choice: Choice | null) =>

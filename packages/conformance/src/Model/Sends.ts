@@ -1,4 +1,4 @@
-/** Sends, and what the provider says of them, as the specification tells it (spec §2.4, §4.3, §4.4). */
+/** The model of sends and their status updates (contract §12). */
 import type { Channel } from "@messaging-crm/core/Channels"
 import { DateTime } from "effect"
 import { open } from "./Conversations.ts"
@@ -18,7 +18,7 @@ import {
   showSend
 } from "./State.ts"
 
-/** Returns what is wrong with sending this template on the channel. */
+/** Returns the error of sending this template on the channel, if any. */
 const objection = (channel: Channel, template: string): Answer | null => {
   if (channel.type !== "phone_messaging") return refused("ChannelTypeUnsuited")
   if (template === "unknown") return refused("TemplateNotFound")
@@ -95,7 +95,7 @@ const complete = (at: Moment, organization: Organization, send: Send) => {
     revisions: []
   }
   record(at, organization, message)
-  // One that has failed stays so, and its message is there all the same.
+  // A failed send stays failed, although its message now exists.
   if (isOpen(send)) send.status = "sent"
   send.message = message
   const data = { conversation_id: send.conversation.id, message_id: message.id }
@@ -113,8 +113,8 @@ const fail = (organization: Organization, send: Send, failure_reason: string) =>
 
 const isOpen = ({ status }: Send) => status === "queued" || status === "unknown"
 
-/** The provider says how far a message got. One with the send's reference proves that it took the message. */
-export const report = (
+/** Applies a status update. One that carries the send's reference proves that the provider accepted the message. */
+export const applyStatus = (
   at: Moment,
   organization: Organization,
   send: Send | undefined,
@@ -125,8 +125,8 @@ export const report = (
   const { message } = send
   const before = message === null ? null : showMessage(message).status
   send.reports.push(what)
-  const isTaken = with_reference && (isOpen(send) || send.failure_reason === "outcome_unknown")
-  if (message === null) return isTaken ? complete(at, organization, send) : undefined
+  const isAccepted = with_reference && (isOpen(send) || send.failure_reason === "outcome_unknown")
+  if (message === null) return isAccepted ? complete(at, organization, send) : undefined
   const { status } = what
   if (status === "sent" || showMessage(message).status === before) return
   raise(organization, "message.updated", {
@@ -136,11 +136,11 @@ export const report = (
   })
 }
 
-/** Returns the sends that the provider is to be asked about now: the first of each lane, unless it waits. */
+/** Returns the sends that are due: the first of each lane, unless it waits. */
 export const due = ({ now }: Moment, organization: Organization): ReadonlyArray<Send> =>
   organization.conversations.flatMap((conversation) => {
     const isDue = (send: Send) => DateTime.isLessThanOrEqualTo(send.due_at, now)
-    // A report may have ended a send that waits in its lane. It leaves when its turn comes.
+    // A status update may have ended a send that waits in its lane. The send leaves the lane when its turn comes.
     const stays = conversation.lane.findIndex((send) => isOpen(send) || !isDue(send))
     conversation.lane = stays === -1 ? [] : conversation.lane.slice(stays)
     return conversation.lane.slice(0, 1).filter(isDue)
@@ -148,32 +148,32 @@ export const due = ({ now }: Moment, organization: Organization): ReadonlyArray<
 
 const pauses = [1, 5, 15, 30, 60]
 
-/** One attempt of the first send of a lane. */
+/** Makes one attempt for the first send of a lane. */
 export const attempt = (at: Moment, organization: Organization, send: Send) => {
   const { conversation } = send
   const first_attempt_at = send.first_attempt_at ?? at.now
   const retry_at = DateTime.add(at.now, { seconds: pauses[send.attempts] ?? 60 })
   send.first_attempt_at = first_attempt_at
   send.attempts += 1
-  if (organization.mood === "is busy") {
+  if (organization.behaviour === "is busy") {
     send.due_at = retry_at
     if (DateTime.isLessThanOrEqualTo(retry_at, DateTime.add(first_attempt_at, { minutes: 2 }))) return
   }
   conversation.lane = conversation.lane.slice(1)
-  switch (organization.mood) {
+  switch (organization.behaviour) {
     case "accepts":
       return complete(at, organization, send)
     case "rejects":
       return fail(organization, send, "recipient_unreachable")
     case "is busy":
       return fail(organization, send, "provider_unavailable")
-    case "is silent":
+    case "is unresponsive":
       send.status = "unknown"
       send.due_at = DateTime.add(at.now, { minutes: 15 })
   }
 }
 
-/** Nobody waits longer than 15 minutes for the outcome of a send. */
+/** A send fails when its outcome is still unknown after 15 minutes. */
 export const giveUp = ({ now }: Moment, organization: Organization) => {
   for (const send of organization.sends) {
     const is_over = send.status === "unknown" && DateTime.isLessThanOrEqualTo(send.due_at, now)

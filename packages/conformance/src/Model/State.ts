@@ -1,10 +1,10 @@
 /**
- * What the model holds: the service as the specification tells it, in so few
+ * The state of the model: the service according to the contract, in so few
  * lines that they can be checked by eye. Plain lists, changed in place; no
  * storage, no concurrency.
  *
- * Ids that the service chooses are `Name`s here. A thing that is `undefined` is
- * one that the organization does not have.
+ * Ids that the service chooses are `Name`s here. `undefined` in place of a row
+ * means that the organization has no such row.
  */
 import type { Channel, ChannelType } from "@messaging-crm/core/Channels"
 import type { ContactField } from "@messaging-crm/core/ContactFields"
@@ -16,10 +16,10 @@ import type { Name } from "./Names.ts"
 
 // ---------------------------------------------------------------- data
 
-/** What an operation answers. */
+/** The result of an operation. */
 export type Answer = { readonly ok: unknown } | { readonly refused: string; readonly param: unknown }
 
-/** When something is done, and what new things are called. */
+/** The time of a command, and the names for the rows that it creates. */
 export interface Moment {
   readonly now: DateTime.Utc
   readonly name: () => Name
@@ -62,7 +62,7 @@ export interface Conversation {
   last_activity_at: DateTime.Utc
   preview: string | null
   last_inbound_at: DateTime.Utc | null
-  /** The sends that have not had their last attempt, in order. */
+  /** The sends whose last attempt is still to come, in order. */
   lane: ReadonlyArray<Send>
 }
 
@@ -75,12 +75,12 @@ export interface Message {
   readonly provider_message_id: Name | string
   readonly created_at: DateTime.Utc
   readonly sent_at: DateTime.Utc
-  /** What the provider said of it; null for an inbound message, of which it says nothing. */
+  /** The status updates of an outbound message; null for an inbound one. */
   readonly reports: ReadonlyArray<Report> | null
   readonly revisions: ReadonlyArray<Revision>
 }
 
-/** What the author of a message did with it. */
+/** An edit or a deletion by the author of a message. */
 export type Revision =
   | { readonly status: "edited"; readonly text: string | null; readonly at: DateTime.Utc }
   | { readonly status: "deleted"; readonly at: DateTime.Utc }
@@ -98,12 +98,12 @@ export interface Send {
   readonly created_at: DateTime.Utc
   readonly reports: Array<Report>
   status: "queued" | "sent" | "failed" | "unknown"
-  /** Also of one that had failed in doubt, and was sent after all. */
+  /** Set also for a send that failed with an unknown outcome, and turned out to be sent. */
   message: Message | null
   failure_reason: string | null
   attempts: number
   first_attempt_at: DateTime.Utc | null
-  /** When it is tried again; of an unknown one, when it is given up. */
+  /** When it is tried again or, with an unknown outcome, when it is given up. */
   due_at: DateTime.Utc
 }
 
@@ -133,10 +133,10 @@ export interface Organization {
   readonly conversations: Array<Conversation>
   readonly messages: Array<Message>
   readonly sends: Array<Send>
-  /** By channel and provider message. */
+  /** Keyed by channel and provider message ID. */
   readonly revisions: Map<string, Array<Revision>>
   readonly webhooks: Array<Webhook>
-  mood: "accepts" | "rejects" | "is busy" | "is silent"
+  behaviour: "accepts" | "rejects" | "is busy" | "is unresponsive"
 }
 
 // --------------------------------------------------------------- shape
@@ -144,7 +144,7 @@ export interface Organization {
 export const ok = (value: unknown): Answer => ({ ok: value })
 export const refused = (tag: string, param: unknown = undefined): Answer => ({ refused: tag, param })
 
-/** Latest first; of two at one time the one made later. */
+/** Latest first; of two with the same time, the one created later comes first. */
 export const newestFirst = <A extends { readonly id: Name }>(all: ReadonlyArray<A>, at: (one: A) => DateTime.Utc) =>
   all.toSorted((a, b) => DateTime.Order(at(b), at(a)) || b.id.ordinal - a.id.ordinal)
 
@@ -201,7 +201,7 @@ export const showWebhook = (webhook: Webhook) => ({
   disabled_at: webhook.disabled_at
 })
 
-/** The latest edit, and when the message was taken back first. */
+/** Applies the latest edit and the earliest deletion. */
 const revised = (revisions: ReadonlyArray<Revision>) => {
   let [edit, deleted_at]: [Extract<Revision, { readonly status: "edited" }> | null, DateTime.Utc | null] = [null, null]
   for (const revision of revisions) {
@@ -213,13 +213,13 @@ const revised = (revisions: ReadonlyArray<Revision>) => {
 
 const earlier = (a: DateTime.Utc | null, b: DateTime.Utc) => a === null || DateTime.isLessThan(b, a) ? b : a
 
-/** Whatever the order of its reports and however often they came: each time is the earliest, and the status follows. */
+/** Applies status updates in any order and any number: each time is the earliest, and the status follows from the times. */
 export const showMessage = (message: Message) => {
   const earliest = (wanted: Report["status"]) =>
     (message.reports ?? []).filter(({ status }) => status === wanted).map(({ at }) => at)
       .reduce(earlier, null)
   const [read_at, failed_at] = [earliest("read"), earliest("failed")]
-  // Who has read a message has it.
+  // A message that was read was also delivered.
   const delivered_at = earliest("delivered") ?? read_at
   const reported = read_at !== null
     ? "read"

@@ -1,5 +1,5 @@
 /**
- * API keys: who may call, for which organization, for what, and how often (spec §5, §8).
+ * API keys: who may call, for which organization, for what, and how often (contract §4).
  */
 import { Context, DateTime, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
 import { type Actor, CurrentActor } from "../kernel/Actor.ts"
@@ -82,7 +82,7 @@ export interface Quota {
 }
 
 /** A key that was let in: for whom it speaks, and what is left of its window. */
-export interface Admission {
+export interface Authentication {
   readonly key_id: ApiKeyId
   readonly actor: Actor
   readonly quota: Quota
@@ -134,7 +134,7 @@ export class ApiKeyNotFound extends Schema.TaggedError<ApiKeyNotFound>()("ApiKey
 
 // ----------------------------------------------------------- decisions
 
-/** Returns whether a member of this role may create and hold keys (spec §5). */
+/** Returns whether a member of this role may create and hold keys (contract §4.2). */
 export const mayHoldKeys = (role: Role): boolean => role === "owner" || role === "admin"
 
 /** Returns when a key made now stops working. */
@@ -191,7 +191,7 @@ const revoke = (
  *
  * **Contract** (checked by `conformance/ApiKeys.ts`)
  *
- * - `admit` returns none unless the digest is known, the key is neither revoked
+ * - `authenticate` returns none unless the digest is known, the key is neither revoked
  *   nor expired, and its creator is a present owner or admin at this moment.
  *   Otherwise it counts the request, in one step: of any number of concurrent
  *   calls in one window each gets its own count, up to one beyond `limit`.
@@ -203,17 +203,17 @@ const revoke = (
 export class ApiKeyStore extends Context.Service<ApiKeyStore, {
   readonly list: (organization_id: OrganizationId) => Effect.Effect<ReadonlyArray<ApiKey>>
   readonly find: (organization_id: OrganizationId, id: ApiKeyId) => Effect.Effect<Option.Option<ApiKeyRow>>
-  readonly admit: (digest: string, limit: number, now: Timestamp) => Effect.Effect<Option.Option<Metered>>
+  readonly authenticate: (digest: string, limit: number, now: Timestamp) => Effect.Effect<Option.Option<Metered>>
 }>()("@messaging-crm/core/ApiKeys/ApiKeyStore") {}
 
 // ---------------------------------------------------------- operations
 
 export class ApiKeys extends Context.Service<ApiKeys, {
   /** Lets a presented key in: checks it, counts the request and requires one scope, in this order. */
-  readonly admit: (
+  readonly authenticate: (
     presented: Redacted.Redacted,
     required: Scope
-  ) => Effect.Effect<Admission, Unauthorized | RateLimited | InsufficientScope>
+  ) => Effect.Effect<Authentication, Unauthorized | RateLimited | InsufficientScope>
   /** Creates a key. The key itself is in the answer and nowhere else. */
   readonly create: (
     input: CreateApiKey
@@ -235,10 +235,10 @@ export class ApiKeys extends Context.Service<ApiKeys, {
       const secrets = yield* Secrets
       const store = yield* ApiKeyStore
 
-      const admit = Effect.fn("ApiKeys.admit")(function*(presented: Redacted.Redacted, required: Scope) {
+      const authenticate = Effect.fn("ApiKeys.authenticate")(function*(presented: Redacted.Redacted, required: Scope) {
         if (!keyPattern.test(Redacted.value(presented))) return yield* new Unauthorized()
         const digest = yield* secrets.sha256(Redacted.value(presented))
-        const found = yield* store.admit(digest, limit, yield* DateTime.now)
+        const found = yield* store.authenticate(digest, limit, yield* DateTime.now)
         if (Option.isNone(found)) return yield* new Unauthorized()
         const metered = found.value
         const quota = quotaOf(metered, limit)
@@ -274,7 +274,7 @@ export class ApiKeys extends Context.Service<ApiKeys, {
         })
       })
 
-      return ApiKeys.of({ admit, create: createOne, list, revoke: revokeOne })
+      return ApiKeys.of({ authenticate, create: createOne, list, revoke: revokeOne })
     })
   )
 }

@@ -1,5 +1,7 @@
 /**
- * Members: the people of an organization (spec §2.8). Keys act for them, and contacts and conversations belong to them.
+ * Members: the people who work for an organization (contract §9.2).
+ *
+ * An API key acts for a member, a contact has one as its owner, and a conversation can be assigned to one.
  */
 import { Context, Effect, Layer, Option, Result, Schema, Struct } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
@@ -27,13 +29,13 @@ export const Member = Schema.Struct({
 })
 export interface Member extends Schema.Schema.Type<typeof Member> {}
 
-/** A member as it is stored: who has left is still named where they acted. */
+/** A member as it is stored. A member who has left stays in storage, because contacts, messages and keys refer to them. */
 export interface MemberRow extends Member {
   readonly left_at: Timestamp | null
   readonly version: Changes.Version
 }
 
-/** The columns of a member; the address is unique, folded, among those who have not left. */
+/** The columns of a member. `email_key`, the case-folded address, is unique among the members who have not left. */
 export interface MemberColumns extends Member {
   readonly email_key: string
   readonly left_at: Timestamp | null
@@ -66,14 +68,14 @@ export class MemberEmailTaken extends Schema.TaggedError<MemberEmailTaken>()("Me
 
 // ----------------------------------------------------------- decisions
 
-/** Returns the member without what only the store knows. */
+/** Returns the member as callers see it. */
 export const toMember = (row: MemberRow): Member => Struct.omit(row, ["left_at", "version"])
 
 /** Returns the member, unless they have left. */
 export const present = (found: Option.Option<MemberRow>): Option.Option<MemberRow> =>
   Option.filter(found, ({ left_at }) => left_at === null)
 
-/** Returns the columns of a member who joins. */
+/** Returns the columns of a new member. */
 export const toColumns = (member: Member): MemberColumns => ({
   ...member,
   email_key: foldCase(member.email),
@@ -107,8 +109,8 @@ const change = (
  *
  * **Contract** (checked by `conformance/Members.ts`)
  *
- * - `find` returns a member of the organization, whether they have left or not:
- *   a removed member's id stays valid where it is referred to.
+ * - `find` returns a member of the organization, also one who has left, because
+ *   other rows still refer to them.
  * - `list` returns the members who have not left, oldest first, then by id.
  */
 export class MemberStore extends Context.Service<MemberStore, {
@@ -121,11 +123,12 @@ export class MemberStore extends Context.Service<MemberStore, {
 /** Operations on the current actor's members. */
 export class Members extends Context.Service<Members, {
   readonly list: Effect.Effect<ReadonlyArray<Member>, never, CurrentActor>
-  /** Returns the present member, who may be made responsible for something. */
+  /** Returns a member who has not left. */
   readonly get: (id: MemberId) => Effect.Effect<Member, MemberNotFound, CurrentActor>
   readonly add: (input: AddMember) => Effect.Effect<Member, MemberEmailTaken, CurrentActor>
   /** Changes a role. A key of a member who is no longer owner or admin stops working at once. */
   readonly setRole: (id: MemberId, role: Role) => Effect.Effect<Member, MemberNotFound, CurrentActor>
+  /** Marks a member as having left. Their keys stop working; contacts and conversations keep referring to them. */
   readonly remove: (id: MemberId) => Effect.Effect<void, MemberNotFound, CurrentActor>
 }>()("@messaging-crm/core/Members") {
   static readonly layer = Layer.effect(
@@ -144,7 +147,7 @@ export class Members extends Context.Service<Members, {
         return toMember(yield* Effect.fromOption(present(found), () => new MemberNotFound()))
       })
 
-      const addOne = Effect.fn("Members.add")(function*(input: AddMember) {
+      const addMember = Effect.fn("Members.add")(function*(input: AddMember) {
         const { organization_id } = yield* CurrentActor
         return yield* decide(organization_id, {
           load: store.list(organization_id),
@@ -168,7 +171,7 @@ export class Members extends Context.Service<Members, {
         })
       })
 
-      return Members.of({ list, get, add: addOne, setRole, remove })
+      return Members.of({ list, get, add: addMember, setRole, remove })
     })
   )
 }

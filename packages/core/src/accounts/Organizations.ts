@@ -1,5 +1,7 @@
 /**
- * Organizations: whose data it is (spec §1). Made by an operator; the REST API has no operation for them.
+ * Organizations: each owns its own contacts, conversations, catalogues and webhooks (contract §18.1).
+ *
+ * An operator creates them. The REST API has no operation for them.
  */
 import { Context, DateTime, Effect, Layer, type Option, Schema } from "effect"
 import { Ids, MemberId, OrganizationId } from "../kernel/Ids.ts"
@@ -23,7 +25,10 @@ export interface OrganizationRow extends Organization {
   readonly version: Changes.Version
 }
 
-/** A count of an organization's rows rests on its version: who changes the count writes the organization. */
+/**
+ * Updating an organization without changing a column serves as a lock on a count, such as the number of its tags: of
+ * two concurrent commits that both add the last allowed row, one finds another version and is decided again.
+ */
 export const OrganizationRows = Changes.rows<Organization>()("organizations", ["id"], ["name"])
 
 export const CreateOrganization = Schema.Struct({
@@ -40,11 +45,11 @@ export class OrganizationNotFound extends Schema.TaggedError<OrganizationNotFoun
 // ---------------------------------------------------------------- port
 
 /**
- * Port: where organizations are kept.
+ * Port: where organizations are stored.
  *
  * **Contract** (checked by `conformance/Organizations.ts`)
  *
- * - `insert` keeps an organization with its first member, both or neither.
+ * - `insert` stores an organization with its first member, both or neither.
  * - `find` returns what `insert` was given, and none for any other id.
  */
 export class OrganizationStore extends Context.Service<OrganizationStore, {

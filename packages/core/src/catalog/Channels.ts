@@ -1,5 +1,5 @@
 /**
- * Channels: the numbers, accounts and pages an organization is reached on (spec §2.5).
+ * Channels: the phone numbers, accounts and pages that contacts write to (contract §9.1).
  */
 import { Context, Effect, Layer, type Option, Result, Schema } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
@@ -19,14 +19,16 @@ export const Channel = Schema.Struct({
   id: ChannelId,
   type: ChannelType,
   name: Schema.String,
-  address: Schema.String.annotate({ description: "What contacts write to: a number, an account's or a page's name." }),
+  address: Schema.String.annotate({
+    description: "Where contacts write to: a phone number, or the name of an account or page."
+  }),
   phone_messaging_business_account_id: Schema.NullOr(Schema.String).annotate({
     description: "The account whose templates can be sent on the channel. Null on the two social channel types."
   }),
   connected_at: Timestamp
 }).annotate({
   identifier: "Channel",
-  description: "A number, an account or a page that the organization is reached on."
+  description: "A phone number, account or page that contacts write to."
 })
 export interface Channel extends Schema.Schema.Type<typeof Channel> {}
 
@@ -53,7 +55,7 @@ export class ChannelAddressTaken extends Schema.TaggedError<ChannelAddressTaken>
   address: Schema.String
 }) {}
 
-/** Phone-messaging channels, and only they, belong to a business account. */
+/** A phone-messaging channel without a business account, or another channel with one. */
 export class BusinessAccountMismatch
   extends Schema.TaggedError<BusinessAccountMismatch>()("BusinessAccountMismatch", { type: ChannelType })
 {}
@@ -85,7 +87,7 @@ const connect = (
  *
  * - `list` returns the organization's channels, oldest first, then by id.
  * - `find` returns none for another organization's channel.
- * - `locate` returns the channel and whose it is: a provider's callback names the channel alone.
+ * - `locate` returns a channel with its organization. A provider's callback carries the channel's id only.
  */
 export class ChannelStore extends Context.Service<ChannelStore, {
   readonly list: (organization_id: OrganizationId) => Effect.Effect<ReadonlyArray<Channel>>
@@ -114,7 +116,7 @@ export class Channels extends Context.Service<Channels, {
         Effect.withSpan("Channels.list")
       )
 
-      const connectOne = Effect.fn("Channels.connect")(function*(input: ConnectChannel) {
+      const connectChannel = Effect.fn("Channels.connect")(function*(input: ConnectChannel) {
         const { organization_id } = yield* CurrentActor
         return yield* decide(organization_id, {
           load: store.list(organization_id),
@@ -122,7 +124,7 @@ export class Channels extends Context.Service<Channels, {
         })
       })
 
-      return Channels.of({ list, connect: connectOne })
+      return Channels.of({ list, connect: connectChannel })
     })
   )
 }

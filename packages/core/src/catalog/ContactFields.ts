@@ -1,5 +1,5 @@
 /**
- * Contact fields: the organization's own fields, whose values are a contact's `custom_values` (spec §2.8).
+ * Contact fields: fields that an organization defines; a contact's `custom_values` holds their values (contract §9.4).
  */
 import { Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { type OrganizationRow, OrganizationRows, OrganizationStore } from "../accounts/Organizations.ts"
@@ -20,14 +20,16 @@ export const ContactField = Schema.Struct({
   id: ContactFieldId,
   key: Schema.String.annotate({ description: "A slug, unique in the organization." }),
   name: Schema.String,
-  type: ContactFieldType.annotate({ description: "Which values the field takes; every value is written as a string." }),
+  type: ContactFieldType.annotate({
+    description: "Which values the field accepts. Every value is written as a string."
+  }),
   options: Schema.NullOr(Schema.Array(Schema.String)).annotate({
     description: "The choices of a `select`, null for every other type."
   }),
   created_at: Timestamp
 }).annotate({
   identifier: "ContactField",
-  description: "A field of the organization's own, whose values are in `custom_values` of its contacts."
+  description: "A field that the organization has defined. A contact's `custom_values` holds its value."
 })
 export interface ContactField extends Schema.Schema.Type<typeof ContactField> {}
 
@@ -53,19 +55,19 @@ export class ContactFieldKeyTaken extends Schema.TaggedError<ContactFieldKeyTake
   key: Schema.String
 }) {}
 
-/** A `select` has options, and only a `select` has. */
+/** A `select` without options, or another type with options. */
 export class ContactFieldOptionsMismatch
   extends Schema.TaggedError<ContactFieldOptionsMismatch>()("ContactFieldOptionsMismatch", { type: ContactFieldType })
 {}
 
-/** The organization has as many contact fields as it may. */
+/** The organization already has the maximum number of contact fields. */
 export class TooManyContactFields
   extends Schema.TaggedError<TooManyContactFields>()("TooManyContactFields", { limit: Schema.Int })
 {}
 
 // ----------------------------------------------------------- decisions
 
-/** Returns whether a text is a day of the calendar, `YYYY-MM-DD`. */
+/** Returns whether a text is a valid calendar date, `YYYY-MM-DD`. */
 export const isCalendarDate = (value: string): boolean =>
   /^\d{4}-\d{2}-\d{2}$/.test(value) && !Number.isNaN(Date.parse(value)) &&
   new Date(Date.parse(value)).toISOString().startsWith(value)
@@ -73,8 +75,8 @@ export const isCalendarDate = (value: string): boolean =>
 /** Returns whether a text is an absolute http or https URL. */
 export const isWebUrl = (value: string): boolean => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
 
-/** Returns whether a value may be kept in the field. */
-export const admits = (field: ContactField, value: string): boolean => {
+/** Returns whether a value fits the type of the field. */
+export const accepts = (field: ContactField, value: string): boolean => {
   switch (field.type) {
     case "text":
       return true
@@ -116,7 +118,7 @@ const create = (
     answer: field,
     changes: Changes.all(
       ContactFieldRows.insert(field),
-      // Two that both make the last field must meet in one row.
+      // Two concurrent creations of the last allowed field must conflict.
       ...Option.toArray(organization).map((row) => OrganizationRows.update(row, {}))
     )
   })
@@ -159,7 +161,7 @@ export class ContactFields extends Context.Service<ContactFields, {
         Effect.withSpan("ContactFields.list")
       )
 
-      const createOne = Effect.fn("ContactFields.create")(function*(input: CreateContactField) {
+      const createContactField = Effect.fn("ContactFields.create")(function*(input: CreateContactField) {
         const { organization_id } = yield* CurrentActor
         return yield* decide(organization_id, {
           load: Effect.all({
@@ -170,7 +172,7 @@ export class ContactFields extends Context.Service<ContactFields, {
         })
       })
 
-      return ContactFields.of({ list, create: createOne })
+      return ContactFields.of({ list, create: createContactField })
     })
   )
 }

@@ -1,8 +1,8 @@
 /**
- * Tags: the coloured labels an organization puts on its contacts (spec §2.1, §4).
+ * Tags: coloured labels for contacts (contract §9.3).
  *
- * Read top to bottom: what a tag is, what can go wrong, what storage must
- * promise, what callers can do.
+ * This file shows the order of every resource file: data, errors, decisions,
+ * the storage port, operations.
  */
 import { Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { type OrganizationRow, OrganizationRows, OrganizationStore } from "../accounts/Organizations.ts"
@@ -38,7 +38,7 @@ export const Tag = Schema.Struct({
   id: TagId,
   name: TagName,
   color: TagColor
-}).annotate({ identifier: "Tag", description: "A coloured label that the organization puts on its contacts." })
+}).annotate({ identifier: "Tag", description: "A coloured label for contacts." })
 export interface Tag extends Schema.Schema.Type<typeof Tag> {}
 
 export const CreateTag = Schema.Struct({
@@ -47,7 +47,7 @@ export const CreateTag = Schema.Struct({
 }).annotate({ identifier: "CreateTag" })
 export interface CreateTag extends Schema.Schema.Type<typeof CreateTag> {}
 
-/** The columns of a tag; its name is unique, folded. */
+/** The columns of a tag. `name_key`, the case-folded name, is unique in the organization. */
 export interface TagColumns extends Tag {
   readonly name_key: string
 }
@@ -61,7 +61,7 @@ export class TagNameTaken extends Schema.TaggedError<TagNameTaken>()("TagNameTak
   name: Schema.String
 }) {}
 
-/** The organization has as many tags as it may. */
+/** The organization already has the maximum number of tags. */
 export class TooManyTags extends Schema.TaggedError<TooManyTags>()("TooManyTags", { limit: Schema.Int }) {}
 
 // ----------------------------------------------------------- decisions
@@ -82,7 +82,7 @@ export const create = (
     answer: tag,
     changes: Changes.all(
       TagRows.insert({ ...tag, name_key }),
-      // Two that both make the last tag must meet in one row.
+      // Two concurrent creations of the last allowed tag must conflict.
       ...Option.toArray(organization).map((row) => OrganizationRows.update(row, {}))
     )
   })
@@ -95,7 +95,7 @@ export const create = (
  *
  * **Contract** (checked by `conformance/Tags.ts`)
  *
- * - `findMany` returns those of the given tags that the organization has, by `name_key`.
+ * - `findMany` returns those of the given tags that the organization has, ordered by `name_key`.
  * - `list` returns the organization's tags ordered by `name_key`, by code point.
  * - No method ever reads another organization's rows.
  */
@@ -110,7 +110,7 @@ export class TagStore extends Context.Service<TagStore, {
 export class Tags extends Context.Service<Tags, {
   /** Creates a tag. Names are unique in the organization regardless of case. */
   readonly create: (input: CreateTag) => Effect.Effect<Tag, TagNameTaken | TooManyTags, CurrentActor>
-  /** Returns every tag of the organization, by name. */
+  /** Returns every tag of the organization, ordered by name. */
   readonly list: Effect.Effect<ReadonlyArray<Tag>, never, CurrentActor>
 }>()("@messaging-crm/core/Tags") {
   static readonly layer = Layer.effect(
@@ -120,7 +120,7 @@ export class Tags extends Context.Service<Tags, {
       const organizations = yield* OrganizationStore
       const store = yield* TagStore
 
-      const createOne = Effect.fn("Tags.create")(function*(input: CreateTag) {
+      const createTag = Effect.fn("Tags.create")(function*(input: CreateTag) {
         const { organization_id } = yield* CurrentActor
         return yield* decide(organization_id, {
           load: Effect.all({
@@ -135,7 +135,7 @@ export class Tags extends Context.Service<Tags, {
         Effect.withSpan("Tags.list")
       )
 
-      return Tags.of({ create: createOne, list })
+      return Tags.of({ create: createTag, list })
     })
   )
 }

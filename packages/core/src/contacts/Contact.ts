@@ -1,5 +1,5 @@
 /**
- * A contact, and what a caller may write of one (spec §2.1, §4.2).
+ * The data of a contact and of its identities, and the bodies of the requests that write one (contract §8.1).
  */
 import { Schema, SchemaTransformation } from "effect"
 import { ChannelType } from "../catalog/Channels.ts"
@@ -8,7 +8,7 @@ import { Tag } from "../catalog/Tags.ts"
 import { ContactId, ConversationId, IdentityId, MemberId, TagId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { Phone } from "../kernel/Phones.ts"
-import { line, lineOf, passage, Text, text, visibleText } from "../kernel/Text.ts"
+import { line, lineOf, optionalText, Text, text, visibleText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import type { Version } from "../work/Changes.ts"
 
@@ -36,28 +36,30 @@ export const LifecycleStage = Schema.Literals([
 ])
 export type LifecycleStage = typeof LifecycleStage.Type
 
-/** Who a contact is on one type of channel. */
+/** A contact's account on one type of channel. */
 export const Identity = Schema.Struct({
   id: IdentityId,
   channel_type: ChannelType,
-  external_id: Schema.String.annotate({ description: "The channel's own identifier; a number on phone messaging." }),
+  external_id: Schema.String.annotate({
+    description: "The network's id of the person; on phone messaging the number."
+  }),
   display_name: Schema.NullOr(Schema.String),
   username: Schema.NullOr(Schema.String)
-}).annotate({ identifier: "Identity", description: "Who a contact is on one type of channel." })
+}).annotate({ identifier: "Identity", description: "A contact's account on one type of channel." })
 export interface Identity extends Schema.Schema.Type<typeof Identity> {}
 
 const OptionalText = Schema.NullOr(Schema.String)
 
-/** Fields that mean the same to who reads and to who writes. */
+/** Descriptions shared by `Contact` and `WritableContact`. */
 const meanings = {
-  birthday: { description: "A day of the calendar, `YYYY-MM-DD`." },
+  birthday: { description: "A calendar date, `YYYY-MM-DD`." },
   region: { description: "State, province or region." },
   network_url: { description: "The person's profile on a professional network." },
   source: { description: "Where the contact came from." },
   notes: { description: "Free text." },
   owner_user_id: { description: "The member who owns the contact." },
-  lead_status: { description: "How far sales has come with the contact." },
-  lifecycle_stage: { description: "How far the contact has come with the organization." }
+  lead_status: { description: "The state of the sales process with the contact." },
+  lifecycle_stage: { description: "The contact's stage on the way from subscriber to customer." }
 }
 
 export const Contact = Schema.Struct({
@@ -65,7 +67,7 @@ export const Contact = Schema.Struct({
   first_name: OptionalText,
   last_name: OptionalText,
   primary_email: OptionalText,
-  primary_phone: OptionalText.annotate({ description: "`+` and digits, with country code." }),
+  primary_phone: OptionalText.annotate({ description: "`+` and digits, with country code. Not unique." }),
   company: OptionalText,
   job_title: OptionalText,
   birthday: Schema.NullOr(Schema.String.annotate({ format: "date" })).annotate(meanings.birthday),
@@ -82,18 +84,50 @@ export const Contact = Schema.Struct({
   lead_status: Schema.NullOr(LeadStatus).annotate(meanings.lead_status),
   lifecycle_stage: Schema.NullOr(LifecycleStage).annotate(meanings.lifecycle_stage),
   custom_values: Schema.Record(Schema.String, Schema.String).annotate({
-    description: "Values of the organization's own fields, by contact field id."
+    description: "Values of the fields that the organization has defined, by contact field id."
   }),
-  identities: Schema.Array(Identity).annotate({ description: "Who the contact is on the channels." }),
+  identities: Schema.Array(Identity).annotate({ description: "The contact's accounts on the types of channels." }),
   tags: Schema.Array(Tag),
   last_activity_at: Schema.NullOr(Timestamp),
-  last_activity_preview: OptionalText.annotate({ description: "The start of the last message." }),
+  last_activity_preview: OptionalText.annotate({ description: "The beginning of the last message." }),
   last_conversation_id: Schema.NullOr(ConversationId),
   updated_at: Timestamp.pipe(
-    Schema.annotateEncoded({ description: "Moves with edits, notes, tags and activity, never backwards." })
+    Schema.annotateEncoded({
+      description:
+        "Set by edits, notes, tags and new messages. Never moves backwards. Lists of contacts are ordered by it."
+    })
   )
 }).annotate({ identifier: "Contact", description: "A person in the CRM." })
 export interface Contact extends Schema.Schema.Type<typeof Contact> {}
+
+/** The fields of a contact that nothing is known of. */
+export const emptyContact = {
+  first_name: null,
+  last_name: null,
+  primary_email: null,
+  primary_phone: null,
+  company: null,
+  job_title: null,
+  birthday: null,
+  city: null,
+  region: null,
+  country: null,
+  street_address: null,
+  postal_code: null,
+  website_url: null,
+  network_url: null,
+  source: null,
+  notes: null,
+  owner_user_id: null,
+  lead_status: null,
+  lifecycle_stage: null,
+  custom_values: {},
+  identities: [],
+  tags: [],
+  last_activity_at: null,
+  last_activity_preview: null,
+  last_conversation_id: null
+} satisfies Omit<Contact, "id" | "updated_at">
 
 const name = line(limits.name_chars_max)
 
@@ -118,18 +152,18 @@ const webUrl = lineOf(
 const birthday = lineOf(
   Text.check(
     Schema.makeFilter(isCalendarDate, {
-      expected: "a date of the calendar, YYYY-MM-DD",
+      expected: "a calendar date, YYYY-MM-DD",
       toJsonSchema: () => ({ format: "date" })
     })
   )
 )
 
-/** An id of a contact field, read in either case. One that is none is told apart by nobody having it. */
+/** An id of a contact field, accepted in either case. That the field exists is checked by `ContactReferences.resolve`. */
 const FieldKey = Schema.String.pipe(Schema.decode(SchemaTransformation.toLowerCase()))
 
 const CustomValue = text({ min: 0, max: limits.custom_value_chars_max })
 
-/** What a caller may write, each field optional and nullable (spec §4.2). */
+/** The writable fields of a contact, each optional and nullable (contract §8.1). */
 export const WritableContact = Schema.Struct({
   first_name: Schema.optionalKey(name),
   last_name: Schema.optionalKey(name),
@@ -148,19 +182,19 @@ export const WritableContact = Schema.Struct({
   website_url: Schema.optionalKey(webUrl),
   network_url: Schema.optionalKey(webUrl.pipe(Schema.annotateEncoded(meanings.network_url))),
   source: Schema.optionalKey(name.pipe(Schema.annotateEncoded(meanings.source))),
-  notes: Schema.optionalKey(passage(limits.notes_chars_max).pipe(Schema.annotateEncoded(meanings.notes))),
+  notes: Schema.optionalKey(optionalText(limits.notes_chars_max).pipe(Schema.annotateEncoded(meanings.notes))),
   owner_user_id: Schema.optionalKey(Schema.NullOr(MemberId).annotate(meanings.owner_user_id)),
   lead_status: Schema.optionalKey(Schema.NullOr(LeadStatus).annotate(meanings.lead_status)),
   lifecycle_stage: Schema.optionalKey(Schema.NullOr(LifecycleStage).annotate(meanings.lifecycle_stage)),
   custom_values: Schema.optionalKey(
     Schema.NullOr(Schema.Record(FieldKey, Schema.NullOr(CustomValue))).annotate({
       description:
-        "Values by contact field id. They merge by key: a key that is absent keeps its value, null removes it, and null for the whole removes all."
+        "Values by contact field id. They are merged by key: an absent key keeps its value, `null` removes it, and `null` for the whole object removes all."
     })
   ),
   tag_ids: Schema.optionalKey(
     Schema.NullOr(Schema.Array(TagId).check(Schema.isMaxLength(limits.tag_ids_max))).annotate({
-      description: "Replaces the whole set of tags; null clears it."
+      description: "Replaces the whole set of tags; `null` removes all."
     })
   )
 })
@@ -168,37 +202,38 @@ export interface WritableContact extends Schema.Schema.Type<typeof WritableConta
 
 export const CreateContact = WritableContact.annotate({
   identifier: "CreateContact",
-  description: "At least a name, a phone or an email. Texts are trimmed, and an empty one counts as null."
+  description:
+    "At least a name, a phone or an email is required. One-line texts are trimmed, and an empty one is stored as null."
 })
 export interface CreateContact extends WritableContact {}
 
-/** What a caller may change: a field that is absent keeps its value, null clears it (spec §4.2). */
+/** A partial update: an absent field keeps its value, null clears it (contract §8.4). */
 export const UpdateContact = WritableContact.annotate({
   identifier: "UpdateContact",
-  description: "A field that is absent keeps its value, null clears it."
+  description: "An absent field keeps its value; `null` clears it."
 })
 export interface UpdateContact extends WritableContact {}
 
 export const AddNote = Schema.Struct({
   text: visibleText({ min: limits.note_text_chars_min, max: limits.note_text_chars_max }).annotate({
-    description: "Appended to the notes after a blank line, as it is."
+    description: "Appended to the notes after a blank line, unchanged."
   })
 }).annotate({ identifier: "AddNote" })
 export interface AddNote extends Schema.Schema.Type<typeof AddNote> {}
 
-/** A person as a channel shows them: what is needed to find or create a contact. */
+/** A person as a network reports them: the input for finding or creating a contact. */
 export interface Person {
   readonly channel_type: ChannelType
   readonly external_id: string
   /** Other ids of the same person on the same type of channel. */
   readonly aliases: ReadonlyArray<string>
-  /** The number, where the channel's ids are numbers. */
+  /** The canonical phone number, on phone messaging where it is known. */
   readonly phone: string | null
   readonly display_name: string | null
   readonly username: string | null
 }
 
-/** An identity, and the contact whose it is. */
+/** The ids of an identity and of its contact. */
 export interface ContactIdentity {
   readonly identity_id: IdentityId
   readonly contact_id: ContactId
@@ -209,15 +244,15 @@ export interface LoadedContact extends Contact {
   readonly version: Version
 }
 
-/** An identity as it is stored. Its contact's row has a copy. */
+/** An identity as it is stored. The contact's row has a copy of it. */
 export interface IdentityRow extends Identity {
   readonly contact_id: ContactId
   readonly version: Version
 }
 
-/** An identity that a name leads to, beside what an answer about its contact needs. */
+/** The result of looking up one name (an external id or an alias): its identity, and what updating its contact needs. */
 export interface KnownIdentity {
-  /** The name that was asked for. */
+  /** The name that was looked up. */
   readonly name: string
   readonly identity: IdentityRow
   readonly contact: Pick<LoadedContact, "id" | "identities" | "version">

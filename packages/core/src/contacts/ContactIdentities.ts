@@ -1,5 +1,8 @@
 /**
- * Contact identities: which person a name on a channel belongs to, found, made and changed (contract §2.1).
+ * Contact identities: finds, creates and changes the identity behind a network's id (contract §8.2, §15.3, §15.6).
+ *
+ * A "name" here is an external id or an alias. Any number of names refer to one
+ * identity; `identity_names` maps each to it.
  */
 import { Option, Struct } from "effect"
 import { ContactId, IdentityId } from "../kernel/Ids.ts"
@@ -22,7 +25,7 @@ export const IdentityRows = Changes.rows<Omit<IdentityRow, "version">>()("identi
   "contact_id"
 ])
 
-/** Every name of an identity, its external id and its aliases: who a name leads to is decided by its key. */
+/** One name of an identity. Type of channel and name are its key, so a name can refer to one identity only. */
 export interface IdentityName {
   readonly channel_type: Identity["channel_type"]
   readonly name: string
@@ -35,11 +38,11 @@ export const IdentityNameRows = Changes.rows<IdentityName>()("identity_names", [
 
 // ----------------------------------------------------------- decisions
 
-/** Returns every name of a person, each once: the external id first. */
+/** Returns the distinct names of a person, the external id first. */
 export const namesOf = ({ aliases, external_id }: Pick<Person, "aliases" | "external_id">): ReadonlyArray<string> =>
   Array.from(new Set([external_id, ...aliases]))
 
-/** Writes an identity's new values, and its copy in the contact. */
+/** Updates an identity and its copy in the contact's row. */
 const updateIdentity = (
   { contact, identity }: Omit<KnownIdentity, "name">,
   set: Partial<Pick<Identity, "display_name" | "external_id" | "username">>
@@ -51,7 +54,7 @@ const updateIdentity = (
     })
   )
 
-/** The display name and username that are given and differ. */
+/** Returns the display name and username of the person where they are given and differ from those stored. */
 const newNames = (
   identity: Identity,
   { display_name, username }: Pick<Person, "display_name" | "username">
@@ -60,7 +63,7 @@ const newNames = (
   ...(username === null || username === identity.username ? {} : { username })
 })
 
-/** Lets names lead to an identity, unless they lead to somebody already. */
+/** Adds names to an identity. A name that already refers to an identity, this one or another, stays as it is. */
 export const addAliases = (
   channel_type: Identity["channel_type"],
   identity_id: IdentityId,
@@ -69,7 +72,7 @@ export const addAliases = (
 
 const byId = (a: Identity, b: Identity): number => a.id < b.id ? -1 : 1
 
-/** Makes the identity of a person, for the contact with their number or else for a new one. */
+/** Creates the identity of a person, for the contact with their number or else for a new contact. */
 const createIdentity = (
   person: Person,
   withPhone: Option.Option<LoadedContact>,
@@ -98,8 +101,9 @@ const createIdentity = (
 }
 
 /**
- * Finds the identity that one of a person's names leads to, and keeps what is
- * new about them; or makes one, for the contact with their number if there is one.
+ * Finds a person's identity by any of their names and stores new aliases, display
+ * name and username. If no name is known, creates the identity: for the contact
+ * with their number if there is one (`withPhone`), else for a new contact.
  */
 export const findOrCreateByIdentity = (
   person: Person,
@@ -121,9 +125,10 @@ export const findOrCreateByIdentity = (
 }
 
 /**
- * Puts another name in the place of one that leads to an identity, with the
- * number of its contact if it was that. Nothing changes when nobody is known by
- * the former, or somebody else by the other.
+ * Replaces a name of an identity by another, after a person has changed their
+ * number for example. A `primary_phone` of the contact that equals the former
+ * name is replaced too. Changes nothing when the former name is unknown, or when
+ * the new one belongs to another identity: people are never merged.
  */
 export const changeIdentity = (
   former_external_id: string,

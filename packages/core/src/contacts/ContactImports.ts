@@ -1,9 +1,9 @@
 /**
- * Imports of contacts: many at once, from a table or described one by one, and each at most once.
+ * Imports of contacts: many at once, from the rows of a table or one by one, each at most once (contract §18.4).
  *
- * A contact's id follows from what is said of it, so an import that is repeated,
- * or was killed in the middle, or runs twice at a time, finds what is there and
- * adds what is not. It never changes a contact.
+ * A contact's id is a hash of its imported values (or of its key column), so an
+ * import that is repeated, was killed half way or runs twice concurrently inserts
+ * only what is missing. It never changes an existing contact.
  */
 import { Array, Context, DateTime, Effect, Layer, Result, type Schema } from "effect"
 import { ContactFields } from "../catalog/ContactFields.ts"
@@ -38,8 +38,8 @@ import {
 
 // ---------------------------------------------------------------- data
 
-/** What became of a contact to import: it is new, or it was there. */
-export type Arrival = "created" | "unchanged"
+/** The outcome for one contact: inserted, or present already. */
+export type Outcome = "created" | "unchanged"
 
 /** Why a contact cannot be imported. */
 export type ContactRefused = ContactUnnamed | ReferenceUnknown | CustomValueInvalid
@@ -47,27 +47,27 @@ export type ContactRefused = ContactUnnamed | ReferenceUnknown | CustomValueInva
 /** Why a row of a table cannot be imported. */
 export type RowRefused = ContactRefused | CellsMismatch | KeyMissing | TagUnknown | TextBroken | Schema.SchemaError
 
-/** How many contacts are best imported at once: one statement writes them, and ends long before it is cut short. */
+/** How many contacts to import at once. One statement inserts them, well within the time limit of a statement. */
 export const batch_size = 250
 
 // ----------------------------------------------------------- decisions
 
-/** A contact to import, and what makes it the one that it is. */
+/** A contact to import, and the values from which its id is made. */
 interface Described {
   readonly input: CreateContact
   readonly identity: Readonly<Record<string, unknown>>
 }
 
-/** A contact is the one of which all of this is said: whatever is not empty, and its tags in no order. */
+/** Identifies a contact by all its non-empty values. The order of the tags does not matter. */
 const byEverything = (input: CreateContact): Described => {
   const { custom_values, tag_ids, ...plain } = input
   const values = Object.entries(custom_values ?? {}).map(([id, value]) => [`custom_values.${id}`, value] as const)
   const tags = Array.dedupe(tag_ids ?? []).toSorted().join() || null
-  const said = [...Object.entries(plain), ...values, ["tag_ids", tags] as const]
-  return { input, identity: Object.fromEntries(said.filter(([, value]) => value !== null)) }
+  const all = [...Object.entries(plain), ...values, ["tag_ids", tags] as const]
+  return { input, identity: Object.fromEntries(all.filter(([, value]) => value !== null)) }
 }
 
-/** A contact is the one with this value in the key. */
+/** Identifies a contact by its value in the key column. */
 const byKey = (input: CreateContact, key: Column): Result.Result<Described, KeyMissing> => {
   const value = valueOf(input, key)
   return value === null
@@ -80,22 +80,22 @@ const idOf = (organization_id: OrganizationId, { identity }: Described): Contact
 
 // ---------------------------------------------------------- operations
 
-/** Operations that bring many contacts to the current actor's organization. */
+/** Operations that import contacts into the current actor's organization. */
 export class ContactImports extends Context.Service<ContactImports, {
-  /** Creates those of the contacts that the organization lacks, in one step, and answers for each. */
+  /** Inserts the contacts that are missing, in one statement. Returns the outcome of each, in order. */
   readonly add: (
     inputs: ReadonlyArray<CreateContact>
-  ) => Effect.Effect<ReadonlyArray<Result.Result<Arrival, ContactRefused>>, never, CurrentActor>
-  /** Understands the columns of a table, of which `key` alone tells contacts apart unless it is null. Writes nothing. */
+  ) => Effect.Effect<ReadonlyArray<Result.Result<Outcome, ContactRefused>>, never, CurrentActor>
+  /** Reads the header of a table. `key` is the column that identifies a contact, or null for all columns. Writes nothing. */
   readonly open: (
     columns: ReadonlyArray<string>,
     key: string | null
   ) => Effect.Effect<Table, ColumnUnknown | ColumnRepeated | KeyUnsuitable, CurrentActor>
-  /** Creates those of the rows' contacts that the organization lacks, in one step, and answers for each row. */
+  /** Inserts the rows' contacts that are missing, in one statement. Returns the outcome of each row, in order. */
   readonly addRows: (
     table: Table,
     rows: ReadonlyArray<ReadonlyArray<string>>
-  ) => Effect.Effect<ReadonlyArray<Result.Result<Arrival, RowRefused>>, never, CurrentActor>
+  ) => Effect.Effect<ReadonlyArray<Result.Result<Outcome, RowRefused>>, never, CurrentActor>
 }>()("@messaging-crm/core/ContactImports") {
   static readonly layer = Layer.effect(
     ContactImports,
@@ -105,7 +105,7 @@ export class ContactImports extends Context.Service<ContactImports, {
       const store = yield* ContactStore
       const tags = yield* Tags
 
-      const arrive = Effect.fnUntraced(function*<E>(described: ReadonlyArray<Result.Result<Described, E>>) {
+      const insertMissing = Effect.fnUntraced(function*<E>(described: ReadonlyArray<Result.Result<Described, E>>) {
         const { organization_id } = yield* CurrentActor
         const references = yield* read(Array.getSuccesses(described).map(({ input }) => input))
         const updated_at = yield* DateTime.now
@@ -117,12 +117,12 @@ export class ContactImports extends Context.Service<ContactImports, {
         ))
         const distinct = Array.dedupeWith(Array.getSuccesses(contacts), (a, b) => a.id === b.id)
         const inserted = new Set(yield* store.insertNew(organization_id, distinct))
-        // Of several that are one contact, the first is the one that was inserted.
-        return contacts.map(Result.map(({ id }): Arrival => inserted.delete(id) ? "created" : "unchanged"))
+        // `delete` is true once for each id, so only the first of several equal contacts counts as created.
+        return contacts.map(Result.map(({ id }): Outcome => inserted.delete(id) ? "created" : "unchanged"))
       })
 
       const add = Effect.fn("ContactImports.add")((inputs: ReadonlyArray<CreateContact>) =>
-        arrive(inputs.map((input) => Result.succeed(byEverything(input))))
+        insertMissing(inputs.map((input) => Result.succeed(byEverything(input))))
       )
 
       const open = Effect.fn("ContactImports.open")(function*(columns: ReadonlyArray<string>, key: string | null) {
@@ -132,7 +132,7 @@ export class ContactImports extends Context.Service<ContactImports, {
 
       const addRows = Effect.fn("ContactImports.addRows")(
         (table: Table, rows: ReadonlyArray<ReadonlyArray<string>>) =>
-          arrive(rows.map((cells) =>
+          insertMissing(rows.map((cells) =>
             Result.gen(function*() {
               const input = yield* readRow(table, cells)
               return table.key === null ? byEverything(input) : yield* byKey(input, table.key)

@@ -1,9 +1,10 @@
 /**
- * What contacts refer to: their owners, their organization's fields and its tags, read once for any number of contacts.
+ * The references of a contact to be written: its owner, contact fields and tags. They are loaded together for any
+ * number of contacts, then resolved for each.
  */
 import { Array, Effect, Option, Result, Schema } from "effect"
 import { type MemberRow, MemberStore } from "../accounts/Members.ts"
-import { admits, type ContactField, ContactFieldStore } from "../catalog/ContactFields.ts"
+import { accepts, type ContactField, ContactFieldStore } from "../catalog/ContactFields.ts"
 import { type Tag, TagStore } from "../catalog/Tags.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import type { MemberId, TagId } from "../kernel/Ids.ts"
@@ -21,15 +22,15 @@ export class CustomValueInvalid extends Schema.TaggedError<CustomValueInvalid>()
   type: Schema.String
 }) {}
 
-/** Those of the things that some contacts refer to which the organization has. */
+/** The loaded owners, fields and tags that exist in the organization. */
 export interface References {
   readonly owners: ReadonlyMap<MemberId, MemberRow>
   readonly fields: ReadonlyMap<string, ContactField>
-  /** By name key, as a contact's tags are. */
+  /** Ordered by `name_key`, as a contact's tags are. */
   readonly tags: ReadonlyArray<Tag>
 }
 
-/** Returns the tags of a contact, or its first unresolved reference. */
+/** Returns the tags of a contact, or fails with its first unresolved reference or invalid custom value. */
 export const resolve = (
   { fields, owners, tags }: References,
   { custom_values, owner_user_id, tag_ids }: WritableContact
@@ -41,7 +42,9 @@ export const resolve = (
     const param = `custom_values.${key}`
     const field = fields.get(key)
     if (field === undefined) return Result.fail(new ReferenceUnknown({ param }))
-    if (value !== null && !admits(field, value)) return Result.fail(new CustomValueInvalid({ param, type: field.type }))
+    if (value !== null && !accepts(field, value)) {
+      return Result.fail(new CustomValueInvalid({ param, type: field.type }))
+    }
   }
   const wanted = new Set(tag_ids)
   const found = tags.filter(({ id }) => wanted.has(id))
@@ -51,9 +54,8 @@ export const resolve = (
 }
 
 /**
- * Returns what reads the references of some contacts.
- *
- * It asks for each owner, and at most once for fields and for tags, however many the contacts are.
+ * Makes the function that loads the references of contacts: one query for each
+ * owner and at most one for fields and for tags, for any number of contacts.
  */
 export const reader = Effect.gen(function*() {
   const fieldStore = yield* ContactFieldStore

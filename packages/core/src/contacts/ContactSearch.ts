@@ -1,12 +1,12 @@
 /**
- * How contacts are found in a list (spec §4.1).
+ * Searching and filtering the list of contacts (contract §8.8, §8.9).
  */
 import type { ChannelType } from "../catalog/Channels.ts"
 import type { MemberId, TagId } from "../kernel/Ids.ts"
 import { foldCase } from "../kernel/Text.ts"
 import type { Contact, LifecycleStage } from "./Contact.ts"
 
-/** Which contacts a list shows; a filter that is null lets all pass (spec §4.1). */
+/** The filters of a list. A filter that is null does not filter (contract §8.8). */
 export interface ContactFilters {
   readonly query: string | null
   readonly tag_id: TagId | null
@@ -15,9 +15,9 @@ export interface ContactFilters {
   readonly channel: ChannelType | null
 }
 
-/** What is looked for in a contact's search text: any one of the needles. */
+/** The filters as a store gets them. A contact matches when its search text contains any one of the terms. */
 export interface ContactMatch extends Omit<ContactFilters, "query"> {
-  readonly needles: ReadonlyArray<string> | null
+  readonly search_terms: ReadonlyArray<string> | null
 }
 
 /** Returns a person's name, or null when the contact has none. */
@@ -25,17 +25,21 @@ export const fullName = (contact: Pick<Contact, "first_name" | "last_name">): st
   [contact.first_name, contact.last_name].filter((part) => part !== null).join(" ") || null
 
 /**
- * Returns the text that a `query` is looked for in: name, phone, email and
- * company, folded, each on a line of its own so that nothing matches across two.
+ * Returns the text that `query` is searched in: name, phone, email and company,
+ * case-folded, each on its own line so that no term matches across two.
  */
 export const searchText = (contact: Contact): string =>
   [fullName(contact), contact.primary_phone, contact.primary_email, contact.company]
     .flatMap((part) => part === null ? [] : foldCase(part))
     .join("\n")
 
-/** Returns what to look for, or null for a blank query. A number is also looked for without its separators. */
+/**
+ * Returns the terms to search for, or null for a blank query. A phone number is also searched without its separators,
+ * and only so where that finds all that the query does.
+ */
 export const searchTerms = (query: string | null): ReadonlyArray<string> | null => {
   if (query === null || query.trim() === "") return null
-  const digits = query.replace(/[\s()\-./+]/gu, "")
-  return /^[0-9]+$/.test(digits) ? Array.from(new Set([foldCase(query), digits])) : [foldCase(query)]
+  const [needle, digits] = [foldCase(query), query.replace(/[\s()\-./+]/gu, "")]
+  if (!/^[0-9]+$/.test(digits)) return [needle]
+  return needle.includes(digits) ? [digits] : [needle, digits]
 }

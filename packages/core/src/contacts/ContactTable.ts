@@ -1,5 +1,5 @@
 /**
- * Contacts as rows of a table: what its columns are, and which contact a row describes.
+ * Reads contacts from the rows of a table: the meaning of its columns, and the contact that each row describes.
  */
 import { Array, Option, Result, Schema } from "effect"
 import type { ContactField } from "../catalog/ContactFields.ts"
@@ -8,13 +8,13 @@ import type { ContactFieldId, TagId } from "../kernel/Ids.ts"
 import { foldCase } from "../kernel/Text.ts"
 import { CreateContact, WritableContact } from "./Contact.ts"
 
-/** No contact has what the column is named after. */
+/** The column's name is neither a writable field of contacts nor a contact field of the organization. */
 export class ColumnUnknown extends Schema.TaggedError<ColumnUnknown>()("ColumnUnknown", { column: Schema.String }) {}
 
-/** Two columns say the same of a contact. */
+/** Two columns write the same field. */
 export class ColumnRepeated extends Schema.TaggedError<ColumnRepeated>()("ColumnRepeated", { column: Schema.String }) {}
 
-/** The key is not a column of the table, or one that holds several values. */
+/** The key is not a column of the table, or it is a column that holds several values. */
 export class KeyUnsuitable extends Schema.TaggedError<KeyUnsuitable>()("KeyUnsuitable", { column: Schema.String }) {}
 
 /** A row has more or fewer cells than the table has columns. */
@@ -23,10 +23,10 @@ export class CellsMismatch extends Schema.TaggedError<CellsMismatch>()("CellsMis
   cells: Schema.Number
 }) {}
 
-/** A row has nothing in the column that tells rows apart. */
+/** A row has no value in the key column. */
 export class KeyMissing extends Schema.TaggedError<KeyMissing>()("KeyMissing", { column: Schema.String }) {}
 
-/** A cell holds U+FFFD, which is what is left of text that was read in another encoding than it was written in. */
+/** A cell contains U+FFFD, the replacement character: the file is not in UTF-8. */
 export class TextBroken extends Schema.TaggedError<TextBroken>()("TextBroken", { column: Schema.String }) {}
 
 /** The organization has no tag of that name. */
@@ -34,7 +34,7 @@ export class TagUnknown extends Schema.TaggedError<TagUnknown>()("TagUnknown", {
 
 type PlainField = Exclude<keyof WritableContact, "custom_values" | "tag_ids">
 
-/** What a column says of a contact. */
+/** What the cells of a column hold. */
 type Meaning =
   | { readonly kind: "field"; readonly field: PlainField }
   | { readonly kind: "custom_value"; readonly id: ContactFieldId }
@@ -43,21 +43,21 @@ type Meaning =
 
 export interface Column {
   readonly name: string
-  /** The path of what it says, as an error names it. */
+  /** The path of the field that it writes, as in `param` of an error. */
   readonly param: string
   readonly meaning: Meaning
 }
 
-/** A table whose columns are understood. */
+/** A table whose header has been read. */
 export interface Table {
   readonly columns: ReadonlyArray<Column>
-  /** The column that alone tells contacts apart, null where everything that a row says does. */
+  /** The column that identifies a contact; null where all values together do. */
   readonly key: Column | null
   /** The organization's tags by folded name. */
   readonly tags: ReadonlyMap<string, TagId>
 }
 
-/** What a column may refer to. */
+/** The contact fields and tags that columns and cells may refer to. */
 export interface Catalogues {
   readonly fields: ReadonlyArray<ContactField>
   readonly tags: ReadonlyArray<Tag>
@@ -85,9 +85,9 @@ const readColumn = (name: string, { fields }: Catalogues): Result.Result<Column,
  *
  * **Details**
  *
- * A name is that of a writable field (spec §4.2), `custom_values.` with the key
- * or id of a contact field, `tag_ids`, or `tags` for their names. Several tags
- * stand in one cell, separated by `;`.
+ * A column is named after a writable field (contract §8.1), `custom_values.` with
+ * the key or id of a contact field, `tag_ids`, or `tags` for tags by name. A cell
+ * may hold several tags, separated by `;`.
  */
 export const readColumns = (
   names: ReadonlyArray<string>,
@@ -112,7 +112,7 @@ const decode = Schema.decodeUnknownResult(CreateContact)
 const several = (cell: string): ReadonlyArray<string> =>
   cell.split(";").map((part) => part.trim()).filter((part) => part !== "")
 
-/** Returns the contact that a row describes. Cells are trimmed, and say nothing when nothing is left. */
+/** Returns the contact that a row describes. Cells are trimmed; an empty cell sets no field. */
 export const readRow = (
   { columns, tags }: Table,
   cells: ReadonlyArray<string>
@@ -148,7 +148,7 @@ export const readRow = (
     return yield* decode({ ...plain, custom_values, tag_ids })
   })
 
-/** Returns what the contact says in a column. */
+/** Returns the contact's value in a column, or null where it has none. */
 export const valueOf = ({ custom_values, ...plain }: CreateContact, { meaning }: Column): string | null => {
   switch (meaning.kind) {
     case "field":

@@ -1,5 +1,5 @@
 /**
- * Contacts: the people in the CRM, with their identities on the channels (spec §2.1, §4.2).
+ * Contacts: the people in the CRM (contract §8).
  */
 import { Context, DateTime, Effect, Layer, Option, Result, Schema, Struct } from "effect"
 import { MemberRows } from "../accounts/Members.ts"
@@ -14,6 +14,7 @@ import {
   type AddNote,
   Contact,
   type CreateContact,
+  emptyContact,
   type Identity,
   type KnownIdentity,
   type LoadedContact,
@@ -35,7 +36,7 @@ export * from "./Contact.ts"
 export { CustomValueInvalid, ReferenceUnknown } from "./ContactReferences.ts"
 export * from "./ContactSearch.ts"
 
-/** The columns of a contact. Its search text, its identities and its tags are written with it. */
+/** The columns of a contact. Its row includes its search text, and copies of its identities and tags. */
 export interface ContactColumns extends Contact {
   readonly search_text: string
 }
@@ -52,48 +53,20 @@ export class ContactNotFound extends Schema.TaggedError<ContactNotFound>()("Cont
 /** A contact needs at least a name, a phone or an email. */
 export class ContactUnnamed extends Schema.TaggedError<ContactUnnamed>()("ContactUnnamed", {}) {}
 
-/** The notes would become longer than they may be. */
+/** The notes would become longer than the limit. */
 export class NotesTooLong extends Schema.TaggedError<NotesTooLong>()("NotesTooLong", {}) {}
 
 // ----------------------------------------------------------- decisions
 
-const empty = {
-  first_name: null,
-  last_name: null,
-  primary_email: null,
-  primary_phone: null,
-  company: null,
-  job_title: null,
-  birthday: null,
-  city: null,
-  region: null,
-  country: null,
-  street_address: null,
-  postal_code: null,
-  website_url: null,
-  network_url: null,
-  source: null,
-  notes: null,
-  owner_user_id: null,
-  lead_status: null,
-  lifecycle_stage: null,
-  custom_values: {},
-  identities: [],
-  tags: [],
-  last_activity_at: null,
-  last_activity_preview: null,
-  last_conversation_id: null
-} satisfies Omit<Contact, "id" | "updated_at">
-
-/** Returns the contact that a person without one gets. */
+/** Returns a new contact that has nothing but the person's phone, if known. */
 export const newContact = (id: ContactId, person: Pick<Person, "phone">, updated_at: Timestamp): Contact => ({
-  ...empty,
+  ...emptyContact,
   id,
   primary_phone: person.phone,
   updated_at
 })
 
-/** Returns the contact that somebody describes, without what only its birth decides. */
+/** Returns the contact that `input` describes, without id and `updated_at`. */
 export const compose = (
   references: References,
   input: CreateContact
@@ -102,22 +75,22 @@ export const compose = (
   const named = [plain.first_name, plain.last_name, plain.primary_phone, plain.primary_email]
   if (named.every((value) => value === undefined || value === null)) return Result.fail(new ContactUnnamed())
   return Result.map(resolve(references, input), (tags) => ({
-    ...empty,
+    ...emptyContact,
     ...plain,
     custom_values: present(custom_values ?? {}),
     tags
   }))
 }
 
-/** Requires that the members whom a contact is given to are still there. */
+/** Expects the owners to be unchanged at the commit, so that none of them has left meanwhile. */
 const ownersExpected = ({ owners }: References): Changes.Changes =>
   Changes.all(...Array.from(owners.values(), (owner) => MemberRows.expect(owner)))
 
-/** Inserts a contact. */
+/** Inserts a contact with its search text. */
 export const insert = (contact: Contact): Changes.Changes =>
   ContactRows.insert({ ...contact, search_text: searchText(contact) })
 
-/** Sets fields of a contact; `updated_at` never moves backwards. */
+/** Sets fields of a contact, and its `updated_at` and search text. `updated_at` never moves backwards. */
 export const change = (
   { version, ...contact }: LoadedContact,
   set: Partial<Omit<Contact, "id">>,
@@ -140,7 +113,7 @@ export const create = (
     return { answer: contact, changes: Changes.all(insert(contact), ownersExpected(references)) }
   })
 
-/** Gives a contact the values of the given fields. Custom values merge by key, and tags are replaced. */
+/** Sets the given fields of a contact. Custom values are merged by key, tags are replaced. */
 export const update = (
   found: Option.Option<LoadedContact>,
   references: References,
@@ -174,7 +147,7 @@ export const addNote = (
     : Result.succeed(change(found.value, { notes }, now))
 }
 
-/** Returns the values with the given ones; null removes one, or all. */
+/** Returns the custom values after an update: null removes one value, or all. */
 const merged = (
   values: Readonly<Record<string, string>>,
   given: Readonly<Record<string, string | null>> | null
@@ -194,17 +167,17 @@ const present = (values: Readonly<Record<string, string | null>>): Record<string
  * - `find` returns what was committed last, with its identities by id and its
  *   tags by `name_key`, and none for another organization's contact. `load`
  *   returns the same with its version.
- * - `list` returns the contacts that pass every filter that is not null, in
- *   `updated_at` descending, id descending, those after the position only. A
- *   needle matches where it is contained in the search text, character by
- *   character. A contact is on phone messaging also by its primary phone.
- * - `identify` returns the identities that the names lead to on a type of
- *   channel, each under the name that was asked for, in the order of the names.
+ * - `list` returns the contacts that pass every filter that is not null, ordered
+ *   by `updated_at` descending, then id descending, starting after the position.
+ *   A term matches where the search text contains it, character by character.
+ *   The filter for phone messaging also passes contacts with a `primary_phone`.
+ * - `identify` looks names up on a type of channel and returns the identities
+ *   found, each with the name that was looked up, in the order of the names.
  * - `findByPhone` returns the most recently updated contact with that `primary_phone`.
- * - `insertNew` inserts those of the contacts, whose ids differ, that the
- *   organization does not have, and returns their ids. The others stay as they
- *   are. Of any number of concurrent calls exactly one inserts a contact, and
- *   none fails. It is for imports; every other write is a commit.
+ * - `insertNew` inserts the contacts whose ids the organization does not have,
+ *   and returns the inserted ids. The ids given are distinct. Existing contacts
+ *   stay as they are. Of any number of concurrent calls exactly one inserts a
+ *   contact, and none fails. It is for imports; every other write is a commit.
  */
 export class ContactStore extends Context.Service<ContactStore, {
   readonly find: (organization_id: OrganizationId, id: ContactId) => Effect.Effect<Option.Option<Contact>>
@@ -233,22 +206,22 @@ export class ContactStore extends Context.Service<ContactStore, {
 
 /** Operations on the current actor's contacts. */
 export class Contacts extends Context.Service<Contacts, {
-  /** Creates a contact. Sends no message (spec §4.2). */
+  /** Creates a contact. Sends no message (contract §8.3). */
   readonly create: (
     input: CreateContact
   ) => Effect.Effect<Contact, ContactUnnamed | ReferenceUnknown | CustomValueInvalid, CurrentActor>
   readonly get: (id: ContactId) => Effect.Effect<Contact, ContactNotFound, CurrentActor>
-  /** Changes the given fields (spec §4.2). */
+  /** Changes the given fields (contract §8.4). */
   readonly update: (
     id: ContactId,
     input: UpdateContact
   ) => Effect.Effect<Contact, ContactNotFound | ReferenceUnknown | CustomValueInvalid, CurrentActor>
-  /** Appends to the notes (spec §4.2). */
+  /** Appends to the notes (contract §8.7). */
   readonly addNote: (
     id: ContactId,
     input: AddNote
   ) => Effect.Effect<Contact, ContactNotFound | NotesTooLong, CurrentActor>
-  /** Returns a page of contacts, most recently updated first (spec §4.1). */
+  /** Returns a page of contacts, most recently updated first (contract §8.8). */
   readonly list: (
     options: ContactFilters & { readonly cursor: string | null; readonly page_size: number }
   ) => Effect.Effect<Page<Contact>, CursorInvalid, CurrentActor>
@@ -261,7 +234,7 @@ export class Contacts extends Context.Service<Contacts, {
       const read = yield* reader
       const store = yield* ContactStore
 
-      const createOne = Effect.fn("Contacts.create")(function*(input: CreateContact) {
+      const createContact = Effect.fn("Contacts.create")(function*(input: CreateContact) {
         const { organization_id } = yield* CurrentActor
         return yield* decide(organization_id, {
           load: read([input]),
@@ -275,7 +248,7 @@ export class Contacts extends Context.Service<Contacts, {
         return yield* Effect.fromOption(found, () => new ContactNotFound())
       })
 
-      const updateOne = Effect.fn("Contacts.update")(function*(id: ContactId, input: UpdateContact) {
+      const updateContact = Effect.fn("Contacts.update")(function*(id: ContactId, input: UpdateContact) {
         const { organization_id } = yield* CurrentActor
         return yield* decide(organization_id, {
           load: Effect.all({ found: store.load(organization_id, id), references: read([input]) }, together),
@@ -283,7 +256,7 @@ export class Contacts extends Context.Service<Contacts, {
         })
       })
 
-      const addOneNote = Effect.fn("Contacts.addNote")(function*(id: ContactId, input: AddNote) {
+      const addNoteToContact = Effect.fn("Contacts.addNote")(function*(id: ContactId, input: AddNote) {
         const { organization_id } = yield* CurrentActor
         return yield* decide(organization_id, {
           load: store.load(organization_id, id),
@@ -298,7 +271,7 @@ export class Contacts extends Context.Service<Contacts, {
         }
       ) {
         const { organization_id } = yield* CurrentActor
-        const match = { ...filters, needles: searchTerms(query) }
+        const match = { ...filters, search_terms: searchTerms(query) }
         return yield* cursors.page({
           list: "contacts",
           filters: { ...match },
@@ -309,7 +282,7 @@ export class Contacts extends Context.Service<Contacts, {
         })
       })
 
-      return Contacts.of({ create: createOne, get, update: updateOne, addNote: addOneNote, list })
+      return Contacts.of({ create: createContact, get, update: updateContact, addNote: addNoteToContact, list })
     })
   )
 }

@@ -2,8 +2,9 @@ import { Context } from "effect"
 import type { MemberId, OrganizationId } from "./Ids.ts"
 
 /**
- * Who is asking: the organization whose data is in view, and the member a key
- * acts for (spec §1). `member_id` is null for an operator at the command line.
+ * The organization whose data an operation reads and writes, and the member for
+ * whom the API key acts (contract §4.1). `member_id` is null for an operator at
+ * the command line.
  */
 export interface Actor {
   readonly organization_id: OrganizationId
@@ -13,7 +14,7 @@ export interface Actor {
 /**
  * The actor of the current request.
  *
- * Every operation that touches organization data lists it among its
- * requirements, so forgetting to say whose data is meant does not compile.
+ * Every operation on an organization's data requires it, so a call that does
+ * not provide an organization does not compile.
  */
 export class CurrentActor extends Context.Service<CurrentActor, Actor>()("@messaging-crm/core/Actor/CurrentActor") {}

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 
-/** Why a send failed: a stable word of the API. */
+/** Why a send failed (contract §12.9). */
 export const FailureReason = Schema.Literals([
   "recipient_unreachable",
   "recipient_opted_out",

@@ -1,13 +1,13 @@
 /**
- * Every kind of id, in one file that imports nothing of ours, so that modules
- * may name each other's ids without importing each other.
+ * Every kind of id, in one file that imports none of our modules, so that modules
+ * can use each other's ids without importing each other.
  */
 import { Context, Effect, Layer, Schema, SchemaTransformation } from "effect"
 import { v5, v7 } from "uuid"
 
 const isUuid = Schema.isUUID(undefined, { toJsonSchema: () => ({ format: "uuid" }) })
 
-/** A UUID is read in either case and kept in lower case, so that one id has one spelling. */
+/** Schema for a UUID: accepted in either case, decoded to lower case, so that one id has one spelling. */
 const uuid = <const Brand extends string>(brand: Brand) =>
   Schema.String.check(isUuid).pipe(
     Schema.decodeTo(
@@ -61,14 +61,42 @@ export type WebhookDeliveryId = typeof WebhookDeliveryId.Type
 export const WebhookId = uuid("WebhookId")
 export type WebhookId = typeof WebhookId.Type
 
-/** Returns the UUID that stands for a text within an organization: always the same one (version 5). */
+/** Returns the UUID (version 5) of a text within an organization: the same text always gives the same one. */
 export const uuidOf = (organization_id: OrganizationId, text: string): string => v5(text, organization_id)
 
-/** Service that makes new ids: UUIDv7, which grow with time. A service, so that a test can make them predictable. */
+const random_bytes = 16
+
+/** Random bytes for many ids at once, since asking the system takes longer than all the rest of an id. */
+const pool = new Uint8Array(random_bytes * 256)
+let drawn = pool.length
+
+const draw = (): Uint8Array => {
+  if (drawn === pool.length) {
+    globalThis.crypto.getRandomValues(pool)
+    drawn = 0
+  }
+  drawn += random_bytes
+  return pool.subarray(drawn - random_bytes, drawn)
+}
+
+let newest = { msecs: 0, seq: 0 }
+
+/** Returns an id that is greater than every one before it: within a millisecond they are numbered, from a random number on. */
+const nextId = (): string => {
+  const random = draw()
+  const now = Date.now()
+  const seq = (newest.seq + 1) & 0x7fffffff
+  newest = now > newest.msecs
+    ? { msecs: now, seq: new DataView(random.buffer, random.byteOffset).getUint32(6) >>> 1 }
+    : { msecs: seq === 0 ? newest.msecs + 1 : newest.msecs, seq }
+  return v7({ random, ...newest })
+}
+
+/** Service that makes new ids: UUIDv7, which grow with time. Tests replace it with predictable ids. */
 export class Ids extends Context.Service<Ids, {
   readonly uuid: Effect.Effect<string>
-  /** The same, for who supplies a pure decision with ids. */
+  /** The same as a plain function, for the pure decisions. */
   readonly next: () => string
 }>()("@messaging-crm/core/Ids") {
-  static readonly layer = Layer.succeed(Ids, { uuid: Effect.sync(() => v7()), next: () => v7() })
+  static readonly layer = Layer.succeed(Ids, { uuid: Effect.sync(nextId), next: nextId })
 }

@@ -1,10 +1,10 @@
 /**
- * Every number in the service's contract, in one table (spec §8).
+ * Every number in the service's contract, in one table (contract §17.1).
  *
  * These are part of the published contract, so they are constants: schemas, the
  * OpenAPI document and the database's checks repeat them. Numbers an operator
  * may tune (the request rate) are `Context.Reference`s in the module that uses
- * them, with the spec's value as the default.
+ * them, with the contract's value as the default.
  *
  * Names end in unit then bound, so related limits line up when sorted.
  */

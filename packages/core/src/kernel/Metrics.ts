@@ -1,32 +1,32 @@
-/** What core counts and measures, for whoever exports it. No label names a person, a number or a text. */
+/** The metrics of core. No label contains personal data: no name, phone number or text. */
 import { Metric } from "effect"
 
-/** `outcome`: accepted, rejected, busy (certainly nothing sent), unknown (the answer is lost); `reason`: why, or none. */
+/** `outcome`: accepted, rejected, busy (certainly nothing sent), unknown (the answer was lost); `reason`: the failure reason, or none. */
 export const send_attempts = Metric.counter("messaging_crm_send_attempts_total", {
-  description: "Attempts to hand a message to the provider, by what came of them.",
+  description: "Attempts to send a message through the provider, by outcome.",
   incremental: true
 })
 
 /** `outcome`: succeeded, or the `failure_code`. */
 export const delivery_attempts = Metric.counter("messaging_crm_delivery_attempts_total", {
-  description: "Attempts to deliver an event to a webhook, by what came of them.",
+  description: "Attempts to deliver an event to a webhook, by outcome.",
   incremental: true
 })
 
-/** Commits that found that what they rest on had changed, each decided again. */
+/** Commits that failed because a row that the decision depends on had changed. Each is loaded and decided again. */
 export const conflicts = Metric.counter("messaging_crm_conflicts_total", {
-  description: "Commits that were decided again, because another came first.",
+  description: "Commits that conflicted with a concurrent write and were retried.",
   incremental: true
 })
 
-/** `kind` as in `WorkKind`; `state`: due, later, held. */
+/** `kind` as in `WorkKind`; `state`: due, later, held (leased by a worker). */
 export const work_items = Metric.gauge("messaging_crm_work_items", {
-  description: "Items in the work queue: due and waiting for a worker, due later, held by a worker."
+  description: "Items in the work queue, by state: due and waiting for a worker, due later, held by a worker."
 })
 
 /** `kind` as in `WorkKind`. */
 export const work_age = Metric.gauge("messaging_crm_work_oldest_due_seconds", {
-  description: "For how long the oldest item that no worker holds has been due; 0 when there is none."
+  description: "Age of the oldest due item that no worker holds; 0 when there is none."
 })
 
 export const callbacks_waiting = Metric.gauge("messaging_crm_callbacks_waiting", {

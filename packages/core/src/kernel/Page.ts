@@ -1,18 +1,18 @@
 /**
- * Pages and cursors: how a list that does not fit one answer is walked (spec §8, Pagination).
+ * Pages and cursors of lists (contract §6).
  *
- * A cursor carries where the page ended, of which list and under which filters,
- * and is signed, so that only what the service issued is accepted.
+ * A cursor holds the position at which the page ended, the list and the filters.
+ * It is signed, so that only cursors issued by the service are accepted.
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { CurrentActor } from "./Actor.ts"
 import { limits } from "./Limits.ts"
 import { Secrets } from "./Secrets.ts"
-import { Timestamp } from "./Timestamps.ts"
+import { isoOf, Timestamp } from "./Timestamps.ts"
 
 // ---------------------------------------------------------------- data
 
-/** Where a page ended: the time the list is ordered by, and the id that breaks ties. */
+/** The position of a row in a list: the time that the list is ordered by, and the id that breaks ties. */
 export interface Position {
   readonly at: Timestamp
   readonly id: string
@@ -24,7 +24,7 @@ export interface Page<A> {
   readonly next_cursor: string | null
 }
 
-/** What a store is asked for: at most `size` rows that come after `after`. */
+/** The page that a store reads: at most `size` rows that come after `after`. */
 export interface PageRequest {
   readonly after: Position | null
   readonly size: number
@@ -37,7 +37,6 @@ export const PageSize = Schema.Int.check(
 
 const Cursor = Schema.fromJsonString(Schema.Tuple([Schema.String, Schema.String, Timestamp, Schema.String]))
 const decodeCursor = Schema.decodeUnknownOption(Cursor)
-const encodeCursor = Schema.encodeEffect(Cursor)
 
 const decodeBase64Url = Schema.decodeUnknownOption(Schema.StringFromBase64Url)
 const encodeBase64Url = Schema.encodeSync(Schema.StringFromBase64Url)
@@ -49,11 +48,11 @@ export class CursorInvalid extends Schema.TaggedError<CursorInvalid>()("CursorIn
 
 // ---------------------------------------------------------- operations
 
-/** Operations that turn positions into cursors and back, for the current actor's organization. */
+/** Service that reads pages and issues cursors for the current actor's organization. */
 export class Cursors extends Context.Service<Cursors, {
   /**
-   * Reads one page: decodes the cursor, asks `fetch` for one row more than fits,
-   * and issues the cursor of the next page from the last row shown.
+   * Reads one page: decodes the cursor, fetches one row more than the page holds,
+   * and issues the next cursor from the last row of the page.
    */
   readonly page: <A, E, R>(options: {
     readonly list: string
@@ -69,10 +68,11 @@ export class Cursors extends Context.Service<Cursors, {
     Effect.gen(function*() {
       const secrets = yield* Secrets
 
-      const issue = Effect.fnUntraced(function*(list: string, scope: string, position: Position) {
-        const body = encodeBase64Url(yield* Effect.orDie(encodeCursor([list, scope, position.at, position.id])))
-        return `${body}.${yield* secrets.sign("cursor", body)}`
-      })
+      /** Writes what `Cursor` reads. */
+      const issue = (list: string, scope: string, { at, id }: Position) => {
+        const body = encodeBase64Url(JSON.stringify([list, scope, isoOf(at), id]))
+        return Effect.map(secrets.sign("cursor", body), (signature) => `${body}.${signature}`)
+      }
 
       const read = Effect.fnUntraced(function*(list: string, scope: string, cursor: string) {
         const [body = "", signature = "", ...rest] = cursor.split(".")

@@ -7,8 +7,9 @@ const separators = /[\s()\-./]/gu
 const international = /^\+[1-9][0-9]{4,14}$/
 
 /**
- * Returns the one form of a number that is stored and compared: `+` and digits,
- * or none when it lacks a country code or cannot be a number (spec §4.3).
+ * Returns the canonical form of a phone number, which is stored and compared:
+ * `+` and digits. None when it lacks a country code or is not a possible number
+ * (contract §8.3).
  *
  * Spaces, `()-./` and a leading `00` are accepted.
  */
@@ -22,7 +23,7 @@ export const canonical = (written: string): Option.Option<string> => {
 /**
  * Schema for a phone number: 6 to 32 characters as written, canonical once decoded.
  *
- * The decoded text is branded, so that an operation is not given a number as somebody wrote it.
+ * The decoded text is branded, so that the compiler refuses a number that was not canonicalized.
  */
 export const Phone = text({ min: limits.phone_chars_min, max: limits.phone_chars_max }).pipe(
   Schema.decodeTo(Schema.String.check(Schema.isPattern(international)).pipe(Schema.brand("Phone")), {

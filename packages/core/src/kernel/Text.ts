@@ -5,7 +5,7 @@ const isStorable = (text: string): boolean => text.isWellFormed() && !text.inclu
 const storable = "well-formed text without U+0000"
 
 /**
- * Schema for text every adapter can store and hand back unchanged.
+ * Schema for text that every store can keep and return unchanged.
  *
  * PostgreSQL rejects U+0000 and unpaired surrogates in `text`, a JavaScript
  * `Map` does not. Refusing both here keeps the two adapters in agreement.
@@ -14,9 +14,9 @@ export const Text = Schema.String.check(
   Schema.makeFilter(isStorable, { expected: storable, toJsonSchema: () => ({}) })
 )
 
-/** A check that refuses nothing, and says as JSON Schema what is checked elsewhere. */
-export const checkedElsewhere = (said: JsonSchema.JsonSchema) =>
-  Schema.makeFilter<string>(() => true, { toJsonSchema: () => said })
+/** A check that accepts everything. It only adds to the JSON Schema, for a rule that other code enforces. */
+export const jsonSchemaOnly = (schema: JsonSchema.JsonSchema) =>
+  Schema.makeFilter<string>(() => true, { toJsonSchema: () => schema })
 
 /**
  * Schema for text of `min` to `max` characters, counted as Unicode code points
@@ -29,7 +29,7 @@ export const text = ({ max, min }: { readonly min: number; readonly max: number 
     })
   )
 
-/** Schema for text kept as it was sent, of which something must be visible. */
+/** Schema for text that is stored unchanged and must contain more than white space. */
 export const visibleText = (options: { readonly min: number; readonly max: number }) =>
   text(options).check(
     Schema.makeFilter((value: string) => value.trim() !== "", {
@@ -38,41 +38,41 @@ export const visibleText = (options: { readonly min: number; readonly max: numbe
     })
   )
 
-/** What a schema for text says of it as JSON Schema, beyond that it is text. */
-const saidOf = (shape: Schema.Constraint) => {
+/** Returns the JSON Schema of a schema for text, without `type`. */
+const jsonSchemaOf = (shape: Schema.Constraint) => {
   const { type: _type, ...rest } = Schema.toJsonSchemaDocument(shape).schema
   return rest
 }
 
-/** Schema for text before it is trimmed. Its bounds hold for what is left, so here they are said and not checked. */
-const untrimmed = (said: JsonSchema.JsonSchema) => Text.check(checkedElsewhere(said))
+/** Schema for text before trimming. Its bounds apply after trimming, so here they are documented and not checked. */
+const untrimmed = (schema: JsonSchema.JsonSchema) => Text.check(jsonSchemaOnly(schema))
 
 /** Schema for one line of text that is trimmed before it is measured. */
 export const trimmedText = (options: { readonly min: number; readonly max: number }) =>
-  untrimmed(saidOf(text(options))).pipe(
+  untrimmed(jsonSchemaOf(text(options))).pipe(
     Schema.decodeTo(text(options), {
       decode: SchemaGetter.transform((value: string) => value.trim()),
       encode: SchemaGetter.passthrough()
     })
   )
 
-/** Schema for an optional line: trimmed, and null when nothing is left of it. */
+/** Schema for an optional line of text: trimmed, null when empty. */
 export const line = (max: number) => lineOf(text({ min: 1, max }))
 
-/** Schema for an optional line of a particular shape: trimmed, null when empty, else checked. */
+/** Schema for an optional line of a particular shape: trimmed, null when empty, otherwise checked. */
 export const lineOf = <S extends Schema.Codec<string, string>>(shape: S) =>
   unlessBlank(shape, (value: string) => value.trim())
 
-/** Schema for optional text kept as it was sent, and null when it is blank. */
-export const passage = (max: number) => unlessBlank(text({ min: 1, max }), (value: string) => value)
+/** Schema for optional text that is stored unchanged; null when it is blank. */
+export const optionalText = (max: number) => unlessBlank(text({ min: 1, max }), (value: string) => value)
 
-const unlessBlank = <S extends Schema.Codec<string, string>>(shape: S, kept: (value: string) => string) => {
-  // An empty text is null, so no least length is said.
-  const { minLength: _minLength, ...said } = saidOf(shape)
-  return Schema.NullOr(untrimmed(said)).pipe(
+const unlessBlank = <S extends Schema.Codec<string, string>>(shape: S, normalize: (value: string) => string) => {
+  // An empty text is accepted and becomes null, so the documented schema has no minimum length.
+  const { minLength: _minLength, ...schema } = jsonSchemaOf(shape)
+  return Schema.NullOr(untrimmed(schema)).pipe(
     Schema.decodeTo(Schema.NullOr(shape), {
       decode: SchemaGetter.transform((value: string | null) =>
-        value === null || value.trim() === "" ? null : kept(value)
+        value === null || value.trim() === "" ? null : normalize(value)
       ),
       encode: SchemaGetter.passthrough({ strict: false })
     })
@@ -99,5 +99,5 @@ export const byCodePoint: Order.Order<string> = Order.mapInput(
   (value: string) => Array.from(value, (character) => character.codePointAt(0) ?? 0)
 )
 
-/** Returns the first characters of a text, as many as a preview shows, never half a character. */
+/** Returns the beginning of a text, at most as long as a preview, cut between two characters. */
 export const preview = (value: string): string => Array.from(value).slice(0, limits.preview_chars_max).join("")

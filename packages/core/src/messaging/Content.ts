@@ -1,7 +1,11 @@
 import { Schema } from "effect"
 import { TemplateValues } from "./Template.ts"
 
-/** Schema for what is sent, complete, so that the worker needs nothing else. Stored as JSON: cases are added, never renamed. */
+/**
+ * Schema for the complete content of a send, so that the worker has to load nothing else to send it.
+ *
+ * It is stored as JSON, so cases may be added and must not be renamed.
+ */
 export const Content = Schema.Union([
   Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
   Schema.Struct({
@@ -12,7 +16,7 @@ export const Content = Schema.Union([
       language: Schema.String,
       components: Schema.Array(TemplateValues)
     }),
-    /** The body as the recipient reads it. */
+    /** The body with its placeholders filled, as the recipient reads it. */
     text: Schema.String
   })
 ])

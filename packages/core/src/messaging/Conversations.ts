@@ -1,5 +1,5 @@
 /**
- * Conversations: one thread between one contact and the organization on one channel (spec §2.2, §3).
+ * Conversations: the thread between one contact and the organization on one channel (contract §10).
  *
  * | State | Trigger | Next state |
  * | --- | --- | --- |
@@ -41,27 +41,29 @@ export const Conversation = Schema.Struct({
   contact: Schema.Struct({
     id: ContactId,
     display_name: Schema.NullOr(Schema.String),
-    external_id: Schema.NullOr(Schema.String).annotate({ description: "Who the contact is on this channel." }),
+    external_id: Schema.NullOr(Schema.String).annotate({
+      description: "The network's id of the contact on this channel; on phone messaging the number."
+    }),
     username: Schema.NullOr(Schema.String)
   }),
   status: ConversationStatus,
   close_category: Schema.NullOr(Schema.String).annotate({ description: "Why it was closed; null while it is open." }),
-  assigned_user_id: Schema.NullOr(MemberId).annotate({ description: "The member who takes care of it." }),
+  assigned_user_id: Schema.NullOr(MemberId).annotate({ description: "The member to whom it is assigned." }),
   agent_id: Schema.NullOr(Schema.String.annotate({ format: "uuid" })).annotate({
-    description: "The automatic agent that takes care of it."
+    description: "The automatic agent to which it is assigned."
   }),
   created_at: Timestamp,
   opened_at: Timestamp,
   closed_at: Schema.NullOr(Timestamp).annotate({ description: "Null while it is open." }),
   last_activity_at: Timestamp,
-  last_activity_preview: Schema.NullOr(Schema.String).annotate({ description: "The start of the last message." })
+  last_activity_preview: Schema.NullOr(Schema.String).annotate({ description: "The beginning of the last message." })
 }).annotate({
   identifier: "Conversation",
-  description: "A thread between one contact and the organization on one channel. A number has one per channel."
+  description: "The thread between one contact and the organization on one channel. A number has one for each channel."
 })
 export interface Conversation extends Schema.Schema.Type<typeof Conversation> {}
 
-/** The columns of a conversation. There is one for a channel and an identity. */
+/** The columns of a conversation. The pair of channel and identity is unique. */
 export interface ConversationColumns {
   readonly id: ConversationId
   readonly channel_id: ChannelId
@@ -76,7 +78,7 @@ export interface ConversationColumns {
   readonly closed_at: Timestamp | null
   readonly last_activity_at: Timestamp
   readonly last_activity_preview: string | null
-  /** The provider's time of the contact's last message: the reply window opens there. */
+  /** The provider's time of the contact's last message, with which the reply window begins. */
   readonly last_inbound_at: Timestamp | null
 }
 
@@ -96,7 +98,7 @@ export const ConversationRows = Changes.rows<ConversationColumns>()("conversatio
   "last_inbound_at"
 ])
 
-/** A conversation as it is loaded, beside the parts of its contact and identity that it shows. */
+/** A loaded conversation, with the columns of its channel, contact and identity that callers see. */
 export interface ConversationRow extends ConversationColumns {
   readonly channel_type: ChannelType
   readonly first_name: string | null
@@ -108,12 +110,12 @@ export interface ConversationRow extends ConversationColumns {
   readonly contact_version: Changes.Version
 }
 
-/** Somebody whom a name leads to, with their conversation on a channel if there is one. */
+/** A known identity, with its conversation on the channel if there is one. */
 export interface KnownThread extends KnownIdentity {
   readonly conversation: Pick<ConversationRow, "id" | "status" | "version"> | null
 }
 
-/** Which conversations a list shows (spec §4.1). */
+/** The filters of a list. A filter that is null does not filter (contract §10.6). */
 export interface ConversationFilters {
   readonly status: ConversationStatus | null
   readonly assigned_user_id: MemberId | null
@@ -122,7 +124,7 @@ export interface ConversationFilters {
 export const AssignConversation = Schema.Struct({
   assigned_user_id: Schema.NullOr(MemberId).annotate({ description: "Null unassigns." }),
   sync_contact_owner: Schema.optionalKey(
-    Schema.Boolean.annotate({ description: "Whether the member becomes the contact's owner too.", default: true })
+    Schema.Boolean.annotate({ description: "Whether to make the member the contact's owner too.", default: true })
   )
 }).annotate({ identifier: "AssignConversation" })
 export interface AssignConversation extends Schema.Schema.Type<typeof AssignConversation> {}
@@ -131,7 +133,7 @@ export const CloseConversation = Schema.Struct({
   category: Schema.optionalKey(
     line(limits.close_category_chars_max).pipe(
       Schema.annotateEncoded({
-        description: "Any word; `resolved`, `no_response`, `spam`, `duplicate` and `other` are suggestions.",
+        description: "Any text. Suggestions: `resolved`, `no_response`, `spam`, `duplicate`, `other`.",
         default: null
       })
     )
@@ -145,7 +147,7 @@ export class ConversationNotFound extends Schema.TaggedError<ConversationNotFoun
 
 // ----------------------------------------------------------- decisions
 
-/** How long after the contact's last message a text may be sent (spec §4.4). */
+/** How long a text may be sent after the contact's last message (contract §10.7). */
 export const reply_window = Duration.hours(24)
 
 /** Returns whether a text may be sent now. */
@@ -173,7 +175,7 @@ export const toConversation = (row: ConversationRow): Conversation => ({
   last_activity_preview: row.last_activity_preview
 })
 
-/** The states of a conversation: each function returns what the transition sets, or nothing where it changes nothing. */
+/** The transitions of a conversation. Each returns the columns that it sets, or `{}` where it changes nothing. */
 export const State = {
   close: ({ status }: Pick<ConversationRow, "status">, close_category: string | null, closed_at: Timestamp) =>
     status === "closed" ? {} : { status: "closed", close_category, closed_at } as const,
@@ -191,7 +193,7 @@ const change = (
   changes: Object.keys(set).length === 0 ? Changes.none : ConversationRows.update(row, set)
 })
 
-/** Assigns a conversation and, by default, its contact to a member, or to nobody. */
+/** Assigns a conversation to a member, or unassigns it. By default the contact's owner is set to the same. */
 export const assign = (
   { conversation, member }: {
     readonly conversation: Option.Option<ConversationRow>
@@ -241,7 +243,7 @@ export const reopen = (
     (row) => change(row, State.reopen(row, now))
   )
 
-/** Finds the person's conversation on the channel, open; or makes one. */
+/** Returns the identity's open conversation on the channel: reopens the one that was found, or creates one. */
 export const open = (
   channel: Channel,
   { contact_id, identity_id }: ContactIdentity,
@@ -282,13 +284,14 @@ export const open = (
  *
  * **Contract** (checked by `conformance/Conversations.ts`)
  *
- * - `find` returns what was committed last, with the name of its contact and
- *   who they are on the channel, and none for another organization's conversation.
- * - `list` returns the conversations that pass every filter that is not null, in
- *   `last_activity_at` descending, id descending, those after the position only.
- * - `findThreads` returns the identities that the names lead to on the channel's
- *   type, each under the name that was asked for, in the order of the names,
- *   with their conversation on the channel.
+ * - `find` returns what was committed last, with the columns of its channel,
+ *   contact and identity, and none for another organization's conversation.
+ * - `list` returns the conversations that pass every filter that is not null,
+ *   ordered by `last_activity_at` descending, then id descending, starting after
+ *   the position.
+ * - `findThreads` looks names up on the channel's type and returns the identities
+ *   found, each with the name that was looked up and its conversation on the
+ *   channel, in the order of the names.
  */
 export class ConversationStore extends Context.Service<ConversationStore, {
   readonly find: (
@@ -312,19 +315,21 @@ export class ConversationStore extends Context.Service<ConversationStore, {
 /** Operations on the current actor's conversations. */
 export class Conversations extends Context.Service<Conversations, {
   readonly get: (id: ConversationId) => Effect.Effect<Conversation, ConversationNotFound, CurrentActor>
-  /** Returns a page of conversations, latest activity first (spec §4.1). */
+  /** Returns a page of conversations, latest activity first (contract §10.6). */
   readonly list: (
     options: ConversationFilters & { readonly cursor: string | null; readonly page_size: number }
   ) => Effect.Effect<Page<Conversation>, CursorInvalid, CurrentActor>
-  /** Assigns the conversation, and by default the contact, to a member, or to nobody (spec §4.5). */
+  /** Assigns the conversation, and by default its contact, to a member; null unassigns (contract §10.4). */
   readonly assign: (
     id: ConversationId,
     input: AssignConversation
   ) => Effect.Effect<Conversation, ConversationNotFound | ReferenceUnknown, CurrentActor>
+  /** Closes an open conversation (contract §10.5). Closing a closed one changes nothing. */
   readonly close: (
     id: ConversationId,
     input: CloseConversation
   ) => Effect.Effect<Conversation, ConversationNotFound, CurrentActor>
+  /** Reopens a closed conversation (contract §10.5). Reopening an open one changes nothing. */
   readonly reopen: (id: ConversationId) => Effect.Effect<Conversation, ConversationNotFound, CurrentActor>
 }>()("@messaging-crm/core/Conversations") {
   static readonly layer = Layer.effect(
@@ -359,32 +364,42 @@ export class Conversations extends Context.Service<Conversations, {
         return { ...page, data: page.data.map(toConversation) }
       })
 
-      const assignOne = Effect.fn("Conversations.assign")(function*(id: ConversationId, input: AssignConversation) {
-        const { organization_id } = yield* CurrentActor
-        const { assigned_user_id } = input
-        return yield* decide(organization_id, {
-          load: Effect.all({
-            conversation: store.find(organization_id, id),
-            member: assigned_user_id === null ? Effect.succeedNone : members.find(organization_id, assigned_user_id)
-          }, together),
-          decide: (loaded, fresh) => assign(loaded, input, fresh)
-        })
-      })
+      const assignConversation = Effect.fn("Conversations.assign")(
+        function*(id: ConversationId, input: AssignConversation) {
+          const { organization_id } = yield* CurrentActor
+          const { assigned_user_id } = input
+          return yield* decide(organization_id, {
+            load: Effect.all({
+              conversation: store.find(organization_id, id),
+              member: assigned_user_id === null ? Effect.succeedNone : members.find(organization_id, assigned_user_id)
+            }, together),
+            decide: (loaded, fresh) => assign(loaded, input, fresh)
+          })
+        }
+      )
 
-      const closeOne = Effect.fn("Conversations.close")(function*(id: ConversationId, input: CloseConversation) {
-        const { organization_id } = yield* CurrentActor
-        return yield* decide(organization_id, {
-          load: store.find(organization_id, id),
-          decide: (conversation, fresh) => close(conversation, input, fresh)
-        })
-      })
+      const closeConversation = Effect.fn("Conversations.close")(
+        function*(id: ConversationId, input: CloseConversation) {
+          const { organization_id } = yield* CurrentActor
+          return yield* decide(organization_id, {
+            load: store.find(organization_id, id),
+            decide: (conversation, fresh) => close(conversation, input, fresh)
+          })
+        }
+      )
 
-      const reopenOne = Effect.fn("Conversations.reopen")(function*(id: ConversationId) {
+      const reopenConversation = Effect.fn("Conversations.reopen")(function*(id: ConversationId) {
         const { organization_id } = yield* CurrentActor
         return yield* decide(organization_id, { load: store.find(organization_id, id), decide: reopen })
       })
 
-      return Conversations.of({ get, list, assign: assignOne, close: closeOne, reopen: reopenOne })
+      return Conversations.of({
+        get,
+        list,
+        assign: assignConversation,
+        close: closeConversation,
+        reopen: reopenConversation
+      })
     })
   )
 }

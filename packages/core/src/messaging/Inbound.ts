@@ -1,12 +1,12 @@
 /**
  * Inbound: what a provider tells us, whenever, in whatever order and however
- * often it does (spec §2.3).
+ * often it does (contract §15).
  *
  * Each event is a commit of its own. What it says of a message meets that
  * message, and every other event about it, in one row: that of the provider's
  * message id.
  */
-import { Context, Effect, Layer, Option, Result, Schema } from "effect"
+import { Context, Effect, Exit, Layer, Option, Result, Schema } from "effect"
 import { type Channel, ChannelStore } from "../catalog/Channels.ts"
 import { changeIdentity, findOrCreateByIdentity, namesOf } from "../contacts/ContactIdentities.ts"
 import { ContactStore, type LoadedContact, type Person } from "../contacts/Contacts.ts"
@@ -174,9 +174,10 @@ export const statusReported = (
     [clampedNews],
     fresh
   )
-  const isStored = Option.isSome(Option.flatMap(completion.provider_message, ({ message }) => message)) ||
-    completed.insert !== undefined
-  return isStored ? completed : Changes.all(completed, update(completion.provider_message, event, news, fresh))
+  // A message that is inserted has the update already. One that a rival inserted meanwhile does not.
+  return completed.insert === undefined
+    ? Changes.all(completed, update(completion.provider_message, event, news, fresh))
+    : completed
 }
 
 /** What is known of somebody who writes, and of what they write. */
@@ -228,6 +229,19 @@ export const messageReceived = (
     insert(channel.id, who.answer.contact_id, found, message),
     Changes.raise(Events.make("message.received", data, fresh))
   )
+}
+
+/** How many people's events of one callback are taken in at once. */
+const lanes_max = 32
+
+/** Events of one lane are taken in one after the other: what a person wrote, and what is said of one message. */
+const laneOf = (event: ProviderEvent): string => {
+  const about = event.event === "message_received"
+    ? event.from.external_id
+    : event.event === "identity_changed"
+    ? event.former_external_id
+    : event.provider_message_id
+  return `${event.channel_id}|${about}`
 }
 
 // ---------------------------------------------------------- operations
@@ -348,3 +362,18 @@ export class Inbound extends Context.Service<Inbound, {
     })
   )
 }
+
+/**
+ * Takes the events of a callback in, each on its own, and answers how each went,
+ * in their order. What a person wrote keeps its order; the others go together.
+ */
+export const receiveEach = Effect.fn("Inbound.receiveEach")(function*(
+  { receive }: Inbound["Service"],
+  events: ReadonlyArray<ProviderEvent>
+) {
+  const exits = new Map<ProviderEvent, Exit.Exit<void, ChannelUnknown>>()
+  const take = (event: ProviderEvent) => Effect.map(Effect.exit(receive(event)), (exit) => exits.set(event, exit))
+  const lanes = Map.groupBy(events, laneOf)
+  yield* Effect.forEach(lanes.values(), Effect.forEach(take), { concurrency: lanes_max, discard: true })
+  return events.map((event) => exits.get(event) ?? Exit.void)
+})

@@ -1,9 +1,8 @@
 /**
- * Media: the files that come with messages, and the links under which they are
- * read (spec §2.3).
+ * Media: the files of messages, and the signed links to them (contract §11.9).
  *
- * A link is signed, names one file, and opens it for an hour to whoever has it.
- * It is made anew for each reading of a message and kept nowhere.
+ * A link gives access to one file for an hour, without a key. Every read of a
+ * message makes a new link; links are not stored.
  */
 import { Clock, Context, Duration, Effect, Layer, Option, Schema } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
@@ -18,20 +17,20 @@ import * as Changes from "../work/Changes.ts"
 export const MediaKind = Schema.Literals(["image", "video", "audio", "document", "sticker"])
 export type MediaKind = typeof MediaKind.Type
 
-/** A file as a provider hands it over. */
+/** A file as a provider delivers it with a message. */
 export const ReceivedMedia = Schema.Struct({
   kind: MediaKind,
   mime_type: Schema.NullOr(Text),
   filename: Schema.NullOr(Text),
   transcript: Schema.NullOr(Text),
-  /** The file, in base64 where it travels as JSON; null where the provider cannot or need not give it. */
+  /** The bytes, in base64 in JSON; null where the provider did not deliver them. */
   bytes: Schema.NullOr(Schema.Uint8ArrayFromBase64)
 })
 export interface ReceivedMedia extends Schema.Schema.Type<typeof ReceivedMedia> {}
 
-/** What a message says of its file. */
+/** The description of a file, stored in its message. */
 export const MessageMedia = Schema.Struct({
-  /** Null where the file is not kept: it was not handed over, or is too large. */
+  /** Null where the file is not stored: the provider did not deliver it, or it is too large. */
   id: Schema.NullOr(MediaId),
   kind: MediaKind,
   mime_type: Schema.NullOr(Schema.String),
@@ -41,23 +40,23 @@ export const MessageMedia = Schema.Struct({
 })
 export interface MessageMedia extends Schema.Schema.Type<typeof MessageMedia> {}
 
-/** What a reader is told of the file, and where it is for the next hour. */
+/** The description of a file as callers see it, with a link that is valid for an hour. */
 export const LinkedMedia = Schema.Struct({
   kind: MediaKind,
   mime_type: Schema.NullOr(Schema.String),
   filename: Schema.NullOr(Schema.String),
   byte_size: Schema.NullOr(Schema.Int),
   transcript: Schema.NullOr(Schema.String).annotate({
-    description: "What is said in it, where somebody wrote it down."
+    description: "The spoken words of an audio or video file, where the provider transcribes them."
   }),
   url: Schema.NullOr(Schema.String.annotate({ format: "uri" })).annotate({
     description:
-      "Gives the file to whoever has it, without a key, for an hour. Each reading of the message makes a new one. Null for a file that is not kept: it is larger than 16 MB, or the provider did not hand it over."
+      "Gives access to the file for an hour, without a key. Each read of the message makes a new link. Null where the file is not stored: it is larger than 16 MB, or the provider did not deliver it."
   })
 }).annotate({ identifier: "Media", description: "The file that came with a message." })
 export interface LinkedMedia extends Schema.Schema.Type<typeof LinkedMedia> {}
 
-/** A file as it is kept, with what it takes to hand it out. */
+/** A stored file, with what is needed to serve it. */
 export interface MediaFile {
   readonly id: MediaId
   readonly mime_type: string | null
@@ -67,24 +66,24 @@ export interface MediaFile {
 
 export const MediaRows = Changes.rows<MediaFile>()("media", ["id"], ["mime_type", "filename", "bytes"])
 
-/** How long a link opens its file. */
+/** How long a link is valid. */
 export const link_time_max = Duration.hours(1)
 
 /**
- * Where clients reach the service, without a slash at the end: links begin with it.
+ * The public base address of the service, without a slash at the end, with which links begin.
  *
- * The default makes them relative to whatever their reader takes for the base.
+ * With the default, links are relative.
  */
 export const PublicUrl = Context.Reference<string>("@messaging-crm/core/Media/PublicUrl", { defaultValue: () => "" })
 
 // -------------------------------------------------------------- errors
 
-/** The link is none of ours, has expired, or its file is gone. Which of them is not told. */
+/** The link is not valid, has expired, or its file was removed. Carries nothing: a caller must not learn which. */
 export class MediaNotFound extends Schema.TaggedError<MediaNotFound>()("MediaNotFound", {}) {}
 
 // ----------------------------------------------------------- decisions
 
-/** Keeps a file, and returns what its message says of it. A larger one than the limit is only described. */
+/** Stores a file and returns its description for the message. A file larger than the limit is described only. */
 export const insert = (
   { bytes, filename, kind, mime_type, transcript }: ReceivedMedia,
   uuid: () => string
@@ -112,13 +111,13 @@ export class MediaStore extends Context.Service<MediaStore, {
 
 // ---------------------------------------------------------- operations
 
-/** What the signatures of links are for, so that no other signature under the same key passes for one. */
+/** The purpose of these signatures, so that a signature made for another purpose with the same key is refused. */
 const purpose = "media"
 
 export class Media extends Context.Service<Media, {
-  /** Makes a link to the file of one of the current actor's messages. No two links are the same. */
+  /** Returns the description with a new link. No two links are equal. */
   readonly link: (media: MessageMedia) => Effect.Effect<LinkedMedia, never, CurrentActor>
-  /** Opens what follows `/media/` in a link. It needs no actor: whoever has the link may. */
+  /** Returns the file of a link (the part after `/media/`). Requires no actor: the link itself grants access. */
   readonly open: (
     link: string
   ) => Effect.Effect<{ readonly file: MediaFile; readonly expires_in: Duration.Duration }, MediaNotFound>

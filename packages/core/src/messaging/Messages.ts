@@ -1,5 +1,5 @@
 /**
- * Messages: what was said in a conversation, and how far it got (spec §2.3).
+ * Messages: the messages of conversations, and their delivery status (contract §11).
  */
 import { Context, DateTime, Duration, Effect, Layer, Option, Schema, Struct } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
@@ -17,7 +17,7 @@ import { LinkedMedia, Media, MediaRows, MessageMedia } from "./Media.ts"
 export const Direction = Schema.Literals(["inbound", "outbound"])
 export type Direction = typeof Direction.Type
 
-/** An open enum: callers are told that new types may appear. */
+/** An open enumeration: new values may appear within `v1`. */
 export const MessageType = Schema.Literals([
   "text",
   "template",
@@ -36,7 +36,7 @@ export type MessageType = typeof MessageType.Type
 
 export const Sender = Schema.Struct({
   type: Schema.Literals(["contact", "member", "agent", "system"]).annotate({
-    description: "What is sent over the API is sent by the member who made the key."
+    description: "A message sent through the API has the member of the API key as its sender."
   }),
   name: Schema.NullOr(Schema.String)
 }).annotate({ identifier: "Sender", description: "Who wrote a message." })
@@ -58,10 +58,10 @@ export const Message = Schema.Struct({
   sender: Sender,
   status: MessageStatus.annotate({
     description:
-      "`received` of an inbound message. An outbound one only moves forward: `sent`, `delivered`, `read`; or `failed`, which a later `delivered` or `read` overrules."
+      "Inbound messages: `received`. Outbound messages only move forward: `sent`, `delivered`, `read`; or `failed`, which a later `delivered` or `read` replaces."
   }),
   media: Schema.NullOr(MessageMedia),
-  provider_message_id: Schema.NullOr(Schema.String).annotate({ description: "The messaging provider's name for it." }),
+  provider_message_id: Schema.NullOr(Schema.String).annotate({ description: "The messaging provider's id of it." }),
   created_at: Timestamp,
   sent_at: OptionalTimestamp,
   delivered_at: OptionalTimestamp,
@@ -72,35 +72,35 @@ export const Message = Schema.Struct({
 })
 export interface Message extends Schema.Schema.Type<typeof Message> {}
 
-/** A message as it is read: its file is under a link that is made for this one reading. */
+/** A message as callers see it, with a new link to its file. */
 export const LinkedMessage = Schema.Struct({
   ...Message.fields,
   media: Schema.NullOr(LinkedMedia)
 }).annotate({
   identifier: "Message",
   description:
-    "What was said in a conversation, and how far it got. `created_at` is the service's time, the others are the provider's."
+    "A message of a conversation. `created_at` is the time at which the service stored it; the other times are the provider's."
 })
 export interface LinkedMessage extends Schema.Schema.Type<typeof LinkedMessage> {}
 
-/** How far the provider says that an outbound message got, and when. */
+/** A status of an outbound message as the provider reports it, with its time. */
 export const StatusUpdate = Schema.Struct({
   status: Schema.Literals(["sent", "delivered", "read", "failed"]),
   at: Timestamp
 })
 export interface StatusUpdate extends Schema.Schema.Type<typeof StatusUpdate> {}
 
-/** The author changed the text, or took the message back. */
+/** The author edited the text, or deleted the message. */
 export const EditUpdate = Schema.Struct({ status: Schema.Literal("edited"), text: Schema.NullOr(Text), at: Timestamp })
 export const DeletionUpdate = Schema.Struct({ status: Schema.Literal("deleted"), at: Timestamp })
 
-/** Schema for whatever a provider can report on a message. */
+/** Schema for every kind of update that a provider reports for a message. */
 export const MessageUpdate = Schema.Union([StatusUpdate, EditUpdate, DeletionUpdate])
 export type MessageUpdate = typeof MessageUpdate.Type
 
 /**
- * A message as it is stored. Its `delivered_at` is the provider's own: callers
- * also see a message as delivered that was read without it.
+ * A message as it is stored. Its `delivered_at` is what the provider reported; of
+ * a message that was read without a report of delivery, callers see `read_at` there.
  */
 export interface MessageRow extends Message {
   readonly version: Changes.Version
@@ -117,16 +117,17 @@ export const MessageRows = Changes.rows<MessageColumns>()("messages", ["conversa
 ])
 
 /**
- * What a provider's message id stands for: a message, or the updates that came
- * before theirs. One row for both, so that an update and its message meet in one key.
+ * The row of one provider message id: it refers to the message, or holds the
+ * updates that arrived before it. An update and its message write the same key,
+ * so when they arrive concurrently one of the commits conflicts and neither is lost.
  */
 export interface ProviderMessageColumns {
   readonly channel_id: ChannelId
   readonly provider_message_id: string
-  /** Null while the message has not come. */
+  /** Null until the message arrives. */
   readonly conversation_id: ConversationId | null
   readonly message_id: MessageId | null
-  /** The updates that wait for the message, each once. */
+  /** The distinct updates that arrived before the message. */
   readonly early_updates: ReadonlyArray<MessageUpdate>
   readonly created_at: Timestamp
 }
@@ -137,12 +138,12 @@ export const ProviderMessageRows = Changes.rows<ProviderMessageColumns>()(
   ["conversation_id", "message_id", "early_updates", "created_at"]
 )
 
-/** The same as it is loaded, with its message. */
+/** A loaded `ProviderMessageColumns` row, with its message. */
 export interface ProviderMessage
   extends Pick<ProviderMessageColumns, "channel_id" | "early_updates" | "provider_message_id">
 {
   readonly version: Changes.Version
-  /** The message, and whose conversation it is in. */
+  /** The message, with the contact of its conversation. */
   readonly message: Option.Option<MessageRow & { readonly contact_id: ContactId }>
 }
 
@@ -152,7 +153,7 @@ export class MessageNotFound extends Schema.TaggedError<MessageNotFound>()("Mess
 
 // ----------------------------------------------------------- decisions
 
-/** Returns the very time that was known, unless the other is earlier. */
+/** Returns the earlier time; the same object as `known` where the other is not earlier. */
 const earliest = (known: Timestamp | null, other: Timestamp): Timestamp =>
   known !== null && DateTime.isLessThanOrEqualTo(known, other) ? known : other
 
@@ -162,13 +163,13 @@ const statusOf = (message: Pick<Message, "delivered_at" | "failed_at" | "read_at
   return message.failed_at !== null ? "failed" : "sent"
 }
 
-/** The latest edit gives the text, unless the message was taken back. */
+/** Applies an edit: the latest one sets the text, unless the message was deleted. */
 const edit = <M extends Message>(message: M, { at, text }: typeof EditUpdate.Type): M =>
   message.edited_at !== null && DateTime.isLessThanOrEqualTo(at, message.edited_at)
     ? message
     : { ...message, text: message.deleted_at === null ? text : null, edited_at: at }
 
-/** Nothing is left of a message that was taken back but that it was there. */
+/** Applies a deletion: removes the text and the file. */
 const erase = <M extends Message>(message: M, at: Timestamp): M => {
   const deleted_at = earliest(message.deleted_at, at)
   return deleted_at === message.deleted_at ? message : { ...message, text: null, media: null, deleted_at }
@@ -183,11 +184,11 @@ const advance = <M extends Message>(message: M, { at, status }: StatusUpdate): M
 /**
  * Returns the message after an update.
  *
- * Each time keeps its earliest report, an edit its latest, and the status of an
- * outbound message follows from the times, so any order and any repetition of
- * updates ends in the same message. Delivered and read overrule failed; a
- * deletion overrules every edit. An update that is no news returns the very
- * message, so that a repeat writes nothing.
+ * Each time is the earliest that was reported, the text is that of the latest
+ * edit, and the status of an outbound message follows from the times. So any
+ * order and any repetition of updates ends in the same message. `delivered` and
+ * `read` replace `failed`; a deletion wins over every edit. An update without
+ * effect returns the same object, so that a repeated report writes nothing.
  */
 export const applyUpdate = <M extends Message>(message: M, update: MessageUpdate): M => {
   switch (update.status) {
@@ -200,20 +201,20 @@ export const applyUpdate = <M extends Message>(message: M, update: MessageUpdate
   }
 }
 
-/** A provider's clock may be wrong: a time that is still to come counts as now. */
+/** Returns a provider's time, or now where it is in the future: the provider's clock may be wrong. */
 export const clamped = (at: Timestamp, now: Timestamp): Timestamp => DateTime.min(at, now)
 
-/** Returns what a list of conversations shows of a message. */
+/** Returns the preview of a message, as lists of conversations and contacts show it (contract §10.8). */
 export const previewOf = ({ deleted_at, text, type }: Pick<Message, "deleted_at" | "text" | "type">): string =>
   deleted_at === null ? preview(text ?? `[${type}]`) : "[deleted]"
 
-/** How long an update waits for its message. Providers repeat themselves for days, not for weeks. */
+/** How long an update is stored without its message. Providers repeat their reports for days, not for weeks. */
 export const early_update_age_max = Duration.days(30)
 
 const sameUpdate = (a: MessageUpdate) => (b: MessageUpdate): boolean =>
   a.status === b.status && DateTime.Equivalence(a.at, b.at)
 
-/** Keeps an update whose message has not come, once. */
+/** Stores an update that arrived before its message. A repeated one changes nothing. */
 export const storeEarlyUpdate = (
   key: Pick<ProviderMessageColumns, "channel_id" | "provider_message_id">,
   found: Option.Option<ProviderMessage>,
@@ -235,7 +236,7 @@ export const storeEarlyUpdate = (
     : ProviderMessageRows.update(found.value, { early_updates: [...early_updates, update] })
 }
 
-/** Inserts a message that nobody has stored under its provider's id, and moves the activity of its conversation and contact. */
+/** Inserts a new message, and updates the last activity of its conversation and contact. */
 export const insert = (
   channel_id: ChannelId,
   contact_id: ContactId,
@@ -261,7 +262,7 @@ export const insert = (
   )
 }
 
-/** Writes what an update made of a message, and its preview where it is the last activity. */
+/** Writes an updated message, and its preview where it is the last activity of the conversation. */
 export const revise = (
   contact_id: ContactId,
   before: MessageRow,
@@ -301,16 +302,16 @@ const linked = (message: Message, media: LinkedMedia | null): LinkedMessage => (
 // ---------------------------------------------------------------- port
 
 /**
- * Port: where messages are read, and what providers' message ids stand for.
+ * Port: where messages are read, by our id and by the provider's.
  *
  * **Contract** (checked by `conformance/Messages.ts`)
  *
- * - `list` returns a conversation's messages in `created_at` descending, id
- *   descending, those after the position only.
- * - `findByProviderId` returns what a channel's provider message id stands for,
- *   with its message and that message's contact once it has come.
- * - `purgeEarlyUpdates` forgets at most `limit` provider message ids that were
- *   stored before a moment and whose message has not come, and answers how many.
+ * - `list` returns a conversation's messages ordered by `created_at` descending,
+ *   then id descending, starting after the position.
+ * - `findByProviderId` returns the row of a channel's provider message id, with
+ *   its message and that message's contact once the message has arrived.
+ * - `purgeEarlyUpdates` removes at most `limit` rows that were created before a
+ *   time and have no message, and returns how many it removed.
  */
 export class MessageStore extends Context.Service<MessageStore, {
   readonly find: (
@@ -335,7 +336,7 @@ export class MessageStore extends Context.Service<MessageStore, {
 
 /** Operations on the messages of the current actor's conversations. */
 export class Messages extends Context.Service<Messages, {
-  /** Returns a page of the conversation, newest first; the service chooses its size. */
+  /** Returns a page of a conversation's messages, newest first, 50 to a page. */
   readonly list: (
     conversation_id: ConversationId,
     cursor: string | null
@@ -344,7 +345,7 @@ export class Messages extends Context.Service<Messages, {
     conversation_id: ConversationId,
     id: MessageId
   ) => Effect.Effect<LinkedMessage, MessageNotFound, CurrentActor>
-  /** Forgets the updates whose message never came, a batch at a time, and answers how many. */
+  /** Removes one batch of old updates whose message never arrived. Returns how many it removed. */
   readonly purge: Effect.Effect<number>
 }>()("@messaging-crm/core/Messages") {
   static readonly layer = Layer.effect(
@@ -363,8 +364,11 @@ export class Messages extends Context.Service<Messages, {
 
       const list = Effect.fn("Messages.list")(function*(conversation_id: ConversationId, cursor: string | null) {
         const { organization_id } = yield* CurrentActor
-        const conversation = yield* conversations.find(organization_id, conversation_id)
-        if (Option.isNone(conversation)) return yield* new ConversationNotFound()
+        const conversation = Effect.flatMap(
+          conversations.find(organization_id, conversation_id),
+          Effect.fromOption(() => new ConversationNotFound())
+        )
+        // A message or a cursor shows that there is a conversation, so it is looked for only without both.
         const { data, next_cursor } = yield* cursors.page({
           list: "messages",
           filters: { conversation_id },
@@ -372,7 +376,8 @@ export class Messages extends Context.Service<Messages, {
           size: limits.page_size_default,
           fetch: (page) => store.list(organization_id, conversation_id, page),
           position: (message) => ({ at: message.created_at, id: message.id })
-        })
+        }).pipe(Effect.tapErrorTag("CursorInvalid", () => conversation))
+        if (data.length === 0 && cursor === null) yield* conversation
         return { data: yield* Effect.forEach(data, link), next_cursor }
       })
 

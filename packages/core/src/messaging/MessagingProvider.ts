@@ -9,42 +9,42 @@ export { FailureReason } from "../kernel/FailureReason.ts"
 
 // ---------------------------------------------------------------- data
 
-/** One message to hand over. */
+/** One message to send through the provider. */
 export interface OutboundMessage {
   readonly channel: Channel
-  /** Comes back in the provider's callbacks, or makes it deduplicate. Always the send id. */
+  /** The send's id. Depending on `dedup`, the provider echoes it in callbacks or deduplicates by it. */
   readonly reference: SendId
   /** The recipient's id on the channel; on phone messaging the number, `+` and digits. */
   readonly recipient: string
   readonly content: Content
 }
 
-/** The provider took the message and named it. */
+/** The provider accepted the message and gave it an id. */
 export interface Accepted {
   readonly provider_message_id: string
-  /** Other ids under which the network knows the recipient, where it names them: a canonical number, an id of its own. */
+  /** Other ids of the recipient, where the network reports them: a canonical number, an id of its own. */
   readonly recipient_aliases?: ReadonlyArray<string>
 }
 
 // -------------------------------------------------------------- errors
 
-/** The provider refused, for good. Nothing was sent. */
+/** The provider refused the message permanently. Nothing was sent. */
 export class ProviderRejected extends Schema.TaggedError<ProviderRejected>()("ProviderRejected", {
   reason: FailureReason
 }) {}
 
-/** Nothing was sent, certainly, and a later try may succeed: refused connection, an error body, throttling. */
+/** Nothing was sent, and a later attempt may succeed: refused connection, an error response, throttling. */
 export class ProviderBusy extends Schema.TaggedError<ProviderBusy>()("ProviderBusy", {
   reason: FailureReason,
   retry_after_seconds: Schema.NullOr(Schema.Number)
 }) {}
 
-/** The request left and no answer came: nobody knows whether the message was taken. */
+/** The request was sent and its answer was lost (a timeout, a broken connection): the message may have been sent or not. */
 export class ProviderOutcomeUnknown
   extends Schema.TaggedError<ProviderOutcomeUnknown>()("ProviderOutcomeUnknown", {})
 {}
 
-/** The provider's catalogue of templates cannot be read now. */
+/** The provider's template catalogue cannot be read at the moment. */
 export class ProviderUnavailable extends Schema.TaggedError<ProviderUnavailable>()("ProviderUnavailable", {}) {}
 
 // ---------------------------------------------------------------- port
@@ -54,18 +54,19 @@ export class ProviderUnavailable extends Schema.TaggedError<ProviderUnavailable>
  *
  * **Contract** (checked by `conformance/MessagingProvider.ts`)
  *
- * - `deliver` succeeds only when the provider took the message.
- * - `ProviderRejected` and `ProviderBusy` mean that it certainly did not;
- *   `ProviderOutcomeUnknown` that nobody knows.
- * - With `dedup` `client_ref`, two calls with one reference make one message.
- *   With `callback_ref`, callbacks carry the reference. With `none`, neither.
- * - `expectedAliases` are committed before the message is handed over, so that
- *   a reply that overtakes the answer finds its sender.
+ * - `deliver` succeeds only when the provider has accepted the message.
+ * - `ProviderRejected` and `ProviderBusy` mean that it certainly has not;
+ *   `ProviderOutcomeUnknown` means that it may have.
+ * - `dedup` `client_ref`: two calls with the same reference send one message.
+ *   `callback_ref`: callbacks carry the reference. `none`: neither.
+ * - `expectedAliases` returns further ids of the recipient. They are committed
+ *   before `deliver` is called, so that a reply that arrives before the answer
+ *   is matched to the recipient.
  * - `templates` returns the whole catalogue of a business account or fails.
  */
 export class MessagingProvider extends Context.Service<MessagingProvider, {
   readonly dedup: "client_ref" | "callback_ref" | "none"
-  /** Other ids under which the network may know a recipient, as far as the id alone tells. */
+  /** Other ids that the network may use for a recipient, derived from the id alone. */
   readonly expectedAliases?: (channel: Channel, recipient: string) => ReadonlyArray<string>
   readonly deliver: (
     message: OutboundMessage

@@ -1,5 +1,5 @@
 /**
- * Send completion: what commits when a send has become a message, or can no longer become one (contract §3.4).
+ * Send completion: the changes that record that a send was accepted by the provider, or has failed (contract §12.4, §12.8).
  */
 import { Effect, Option } from "effect"
 import { type MemberRow, MemberStore } from "../accounts/Members.ts"
@@ -22,7 +22,7 @@ import { isOpen, type SendRow, SendRows, SendStore, State } from "./Sends.ts"
 
 // ----------------------------------------------------------- decisions
 
-/** What it takes to record what became of a send. */
+/** The rows that `complete` needs. */
 export interface Loaded {
   readonly send: Option.Option<SendRow>
   readonly conversation: Option.Option<ConversationRow>
@@ -56,7 +56,7 @@ const messageOf = (
   deleted_at: null
 })
 
-/** A message that was reported on before it was stored may be further than sent. */
+/** Returns `message.sent`, and `message.updated` where an early report has already moved the status on. */
 const messageEvents = ({ conversation_id, id: message_id, status }: Message, fresh: Fresh): Changes.Changes => {
   const data = { conversation_id, message_id }
   const sent = Changes.raise(Events.make("message.sent", data, fresh))
@@ -64,7 +64,7 @@ const messageEvents = ({ conversation_id, id: message_id, status }: Message, fre
   return Changes.all(sent, Changes.raise(Events.make("message.updated", { ...data, status }, fresh)))
 }
 
-/** Ends a send that can no longer succeed, and says so. */
+/** Fails a send that has not ended, and raises `send.failed`. */
 export const fail = (send: SendRow, failure_reason: FailureReason, fresh: Fresh): Changes.Changes => {
   if (!isOpen(send)) return Changes.none
   const { conversation_id, id: send_id } = send
@@ -74,16 +74,20 @@ export const fail = (send: SendRow, failure_reason: FailureReason, fresh: Fresh)
   )
 }
 
-/** The provider's id is that of another message already: only its own conversation's can be this send's. */
+/**
+ * Completes a send whose provider message id is stored already. If that message is an outbound one of the same
+ * conversation, it is the send's; otherwise the provider has reused an id, and the send fails.
+ */
 const link = (send: SendRow, message: Message, fresh: Fresh): Changes.Changes =>
   message.direction === "outbound" && message.conversation_id === send.conversation_id
     ? SendRows.update(send, State.accept(send, message.id))
     : fail(send, "provider_rejected", fresh)
 
 /**
- * Records that the provider took the message, whoever learns it first: the
- * answer to an attempt, or a callback with the reference. A send that had ended
- * as `outcome_unknown` stays so, and its message is put into the conversation.
+ * Records that the provider accepted a send, known from the answer to an attempt
+ * or from a callback with the reference, whichever comes first. Inserts the
+ * message with the updates that arrived before it. A send that has failed with
+ * `outcome_unknown` stays failed, and its message is inserted all the same.
  */
 export const complete = (
   { conversation, member, provider_message, send }: Loaded,
@@ -110,7 +114,7 @@ export const complete = (
 
 // ---------------------------------------------------------- operations
 
-/** Makes the load of `complete`: a send, its conversation and member, and what is known under a provider's message id. */
+/** Makes the function that loads a send, its conversation and member, and the row of the provider's message id. */
 export const loader = Effect.gen(function*() {
   const conversations = yield* ConversationStore
   const members = yield* MemberStore

@@ -1,14 +1,14 @@
 /**
- * Sends: outbound messages accepted by the service and followed until the
- * provider has answered (spec §2.4, §4.3, §4.4).
+ * Sends: orders to send one message, from the 202 until the provider has accepted
+ * or refused it (contract §12).
  *
  * | State | Event | Next state |
  * | --- | --- | --- |
  * | queued | an attempt begins | sending |
  * | sending | the provider certainly sent nothing | queued |
- * | sending, unknown | the provider took the message | sent |
- * | queued, sending | the provider refused for good, or time is up | failed |
- * | sending | the answer is lost | unknown |
+ * | queued, sending, unknown | the provider accepted the message | sent |
+ * | queued, sending | the provider refused permanently, or time is up | failed |
+ * | sending | the answer was lost | unknown |
  * | unknown | 15 minutes without a callback | failed |
  */
 import { Context, Effect, Layer, Option, Result, Schema, Struct } from "effect"
@@ -53,24 +53,27 @@ export const Send = Schema.Struct({
   conversation_id: ConversationId,
   status: SendStatus.annotate({
     description:
-      "`queued`, then `sending`, then `sent` or `failed`. `unknown` when the provider's answer was lost: the send is not repeated, and ends `sent` or `failed` within 15 minutes."
+      "`queued`, then `sending`, then `sent` or `failed`. `unknown` when the provider's answer was lost: the message is not sent again, and the send becomes `sent` or `failed` within 15 minutes."
   }),
   message_id: Schema.NullOr(MessageId).annotate({ description: "Set exactly when the status is `sent`." }),
   failure_reason: Schema.NullOr(FailureReason).annotate({ description: "Set exactly when the status is `failed`." }),
   created_at: Timestamp
-}).annotate({ identifier: "Send", description: "An outbound message that was accepted and is being delivered." })
+}).annotate({
+  identifier: "Send",
+  description: "An order to send a message. It was accepted, and a worker hands it to the messaging provider."
+})
 export interface Send extends Schema.Schema.Type<typeof Send> {}
 
-/** The columns of a send: what callers see, beside what the worker needs to carry it out. */
+/** The columns of a send: what callers see, and what the worker needs to send it. */
 export interface SendColumns extends Send {
   readonly channel_id: ChannelId
   readonly recipient: string
-  /** Whom the key acted for; null when the operator sent. */
+  /** The member of the API key; null for a send without one. */
   readonly member_id: MemberId | null
   readonly content: Content
-  /** When the provider was first asked. Retries end two minutes later. */
+  /** The time of the first attempt. No attempt begins more than two minutes later. */
   readonly first_attempt_at: Timestamp | null
-  /** Whether an attempt ended without an answer, so that nothing proves any more that it was not sent. */
+  /** Whether the answer to an attempt was lost. From then on a refusal no longer proves that nothing was sent. */
   readonly may_be_sent: boolean
 }
 
@@ -105,7 +108,7 @@ export const SendMessage = Schema.Union([
   Schema.Struct({
     type: Schema.Literal("text"),
     text: visibleText({ min: limits.message_text_chars_min, max: limits.message_text_chars_max })
-  }).annotate({ title: "A text", description: "Inside the reply window: 24 hours from the contact's last message." }),
+  }).annotate({ title: "A text", description: "Inside the reply window: 24 hours after the contact's last message." }),
   Schema.Struct({ type: Schema.Literal("template"), template: TemplateChoice }).annotate({
     title: "A template",
     description: "At any time, on a phone-messaging channel."
@@ -117,7 +120,7 @@ export type SendMessage = typeof SendMessage.Type
 
 export class SendNotFound extends Schema.TaggedError<SendNotFound>()("SendNotFound", {}) {}
 
-/** Only phone-messaging channels can do this. */
+/** The channel is not a phone-messaging channel, so templates cannot be sent on it. */
 export class ChannelTypeUnsuited extends Schema.TaggedError<ChannelTypeUnsuited>()("ChannelTypeUnsuited", {}) {}
 
 /** The contact has not written in the last 24 hours, so only a template may be sent. */
@@ -127,27 +130,27 @@ type TemplateRefused = TemplateNotFound | TemplateNotApproved | TemplateValuesMi
 
 // ----------------------------------------------------------- decisions
 
-/** Returns whether the send has not ended: the provider may still take it. */
+/** Returns whether the send is neither `sent` nor `failed`. */
 export const isOpen = ({ status }: Pick<Send, "status">): boolean => status !== "sent" && status !== "failed"
 
-/** The states of a send: each function returns what the transition sets, or nothing where it changes nothing. */
+/** The transitions of a send. Each returns the columns that it sets, or `{}` where it changes nothing. */
 export const State = {
-  /** An attempt begins. One that is found begun has lost its worker, and nobody knows what came of it. */
+  /** An attempt begins. If the send is `sending` already, a worker died during an attempt, which may have sent it. */
   begin: ({ first_attempt_at, may_be_sent, status }: SendRow, now: Timestamp) =>
     ({
       status: status === "queued" ? "sending" : status,
       first_attempt_at: first_attempt_at ?? now,
       may_be_sent: may_be_sent || status === "sending"
     }) as const,
-  /** It is certain that the attempt sent nothing. */
+  /** The attempt certainly sent nothing. */
   requeue: ({ status }: Pick<Send, "status">) => status === "sending" ? { status: "queued" } as const : {},
-  /** The answer was lost. */
+  /** The answer to the attempt was lost. */
   markUnknown: ({ status }: Pick<Send, "status">) =>
     ({ status: status === "sending" ? "unknown" : status, may_be_sent: true }) as const,
-  /** It became a message. */
+  /** The provider accepted it, and its message is stored. */
   accept: (send: Pick<Send, "status">, message_id: MessageId) =>
     isOpen(send) ? { status: "sent", message_id } as const : {},
-  /** It can no longer succeed. */
+  /** It cannot succeed any more. */
   fail: (send: Pick<Send, "status">, failure_reason: FailureReason) =>
     isOpen(send) ? { status: "failed", failure_reason } as const : {}
 }
@@ -156,7 +159,7 @@ export const State = {
 export const toSend = (row: SendRow | SendColumns): Send =>
   Struct.pick(row, ["id", "conversation_id", "status", "message_id", "failure_reason", "created_at"])
 
-/** Queues a message in its conversation's lane: lane order is the order of acceptance. */
+/** Inserts a send and queues it in its conversation's lane, which keeps the order of acceptance. */
 const queue = (
   to: Pick<SendColumns, "channel_id" | "conversation_id" | "member_id" | "recipient">,
   content: Content,
@@ -182,7 +185,7 @@ const queue = (
   }
 }
 
-/** What a template's name leads to on a channel's business account. */
+/** The result of looking a template up in the catalogue of a channel's business account. */
 export type FoundTemplate = Result.Result<Template, TemplateNotFound | ProviderUnavailable>
 
 const templateContent = (
@@ -198,7 +201,7 @@ const templateContent = (
     return { type: "template", template: { id, name, language, components }, text }
   })
 
-/** What a conversation is started with. */
+/** What `start` loads. */
 interface StartLoaded {
   readonly channel: Option.Option<Channel>
   readonly template: FoundTemplate
@@ -206,7 +209,7 @@ interface StartLoaded {
   readonly withPhone: Option.Option<LoadedContact>
 }
 
-/** Finds or makes the contact and its conversation on the channel, and queues a template. */
+/** Finds or creates the contact and its conversation on the channel, and queues a template. */
 export const start = (
   { channel, template, threads, withPhone }: StartLoaded,
   member_id: MemberId | null,
@@ -235,8 +238,9 @@ const personOf = ({ phone }: StartConversation): Person => ({
 /**
  * Queues a text inside the reply window, or a template at any time.
  *
- * It rests on nothing: the reply window only moves on, and a person who takes
- * another number a moment later gets it at the former one either way.
+ * The decision expects no version of any row. A concurrent message can only
+ * extend the reply window, and a concurrent change of the recipient's number
+ * is equivalent to one that comes a moment later.
  */
 export const send = (
   { channel, conversation, template }: {
@@ -265,7 +269,7 @@ export const send = (
 // ---------------------------------------------------------------- port
 
 /**
- * Port: where sends are read, with what is to be sent.
+ * Port: where sends are read.
  *
  * **Contract** (checked by `conformance/Sends.ts`)
  *
@@ -279,11 +283,11 @@ export class SendStore extends Context.Service<SendStore, {
 
 /** Operations on the current actor's sends. */
 export class Sends extends Context.Service<Sends, {
-  /** Finds or makes the contact and its conversation on the channel, and queues a template (spec §4.3). */
+  /** Finds or creates the contact and its conversation on the channel, and queues a template (contract §10.3). */
   readonly start: (
     input: StartConversation
   ) => Effect.Effect<Send, ReferenceUnknown | ChannelTypeUnsuited | TemplateRefused, CurrentActor>
-  /** Queues a text inside the reply window, or a template at any time (spec §4.4). */
+  /** Queues a text inside the reply window, or a template at any time (contract §12.2, §12.3). */
   readonly send: (
     conversation_id: ConversationId,
     input: SendMessage
@@ -311,7 +315,7 @@ export class Sends extends Context.Service<Sends, {
           : Effect.result(templates.find(account, choice.id))
       }
 
-      const startOne = Effect.fn("Sends.start")(function*(input: StartConversation) {
+      const startConversation = Effect.fn("Sends.start")(function*(input: StartConversation) {
         const { member_id, organization_id } = yield* CurrentActor
         const { channel_id, phone } = input
         const loadPerson = Effect.gen(function*() {
@@ -337,7 +341,7 @@ export class Sends extends Context.Service<Sends, {
         })
       })
 
-      const sendOne = Effect.fn("Sends.send")(function*(conversation_id: ConversationId, input: SendMessage) {
+      const sendMessage = Effect.fn("Sends.send")(function*(conversation_id: ConversationId, input: SendMessage) {
         const { member_id, organization_id } = yield* CurrentActor
         const load = Effect.gen(function*() {
           const conversation = yield* conversations.find(organization_id, conversation_id)
@@ -359,7 +363,7 @@ export class Sends extends Context.Service<Sends, {
         return toSend(yield* Effect.fromOption(found, () => new SendNotFound()))
       })
 
-      return Sends.of({ start: startOne, send: sendOne, get })
+      return Sends.of({ start: startConversation, send: sendMessage, get })
     })
   )
 }

@@ -1,4 +1,4 @@
-/** A template of the provider, and the values that a caller gives for its placeholders (spec §2.6, §4.3). */
+/** The data of a provider's template, and of the values for its placeholders (contract §9.5, §12.3). */
 import { Schema } from "effect"
 import { limits } from "../kernel/Limits.ts"
 import { text } from "../kernel/Text.ts"
@@ -12,38 +12,38 @@ export interface TemplateButton extends Schema.Schema.Type<typeof TemplateButton
 
 export const TemplateComponent = Schema.Struct({
   type: Schema.String.annotate({
-    description: "Upper case, an open enum: `HEADER`, `BODY`, `FOOTER`, `BUTTONS` and more."
+    description: "Upper case. An open enumeration: `HEADER`, `BODY`, `FOOTER`, `BUTTONS` and more."
   }),
   text: Schema.NullOr(Schema.String).annotate({
     description: "With placeholders, numbered as in `{{1}}` or named as in `{{first_name}}`."
   }),
-  format: Schema.NullOr(Schema.String).annotate({ description: "Of a header: `TEXT`, `IMAGE` and more." }),
+  format: Schema.NullOr(Schema.String).annotate({ description: "The format of a header: `TEXT`, `IMAGE` and more." }),
   buttons: Schema.NullOr(Schema.Array(TemplateButton))
 }).annotate({ identifier: "TemplateComponent" })
 export interface TemplateComponent extends Schema.Schema.Type<typeof TemplateComponent> {}
 
-/** `category`, `status` and `parameter_format` are open enums, passed through from the provider. */
+/** `category`, `status` and `parameter_format` are open enumerations, passed through from the provider. */
 export const Template = Schema.Struct({
   id: Schema.String.annotate({ description: "Opaque; not a UUID." }),
   name: Schema.String,
   language: Schema.String,
   category: Schema.String.annotate({
-    description: "An open enum of the provider's: `MARKETING`, `UTILITY`, `AUTHENTICATION` and more."
+    description: "An open enumeration of the provider: `MARKETING`, `UTILITY`, `AUTHENTICATION` and more."
   }),
   status: Schema.String.annotate({
     description:
-      "An open enum of the provider's: `APPROVED`, `PENDING`, `REJECTED`, `PAUSED`, `DISABLED` and more. Only an `APPROVED` template can be sent."
+      "An open enumeration of the provider: `APPROVED`, `PENDING`, `REJECTED`, `PAUSED`, `DISABLED` and more. Only an `APPROVED` template can be sent."
   }),
   phone_messaging_business_account_id: Schema.String.annotate({
-    description: "The template can be sent on channels of this account."
+    description: "The template can be sent on the channels of this account."
   }),
   parameter_format: Schema.String.annotate({
-    description: "An open enum of the provider's: `POSITIONAL`, `NAMED` and more."
+    description: "An open enumeration of the provider: `POSITIONAL`, `NAMED` and more."
   }),
   components: Schema.Array(TemplateComponent)
 }).annotate({
   identifier: "Template",
-  description: "A text that the messaging provider has approved or is to approve."
+  description: "A message template of the messaging provider, which approves or rejects it."
 })
 export interface Template extends Schema.Schema.Type<typeof Template> {}
 
@@ -51,7 +51,9 @@ export const TemplateParameter = Schema.Struct({
   type: Schema.Literal("text"),
   text: text({ min: limits.template_parameter_chars_min, max: limits.template_parameter_chars_max }),
   parameter_name: Schema.optionalKey(
-    text({ min: 1, max: 64 }).annotate({ description: "Of a template whose placeholders are named." })
+    text({ min: 1, max: 64 }).annotate({
+      description: "The placeholder's name, in a template with named placeholders."
+    })
   )
 }).annotate({ identifier: "TemplateParameter" })
 export interface TemplateParameter extends Schema.Schema.Type<typeof TemplateParameter> {}
@@ -63,24 +65,24 @@ const ButtonIndex = Schema.Union([
 
 const parameters = Schema.Array(TemplateParameter).check(Schema.isMaxLength(100))
 
-/** The values for one part of a template (spec §4.3). */
+/** The values for one part of a template (contract §12.3). */
 export const TemplateValues = Schema.Union([
   Schema.Struct({ type: Schema.Literal("header"), parameters }).annotate({ title: "Header" }),
   Schema.Struct({ type: Schema.Literal("body"), parameters }).annotate({ title: "Body" }),
   Schema.Struct({
     type: Schema.Literal("button"),
     sub_type: Schema.String,
-    index: ButtonIndex.annotate({ description: "Which button, from 0." }),
+    index: ButtonIndex.annotate({ description: "The position of the button, from 0." }),
     parameters
   }).annotate({ title: "Button" })
 ])
 export type TemplateValues = typeof TemplateValues.Type
 
-/** A template and its values, as a caller names them. */
+/** A template and the values for its placeholders, as a caller gives them. */
 export const TemplateChoice = Schema.Struct({
   id: text({ min: 1, max: 200 }),
   components: Schema.Array(TemplateValues).check(Schema.isMaxLength(20)).annotate({
-    description: "The values for each part that has placeholders, in their order or by name."
+    description: "The values for each part that has placeholders, by position or by name."
   })
 }).annotate({ identifier: "TemplateChoice", description: "A template, and the values for its placeholders." })
 export interface TemplateChoice extends Schema.Schema.Type<typeof TemplateChoice> {}

@@ -1,8 +1,8 @@
 /**
- * Templates: approved phone-messaging texts, read live from the provider (spec §2.6).
+ * Templates: message templates, read live from the provider (contract §9.5).
  *
- * A copy of each catalogue is kept in memory for ten minutes, so that a send can
- * be checked while the provider is down.
+ * Each catalogue is cached in memory for ten minutes, so that a send can be
+ * checked while the provider is down.
  */
 import { Cache, Clock, Context, Duration, Effect, Exit, Layer, Option, Ref, Result, Schema } from "effect"
 import { ChannelStore } from "../catalog/Channels.ts"
@@ -17,7 +17,7 @@ export * from "./Template.ts"
 /** The channel's business account has no such template. */
 export class TemplateNotFound extends Schema.TaggedError<TemplateNotFound>()("TemplateNotFound", {}) {}
 
-/** The template may not be sent in its present status. */
+/** The template's status is not `APPROVED`. */
 export class TemplateNotApproved extends Schema.TaggedError<TemplateNotApproved>()("TemplateNotApproved", {
   status: Schema.String
 }) {}
@@ -35,7 +35,7 @@ const placeholder = /\{\{\s*([A-Za-z0-9_]+)\s*\}\}/g
 const placeholders = (value: string | null): ReadonlyArray<string> =>
   Array.from(new Set(Array.from((value ?? "").matchAll(placeholder), ([, key = ""]) => key)))
 
-/** One part of a template that takes values, and what a caller gave for it. */
+/** One part of a template, its placeholders and the given values. */
 interface Slot {
   readonly part: string
   readonly wanted: ReadonlyArray<string>
@@ -68,8 +68,8 @@ const misfit = (slot: Slot, named: boolean): string | null => {
 /**
  * Returns the rendered body of a template, or why the values do not fit.
  *
- * Values are put in by one pass over the template's text, so braces inside a
- * value are never taken for a placeholder.
+ * The text is replaced in a single pass, so braces inside a value are never read
+ * as a placeholder.
  */
 export const render = (
   template: Template,
@@ -103,13 +103,13 @@ const fill = (source: string | null, given: ReadonlyArray<TemplateParameter>, na
 
 // ---------------------------------------------------------- operations
 
-/** How long a copy may stand in for a provider that is down. */
+/** The maximum age of a copy that is used while the provider is down. */
 const copy_age_max = Duration.minutes(10)
-/** How long a copy is good enough for the template check of a send. */
+/** The maximum age of a copy that a send is checked against while the provider is up. */
 const copy_fresh = Duration.seconds(30)
-/** How long sends do not ask a provider that has just failed to tell. */
+/** How long sends use the older copy after the provider has failed, before it is called again. */
 const retry_pause = Duration.seconds(1)
-/** Of how many business accounts it is remembered that their copies are fresh. */
+/** The capacity of the cache, in business accounts. */
 const accounts_max = 10_000
 
 interface Copy {
@@ -119,9 +119,9 @@ interface Copy {
 
 /** Operations on the templates of the current actor's channels. */
 export class Templates extends Context.Service<Templates, {
-  /** Returns every template of every business account, read now, or from a copy while the provider is down. */
+  /** Returns every template of every business account, read live, or from a copy while the provider is down. */
   readonly list: Effect.Effect<ReadonlyArray<Template>, ProviderUnavailable, CurrentActor>
-  /** Returns a template of a business account, read at most 30 seconds ago, or from a copy while the provider is down. */
+  /** Returns a template of a business account, at most 30 seconds old, or from an older copy while the provider is down. */
   readonly find: (
     business_account_id: string,
     id: string
@@ -173,7 +173,7 @@ export class Templates extends Context.Service<Templates, {
         Effect.withSpan("Templates.list")
       )
 
-      // However many sends ask at once, one asks the provider: real ones count the calls.
+      // Concurrent sends share one call, because providers limit the rate of calls.
       const fresh = yield* Cache.makeWith(load, {
         capacity: accounts_max,
         timeToLive: (exit) => Exit.isSuccess(exit) ? copy_fresh : retry_pause

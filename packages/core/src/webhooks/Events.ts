@@ -1,5 +1,5 @@
 /**
- * Events: what the service posts to the subscribers of its webhooks (spec §6).
+ * Events: what the service posts to the subscribers of its webhooks (contract §13).
  *
  * An event is one of the changes of the operation that it reports, and its bytes
  * are fixed there. The commit adds one delivery for each active webhook that

@@ -1,5 +1,5 @@
 /**
- * Webhook deliveries: one event on its way to one webhook (spec §2.8, §6).
+ * Webhook deliveries: one event on its way to one webhook (contract §14).
  *
  * | State | Event | Next state |
  * | --- | --- | --- |
@@ -8,9 +8,9 @@
  * | pending | the tenth attempt fails, the webhook is disabled | failed |
  * | succeeded, failed | retry | pending |
  *
- * The queue gives out at most eight deliveries of a webhook at a time. An
- * attempt is posted before anything is committed, so a worker that dies in the
- * middle of one posts it again: with the same id and bytes.
+ * At most eight deliveries of a webhook are under way at a time. An attempt is
+ * posted before anything is committed, so a worker that dies in the middle of
+ * one posts it again: with the same id and bytes.
  */
 import {
   Cache,
@@ -330,8 +330,8 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
     webhook_id: WebhookId,
     id: WebhookDeliveryId
   ) => Effect.Effect<WebhookDelivery, WebhookNotFound | WebhookDeliveryNotFound | WebhookDisabled, CurrentActor>
-  /** Carries out one attempt of a claimed `delivery`, and settles the claim. */
-  readonly attempt: (claimed: ClaimedWork) => Effect.Effect<void>
+  /** Carries out one attempt of a claimed `delivery`, and settles the claim. `onSuccess` runs in between where the endpoint took the event. */
+  readonly attempt: (claimed: ClaimedWork, onSuccess?: Effect.Effect<void>) => Effect.Effect<void>
   /** Ends a delivery that cannot be attempted because of a defect of ours, and settles the claim. */
   readonly abandon: (claimed: ClaimedWork) => Effect.Effect<void>
   /** Forgets the events, with their deliveries, that have been kept long enough, a batch at a time, and answers how many. */
@@ -428,13 +428,17 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
             Changes.all(WebhookDeliveryRows.update(delivery, State.abandon(failure_code)), finish(claimed))
         )
 
-      const attempt = Effect.fn("WebhookDeliveries.attempt")(function*(claimed: ClaimedWork) {
+      const attempt = Effect.fn("WebhookDeliveries.attempt")(function*(
+        claimed: ClaimedWork,
+        onSuccess: Effect.Effect<void> = Effect.void
+      ) {
         const found = yield* find(claimed)
         const outgoing = Option.getOrNull(found)
         if (outgoing === null || outgoing.delivery.status !== "pending" || outgoing.webhook.status === "disabled") {
           return yield* end(claimed, "webhook_disabled")
         }
         const { attempt, retry_after } = yield* post(claimed.organization_id, outgoing)
+        if (attempt.failure_code === null) yield* onSuccess
         const dice = yield* Random.next
         // What was loaded for the attempt is loaded again only where it has changed meanwhile.
         const known = [found]

@@ -1,5 +1,5 @@
 /**
- * Webhooks: where the service posts its events (spec §2.7, §6).
+ * Webhooks: where the service posts its events (contract §14).
  *
  * | State | Trigger | Next state |
  * | --- | --- | --- |
@@ -27,7 +27,7 @@ import { CurrentActor } from "../kernel/Actor.ts"
 import { Ids, type OrganizationId, WebhookId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { Secrets } from "../kernel/Secrets.ts"
-import { checkedElsewhere, Text } from "../kernel/Text.ts"
+import { jsonSchemaOnly, Text } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh, together } from "../work/Decide.ts"
@@ -66,7 +66,7 @@ export interface CreatedWebhook extends Schema.Schema.Type<typeof CreatedWebhook
 const isEventType = Schema.is(EventType)
 
 // Checked as a whole, so that a refusal names `event_types` and not a place in it.
-const EventTypes = Schema.Array(Schema.String.check(checkedElsewhere({ enum: [...EventType.literals] }))).check(
+const EventTypes = Schema.Array(Schema.String.check(jsonSchemaOnly({ enum: [...EventType.literals] }))).check(
   Schema.isBetweenLength(limits.webhook_event_types_min, limits.webhook_event_types_max),
   Schema.makeFilter((types: ReadonlyArray<string>) => types.every(isEventType), {
     expected: `only ${EventType.literals.join(", ")}`
@@ -75,7 +75,7 @@ const EventTypes = Schema.Array(Schema.String.check(checkedElsewhere({ enum: [..
 ).pipe(Schema.decodeTo(Schema.Array(EventType), SchemaTransformation.passthroughSupertype()))
 
 export const CreateWebhook = Schema.Struct({
-  url: Text.check(checkedElsewhere({ maxLength: limits.url_chars_max, format: "uri" })).annotate({
+  url: Text.check(jsonSchemaOnly({ maxLength: limits.url_chars_max, format: "uri" })).annotate({
     description: "A public https endpoint: a host name, no user, no fragment."
   }),
   event_types: EventTypes
@@ -247,7 +247,7 @@ export class WebhookStore extends Context.Service<WebhookStore, {
 
 /** Operations on the current actor's webhooks. */
 export class Webhooks extends Context.Service<Webhooks, {
-  /** Subscribes a URL to events. The answer holds the signing secret, which is never shown again (spec §4.7). */
+  /** Subscribes a URL to events. The answer holds the signing secret, which is never shown again (contract §14.2). */
   readonly create: (input: CreateWebhook) => Effect.Effect<
     CreatedWebhook,
     WebhookUrlRefused | TooManyWebhooks,

@@ -40,6 +40,8 @@ export class LeaseLost extends Data.TaggedError("LeaseLost") {}
  * - `abandon` fails pending deliveries, but for those that are updated beside it.
  * - A settlement of a claim that no longer holds its item is `LeaseLost`.
  * - A row is written once: two updates of one row in one commit are a defect.
+ * - Commits at the same time, of whatever organizations, are applied or refused
+ *   each on its own.
  * - Nothing of another organization is read or written.
  * - Inside a transaction of the caller it joins that, and a `Conflict` is a
  *   defect: the transaction is lost, and only the caller can begin it again.

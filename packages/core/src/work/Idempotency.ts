@@ -1,5 +1,5 @@
 /**
- * Idempotency: a retried write answers as the first one did (spec §8).
+ * Idempotency: a retried write answers as the first one did (contract §5).
  *
  * The idempotency record of a key is one of the changes of the operation: it
  * commits with the effect, its events and its queued work. There is no

@@ -79,6 +79,8 @@ export const LeaseTime = Context.Reference<Duration.Duration>("@messaging-crm/co
  *   only when nothing may be given out, or another claim is at it. Of concurrent
  *   claims each item goes to exactly one. The claims bear `token`. It never
  *   waits for a commit, and no commit waits for it longer than it takes.
+ * - The claims that are `spare` do not count as out, settled or not, if they still
+ *   hold their items.
  * - Lanes of a kind take turns: the one that has waited longest, since an item of it was
  *   due and since it was last served, is served first, and none twice while
  *   another that is due and free waits.
@@ -101,6 +103,8 @@ export class WorkQueue extends Context.Service<WorkQueue, {
     readonly now: Timestamp
     readonly lease_until: Timestamp
     readonly token: string
+    /** Claims of the caller that it has carried out and not settled yet, or just now: their places are free. */
+    readonly spare?: ReadonlyArray<ClaimedWork>
   }) => Effect.Effect<ReadonlyArray<ClaimedWork>>
   readonly finish: (claimed: ClaimedWork) => Effect.Effect<boolean>
   readonly postpone: (claimed: ClaimedWork, due_at: Timestamp) => Effect.Effect<boolean>

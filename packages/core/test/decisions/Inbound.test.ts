@@ -229,9 +229,10 @@ describe("an inbound event", () => {
         kept
       )
     }
-    assert.deepStrictEqual(
-      Inbound.statusReported({ found, completion: null }, status, fresh()),
-      Inbound.update(found, of, { status: "delivered", at: after(99) }, fresh())
-    )
+    const updated = Inbound.update(found, of, { status: "delivered", at: after(99) }, fresh())
+    assert.deepStrictEqual(Inbound.statusReported({ found, completion: null }, status, fresh()), updated)
+    // The message was stored between the first read and the second.
+    const sent = completion({ provider_message: found, send: Option.some({ ...row, status: "sent" }) })
+    assert.deepStrictEqual(Inbound.statusReported({ found: Option.none(), completion: sent }, status, fresh()), updated)
   })
 })

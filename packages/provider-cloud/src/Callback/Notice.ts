@@ -1,10 +1,10 @@
-/** One thing that a callback tells, before it is known which channel it is about. */
+/** A notice: one event of a callback, before its channel is looked up. */
 import type { ProviderEvent, ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { DateTime, Option, Schema } from "effect"
 import type { AccountName } from "../CloudAccounts.ts"
 
-/** A file that the network keeps: phone messaging names it by an id, the other two by its address. */
+/** A reference to a file on the network: an id on phone messaging, a URL on the other two. */
 export type FileReference = { readonly media_id: string } | { readonly url: string }
 
 type Unlocated<Event> = Event extends unknown ? Omit<Event, "channel_id"> : never
@@ -12,14 +12,14 @@ type Unlocated<Event> = Event extends unknown ? Omit<Event, "channel_id"> : neve
 export interface Notice {
   readonly account: AccountName
   readonly event: Unlocated<ProviderEvent>
-  /** Where the file of a received message is; its event has no bytes yet. */
+  /** The file of a received message. It is loaded later; until then the event has no bytes. */
   readonly file: FileReference | null
 }
 
 /**
- * Why a part of a callback leads to nothing. `object`, `field`: about something
- * else than messages. `status`, `echo`, `receipt`: nothing that core can be told.
- * `unreadable`: it lacks what would say whom or what it is about.
+ * Why a part of a callback is ignored. `object`, `field`: it is not about
+ * messages. `status`, `echo`, `receipt`: core has no event for it. `unreadable`:
+ * it lacks the ids of its account, sender or message.
  */
 export type Ignored = "echo" | "field" | "object" | "receipt" | "status" | "unreadable"
 
@@ -30,24 +30,29 @@ export interface Notices {
 
 export const nothing: Notices = { notices: [], ignored: [] }
 export const ignored = (reason: Ignored): Notices => ({ notices: [], ignored: [reason] })
-export const tell = (...notices: ReadonlyArray<Notice>): Notices => ({ notices, ignored: [] })
+export const noticesOf = (...notices: ReadonlyArray<Notice>): Notices => ({ notices, ignored: [] })
 
 export const all = (parts: ReadonlyArray<Notices>): Notices => ({
   notices: parts.flatMap(({ notices }) => notices),
   ignored: parts.flatMap(({ ignored }) => ignored)
 })
 
-/** What a received message says, beside who wrote it and when. */
-export interface Said extends Pick<ProviderMessageReceived, "media" | "text" | "type"> {
+/** The content of a received message. */
+export interface MessageContent extends Pick<ProviderMessageReceived, "media" | "text" | "type"> {
   readonly file: FileReference | null
 }
 
-export const said = (type: Said["type"], text: string | null): Said => ({ type, text, media: null, file: null })
+export const textContent = (type: MessageContent["type"], text: string | null): MessageContent => ({
+  type,
+  text,
+  media: null,
+  file: null
+})
 
-/** A moment as the networks write it: a number or its digits. */
+/** Schema for a time as the networks write it: a number, or its digits as text. */
 export const Moment = Schema.Union([Schema.Number, Schema.String])
 
-/** The first moment that is taken for milliseconds; as seconds it would be in the year 33658. */
+/** The smallest value that is read as milliseconds. In seconds it would be the year 33658. */
 const millis_min = 1e12
 const millis_max = 8.64e15
 

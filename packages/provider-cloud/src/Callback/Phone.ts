@@ -1,12 +1,12 @@
-/** What phone messaging calls back with: messages, their statuses, and people who change their number. */
+/** Reads the callbacks of phone messaging: messages, their statuses, and changed numbers. */
 import { SendId } from "@messaging-crm/core/Ids"
 import type { MessageStatusReported, ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { type DateTime, Option, Schema } from "effect"
 import type { AccountName } from "../CloudAccounts.ts"
 import { isNumber, otherSpellings, spelled } from "../Spellings.ts"
-import { Items, Kept, lenient, NetworkId } from "../Wire.ts"
-import { all, ignored, Moment, nothing, type Notices, type Said, tell, timeOf } from "./Notice.ts"
-import { saidOf } from "./PhoneContent.ts"
+import { Items, lenient, NetworkId, StorableText } from "../Wire.ts"
+import { all, ignored, type MessageContent, Moment, nothing, type Notices, noticesOf, timeOf } from "./Notice.ts"
+import { contentOfMessage } from "./PhoneContent.ts"
 
 const Change = Schema.Struct({
   field: lenient(Schema.String),
@@ -19,7 +19,7 @@ const Change = Schema.Struct({
 })
 
 const Contact = Schema.Struct({
-  profile: lenient(Schema.Struct({ name: lenient(Kept), username: lenient(Kept) })),
+  profile: lenient(Schema.Struct({ name: lenient(StorableText), username: lenient(StorableText) })),
   wa_id: lenient(NetworkId),
   user_id: lenient(NetworkId)
 })
@@ -55,7 +55,7 @@ const decodeContact = Schema.decodeUnknownOption(Contact)
 const decodeMessage = Schema.decodeUnknownOption(Message)
 const decodeStatus = Schema.decodeUnknownOption(Status)
 
-/** A voice message that was played was read. */
+/** Core's status for each status of the network. `played` is the reading of a voice message. */
 const statuses: Readonly<Record<string, MessageStatusReported["status"]>> = {
   sent: "sent",
   delivered: "delivered",
@@ -66,18 +66,18 @@ const statuses: Readonly<Record<string, MessageStatusReported["status"]>> = {
 
 const isText = (value: string | undefined): value is string => value !== undefined
 
-/** Returns ids as core keeps them, each once, numbers first, with the other spellings of the numbers last. */
+/** Returns the distinct ids in core's form: numbers first, the other spellings of the numbers last. */
 const namesOf = (ids: ReadonlyArray<string | undefined>): ReadonlyArray<string> => {
   const names = ids.filter(isText).map(spelled).toSorted((a, b) => Number(isNumber(b)) - Number(isNumber(a)))
   return Array.from(new Set([...names, ...names.flatMap(otherSpellings)]))
 }
 
-/** Returns who wrote, as far as the message and the contact beside it tell. */
+/** Returns the sender from the message and its contact. */
 const senderOf = (
   { from, from_user_id }: typeof Message.Type,
   contacts: ReadonlyArray<typeof Contact.Type>
 ): Option.Option<ProviderMessageReceived["from"]> => {
-  // Another's contact would give the message to somebody who did not write it.
+  // A body may have contacts of several people: only one with an id of the sender is theirs.
   const contact = contacts.find(({ user_id, wa_id }) =>
     [wa_id, user_id].some((id) => id !== undefined && (id === from || id === from_user_id))
   )
@@ -90,7 +90,7 @@ const senderOf = (
   }))
 }
 
-/** A system message has no contact beside it. It tells that a person is another number, or another user id, now. */
+/** Reads a system message that a person has a new number, or a new user id. It has no contact. */
 const identityChange = (account: AccountName, { from, from_user_id, system }: typeof Message.Type): Notices => {
   if (system === undefined) return nothing
   const isUserId = system.previous_user_id !== undefined
@@ -98,7 +98,7 @@ const identityChange = (account: AccountName, { from, from_user_id, system }: ty
   const now = isUserId ? system.user_id ?? from_user_id : system.wa_id ?? system.new_wa_id
   const [external_id, ...aliases] = now === undefined ? [] : namesOf([now])
   if (former === undefined || external_id === undefined) return nothing
-  return tell({
+  return noticesOf({
     account,
     event: {
       event: "identity_changed",
@@ -109,30 +109,30 @@ const identityChange = (account: AccountName, { from, from_user_id, system }: ty
   })
 }
 
-/** The author changed a message, or took it back. */
+/** Reads an edit or a deletion. */
 const revision = (account: AccountName, { edit, revoke }: typeof Message.Type, at: DateTime.Utc): Notices => {
   if (edit !== undefined) {
-    const { text } = saidOf(edit.message)
+    const { text } = contentOfMessage(edit.message)
     const provider_message_id = edit.original_message_id
-    return tell({ account, event: { event: "message_edited", provider_message_id, text, at }, file: null })
+    return noticesOf({ account, event: { event: "message_edited", provider_message_id, text, at }, file: null })
   }
   if (revoke === undefined) return nothing
   const provider_message_id = revoke.original_message_id
-  return tell({ account, event: { event: "message_deleted", provider_message_id, at }, file: null })
+  return noticesOf({ account, event: { event: "message_deleted", provider_message_id, at }, file: null })
 }
 
 const received = (
   account: AccountName,
   message: typeof Message.Type,
   contacts: ReadonlyArray<typeof Contact.Type>,
-  { file, ...content }: Said,
+  { file, ...content }: MessageContent,
   sent_at: DateTime.Utc
 ): Notices => {
   const from = senderOf(message, contacts)
   if (message.id === undefined || Option.isNone(from)) return ignored("unreadable")
   const { id: provider_message_id } = message
   const event = { event: "message_received", provider_message_id, from: from.value, ...content, sent_at } as const
-  return tell({ account, event, file })
+  return noticesOf({ account, event, file })
 }
 
 const readMessage = (
@@ -146,17 +146,17 @@ const readMessage = (
   const message = decoded.value
   const at = timeOf(message.timestamp, received_at)
   const change = all([identityChange(account, message), revision(account, message, at)])
-  return change.notices.length > 0 ? change : received(account, message, contacts, saidOf(item), at)
+  return change.notices.length > 0 ? change : received(account, message, contacts, contentOfMessage(item), at)
 }
 
-/** A status has no contact beside it: all that is known of the recipient are the ids that it bears itself. */
+/** Reads a status. It has no contact: only its own ids of the recipient are known. */
 const readStatus = (account: AccountName, item: unknown, received_at: DateTime.Utc): Notices => {
   const decoded = decodeStatus(item)
   if (Option.isNone(decoded)) return ignored("unreadable")
   const { biz_opaque_callback_data, id, recipient_id, recipient_user_id, timestamp } = decoded.value
   const status = Object.hasOwn(statuses, decoded.value.status) ? statuses[decoded.value.status] : undefined
   if (status === undefined) return ignored("status")
-  return tell({
+  return noticesOf({
     account,
     event: {
       event: "message_status_reported",
@@ -170,7 +170,7 @@ const readStatus = (account: AccountName, item: unknown, received_at: DateTime.U
   })
 }
 
-/** Reads one change. Its own metadata say which number it is about: a body may speak of several. */
+/** Reads one change. Its metadata hold the id of its phone number, because a body may have several. */
 export const read = (item: unknown, received_at: DateTime.Utc): Notices => {
   const change = decodeChange(item)
   if (Option.isNone(change)) return ignored("field")

@@ -1,34 +1,34 @@
-/** What a message of phone messaging says, by its type. */
+/** Reads the content of a phone-messaging message, by its type. */
 import type { MediaKind } from "@messaging-crm/core/Media"
 import { Option, Schema } from "effect"
-import { Items, Kept, lenient, NetworkId } from "../Wire.ts"
-import { type Said, said } from "./Notice.ts"
+import { Items, lenient, NetworkId, StorableText } from "../Wire.ts"
+import { type MessageContent, textContent } from "./Notice.ts"
 
 const File = Schema.Struct({
   id: lenient(NetworkId),
   url: lenient(Schema.String),
-  mime_type: lenient(Kept),
-  filename: lenient(Kept),
-  caption: lenient(Kept)
+  mime_type: lenient(StorableText),
+  filename: lenient(StorableText),
+  caption: lenient(StorableText)
 })
 
 const Place = Schema.Struct({
   latitude: lenient(Schema.Number),
   longitude: lenient(Schema.Number),
-  name: lenient(Kept),
-  address: lenient(Kept)
+  name: lenient(StorableText),
+  address: lenient(StorableText)
 })
 
 const Card = Schema.Struct({
-  name: lenient(Schema.Struct({ formatted_name: lenient(Kept) })),
-  phones: lenient(Schema.Array(Schema.Struct({ phone: lenient(Kept) })))
+  name: lenient(Schema.Struct({ formatted_name: lenient(StorableText) })),
+  phones: lenient(Schema.Array(Schema.Struct({ phone: lenient(StorableText) })))
 })
 
-const Choice = Schema.Struct({ title: lenient(Kept) })
+const Choice = Schema.Struct({ title: lenient(StorableText) })
 
 const Content = Schema.Struct({
   type: lenient(Schema.String),
-  text: lenient(Schema.Struct({ body: lenient(Kept) })),
+  text: lenient(Schema.Struct({ body: lenient(StorableText) })),
   image: lenient(File),
   video: lenient(File),
   audio: lenient(File),
@@ -40,12 +40,12 @@ const Content = Schema.Struct({
   interactive: lenient(Schema.Struct({
     button_reply: lenient(Choice),
     list_reply: lenient(Choice),
-    nfm_reply: lenient(Schema.Struct({ body: lenient(Kept) }))
+    nfm_reply: lenient(Schema.Struct({ body: lenient(StorableText) }))
   })),
-  button: lenient(Schema.Struct({ text: lenient(Kept) })),
-  reaction: lenient(Schema.Struct({ emoji: lenient(Kept) })),
-  order: lenient(Schema.Struct({ text: lenient(Kept) })),
-  system: lenient(Schema.Struct({ body: lenient(Kept) }))
+  button: lenient(Schema.Struct({ text: lenient(StorableText) })),
+  reaction: lenient(Schema.Struct({ emoji: lenient(StorableText) })),
+  order: lenient(Schema.Struct({ text: lenient(StorableText) })),
+  system: lenient(Schema.Struct({ body: lenient(StorableText) }))
 })
 
 const decodeCard = Schema.decodeUnknownOption(Card)
@@ -53,14 +53,14 @@ const decode = Schema.decodeUnknownOption(Content)
 
 const isText = (value: string | undefined): value is string => value !== undefined && value !== ""
 
-/** Returns the parts that are there, on a line each; null where there are none. */
+/** Returns the non-empty parts, one on each line; null where there are none. */
 const lines = (...parts: ReadonlyArray<string | undefined>): string | null => {
   const given = parts.filter(isText)
   return given.length === 0 ? null : given.join("\n")
 }
 
-/** A file that has neither an id nor an address is told of all the same. */
-const file = (kind: MediaKind, given: typeof File.Type | undefined): Said => {
+/** Returns the content of a message with a file, also where the file has neither an id nor a URL. */
+const file = (kind: MediaKind, given: typeof File.Type | undefined): MessageContent => {
   const { caption, filename, id, mime_type, url } = given ?? {}
   const address = url === undefined ? null : { url }
   return {
@@ -82,10 +82,10 @@ const card = ({ name, phones = [] }: typeof Card.Type): ReadonlyArray<string | u
 const cards = (items: typeof Items.Type): string | null =>
   lines(...items.flatMap((item) => Option.toArray(decodeCard(item)).flatMap(card)))
 
-const contentOf = (content: typeof Content.Type): Said => {
+const contentOf = (content: typeof Content.Type): MessageContent => {
   switch (content.type) {
     case "text":
-      return said("text", content.text?.body ?? null)
+      return textContent("text", content.text?.body ?? null)
     case "image":
     case "video":
     case "audio":
@@ -95,26 +95,26 @@ const contentOf = (content: typeof Content.Type): Said => {
     case "voice":
       return file("audio", content.voice ?? content.audio)
     case "location":
-      return said("location", place(content.location ?? {}))
+      return textContent("location", place(content.location ?? {}))
     case "contacts":
-      return said("contacts", cards(content.contacts ?? []))
+      return textContent("contacts", cards(content.contacts ?? []))
     case "interactive": {
       const { button_reply, list_reply, nfm_reply } = content.interactive ?? {}
-      return said("interactive", lines(button_reply?.title ?? list_reply?.title ?? nfm_reply?.body))
+      return textContent("interactive", lines(button_reply?.title ?? list_reply?.title ?? nfm_reply?.body))
     }
     case "button":
-      return said("interactive", content.button?.text ?? null)
+      return textContent("interactive", content.button?.text ?? null)
     case "reaction":
-      return said("reaction", lines(content.reaction?.emoji))
+      return textContent("reaction", lines(content.reaction?.emoji))
     case "order":
-      return said("unsupported", lines(content.order?.text))
+      return textContent("unsupported", lines(content.order?.text))
     case "system":
-      return said("unsupported", lines(content.system?.body))
+      return textContent("unsupported", lines(content.system?.body))
     default:
-      return said("unsupported", null)
+      return textContent("unsupported", null)
   }
 }
 
-/** Returns what a message says; of a type that is not known, only that something was said. */
-export const saidOf = (message: unknown): Said =>
-  Option.match(decode(message), { onNone: () => said("unsupported", null), onSome: contentOf })
+/** Returns the content of a message; `unsupported` without text for an unknown type. */
+export const contentOfMessage = (message: unknown): MessageContent =>
+  Option.match(decode(message), { onNone: () => textContent("unsupported", null), onSome: contentOf })

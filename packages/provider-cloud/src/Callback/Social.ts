@@ -1,20 +1,20 @@
-/** What pages and photo accounts call back with: messages, their edits and deletions, and receipts. */
+/** Reads the callbacks of pages and photo accounts: messages, edits, deletions and receipts. */
 import type { ChannelType } from "@messaging-crm/core/Channels"
 import { SendId } from "@messaging-crm/core/Ids"
 import type { MediaKind } from "@messaging-crm/core/Media"
 import { type DateTime, Option, Schema } from "effect"
 import type { AccountName } from "../CloudAccounts.ts"
-import { Items, Kept, lenient, NetworkId } from "../Wire.ts"
-import { all, ignored, Moment, type Notices, type Said, said, tell, timeOf } from "./Notice.ts"
+import { Items, lenient, NetworkId, StorableText } from "../Wire.ts"
+import { all, ignored, type MessageContent, Moment, type Notices, noticesOf, textContent, timeOf } from "./Notice.ts"
 
 export type SocialType = Exclude<ChannelType, "phone_messaging">
 
 const Attachment = Schema.Struct({
   type: lenient(Schema.String),
-  title: lenient(Kept),
+  title: lenient(StorableText),
   payload: lenient(Schema.Struct({
-    url: lenient(Kept),
-    title: lenient(Kept),
+    url: lenient(StorableText),
+    title: lenient(StorableText),
     sticker_id: lenient(NetworkId)
   }))
 })
@@ -22,7 +22,7 @@ type Attachment = typeof Attachment.Type
 
 const Message = Schema.Struct({
   mid: NetworkId,
-  text: lenient(Kept),
+  text: lenient(StorableText),
   attachments: lenient(Items),
   quick_reply: lenient(Schema.Unknown),
   is_echo: lenient(Schema.Boolean),
@@ -35,9 +35,9 @@ const Item = Schema.Struct({
   recipient: lenient(Schema.Struct({ id: NetworkId })),
   timestamp: lenient(Moment),
   message: lenient(Message),
-  message_edit: lenient(Schema.Struct({ mid: NetworkId, text: lenient(Kept) })),
-  postback: lenient(Schema.Struct({ mid: lenient(NetworkId), title: lenient(Kept) })),
-  reaction: lenient(Schema.Struct({ mid: NetworkId, emoji: lenient(Kept) })),
+  message_edit: lenient(Schema.Struct({ mid: NetworkId, text: lenient(StorableText) })),
+  postback: lenient(Schema.Struct({ mid: lenient(NetworkId), title: lenient(StorableText) })),
+  reaction: lenient(Schema.Struct({ mid: NetworkId, emoji: lenient(StorableText) })),
   delivery: lenient(Schema.Struct({ mids: lenient(Items) })),
   read: lenient(Schema.Struct({ mid: lenient(NetworkId) }))
 })
@@ -48,8 +48,8 @@ const decodeChange = Schema.decodeUnknownOption(Schema.Struct({ value: Schema.Un
 const decodeAttachment = Schema.decodeUnknownOption(Attachment)
 const decodeMid = Schema.decodeUnknownOption(NetworkId)
 
-/** Parts of an item that are no message, and tell of nothing that core keeps. */
-const silent = ["account_linking", "app_roles", "optin", "pass_thread_control", "referral", "take_thread_control"]
+/** The kinds of items that are not messages and have no event in core. */
+const ignoredKinds = ["account_linking", "app_roles", "optin", "pass_thread_control", "referral", "take_thread_control"]
 
 const kinds: Readonly<Record<string, MediaKind>> = {
   image: "image",
@@ -65,11 +65,11 @@ const kindOf = ({ payload, type = "" }: Attachment): MediaKind | null => {
   return Object.hasOwn(kinds, type) ? kinds[type] ?? null : null
 }
 
-/** What is attached that is no file: a place, or something with a title or an address. */
-const other = ({ payload, title, type }: Attachment): Said =>
-  said(type === "location" ? "location" : "unsupported", title ?? payload?.title ?? payload?.url ?? null)
+/** Returns the content of an attachment that is not a file: a location, or something with a title or a URL. */
+const other = ({ payload, title, type }: Attachment): MessageContent =>
+  textContent(type === "location" ? "location" : "unsupported", title ?? payload?.title ?? payload?.url ?? null)
 
-const attached = (item: unknown): Said => {
+const attached = (item: unknown): MessageContent => {
   const attachment = Option.getOrElse(decodeAttachment(item), (): Attachment => ({}))
   const kind = kindOf(attachment)
   if (kind === null) return other(attachment)
@@ -82,25 +82,31 @@ const attached = (item: unknown): Said => {
   }
 }
 
-/** Returns what a message says. Each file is a message of its own in core; the text goes with the first. */
-const saidOf = ({ attachments = [], quick_reply, text }: typeof Message.Type): ReadonlyArray<Said> => {
+/** Returns the contents of a message. In core each file is a separate message; the text goes with the first. */
+const contentOfMessage = (
+  { attachments = [], quick_reply, text }: typeof Message.Type
+): ReadonlyArray<MessageContent> => {
   const [first, ...more] = attachments.map(attached)
-  if (text === undefined) return first === undefined ? [said("unsupported", null)] : [first, ...more]
-  if (first === undefined) return [said(quick_reply === undefined ? "text" : "interactive", text)]
+  if (text === undefined) return first === undefined ? [textContent("unsupported", null)] : [first, ...more]
+  if (first === undefined) return [textContent(quick_reply === undefined ? "text" : "interactive", text)]
   return first.media === null
-    ? [said("text", text), ...[first, ...more].filter(({ media }) => media !== null)]
+    ? [textContent("text", text), ...[first, ...more].filter(({ media }) => media !== null)]
     : [{ ...first, text }, ...more]
 }
 
-/** What is needed to file a part of an item. */
+/** What the readers of an item's parts need. */
 interface Context {
   readonly account: AccountName
   readonly item: Item
   readonly at: DateTime.Utc
 }
 
-const receivedAs = ({ account, at, item: { sender } }: Context, id: string, { file, ...content }: Said): Notices =>
-  sender === undefined ? ignored("unreadable") : tell({
+const receivedAs = (
+  { account, at, item: { sender } }: Context,
+  id: string,
+  { file, ...content }: MessageContent
+): Notices =>
+  sender === undefined ? ignored("unreadable") : noticesOf({
     account,
     event: {
       event: "message_received",
@@ -112,7 +118,7 @@ const receivedAs = ({ account, at, item: { sender } }: Context, id: string, { fi
     file
   })
 
-/** Names something that has no id of its own. It is the same name however often it is told of. */
+/** Makes a message id for an item that has none. A repeated callback gives the same id. */
 const madeUp = (kind: string, { at, item: { sender } }: Context, about = "") =>
   [kind, sender?.id, at.epochMilliseconds, about].join(".").slice(0, 500)
 
@@ -122,13 +128,13 @@ const status = (
   reported: "sent" | "delivered" | "read",
   reference: SendId | null
 ): Notices =>
-  tell({
+  noticesOf({
     account,
     event: { event: "message_status_reported", provider_message_id, reference, status: reported, at },
     file: null
   })
 
-/** A message that the business sent. Its metadata are the reference of a send, where the service sent it. */
+/** Reads the echo of a message that the business sent. Its metadata hold the reference if this service sent it. */
 const echo = (context: Context, { metadata, mid }: typeof Message.Type): Notices =>
   metadata === undefined ? ignored("echo") : status(context, mid, "sent", metadata)
 
@@ -136,21 +142,23 @@ const message = (context: Context, given: typeof Message.Type): Notices => {
   const { account, at } = context
   const { is_deleted, is_echo, mid } = given
   if (is_deleted === true) {
-    return tell({ account, event: { event: "message_deleted", provider_message_id: mid, at }, file: null })
+    return noticesOf({ account, event: { event: "message_deleted", provider_message_id: mid, at }, file: null })
   }
   if (is_echo === true) return echo(context, given)
   return all(
-    saidOf(given).map((each, index) => receivedAs(context, index === 0 ? mid : `${mid.slice(0, 490)}.${index}`, each))
+    contentOfMessage(given).map((each, index) =>
+      receivedAs(context, index === 0 ? mid : `${mid.slice(0, 490)}.${index}`, each)
+    )
   )
 }
 
-/** A receipt that names no message, but all before a moment, is nothing that core can be told. */
+/** Reads receipts. One without message ids, for all messages before a time, has no event in core and is ignored. */
 const receipts = (context: Context, { delivery, read }: Item): Notices => {
   const delivered = (delivery?.mids ?? []).flatMap((mid) => Option.toArray(decodeMid(mid)))
     .map((mid) => status(context, mid, "delivered", null))
   const seen = read?.mid === undefined ? [] : [status(context, read.mid, "read", null)]
-  const told = [...delivered, ...seen]
-  return told.length === 0 ? ignored("receipt") : all(told)
+  const statuses = [...delivered, ...seen]
+  return statuses.length === 0 ? ignored("receipt") : all(statuses)
 }
 
 const contentOf = (context: Context): Notices => {
@@ -158,7 +166,7 @@ const contentOf = (context: Context): Notices => {
   if (item.message !== undefined) return message(context, item.message)
   if (item.message_edit !== undefined) {
     const { mid: provider_message_id, text } = item.message_edit
-    return tell({
+    return noticesOf({
       account,
       event: { event: "message_edited", provider_message_id, text: text ?? null, at },
       file: null
@@ -166,21 +174,21 @@ const contentOf = (context: Context): Notices => {
   }
   if (item.postback !== undefined) {
     const { mid, title } = item.postback
-    return receivedAs(context, mid ?? madeUp("postback", context), said("interactive", title ?? null))
+    return receivedAs(context, mid ?? madeUp("postback", context), textContent("interactive", title ?? null))
   }
   if (item.reaction !== undefined) {
     const { emoji, mid } = item.reaction
-    return receivedAs(context, madeUp("reaction", context, mid), said("reaction", emoji ?? null))
+    return receivedAs(context, madeUp("reaction", context, mid), textContent("reaction", emoji ?? null))
   }
   if (item.delivery !== undefined || item.read !== undefined) return receipts(context, item)
-  return receivedAs(context, madeUp("unsupported", context), said("unsupported", null))
+  return receivedAs(context, madeUp("unsupported", context), textContent("unsupported", null))
 }
 
-const isSilent = (item: unknown): boolean =>
-  typeof item === "object" && item !== null && silent.some((name) => Object.hasOwn(item, name)) &&
+const isIgnored = (item: unknown): boolean =>
+  typeof item === "object" && item !== null && ignoredKinds.some((name) => Object.hasOwn(item, name)) &&
   !Object.hasOwn(item, "message") && !Object.hasOwn(item, "postback")
 
-/** Reads one item of an entry, which names the account. What is in an echo's place of the sender is the account itself. */
+/** Reads one item of an entry. The account is the recipient, in an echo the sender, else the id of the entry. */
 export const read = (
   type: SocialType,
   entry_id: string | null,
@@ -189,7 +197,7 @@ export const read = (
 ): Notices => {
   const decoded = decodeItem(item)
   if (Option.isNone(decoded)) return ignored("unreadable")
-  if (isSilent(item)) return ignored("field")
+  if (isIgnored(item)) return ignored("field")
   const { message, recipient, sender, timestamp } = decoded.value
   const own = message?.is_echo === true ? sender : recipient
   const id = own?.id ?? entry_id
@@ -197,7 +205,7 @@ export const read = (
   return contentOf({ account: { type, id }, item: decoded.value, at: timeOf(timestamp, received_at) })
 }
 
-/** Reads an item in the form that photo accounts are also told of: as the value of a change. */
+/** Reads an item that is the value of a change, another form that photo accounts get. */
 export const readChange = (
   type: SocialType,
   entry_id: string | null,

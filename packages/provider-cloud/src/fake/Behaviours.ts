@@ -1,10 +1,10 @@
-/** What the fake network does with a message: decided by a script, else by the recipient's last four digits. */
+/** How the fake network answers a message: a script decides, else the last four digits of the recipient. */
 import { Schema } from "effect"
 
-/** What is answered to a message. */
+/** The answer to a message. */
 export const Answer = Schema.Union([
   Schema.Struct({ answer: Schema.Literal("take") }),
-  /** An error body, and nothing taken. */
+  /** An error body. The message is not accepted. */
   Schema.Struct({
     answer: Schema.Literal("refuse"),
     code: Schema.Int,
@@ -13,11 +13,11 @@ export const Answer = Schema.Union([
     is_transient: Schema.optionalKey(Schema.Boolean),
     retry_after_seconds: Schema.optionalKey(Schema.Int)
   }),
-  /** The message is taken, and the connection dies before the answer. */
+  /** The message is accepted, and the connection breaks before the answer. */
   Schema.Struct({ answer: Schema.Literal("take_and_hang_up") }),
-  /** Nothing is taken, and the connection dies. */
+  /** The connection breaks, and the message is not accepted. */
   Schema.Struct({ answer: Schema.Literal("hang_up") }),
-  /** A page of somebody between: no error body of the network's. */
+  /** An error page of a proxy, without the network's error body. */
   Schema.Struct({ answer: Schema.Literal("page"), status: Schema.Int })
 ])
 export type Answer = typeof Answer.Type
@@ -25,9 +25,9 @@ export type Answer = typeof Answer.Type
 export const Behaviour = Schema.Struct({
   /** Answers to the first, second … call for one recipient. The last one stays. */
   answers: Schema.NonEmptyArray(Answer),
-  /** What becomes of a message that was taken, in this order of time. */
+  /** The statuses of an accepted message, in this order. */
   statuses: Schema.Array(Schema.String),
-  /** What the person answers once the message was taken. */
+  /** The person's reply to an accepted message. */
   reply: Schema.NullOr(Schema.Literals(["image", "text"]))
 })
 export interface Behaviour extends Schema.Schema.Type<typeof Behaviour> {}

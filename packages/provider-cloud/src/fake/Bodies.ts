@@ -1,11 +1,11 @@
-/** Bodies of callbacks, as each network writes them. */
+/** Bodies of callbacks in the format of each network. */
 
-/** One thing to tell, before it is put into a body with others. */
+/** One notice, before it is put into a body with others. */
 export type Part =
   | { readonly object: "whatsapp_business_account"; readonly id: string; readonly change: object }
   | { readonly object: "instagram" | "page"; readonly id: string; readonly item: object }
 
-/** Returns a change of a number's messages: they and their statuses come with the number's id. */
+/** Returns a part with messages or statuses of a number. It contains the number's ID. */
 export const phonePart = (phone_number_id: string, value: object): Part => ({
   object: "whatsapp_business_account",
   id: "102290129340398",
@@ -19,7 +19,7 @@ export const phonePart = (phone_number_id: string, value: object): Part => ({
   }
 })
 
-/** Returns a status of a message. It comes without the recipient's contact. */
+/** Returns a part with a status of a message. It does not contain the recipient's contact. */
 export const statusPart = (
   phone_number_id: string,
   { reference, ...status }: {
@@ -41,7 +41,7 @@ export const statusPart = (
     }]
   })
 
-/** Somebody who writes on phone messaging. Who has a username may come without a number. */
+/** A person on phone messaging. A person with a username may have no number. */
 export interface Writer {
   readonly wa_id?: string
   readonly user_id?: string
@@ -49,7 +49,7 @@ export interface Writer {
   readonly username?: string
 }
 
-/** Returns a message on a number, with its writer's contact beside it. */
+/** Returns a part with a message to a number and its sender's contact. */
 export const messagePart = (
   phone_number_id: string,
   { name, user_id, username, wa_id }: Writer,
@@ -68,7 +68,7 @@ export const messagePart = (
     }]
   })
 
-/** Returns an item of a page or a photo account. */
+/** Returns a part with an item of a page or a photo account. */
 export const socialPart = (
   object: "instagram" | "page",
   { account, item, person, timestamp }: {

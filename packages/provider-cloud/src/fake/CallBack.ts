@@ -1,18 +1,18 @@
-/** How the fake network calls back: signed, in batches, and again until it is answered with 200. */
+/** The callbacks of the fake network: signed, in batches, and repeated until they are answered with 200. */
 import { Effect, type Redacted, Ref } from "effect"
 import { sign, signatureHeader } from "../Signature.ts"
 import { bodyOf, type Part } from "./Bodies.ts"
-import { type State, tell } from "./State.ts"
+import { enqueue, type State } from "./State.ts"
 
 /** How a batch of callbacks is posted. */
 export interface Posting {
-  /** How many parts are in one body, at most. */
+  /** The most parts of one body. */
   readonly batch?: number
-  /** How often each body is posted, whatever is answered. */
+  /** How often each body is posted, with any answer. */
   readonly times?: number
 }
 
-/** What stands for an answer where none came. */
+/** Stands for the status when there was no answer. */
 const no_answer = 503
 
 const encoder = new TextEncoder()
@@ -51,7 +51,7 @@ export const make = (state: State, callback_urls: ReadonlyArray<string>, app_sec
       Effect.fnUntraced(function*(parts) {
         const body = encoder.encode(bodyOf(parts))
         const statuses = yield* Effect.replicateEffect(postRaw(body), times)
-        if (!statuses.includes(200)) yield* tell(state, ...parts)
+        if (!statuses.includes(200)) yield* enqueue(state, ...parts)
         return statuses
       })
     )

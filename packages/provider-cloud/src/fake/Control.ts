@@ -1,4 +1,4 @@
-/** How a fake network in a process of its own is told what to do, and asked what it did. */
+/** The control routes of a fake network that runs in its own process. */
 import { Clock, Effect, Layer, Random, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Behaviour } from "./Behaviours.ts"
@@ -10,7 +10,7 @@ const Script = Schema.Union([
   Schema.Struct({ next_calls: Schema.Int, behaviour: Behaviour })
 ])
 
-/** Somebody writes: on a number, to a page or to a photo account, each named by its id on the network. */
+/** A message of a person to a number, a page or a photo account, which are given by their IDs on the network. */
 const Written = Schema.Struct({
   object: Schema.Literals(["whatsapp_business_account", "page", "instagram"]),
   account: Schema.String,
@@ -21,7 +21,7 @@ const Written = Schema.Struct({
 const done = HttpServerResponse.empty({ status: 204 })
 const malformed = () => Effect.succeed(HttpServerResponse.empty({ status: 400 }))
 
-/** Answers a request that only does something. */
+/** Answers a command that has no result. */
 const command = <A, I, R>(schema: Schema.Codec<A, I>, run: (body: A) => Effect.Effect<void, never, R>) =>
   HttpServerRequest.schemaBodyJson(schema).pipe(
     Effect.flatMap(run),
@@ -45,25 +45,25 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
       const id = `${object}.${timestamp}.${yield* Random.nextInt}`
       if (object !== "whatsapp_business_account") {
         const item = { message: { mid: id, text } }
-        return yield* fake.tell(socialPart(object, { account, person: from, timestamp, item }))
+        return yield* fake.enqueue(socialPart(object, { account, person: from, timestamp, item }))
       }
       const message = { id, timestamp: String(Math.floor(timestamp / 1000)), type: "text", text: { body: text } }
-      yield* fake.tell(messagePart(account, { wa_id: from, name: "Echo" }, message))
+      yield* fake.enqueue(messagePart(account, { wa_id: from, name: "Echo" }, message))
     })
   )
 
-  const taken = Effect.map(fake.taken, (taken) => HttpServerResponse.jsonUnsafe({ taken }))
+  const taken = Effect.map(fake.accepted, (accepted) => HttpServerResponse.jsonUnsafe({ taken: accepted }))
 
   yield* router.add("GET", "/fake/taken", taken)
   yield* router.add("POST", "/fake/script", script)
   yield* router.add("POST", "/fake/write", write)
 }))
 
-/** How many notices are in one body, at most, and how many bodies in five come twice. */
+/** The most notices of one body, and how many bodies of five are posted twice. */
 const batch_max = 10
 const repeated_in_five = 1
 
-/** Layer that calls back of its own accord: in batches, some of them twice, and again until it is answered. */
+/** Layer that posts callbacks continuously: in batches, some of them twice, and again until they are answered with 200. */
 export const layerCallbacks = Layer.effectDiscard(Effect.gen(function*() {
   const fake = yield* FakeGraph
   const turn = Effect.gen(function*() {

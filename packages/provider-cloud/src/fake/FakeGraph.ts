@@ -1,9 +1,9 @@
 /**
- * A Graph API with a memory, over real HTTP: it takes messages, lists templates,
- * hands out files and calls back, signed.
+ * A fake Graph API with state, over real HTTP: it accepts messages, lists templates,
+ * returns files and posts signed callbacks.
  *
- * Like the real networks it takes whatever it is given as often as it is given,
- * and it throws away what is addressed to a user id as if that were a number.
+ * Like the real networks it accepts a repeated message as a new one,
+ * and discards a message with a user ID in `to`.
  */
 import { Context, Effect, Layer, type Redacted, Ref } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
@@ -23,31 +23,31 @@ export interface Options {
   readonly callback_urls?: ReadonlyArray<string>
 }
 
-/** The network, as a test or an operator sees it. */
+/** The controls of the fake network. */
 export class FakeGraph extends Context.Service<FakeGraph, {
   readonly url: string
-  readonly taken: Effect.Effect<ReadonlyArray<State.TakenMessage>>
-  readonly swallowed: Effect.Effect<ReadonlyArray<State.TakenMessage>>
-  /** Sets what happens to all to a recipient, written as the network has it, from now on. */
+  readonly accepted: Effect.Effect<ReadonlyArray<State.AcceptedMessage>>
+  readonly discarded: Effect.Effect<ReadonlyArray<State.AcceptedMessage>>
+  /** Sets the behaviour of all messages to a recipient, spelled as the network does, from now on. */
   readonly script: (recipient: string, behaviour: Behaviour) => Effect.Effect<void>
-  /** Sets what happens in the next calls, whoever they are for. */
+  /** Sets the behaviour of the next calls, for any recipient. */
   readonly scriptNext: (...behaviours: ReadonlyArray<Behaviour>) => Effect.Effect<void>
-  /** Puts something among what waits to be told. */
-  readonly tell: (...parts: ReadonlyArray<Part>) => Effect.Effect<void>
-  /** What waits to be told. */
+  /** Adds parts to the callbacks that are still to be posted. */
+  readonly enqueue: (...parts: ReadonlyArray<Part>) => Effect.Effect<void>
+  /** The callbacks that are still to be posted. */
   readonly waiting: Effect.Effect<ReadonlyArray<Part>>
-  /** Calls back with what waits, and returns what was answered. What is not answered with 200 waits on. */
+  /** Posts the waiting callbacks, and returns the statuses. Those without a 200 stay. */
   readonly post: (posting?: CallBack.Posting) => Effect.Effect<ReadonlyArray<number>>
-  /** Posts any bytes, with any signature; without one, the right one. */
+  /** Posts any bytes with any signature, by default the right one. */
   readonly postRaw: (body: Uint8Array<ArrayBuffer>, signature?: string) => Effect.Effect<number>
   readonly setTemplates: (account: string, templates: ReadonlyArray<State.FakeTemplate>) => Effect.Effect<void>
-  /** Makes a page of every catalogue fail, counted from 1. */
+  /** Makes a page of every template list fail, counted from 1. */
   readonly breakPage: (page: number | null) => Effect.Effect<void>
-  /** Makes a page of every catalogue never come. */
+  /** Leaves a page of every template list unanswered. */
   readonly holdPage: (page: number | null) => Effect.Effect<void>
-  /** Keeps a file, and returns its id. */
+  /** Stores a file, and returns its ID. */
   readonly addFile: (bytes: Uint8Array, mime_type: string) => Effect.Effect<string>
-  /** Makes the next links expire before they are opened. */
+  /** Makes the next links expire before they can be opened. */
   readonly expireNextLinks: (count: number) => Effect.Effect<void>
 }>()("@messaging-crm/provider-cloud/fake/FakeGraph") {}
 
@@ -67,11 +67,11 @@ const make = Effect.fnUntraced(function*({ app_secret, callback_urls, token }: O
 
   return FakeGraph.of({
     url,
-    taken: see(({ taken }) => taken),
-    swallowed: see(({ swallowed }) => swallowed),
+    accepted: see(({ accepted }) => accepted),
+    discarded: see(({ discarded }) => discarded),
     script: (recipient, behaviour) => set(({ scripts }) => ({ scripts: new Map(scripts).set(recipient, behaviour) })),
     scriptNext: (...behaviours) => set(({ next }) => ({ next: [...next, ...behaviours] })),
-    tell: (...parts) => State.tell(state, ...parts),
+    enqueue: (...parts) => State.enqueue(state, ...parts),
     waiting: see(({ waiting }) => waiting),
     post,
     postRaw,
@@ -83,5 +83,5 @@ const make = Effect.fnUntraced(function*({ app_secret, callback_urls, token }: O
   })
 })
 
-/** Layer for the network's routes, and for the network as a test sees it. */
+/** Layer for the network's routes and its controls. */
 export const layer = (options: Options) => Layer.effect(FakeGraph, make(options))

@@ -1,11 +1,11 @@
-/** How the fake network takes messages, and what it then has to tell of them. */
+/** How the fake network accepts messages, and the callbacks that follow. */
 import { NodeHttpServerRequest } from "@effect/platform-node"
 import { DateTime, Effect, Ref, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type Answer, type Behaviour, behaviourOf } from "./Behaviours.ts"
 import { messagePart, type Part, socialPart, statusPart } from "./Bodies.ts"
 import { add } from "./Files.ts"
-import { type Memory, nextId, refusal, refuse, set, type State, type TakenMessage, tell } from "./State.ts"
+import { type AcceptedMessage, enqueue, type Memory, nextId, refusal, refuse, set, type State } from "./State.ts"
 
 const Outbound = Schema.Struct({
   messaging_product: Schema.optionalKey(Schema.String),
@@ -16,31 +16,31 @@ const Outbound = Schema.Struct({
   biz_opaque_callback_data: Schema.optionalKey(Schema.String)
 })
 
-/** Drops the connection, as a network does whose answer is lost on the way. */
+/** Drops the connection, so that the answer is lost. */
 const hangUp = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
   NodeHttpServerRequest.toIncomingMessage(request).socket.destroy()
   return Effect.never
 })
 
-/** Returns a number as the network has it: it knows those of Brazil and Mexico by their short spelling. */
+/** Returns a number as the network spells it: numbers of Brazil and Mexico have a short spelling. */
 export const canonical = (digits: string): string =>
   digits.replace(/^(55[1-9][1-9])9([6-9][0-9]{7})$/, "$1$2").replace(/^(52)1([1-9][0-9]{9})$/, "$1$2")
 
 const isUserId = (id: string) => /^[A-Z]{2}\./.test(id)
 
-/** A message that is asked to be taken. */
-interface Asked extends Omit<TakenMessage, "id"> {
+/** A request to send a message. */
+interface SendRequest extends Omit<AcceptedMessage, "id"> {
   readonly isPhone: boolean
-  /** Whether it is addressed to a user id as if that were a number. */
+  /** Whether `to` contains a user ID in place of a number. */
   readonly isMisaddressed: boolean
 }
 
 const decode = Schema.decodeUnknownEffect(Outbound)
 
-const askedOf = Effect.fnUntraced(function*(account: string, body: unknown) {
+const sendRequestOf = Effect.fnUntraced(function*(account: string, body: unknown) {
   const { biz_opaque_callback_data, message, messaging_product, recipient: named, text, to } = yield* decode(body)
   const recipient = to ?? (typeof named === "object" ? named.id : named ?? "")
-  const asked: Asked = {
+  const request: SendRequest = {
     account,
     recipient,
     reference: biz_opaque_callback_data ?? message?.metadata ?? null,
@@ -49,7 +49,7 @@ const askedOf = Effect.fnUntraced(function*(account: string, body: unknown) {
     isPhone: messaging_product === "whatsapp",
     isMisaddressed: to !== undefined && isUserId(to)
   }
-  return asked
+  return request
 })
 
 const choose = (state: State, recipient: string) =>
@@ -64,7 +64,7 @@ const choose = (state: State, recipient: string) =>
 
 const phoneReports = Effect.fnUntraced(function*(
   state: State,
-  { account, id, recipient, reference, text }: TakenMessage,
+  { account, id, recipient, reference, text }: AcceptedMessage,
   { reply, statuses }: Behaviour,
   seconds: number
 ) {
@@ -81,9 +81,9 @@ const phoneReports = Effect.fnUntraced(function*(
   return [...reports, messagePart(account, { wa_id: recipient_id, name: "Echo" }, message)]
 })
 
-/** A page is told of its own message, with what it added to it. In that the account is the sender. */
+/** A page gets a callback for its own message too, with the account as the sender and the metadata of the request. */
 const pageReports = (
-  { account, id, recipient, reference, text }: TakenMessage,
+  { account, id, recipient, reference, text }: AcceptedMessage,
   millis: number
 ): ReadonlyArray<Part> => {
   if (reference === null) return []
@@ -95,19 +95,19 @@ const pageReports = (
   ]
 }
 
-const take = Effect.fnUntraced(function*(state: State, asked: Asked, behaviour: Behaviour) {
-  const { isMisaddressed, isPhone, ...fields } = asked
-  const message: TakenMessage = { id: yield* nextId(state, isPhone ? "wamid.FAKE" : "m_FAKE"), ...fields }
+const accept = Effect.fnUntraced(function*(state: State, request: SendRequest, behaviour: Behaviour) {
+  const { isMisaddressed, isPhone, ...fields } = request
+  const message: AcceptedMessage = { id: yield* nextId(state, isPhone ? "wamid.FAKE" : "m_FAKE"), ...fields }
   if (isMisaddressed) {
-    yield* set(state, ({ swallowed }) => ({ swallowed: [...swallowed, message] }))
+    yield* set(state, ({ discarded }) => ({ discarded: [...discarded, message] }))
     return message.id
   }
-  yield* set(state, ({ taken }) => ({ taken: [...taken, message] }))
+  yield* set(state, ({ accepted }) => ({ accepted: [...accepted, message] }))
   const millis = (yield* DateTime.now).epochMilliseconds
   const parts = isPhone
     ? yield* phoneReports(state, message, behaviour, Math.floor(millis / 1000))
     : pageReports(message, millis)
-  yield* tell(state, ...parts)
+  yield* enqueue(state, ...parts)
   return message.id
 })
 
@@ -116,7 +116,7 @@ const contactOf = (recipient: string) =>
     ? { input: recipient, user_id: recipient }
     : { input: recipient, wa_id: canonical(recipient), user_id: `XX.${canonical(recipient)}` }
 
-const takenAnswer = ({ isPhone, recipient }: Asked, id: string) =>
+const acceptedAnswer = ({ isPhone, recipient }: SendRequest, id: string) =>
   HttpServerResponse.jsonUnsafe(
     isPhone
       ? {
@@ -131,13 +131,13 @@ const takenAnswer = ({ isPhone, recipient }: Asked, id: string) =>
 export const route = (state: State) =>
   Effect.gen(function*() {
     const { id: account = "" } = yield* HttpRouter.params
-    const asked = yield* askedOf(account, yield* HttpServerRequest.schemaBodyJson(Schema.Unknown))
-    const [behaviour, answer] = yield* choose(state, asked.recipient)
+    const request = yield* sendRequestOf(account, yield* HttpServerRequest.schemaBodyJson(Schema.Unknown))
+    const [behaviour, answer] = yield* choose(state, request.recipient)
     switch (answer.answer) {
       case "take":
-        return takenAnswer(asked, yield* take(state, asked, behaviour))
+        return acceptedAnswer(request, yield* accept(state, request, behaviour))
       case "take_and_hang_up":
-        yield* take(state, asked, behaviour)
+        yield* accept(state, request, behaviour)
         return yield* hangUp
       case "hang_up":
         return yield* hangUp

@@ -1,22 +1,22 @@
-/** What the fake network remembers, and what a test set. */
+/** The state of the fake network, and the settings of a test. */
 import { Effect, Redacted, Ref } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Answer, Behaviour } from "./Behaviours.ts"
 import type { Part } from "./Bodies.ts"
 
-/** A message that the network took. */
-export interface TakenMessage {
+/** A message that the network accepted. */
+export interface AcceptedMessage {
   readonly id: string
-  /** The id in the path: of a number, a page or an account. */
+  /** The ID in the path: of a number, a page or an account. */
   readonly account: string
-  /** As it was written: digits, or an id. */
+  /** As in the request: digits, or an ID. */
   readonly recipient: string
   readonly reference: string | null
   readonly text: string | null
   readonly body: unknown
 }
 
-/** A template as an account has it. */
+/** A template of an account. */
 export interface FakeTemplate {
   readonly id: string
   readonly name: string
@@ -29,13 +29,13 @@ export interface FakeFile {
 }
 
 export interface Memory {
-  readonly taken: ReadonlyArray<TakenMessage>
-  /** What was addressed to a user id in `to`: answered, and thrown away. */
-  readonly swallowed: ReadonlyArray<TakenMessage>
+  readonly accepted: ReadonlyArray<AcceptedMessage>
+  /** Messages with a user ID in `to`: answered with 200, and discarded. */
+  readonly discarded: ReadonlyArray<AcceptedMessage>
   readonly calls: ReadonlyMap<string, number>
   readonly scripts: ReadonlyMap<string, Behaviour>
   readonly next: ReadonlyArray<Behaviour>
-  /** What waits to be told. */
+  /** The callbacks that are still to be posted. */
   readonly waiting: ReadonlyArray<Part>
   readonly templates: ReadonlyMap<string, ReadonlyArray<FakeTemplate>>
   readonly broken_page: number | null
@@ -49,8 +49,8 @@ export interface Memory {
 export type State = Ref.Ref<Memory>
 
 export const make = Ref.make<Memory>({
-  taken: [],
-  swallowed: [],
+  accepted: [],
+  discarded: [],
   calls: new Map(),
   scripts: new Map(),
   next: [],
@@ -66,7 +66,7 @@ export const make = Ref.make<Memory>({
 export const set = (state: State, change: (memory: Memory) => Partial<Memory>) =>
   Ref.update(state, (memory) => ({ ...memory, ...change(memory) }))
 
-export const tell = (state: State, ...parts: ReadonlyArray<Part>) =>
+export const enqueue = (state: State, ...parts: ReadonlyArray<Part>) =>
   set(state, ({ waiting }) => ({ waiting: [...waiting, ...parts] }))
 
 export const nextId = (state: State, kind: string) =>
@@ -74,7 +74,7 @@ export const nextId = (state: State, kind: string) =>
 
 type Refuse = Extract<Answer, { readonly answer: "refuse" }>
 
-/** Returns an error body of the network's. */
+/** Returns an error response of the network. */
 export const refusal = (refuse: Refuse) => {
   const { code, error_subcode, is_transient, retry_after_seconds, status = 400 } = refuse
   const error = {
@@ -92,7 +92,7 @@ export const refusal = (refuse: Refuse) => {
 
 export const refuse = (code: number, status = 400) => refusal({ answer: "refuse", code, status })
 
-/** Lets a request pass that bears the token. */
+/** Answers only requests that carry the token; others get a 401. */
 export const authorized =
   (token: Redacted.Redacted) => <E, R>(answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
     Effect.flatMap(

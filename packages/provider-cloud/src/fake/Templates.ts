@@ -1,9 +1,9 @@
-/** How the fake network lists templates: in pages, of which one may fail or never come. */
+/** The list of templates of the fake network, in pages. One page may fail or never be answered. */
 import { Effect, Ref, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { refuse, type State } from "./State.ts"
 
-/** How many templates a page holds, whatever is asked for, so that three make two pages. */
+/** How many templates a page holds, whatever limit is requested, so that three templates make two pages. */
 const page_size = 2
 
 const hello = { type: "BODY", text: "Hello {{1}}, this is about {{2}}.", example: { body_text: [["Kim", "4711"]] } }
@@ -47,7 +47,7 @@ export const route = (state: State) =>
     if (page === slow_page) return yield* Effect.never
     const all = templates.get(id) ?? ordinary
     const next = first + page_size
-    // The link leads elsewhere and bears a secret: who follows it has not read what it says.
+    // The link has another host and contains a secret, so a client must page by the cursor instead.
     const link = next < all.length ? { next: `https://elsewhere.example/?after=${next}&access_token=secret` } : {}
     return HttpServerResponse.jsonUnsafe({
       data: all.slice(first, next),

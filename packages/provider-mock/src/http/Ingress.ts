@@ -1,4 +1,4 @@
-import { Inbound } from "@messaging-crm/core/Inbound"
+import { Inbound, receiveEach } from "@messaging-crm/core/Inbound"
 import { limits } from "@messaging-crm/core/Limits"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { ByteSize, Effect, Exit, Layer, Option, Schema } from "effect"
@@ -10,17 +10,17 @@ const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Callback))
 const answer = (status: number, text: string) => HttpServerResponse.text(text, { status })
 const unreadable = answer(400, "The body cannot be read.")
 
-/** What the largest file is in base64, and as much as an event or a batch of events without files has besides. */
+/** The size of the largest file in base64, plus 1 MiB for the rest of the body. */
 const body_size_max = ByteSize.bytes(Math.ceil(limits.media_bytes_max * 4 / 3) + 1_048_576)
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-/** Returns the text of bytes, or none where they are not UTF-8: so a signature of the text is one of the very bytes. */
+/** Decodes strictly and keeps a byte order mark, so that a signature of the text is a signature of the exact bytes. */
 const textOf = Option.liftThrowable((bytes: ArrayBuffer) => utf8.decode(bytes))
 
 /**
- * Layer for `POST /ingress/mock`: what a mock provider in a process of its own
- * calls back with. It is answered once every event is committed.
+ * Layer for `POST /ingress/mock`: the callbacks of a mock provider in another
+ * process. It answers 200 when every event is committed.
  */
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const inbound = yield* Inbound
@@ -32,13 +32,12 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     if (Option.isNone(body)) return unreadable
     const signature = request.headers[signatureHeader] ?? ""
     if (!(yield* secrets.verify(signaturePurpose, body.value, signature))) {
-      return answer(401, "The signature does not fit.")
+      return answer(401, "The signature is not valid.")
     }
     const { events } = yield* decode(body.value)
-    // A channel that no longer exists stays unknown however often the event is repeated.
-    const taken = yield* Effect.forEach(events, (event) => Effect.exit(Effect.ignore(inbound.receive(event))))
-    // One event that cannot be taken in now must not keep the others out: each had its turn before the batch fails.
-    yield* Exit.asVoidAll(taken)
+    const outcomes = yield* receiveEach(inbound, events)
+    // Repeating an event for an unknown channel would not help, so it counts as received.
+    yield* Effect.orDie(Exit.asVoidAll(outcomes.filter(Exit.hasDies)))
     return answer(200, "ok")
   }).pipe(
     Effect.provideService(HttpIncomingMessage.MaxBodySize, body_size_max),

@@ -1,4 +1,4 @@
-/** The mock provider as a process of its own: its memory and counters outlive a killed server. */
+/** The mock provider as a process of its own, so that its state outlives a killed server. */
 import { NodeHttpServerRequest } from "@effect/platform-node"
 import { ProviderEvent } from "@messaging-crm/core/Inbound"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
@@ -8,30 +8,30 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { MockProvider } from "../index.ts"
 import * as Wire from "./Wire.ts"
 
-const answerTaken = HttpServerResponse.schemaJson(Wire.Taken)
+const answerAccepted = HttpServerResponse.schemaJson(Wire.Accepted)
 const answerRejected = HttpServerResponse.schemaJson(Wire.Rejected)
 const answerBusy = HttpServerResponse.schemaJson(Wire.Busy)
 const answerTemplates = HttpServerResponse.schemaJson(Wire.TemplatesAnswer)
-const answerTakenMessages = HttpServerResponse.schemaJson(Wire.TakenMessages)
+const answerAcceptedMessages = HttpServerResponse.schemaJson(Wire.AcceptedMessages)
 
 const done = HttpServerResponse.empty({ status: 204 })
 const malformed = () => Effect.succeed(HttpServerResponse.empty({ status: 400 }))
 
-/** Drops the connection, as a network does whose answer is lost on the way. */
+/** Closes the connection without a response, to simulate a lost answer. */
 const hangUp = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
   Effect.andThen(
     Effect.sync(() => NodeHttpServerRequest.toIncomingMessage(request).socket.destroy()),
     Effect.succeed(HttpServerResponse.empty())
   ))
 
-/** Layer for the network's HTTP face. */
+/** Layer for the network's HTTP API. */
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const mock = yield* MockProvider
   const provider = yield* MessagingProvider
 
   const deliver = HttpServerRequest.schemaBodyJson(Wire.DeliverRequest).pipe(
     Effect.flatMap(provider.deliver),
-    Effect.flatMap((taken) => answerTaken(taken)),
+    Effect.flatMap((accepted) => answerAccepted(accepted)),
     Effect.catchTags({
       ProviderRejected: (error) => answerRejected(error, { status: 422 }),
       ProviderBusy: (error) => answerBusy(error, { status: error.reason === "rate_limited" ? 429 : 503 }),
@@ -48,28 +48,28 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     Effect.catchTag("ProviderUnavailable", () => Effect.succeed(HttpServerResponse.empty({ status: 503 })))
   )
 
-  const takenOf = ({ recipient, reference }: typeof Wire.TakenQuery.Type) => {
-    if (reference !== undefined) return mock.takenOf({ reference })
-    return recipient === undefined ? mock.taken : mock.takenOf({ recipient })
+  const acceptedOf = ({ recipient, reference }: typeof Wire.AcceptedQuery.Type) => {
+    if (reference !== undefined) return mock.acceptedOf({ reference })
+    return recipient === undefined ? mock.accepted : mock.acceptedOf({ recipient })
   }
 
-  const taken = HttpServerRequest.schemaSearchParams(Wire.TakenQuery).pipe(
-    Effect.flatMap(takenOf),
+  const accepted = HttpServerRequest.schemaSearchParams(Wire.AcceptedQuery).pipe(
+    Effect.flatMap(acceptedOf),
     Effect.flatMap((all) =>
-      answerTakenMessages({
-        taken: all.map(({ message, provider_message_id, taken_at }) => ({
+      answerAcceptedMessages({
+        taken: all.map(({ accepted_at, message, provider_message_id }) => ({
           provider_message_id,
           reference: message.reference,
           recipient: message.recipient,
           text: message.content.text,
-          taken_at
+          taken_at: accepted_at
         }))
       })
     ),
     Effect.catchTag("SchemaError", malformed)
   )
 
-  /** Answers a request that only does something. */
+  /** Handles a request without a response body. */
   const command = <A, I>(schema: Schema.Codec<A, I>, run: (body: A) => Effect.Effect<void>) =>
     HttpServerRequest.schemaBodyJson(schema).pipe(
       Effect.flatMap(run),
@@ -79,16 +79,16 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
 
   yield* router.add("POST", "/deliver", deliver)
   yield* router.add("GET", "/templates/:account", templates)
-  yield* router.add("GET", "/taken", taken)
-  yield* router.add("POST", "/report", command(ProviderEvent, mock.report))
+  yield* router.add("GET", "/taken", accepted)
+  yield* router.add("POST", "/report", command(ProviderEvent, mock.emit))
   yield* router.add("POST", "/script", command(Wire.Script, ({ behaviour, target }) => mock.script(target, behaviour)))
   yield* router.add("POST", "/down", command(Wire.Down, ({ down }) => mock.setDown(down)))
 }))
 
 const encode = Schema.encodeEffect(Schema.fromJsonString(Wire.Callback))
 
-/** A callback was not answered with a 2xx. */
-class NotTaken extends Data.TaggedError("NotTaken")<{ readonly answered: string }> {}
+/** A callback got no 2xx response. */
+class CallbackFailed extends Data.TaggedError("CallbackFailed")<{ readonly answered: string }> {}
 
 const post = (url: string, body: string, signature: string) =>
   Effect.tryPromise(async (signal) => {
@@ -98,16 +98,16 @@ const post = (url: string, body: string, signature: string) =>
     return response
   }).pipe(
     Effect.timeout("10 seconds"),
-    Effect.mapError(() => new NotTaken({ answered: "not at all" })),
-    Effect.flatMap(({ ok, status }) => ok ? Effect.void : new NotTaken({ answered: `with ${status}` }))
+    Effect.mapError(() => new CallbackFailed({ answered: "not at all" })),
+    Effect.flatMap(({ ok, status }) => ok ? Effect.void : new CallbackFailed({ answered: `with ${status}` }))
   )
 
-/** How many events one callback carries at most. */
+/** The maximum number of events in one callback. */
 const batch_max = 10
 
 const hasFile = (event: ProviderEvent): boolean => event.event === "message_received" && event.media !== null
 
-/** Gives each event with a file a callback of its own, so that no body is larger than one file makes it. */
+/** Puts each event with a file into a separate callback, which bounds the size of a body. */
 export const batches = (events: ReadonlyArray<ProviderEvent>): ReadonlyArray<ReadonlyArray<ProviderEvent>> => {
   const light = events.filter((event) => !hasFile(event))
   const alone = events.filter(hasFile).map((event) => [event])
@@ -115,8 +115,8 @@ export const batches = (events: ReadonlyArray<ProviderEvent>): ReadonlyArray<Rea
 }
 
 /**
- * Layer that calls back, signed, and repeats each callback until it is answered
- * with a 2xx, each time at the next of the addresses.
+ * Layer that posts signed callbacks. Each is repeated until it gets a 2xx
+ * response, each time at the next of the addresses.
  */
 export const layerCallbacks = (callback_urls: ReadonlyArray<string>) =>
   Layer.effectDiscard(Effect.gen(function*() {
@@ -130,9 +130,9 @@ export const layerCallbacks = (callback_urls: ReadonlyArray<string>) =>
       const signature = yield* secrets.sign(Wire.signaturePurpose, body)
       const attempt = Effect.flatMap(next, (url) =>
         post(url, body, signature))
-      const again = Effect.retry(attempt, Schedule.spaced("100 millis"))
+      const retries = Effect.retry(attempt, Schedule.spaced("100 millis"))
       yield* Effect.catch(attempt, ({ answered }) =>
-        Effect.andThen(Effect.logWarning(`A callback was answered ${answered} and is repeated`), again))
+        Effect.andThen(Effect.logWarning(`A callback was answered ${answered} and is repeated`), retries))
     })
     yield* Queue.takeBetween(callbacks, 1, batch_max).pipe(
       Effect.flatMap((events) =>

@@ -10,12 +10,12 @@ import { Effect, Layer, Schema } from "effect"
 import * as Wire from "./Wire.ts"
 
 const encodeRequest = Schema.encodeEffect(Schema.fromJsonString(Wire.DeliverRequest))
-const decodeTaken = Schema.decodeUnknownEffect(Schema.fromJsonString(Wire.Taken))
+const decodeTaken = Schema.decodeUnknownEffect(Schema.fromJsonString(Wire.Accepted))
 const decodeRejected = Schema.decodeUnknownEffect(Schema.fromJsonString(Wire.Rejected))
 const decodeBusy = Schema.decodeUnknownEffect(Schema.fromJsonString(Wire.Busy))
 const decodeTemplates = Schema.decodeUnknownEffect(Schema.fromJsonString(Wire.TemplatesAnswer))
 
-/** Failures of a connection that was never made, so that nothing can have been sent. */
+/** Error codes of connections that were never established, so that nothing can have been sent. */
 const unconnected = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -42,7 +42,7 @@ const request = (url: string, init: RequestInit) =>
 
 const busy = new ProviderBusy({ reason: "provider_unavailable", retry_after_seconds: null })
 
-const understand = Effect.fnUntraced(function*({ status, text }: { readonly status: number; readonly text: string }) {
+const interpret = Effect.fnUntraced(function*({ status, text }: { readonly status: number; readonly text: string }) {
   switch (status) {
     case 200:
       return yield* decodeTaken(text)
@@ -52,12 +52,12 @@ const understand = Effect.fnUntraced(function*({ status, text }: { readonly stat
     case 503:
       return yield* new ProviderBusy(yield* decodeBusy(text))
     default:
-      // Who refuses a request as such has not looked at the message; any other answer may come from halfway.
+      // Another 4xx refuses the request as such, before the message was read. Any other status may follow an accepted message.
       return yield* status >= 400 && status < 500 ? busy : new ProviderOutcomeUnknown()
   }
 })
 
-/** Layer for the mock provider in a process of its own. */
+/** Layer for a mock provider in another process. */
 export const layer = (provider_url: string) => {
   const at = (path: string) => new URL(path, provider_url).href
 
@@ -67,8 +67,8 @@ export const layer = (provider_url: string) => {
     const answer = yield* request(at("/deliver"), { method: "POST", body, headers }).pipe(
       Effect.mapError((error) => unconnected.has(codeOf(error)) ? busy : new ProviderOutcomeUnknown())
     )
-    // An answer that cannot be understood says nothing about the message.
-    return yield* Effect.catchTag(understand(answer), "SchemaError", () => new ProviderOutcomeUnknown())
+    // An answer that does not decode proves nothing about the message.
+    return yield* Effect.catchTag(interpret(answer), "SchemaError", () => new ProviderOutcomeUnknown())
   })
 
   const templates = Effect.fn("RemoteMock.templates")((account: string) =>

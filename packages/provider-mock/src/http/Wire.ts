@@ -1,4 +1,4 @@
-/** What a mock provider in a process of its own and the service say to each other over HTTP. */
+/** The HTTP messages between the service and a mock provider in another process. */
 import { Channel } from "@messaging-crm/core/Channels"
 import { Content } from "@messaging-crm/core/Content"
 import { SendId } from "@messaging-crm/core/Ids"
@@ -16,21 +16,21 @@ export const DeliverRequest = Schema.Struct({
   content: Content
 })
 
-/** The answer to a message: 200 taken, 422 refused for good, 429 and 503 not now. Any other tells nothing. */
-export const Taken = Schema.Struct({ provider_message_id: Schema.String })
+/** The responses to a message: 200 accepted, 422 rejected, 429 and 503 busy. Any other leaves the outcome unknown. */
+export const Accepted = Schema.Struct({ provider_message_id: Schema.String })
 export const Rejected = Schema.Struct({ reason: FailureReason })
 export const Busy = Schema.Struct({ reason: FailureReason, retry_after_seconds: Schema.NullOr(Schema.Number) })
 
 export const TemplatesAnswer = Schema.Struct({ templates: Schema.Array(Template) })
 
-/** Whose messages to count: those of a reference, or of a number, or all. */
-export const TakenQuery = Schema.Struct({
+/** Selects accepted messages: those of a reference, of a recipient, or all. */
+export const AcceptedQuery = Schema.Struct({
   reference: Schema.optionalKey(SendId),
   recipient: Schema.optionalKey(Schema.String)
 })
 
-/** What the network took, for whoever counts. */
-export const TakenMessages = Schema.Struct({
+/** The accepted messages, for tests. */
+export const AcceptedMessages = Schema.Struct({
   taken: Schema.Array(Schema.Struct({
     provider_message_id: Schema.String,
     reference: SendId,
@@ -40,10 +40,10 @@ export const TakenMessages = Schema.Struct({
   }))
 })
 
-/** Sets what the network does. */
+/** Sets a behaviour. */
 export const Script = Schema.Struct({ target: Target, behaviour: Behaviour })
 
-/** Takes the network down, or up again. */
+/** Takes the network down or up. */
 export const Down = Schema.Struct({ down: Schema.Boolean })
 
 /** The body of a callback to `/ingress/mock`. */
@@ -52,5 +52,5 @@ export const Callback = Schema.Struct({ events: Schema.Array(ProviderEvent) })
 /** The header with the signature of a callback's exact bytes. */
 export const signatureHeader = "x-mock-signature"
 
-/** What the signature is for, so that no other signature under the same key passes for it. */
+/** The purpose of the signature, so that a signature made for another purpose with the same key is refused. */
 export const signaturePurpose = "mock-provider-callback"

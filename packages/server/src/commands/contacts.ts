@@ -3,14 +3,14 @@ import { Argument, Command, Flag } from "effect/cli"
 import { setFlagsFromString } from "node:v8"
 import * as Admin from "../Admin.ts"
 import * as Csv from "../Csv.ts"
-import { type BadLine, importCsv, type Portion } from "../CsvImport.ts"
+import { type BadLine, type BatchOutcome, importCsv } from "../CsvImport.ts"
 import * as Print from "../Print.ts"
 
 interface Summary {
   readonly created: number
   readonly unchanged: number
   readonly failed: number
-  /** The first of the lines that were not imported. */
+  /** The first lines that were not imported. */
   readonly errors: ReadonlyArray<BadLine>
 }
 
@@ -18,7 +18,7 @@ const errors_max = 100
 
 const nothing: Summary = { created: 0, unchanged: 0, failed: 0, errors: [] }
 
-const plus = (summary: Summary, { bad, created, unchanged }: Portion): Summary => ({
+const plus = (summary: Summary, { bad, created, unchanged }: BatchOutcome): Summary => ({
   created: summary.created + created,
   unchanged: summary.unchanged + unchanged,
   failed: summary.failed + bad.length,
@@ -30,21 +30,21 @@ const wordsOf = ({ line, message }: BadLine): string => `line ${line}: ${message
 const counts = ({ created, failed, unchanged }: Summary): string =>
   `${created} created, ${unchanged} unchanged, ${failed} bad`
 
-/** Gives young objects no more room than they have by now: an import shares its machine with what serves. */
+/** Stops V8 from growing the young generation, because an import shares its machine with servers. */
 const staySmall = Effect.sync(() => setFlagsFromString("--semi-space-growth-factor=1"))
 
 const help = `Import contacts from a CSV file
 
   The first line names the columns: the fields of a contact (first_name, primary_phone, owner_user_id, notes ...),
-  custom_values.KEY for a contact field, tag_ids, or tags for their names, several separated by ;. An empty cell says
-  nothing. A column that no contact has stops the import before anything is written.
+  custom_values.KEY for a contact field, tag_ids, or tags by name, several separated by ;. An empty cell sets nothing.
+  An unknown column stops the import before anything is written.
 
-  Each contact goes in once and is never changed, so the same file can be imported again, after a kill in the middle
-  too. A line that says anything else is another contact, unless --key names the column that tells them apart.
+  Each contact is imported once and never changed, so the same file can be imported again, also after an import that
+  was killed. A line with any other value is another contact, unless --key names the column that identifies contacts.
 
-  Lines that cannot be imported are named and the others go in. The exit code is then 1.`
+  Lines that cannot be imported are listed, and the others are imported. The exit code is then 1.`
 
-/** The bytes of a file, or of stdin for `-`, and how many there are, which nobody knows of stdin. */
+/** Returns the bytes of a file and its size, or those of stdin for `-`, whose size is unknown. */
 const open = Effect.fnUntraced(function*(file: string) {
   if (file === "-") return { bytes: (yield* Stdio.Stdio).stdin, size: null }
   const files = yield* FileSystem.FileSystem
@@ -52,12 +52,12 @@ const open = Effect.fnUntraced(function*(file: string) {
   return { bytes: files.stream(file), size: Number(size) }
 })
 
-/** Returns what appends bad lines to a new file, or does nothing where none is wanted. */
-const keepBadLines = Effect.fnUntraced(function*(file: Option.Option<string>) {
+/** Makes a function that appends bad lines to a new file, or does nothing where no file is given. */
+const badLinesWriter = Effect.fnUntraced(function*(file: Option.Option<string>) {
   if (Option.isNone(file)) return () => Effect.void
   const files = yield* FileSystem.FileSystem
   yield* files.writeFileString(file.value, "")
-  return ({ bad }: Portion) =>
+  return ({ bad }: BatchOutcome) =>
     files.writeFileString(file.value, bad.map((line) => `${wordsOf(line)}\n`).join(""), { flag: "a" })
 })
 
@@ -70,39 +70,39 @@ const importContacts = Command.make(
     ),
     key: Flag.String("key").pipe(
       Flag.optional,
-      Flag.withDescription("The column that tells contacts apart; without it, everything that a line says does")
+      Flag.withDescription("The column that identifies a contact; without it, all values of a line do")
     ),
     delimiter: Flag.Literals("delimiter", Struct.keys(Csv.delimiters)).pipe(
       Flag.optional,
-      Flag.withDescription("What stands between cells; else the first line shows it")
+      Flag.withDescription("The delimiter of cells; by default it is detected from the first line")
     ),
     bad_lines: Flag.String("bad-lines").pipe(
       Flag.optional,
-      Flag.withDescription(`A file for all lines that are not imported; stderr names the first ${errors_max}`)
+      Flag.withDescription(`A file for all lines that are not imported; stderr lists the first ${errors_max}`)
     ),
     json: Print.json
   },
   Effect.fnUntraced(function*({ bad_lines, delimiter, file, json, key, organization }) {
     yield* staySmall
     const { bytes, size } = yield* open(file)
-    const keep = yield* keepBadLines(bad_lines)
+    const writeBadLines = yield* badLinesWriter(bad_lines)
     const read = yield* Ref.make(0)
     const counted = Stream.tap(bytes, (chunk) => Ref.update(read, (sum) => sum + chunk.length))
-    const portions = importCsv(counted, { delimiter, key: Option.getOrNull(key) })
+    const batches = importCsv(counted, { delimiter, key: Option.getOrNull(key) })
     const draw = Effect.fnUntraced(function*(summary: Summary) {
       const part = size === null ? null : (yield* Ref.get(read)) / size
       yield* Print.progress("Contacts", part, counts(summary))
     })
-    const summary = yield* portions.pipe(
-      Stream.tap(keep),
-      Stream.runFoldEffect(() => nothing, (sum, portion) => Effect.tap(Effect.succeed(plus(sum, portion)), draw)),
+    const summary = yield* batches.pipe(
+      Stream.tap(writeBadLines),
+      Stream.runFoldEffect(() => nothing, (sum, batch) => Effect.tap(Effect.succeed(plus(sum, batch)), draw)),
       Effect.ensuring(Print.progressed),
       (importing) => Admin.asOperator(organization, importing),
       Effect.catchTags({
-        ColumnRepeated: ({ column }) => Admin.refuse(`Two columns say the same: ${column}.`)(),
+        ColumnRepeated: ({ column }) => Admin.refuse(`Two columns write the same field: ${column}.`)(),
         ColumnUnknown: ({ column }) => Admin.refuse(`A contact has no "${column}". Nothing was imported.`)(),
         FileEmpty: Admin.refuse("The file is empty. Its first line names the columns."),
-        KeyUnsuitable: ({ column }) => Admin.refuse(`The key "${column}" is not a column that says one thing.`)(),
+        KeyUnsuitable: ({ column }) => Admin.refuse(`The key "${column}" is not a column with a single value.`)(),
         RowEndless: ({ line }) =>
           Admin.refuse(`line ${line}: The row does not end. Is a quote not closed? What was imported before stays.`)()
       })

@@ -9,11 +9,11 @@ import * as Database from "../Database.ts"
 import * as Demo from "../Demo.ts"
 import { start } from "../EmbeddedPostgres.ts"
 import * as FakeNetwork from "../FakeNetwork.ts"
-import { kept } from "../Kept.ts"
 import * as Layers from "../Layers.ts"
 import * as Logging from "../Logging.ts"
 import * as Print from "../Print.ts"
 import * as Providers from "../Providers.ts"
+import * as SecretFile from "../SecretFile.ts"
 import * as Telemetry from "../Telemetry.ts"
 
 interface Storage {
@@ -43,11 +43,11 @@ const inMemory: Storage = {
   isReady: Effect.succeed(true)
 }
 
-/** The root key of this data directory, unless one is set. */
+/** Layer for the root key of the data directory, unless SECRET_KEY is set. */
 const rootKeys = Effect.fnUntraced(function*(data_dir: string) {
   if (Option.isSome(yield* read(settings.secret_key))) return Layer.empty
   const file = join(data_dir, "secret-key")
-  const text = yield* kept(
+  const text = yield* SecretFile.readOrCreate(
     file,
     Effect.sync(() => Buffer.from(globalThis.crypto.getRandomValues(new Uint8Array(32))).toString("base64"))
   )
@@ -80,9 +80,12 @@ export const dev = Command.make("dev", {
   host: Flag.String("host").pipe(Flag.optional, Flag.withDescription("HOST")),
   storage: Flag.Literals("storage", ["embedded", "memory"]).pipe(
     Flag.withDefault("embedded"),
-    Flag.withDescription("PostgreSQL from npm, or memory that is gone with the process")
+    Flag.withDescription("PostgreSQL from npm, or memory, which is lost when the process ends")
   ),
-  data_dir: Flag.String("data-dir").pipe(Flag.withDefault(".data"), Flag.withDescription("Where everything is kept")),
+  data_dir: Flag.String("data-dir").pipe(
+    Flag.withDefault(".data"),
+    Flag.withDescription("The directory of the database and the secrets")
+  ),
   seed_contacts: Flag.Int("seed-contacts").pipe(Flag.withDefault(0), Flag.withDescription("Extra generated contacts")),
   demo: Flag.Boolean("demo").pipe(Flag.withDefault(true), Flag.withDescription("--no-demo starts empty")),
   json: Print.json

@@ -11,8 +11,8 @@ const create = Command.make(
   "create",
   {
     organization: Admin.organization,
-    member: Flag.String("member").pipe(Flag.withDescription("The id of the owner or admin whom the key acts for")),
-    name: Flag.String("name").pipe(Flag.withDescription("What the key is for")),
+    member: Flag.String("member").pipe(Flag.withDescription("The id of the owner or admin for whom the key acts")),
+    name: Flag.String("name").pipe(Flag.withDescription("A name for the key")),
     scopes: Flag.Literals("scope", Scope.literals).pipe(
       Flag.atLeast(1),
       Flag.withDescription("May be given several times")
@@ -32,10 +32,10 @@ const create = Command.make(
     yield* Print.result(
       json,
       { ...toJson(api_key), key: shown },
-      `${shown}\nIt is shown this once. Its id is ${api_key.id}.`
+      `${shown}\nThe key is not shown again. Its id is ${api_key.id}.`
     )
   })
-).pipe(Command.withDescription("Create a key and show it, once"))
+).pipe(Command.withDescription("Create a key and print it, once"))
 
 const list = Command.make(
   "list",
@@ -48,7 +48,7 @@ const list = Command.make(
     const rows = found.map((row) => toJson(row))
     yield* Print.result(json, rows, Print.table(rows))
   })
-).pipe(Command.withDescription("List the keys, without what opens"))
+).pipe(Command.withDescription("List the keys, without the secrets themselves"))
 
 const revoke = Command.make(
   "revoke",

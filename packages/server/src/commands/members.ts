@@ -58,7 +58,7 @@ const setRole = Command.make(
     )
     yield* Print.result(json, toJson(changed), `Member ${changed.id} is ${changed.role} now.`)
   })
-).pipe(Command.withDescription("Change a member's role; keys of who is no longer owner or admin stop at once"))
+).pipe(Command.withDescription("Change a member's role; keys of a member who is no longer owner or admin stop at once"))
 
 const remove = Command.make(
   "remove",

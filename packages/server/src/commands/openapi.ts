@@ -5,6 +5,6 @@ import * as Print from "../Print.ts"
 export const openapi = Command.make(
   "openapi",
   { json: Print.json },
-  // It is a JSON document anyway; the flag is there because every command has it.
+  // The output is always JSON. The flag is there because every command has it.
   () => Print.line(JSON.stringify(openApi, null, 2))
 ).pipe(Command.withDescription("Print the OpenAPI 3.1 document"))

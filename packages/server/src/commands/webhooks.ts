@@ -33,20 +33,20 @@ const wordsOf = ({ data, timestamp, type }: Event, isRepeat: boolean): string =>
     ...(isRepeat ? [styleText("yellow", "(again)")] : [])
   ].join("  ")
 
-/** What the service or the network said, for the person who typed the command. */
+/** Returns the reason of a failed request, for the user. */
 const reasonOf = (error: unknown): string => {
-  const said = Predicate.hasProperty(error, "error") ? error.error : error
-  const message = Predicate.hasProperty(said, "message") ? String(said.message) : String(said)
-  const isUrl = Predicate.hasProperty(said, "param") && said.param === "url"
+  const body = Predicate.hasProperty(error, "error") ? error.error : error
+  const message = Predicate.hasProperty(body, "message") ? String(body.message) : String(body)
+  const isUrl = Predicate.hasProperty(body, "param") && body.param === "url"
   return isUrl ? `${message} To reach this machine it must run with WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8.` : message
 }
 
-/** A webhook that is disabled with the scope. */
+/** Creates a webhook, which is disabled when the scope closes. */
 const subscribed = Effect.fnUntraced(function*(input: CreateWebhook) {
   const { webhooks } = yield* Client
   const create = Effect.mapError(
     webhooks.create({ headers: {}, payload: input }),
-    (error) => new Refused({ message: `The service takes no subscription: ${reasonOf(error)}` })
+    (error) => new Refused({ message: `The service refused the subscription: ${reasonOf(error)}` })
   )
   const disable = Effect.fnUntraced(function*(webhook_id: WebhookId) {
     yield* Effect.ignore(webhooks.disable({ headers: yield* idempotencyKey, params: { webhook_id } }))
@@ -54,7 +54,7 @@ const subscribed = Effect.fnUntraced(function*(input: CreateWebhook) {
   return (yield* Effect.acquireRelease(create, ({ data }) => disable(data.id))).data
 })
 
-/** Prints each event that was signed with the secret, and refuses everything else. */
+/** Makes a handler that prints each event with a valid signature, and refuses everything else. */
 const receiving = Effect.fnUntraced(function*(secret: Redacted.Redacted, asJson: boolean) {
   const seen = yield* Ref.make<ReadonlySet<string>>(new Set())
 
@@ -62,7 +62,7 @@ const receiving = Effect.fnUntraced(function*(secret: Redacted.Redacted, asJson:
     const request = yield* HttpServerRequest.HttpServerRequest
     const body = yield* request.text
     if (!(yield* verify(secret, request.headers, body))) {
-      yield* Print.note(styleText("red", "A request without a signature of the service was refused."))
+      yield* Print.note(styleText("red", "A request without a valid signature was refused."))
       return HttpServerResponse.empty({ status: 401 })
     }
     const event = yield* decode(body)

@@ -1,4 +1,4 @@
-/** The headers of the API's answers, and of the requests that may carry them. */
+/** The headers of the API's responses and requests. */
 
 const integer = (description: string, example: number, required = true) => ({
   description,
@@ -14,22 +14,30 @@ const text = (description: string, example: string, required = true) => ({
   example
 })
 
-/** Every header that an answer may carry; a client may count on the required ones. */
+/** Every header that a response may have. The required ones are always there. */
 export const headers = {
-  "X-Request-Id": text("Names the request in the service's log.", "019aa0c2-5b00-7000-8000-00000000000b"),
+  "X-Request-Id": text("The request's id in the service's log.", "019aa0c2-5b00-7000-8000-00000000000b"),
   "WWW-Authenticate": text("How to authenticate.", "Bearer"),
   "X-RateLimit-Limit": integer("Requests that the key may make in a window of 60 seconds.", 120),
-  "X-RateLimit-Remaining": integer("Requests that are left in this window.", 119),
-  "X-RateLimit-Reset": integer("When the window ends, in Unix seconds.", 1_795_168_860),
-  "RateLimit-Policy": text("The limit, as the draft of the IETF writes it.", "\"default\";q=120;w=60"),
+  "X-RateLimit-Remaining": integer("Requests left in this window.", 119),
+  "X-RateLimit-Reset": integer("The end of the window, in Unix seconds.", 1_795_168_860),
+  "RateLimit-Policy": text("The limit, in the format of the IETF draft.", "\"default\";q=120;w=60"),
   "RateLimit": text(
-    "What is left, and for how many seconds, as the draft of the IETF writes it.",
+    "The requests left and the seconds until the window ends, in the format of the IETF draft.",
     "\"default\";r=119;t=60"
   ),
-  "Retry-After": integer("Seconds to wait before the next try.", 5),
-  "Retry-After-Processing": integer("Seconds to wait before the next try, with `request_processing`.", 1, false),
-  "Idempotent-Replayed": text("On the remembered answer to an earlier request.", "true", false),
-  "Original-Request-Id": text("The id of that earlier request.", "019aa0c2-5b00-7000-8000-00000000000c", false)
+  "Retry-After": integer("Seconds to wait before the next attempt.", 5),
+  "Retry-After-Processing": integer(
+    "Seconds to wait before the next attempt. Only with `request_processing`.",
+    1,
+    false
+  ),
+  "Idempotent-Replayed": text("`true` on the replay of an earlier response.", "true", false),
+  "Original-Request-Id": text(
+    "On a replay, the id of the request that got the response first.",
+    "019aa0c2-5b00-7000-8000-00000000000c",
+    false
+  )
 }
 
 type Component = keyof typeof headers
@@ -42,14 +50,14 @@ const rate: ReadonlyArray<Component> = [
   "RateLimit"
 ]
 
-/** What a remembered answer carries when it is given again. Refusals of the pipeline are never remembered. */
+/** The headers of a replay. Only responses of the operation itself are replayed, none of the middleware. */
 const replay: ReadonlyArray<Component> = ["Idempotent-Replayed", "Original-Request-Id"]
 
 const carriedBy = (status: string, isWrite: boolean): ReadonlyArray<Component> => {
   switch (status) {
     case "401":
       return ["WWW-Authenticate"]
-    // The failure may come before the key is known, and then there is no rate to tell.
+    // A failure before authentication has no rate headers.
     case "500":
       return []
     case "429":
@@ -62,7 +70,7 @@ const carriedBy = (status: string, isWrite: boolean): ReadonlyArray<Component> =
   }
 }
 
-/** Returns the headers of an operation's answer, by reference. */
+/** Returns references to the headers of an operation's response. */
 export const headersOf = (status: string, isWrite: boolean) =>
   Object.fromEntries(
     ["X-Request-Id" as const, ...carriedBy(status, isWrite)].map((component) => [
@@ -71,13 +79,13 @@ export const headersOf = (status: string, isWrite: boolean) =>
     ])
   )
 
-/** Parameters that every operation takes. */
+/** Parameters of every operation. */
 export const parameters = {
   "X-Request-Id": {
     name: "X-Request-Id",
     in: "header",
     required: false,
-    description: "A name of your own for the request. Anything else than the pattern allows is replaced.",
+    description: "An id of your own for the request. One that does not match the pattern is replaced by a new UUID.",
     schema: { type: "string", pattern: "^[A-Za-z0-9._-]{1,128}$" },
     example: "checkout-4711"
   }

@@ -1,40 +1,42 @@
-/** What an integrator reads first, in Markdown. */
+/** The introduction of the OpenAPI document, in Markdown. */
 export const overview = `
 One organization's customer messaging: contacts, conversations, messages, catalogs and webhooks.
 
 ## Keys
 
-Every request carries an organization's API key: \`Authorization: Bearer svc_live_…\`. A key acts for the member who made
-it, and each operation needs exactly one scope, named in \`x-required-scope\`. Use keys from servers only.
+Every request carries an organization's API key: \`Authorization: Bearer svc_live_…\`. A key acts for the member for whom
+it was created. Each operation requires exactly one scope, given in \`x-required-scope\`. Use keys on servers only.
 
 ## Writes
 
-A write carries an \`Idempotency-Key\`, a name of your own for what you want to be done. A retry with the same key and the
-same body gets the first answer, byte for byte, for at least 24 hours; the same key with another request is refused.
-An unknown field is refused with \`invalid_input\`.
+A write carries an \`Idempotency-Key\` of your choice. A retry with the same key and the same body gets the first answer,
+byte for byte, for at least 24 hours. The same key with another request is refused with \`idempotency_conflict\`, and an
+unknown field with \`invalid_input\`.
 
 ## Sends
 
-Messages are sent asynchronously: the answer is 202 and a send, which is followed with \`getSend\` or by webhooks.
+Messages are sent asynchronously: the answer is 202 with a send. Read its status with \`getSend\`, or subscribe to events
+with a webhook.
 
 ## Lists
 
-A list answers \`{"data": […], "next_cursor": …}\`. Ask again with \`cursor\` and the same filters until \`next_cursor\` is
-null. A page may hold fewer items than \`page_size\`.
+A list answers \`{"data": […], "next_cursor": …}\`. Pass \`next_cursor\` as \`cursor\`, with the same filters, to get the next
+page, until \`next_cursor\` is null. A page may hold fewer items than \`page_size\`.
 
 ## Errors
 
 Every error has the shape \`{"error": {"code", "message", "param", "request_id"}}\`. \`code\` is for programs, \`message\` for
-people, \`param\` names the field or parameter at fault where it is known, and \`request_id\` equals \`X-Request-Id\`.
-Repeat a read after a 500; before repeating a write, read the resource, or repeat it with the same key.
+people, \`param\` is the field or parameter at fault where it is known, and \`request_id\` equals \`X-Request-Id\`.
+After a 500, repeat a read, and repeat a write with the same \`Idempotency-Key\`. Before you repeat a write that had no key,
+read the resource.
 
 ## Limits
 
-120 requests a minute for each key, unless the operator has set another rate, told in the \`X-RateLimit-…\` headers;
-64 KiB for a body.
+120 requests a minute for each key, unless the operator has set another rate; the \`X-RateLimit-…\` headers of every
+response show it. 64 KiB for a body.
 
 ## Versions
 
-The version is in the path. New operations, optional fields, fields of answers and values of open enums may appear in it;
-anything that breaks a client comes in a new version only.
+The version is in the path. Within a version, new operations, optional request fields, response fields and values of open
+enumerations may appear. A change that breaks clients gets a new version.
 `.trim()

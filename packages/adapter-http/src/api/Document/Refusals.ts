@@ -1,4 +1,4 @@
-/** An example for each code that an operation can be refused with. */
+/** An example of the error body for each error code. */
 import { Context, Option } from "effect"
 import type { HttpApiEndpoint } from "effect/http-api"
 import { Example } from "../Examples.ts"
@@ -10,9 +10,9 @@ const body = (code: string, message: string, param: string | null = null) => ({
   value: { error: { code, message, param, request_id } }
 })
 
-const unknown = "The organization has nothing of this id."
+const unknown = "There is no such resource."
 
-/** The refusals that are the same for every operation. */
+/** The examples that all operations share. */
 export const refusals = {
   invalid_json: body("invalid_json", "The body is not valid JSON."),
   invalid_input: body("invalid_input", "colour is not known here.", "colour"),
@@ -47,7 +47,7 @@ export const refusals = {
 
 type Code = keyof typeof refusals
 
-/** By status, for a write; a read has neither body nor key that could be refused. */
+/** The error codes of a write, by status. A read has neither a body nor a key that could be refused. */
 const codes: Readonly<Record<string, ReadonlyArray<Code>>> = {
   400: ["invalid_input", "invalid_json", "missing_idempotency_key"],
   401: ["unauthorized"],
@@ -62,10 +62,10 @@ const codes: Readonly<Record<string, ReadonlyArray<Code>>> = {
 
 const statusesOfWrites = new Set(["409", "413", "415"])
 
-/** Returns whether an operation can answer with a status that its pipeline names. */
+/** Returns whether an operation can answer with a status of its middleware. */
 export const canRefuse = (status: string, isWrite: boolean): boolean => isWrite || !statusesOfWrites.has(status)
 
-/** Returns the examples of an operation's refusals with a status, by code. */
+/** Returns the examples of an operation's errors with a status, by code. */
 export const refusalsOf = (endpoint: HttpApiEndpoint.Top, status: string, scope: string) => {
   const isWrite = Option.isSome(Context.getOption(endpoint.annotations, IdempotencyPolicy))
   const { conflict } = Context.get(endpoint.annotations, Example)

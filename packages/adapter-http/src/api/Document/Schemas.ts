@@ -1,4 +1,4 @@
-/** How the generated schemas are made plain for who reads them, and honest for who generates a client from them. */
+/** Simplifies the generated schemas for readers, and leaves responses open for generated clients. */
 import type { JsonSchema } from "effect"
 
 type Json = JsonSchema.JsonSchema
@@ -7,10 +7,10 @@ const isObject = (value: unknown): value is Json => typeof value === "object" &&
 
 const isNull = (schema: unknown): boolean => isObject(schema) && schema.type === "null"
 
-/** An enum of which more words may come is text, with the words of today beside it. */
+/** Writes an open enumeration as a string, with its present values in the description. */
 const open = ({ enum: words, format: _format, ...schema }: Json): Json => {
   const known = Array.isArray(words) ? words.map((word) => `\`${word}\``).join(", ") : ""
-  const more = `Today ${known}; new values may appear without a new version.`
+  const more = `Values: ${known}. New values may appear without a new version.`
   return {
     ...schema,
     description: schema.description === undefined ? more : `${schema.description} ${more}`,
@@ -18,7 +18,7 @@ const open = ({ enum: words, format: _format, ...schema }: Json): Json => {
   }
 }
 
-/** `anyOf` of a plain schema and null is the plain schema with one more type. */
+/** Writes `anyOf` of a plain schema and null as the plain schema with the additional type `null`. */
 const nullable = ({ anyOf: _anyOf, ...schema }: Json, plain: Json): Json => ({
   ...plain,
   ...schema,
@@ -26,7 +26,7 @@ const nullable = ({ anyOf: _anyOf, ...schema }: Json, plain: Json): Json => ({
   ...(Array.isArray(plain.enum) ? { enum: [...plain.enum, null] } : {})
 })
 
-/** `allOf` of what does not collide is one schema. */
+/** Writes `allOf` of schemas without common keys as one schema. */
 const merged = ({ allOf, ...schema }: Json): Json => {
   const parts: ReadonlyArray<Json> = Array.isArray(allOf) ? [schema, ...allOf] : [schema]
   const keys = parts.flatMap((part) => Object.keys(part))
@@ -34,7 +34,7 @@ const merged = ({ allOf, ...schema }: Json): Json => {
   return isPlain ? Object.assign({}, ...parts) : { ...schema, allOf }
 }
 
-/** Every integer of JSON that programs read exactly is within these bounds, which so say nothing. */
+/** Drops the bounds of safe integers, which hold for every integer. */
 const unbounded = ({ maximum, minimum, ...schema }: Json): Json => ({
   ...schema,
   ...(minimum === undefined || minimum === Number.MIN_SAFE_INTEGER ? {} : { minimum }),
@@ -55,7 +55,7 @@ const simplify = (schema: Json): Json => {
   return schema.anyOf.length === 2 && isPlain && isNull(second) ? nullable(schema, first) : schema
 }
 
-/** Returns a part of the document with every schema in it made plain. */
+/** Returns a part of the document with every schema in it simplified. */
 export const plain = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(plain)
   if (!isObject(value)) return value
@@ -63,22 +63,22 @@ export const plain = (value: unknown): unknown => {
 }
 
 /**
- * Returns a part of the document with its objects open: an answer may gain a
- * field without a new version, so no client may refuse one that it does not know.
+ * Returns a part of the document without `additionalProperties: false`: a response
+ * may get new fields without a new version, so clients must accept unknown ones.
  */
 export const tolerant = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(tolerant)
   if (!isObject(value)) return value
   const { additionalProperties, ...rest } = value
-  const kept = additionalProperties === undefined || additionalProperties === false ? {} : { additionalProperties }
+  const allowed = additionalProperties === undefined || additionalProperties === false ? {} : { additionalProperties }
   return Object.fromEntries(
-    Object.entries({ ...rest, ...kept }).map(([key, each]) => [key, tolerant(each)])
+    Object.entries({ ...rest, ...allowed }).map(([key, each]) => [key, tolerant(each)])
   )
 }
 
 const prefix = "#/components/schemas/"
 
-/** Returns the names of the components that a part of the document refers to, and those that they refer to. */
+/** Returns the names of the components that a part of the document refers to, directly and indirectly. */
 export const referredBy = (
   part: unknown,
   components: Readonly<Record<string, unknown>>,

@@ -1,4 +1,4 @@
-/** The events that the service posts, as the document's `webhooks`. */
+/** The `webhooks` of the OpenAPI document: the events that the service posts. */
 import {
   ConversationClosed,
   MessageReceived,
@@ -20,32 +20,32 @@ const header = (name: string, description: string, example: string) => ({
 const parameters = [
   header(
     "webhook-id",
-    "The event's `id`, the same on every attempt. Skip an event that you have had.",
+    "The event's `id`, the same on every attempt. Ignore an event that you have processed already.",
     Examples.event_id
   ),
   header(
     "webhook-timestamp",
-    "When the attempt was made, in Unix seconds. Refuse one of five minutes ago.",
+    "The time of the attempt, in Unix seconds. Refuse one that is more than five minutes off.",
     "1795168800"
   ),
   header(
     "webhook-signature",
-    "`v1,` and the HMAC-SHA256, in base64, of id, timestamp and body, joined by full stops. Libraries for Standard Webhooks check it, given the webhook's `signing_secret`.",
+    "`v1,` and the HMAC-SHA256, in base64, of id, timestamp and body, joined by full stops. Verify it with the webhook's `signing_secret` and a Standard Webhooks library.",
     "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="
   )
 ]
 
 const responses = {
-  "2XX": { description: "Taken. It counts within 15 seconds; what is answered does not." },
-  410: { description: "No more of it: the webhook is disabled." },
-  default: { description: "Not taken. The same event is posted again, ten times in all within 76 hours." }
+  "2XX": { description: "Delivered. Respond within 15 seconds; the response body is ignored." },
+  410: { description: "Disables the webhook." },
+  default: { description: "Not delivered. The same event is posted again, at most ten times within 76 hours." }
 }
 
 const operation = (name: string, summary: string, example: unknown) => ({
   post: {
     operationId: name,
     summary,
-    description: "Answer at once, and work on it afterwards: events come in any order, and now and then twice.",
+    description: "Respond at once and process the event afterwards. Events arrive in any order and may be repeated.",
     tags: ["Webhooks"],
     security: [],
     parameters,
@@ -62,14 +62,18 @@ const operation = (name: string, summary: string, example: unknown) => ({
   }
 })
 
-/** The schemas of what is posted. */
+/** The schemas of the events. */
 export const events = [MessageReceived, MessageSent, MessageUpdated, SendFailed, ConversationClosed] as const
 
-/** What is posted, by the name of the event. */
+/** The webhook operations, by type of event. */
 export const webhooks = {
-  "message.received": operation("MessageReceivedEvent", "A contact wrote", Examples.messageReceived),
-  "message.sent": operation("MessageSentEvent", "The provider took a message", Examples.messageSent),
-  "message.updated": operation("MessageUpdatedEvent", "A message got further", Examples.messageUpdated),
+  "message.received": operation("MessageReceivedEvent", "A contact sent a message", Examples.messageReceived),
+  "message.sent": operation("MessageSentEvent", "The provider accepted a message", Examples.messageSent),
+  "message.updated": operation(
+    "MessageUpdatedEvent",
+    "A message was delivered, read, edited or deleted, or failed",
+    Examples.messageUpdated
+  ),
   "send.failed": operation("SendFailedEvent", "A send failed", Examples.sendFailed),
   "conversation.closed": operation("ConversationClosedEvent", "A conversation was closed", Examples.conversationClosed)
 }

@@ -3,103 +3,103 @@ import { Effect, Exit, Pool, type Scope } from "effect"
 import type { SqlConnection, SqlError } from "effect/sql"
 import type { NetConnectOpts } from "node:net"
 import { StatementDeadline } from "../StatementDeadline.ts"
-import { endSilent, look_every, Place } from "./Place.ts"
+import { check_interval, closeUnresponsive, Watchdog } from "./Watchdog.ts"
 
 export interface Config {
-  readonly places: Array<Place>
-  /** Where the database is. It is asked for each socket. */
+  readonly watchdogs: Array<Watchdog>
+  /** Returns the database's address. Called for each socket. */
   readonly address: () => NetConnectOpts
-  /** What the driver is told about every connection. */
+  /** The driver's settings for every connection. */
   readonly driver: Omit<PgPool.Config, "stream" | "maxConnections" | "multiplex" | "multiplexConcurrency">
   readonly connections: number
   /** How many statements share a connection. A transaction never shares its own. */
   readonly statements_per_connection: number
 }
 
-/** A connection of the driver that ends when it leaves a statement without an answer. Its client transforms no rows. */
+/** A connection of the driver whose statements are watched. It returns rows untransformed. */
 class Connection implements SqlConnection.Connection {
-  private readonly place: Place
+  private readonly watchdog: Watchdog
   private readonly connection: PgConnection.PgConnection
 
-  constructor(place: Place, connection: PgConnection.PgConnection) {
-    this.place = place
+  constructor(watchdog: Watchdog, connection: PgConnection.PgConnection) {
+    this.watchdog = watchdog
     this.connection = connection
   }
 
-  private inTime<A>(statement: Effect.Effect<A, SqlError.SqlError>): Effect.Effect<A, SqlError.SqlError> {
+  private watch<A>(statement: Effect.Effect<A, SqlError.SqlError>): Effect.Effect<A, SqlError.SqlError> {
     return Effect.withFiber((fiber) => {
-      const asked = this.place.ask(fiber.getRef(StatementDeadline))
+      const pending = this.watchdog.begin(fiber.getRef(StatementDeadline))
       return Effect.onExitPrimitive(statement, (exit) => {
-        this.place.leave(asked, !Exit.hasInterrupts(exit))
+        this.watchdog.end(pending, !Exit.hasInterrupts(exit))
         return undefined
       })
     })
   }
 
   execute(sql: string, params: ReadonlyArray<unknown>) {
-    return Effect.map(this.inTime(this.connection.query(sql, params)), ({ rows }) => rows)
+    return Effect.map(this.watch(this.connection.query(sql, params)), ({ rows }) => rows)
   }
 
   executeUnprepared(sql: string, params: ReadonlyArray<unknown>) {
-    return Effect.map(this.inTime(this.connection.query(sql, params, false)), ({ rows }) => rows)
+    return Effect.map(this.watch(this.connection.query(sql, params, false)), ({ rows }) => rows)
   }
 
   executeRaw(sql: string, params: ReadonlyArray<unknown>) {
-    return this.inTime(this.connection.query(sql, params))
+    return this.watch(this.connection.query(sql, params))
   }
 
   executeValues(sql: string, params: ReadonlyArray<unknown>) {
-    return this.inTime(this.connection.queryValues(sql, params))
+    return this.watch(this.connection.queryValues(sql, params))
   }
 
   executeValuesUnprepared(sql: string, params: ReadonlyArray<unknown>) {
-    return this.inTime(this.connection.queryValues(sql, params, false))
+    return this.watch(this.connection.queryValues(sql, params, false))
   }
 
-  /** A stream is as slow as whoever reads it, so nothing here ends it. */
+  /** A stream may be slow because its reader is, so it is not watched. */
   executeStream(sql: string, params: ReadonlyArray<unknown>) {
     return this.connection.stream(sql, params)
   }
 }
 
-interface Seat {
-  readonly place: Place
+interface Slot {
+  readonly watchdog: Watchdog
   readonly pool: PgPool.PgPool
 }
 
-/** A pool of the driver for one connection: who has its place can end it. */
-const seat = Effect.fnUntraced(function*({ address, driver, statements_per_connection }: Config) {
-  const place = new Place(address)
+/** Makes a pool of the driver with one connection, and the watchdog that can close it. */
+const slot = Effect.fnUntraced(function*({ address, driver, statements_per_connection }: Config) {
+  const watchdog = new Watchdog(address)
   const pool = yield* PgPool.make({
     ...driver,
-    stream: () => place.open(),
+    stream: () => watchdog.open(),
     maxConnections: 1,
     multiplex: statements_per_connection > 1,
     multiplexConcurrency: statements_per_connection
   })
-  return { place, pool } satisfies Seat
+  return { watchdog, pool } satisfies Slot
 })
 
-/** Lets the driver hear of a connection that has just ended, so that it gives us another. */
-const heard = Effect.callback<void>((resume) => {
+/** Waits for the event loop's next turn, after which the driver knows of a closed socket and opens another connection. */
+const socketsClosed = Effect.callback<void>((resume) => {
   setImmediate(() => resume(Effect.void))
 })
 
-const poolOf = ({ place, pool }: Seat): Effect.Effect<PgPool.PgPool> =>
-  place.isEnding ? Effect.as(heard, pool) : Effect.succeed(pool)
+const poolOf = ({ watchdog, pool }: Slot): Effect.Effect<PgPool.PgPool> =>
+  watchdog.isClosing ? Effect.as(socketsClosed, pool) : Effect.succeed(pool)
 
-/** Returns a list that is empty yet. Of the places that are put there, those that fall silent are ended. */
-export const watched: Effect.Effect<Array<Place>, never, Scope.Scope> = Effect.gen(function*() {
-  const places: Array<Place> = []
-  // Its own timer: a clock that a test holds must not hold this.
+/** Returns an empty list and checks the watchdogs that are added to it, for as long as the scope is open. */
+export const checked: Effect.Effect<Array<Watchdog>, never, Scope.Scope> = Effect.gen(function*() {
+  const watchdogs: Array<Watchdog> = []
+  // A plain timer: a test's clock must not stop it.
   yield* Effect.acquireRelease(
-    Effect.sync(() => setInterval(() => endSilent(places), look_every).unref()),
+    Effect.sync(() => setInterval(() => closeUnresponsive(watchdogs), check_interval).unref()),
     (timer) => Effect.sync(() => clearInterval(timer))
   )
-  return places
+  return watchdogs
 })
 
-/** Returns the ways to a connection: lent for one statement, or reserved until the scope closes. */
+/** Makes a pool. A connection is borrowed for one statement, or reserved until the scope closes. */
 export const make = Effect.fnUntraced(function*(config: Config): Effect.fn.Return<
   {
     readonly borrower: SqlConnection.Borrower
@@ -108,27 +108,30 @@ export const make = Effect.fnUntraced(function*(config: Config): Effect.fn.Retur
   never,
   Scope.Scope
 > {
-  const seats = yield* Pool.make({
-    acquire: Effect.tap(seat(config), ({ place }) => Effect.sync(() => config.places.push(place))),
+  const slots = yield* Pool.make({
+    acquire: Effect.tap(slot(config), ({ watchdog }) => Effect.sync(() => config.watchdogs.push(watchdog))),
     size: config.connections,
     concurrency: config.statements_per_connection
   })
   return {
     borrower: (use) =>
       Pool.use(
-        seats,
-        (seat) =>
-          Effect.flatMap(poolOf(seat), (pool) => pool.use((connection) => use(new Connection(seat.place, connection))))
+        slots,
+        (slot) =>
+          Effect.flatMap(
+            poolOf(slot),
+            (pool) => pool.use((connection) => use(new Connection(slot.watchdog, connection)))
+          )
       ),
     reserve: Effect.gen(function*() {
-      const seat = yield* Pool.get(seats)
-      yield* Pool.reserve(seats, seat)
+      const slot = yield* Pool.get(slots)
+      yield* Pool.reserve(slots, slot)
       yield* Effect.acquireRelease(
-        Effect.sync(() => seat.place.reserve()),
-        () => Effect.sync(() => seat.place.release())
+        Effect.sync(() => slot.watchdog.reserve()),
+        () => Effect.sync(() => slot.watchdog.release())
       )
-      const pool = yield* poolOf(seat)
-      return new Connection(seat.place, yield* pool.reserve)
+      const pool = yield* poolOf(slot)
+      return new Connection(slot.watchdog, yield* pool.reserve)
     })
   }
 })

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** What is referred to by id: channels, tags, contact fields. Keys that are compared or ordered are computed by core. */
+/** Channels, tags and contact fields. Keys that are compared or ordered are computed by core. */
 export default Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
 

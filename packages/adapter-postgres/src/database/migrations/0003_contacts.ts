@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** Contacts, who they are on the channels, and their tags. */
+/** Contacts, their identities on the channels, and their tags. */
 export default Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
 
@@ -52,7 +52,7 @@ export default Effect.gen(function*() {
   `
   yield* sql`CREATE INDEX contacts_owner ON contacts (organization_id, owner_user_id, updated_at DESC, id DESC)`
   yield* sql`CREATE INDEX contacts_stage ON contacts (organization_id, lifecycle_stage, updated_at DESC, id DESC)`
-  // Apart from the contacts, which change with every message: an entry of this table's index has dozens of keys.
+  // A table of its own: contacts are updated with every message, and each entry of this table's index has dozens of keys.
   yield* sql`
     CREATE TABLE contact_texts (
       organization_id uuid NOT NULL,
@@ -62,7 +62,7 @@ export default Effect.gen(function*() {
       FOREIGN KEY (organization_id, contact_id) REFERENCES contacts (organization_id, id)
     )
   `
-  // Every character and every two in a row: what trigrams find nothing by.
+  // Every character and every pair of adjacent characters, for searches that are too short for trigrams.
   yield* sql`
     CREATE FUNCTION text_grams(whole text) RETURNS text[]
     LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
@@ -78,7 +78,7 @@ export default Effect.gen(function*() {
     END
     $$
   `
-  // In `public`, where every schema of the database finds them.
+  // In `public`, so that every schema of the database can use them.
   yield* sql`CREATE EXTENSION IF NOT EXISTS btree_gin WITH SCHEMA public`
   yield* sql`CREATE EXTENSION IF NOT EXISTS pg_trgm WITH SCHEMA public`
   yield* sql`
@@ -86,7 +86,7 @@ export default Effect.gen(function*() {
     USING gin (organization_id, search_text public.gin_trgm_ops)
   `
   yield* sql`CREATE INDEX contact_texts_grams ON contact_texts USING gin (organization_id, text_grams(search_text))`
-  // Deferred, so that a name can decide who a newcomer is before the newcomer's contact is written.
+  // Deferred, so that the unique name of an identity can be inserted before its contact.
   yield* sql`
     CREATE TABLE identities (
       organization_id uuid NOT NULL,
@@ -102,7 +102,7 @@ export default Effect.gen(function*() {
       FOREIGN KEY (organization_id, contact_id) REFERENCES contacts (organization_id, id) DEFERRABLE INITIALLY DEFERRED
     )
   `
-  // The external id of each identity, and its aliases: who a name leads to is decided here, by the unique key.
+  // The external id and the aliases of each identity. The primary key ensures that a name refers to one identity only.
   yield* sql`
     CREATE TABLE identity_names (
       organization_id uuid NOT NULL,

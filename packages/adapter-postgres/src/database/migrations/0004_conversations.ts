@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** Conversations, what was said in them, and what is still to be sent. */
+/** Conversations, messages and sends. */
 export default Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
 

@@ -2,11 +2,11 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 /**
- * The work queue and the used idempotency keys.
+ * The work queue and the idempotency records.
  *
- * `work` is small and hot: an item is deleted when it is done. `work_lanes` has
- * one row for each lane with items; it is the index that workers look at first,
- * and its row is the lock under which a lane's items are given out and settled.
+ * `work` is small and changes often: an item is deleted when it is done.
+ * `work_lanes` has one row for each lane with items. Workers search it for due
+ * lanes, and lock its row while they claim and settle the lane's items.
  */
 export default Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
@@ -27,7 +27,7 @@ export default Effect.gen(function*() {
     WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0)
   `
   yield* sql`CREATE INDEX work_lanes_due ON work_lanes (next_due) WHERE inflight < allowed`
-  // `seq` is drawn while the lane's subject is locked, so within a lane it is the order of the commits.
+  // `seq` is assigned while the lane's subject is locked, so within a lane it is the order of the commits.
   yield* sql`
     CREATE TABLE work (
       id uuid PRIMARY KEY,

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** The files of messages. They are compressed already, so the database is told not to try. */
+/** The files of messages. They are compressed already, so `STORAGE EXTERNAL` turns compression off. */
 export default Effect.flatMap(SqlClient.SqlClient, (sql) =>
   sql`
     CREATE TABLE media (

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** Webhooks, the events that they were told, and how each telling went. */
+/** Webhooks, events and delivery attempts. */
 export default Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
 

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** Lanes by their kind, which their name begins with: workers look for work of one kind at a time. */
+/** Adds the kind to lanes, which their name begins with: workers claim work of one kind at a time. */
 export default Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
 

@@ -1,9 +1,11 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { partial, places, removeTriggers } from "./0009_copies.ts"
 
 /**
- * What commits compare and write: versions, copies in the contact's row, one row
- * for each provider message id, and lanes that are woken only when they sleep.
+ * What commits need: versions, copies of identities and tags in the contact's row,
+ * one row for each provider message id, and lanes that a commit changes only when
+ * they are idle.
  *
  * Processes of an earlier version cannot write to this schema: stop them first.
  */
@@ -31,7 +33,7 @@ export default Effect.gen(function*() {
     yield* sql`ALTER TABLE ${sql(table)} ADD COLUMN version integer NOT NULL DEFAULT 1`
   }
 
-  // Raises what undoes the statement around it: `MC001` where a claim was taken away.
+  // Raises an error that undoes the statement around it; `MC001` where the lease of the claimed work was lost.
   yield* sql`
     CREATE FUNCTION commit_requires(held boolean, stands boolean) RETURNS void
     LANGUAGE plpgsql
@@ -61,64 +63,18 @@ export default Effect.gen(function*() {
     )::uuid
   `
 
-  yield* sql`
-    ALTER TABLE contacts
-    ADD COLUMN identities jsonb NOT NULL DEFAULT '[]',
-    ADD COLUMN tags jsonb NOT NULL DEFAULT '[]'
-  `
-  yield* sql`
-    UPDATE contacts c
-    SET identities = i.identities
-    FROM (
-      SELECT organization_id, contact_id, jsonb_agg(
-        jsonb_build_object(
-          'id', id, 'channel_type', channel_type, 'external_id', external_id,
-          'display_name', display_name, 'username', username
-        )
-        ORDER BY id
-      ) AS identities
-      FROM identities
-      GROUP BY organization_id, contact_id
-    ) i
-    WHERE c.organization_id = i.organization_id AND c.id = i.contact_id
-  `
-  yield* sql`
-    UPDATE contacts c
-    SET tags = t.tags
-    FROM (
-      SELECT ct.organization_id, ct.contact_id, jsonb_agg(
-        jsonb_build_object('id', t.id, 'name', t.name, 'color', t.color)
-        ORDER BY t.name_key
-      ) AS tags
-      FROM contact_tags ct
-      JOIN tags t ON t.organization_id = ct.organization_id AND t.id = ct.tag_id
-      GROUP BY ct.organization_id, ct.contact_id
-    ) t
-    WHERE c.organization_id = t.organization_id AND c.id = t.contact_id
-  `
+  // All this is there already where there are rows.
+  yield* places
+  yield* removeTriggers
+  yield* sql`ALTER TABLE contacts ALTER COLUMN search_text DROP DEFAULT`
+  for (const [former, { definition, name }] of Object.entries(partial)) {
+    yield* sql`CREATE INDEX IF NOT EXISTS ${sql(name)} ON ${sql.literal(definition)}`
+    yield* sql`DROP INDEX ${sql(former)}`
+  }
 
-  // A message, or the updates that came before theirs: both meet in this key.
-  yield* sql`
-    CREATE TABLE provider_messages (
-      organization_id uuid NOT NULL,
-      channel_id uuid NOT NULL,
-      provider_message_id text COLLATE "C" NOT NULL CHECK (char_length(provider_message_id) BETWEEN 1 AND 500),
-      conversation_id uuid,
-      message_id uuid,
-      early_updates jsonb NOT NULL,
-      created_at timestamptz(3) NOT NULL,
-      version integer NOT NULL DEFAULT 1,
-      PRIMARY KEY (organization_id, channel_id, provider_message_id),
-      CHECK ((conversation_id IS NULL) = (message_id IS NULL))
-    )
-  `
   yield* sql`
     INSERT INTO provider_messages
       (organization_id, channel_id, provider_message_id, conversation_id, message_id, early_updates, created_at)
-    SELECT organization_id, channel_id, provider_message_id, conversation_id, id, '[]', created_at
-    FROM messages
-    WHERE provider_message_id IS NOT NULL
-    UNION ALL
     SELECT organization_id, channel_id, provider_message_id, NULL, NULL, jsonb_agg(
       jsonb_build_object(
         'status', status,
@@ -130,22 +86,30 @@ export default Effect.gen(function*() {
     GROUP BY organization_id, channel_id, provider_message_id
     ON CONFLICT DO NOTHING
   `
-  yield* sql`CREATE INDEX provider_messages_early ON provider_messages (created_at) WHERE message_id IS NULL`
   yield* sql`DROP TABLE parked_reports`
   yield* sql`ALTER TABLE messages DROP CONSTRAINT messages_provider_message_id_unique`
-  // A message that was read has a time of delivery of its own only where the provider gave one.
+  // Of a message that was read, `delivered_at` is now null where the provider reported no delivery.
   yield* sql`ALTER TABLE messages DROP CONSTRAINT messages_check1`
 
   yield* sql`ALTER TABLE sends ADD COLUMN may_be_sent boolean NOT NULL DEFAULT false`
   yield* sql`UPDATE sends SET may_be_sent = true WHERE status = 'unknown'`
-  // Only the last attempt is shown, and the delivery has it.
+  // Nothing reads this table: the API shows the last attempt, which is stored in the delivery.
   yield* sql`DROP TABLE webhook_attempts`
 
-  // Rows there are never deleted and core has read them: each key check is a row lock for nothing.
-  yield* sql`ALTER TABLE work DROP CONSTRAINT work_organization_id_fkey`
-  yield* sql`ALTER TABLE idempotency_keys DROP CONSTRAINT idempotency_keys_organization_id_fkey`
-  yield* sql`ALTER TABLE sends DROP CONSTRAINT sends_organization_id_channel_id_fkey`
-  yield* sql`ALTER TABLE sends DROP CONSTRAINT sends_organization_id_member_id_fkey`
+  // Rows there are never deleted and core has read them: each key check is a row lock for nothing, and many at once on
+  // one row cost more than the statement itself.
+  const unneeded = {
+    work: ["organization_id"],
+    idempotency_keys: ["organization_id"],
+    media: ["organization_id"],
+    messages: ["organization_id_channel_id"],
+    sends: ["organization_id_channel_id", "organization_id_member_id"],
+    webhook_events: ["organization_id"],
+    webhook_deliveries: ["organization_id_webhook_id"]
+  }
+  for (const [table, keys] of Object.entries(unneeded)) {
+    for (const key of keys) yield* sql`ALTER TABLE ${sql(table)} DROP CONSTRAINT ${sql(`${table}_${key}_fkey`)}`
+  }
 
   yield* sql`
     ALTER TABLE work
@@ -160,7 +124,7 @@ export default Effect.gen(function*() {
     WHERE kind = 'delivery'
   `
   yield* sql`DROP INDEX work_lanes_due`
-  // \`closed\`: its items see to its next turn, so who adds another one need not.
+  // \`closed\`: settling the lane's claimed items schedules its next turn, so adding an item does not have to.
   yield* sql`
     ALTER TABLE work_lanes
     DROP COLUMN inflight,

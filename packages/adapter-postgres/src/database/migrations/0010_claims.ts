@@ -12,18 +12,24 @@ import { SqlClient } from "effect/sql"
 export default Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
 
-  // Plans that rest on no table's size: the queue may be empty when they are made, and long a second later.
+  // Plans that rest on no table's size: the queue may be empty when they are made, and long a second later. Each
+  // lane's items are read in the order of an index, as far as they are wanted. They hold in what this calls, too.
   yield* sql`
     CREATE FUNCTION claim_work(
       wanted text,
       most integer,
       at timestamptz,
       lease_end timestamptz,
-      claim uuid
+      claim uuid,
+      spare_lanes text[] DEFAULT '{}',
+      spare_refs uuid[] DEFAULT '{}',
+      spare_tokens uuid[] DEFAULT '{}'
     ) RETURNS SETOF work
     LANGUAGE plpgsql
     SET plan_cache_mode = force_generic_plan
     SET enable_seqscan = off
+    SET enable_bitmapscan = off
+    SET enable_sort = off
     AS $$
     DECLARE
       names text[];
@@ -32,17 +38,24 @@ export default Effect.gen(function*() {
     BEGIN
       LOOP
         -- The lanes that have something to give, those that have waited longest first.
-        SELECT array_agg(name) INTO names
-        FROM (
+        names := ARRAY(
           SELECT name
           FROM work_lanes
           WHERE kind = wanted AND next_due <= at
           ORDER BY next_due
           LIMIT most
           FOR UPDATE SKIP LOCKED
-        ) waiting;
-        EXIT WHEN names IS NULL;
-        claimed := claim_items(names, most, at, lease_end, claim);
+        );
+        -- Those with free places that the lanes do not show yet. One without items that wait has its own looks.
+        names := names || ARRAY(
+          SELECT name
+          FROM work_lanes
+          WHERE name = ANY(spare_lanes) AND name <> ALL(names) AND emptied_at IS NULL
+          ORDER BY name
+          FOR UPDATE SKIP LOCKED
+        );
+        EXIT WHEN cardinality(names) = 0;
+        claimed := claim_items(names, most, at, lease_end, claim, spare_refs, spare_tokens);
         PERFORM schedule_lanes(names, ARRAY(SELECT DISTINCT lane_name FROM unnest(claimed)), at);
         -- Lanes that turn out to have nothing do not hide others.
         EXIT WHEN cardinality(claimed) > 0 OR cardinality(names) < most OR names <@ seen;
@@ -60,11 +73,11 @@ export default Effect.gen(function*() {
       most integer,
       at timestamptz,
       lease_end timestamptz,
-      claim uuid
+      claim uuid,
+      spare_refs uuid[],
+      spare_tokens uuid[]
     ) RETURNS work[]
     LANGUAGE plpgsql
-    SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off
     AS $$
     DECLARE
       claimed work[];
@@ -92,7 +105,12 @@ export default Effect.gen(function*() {
           ORDER BY due_at, seq
           LIMIT greatest(
             0,
-            l.allowed - (SELECT count(*) FROM work WHERE lane_name = l.name AND leased_until IS NOT NULL)
+            l.allowed - (
+              SELECT count(*)
+              FROM work
+              WHERE lane_name = l.name AND leased_until IS NOT NULL
+                AND NOT (ref = ANY(spare_refs) AND token = ANY(spare_tokens))
+            )
           )
         ) item
         WHERE l.name = ANY(names) AND coalesce(l.paused_until <= at, true) AND NOT l.fifo
@@ -123,8 +141,6 @@ export default Effect.gen(function*() {
   yield* sql`
     CREATE FUNCTION schedule_lanes(names text[], served_names text[], at timestamptz) RETURNS void
     LANGUAGE plpgsql
-    SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off
     AS $$
     BEGIN
       UPDATE work_lanes l

@@ -42,6 +42,22 @@ interface Keyed {
 
 const keyText = ({ key, organization_id }: Owned<Keyed>): string => [organization_id, ...Object.values(key)].join("|")
 
+/**
+ * The condition under which `r` is one of the rows that `w` names.
+ *
+ * They are named twice, in a join and in arrays: a plan that was made while the
+ * table was empty then reads no more of a large one than these.
+ */
+const isNamed = ({ parameter }: Values, table: Table, rows: ReadonlyArray<Owned<Keyed>>): string => {
+  const values = (column: string) =>
+    rows.map(({ key, organization_id }) => column === "organization_id" ? organization_id : key[column] ?? "")
+  const among = Array.from(
+    new Set([ownerOf(table), ...table.key]),
+    (column) => `r.${column} = ANY(${parameter(values(column))}::${typeOf(column)}[])`
+  )
+  return [keyMatches(table), ...among].join(" AND ")
+}
+
 /** What names a row that changes write or rest on, among all rows. */
 export const rowName = (row: Owned<Keyed & { readonly table: Table }>): string => `${row.table.name}|${keyText(row)}`
 
@@ -79,13 +95,11 @@ export const activity: Readonly<Record<string, Readonly<Record<string, string>>>
   }
 }
 
-/** Columns of core that stand in tables of their own. */
-const elsewhere = new Set(["search_text"])
-
 export const expected = (
-  { json, parameter }: Values,
+  values: Values,
   [table, rows]: [Table, ReadonlyArray<Owned<Expectation>>]
 ): Part => {
+  const { json, parameter } = values
   const name = `${table.name}_expected`
   // Several commits may rest on one row. If not on the same version of it, one of them is in conflict.
   const each = Array.from(new Map(rows.map((row) => [`${keyText(row)}|${row.version}`, row])).values())
@@ -96,13 +110,14 @@ export const expected = (
       FROM ${table.name} r, jsonb_to_recordset(${
       json(inOrder(each).map(({ key, organization_id, version }) => ({ organization_id, ...key, version })))
     }) AS w (${keyTypes(table)}, version integer)
-      WHERE ${keyMatches(table)} AND r.version = w.version
+      WHERE ${isNamed(values, table, each)} AND r.version = w.version
       FOR SHARE OF r`,
     requires: exactly(name, parameter(each.length))
   }
 }
 
-export const removed = ({ json }: Values, [table, rows]: [Table, ReadonlyArray<Owned<Removal>>]): Part => {
+export const removed = (values: Values, [table, rows]: [Table, ReadonlyArray<Owned<Removal>>]): Part => {
+  const { json } = values
   const name = `${table.name}_removed`
   return {
     name,
@@ -111,7 +126,7 @@ export const removed = ({ json }: Values, [table, rows]: [Table, ReadonlyArray<O
       USING jsonb_to_recordset(${
       json(inOrder(rows).map(({ key, organization_id }) => ({ organization_id, ...key })))
     }) AS w (${keyTypes(table)})
-      WHERE ${keyMatches(table)}
+      WHERE ${isNamed(values, table, rows)}
       RETURNING 1`,
     requires: anyNumber(name)
   }
@@ -119,11 +134,12 @@ export const removed = ({ json }: Values, [table, rows]: [Table, ReadonlyArray<O
 
 /** A row that is updated and touched is written once, so both are one expression. */
 export const updated = (
-  { json, parameter }: Values,
+  values: Values,
   table: Table,
   updates: ReadonlyArray<Owned<Update>>,
   touches: ReadonlyArray<Owned<Activity>>
 ): Part => {
+  const { json, parameter } = values
   const name = `${table.name}_written`
   const active = activity[table.name] ?? {}
   const rows = new Map<string, object>(
@@ -132,17 +148,17 @@ export const updated = (
       { organization_id: update.organization_id, ...update.key, version: update.version, fields: update.set }
     ])
   )
+  const named: Array<Owned<Keyed>> = [...updates]
   for (const touch of touches) {
     const { at, conversation_id, last_inbound_at, organization_id, preview } = touch
     const id = touchedId(table, touch)
     if (id === null) continue
+    named.push({ organization_id, key: { id } })
     const name = keyText({ organization_id, key: { id } })
     rows.set(name, { organization_id, id, ...rows.get(name), at, preview, conversation_id, last_inbound_at })
   }
   const isSet = updates.length > 0
-  const columns = isSet
-    ? table.columns.filter((column) => !elsewhere.has(column) && active[column] === undefined)
-    : []
+  const columns = isSet ? table.columns.filter((column) => active[column] === undefined) : []
   // `updated_at` is set by an edit and moved by activity: the later counts.
   const moved = isSet
     ? { ...active, ...(active.updated_at ? { updated_at: "greatest(r.updated_at, n.updated_at, w.at)" } : {}) }
@@ -164,7 +180,7 @@ export const updated = (
       table.key.includes("conversation_id") ? "" : "conversation_id uuid, "
     }last_inbound_at timestamptz
       )
-      WHERE ${keyMatches(table)} AND (w.version IS NULL OR r.version = w.version)
+      WHERE ${isNamed(values, table, named)} AND (w.version IS NULL OR r.version = w.version)
       RETURNING w.organization_id, ${
       table.key.map((column) => `r.${column}`).join(", ")
     }, w.version AS found, w.fields`,
@@ -174,7 +190,7 @@ export const updated = (
 
 const insertedRows = ({ json, parameter }: Values, table: Table, rows: ReadonlyArray<Owned<object>>): Part => {
   const name = `${table.name}_inserted`
-  const columns = Object.keys(rows[0] ?? {}).filter((column) => !elsewhere.has(column)).join(", ")
+  const columns = Object.keys(rows[0] ?? {}).join(", ")
   return {
     name,
     body: `

@@ -5,8 +5,10 @@ import { WrongSetting } from "./Config.ts"
 
 const isMissing = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOENT"
 
-/** Returns a secret that is kept in a file for its owner's eyes only, made when it is not there yet. */
-export const kept = Effect.fnUntraced(function*<E, R>(file: string, make: Effect.Effect<string, E, R>) {
+/**
+ * Reads a secret from a file that only its owner can read. If the file does not exist, creates it with a new secret.
+ */
+export const readOrCreate = Effect.fnUntraced(function*<E, R>(file: string, make: Effect.Effect<string, E, R>) {
   const fails = (what: string) => new WrongSetting({ message: `${file} cannot be ${what}: choose another --data-dir.` })
   const found = yield* Effect.tryPromise({ try: () => readFile(file, "utf8"), catch: (error) => error }).pipe(
     Effect.asSome,
@@ -17,7 +19,7 @@ export const kept = Effect.fnUntraced(function*<E, R>(file: string, make: Effect
   yield* Effect.tryPromise({
     try: async () => {
       await mkdir(dirname(file), { recursive: true })
-      // Renamed into its place, so that a start that is cut short leaves no half of it.
+      // Renamed into place, so that a start that is killed leaves no incomplete file.
       await writeFile(`${file}.new`, text, { mode: 0o600 })
       await rename(`${file}.new`, file)
     },

@@ -1,0 +1,54 @@
+/** The service under measurement: a PostgreSQL of its own in a temporary directory, and the processes on it. */
+import * as Client from "@messaging-crm/adapter-postgres/Client"
+import { start } from "@messaging-crm/server/EmbeddedPostgres"
+import { ConfigProvider, type Duration, Effect, Redacted, type Scope } from "effect"
+import { SqlClient } from "effect/sql"
+import { mkdtemp, rm } from "node:fs/promises"
+import { cpus, loadavg, tmpdir } from "node:os"
+import { join } from "node:path"
+import * as Processes from "../../packages/server/testing/Processes.ts"
+
+export type Cluster = Effect.Success<ReturnType<typeof Processes.cluster>>
+
+/** Starts PostgreSQL in a new directory, both removed with the scope. `library` is preloaded, such as an extension's. */
+const postgres = Effect.fnUntraced(function*(library?: string) {
+  const directory = yield* Effect.acquireRelease(
+    Effect.promise(() => mkdtemp(join(tmpdir(), "messaging-crm-bench-"))),
+    (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
+  )
+  if (library === undefined) return yield* start({ directory })
+  const configure = Effect.fnUntraced(function*() {
+    const url = yield* start({ directory })
+    yield* SqlClient.SqlClient.use((sql) => sql.unsafe(`ALTER SYSTEM SET shared_preload_libraries = '${library}'`))
+      .pipe(
+        Effect.provide(Client.layer({ url: Redacted.make(url) }))
+      )
+  })
+  // The setting takes effect at the next start.
+  yield* Effect.scoped(configure())
+  return yield* start({ directory })
+})
+
+/** A cluster without a rate limit whose webhooks reach this machine. Its servers are not started yet. */
+export const cluster = (servers: number) =>
+  Processes.cluster({
+    servers,
+    environment: { WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8", LOG_FORMAT: "json", RATE_LIMIT_PER_MINUTE: "1000000" }
+  })
+
+/** Runs a benchmark on a new PostgreSQL, prints its results and the machine's as one JSON document, and exits. */
+export const measure = async <A extends object, E>(
+  benchmark: (database_url: string) => Effect.Effect<A, E, Scope.Scope>,
+  options: { readonly library?: string; readonly timeout?: Duration.Input } = {}
+): Promise<never> => {
+  const program = Effect.gen(function*() {
+    const [load_before] = loadavg()
+    const database_url = yield* postgres(options.library)
+    const environment = ConfigProvider.layer(ConfigProvider.fromUnknown({ TEST_DATABASE_URL: database_url }))
+    const results = yield* Effect.provide(benchmark(database_url), environment)
+    const machine = { processors: cpus().length, model: cpus()[0]?.model, node: process.version, load_before }
+    return { machine, ...results }
+  }).pipe(Effect.scoped, Effect.timeout(options.timeout ?? "1 hour"))
+  console.log(JSON.stringify(await Effect.runPromise(program), null, 2))
+  process.exit(0)
+}

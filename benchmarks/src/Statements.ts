@@ -1,0 +1,25 @@
+/** Which statements PostgreSQL spent its time on. */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+
+/** Counts from here on. */
+export const begin = SqlClient.SqlClient.use((sql) =>
+  Effect.andThen(sql`CREATE EXTENSION IF NOT EXISTS pg_stat_statements`, sql`SELECT pg_stat_statements_reset()`)
+)
+
+/** The statements that took the most time since then, for each of so many items. */
+export const most = Effect.fnUntraced(function*(items: number) {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<{ readonly calls: number; readonly us: number; readonly query: string }>`
+    SELECT calls::float8 AS calls, (total_exec_time + total_plan_time) * 1000 AS us, query
+    FROM pg_stat_statements
+    WHERE toplevel AND query NOT LIKE '%pg_stat_statements%'
+    ORDER BY total_exec_time + total_plan_time DESC
+    LIMIT 8
+  `
+  return rows.map(({ calls, query, us }) =>
+    `${(calls / items).toFixed(2)} x ${Math.round(us / calls)} us = ${Math.round(us / items)} us: ${
+      query.replaceAll(/\s+/g, " ").slice(0, 90)
+    }`
+  )
+})

@@ -1,0 +1,129 @@
+import { assert, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber } from "effect"
+import * as Gathering from "../src/database/Gathering.ts"
+
+interface Item {
+  readonly name: string
+  readonly group?: string | null
+  readonly rows?: ReadonlyArray<string>
+  readonly lanes?: ReadonlyArray<string>
+}
+
+/** Gathers items, and carries each gathering out once it is let go. */
+const start = (options: { readonly concurrency: number; readonly size?: number }) => {
+  const gatherings: Array<{ readonly names: ReadonlyArray<string>; readonly end: Deferred.Deferred<void> }> = []
+  const ask = Gathering.make<Item, string, never, never>({
+    size: 9,
+    groupOf: ({ group = "any" }) => group,
+    rowsOf: ({ rows = [] }) => rows,
+    lanesOf: ({ lanes = [] }) => lanes,
+    run: Effect.fnUntraced(function*(items: Gathering.Some<Item>) {
+      const end = yield* Deferred.make<void>()
+      gatherings.push({ names: items.map(({ name }) => name), end })
+      yield* Deferred.await(end)
+      return items.map(({ name }) => Exit.succeed(`done ${name}`))
+    }),
+    ...options
+  })
+  /** Asks for items in this turn, one after the other, and lets those begin that may. */
+  const askFor = Effect.fnUntraced(function*(...items: ReadonlyArray<Item>) {
+    const fibers = yield* Effect.forEach(items, (item) => Effect.forkChild(ask(item), { startImmediately: true }))
+    yield* settled
+    return fibers
+  })
+  const end = (index: number) =>
+    Effect.andThen(
+      Effect.suspend(() =>
+        Effect.fromNullishOr(gatherings[index]).pipe(
+          Effect.flatMap((gathering) => Deferred.succeed(gathering.end, undefined)),
+          Effect.orDie
+        )
+      ),
+      settled
+    )
+  /** Ends what is under way, and what that lets begin: nobody who asked can be interrupted. */
+  const endAll = Effect.gen(function*() {
+    for (let index = 0; index < gatherings.length; index++) yield* end(index)
+  })
+  return { askFor, end, endAll, names: () => gatherings.map(({ names }) => names) }
+}
+
+/** Whoever can go on has. */
+const settled = Effect.replicateEffect(Effect.yieldNow, 10, { discard: true })
+
+it.effect("what is asked for in one turn goes together, and what is asked for meanwhile goes together next", () =>
+  Effect.gen(function*() {
+    const { askFor, end, names } = start({ concurrency: 1 })
+    const first = yield* askFor({ name: "a" }, { name: "b" })
+    const next = yield* askFor({ name: "c" }, { name: "d" }, { name: "e" })
+    assert.deepStrictEqual(names(), [["a", "b"]])
+    yield* end(0)
+    yield* end(1)
+    assert.deepStrictEqual(names(), [["a", "b"], ["c", "d", "e"]])
+    const answers = yield* Effect.forEach([...first, ...next], Fiber.join)
+    assert.deepStrictEqual(answers, ["done a", "done b", "done c", "done d", "done e"])
+  }))
+
+it.effect("a gathering has one group, no more than its size, and one without a group is alone", () =>
+  Effect.gen(function*() {
+    const { askFor, endAll, names } = start({ concurrency: 9, size: 2 })
+    yield* askFor(
+      { name: "a", group: "x" },
+      { name: "b", group: null },
+      { name: "c", group: "y" },
+      { name: "d", group: "x" },
+      { name: "e", group: null },
+      { name: "f", group: "x" }
+    )
+    assert.deepStrictEqual(names().toSorted(), [["a", "d"], ["b"], ["c"], ["e"], ["f"]])
+    yield* endAll
+  }))
+
+it.effect("items of one row go one after the other, in their order, and hold nobody else up", () =>
+  Effect.gen(function*() {
+    const { askFor, end, endAll, names } = start({ concurrency: 9 })
+    yield* askFor(
+      { name: "a", rows: ["r"] },
+      { name: "b", rows: ["r", "s"] },
+      { name: "c", rows: ["s"] },
+      { name: "d", rows: ["t"] }
+    )
+    assert.deepStrictEqual(names(), [["a", "d"]])
+    yield* askFor({ name: "e", rows: ["u"] })
+    assert.deepStrictEqual(names(), [["a", "d"], ["e"]])
+    yield* end(0)
+    assert.deepStrictEqual(names(), [["a", "d"], ["e"], ["b"]])
+    yield* end(2)
+    assert.deepStrictEqual(names(), [["a", "d"], ["e"], ["b"], ["c"]])
+    yield* endAll
+  }))
+
+it.effect("items of one lane go together or one after the other", () =>
+  Effect.gen(function*() {
+    const { askFor, end, endAll, names } = start({ concurrency: 9 })
+    yield* askFor({ name: "a", lanes: ["l"] }, { name: "b", lanes: ["l", "m"] }, { name: "c", lanes: ["m"] })
+    assert.deepStrictEqual(names(), [["a", "b", "c"]])
+    yield* askFor({ name: "d", lanes: ["m"] }, { name: "e", rows: ["m"] }, { name: "f", lanes: ["n"] })
+    assert.deepStrictEqual(names(), [["a", "b", "c"], ["f"]])
+    yield* end(0)
+    assert.deepStrictEqual(names(), [["a", "b", "c"], ["f"], ["d"]])
+    yield* end(2)
+    assert.deepStrictEqual(names(), [["a", "b", "c"], ["f"], ["d"], ["e"]])
+    yield* endAll
+  }))
+
+it.effect("a gathering that dies takes nobody else with it", () =>
+  Effect.gen(function*() {
+    const ask = Gathering.make<string, string, never, never>({
+      concurrency: 1,
+      size: 9,
+      groupOf: (item) => item,
+      rowsOf: () => ["r"],
+      lanesOf: () => [],
+      run: (items) => items[0] === "bad" ? Effect.die("bad") : Effect.succeed(items.map((item) => Exit.succeed(item)))
+    })
+    const exits = yield* Effect.forEach(["a", "bad", "b"], (item) => Effect.exit(ask(item)), {
+      concurrency: "unbounded"
+    })
+    assert.deepStrictEqual(exits, [Exit.succeed("a"), Exit.die("bad"), Exit.succeed("b")])
+  }))
