@@ -7,6 +7,7 @@ import * as Channels from "./catalog/Channels.ts"
 import * as ContactFields from "./catalog/ContactFields.ts"
 import * as Tags from "./catalog/Tags.ts"
 import * as Contacts from "./contacts/Contacts.ts"
+import * as CallbackInbox from "./messaging/CallbackInbox.ts"
 import * as Conversations from "./messaging/Conversations.ts"
 import * as Media from "./messaging/Media.ts"
 import * as Messages from "./messaging/Messages.ts"
@@ -22,6 +23,7 @@ import { World } from "./world/World.ts"
 /** Layer for every storage port, in a given world. */
 export const stores: Layer.Layer<StoragePorts, never, World> = Layer.mergeAll(
   ApiKeys.layer,
+  CallbackInbox.layer,
   Channels.layer,
   Commit.layer,
   ContactFields.layer,

@@ -8,6 +8,7 @@ import * as Channels from "./catalog/Channels.ts"
 import * as ContactFields from "./catalog/ContactFields.ts"
 import * as Tags from "./catalog/Tags.ts"
 import * as Contacts from "./contacts/Contacts.ts"
+import * as CallbackInbox from "./messaging/CallbackInbox.ts"
 import * as Conversations from "./messaging/Conversations.ts"
 import * as Media from "./messaging/Media.ts"
 import * as Messages from "./messaging/Messages.ts"
@@ -22,6 +23,7 @@ import * as WorkQueue from "./work/WorkQueue.ts"
 /** Layer that keeps everything in PostgreSQL. The database must be migrated. */
 export const layer: Layer.Layer<StoragePorts, never, SqlClient.SqlClient> = Layer.mergeAll(
   ApiKeys.layer,
+  CallbackInbox.layer,
   Channels.layer,
   Commit.layer,
   ContactFields.layer,

@@ -37,13 +37,14 @@ it.layer(empty)("Migrations", (it) => {
         WHERE relnamespace = current_schema()::regnamespace AND indisunique AND attname <> 'organization_id'
         ORDER BY 1
       `
-      // What is found by something that names no organization, and the queue, which serves them all.
+      // What is found by something that names no organization, and the queue and the callbacks, which serve them all.
       assert.deepStrictEqual(keys.map(({ key }) => key), [
         "api_key_windows_pkey",
         "api_keys_digest_key",
         "channels_id_key",
         "messaging_crm_migrations_pkey",
         "organizations_pkey",
+        "provider_callbacks_pkey",
         "work_lanes_pkey",
         "work_pkey"
       ])
@@ -232,7 +233,12 @@ it.layer(empty, { excludeTestServices: true })("An upgrade from 0008", (it) => {
       yield* sql`CREATE INDEX contacts_owned ON contacts (id)`
       yield* sql`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'contacts_owned'::regclass`
       const done = yield* runAtOnce(3)
-      const applied: ReadonlyArray<readonly [number, string]> = [[9, "commits"], [10, "claims"], [11, "reads"]]
+      const applied: ReadonlyArray<readonly [number, string]> = [
+        [9, "commits"],
+        [10, "claims"],
+        [11, "reads"],
+        [12, "callbacks"]
+      ]
       assert.deepStrictEqual(done.filter((migrations) => migrations.length > 0), [applied])
       assert.deepStrictEqual(yield* wrong, [])
       assert.deepStrictEqual(yield* early, earlyUpdates)

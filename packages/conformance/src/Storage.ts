@@ -3,6 +3,7 @@ import type { StoragePorts } from "@messaging-crm/core/Crm"
 import { Ids } from "@messaging-crm/core/Ids"
 import { Layer } from "effect"
 import * as ApiKeys from "./ApiKeys.ts"
+import * as CallbackInbox from "./CallbackInbox.ts"
 import * as Channels from "./Channels.ts"
 import * as Commit from "./Commit.ts"
 import * as ContactFields from "./ContactFields.ts"
@@ -25,6 +26,7 @@ import * as WorkQueue from "./WorkQueue.ts"
 /** The suite of each port. The type requires one for every port. */
 const ports: Readonly<Record<string, (it: It, options: Options) => void>> = {
   ApiKeyStore: ApiKeys.suite,
+  CallbackStore: CallbackInbox.suite,
   ChannelStore: Channels.suite,
   Commit: Commit.suite,
   ContactFieldStore: ContactFields.suite,

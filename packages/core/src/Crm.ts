@@ -10,6 +10,7 @@ import { Contacts, type ContactStore } from "./contacts/Contacts.ts"
 import { Ids } from "./kernel/Ids.ts"
 import { Cursors } from "./kernel/Page.ts"
 import { Secrets } from "./kernel/Secrets.ts"
+import { CallbackInbox, type CallbackStore } from "./messaging/CallbackInbox.ts"
 import { Conversations, type ConversationStore } from "./messaging/Conversations.ts"
 import { Dispatch } from "./messaging/Dispatch.ts"
 import { Inbound } from "./messaging/Inbound.ts"
@@ -31,6 +32,7 @@ import { Worker } from "./Worker.ts"
 /** Every port that a storage adapter must provide. A port added here does not compile until every adapter has it. */
 export type StoragePorts =
   | ApiKeyStore
+  | CallbackStore
   | ChannelStore
   | Commit
   | ContactFieldStore
@@ -51,6 +53,7 @@ export type StoragePorts =
 /** Every operation of the CRM. */
 export type Operations =
   | ApiKeys
+  | CallbackInbox
   | Channels
   | ContactFields
   | ContactImports
@@ -96,6 +99,7 @@ const threads = Layer.mergeAll(Conversations.layer, Messages.layer, Contacts.lay
 export const layer: Layer.Layer<Operations, never, StoragePorts | MessagingProvider | WebhookTransport> = Layer
   .mergeAll(
     ApiKeys.layer,
+    CallbackInbox.layer,
     Inbound.layer,
     Worker.layer
   ).pipe(

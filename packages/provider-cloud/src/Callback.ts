@@ -66,3 +66,6 @@ export const read = (body: string, received_at: DateTime.Utc): Option.Option<Not
       ignored: parts.flatMap(({ ignored }) => ignored)
     }
   })
+
+/** Returns whether a body is a callback at all, whatever it tells. */
+export const isCallback = (body: string): boolean => Option.isSome(decodeBody(body))

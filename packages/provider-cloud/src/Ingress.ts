@@ -1,15 +1,16 @@
 /**
  * Ingress: the endpoint for the networks' callbacks, one for all three channel types.
  *
- * A body is parsed only after its signature is verified. The answer is 200 when
- * every event is committed, and 500 if one could not be, so that the network
- * repeats the callback.
+ * A body is parsed only after its signature is verified. The answer is 200 when the
+ * body is in the callback inbox, which any process works off, and 500 if it could
+ * not be stored, so that the network repeats the callback.
  */
+import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import { equalConstantTime } from "@messaging-crm/core/Secrets"
-import { ByteSize, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { ByteSize, Effect, Option, Redacted, Schema } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { isCallback } from "./Callback.ts"
 import { CloudAccounts, type CloudApp } from "./CloudAccounts.ts"
-import { Intake } from "./Intake.ts"
 import { signatureHeader, verify } from "./Signature.ts"
 
 /** The path of the endpoint. */
@@ -34,7 +35,7 @@ const utf8 = new TextDecoder("utf-8", { ignoreBOM: true })
 /** Layer for `GET` and `POST /ingress/graph`. */
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const accounts = yield* CloudAccounts
-  const intake = yield* Intake
+  const inbox = yield* CallbackInbox
 
   /** Answers the registration of the callback URL: returns the challenge if the verify token is that of an app. */
   const handshake = HttpServerRequest.schemaSearchParams(Handshake).pipe(
@@ -58,8 +59,9 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   })
 
   const receiveSigned = Effect.fnUntraced(function*({ id }: CloudApp, body: ArrayBuffer) {
-    const isCallback = yield* intake.receive(id, utf8.decode(body))
-    return isCallback ? answer(200, "ok") : answer(400, "The body is not a callback.")
+    if (!isCallback(utf8.decode(body))) return answer(400, "The body is not a callback.")
+    yield* inbox.store(id, new Uint8Array(body))
+    return answer(200, "ok")
   })
 
   const receive = Effect.gen(function*() {
@@ -79,4 +81,4 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
 
   yield* router.add("GET", path, handshake)
   yield* router.add("POST", path, receive)
-})).pipe(Layer.provide(Intake.layer))
+}))

@@ -2,11 +2,12 @@
  * Intake: passes the events of callbacks to core, and loads the files of messages.
  *
  * Each notice is processed independently. If one fails, the others are stored all
- * the same, and the network repeats the callback.
+ * the same, and the callback is retried.
  */
+import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
-import { Context, DateTime, Duration, Effect, Exit, Layer, Metric, Option, Semaphore } from "effect"
-import { type Notice, read } from "./Callback.ts"
+import { Context, DateTime, Duration, Effect, Exit, Layer, Metric, Option, RcMap, Semaphore } from "effect"
+import { type Notice, type Notices, read } from "./Callback.ts"
 import { type CloudAccount, CloudAccounts } from "./CloudAccounts.ts"
 import { MediaLoader } from "./MediaLoader.ts"
 import { callbacks_ignored } from "./Metrics.ts"
@@ -19,6 +20,11 @@ const files_max = 4
 
 /** The maximum number of people whose notices are processed concurrently. */
 const lanes_max = 8
+
+const utf8 = new TextDecoder("utf-8", { ignoreBOM: true })
+
+/** The content of a body that is not a callback. */
+const unreadable: Notices = { notices: [], ignored: ["unreadable"] }
 
 const countIgnored = (reason: string) => Metric.update(Metric.withAttributes(callbacks_ignored, { reason }), 1)
 
@@ -38,9 +44,9 @@ export class Intake extends Context.Service<Intake, {
    * Stores every event of a callback that an app signed. If one cannot be stored,
    * it dies after the others are stored; repeating the callback is harmless.
    *
-   * Returns false where the body is not a callback.
+   * An event without a time gets `received_at`.
    */
-  readonly receive: (app_id: string, body: string) => Effect.Effect<boolean>
+  readonly receive: (app_id: string, body: Uint8Array, received_at: DateTime.Utc) => Effect.Effect<void>
 }>()("@messaging-crm/provider-cloud/Intake") {
   static readonly layer = Layer.effect(
     Intake,
@@ -49,6 +55,7 @@ export class Intake extends Context.Service<Intake, {
       const inbound = yield* Inbound
       const files = yield* Semaphore.make(files_max)
       const loader = yield* MediaLoader
+      const turns = yield* RcMap.make({ lookup: (_lane: string) => Semaphore.make(1) })
 
       /** Loads a file. None where it does not exist, or is unavailable and the message has waited long enough. */
       const load = Effect.fnUntraced(function*(account: CloudAccount, { event, file }: Notice) {
@@ -79,21 +86,36 @@ export class Intake extends Context.Service<Intake, {
         yield* notice.file === null ? received : files.withPermit(received)
       })
 
-      const receive = Effect.fn("Intake.receive")(function*(app_id: string, body: string) {
-        const callback = read(body, yield* DateTime.now)
-        if (Option.isNone(callback)) return false
-        yield* Effect.forEach(callback.value.ignored, countIgnored, { discard: true })
-        const lanes = Map.groupBy(callback.value.notices, laneOf)
-        const outcomes = yield* Effect.forEach(
-          lanes.values(),
-          Effect.forEach((notice) => Effect.exit(receiveNotice(app_id, notice))),
-          { concurrency: lanes_max }
+      /** Processes the notices of one lane, after those that began before. */
+      const receiveLane = (app_id: string, lane: string, notices: ReadonlyArray<Notice>) =>
+        RcMap.get(turns, lane).pipe(
+          Effect.flatMap((turn) =>
+            turn.withPermit(Effect.forEach(notices, (notice) => Effect.exit(receiveNotice(app_id, notice))))
+          ),
+          Effect.scoped
         )
-        yield* Effect.orDie(Exit.asVoidAll(outcomes.flat()))
-        return true
-      })
+
+      const receive = Effect.fn("Intake.receive")(
+        function*(app_id: string, body: Uint8Array, received_at: DateTime.Utc) {
+          const { ignored, notices } = Option.getOrElse(read(utf8.decode(body), received_at), () => unreadable)
+          yield* Effect.forEach(ignored, countIgnored, { discard: true })
+          const taken = yield* Effect.forEach(
+            Map.groupBy(notices, laneOf),
+            ([lane, told]) => receiveLane(app_id, lane, told),
+            { concurrency: lanes_max }
+          )
+          yield* Effect.orDie(Exit.asVoidAll(taken.flat()))
+        }
+      )
 
       return Intake.of({ receive })
     })
   )
+
+  /** Layer that processes the callback inbox in the background. */
+  static readonly layerLoop = Layer.effectDiscard(Effect.gen(function*() {
+    const inbox = yield* CallbackInbox
+    const { receive } = yield* Intake
+    yield* Effect.forkScoped(inbox.run(({ body, received_at, source }) => receive(source, body, received_at)))
+  })).pipe(Layer.provide(Intake.layer))
 }

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { SendId } from "@messaging-crm/core/Ids"
 import { type Notice, read } from "@messaging-crm/provider-cloud/Callback"
 import { DateTime, Option } from "effect"
-import { bodyOf, messagePart, phonePart, socialPart, statusPart } from "../testing/Bodies.ts"
+import { bodyOf, messagePart, phonePart, socialPart, statusPart } from "../src/fake/Bodies.ts"
 
 const received_at = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
 const seconds = 1_767_225_600

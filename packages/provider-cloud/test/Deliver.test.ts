@@ -9,8 +9,8 @@ import * as CloudSettings from "@messaging-crm/provider-cloud/CloudSettings"
 import { DateTime, Effect, Fiber, Layer, Redacted, Result } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
-import { always } from "../testing/Behaviours.ts"
-import { FakeGraph } from "../testing/FakeGraph.ts"
+import { always } from "../src/fake/Behaviours.ts"
+import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { accounts, over, recorder } from "./Network.ts"
 
 let last = 0

@@ -4,8 +4,8 @@ import { ProviderEvent } from "@messaging-crm/core/Inbound"
 import { type Notice, read } from "@messaging-crm/provider-cloud/Callback"
 import { Array, DateTime, Effect, Option, Random, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { bodyOf, messagePart, type Part, phonePart, socialPart, statusPart } from "../testing/Bodies.ts"
-import { FakeGraph } from "../testing/FakeGraph.ts"
+import { bodyOf, messagePart, type Part, phonePart, socialPart, statusPart } from "../src/fake/Bodies.ts"
+import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { over, Received, recorder } from "./Network.ts"
 
 const bodies = 2000

@@ -1,18 +1,19 @@
 /** The adapter, its ingress and the fake network on one free port, over any core. */
 import { NodeHttpServer } from "@effect/platform-node"
-import type { Channel } from "@messaging-crm/core/Channels"
-import { ChannelId } from "@messaging-crm/core/Ids"
+import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import type { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import * as Cloud from "@messaging-crm/provider-cloud"
-import { type CloudAccount, CloudAccounts, type CloudApp } from "@messaging-crm/provider-cloud/CloudAccounts"
+import type { CloudAccounts, CloudApp } from "@messaging-crm/provider-cloud/CloudAccounts"
 import * as CloudSettings from "@messaging-crm/provider-cloud/CloudSettings"
 import * as Ingress from "@messaging-crm/provider-cloud/Ingress"
+import { Intake } from "@messaging-crm/provider-cloud/Intake"
 import { MediaLoader } from "@messaging-crm/provider-cloud/MediaLoader"
-import { Context, Effect, Layer, Option, Redacted, Ref, References, Schema } from "effect"
+import { Context, DateTime, Effect, Layer, Redacted, Ref, References } from "effect"
 import { FetchHttpClient, HttpRouter, HttpServer } from "effect/http"
 import { createServer } from "node:http"
-import * as FakeGraph from "../testing/FakeGraph.ts"
+import * as FakeAccounts from "../src/fake/FakeAccounts.ts"
+import * as FakeGraph from "../src/fake/FakeGraph.ts"
 
 export const app: CloudApp = {
   id: "app",
@@ -22,43 +23,8 @@ export const app: CloudApp = {
 
 const token = Redacted.make("the channel's token")
 
-/** An account whose id on the network is the channel's own, so that every channel is connected. */
-const accountOf = ({ id, type }: Pick<Channel, "id" | "type">): CloudAccount => {
-  const common = { channel_id: id, app_id: app.id, token }
-  switch (type) {
-    case "phone_messaging":
-      return { type, ...common, phone_number_id: id, business_account_id: "acme" }
-    case "page_messaging":
-      return { type, ...common, page_id: id }
-    case "photo_social":
-      return { type, ...common, account_id: id, page_id: null }
-  }
-}
-
-const decodeChannelId = Schema.decodeUnknownOption(ChannelId)
-
 /** Layer for accounts of every channel there is. */
-export const accounts = Layer.succeed(CloudAccounts, {
-  apps: Effect.succeed([app]),
-  find: (channel) => Effect.succeed(Option.some(accountOf(channel))),
-  findByBusinessAccount: (business_account_id) =>
-    Effect.succeed(
-      Option.some({
-        type: "phone_messaging" as const,
-        channel_id: ChannelId.make("01990000-0000-7000-8000-000000000001"),
-        app_id: app.id,
-        token,
-        phone_number_id: "1",
-        business_account_id
-      })
-    ),
-  locate: (app_id, { id, type }) =>
-    Effect.succeed(
-      app_id === app.id
-        ? Option.map(decodeChannelId(id), (channel_id) => accountOf({ id: channel_id, type }))
-        : Option.none()
-    )
-})
+export const accounts = FakeAccounts.layer(app, token)
 
 /** Layer for the settings that lead to the server that listens. */
 const settings = Layer.unwrap(
@@ -71,9 +37,29 @@ const listen = NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0, 
 
 const fake = FakeGraph.layer({ token, app_secret: app.secret })
 
+/** Layer for an inbox that is always empty: a body is processed at once, and `store` dies where that does. */
+const noInbox = Layer.effect(
+  CallbackInbox,
+  Intake.useSync(({ receive }) =>
+    CallbackInbox.of({
+      store: (source, body) => Effect.flatMap(DateTime.now, (now) => receive(source, body, now)),
+      runOnce: () => Effect.succeed(0),
+      run: () => Effect.never,
+      measure: Effect.void
+    })
+  )
+).pipe(Layer.provide(Intake.layer))
+
 /** Layer for the provider over the fake network, and for an ingress that passes its events to a core. */
-export const over = <A, E>(core: Layer.Layer<Inbound | A, E, MessagingProvider>) =>
+export const over = <A, E>(core: Layer.Layer<Inbound | A, E, MessagingProvider>) => overInbox(core, noInbox)
+
+/** The same, over an inbox. */
+export const overInbox = <A, E, B>(
+  core: Layer.Layer<Inbound | A, E, MessagingProvider>,
+  inbox: Layer.Layer<CallbackInbox | B, never, CloudAccounts | Inbound | MediaLoader>
+) =>
   HttpRouter.serve(Layer.merge(Ingress.layer, fake), { disableLogger: true, disableListenLog: true }).pipe(
+    Layer.provideMerge(inbox),
     Layer.provideMerge(core),
     Layer.provideMerge(Layer.merge(Cloud.layer, MediaLoader.layer)),
     Layer.provide([accounts, settings, FetchHttpClient.layer]),

@@ -15,9 +15,9 @@ import { Sends } from "@messaging-crm/core/Sends"
 import { Worker } from "@messaging-crm/core/Worker"
 import { Context, DateTime, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
+import { bodyOf, messagePart, phonePart, socialPart, statusPart } from "../src/fake/Bodies.ts"
+import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { sign } from "../src/Signature.ts"
-import { bodyOf, messagePart, phonePart, socialPart, statusPart } from "../testing/Bodies.ts"
-import { FakeGraph } from "../testing/FakeGraph.ts"
 import { app, over } from "./Network.ts"
 
 const noon = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")

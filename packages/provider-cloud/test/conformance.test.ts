@@ -1,6 +1,6 @@
 import * as Provider from "@messaging-crm/conformance/MessagingProvider"
 import { Effect, Layer } from "effect"
-import { FakeGraph } from "../testing/FakeGraph.ts"
+import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { over, Received, recorder } from "./Network.ts"
 
 const names = ["order_ready", "appointment_reminder", "spring_sale", "invoice_ready", "win_back"]

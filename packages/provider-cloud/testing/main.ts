@@ -1,19 +1,19 @@
 /**
  * The fake network as a process of its own: `node packages/provider-cloud/testing/main.ts`.
  *
- * `CALLBACK_URL` gets the callbacks, `APP_SECRET` signs them, `ACCESS_TOKEN`
- * is the token that requests must carry, and `PORT` is where it listens (4020).
+ * `CALLBACK_URL` gets the callbacks, or several such URLs with commas between, in turn. `APP_SECRET` signs them,
+ * `ACCESS_TOKEN` is the token that requests must carry, and `PORT` is where it listens (4020).
  */
 import { NodeHttpServer, NodeRuntime } from "@effect/platform-node"
 import { Config, Effect, Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { createServer } from "node:http"
-import * as Control from "./Control.ts"
-import * as FakeGraph from "./FakeGraph.ts"
+import * as Control from "../src/fake/Control.ts"
+import * as FakeGraph from "../src/fake/FakeGraph.ts"
 
 const settings = Config.all({
   port: Config.withDefault(Config.Int("PORT"), 4020),
-  callback_url: Config.String("CALLBACK_URL"),
+  callback_urls: Config.map(Config.String("CALLBACK_URL"), (urls) => urls.split(",")),
   app_secret: Config.Redacted("APP_SECRET"),
   token: Config.Redacted("ACCESS_TOKEN")
 })

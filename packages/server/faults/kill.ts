@@ -1,8 +1,9 @@
 /**
  * Kills servers with `kill -9` while clients retry, drops the answers of commits, and counts
- * what was lost or duplicated: `npm run kill-test`, or with another number of kills, `-- 20`.
+ * what was lost or duplicated: `npm run kill-test`, or with another number of kills, `-- 20`,
+ * and over the fake Graph API in place of the mock provider, `-- 20 cloud`.
  *
- * Three servers share one database and one mock provider in another process. Each
+ * Three servers share one database and one network in another process. Each
  * client creates contacts and starts conversations, each with an idempotency key,
  * and repeats a request until it succeeds. Then it sends the request again, to
  * another server, and compares the bytes.
@@ -19,6 +20,7 @@ import { start as startPostgres } from "../src/EmbeddedPostgres.ts"
 import * as Processes from "../testing/Processes.ts"
 
 const kills_wanted = Number(process.argv[2] ?? 120)
+const provider = process.argv[3] === "cloud" ? "cloud" : "mock"
 const dropped_answers_wanted = Math.ceil(kills_wanted / 2)
 const clients = 6
 const shortTimeoutServer = fileURLToPath(new URL("./server.ts", import.meta.url))
@@ -55,13 +57,15 @@ interface Outcome {
   readonly differences: ReadonlyArray<string>
 }
 
-/** What is stored, and what the mock provider has accepted, when the queue is empty. */
+/** What is stored, and what the network has accepted, when the queue is empty. */
 interface Stored {
   readonly contacts: ReadonlyArray<{ readonly key: string; readonly count: number }>
   readonly sends: ReadonlyArray<
     { readonly id: string; readonly status: string; readonly failure_reason: string | null }
   >
   readonly messages: number
+  /** Messages that the network reported as read and that are not. */
+  readonly unread: number
   readonly queued: number
   readonly accepted: ReadonlyArray<string>
 }
@@ -116,7 +120,11 @@ const planRequest = (cluster: Cluster, client: number, number: number): PlannedR
   // Some conversations are with a number that all clients write to.
   const own = `+4915${String(client * 1_000_000 + number * 10 + 100).padStart(9, "0")}`
   const phone = number % 3 === 0 ? "+4917012345670" : own
-  return { key, path: "/conversations", json: Processes.greeting(cluster.acme.channel_id, phone, key) }
+  return {
+    key,
+    path: "/conversations",
+    json: Processes.greeting(cluster.acme.channel_id, phone, key, cluster.template_id)
+  }
 }
 
 /** Runs clients while servers are killed, then servers that are not killed, until every request is answered. */
@@ -173,15 +181,26 @@ const run = Effect.fnUntraced(function*(cluster: Cluster) {
 })
 
 /** Waits until the queue is empty, for at most 200 seconds, and loads what is stored. */
-const loadStored = Effect.fnUntraced(function*({ network_url }: Cluster) {
+const loadStored = Effect.fnUntraced(function*({ accepted_url }: Cluster) {
   const sql = yield* SqlClient.SqlClient
   const queued = sql<{ readonly count: number }>`
-    SELECT (SELECT count(*) FROM work)::integer + (SELECT count(*) FROM work_lanes)::integer AS count
+    SELECT (
+      (SELECT count(*) FROM work)
+      + (SELECT count(*) FROM work_lanes)
+      + (SELECT count(*) FROM provider_callbacks)
+    )::integer AS count
   `.pipe(Effect.map(([row]) => row?.count ?? -1))
   yield* queued.pipe(
     Effect.repeat({ schedule: Schedule.spaced("250 millis"), times: 800, until: (count) => count === 0 })
   )
-  const [messages] = yield* sql<{ readonly count: number }>`SELECT count(*)::integer AS count FROM messages`
+  const counted = sql<{ readonly messages: number; readonly unread: number }>`
+    SELECT count(*)::integer AS messages, count(*) FILTER (WHERE read_at IS NULL)::integer AS unread
+    FROM messages
+  `.pipe(Effect.map(([row]) => row ?? { messages: -1, unread: -1 }))
+  // The network may still be reporting.
+  const { messages, unread } = yield* counted.pipe(
+    Effect.repeat({ schedule: Schedule.spaced("250 millis"), times: 120, until: ({ unread }) => unread === 0 })
+  )
   return {
     contacts: yield* sql<Stored["contacts"][number]>`
       SELECT first_name AS key, count(*)::integer AS count
@@ -190,9 +209,10 @@ const loadStored = Effect.fnUntraced(function*({ network_url }: Cluster) {
       GROUP BY first_name
     `,
     sends: yield* sql<Stored["sends"][number]>`SELECT id, status, failure_reason FROM sends`,
-    messages: messages?.count ?? -1,
+    messages,
+    unread,
     queued: yield* queued,
-    accepted: (yield* Processes.accepted(network_url)).map(({ reference }) => reference)
+    accepted: (yield* Processes.accepted(accepted_url)).map(({ reference }) => reference)
   } satisfies Stored
 })
 
@@ -201,7 +221,7 @@ const sorted = (values: ReadonlyArray<string>): string => values.toSorted().join
 /** Compares the answers with what is stored and sent. Prints the result and returns whether the test passed. */
 const verify = (
   { dropped_answers, differences, answered, kills }: Outcome,
-  { contacts, messages, queued, sends, accepted }: Stored
+  { contacts, messages, queued, sends, accepted, unread }: Stored
 ) => {
   const wanted = (path: PlannedRequest["path"]) => answered.filter((request) => request.path === path)
   const sent = sends.filter(({ status }) => status === "sent")
@@ -219,10 +239,12 @@ const verify = (
       ? null
       : "the sends with status sent are not those that the provider accepted",
     sent.length === messages ? null : "a send with status sent has no message, or two",
+    unread === 0 ? null : `${unread} messages were reported as read and are not`,
     dropped_answers >= dropped_answers_wanted ? null : `only ${dropped_answers} answers of commits were dropped`,
     queued === 0 ? null : `${queued} rows are left in the queue`
   ].filter((violation) => violation !== null)
   const numbers = {
+    provider,
     kills,
     dropped_answers,
     contacts: contacts.length,
@@ -240,6 +262,7 @@ const verify = (
 const test = Effect.gen(function*() {
   const cluster = yield* Processes.cluster({
     servers: 3,
+    provider,
     environment: { RATE_LIMIT_PER_MINUTE: "1000000", DATABASE_POOL: "8", LOG_LEVEL: "error", LOG_FORMAT: "json" }
   })
   const outcome = yield* run(cluster)

@@ -7,24 +7,17 @@ import { NodeRuntime } from "@effect/platform-node"
 import { UnknownOutcomeTimeout } from "@messaging-crm/core/Dispatch"
 import { LeaseTime } from "@messaging-crm/core/WorkQueue"
 import { Duration, Effect, Layer } from "effect"
-import { readRequired, settings } from "../src/Config.ts"
-import * as Database from "../src/Database.ts"
-import * as Layers from "../src/Layers.ts"
-import * as Logging from "../src/Logging.ts"
+import * as Providers from "../src/Providers.ts"
+import { serve } from "../src/Service.ts"
 
 const shortTimeouts = Layer.mergeAll(
   Layer.succeed(LeaseTime, Duration.seconds(5)),
   Layer.succeed(UnknownOutcomeTimeout, Duration.seconds(Number(process.env["UNKNOWN_OUTCOME_SECONDS"] ?? 90)))
 )
 
-const serve = Effect.gen(function*() {
-  const url = yield* readRequired(settings.database_url)
-  const database = Layers.database(url)
-  const operations = Layers.operations(Layers.postgres.pipe(Layer.provide(database))).pipe(Layer.provide(shortTimeouts))
-  const api = Layer.unwrap(Effect.map(Database.isReady, Layers.api)).pipe(Layer.provide(database))
-  const listen = Layers.listen({ host: "127.0.0.1", port: Number(process.argv.at(-1)) })
-  const service = Layer.merge(api, Layers.worker).pipe(Layer.provide([operations, listen]))
-  yield* Layer.launch(service.pipe(Layer.provide(Layers.tuning)))
-})
-
-NodeRuntime.runMain(serve.pipe(Effect.provide(Logging.layer)))
+NodeRuntime.runMain(
+  Effect.flatMap(
+    Providers.chosen,
+    (provider) => serve(provider, { host: "127.0.0.1", port: Number(process.argv.at(-1)) })
+  ).pipe(Effect.provide(shortTimeouts))
+)

@@ -8,6 +8,7 @@ import { readRequired, settings } from "./Config.ts"
 import * as Database from "./Database.ts"
 import * as Layers from "./Layers.ts"
 import * as Logging from "./Logging.ts"
+import * as Providers from "./Providers.ts"
 
 /** The command was refused. The message is shown to the user. */
 export class Refused extends Data.TaggedError("Refused")<{ readonly message: string }> {}
@@ -27,7 +28,7 @@ export const withOperations = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     const url = yield* readRequired(settings.database_url)
     const database = Layers.database(url)
     const storage = Layers.postgres.pipe(Layer.provide(database))
-    const layer = Layers.operations(storage).pipe(
+    const layer = Layers.operations(storage, Providers.absent).pipe(
       Layer.provideMerge(Layer.merge(Database.current, Database.clock).pipe(Layer.provide(database)))
     )
     return yield* Effect.provide(effect, layer.pipe(Layer.provide(Layers.tuning)))

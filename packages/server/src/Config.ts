@@ -104,8 +104,8 @@ export const settings = {
     name: "PROVIDER",
     meaning: "the messaging provider",
     otherwise: "mock in dev; required by serve and worker",
-    expected: "\"mock\"",
-    parse: oneOf("mock")
+    expected: "one of mock, cloud",
+    parse: oneOf("mock", "cloud")
   }),
   provider_url: setting({
     name: "PROVIDER_URL",
@@ -113,6 +113,28 @@ export const settings = {
     otherwise: "the mock provider runs inside the service",
     expected: "a URL such as http://127.0.0.1:4010",
     parse: url("http:")
+  }),
+  cloud_accounts: setting({
+    name: "CLOUD_ACCOUNTS",
+    meaning: "the apps and accounts on the real networks, with their secrets and tokens",
+    otherwise: "required with PROVIDER=cloud, except in dev, which brings a fake network",
+    expected: "JSON with `apps` and `channels`, as packages/provider-cloud shows it",
+    parse: (text) => Option.some(Redacted.make(text)),
+    secret: true
+  }),
+  graph_url: setting({
+    name: "GRAPH_URL",
+    meaning: "where the Graph API is",
+    otherwise: "https://graph.facebook.com, and https://graph.instagram.com for accounts that logged in there",
+    expected: "a URL such as http://127.0.0.1:4020",
+    parse: url("http:", "https:")
+  }),
+  graph_version: setting({
+    name: "GRAPH_VERSION",
+    meaning: "the version of the Graph API",
+    otherwise: "v25.0",
+    expected: "a version such as v25.0",
+    parse: (text) => /^v[0-9]{1,3}\.[0-9]{1,3}$/.test(text) ? Option.some(text) : Option.none()
   }),
   webhook_allowed_networks: setting({
     name: "WEBHOOK_ALLOWED_NETWORKS",

@@ -25,6 +25,8 @@ export interface Ready {
   readonly base_url: string
   readonly docs_url: string
   readonly database_url: string | null
+  /** The fake network that the provider speaks to, and the word that sets the callback address; null without one. */
+  readonly network: { readonly url: string; readonly verify_token: string } | null
   readonly api_key: string | null
   readonly organization_id: string | null
   readonly member_id: string | null
@@ -255,7 +257,8 @@ export const prepare = Effect.fnUntraced(function*(options: {
 /** Lines to paste into a shell: a list, and the start of a conversation. */
 export const curlLines = ({ api_key, base_url, channels, template_ids }: Ready): ReadonlyArray<string> => {
   const channel = Option.fromUndefinedOr(channels.find(({ type }) => type === "phone_messaging"))
-  const id = template_ids.find((template) => template.endsWith("order_ready"))
+  // Of every provider that `dev` brings the first one is `order_ready`.
+  const [id] = template_ids
   if (Option.isNone(channel) || id === undefined) return []
   const body = { channel_id: channel.value.id, phone: "+4915112345678", template: orderReady(id, "Kim", "4720") }
   return [

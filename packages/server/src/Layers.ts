@@ -13,11 +13,6 @@ import { PublicUrl } from "@messaging-crm/core/Media"
 import { RootKeys } from "@messaging-crm/core/Secrets"
 import { AllowedAddresses } from "@messaging-crm/core/WebhookTransport"
 import { Worker } from "@messaging-crm/core/Worker"
-import * as Mock from "@messaging-crm/provider-mock"
-import * as Callbacks from "@messaging-crm/provider-mock/Callbacks"
-import * as MockIngress from "@messaging-crm/provider-mock/http/Ingress"
-import * as MockNetwork from "@messaging-crm/provider-mock/http/Network"
-import * as RemoteMock from "@messaging-crm/provider-mock/http/RemoteMock"
 import { Effect, Layer, Option, type Redacted } from "effect"
 import { HttpRouter } from "effect/http"
 import { read, readOr, settings } from "./Config.ts"
@@ -25,6 +20,7 @@ import * as Health from "./Health.ts"
 import { createHttpServer } from "./HttpServer.ts"
 import * as Metrics from "./Metrics.ts"
 import * as NodeDigests from "./NodeDigests.ts"
+import type { Provider } from "./Provider.ts"
 
 /** Layer for a listening socket. */
 export const listen = (options: { readonly host: string; readonly port: number }) =>
@@ -49,20 +45,14 @@ export const tuning = Layer.unwrap(Effect.gen(function*() {
   )
 }))
 
-/** Layer for every operation, over a storage and the provider that is set: a mock in this process unless its URL is. */
-export const operations = <E>(storage: Layer.Layer<Crm.StoragePorts, E>) =>
-  Layer.unwrap(Effect.map(read(settings.provider_url), (url) =>
-    Option.isSome(url)
-      ? Crm.layer.pipe(Layer.provide([storage, RemoteMock.layer(url.value), WebhookTransport.layer()]))
-      : Callbacks.layer.pipe(
-        Layer.provideMerge(Crm.layer),
-        Layer.provide([storage, Mock.layer, WebhookTransport.layer()])
-      )))
+/** Layer for every operation, over a storage and a provider. */
+export const operations = <E>(storage: Layer.Layer<Crm.StoragePorts, E>, { outbound }: Pick<Provider, "outbound">) =>
+  Crm.layer.pipe(Layer.provide([storage, outbound, WebhookTransport.layer()]))
 
 /** Layer for everything that answers on the port. */
-export const api = (isReady: Effect.Effect<boolean>) =>
+export const api = (isReady: Effect.Effect<boolean>, { ingress }: Pick<Provider, "ingress">) =>
   HttpRouter.serve(
-    Layer.mergeAll(Http.layer, Docs.layer, Health.layer(isReady), Metrics.layer, MockIngress.layer),
+    Layer.mergeAll(Http.layer, Docs.layer, Health.layer(isReady), Metrics.layer, ingress),
     { routerConfig: Http.routerConfig, disableLogger: true, disableListenLog: true }
   ).pipe(Layer.provide(Http.tracing))
 
@@ -74,10 +64,3 @@ export const postgres = Postgres.layer
 
 /** Layer that works on what is queued, for as long as it is held. */
 export const worker = Worker.layerLoop
-
-/** Layer for a mock provider in a process of its own. */
-export const mockNetwork = (callback_urls: ReadonlyArray<string>) =>
-  HttpRouter.serve(MockNetwork.layer, { disableLogger: true, disableListenLog: true }).pipe(
-    Layer.merge(MockNetwork.layerCallbacks(callback_urls)),
-    Layer.provide(Mock.layer)
-  )

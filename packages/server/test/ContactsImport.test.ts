@@ -14,6 +14,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Database from "../src/Database.ts"
 import * as Layers from "../src/Layers.ts"
+import * as Providers from "../src/Providers.ts"
 import * as Processes from "../testing/Processes.ts"
 
 class Environment extends Context.Service<Environment, Processes.Environment>()("test/Environment") {}
@@ -25,7 +26,10 @@ const layer = Layer.unwrap(Effect.gen(function*() {
     Layer.provideMerge(Database.migrated),
     Layer.provideMerge(Client.layer({ url: Redacted.make(database_url) }))
   )
-  return Layer.mergeAll(Layers.operations(storage), Layer.succeed(Environment, { DATABASE_URL: database_url })).pipe(
+  return Layer.mergeAll(
+    Layers.operations(storage, Providers.absent),
+    Layer.succeed(Environment, { DATABASE_URL: database_url })
+  ).pipe(
     Layer.provideMerge(storage)
   )
 }))

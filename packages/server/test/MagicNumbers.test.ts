@@ -63,7 +63,7 @@ const reportsOf = (message: Message | undefined) =>
   (["delivered", "read", "failed"] as const).filter((status) => (message?.[`${status}_at`] ?? null) !== null)
 
 const service = Effect.gen(function*() {
-  const { acme, environment, network_url, servers: [server] } = yield* Processes.cluster({
+  const { acme, environment, accepted_url, servers: [server] } = yield* Processes.cluster({
     servers: 1,
     environment: { RATE_LIMIT_PER_MINUTE: "100000", UNKNOWN_OUTCOME_SECONDS: "10" }
   })
@@ -87,7 +87,7 @@ const service = Effect.gen(function*() {
       const messages = yield* get(`/conversations/${conversation_id}/messages`, Schema.Array(Message))
       const sent = messages.find((message) => message.id === send.message_id)
       const reply = messages.find(({ direction }) => direction === "inbound")
-      const taken = (yield* Processes.accepted(network_url)).filter(({ recipient }) => recipient === phone).length
+      const taken = (yield* Processes.accepted(accepted_url)).filter(({ recipient }) => recipient === phone).length
       const seen = {
         send: send.failure_reason ?? send.status,
         reports: reportsOf(sent),
@@ -105,12 +105,12 @@ const service = Effect.gen(function*() {
       json: { type: "text", text },
       idempotency_key: `send-${conversation_id}`
     })
-  return { get, network_url, send, server, story }
+  return { get, accepted_url, send, server, story }
 })
 
 it.live("every number behaves as documented, and no message is accepted twice", () =>
   Effect.gen(function*() {
-    const { get, network_url, send, server, story } = yield* service
+    const { get, accepted_url, send, server, story } = yield* service
     const stories = yield* Effect.forEach(
       Object.entries(numbers),
       ([digits, expected]) => Effect.map(story(`+491511234${digits}`, expected), (told) => ({ digits, told })),
@@ -144,7 +144,7 @@ it.live("every number behaves as documented, and no message is accepted twice", 
     const hasEcho = (all: ReadonlyArray<string | null>) => all.includes("echo: Thank you")
     assert.include(yield* Effect.repeat(texts, { ...eventually, until: hasEcho }), "echo: Thank you")
 
-    const references = (yield* Processes.accepted(network_url)).map(({ reference }) => reference)
+    const references = (yield* Processes.accepted(accepted_url)).map(({ reference }) => reference)
     assert.strictEqual(references.length, 9)
     assert.strictEqual(new Set(references).size, 9)
   }).pipe(Effect.scoped), 120_000)

@@ -22,6 +22,7 @@ import { DateTime, Deferred, Effect, Layer, Ref, References, Result, Schedule, S
 import { HttpRouter, HttpServer } from "effect/http"
 import type { RequestListener } from "node:http"
 import * as Layers from "../src/Layers.ts"
+import * as Providers from "../src/Providers.ts"
 import { answering } from "../testing/Answering.ts"
 import { freePort } from "../testing/Processes.ts"
 
@@ -60,7 +61,7 @@ const address = HttpServer.addressFormattedWith(Effect.succeed)
 
 /** The network on a port of its own, which calls back at this address. */
 const network = (callback_url: string) =>
-  Layers.mockNetwork([callback_url]).pipe(
+  Providers.mockNetwork([callback_url]).pipe(
     Layer.provideMerge(listen),
     // The mock logs a warning for each callback that is not accepted at once; here that is most of them.
     Layer.provide(Layer.succeed(References.MinimumLogLevel, "None"))

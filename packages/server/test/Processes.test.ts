@@ -18,7 +18,7 @@ it.live(
   "200 concurrent starts for one number on three processes make one of everything, and 200 messages in order",
   () =>
     Effect.gen(function*() {
-      const { acme, database_url, environment, network_url, servers } = yield* Processes.cluster({
+      const { acme, database_url, environment, accepted_url, servers } = yield* Processes.cluster({
         servers: 3,
         environment: { RATE_LIMIT_PER_MINUTE: "100000" }
       })
@@ -53,7 +53,7 @@ it.live(
           Effect.retry({ schedule: Schedule.spaced("50 millis"), times: 600 })
         ), { concurrency: 4 })
 
-      const messages = yield* Processes.accepted(network_url)
+      const messages = yield* Processes.accepted(accepted_url)
       const references = messages.map(({ reference }) => reference)
       assert.strictEqual(references.length, 200)
       assert.deepStrictEqual(references.toSorted(), ids.flat().toSorted())

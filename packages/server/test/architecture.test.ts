@@ -31,7 +31,11 @@ const walls: ReadonlyArray<Wall> = [
       "http/RemoteMock.ts": [/^effect\/http$/]
     }
   },
-  { files: "packages/provider-cloud/src/**/*.ts", may: [/^effect(\/http)?$/, core] },
+  {
+    files: "packages/provider-cloud/src/**/*.ts",
+    may: [/^effect(\/http)?$/, core],
+    but: { "fake/Messages.ts": [/^@effect\/platform-node$/] }
+  },
   {
     files: "packages/adapter-http/src/**/*.ts",
     may: [/^effect(\/(http|http-api))?$/, core],

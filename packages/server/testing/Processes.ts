@@ -17,6 +17,9 @@ import { settings } from "../src/Config.ts"
 /** The path of the command line. */
 export const main = fileURLToPath(new URL("../src/main.ts", import.meta.url))
 
+/** The fake Graph API. */
+const graph = fileURLToPath(new URL("../../provider-cloud/testing/main.ts", import.meta.url))
+
 export type Environment = Readonly<Record<string, string>>
 
 export const freePort = Effect.callback<number>((resume) => {
@@ -163,16 +166,55 @@ export interface Server {
   readonly url: string
 }
 
-/** A migrated database, a running mock provider, an organization, and the addresses of servers that are not started yet. */
+/** The mock network as a process. */
+const startMock = Effect.fnUntraced(function*(port: number, servers: ReadonlyArray<Server>, environment: Environment) {
+  const callbacks = servers.flatMap(({ url }) => ["--callback-url", `${url}/ingress/mock`])
+  yield* start(main, ["mock-provider", "--port", String(port), ...callbacks], environment)
+  yield* untilUp(`http://127.0.0.1:${port}/taken`)
+})
+
+/** What the servers and the fake Graph API share. */
+const app = { id: "1500000001", secret: "the app's secret", verify_token: "a word" }
+const token = "the channel's token"
+
+/** The settings that lead to the fake Graph API, with an account for the channel there. */
+const cloudSettings = (network_url: string, channel_id: string): Environment => ({
+  PROVIDER: "cloud",
+  GRAPH_URL: network_url,
+  CLOUD_ACCOUNTS: JSON.stringify({
+    apps: [app],
+    channels: [{
+      type: "phone_messaging",
+      channel_id,
+      app_id: app.id,
+      token,
+      phone_number_id: "106540352242922",
+      business_account_id: "acme"
+    }]
+  })
+})
+
+/** The fake Graph API as a process. */
+const startGraph = Effect.fnUntraced(function*(port: number, servers: ReadonlyArray<Server>) {
+  const CALLBACK_URL = servers.map(({ url }) => `${url}/ingress/graph`).join(",")
+  yield* start(graph, [], { PORT: String(port), CALLBACK_URL, APP_SECRET: app.secret, ACCESS_TOKEN: token })
+  yield* untilUp(`http://127.0.0.1:${port}/fake/taken`)
+})
+
+/** A migrated database, the network, an organization, and the addresses of servers that are not started yet. */
 export const cluster = Effect.fnUntraced(
-  function*(options: { readonly servers: number; readonly environment: Environment }) {
+  function*(options: {
+    readonly servers: number
+    readonly environment: Environment
+    /** Which provider, and so which network. Default: mock. */
+    readonly provider?: "cloud" | "mock"
+  }) {
+    const isCloud = options.provider === "cloud"
     const database_url = yield* database
     const network_port = yield* freePort
     const network_url = `http://127.0.0.1:${network_port}`
-    const environment: Environment = {
+    const common: Environment = {
       DATABASE_URL: database_url,
-      PROVIDER: "mock",
-      PROVIDER_URL: network_url,
       SECRET_KEY: Buffer.from(globalThis.crypto.getRandomValues(new Uint8Array(32))).toString("base64"),
       HOST: "127.0.0.1",
       ...options.environment
@@ -181,12 +223,16 @@ export const cluster = Effect.fnUntraced(
       Array.from({ length: options.servers }),
       () => Effect.map(freePort, (port): Server => ({ port, url: `http://127.0.0.1:${port}` }))
     )
-    yield* command(["migrate"], environment)
-    const acme = yield* organization(environment)
-    const callbacks = servers.flatMap(({ url }) => ["--callback-url", `${url}/ingress/mock`])
-    yield* start(main, ["mock-provider", "--port", String(network_port), ...callbacks], environment)
-    yield* untilUp(`${network_url}/taken`)
-    return { acme, database_url, environment, network_url, servers }
+    yield* command(["migrate"], common)
+    const acme = yield* organization(common)
+    const provider: Environment = isCloud
+      ? cloudSettings(network_url, acme.channel_id)
+      : { PROVIDER: "mock", PROVIDER_URL: network_url }
+    const environment = { ...provider, ...common }
+    yield* isCloud ? startGraph(network_port, servers) : startMock(network_port, servers, environment)
+    const template_id = isCloud ? "920070352646140" : "acme.order_ready"
+    const accepted_url = `${network_url}${isCloud ? "/fake/taken" : "/taken"}`
+    return { acme, database_url, environment, network_url, servers, accepted_url, template_id }
   }
 )
 
@@ -210,12 +256,14 @@ export const serveApi = (environment: Environment, server: Server) =>
   startServer(main, ["--no-worker"], environment, server)
 
 const AcceptedMessages = Schema.fromJsonString(Schema.Struct({
-  taken: Schema.Array(Schema.Struct({ reference: Schema.String, recipient: Schema.String, text: Schema.String }))
+  taken: Schema.Array(
+    Schema.Struct({ reference: Schema.String, recipient: Schema.String, text: Schema.NullOr(Schema.String) })
+  )
 }))
 
-/** Returns the messages that the mock provider has accepted, in order. */
-export const accepted = (network_url: string) =>
-  Effect.promise(async () => (await fetch(`${network_url}/taken`)).text()).pipe(
+/** Returns the messages that the network has accepted, in order. */
+export const accepted = (accepted_url: string) =>
+  Effect.promise(async () => (await fetch(accepted_url)).text()).pipe(
     Effect.flatMap((text) => decode(AcceptedMessages)(text)),
     Effect.map((answer) => answer.taken)
   )
@@ -261,12 +309,12 @@ export const request = (
     return { status: response.status, headers: response.headers, text: await response.text() }
   })
 
-/** The body of a request that starts a conversation. */
-export const greeting = (channel_id: string, phone: string, name: string) => ({
+/** The body that starts a conversation with a number. */
+export const greeting = (channel_id: string, phone: string, name: string, template_id = "acme.order_ready") => ({
   channel_id,
   phone,
   template: {
-    id: "acme.order_ready",
+    id: template_id,
     components: [
       { type: "header", parameters: [{ type: "text", text: "1" }] },
       { type: "body", parameters: [{ type: "text", text: name }, { type: "text", text: "1" }] },

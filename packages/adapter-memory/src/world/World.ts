@@ -4,6 +4,7 @@
  * A port reads or replaces it in a single step, so a commit is never visible in
  * part, and a commit that fails leaves nothing to undo.
  */
+import type { ClaimedCallback } from "@messaging-crm/core/CallbackInbox"
 import type { ApiKeyId } from "@messaging-crm/core/Ids"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { Context, Effect, HashMap, Layer, MutableRef } from "effect"
@@ -13,13 +14,21 @@ import * as Table from "./Table.ts"
 export interface Rows {
   readonly tables: Table.Tables
   readonly queue: Queue.Queue
+  /** Bodies of callbacks that are not taken in yet, by id. */
+  readonly callbacks: HashMap.HashMap<string, CallbackRow>
   /** Requests of each key, counted in its current window. */
   readonly api_key_windows: HashMap.HashMap<ApiKeyId, { readonly opened_at: Timestamp; readonly count: number }>
+}
+
+/** A body, and until when it is held or postponed. */
+export interface CallbackRow extends ClaimedCallback {
+  readonly due_at: Timestamp
 }
 
 const nothing: Rows = {
   tables: Table.empty,
   queue: Queue.empty,
+  callbacks: HashMap.empty(),
   api_key_windows: HashMap.empty()
 }
 

@@ -28,3 +28,11 @@ export const work_items = Metric.gauge("messaging_crm_work_items", {
 export const work_age = Metric.gauge("messaging_crm_work_oldest_due_seconds", {
   description: "Age of the oldest due item that no worker holds; 0 when there is none."
 })
+
+export const callbacks_waiting = Metric.gauge("messaging_crm_callbacks_waiting", {
+  description: "Bodies of callbacks that are stored and not taken in yet."
+})
+
+export const callbacks_age = Metric.gauge("messaging_crm_callbacks_oldest_seconds", {
+  description: "For how long the oldest body of a callback has been stored; 0 when there is none."
+})

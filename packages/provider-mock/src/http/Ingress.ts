@@ -37,7 +37,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     const { events } = yield* decode(body.value)
     const outcomes = yield* receiveEach(inbound, events)
     // Repeating an event for an unknown channel would not help, so it counts as received.
-    yield* Exit.asVoidAll(outcomes.filter(Exit.hasDies))
+    yield* Effect.orDie(Exit.asVoidAll(outcomes.filter(Exit.hasDies)))
     return answer(200, "ok")
   }).pipe(
     Effect.provideService(HttpIncomingMessage.MaxBodySize, body_size_max),

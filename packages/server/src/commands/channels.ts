@@ -1,8 +1,10 @@
 import { Channel, Channels, ChannelType, ConnectChannel } from "@messaging-crm/core/Channels"
+import { AccountCheck } from "@messaging-crm/provider-cloud/AccountCheck"
 import { Effect, Option, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as Admin from "../Admin.ts"
 import * as Print from "../Print.ts"
+import * as Providers from "../Providers.ts"
 
 const toJson = Schema.encodeSync(Channel)
 
@@ -47,7 +49,34 @@ const list = Command.make(
   })
 ).pipe(Command.withDescription("List the channels"))
 
+const check = Command.make(
+  "check",
+  {
+    organization: Admin.organization,
+    json: Print.json
+  },
+  Effect.fnUntraced(function*({ json, organization }) {
+    const found = yield* Admin.asOperator(organization, Channels.use((channels) => channels.list))
+    const rows = yield* Effect.forEach(
+      found,
+      (channel) =>
+        Effect.map(AccountCheck.use(({ check }) => check(channel)), (account) => ({
+          id: channel.id,
+          type: channel.type,
+          address: channel.address,
+          account
+        })),
+      { concurrency: 4 }
+    ).pipe(Effect.provide(Providers.accountCheck))
+    yield* Print.result(json, rows, Print.table(rows))
+    const bad = rows.filter(({ account }) => account !== "ok")
+    if (bad.length > 0) yield* Admin.refuse(`${bad.length} of ${rows.length} channels cannot send.`)()
+  })
+).pipe(
+  Command.withDescription("Ask the networks whether each channel's account in CLOUD_ACCOUNTS works; sends nothing")
+)
+
 export const channels = Command.make("channels").pipe(
   Command.withDescription("Channels of an organization"),
-  Command.withSubcommands([connect, list])
+  Command.withSubcommands([connect, list, check])
 )

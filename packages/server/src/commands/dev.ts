@@ -8,9 +8,11 @@ import { help, read, readOr, settings, WrongSetting } from "../Config.ts"
 import * as Database from "../Database.ts"
 import * as Demo from "../Demo.ts"
 import { start } from "../EmbeddedPostgres.ts"
+import * as FakeNetwork from "../FakeNetwork.ts"
 import * as Layers from "../Layers.ts"
 import * as Logging from "../Logging.ts"
 import * as Print from "../Print.ts"
+import * as Providers from "../Providers.ts"
 import * as SecretFile from "../SecretFile.ts"
 import * as Telemetry from "../Telemetry.ts"
 
@@ -54,12 +56,21 @@ const rootKeys = Effect.fnUntraced(function*(data_dir: string) {
   return Layer.succeed(RootKeys, keys.value)
 })
 
+/** The provider that is set. Without accounts on the real networks `cloud` speaks to a fake one, beside the service. */
+const providerAt = Effect.fnUntraced(function*(service_url: string) {
+  const name = yield* readOr(settings.provider, "mock")
+  const accounts = yield* read(settings.cloud_accounts)
+  if (name === "cloud" && Option.isNone(accounts)) return yield* FakeNetwork.start(service_url)
+  return { provider: yield* Providers.chosenOr("mock"), network: null }
+})
+
 const words = (ready: Demo.Ready): string =>
   [
     "",
     `  API        ${ready.base_url}`,
     `  Docs       ${ready.docs_url}`,
     `  Database   ${ready.database_url ?? "in memory"}`,
+    ...(ready.network === null ? [] : [`  Network    ${ready.network.url} (fake)`]),
     ...(ready.api_key === null ? [] : [`  API key    ${ready.api_key}`, "", "Try it:", "", ...Demo.curlLines(ready)]),
     ""
   ].join("\n")
@@ -80,28 +91,28 @@ export const dev = Command.make("dev", {
   json: Print.json
 }, (flags) =>
   Effect.gen(function*() {
-    yield* readOr(settings.provider, "mock")
     const host = yield* readOr(settings.host, "127.0.0.1", flags.host)
     const port = yield* readOr(settings.port, 3000, flags.port)
     const keys = yield* rootKeys(flags.data_dir)
     const storage = flags.storage === "memory" ? inMemory : yield* embedded(flags.data_dir)
-    const operations = yield* Layer.build(
-      Layers.operations(storage.ports).pipe(Layer.provide([Layers.tuning, keys]))
-    )
-    const service = Layer.merge(Layers.api(storage.isReady), Layers.worker).pipe(
-      Layer.provideMerge(Layers.listen({ host, port })),
-      Layer.provide([Layer.succeedContext(operations), Layers.tuning, keys, storage.clock])
+    const socket = yield* Layer.build(Layers.listen({ host, port }))
+    const address = yield* Effect.provideContext(HttpServer.addressFormattedWith(Effect.succeed), socket)
+    const { network, provider } = yield* providerAt(address)
+    const operations = Layers.operations(storage.ports, provider)
+    const service = Layer.mergeAll(Layers.api(storage.isReady, provider), Layers.worker, provider.background).pipe(
+      Layer.provideMerge(operations),
+      Layer.provide([Layer.succeedContext(socket), Layers.tuning, keys, storage.clock])
     )
     const running = yield* Layer.build(service)
-    const address = yield* Effect.provideContext(HttpServer.addressFormattedWith(Effect.succeed), running)
     const seeded = yield* Demo.prepare(flags).pipe(
-      Effect.provideContext(operations),
+      Effect.provideContext(running),
       Effect.provide(storage.clock)
     )
     const ready: Demo.Ready = {
       base_url: `${address}/v1`,
       docs_url: `${address}/docs`,
       database_url: storage.database_url,
+      network,
       ...seeded
     }
     yield* Print.result(flags.json, ready, words(ready))

@@ -4,6 +4,7 @@ import { readOr, readRequired, settings } from "../Config.ts"
 import * as Layers from "../Layers.ts"
 import * as Logging from "../Logging.ts"
 import * as Print from "../Print.ts"
+import * as Providers from "../Providers.ts"
 
 export const mockProvider = Command.make("mock-provider", {
   port: Flag.String("port").pipe(Flag.optional, Flag.withDescription("PORT")),
@@ -19,7 +20,7 @@ export const mockProvider = Command.make("mock-provider", {
     yield* readRequired(settings.secret_key)
     const listen = Layers.listen({ host: "127.0.0.1", port: yield* readOr(settings.port, 4010, flags.port) })
     const announce = Print.announce(flags.json, (address) => ({ provider_url: address }))
-    const network = Layer.merge(Layers.mockNetwork(flags.callback_urls), announce).pipe(Layer.provide(listen))
+    const network = Layer.merge(Providers.mockNetwork(flags.callback_urls), announce).pipe(Layer.provide(listen))
     yield* Layer.launch(network.pipe(Layer.provide(Layers.tuning)))
   }).pipe(Effect.provide(Logging.layer))).pipe(
     Command.withDescription("Run the mock provider as a process of its own; servers reach it with PROVIDER_URL")

@@ -1,12 +1,9 @@
-import { TrustOwnValues } from "@messaging-crm/core/TrustedCodecs"
-import { Effect, Layer } from "effect"
+import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { help, readOr, readRequired, settings } from "../Config.ts"
-import * as Database from "../Database.ts"
-import * as Layers from "../Layers.ts"
-import * as Logging from "../Logging.ts"
 import * as Print from "../Print.ts"
-import * as Telemetry from "../Telemetry.ts"
+import * as Providers from "../Providers.ts"
+import * as Service from "../Service.ts"
 
 const port = Flag.String("port").pipe(Flag.optional, Flag.withDescription("PORT"))
 const host = Flag.String("host").pipe(Flag.optional, Flag.withDescription("HOST"))
@@ -15,21 +12,10 @@ const migrate = Flag.Boolean("migrate").pipe(
   Flag.withDescription("Bring the database's schema up to date first")
 )
 
-/** What `serve` and `worker` share: the operations on the configured database, the settings and the database's clock. */
-const production = Effect.fnUntraced(function*(migrates: boolean) {
-  const url = yield* readRequired(settings.database_url)
-  yield* readRequired(settings.secret_key)
-  yield* readRequired(settings.provider)
-  const database = (migrates ? Database.migrated : Database.current).pipe(Layer.provideMerge(Layers.database(url)))
-  const operations = Layers.operations(Layers.postgres.pipe(Layer.provide(database)))
-  const settled = Layer.mergeAll(
-    Layers.tuning,
-    Database.clock.pipe(Layer.provide(database)),
-    // `dev` and the tests check what is trusted here.
-    Layer.succeed(TrustOwnValues, true)
-  )
-  return { database, operations, settled }
-})
+/** The provider that is set. What every service needs is missed first. */
+const provider = Effect.all([readRequired(settings.database_url), readRequired(settings.secret_key)]).pipe(
+  Effect.andThen(Providers.chosen)
+)
 
 export const serve = Command.make("serve", {
   port,
@@ -39,31 +25,21 @@ export const serve = Command.make("serve", {
   json: Print.json
 }, (flags) =>
   Effect.gen(function*() {
-    const { database, operations, settled } = yield* production(flags.migrate)
-    const listen = Layers.listen({
+    yield* Service.serve(yield* provider, {
+      ...flags,
       host: yield* readOr(settings.host, "0.0.0.0", flags.host),
       port: yield* readOr(settings.port, 3000, flags.port)
     })
-    const api = Layer.unwrap(Effect.map(Database.isReady, Layers.api)).pipe(Layer.provide(database))
-    const announce = Print.announce(flags.json, (address) => ({ base_url: `${address}/v1` }))
-    const service = Layer.mergeAll(api, flags.worker ? Layers.worker : Layer.empty, announce).pipe(
-      Layer.provide([operations, listen])
-    )
-    yield* Layer.launch(service.pipe(Layer.provide(settled)))
-  }).pipe(Effect.provide(Layer.provideMerge(Telemetry.layer, Logging.layer)))).pipe(
+  })).pipe(
     Command.withShortDescription("Answer the API and work on what is queued"),
     Command.withDescription(`Answer the API and work on what is queued\n\n  ${help}`)
   )
 
-export const worker = Command.make("worker", { migrate, json: Print.json }, (flags) =>
-  Effect.gen(function*() {
-    const { operations, settled } = yield* production(flags.migrate)
-    const announce = Layer.effectDiscard(
-      flags.json ? Print.line(JSON.stringify({ status: "working" })) : Effect.logInfo("Working")
-    )
-    const service = Layer.merge(Layers.worker, announce).pipe(Layer.provide(operations))
-    yield* Layer.launch(service.pipe(Layer.provide(settled)))
-  }).pipe(Effect.provide(Layer.provideMerge(Telemetry.layer, Logging.layer)))).pipe(
-    Command.withShortDescription("Work on what is queued, without the API"),
-    Command.withDescription(`Work on what is queued, without the API\n\n  ${help}`)
-  )
+export const worker = Command.make(
+  "worker",
+  { migrate, json: Print.json },
+  (flags) => Effect.flatMap(provider, (chosen) => Service.worker(chosen, flags))
+).pipe(
+  Command.withShortDescription("Work on what is queued, without the API"),
+  Command.withDescription(`Work on what is queued, without the API\n\n  ${help}`)
+)

@@ -6,7 +6,23 @@ import { refuse, type State } from "./State.ts"
 /** How many templates a page holds, whatever limit is requested, so that three templates make two pages. */
 const page_size = 2
 
-/** The templates of an account for which a test sets none. */
+const hello = { type: "BODY", text: "Hello {{1}}, this is about {{2}}.", example: { body_text: [["Kim", "4711"]] } }
+
+const orderReady = [
+  { type: "HEADER", format: "TEXT", text: "Order {{1}}", example: { header_text: ["4711"] } },
+  {
+    type: "BODY",
+    text: "Hello {{1}}, your order {{2}} is ready.",
+    example: { body_text: [["Kim", "4711"]] }
+  },
+  { type: "FOOTER", text: "Thank you for your order." },
+  {
+    type: "BUTTONS",
+    buttons: [{ type: "URL", text: "Track it", url: "https://shop.example/orders/{{1}}", example: ["4711"] }]
+  }
+]
+
+/** The templates of an account that nobody gave any. */
 const ordinary = (["order_ready", "appointment_reminder", "spring_sale"] as const).map((name, index) => ({
   id: `92007035264614${index}`,
   name,
@@ -14,7 +30,7 @@ const ordinary = (["order_ready", "appointment_reminder", "spring_sale"] as cons
   category: name === "spring_sale" ? "MARKETING" : "UTILITY",
   status: "APPROVED",
   parameter_format: "POSITIONAL",
-  components: [{ type: "BODY", text: "Hello {{1}}, this is about {{2}}.", example: { body_text: [["Kim", "4711"]] } }]
+  components: name === "order_ready" ? orderReady : [hello]
 }))
 
 const Query = Schema.Struct({ after: Schema.optionalKey(Schema.String) })

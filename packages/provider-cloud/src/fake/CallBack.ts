@@ -1,6 +1,6 @@
 /** The callbacks of the fake network: signed, in batches, and repeated until they are answered with 200. */
 import { Effect, type Redacted, Ref } from "effect"
-import { sign, signatureHeader } from "../src/Signature.ts"
+import { sign, signatureHeader } from "../Signature.ts"
 import { bodyOf, type Part } from "./Bodies.ts"
 import { enqueue, type State } from "./State.ts"
 
@@ -26,12 +26,19 @@ const bodies = (parts: ReadonlyArray<Part>, batch: number): ReadonlyArray<Readon
     )
   )
 
-export const make = (state: State, callback_url: string, app_secret: Redacted.Redacted) => {
+export const make = (state: State, callback_urls: ReadonlyArray<string>, app_secret: Redacted.Redacted) => {
+  const turn = Ref.makeUnsafe(0)
+  const nextUrl = Effect.map(
+    Ref.getAndUpdate(turn, (count) => count + 1),
+    (count) => callback_urls[count % callback_urls.length] ?? ""
+  )
+
   const postRaw = Effect.fnUntraced(function*(body: Uint8Array<ArrayBuffer>, signature?: string) {
     const signed = signature ?? (yield* sign(app_secret, body))
     const headers = { "content-type": "application/json", [signatureHeader]: signed }
+    const url = yield* nextUrl
     return yield* Effect.tryPromise(async (signal) => {
-      const response = await fetch(callback_url, { method: "POST", body, headers, signal })
+      const response = await fetch(url, { method: "POST", body, headers, signal })
       await response.arrayBuffer()
       return response.status
     }).pipe(Effect.orElseSucceed(() => no_answer))

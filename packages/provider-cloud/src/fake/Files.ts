@@ -1,6 +1,6 @@
-/** The files of the fake network: an ID leads to a link, and the link to the bytes. */
-import { Effect, Ref } from "effect"
-import { HttpRouter, HttpServerResponse } from "effect/http"
+/** How the fake network hands out files: by id a link, and by the link the bytes. */
+import { Effect, Ref, Schema } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { nextId, refuse, set, type State } from "./State.ts"
 
 export const add = Effect.fnUntraced(function*(state: State, bytes: Uint8Array, mime_type: string) {
@@ -9,10 +9,17 @@ export const add = Effect.fnUntraced(function*(state: State, bytes: Uint8Array, 
   return id
 })
 
-/** Answers `GET /{version}/{id}` with a link, which may have expired already. */
+const Query = Schema.Struct({ fields: Schema.optionalKey(Schema.String) })
+
+/**
+ * Answers `GET /{version}/{id}` with a link, which may have expired already; or
+ * where fields are asked for, with those of an account: any id is one.
+ */
 export const linkRoute = (state: State, url: string) =>
   Effect.gen(function*() {
     const { id = "" } = yield* HttpRouter.params
+    const { fields } = yield* HttpServerRequest.schemaSearchParams(Query)
+    if (fields !== undefined) return HttpServerResponse.jsonUnsafe({ id, [fields]: "Fake" })
     const { expired_links, files } = yield* Ref.get(state)
     yield* set(state, ({ expired_links }) => ({ expired_links: Math.max(0, expired_links - 1) }))
     const file = files.get(id)
@@ -24,7 +31,7 @@ export const linkRoute = (state: State, url: string) =>
       mime_type: file.mime_type,
       file_size: String(file.bytes.byteLength)
     })
-  })
+  }).pipe(Effect.catchTag("SchemaError", () => Effect.succeed(refuse(100))))
 
 /** Answers `GET /lookaside/{id}/open` with the file. */
 export const fileRoute = (state: State) =>

@@ -7,7 +7,7 @@
  */
 import { Context, Effect, Layer, type Redacted, Ref } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
-import { path as ingressPath } from "../src/Ingress.ts"
+import { path as ingressPath } from "../Ingress.ts"
 import type { Behaviour } from "./Behaviours.ts"
 import type { Part } from "./Bodies.ts"
 import * as CallBack from "./CallBack.ts"
@@ -19,8 +19,8 @@ import * as Templates from "./Templates.ts"
 export interface Options {
   readonly token: Redacted.Redacted
   readonly app_secret: Redacted.Redacted
-  /** The URL of callbacks; without one, `/ingress/graph` on the same port. */
-  readonly callback_url?: string
+  /** Where it calls back, each time at the next; without any, `/ingress/graph` on the same port. */
+  readonly callback_urls?: ReadonlyArray<string>
 }
 
 /** The controls of the fake network. */
@@ -49,13 +49,13 @@ export class FakeGraph extends Context.Service<FakeGraph, {
   readonly addFile: (bytes: Uint8Array, mime_type: string) => Effect.Effect<string>
   /** Makes the next links expire before they can be opened. */
   readonly expireNextLinks: (count: number) => Effect.Effect<void>
-}>()("@messaging-crm/provider-cloud/testing/FakeGraph") {}
+}>()("@messaging-crm/provider-cloud/fake/FakeGraph") {}
 
-const make = Effect.fnUntraced(function*({ app_secret, callback_url, token }: Options) {
+const make = Effect.fnUntraced(function*({ app_secret, callback_urls, token }: Options) {
   const state = yield* State.make
   const router = yield* HttpRouter.HttpRouter
   const url = yield* HttpServer.addressFormattedWith(Effect.succeed)
-  const { post, postRaw } = CallBack.make(state, callback_url ?? `${url}${ingressPath}`, app_secret)
+  const { post, postRaw } = CallBack.make(state, callback_urls ?? [`${url}${ingressPath}`], app_secret)
   const authorized = State.authorized(token)
   const set = (change: (memory: State.Memory) => Partial<State.Memory>) => State.set(state, change)
   const see = <A>(look: (memory: State.Memory) => A) => Effect.map(Ref.get(state), look)

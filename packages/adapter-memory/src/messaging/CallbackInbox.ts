@@ -1,0 +1,51 @@
+import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
+import { Array, DateTime, HashMap, Layer, Option, Order, Struct } from "effect"
+import { type CallbackRow, type Rows, World } from "../world/World.ts"
+
+const longestDue = Order.combine(
+  Order.mapInput(DateTime.Order, ({ due_at }: CallbackRow) => due_at),
+  Order.mapInput(Order.String, ({ id }: CallbackRow) => id)
+)
+
+const keep = (rows: Rows, ...changed: ReadonlyArray<CallbackRow>): Rows => ({
+  ...rows,
+  callbacks: HashMap.setMany(rows.callbacks, changed.map((row) => [row.id, row] as const))
+})
+
+/** Layer that keeps bodies of callbacks in the in-memory world. */
+export const layer = Layer.effect(
+  CallbackStore,
+  World.useSync(({ modify, read }) =>
+    CallbackStore.of({
+      insert: (callback) =>
+        modify((rows) => [
+          undefined,
+          keep(rows, { ...callback, attempt: 0, token: "", due_at: callback.received_at })
+        ]),
+      claim: ({ lease_until, limit, now, token }) =>
+        modify((rows) => {
+          const due = Array.fromIterable(HashMap.values(rows.callbacks)).filter(({ due_at }) =>
+            DateTime.isLessThanOrEqualTo(due_at, now)
+          )
+          const claimed = Array.take(Array.sort(due, longestDue), limit).map((row) => ({
+            ...row,
+            attempt: row.attempt + 1,
+            token,
+            due_at: lease_until
+          }))
+          return [claimed.map(Struct.omit(["due_at"])), keep(rows, ...claimed)]
+        }),
+      finish: (id) => modify((rows) => [undefined, { ...rows, callbacks: HashMap.remove(rows.callbacks, id) }]),
+      postpone: ({ id, token }, due_at) =>
+        modify((rows) => {
+          const held = Option.filter(HashMap.get(rows.callbacks, id), (row) => row.token === token)
+          return [undefined, Option.isNone(held) ? rows : keep(rows, { ...held.value, due_at })]
+        }),
+      backlog: read(({ callbacks }) => {
+        const received = Array.fromIterable(HashMap.values(callbacks)).map(({ received_at }) => received_at)
+        const [oldest = null] = Array.sort(received, DateTime.Order)
+        return { count: received.length, oldest_received_at: oldest }
+      })
+    })
+  )
+)

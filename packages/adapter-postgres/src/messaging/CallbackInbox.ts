@@ -1,0 +1,66 @@
+import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
+import { Effect, Layer, Option, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { At, date, OptionalAt } from "../database/Columns.ts"
+import { first, rows } from "../database/Rows.ts"
+
+const claimed = rows(Schema.Struct({
+  id: Schema.String,
+  source: Schema.String,
+  body: Schema.Uint8Array,
+  received_at: At,
+  attempt: Schema.Int,
+  token: Schema.String
+}))
+
+const backlog = first(Schema.Struct({ count: Schema.Int, oldest_received_at: OptionalAt }))
+
+/** Layer that keeps bodies of callbacks in PostgreSQL. */
+export const layer = Layer.effect(
+  CallbackStore,
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+
+    return CallbackStore.of({
+      insert: ({ body, id, received_at, source }) =>
+        Effect.asVoid(Effect.orDie(sql`
+          INSERT INTO provider_callbacks (id, source, body, received_at, due_at)
+          VALUES (${id}, ${source}, ${body}, ${date(received_at)}, ${date(received_at)})
+        `)),
+      claim: ({ lease_until, limit, now, token }) =>
+        claimed(sql`
+          WITH due AS (
+            SELECT id, due_at
+            FROM provider_callbacks
+            WHERE due_at <= ${date(now)}
+            ORDER BY due_at, id
+            LIMIT ${limit}
+            FOR UPDATE SKIP LOCKED
+          ), taken AS (
+            UPDATE provider_callbacks c
+            SET due_at = ${date(lease_until)}, attempt = c.attempt + 1, token = ${token}
+            FROM due
+            WHERE c.id = due.id
+            RETURNING c.id, c.source, c.body, c.received_at, c.attempt, c.token, due.due_at AS was_due_at
+          )
+          SELECT id, source, body, received_at, attempt, token
+          FROM taken
+          ORDER BY was_due_at, id
+        `),
+      finish: (id) => Effect.asVoid(Effect.orDie(sql`DELETE FROM provider_callbacks WHERE id = ${id}`)),
+      postpone: ({ id, token }, due_at) =>
+        Effect.asVoid(Effect.orDie(sql`
+          UPDATE provider_callbacks
+          SET due_at = ${date(due_at)}
+          WHERE id = ${id} AND token = ${token}
+        `)),
+      backlog: Effect.map(
+        backlog(sql`
+          SELECT count(*)::int AS count, min(received_at) AS oldest_received_at
+          FROM provider_callbacks
+        `),
+        Option.getOrElse(() => ({ count: 0, oldest_received_at: null }))
+      )
+    })
+  })
+)

@@ -1,0 +1,129 @@
+/** The promises of `CallbackStore`, as tests. The inbox is global, so each test first empties it. */
+import { assert } from "@effect/vitest"
+import { type CallbackBacklog, CallbackStore, type ClaimedCallback } from "@messaging-crm/core/CallbackInbox"
+import { Ids } from "@messaging-crm/core/Ids"
+import { Arbitrary, DateTime, Effect, Schema } from "effect"
+import * as Fixtures from "./Fixtures.ts"
+import { after, type It, type Options } from "./Fixtures.ts"
+
+const bytes = (text: string) => new TextEncoder().encode(text)
+
+const claim = Effect.fnUntraced(function*(at: DateTime.Utc = Fixtures.noon, limit = 100) {
+  const token = yield* Fixtures.uuid
+  const lease_until = DateTime.add(at, { seconds: 60 })
+  return yield* CallbackStore.use((store) => store.claim({ limit, now: at, lease_until, token }))
+})
+
+const insert = Effect.fnUntraced(function*(body: Uint8Array, received_at: DateTime.Utc = Fixtures.noon) {
+  const callback = { id: yield* Ids.use(({ uuid }) => uuid), source: "app \u{1f600}", body, received_at }
+  yield* CallbackStore.use((store) => store.insert(callback))
+  return callback
+})
+
+const idsOf = (claimed: ReadonlyArray<ClaimedCallback>) => claimed.map(({ id }) => id)
+
+const start = Effect.gen(function*() {
+  const store = yield* CallbackStore
+  for (;;) {
+    const left = yield* claim(DateTime.makeUnsafe("2090-01-01T00:00:00.000Z"))
+    if (left.length === 0) return store
+    yield* Effect.forEach(idsOf(left), store.finish)
+  }
+})
+
+const none: CallbackBacklog = { count: 0, oldest_received_at: null }
+
+export const suite = (it: It, { runs }: Options) => {
+  it.effect("gives a body out once it is due, as it came, with its claim's token and number", () =>
+    Effect.gen(function*() {
+      yield* start
+      const stored = yield* insert(bytes("{}"))
+      assert.deepStrictEqual(yield* claim(after(-1)), [])
+      const [claimed, ...more] = yield* claim()
+      assert.deepStrictEqual(more, [])
+      assert.deepStrictEqual(claimed, { ...stored, attempt: 1, token: claimed?.token ?? "" })
+      assert.deepStrictEqual(yield* claim(), [])
+    }))
+
+  it.effect.prop(
+    "keeps any bytes",
+    { body: Arbitrary.schema(Schema.Uint8Array) },
+    ({ body }) =>
+      Effect.gen(function*() {
+        const store = yield* start
+        yield* insert(body)
+        const [claimed] = yield* claim()
+        assert.deepStrictEqual(claimed?.body, body)
+        yield* store.finish(claimed?.id ?? "")
+      }),
+    { arbitrary: { runs } }
+  )
+
+  it.effect("keeps a body of 4 MB", () =>
+    Effect.gen(function*() {
+      yield* start
+      const body = new Uint8Array(4 * 1024 * 1024).map((_, index) => index % 251)
+      yield* insert(body)
+      assert.deepStrictEqual((yield* claim()).map((claimed) => claimed.body), [body])
+    }))
+
+  it.effect("gives out the longest due first, and no more than asked for", () =>
+    Effect.gen(function*() {
+      yield* start
+      const later = yield* insert(bytes("later"), after(2))
+      const first = yield* insert(bytes("first"), after(1))
+      const second = yield* insert(bytes("second"), after(1))
+      assert.deepStrictEqual(idsOf(yield* claim(after(3), 2)), [first.id, second.id])
+      assert.deepStrictEqual(idsOf(yield* claim(after(3), 2)), [later.id])
+    }))
+
+  it.effect("gives each body to one of concurrent claims", () =>
+    Effect.gen(function*() {
+      yield* start
+      const stored = yield* Effect.forEach(Array.from({ length: 40 }), () => insert(bytes("{}")))
+      const claims = yield* Effect.replicateEffect(claim(Fixtures.noon, 10), 8, { concurrency: "unbounded" })
+      const rest = yield* claim()
+      assert.deepStrictEqual(
+        [...claims.flat(), ...rest].map(({ id }) => id).toSorted(),
+        stored.map(({ id }) => id).toSorted()
+      )
+    }))
+
+  it.effect("gives a body out again when its lease is over, and then only the last claim postpones it", () =>
+    Effect.gen(function*() {
+      const store = yield* start
+      yield* insert(bytes("{}"))
+      const [lost] = yield* claim()
+      assert.deepStrictEqual(yield* claim(after(59_000)), [])
+      const [held] = yield* claim(after(60_000))
+      assert.strictEqual(held?.attempt, 2)
+      if (lost === undefined || held === undefined) return
+      yield* store.postpone(lost, after(61_000))
+      assert.deepStrictEqual(yield* claim(after(61_000)), [])
+      yield* store.postpone(held, after(70_000))
+      assert.deepStrictEqual(yield* claim(after(69_000)), [])
+      assert.deepStrictEqual(idsOf(yield* claim(after(70_000))), [held.id])
+    }))
+
+  it.effect("removes what is finished, whoever holds it", () =>
+    Effect.gen(function*() {
+      const store = yield* start
+      const { id } = yield* insert(bytes("{}"))
+      yield* claim()
+      yield* claim(after(60_000))
+      yield* store.finish(id)
+      yield* store.finish(id)
+      assert.deepStrictEqual(yield* claim(after(600_000)), [])
+      assert.deepStrictEqual(yield* store.backlog, none)
+    }))
+
+  it.effect("tells what waits, held or not, and since when", () =>
+    Effect.gen(function*() {
+      const store = yield* start
+      assert.deepStrictEqual(yield* store.backlog, none)
+      yield* insert(bytes("{}"), after(2))
+      yield* insert(bytes("{}"), after(1))
+      yield* claim(after(1))
+      assert.deepStrictEqual(yield* store.backlog, { count: 2, oldest_received_at: after(1) })
+    }))
+}

@@ -1,0 +1,169 @@
+/**
+ * Callback inbox: what a network posted, kept as it came until it is taken in.
+ *
+ * A network is answered once its body is stored, so it neither waits for our
+ * work nor repeats itself. Any process then takes the bodies in. Taking one in
+ * again changes nothing: where its lease ends first, two processes may do it.
+ */
+import { Context, DateTime, Duration, Effect, FiberSet, Latch, Layer, Metric } from "effect"
+import { Ids } from "../kernel/Ids.ts"
+import { callbacks_age, callbacks_waiting } from "../kernel/Metrics.ts"
+import type { Timestamp } from "../kernel/Timestamps.ts"
+import { LeaseTime } from "../work/WorkQueue.ts"
+
+// ---------------------------------------------------------------- data
+
+export interface StoredCallback {
+  /** A uuid, later ones greater. */
+  readonly id: string
+  /** Who posted it, in words of the provider's package, such as the id of the app that signed it. */
+  readonly source: string
+  /** The bytes as they came. */
+  readonly body: Uint8Array
+  readonly received_at: Timestamp
+}
+
+/** A body held by one process until its lease ends. */
+export interface ClaimedCallback extends StoredCallback {
+  /** How often it has been claimed, this time included. */
+  readonly attempt: number
+  /** Names this claim. A claim made later takes the body away from it. */
+  readonly token: string
+}
+
+/** What waits to be taken in. */
+export interface CallbackBacklog {
+  readonly count: number
+  /** When the oldest was received; null where none waits. */
+  readonly oldest_received_at: Timestamp | null
+}
+
+// ----------------------------------------------------------- decisions
+
+const pause_max = Duration.minutes(10)
+
+/** Returns how long a body waits that could not be taken in: from a second, doubled, up to ten minutes. Never given up. */
+export const pauseAfter = (attempt: number): Duration.Duration =>
+  Duration.min(Duration.seconds(2 ** Math.min(attempt - 1, 20)), pause_max)
+
+// ---------------------------------------------------------------- port
+
+/**
+ * Port: where bodies of callbacks are kept.
+ *
+ * **Contract** (checked by `conformance/CallbackInbox.ts`)
+ *
+ * - `insert` returns once the body is durable; it is due at once.
+ * - `claim` returns at most `limit` bodies that are due, the longest due first, then by id, with
+ *   their bytes as they came. Each goes to one of concurrent claims, and again to another once
+ *   `lease_until` is over.
+ * - `finish` removes a body, whoever holds it.
+ * - `postpone` makes a body due later; it changes nothing where the claim no longer holds it.
+ * - `backlog` returns all that are not finished, held or not.
+ */
+export class CallbackStore extends Context.Service<CallbackStore, {
+  readonly insert: (callback: StoredCallback) => Effect.Effect<void>
+  readonly claim: (options: {
+    readonly limit: number
+    readonly now: Timestamp
+    readonly lease_until: Timestamp
+    readonly token: string
+  }) => Effect.Effect<ReadonlyArray<ClaimedCallback>>
+  readonly finish: (id: string) => Effect.Effect<void>
+  readonly postpone: (claimed: ClaimedCallback, due_at: Timestamp) => Effect.Effect<void>
+  readonly backlog: Effect.Effect<CallbackBacklog>
+}>()("@messaging-crm/core/CallbackInbox/CallbackStore") {}
+
+// ---------------------------------------------------------- operations
+
+/** How many bodies one process has in hand at once: each may be of 4 MB. */
+const in_hand_max = 16
+const poll_time = Duration.millis(250)
+
+/** Takes one body in. Where it dies, the body is kept and tried again. */
+export type TakeCallback = (callback: StoredCallback) => Effect.Effect<void>
+
+export class CallbackInbox extends Context.Service<CallbackInbox, {
+  /** Stores a body. Once this returns the network may be answered. */
+  readonly store: (source: string, body: Uint8Array) => Effect.Effect<void>
+  /** Takes in what is due, begun in the order in which it came, and returns how many bodies there were. */
+  readonly runOnce: (take: TakeCallback) => Effect.Effect<number>
+  /** Takes in what comes until it is interrupted; then what is in hand is given back. */
+  readonly run: (take: TakeCallback) => Effect.Effect<never>
+  /** Brings the gauges of what waits up to date. */
+  readonly measure: Effect.Effect<void>
+}>()("@messaging-crm/core/CallbackInbox") {
+  static readonly layer = Layer.effect(
+    CallbackInbox,
+    Effect.gen(function*() {
+      const arrived = Latch.makeUnsafe(false)
+      const callbacks = yield* CallbackStore
+      const ids = yield* Ids
+      const lease = yield* LeaseTime
+
+      const store = Effect.fn("CallbackInbox.store")(function*(source: string, body: Uint8Array) {
+        yield* callbacks.insert({ id: yield* ids.uuid, source, body, received_at: yield* DateTime.now })
+        yield* arrived.open
+      })
+
+      const claim = Effect.fnUntraced(function*(limit: number) {
+        const now = yield* DateTime.now
+        const lease_until = DateTime.addDuration(now, lease)
+        return yield* callbacks.claim({ limit, now, lease_until, token: yield* ids.uuid })
+      })
+
+      const postpone = Effect.fnUntraced(function*(claimed: ClaimedCallback, pause: Duration.Duration) {
+        yield* callbacks.postpone(claimed, DateTime.addDuration(yield* DateTime.now, pause))
+      })
+
+      const takeIn = (take: TakeCallback) => (claimed: ClaimedCallback) =>
+        Effect.andThen(take(claimed), callbacks.finish(claimed.id)).pipe(
+          Effect.onInterrupt(() => postpone(claimed, Duration.zero)),
+          Effect.catchDefect((defect) =>
+            Effect.andThen(
+              Effect.logWarning("A callback cannot be taken in now, and is tried again", defect),
+              postpone(claimed, pauseAfter(claimed.attempt))
+            )
+          ),
+          // Where not even that can be written, the lease ends.
+          Effect.catchDefect((defect) => Effect.logError("A callback that failed is not postponed", defect)),
+          Effect.annotateLogs({ callback_id: claimed.id, attempt: claimed.attempt })
+        )
+
+      const runOnce = Effect.fn("CallbackInbox.runOnce")(function*(take: TakeCallback) {
+        const claimed = yield* claim(in_hand_max)
+        yield* Effect.forEach(claimed, takeIn(take), { concurrency: "unbounded", discard: true })
+        return claimed.length
+      })
+
+      const run = (take: TakeCallback) =>
+        Effect.gen(function*() {
+          const hand = yield* FiberSet.make<void>()
+          const fill = Effect.gen(function*() {
+            const free = in_hand_max - (yield* FiberSet.size(hand))
+            if (free <= 0) return false
+            yield* arrived.close
+            const claimed = yield* Effect.withTracerEnabled(claim(free), false)
+            yield* Effect.forEach(claimed, (each) => FiberSet.run(hand, Effect.interruptible(takeIn(take)(each))))
+            return claimed.length === free
+          })
+          const pause = Effect.timeoutOption(arrived.await, poll_time)
+          // A claim that nobody takes in would have to wait for its lease to end.
+          const turn = Effect.flatMap(Effect.uninterruptible(fill), (more) => more ? Effect.yieldNow : pause)
+          const again = Effect.catchCause(turn, (cause) =>
+            Effect.andThen(Effect.logError("The callback inbox failed", cause), Effect.sleep("1 second")))
+          return yield* Effect.forever(again)
+        }).pipe(Effect.scoped)
+
+      const measure = Effect.gen(function*() {
+        const now = yield* DateTime.now
+        const { count, oldest_received_at } = yield* callbacks.backlog
+        const age = oldest_received_at === null ? 0 : Duration.toSeconds(DateTime.distance(oldest_received_at, now))
+        yield* Metric.update(callbacks_waiting, count)
+        yield* Metric.update(callbacks_age, age)
+      }).pipe(Effect.withTracerEnabled(false))
+
+      return CallbackInbox.of({ store, runOnce, run, measure })
+    })
+  )
+}

@@ -1,0 +1,60 @@
+/** Account checks: whether a channel's account is there on its network, and its token opens it. */
+import type { Channel } from "@messaging-crm/core/Channels"
+import type { FailureReason } from "@messaging-crm/core/MessagingProvider"
+import { Context, Effect, Layer, Option } from "effect"
+import { HttpClient, HttpClientRequest } from "effect/http"
+import { type CloudAccount, CloudAccounts, nameOf } from "./CloudAccounts.ts"
+import { CloudSettings } from "./CloudSettings.ts"
+import { call, rootOf } from "./Graph.ts"
+import { meaningOf } from "./Refusals.ts"
+
+/**
+ * `ok`; `not_connected`: no account is set for the channel; `unreachable`: the
+ * network did not answer; else why it refuses, as sends would fail.
+ */
+export type Verdict = "ok" | "not_connected" | "unreachable" | FailureReason
+
+/** The field that each network has of an account, so that little is asked for. */
+const fieldOf = ({ type }: CloudAccount): string => {
+  switch (type) {
+    case "phone_messaging":
+      return "display_phone_number"
+    case "page_messaging":
+      return "name"
+    case "photo_social":
+      return "username"
+  }
+}
+
+export class AccountCheck extends Context.Service<AccountCheck, {
+  /** Asks the network for the channel's account. It changes nothing there, and sends nothing. */
+  readonly check: (channel: Channel) => Effect.Effect<Verdict>
+}>()("@messaging-crm/provider-cloud/AccountCheck") {
+  static readonly layer = Layer.effect(
+    AccountCheck,
+    Effect.gen(function*() {
+      const accounts = yield* CloudAccounts
+      const client = yield* HttpClient.HttpClient
+      const settings = yield* CloudSettings
+
+      const ask = (account: CloudAccount): Effect.Effect<Verdict> => {
+        const url = `${rootOf(settings, account)}/${encodeURIComponent(nameOf(account).id)}`
+        const request = HttpClientRequest.get(url, { urlParams: { fields: fieldOf(account) } })
+        return call(client, account, request).pipe(
+          Effect.timeout(settings.deliver_time_max),
+          Effect.match({
+            onSuccess: (): Verdict => "ok",
+            onFailure: (error): Verdict => error._tag === "Refused" ? meaningOf(error.refusal).reason : "unreachable"
+          })
+        )
+      }
+
+      const check = Effect.fn("AccountCheck.check")(function*(channel: Channel) {
+        const found = Option.filter(yield* accounts.find(channel), ({ type }) => type === channel.type)
+        return Option.isNone(found) ? "not_connected" as const : yield* ask(found.value)
+      })
+
+      return AccountCheck.of({ check })
+    })
+  )
+}

@@ -1,0 +1,128 @@
+/** The way of a callback through core's inbox: stored, answered, and then taken in. */
+import { assert, layer } from "@effect/vitest"
+import * as Memory from "@messaging-crm/adapter-memory"
+import { CallbackInbox, CallbackStore, pauseAfter } from "@messaging-crm/core/CallbackInbox"
+import { Ids } from "@messaging-crm/core/Ids"
+import { Intake } from "@messaging-crm/provider-cloud/Intake"
+import { Deferred, Duration, Effect, Fiber, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { messagePart } from "../src/fake/Bodies.ts"
+import { FakeGraph } from "../src/fake/FakeGraph.ts"
+import { overInbox, Received, recorder } from "./Network.ts"
+
+const channel_id = "01990000-0000-7000-8000-000000000001"
+
+let last = 0
+const text = (body: string, wa_id = "4915112345678") =>
+  messagePart(channel_id, { wa_id }, {
+    id: `wamid.inbox.${++last}`,
+    timestamp: "1767225600",
+    type: "text",
+    text: { body }
+  })
+
+const texts = Effect.map(
+  Received.use(({ clear }) => clear),
+  (events) => events.map((event) => event.event === "message_received" ? event.text : event.event)
+)
+
+const waiting = Effect.map(CallbackStore.use(({ backlog }) => backlog), ({ count }) => count)
+
+const runOnce = Effect.gen(function*() {
+  const { receive } = yield* Intake
+  const inbox = yield* CallbackInbox
+  return yield* inbox.runOnce(({ body, received_at, source }) => receive(source, body, received_at))
+})
+
+const inbox = Layer.merge(CallbackInbox.layer, Intake.layer).pipe(
+  Layer.provideMerge(Memory.layer),
+  Layer.provide(Ids.layer)
+)
+
+layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
+  it.effect("a callback is answered once it is stored, and taken in afterwards", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      yield* fake.enqueue(text("hello"))
+      assert.deepStrictEqual(yield* fake.post(), [200])
+      assert.strictEqual(yield* waiting, 1)
+      assert.deepStrictEqual(yield* texts, [])
+      assert.strictEqual(yield* runOnce, 1)
+      assert.deepStrictEqual(yield* texts, ["hello"])
+      assert.strictEqual(yield* waiting, 0)
+    }))
+
+  it.effect("a body that nobody signed is not stored", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      assert.strictEqual(yield* fake.postRaw(new TextEncoder().encode("{}"), `sha256=${"0".repeat(64)}`), 401)
+      assert.strictEqual(yield* waiting, 0)
+    }))
+
+  it.effect("what cannot be taken in now is kept, tried again after a pause, and keeps nothing else out", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      const core = yield* Received
+      yield* core.breakOn((event) => event.event === "message_received" && event.text === "bad")
+      yield* fake.enqueue(text("bad", "4915112345600"), text("good"))
+      assert.deepStrictEqual(yield* fake.post(), [200, 200])
+      for (const attempt of [1, 2, 3, 4]) {
+        assert.strictEqual(yield* runOnce, attempt === 1 ? 2 : 1)
+        assert.strictEqual(yield* runOnce, 0)
+        assert.strictEqual(yield* waiting, 1)
+        yield* TestClock.adjust(pauseAfter(attempt))
+      }
+      assert.deepStrictEqual(yield* texts, ["good"])
+      yield* core.breakOn(() => false)
+      assert.strictEqual(yield* runOnce, 1)
+      assert.deepStrictEqual(yield* texts, ["bad"])
+      assert.strictEqual(yield* waiting, 0)
+    }))
+
+  it.effect("what one person wrote keeps its order over several bodies", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      const written = Array.from({ length: 14 }, (_, index) => `line ${index}`)
+      yield* fake.enqueue(...written.map((line) => text(line)))
+      assert.deepStrictEqual(yield* fake.post(), written.map(() => 200))
+      assert.strictEqual(yield* runOnce, written.length)
+      assert.deepStrictEqual(yield* texts, written)
+    }))
+
+  it.effect("what is in hand at a stop is given back", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      const inbox = yield* CallbackInbox
+      const begun = yield* Deferred.make<void>()
+      yield* fake.enqueue(text("stopped"))
+      assert.deepStrictEqual(yield* fake.post(), [200])
+      const running = yield* Effect.forkChild(
+        inbox.run(() => Effect.andThen(Deferred.succeed(begun, undefined), Effect.never))
+      )
+      yield* Deferred.await(begun)
+      yield* Fiber.interrupt(running)
+      assert.strictEqual(yield* waiting, 1)
+      assert.strictEqual(yield* runOnce, 1)
+      assert.deepStrictEqual(yield* texts, ["stopped"])
+    }))
+
+  it.effect("the loop takes in what comes, as it comes", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      const inbox = yield* CallbackInbox
+      const { receive } = yield* Intake
+      yield* Effect.forkChild(inbox.run(({ body, received_at, source }) => receive(source, body, received_at)))
+      yield* fake.enqueue(...Array.from({ length: 50 }, (_, index) => text(`loop ${index}`)))
+      yield* fake.post()
+      yield* Effect.andThen(TestClock.adjust("250 millis"), waiting).pipe(
+        Effect.repeat({ until: (left) => left === 0 })
+      )
+      assert.lengthOf(yield* texts, 50)
+    }))
+
+  it.effect("pauses grow from a second to ten minutes", () =>
+    Effect.sync(() => {
+      const seconds = [1, 2, 3, 10, 11, 1000].map((attempt) => Duration.toSeconds(pauseAfter(attempt)))
+      assert.deepStrictEqual(seconds, [1, 2, 4, 512, 600, 600])
+    }))
+})

@@ -1,0 +1,36 @@
+import * as Control from "@messaging-crm/provider-cloud/fake/Control"
+import * as FakeAccounts from "@messaging-crm/provider-cloud/fake/FakeAccounts"
+import * as FakeGraph from "@messaging-crm/provider-cloud/fake/FakeGraph"
+import * as CloudIngress from "@messaging-crm/provider-cloud/Ingress"
+import { Effect, Layer, Redacted } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
+import * as Layers from "./Layers.ts"
+import * as Providers from "./Providers.ts"
+
+/** The word of the app on the fake network. */
+const verify_token = "a word of yours"
+
+/**
+ * Starts a fake Graph API on a free port of this machine, which calls the
+ * service back, and returns the provider that speaks to it. Every channel has an
+ * account there, under the channel's own id.
+ */
+export const start = Effect.fnUntraced(function*(service_url: string) {
+  const secret = Effect.sync(() => Redacted.make(globalThis.crypto.randomUUID()))
+  const [app_secret, token] = [yield* secret, yield* secret]
+  const callback_urls = [`${service_url}${CloudIngress.path}`]
+  const fake = FakeGraph.layer({ token, app_secret, callback_urls })
+  const network = HttpRouter.serve(
+    Layer.merge(Control.layer, Control.layerCallbacks).pipe(Layer.provide(fake)),
+    { disableLogger: true, disableListenLog: true }
+  ).pipe(Layer.provideMerge(Layers.listen({ host: "127.0.0.1", port: 0 })))
+  // Its routes are not the service's.
+  const running = yield* Layer.build(Layer.fresh(network))
+  const network_url = yield* Effect.provideContext(HttpServer.addressFormattedWith(Effect.succeed), running)
+  const accounts = FakeAccounts.layer(
+    { id: "dev", secret: app_secret, verify_token: Redacted.make(verify_token) },
+    token
+  )
+  const provider = Providers.cloudOver(accounts, { base_url: network_url, photo_social_base_url: network_url })
+  return { provider, network: { url: network_url, verify_token } }
+})

@@ -1,0 +1,20 @@
+import type * as Crm from "@messaging-crm/core/Crm"
+import type { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
+import type { Layer } from "effect"
+import type { HttpRouter } from "effect/http"
+
+/**
+ * A messaging provider, as `serve` and `worker` compose a service of it.
+ *
+ * Each part reads its own settings, and stops the start with an error where one
+ * is wrong. Parts that share something are each provided with the same layer,
+ * which a process builds once.
+ */
+export interface Provider {
+  /** Hands messages over and lists templates. */
+  readonly outbound: Layer.Layer<MessagingProvider, Error>
+  /** The routes where the provider calls back, below `/ingress`. They take what it tells to `Inbound`. */
+  readonly ingress: Layer.Layer<never, Error, Crm.Operations | HttpRouter.HttpRouter>
+  /** What runs beside them in every process, such as a provider that tells of events without a request. */
+  readonly background: Layer.Layer<never, Error, Crm.Operations>
+}

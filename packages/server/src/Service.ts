@@ -1,0 +1,75 @@
+/**
+ * The service over any provider: what the commands `serve` and `worker` run, and
+ * what an operator's own main calls with a provider of its own.
+ *
+ * Settings come from the environment, as for the commands. Both run until they
+ * are interrupted, and then end what they have in hand.
+ */
+import { TrustOwnValues } from "@messaging-crm/core/TrustedCodecs"
+import { Effect, Layer } from "effect"
+import { readOr, readRequired, settings } from "./Config.ts"
+import * as Database from "./Database.ts"
+import * as Layers from "./Layers.ts"
+import * as Logging from "./Logging.ts"
+import * as Print from "./Print.ts"
+import type { Provider } from "./Provider.ts"
+import * as Telemetry from "./Telemetry.ts"
+
+export interface WorkerOptions {
+  /** Whether the database's schema is brought up to date first. Default: false. */
+  readonly migrate?: boolean
+  /** Whether a line of JSON on stdout tells when it is ready, in place of one in the log. Default: false. */
+  readonly json?: boolean
+}
+
+export interface ServeOptions extends WorkerOptions {
+  /** The address to listen on. Default: `HOST`, else 0.0.0.0. */
+  readonly host?: string
+  /** The port to listen on; 0 takes any free one. Default: `PORT`, else 3000. */
+  readonly port?: number
+  /** Whether this process also works on what is queued. Default: true. */
+  readonly worker?: boolean
+}
+
+/** The operations on the database that is set, and what they go by. */
+const production = Effect.fnUntraced(function*(provider: Provider, { migrate = false }: WorkerOptions) {
+  const url = yield* readRequired(settings.database_url)
+  yield* readRequired(settings.secret_key)
+  const database = (migrate ? Database.migrated : Database.current).pipe(Layer.provideMerge(Layers.database(url)))
+  const operations = Layers.operations(Layers.postgres.pipe(Layer.provide(database)), provider)
+  const settled = Layer.mergeAll(
+    Layers.tuning,
+    Database.clock.pipe(Layer.provide(database)),
+    // `dev` and the tests check what is trusted here.
+    Layer.succeed(TrustOwnValues, true)
+  )
+  return { database, operations, settled }
+})
+
+const reporting = Layer.provideMerge(Telemetry.layer, Logging.layer)
+
+/** Answers the API and the provider's callbacks, and works on what is queued. */
+export const serve = Effect.fnUntraced(function*(provider: Provider, options: ServeOptions = {}) {
+  const { database, operations, settled } = yield* production(provider, options)
+  const listen = Layers.listen({
+    host: options.host ?? (yield* readOr(settings.host, "0.0.0.0")),
+    port: options.port ?? (yield* readOr(settings.port, 3000))
+  })
+  const api = Layer.unwrap(Effect.map(Database.isReady, (isReady) => Layers.api(isReady, provider))).pipe(
+    Layer.provide(database)
+  )
+  const announce = Print.announce(options.json ?? false, (address) => ({ base_url: `${address}/v1` }))
+  const work = options.worker ?? true ? Layers.worker : Layer.empty
+  const service = Layer.mergeAll(api, work, provider.background, announce).pipe(Layer.provide([operations, listen]))
+  return yield* Layer.launch(service.pipe(Layer.provide(settled)))
+}, Effect.provide(reporting))
+
+/** Works on what is queued, without the API. */
+export const worker = Effect.fnUntraced(function*(provider: Provider, options: WorkerOptions = {}) {
+  const { operations, settled } = yield* production(provider, options)
+  const announce = Layer.effectDiscard(
+    options.json === true ? Print.line(JSON.stringify({ status: "working" })) : Effect.logInfo("Working")
+  )
+  const service = Layer.mergeAll(Layers.worker, provider.background, announce).pipe(Layer.provide(operations))
+  return yield* Layer.launch(service.pipe(Layer.provide(settled)))
+}, Effect.provide(reporting))

@@ -1,0 +1,84 @@
+/** The service over the Graph API, as processes: what it sends is delivered, and what it is told is never lost. */
+import { assert, it } from "@effect/vitest"
+import { Effect, Schedule, Schema } from "effect"
+import * as Processes from "../testing/Processes.ts"
+
+const Send = Schema.fromJsonString(Schema.Struct({ data: Schema.Struct({ conversation_id: Schema.String }) }))
+const Messages = Schema.fromJsonString(
+  Schema.Struct({
+    data: Schema.Array(Schema.Struct({ direction: Schema.String, status: Schema.String, text: Schema.String }))
+  })
+)
+const Checks = Schema.fromJsonString(Schema.Array(Schema.Struct({ id: Schema.String, account: Schema.String })))
+
+/** Lets somebody write on the network. */
+const write = (network_url: string, account: string, text: string) =>
+  Effect.promise(async () => {
+    const body = JSON.stringify({ object: "whatsapp_business_account", account, from: "4915112345678", text })
+    const headers = { "content-type": "application/json" }
+    const response = await fetch(`${network_url}/fake/write`, { method: "POST", headers, body })
+    await response.arrayBuffer()
+  })
+
+it.live(
+  "a template is sent and read, an answer comes in and is answered, and the account is checked",
+  () =>
+    Effect.gen(function*() {
+      const { acme, environment, network_url, servers: [server], template_id } = yield* Processes.cluster({
+        servers: 1,
+        environment: {},
+        provider: "cloud"
+      })
+      if (server === undefined) return assert.fail("there is no server")
+      yield* Processes.serve(environment, server)
+      const json = Processes.greeting(acme.channel_id, "+4915112345678", "Kim", template_id)
+      const post = (path: string, body: unknown, idempotency_key: string) =>
+        Processes.request(server, "POST", path, { key: acme.key, json: body, idempotency_key })
+      const started = yield* post("/conversations", json, "cloud-start")
+      assert.strictEqual(started.status, 202, started.text)
+      const { data: { conversation_id } } = yield* Schema.decodeUnknownEffect(Send)(started.text)
+      const path = `/conversations/${conversation_id}/messages`
+
+      /** Reads the conversation until it is as wanted, the newest message first. */
+      const until = (wanted: ReadonlyArray<string>) =>
+        Processes.request(server, "GET", path, { key: acme.key }).pipe(
+          Effect.flatMap(({ text }) => Schema.decodeUnknownEffect(Messages)(text)),
+          Effect.map(({ data }) => data.map(({ direction, status }) => `${direction} ${status}`)),
+          Effect.repeat({ schedule: Schedule.spaced("50 millis"), until: (found) => String(found) === String(wanted) })
+        )
+
+      yield* until(["outbound read"])
+      yield* write(network_url, "106540352242922", "Thanks! \u{1f600}")
+      yield* until(["inbound received", "outbound read"])
+      assert.strictEqual((yield* post(path, { type: "text", text: "Welcome" }, "cloud-reply")).status, 202)
+      yield* until(["outbound read", "inbound received", "outbound read"])
+
+      const check = ["channels", "check", "--organization", acme.organization_id, "--json"]
+      const good = yield* Processes.run(check, environment)
+      assert.strictEqual(good.code, 0, good.stderr)
+      const checked = yield* Schema.decodeUnknownEffect(Checks)(good.stdout)
+      assert.deepStrictEqual(checked, [{ id: acme.channel_id, account: "ok" }])
+      const accounts = environment["CLOUD_ACCOUNTS"] ?? ""
+      const broken = { ...environment, CLOUD_ACCOUNTS: accounts.replace("the channel's token", "an old token") }
+      const bad = yield* Processes.run(check, broken)
+      assert.strictEqual(bad.code, 1)
+      assert.include(bad.stdout, "provider_auth")
+      assert.notInclude(bad.stdout + bad.stderr, "old token")
+    }).pipe(Effect.scoped),
+  60_000
+)
+
+it.live("accounts that cannot be read stop the start, and are not shown", () =>
+  Effect.gen(function*() {
+    const url = yield* Processes.database
+    const SECRET_KEY = Buffer.alloc(32, "a").toString("base64")
+    const given = { DATABASE_URL: url, SECRET_KEY, PROVIDER: "cloud", HOST: "127.0.0.1", PORT: "0" }
+    yield* Processes.command(["migrate"], given)
+    const absent = yield* Processes.run(["serve"], given)
+    assert.strictEqual(absent.code, 1)
+    assert.include(absent.stderr, "CLOUD_ACCOUNTS is required")
+    const unreadable = yield* Processes.run(["serve"], { ...given, CLOUD_ACCOUNTS: "{\"apps\":\"swordfish\"}" })
+    assert.strictEqual(unreadable.code, 1)
+    assert.match(unreadable.stderr, /^The accounts must be JSON[^\n]+\n$/)
+    assert.notInclude(unreadable.stderr, "swordfish")
+  }).pipe(Effect.scoped), 60_000)
