@@ -30,11 +30,11 @@ import * as NodeDigests from "./NodeDigests.ts"
 export const listen = (options: { readonly host: string; readonly port: number }) =>
   NodeHttpServer.layer(createHttpServer, { ...options, gracefulShutdownTimeout: "20 seconds" })
 
-/** Layer for the driver, on a pool of the size that is set. */
+/** Layer for the driver, with a pool of the configured size. */
 export const database = (url: Redacted.Redacted) =>
   Layer.unwrap(Effect.map(readOr(settings.database_pool, 10), (connections) => Client.layer({ url, connections })))
 
-/** Layer for what an operator may tune, and for what Node does faster than the default. */
+/** Layer for the settings of the core that an operator may change, and for Node's faster digests. */
 export const tuning = Layer.unwrap(Effect.gen(function*() {
   const requests = yield* readOr(settings.rate_limit_per_minute, limits.requests_per_minute)
   const keys = yield* read(settings.secret_key)
@@ -49,7 +49,7 @@ export const tuning = Layer.unwrap(Effect.gen(function*() {
   )
 }))
 
-/** Layer for every operation, over a storage and the provider that is set: a mock in this process unless its URL is. */
+/** Layer for every operation, over a storage and the mock provider: at `PROVIDER_URL` if that is set, otherwise in this process. */
 export const operations = <E>(storage: Layer.Layer<Crm.StoragePorts, E>) =>
   Layer.unwrap(Effect.map(read(settings.provider_url), (url) =>
     Option.isSome(url)
@@ -59,7 +59,7 @@ export const operations = <E>(storage: Layer.Layer<Crm.StoragePorts, E>) =>
         Layer.provide([storage, Mock.layer, WebhookTransport.layer()])
       )))
 
-/** Layer for everything that answers on the port. */
+/** Layer for every route of the HTTP server. */
 export const api = (isReady: Effect.Effect<boolean>) =>
   HttpRouter.serve(
     Layer.mergeAll(Http.layer, Docs.layer, Health.layer(isReady), Metrics.layer, MockIngress.layer),
@@ -72,7 +72,7 @@ export const memory: Layer.Layer<Crm.StoragePorts> = Memory.layer
 /** Layer for the storage in a database, which must be migrated. */
 export const postgres = Postgres.layer
 
-/** Layer that works on what is queued, for as long as it is held. */
+/** Layer that runs the worker, for the lifetime of the layer. */
 export const worker = Worker.layerLoop
 
 /** Layer for a mock provider in a process of its own. */
