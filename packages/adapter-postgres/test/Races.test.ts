@@ -74,7 +74,7 @@ const names = Object.keys(operations)
 const pairs = names.flatMap((a, index) => names.slice(index).map((b) => [a, b] as const))
 
 it.layer(database, { excludeTestServices: true, timeout: "30 minutes" })("pairs of operations", (it) => {
-  it.effect("end as one after the other ends, and never in a deadlock", () =>
+  it.effect("have the outcome of some serial order, and never deadlock", () =>
     Effect.gen(function*() {
       const before = yield* deadlocks
       const [left, right] = [yield* started, yield* started]
