@@ -1,9 +1,9 @@
-/** Deliveries that are due, put into the queue beside the service. */
+/** Fills the work queue with webhook deliveries, directly in the database. */
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** Puts so many deliveries that are due into the queue of each webhook. */
-export const queue = Effect.fnUntraced(function*(
+/** Inserts `count` due deliveries for each webhook, with their events and work. */
+export const enqueueDeliveries = Effect.fnUntraced(function*(
   organization_id: string,
   webhooks: ReadonlyArray<string>,
   count: number

@@ -1,23 +1,23 @@
-/** A fast endpoint for webhooks in a process of its own. */
+/** Starts a fast webhook endpoint in a separate process. */
 import { Effect, Schema } from "effect"
 import { fileURLToPath } from "node:url"
 import * as Processes from "../../packages/server/testing/Processes.ts"
 
-const Heard = Schema.fromJsonString(Schema.Struct({
+const Received = Schema.fromJsonString(Schema.Struct({
   posts: Schema.Int,
   connections: Schema.Int,
-  /** The path and the event of each first post, and when it came. */
+  /** The first post of each path and event, with its time. */
   first: Schema.Array(Schema.Tuple([Schema.String, Schema.Number]))
 }))
 
-/** Starts an endpoint, which ends with the scope. */
+/** Starts an endpoint. The end of the scope stops it. */
 export const start = Effect.gen(function*() {
   const { child } = yield* Processes.start(fileURLToPath(new URL("./endpointProcess.ts", import.meta.url)), [], {})
   const url = yield* Effect.callback<string>((resume) =>
     void child.stdout?.once("data", (line: Buffer) => resume(Effect.succeed(line.toString().trim())))
   )
-  const heard = Effect.promise(async () => (await fetch(url)).text()).pipe(
-    Effect.flatMap(Schema.decodeUnknownEffect(Heard))
+  const received = Effect.promise(async () => (await fetch(url)).text()).pipe(
+    Effect.flatMap(Schema.decodeUnknownEffect(Received))
   )
-  return { url, heard }
+  return { url, received }
 })

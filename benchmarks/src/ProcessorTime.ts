@@ -1,19 +1,19 @@
-/** How much processor time processes have used, in microseconds. Reads `/proc`, so Linux only. */
+/** The processor time of processes, in microseconds. Reads `/proc`, so it works on Linux only. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { readdir, readFile } from "node:fs/promises"
 
-/** Microseconds of a tick of the kernel's accounting. */
+/** The length of a tick of the kernel's accounting, in microseconds. */
 const tick = 10_000
 
 interface Times {
   readonly parent: number
   readonly own: number
-  /** Of children that have ended. */
+  /** The time of child processes that have ended. */
   readonly ended: number
 }
 
-/** The fields of `/proc/PID/stat` after the name, which may hold anything. */
+/** Reads `/proc/PID/stat`: the fields after the name, which may contain any character. */
 const read = async (pid: number | string): Promise<Times> => {
   const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "")
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ").map(Number)
@@ -21,10 +21,10 @@ const read = async (pid: number | string): Promise<Times> => {
   return { parent: at(1), own: (at(11) + at(12)) * tick, ended: (at(13) + at(14)) * tick }
 }
 
-/** What a process has used, those that it started left out. */
+/** The processor time of one process, without its children. */
 export const ofProcess = (pid: number): Effect.Effect<number> => Effect.promise(async () => (await read(pid)).own)
 
-/** What PostgreSQL has used, all its processes together. */
+/** The processor time of all PostgreSQL processes together. */
 export const ofPostgres = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<{ readonly pid: number }>`SELECT pg_backend_pid() AS pid`

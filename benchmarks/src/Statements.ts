@@ -1,13 +1,13 @@
-/** Which statements PostgreSQL spent its time on. */
+/** Which statements take the most time in PostgreSQL, from `pg_stat_statements`. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** Counts from here on. */
+/** Resets the statistics. */
 export const begin = SqlClient.SqlClient.use((sql) =>
   Effect.andThen(sql`CREATE EXTENSION IF NOT EXISTS pg_stat_statements`, sql`SELECT pg_stat_statements_reset()`)
 )
 
-/** The statements that took the most time since then, for each of so many items. */
+/** Returns the eight statements that took the most time since the reset, per item. */
 export const most = Effect.fnUntraced(function*(items: number) {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<{ readonly calls: number; readonly us: number; readonly query: string }>`

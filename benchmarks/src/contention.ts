@@ -158,7 +158,7 @@ const contended = Effect.fnUntraced(function*(cluster: Service.Cluster) {
     Effect.repeat({ schedule: Schedule.spaced("20 millis"), times: 6000, until: (found) => found === 0 })
   )
   const done = yield* Clock.currentTimeMillis
-  const { connections, first } = yield* endpoint.heard
+  const { connections, first } = yield* endpoint.received
   return {
     statuses,
     deliveries_made: made,

@@ -1,7 +1,7 @@
 /**
- * A fast endpoint for webhooks, as a process of its own: it answers every post
- * with 204, and `GET /` with the count of posts and when each event came first.
- * It prints its URL once it listens.
+ * A fast webhook endpoint in a separate process. It responds to every post with
+ * 204, and to `GET /` with the number of posts and the time of each event's first
+ * post. It prints its URL once it listens.
  */
 import { createServer } from "node:http"
 

@@ -118,11 +118,12 @@ const throughput = Effect.fnUntraced(function*(service: Running, webhooks: numbe
   const begun = yield* Clock.currentTimeMillis
   const { memory_peak_mib } = yield* memoryDuring(
     service.pid,
-    Backlog.queue(service.acme.organization_id, subscribers.map(({ webhook_id }) => webhook_id), count).pipe(
-      Effect.andThen(
-        Effect.forEach(subscribers, (subscriber) => untilReceived(subscriber, count), { concurrency: "unbounded" })
+    Backlog.enqueueDeliveries(service.acme.organization_id, subscribers.map(({ webhook_id }) => webhook_id), count)
+      .pipe(
+        Effect.andThen(
+          Effect.forEach(subscribers, (subscriber) => untilReceived(subscriber, count), { concurrency: "unbounded" })
+        )
       )
-    )
   )
   const lasted = (yield* Clock.currentTimeMillis) - begun
   yield* SqlClient.SqlClient.use((sql) => sql.withTransaction(clear))
@@ -155,7 +156,7 @@ const benchmark = Effect.gen(function*() {
     const healthy = yield* subscribe(service, Subscribers.prompt)
     const alone = yield* measured(service, healthy, 0)
     const bad = [yield* subscribe(service, Subscribers.unresponsive), yield* subscribe(service, Subscribers.endless)]
-    yield* Backlog.queue(service.acme.organization_id, bad.map(({ webhook_id }) => webhook_id), queued_each)
+    yield* Backlog.enqueueDeliveries(service.acme.organization_id, bad.map(({ webhook_id }) => webhook_id), queued_each)
     const beside = yield* measured(service, healthy, 1_000_000)
     const posted_to_bad = bad.map(({ received }) => received.length)
     const memory = { fresh_mib, rested_mib }

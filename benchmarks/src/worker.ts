@@ -2,11 +2,11 @@
  * Measures what one worker costs: `npm run bench:worker`, or with another number
  * of items, `-- 8000`.
  *
- * Deliveries to one webhook and to sixteen, sends, and messages that come in,
- * alone and in batches: how many a second, and the processor time of each in
- * Node and in PostgreSQL. The endpoint, the mock network and what measures are
- * processes of their own, on the same machine. Prints one JSON document. Reads
- * `/proc`, so Linux only.
+ * Deliveries to one webhook and to sixteen, sends, and inbound messages, alone
+ * and in batches: how many per second, and the processor time of each in Node and
+ * in PostgreSQL. The endpoint, the mock network and the benchmark itself are
+ * separate processes on the same machine. Prints one JSON document. Reads `/proc`,
+ * so it works on Linux only.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { ChannelId } from "@messaging-crm/core/Ids"
@@ -36,15 +36,17 @@ const subscribe = ({ acme, servers }: Cluster, url: string) =>
     Effect.map(({ data }) => data.id)
   )
 
-const left = SqlClient.SqlClient.use((sql) => sql<{ readonly count: number }>`SELECT count(*)::int AS count FROM work`)
+const queued = SqlClient.SqlClient.use((sql) =>
+  sql<{ readonly count: number }>`SELECT count(*)::int AS count FROM work`
+)
   .pipe(Effect.map(([row]) => row?.count ?? -1))
 
-/** Waits until nothing is queued, for five minutes at most. */
-const untilDone = left.pipe(
+/** Waits until the queue is empty, for five minutes at most. */
+const untilDone = queued.pipe(
   Effect.repeat({ schedule: Schedule.spaced("50 millis"), times: 6000, until: (count) => count === 0 })
 )
 
-/** Runs something that carries out so many items, and returns what each has cost. */
+/** Runs an effect that processes `count` items, and returns the cost of one. */
 const measured = Effect.fnUntraced(function*<A, E, R>(pid: number, count: number, run: Effect.Effect<A, E, R>) {
   const times = Effect.all([ProcessorTime.ofProcess(pid), ProcessorTime.ofPostgres, Clock.currentTimeMillis])
   const [node, postgres, begun] = yield* times
@@ -57,13 +59,16 @@ const measured = Effect.fnUntraced(function*<A, E, R>(pid: number, count: number
   }
 })
 
-const counted = Effect.fnUntraced(function*<A, E, R>(pid: number, count: number, run: Effect.Effect<A, E, R>) {
-  yield* Statements.begin
-  const cost = yield* measured(pid, count, run)
-  return { ...cost, statements: yield* Statements.most(count) }
-})
+const measuredWithStatements = Effect.fnUntraced(
+  function*<A, E, R>(pid: number, count: number, run: Effect.Effect<A, E, R>) {
+    yield* Statements.begin
+    const cost = yield* measured(pid, count, run)
+    return { ...cost, statements: yield* Statements.most(count) }
+  }
+)
 
-const starting = Effect.fnUntraced(function*(environment: Processes.Environment) {
+/** Starts a worker, and returns its process id. */
+const startWorker = Effect.fnUntraced(function*(environment: Processes.Environment) {
   const profile = process.env["PROFILE"]
   const flags = profile === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profile}` }
   const { child, exited } = yield* Processes.start(Processes.main, ["worker", "--json"], { ...environment, ...flags })
@@ -74,30 +79,30 @@ const starting = Effect.fnUntraced(function*(environment: Processes.Environment)
   return child.pid ?? 0
 })
 
-/** Deliveries that are all due, to so many webhooks. */
+/** Measures deliveries to a number of webhooks, all due from the start. */
 const deliveries = Effect.fnUntraced(function*(cluster: Cluster, webhooks: number) {
   const endpoint = yield* Endpoint.start
   const ids = yield* Effect.forEach(
     Array.from({ length: webhooks }, (_, index) => index),
     (index) => subscribe(cluster, `${endpoint.url}/hook/${index}`)
   )
-  const pid = yield* starting(cluster.environment)
+  const pid = yield* startWorker(cluster.environment)
   const { organization_id } = cluster.acme
-  yield* Effect.andThen(Backlog.queue(organization_id, ids, warm_up / webhooks), untilDone)
+  yield* Effect.andThen(Backlog.enqueueDeliveries(organization_id, ids, warm_up / webhooks), untilDone)
   yield* SqlClient.SqlClient.use((sql) => sql`VACUUM ANALYZE`)
-  const cost = yield* counted(
+  const cost = yield* measuredWithStatements(
     pid,
     items,
-    Effect.andThen(Backlog.queue(organization_id, ids, items / webhooks), untilDone)
+    Effect.andThen(Backlog.enqueueDeliveries(organization_id, ids, items / webhooks), untilDone)
   )
-  const { connections, posts } = yield* endpoint.heard
+  const { connections, posts } = yield* endpoint.received
   yield* SqlClient.SqlClient.use((sql) =>
     sql`UPDATE webhooks SET status = 'disabled', disabled_at = now() WHERE status = 'active'`
   )
   return { ...cost, posts, connections }
 }, Effect.scoped)
 
-/** Sends to numbers of their own, all of which are due. */
+/** Measures sends to different numbers, all due from the start. */
 const sends = Effect.fnUntraced(function*(cluster: Cluster) {
   const { acme, servers: [server] } = cluster
   if (server === undefined) return yield* Effect.die(new Error("There is no server."))
@@ -110,11 +115,11 @@ const sends = Effect.fnUntraced(function*(cluster: Cluster) {
     })
   yield* Effect.forEach(Array.from({ length: count }, (_, number) => number), start, { concurrency: 16, discard: true })
   yield* SqlClient.SqlClient.use((sql) => sql`VACUUM ANALYZE`)
-  const pid = yield* starting(cluster.environment)
-  return yield* counted(pid, count, untilDone)
+  const pid = yield* startWorker(cluster.environment)
+  return yield* measuredWithStatements(pid, count, untilDone)
 }, Effect.scoped)
 
-const written = (channel_id: string, number: number): ProviderEvent => ({
+const messageReceived = (channel_id: string, number: number): ProviderEvent => ({
   event: "message_received",
   channel_id: ChannelId.make(channel_id),
   provider_message_id: `bench-${number}`,
@@ -125,7 +130,7 @@ const written = (channel_id: string, number: number): ProviderEvent => ({
   sent_at: DateTime.makeUnsafe("2026-01-01T12:00:00Z")
 })
 
-/** Messages that come in: so many to a callback, so many callbacks at a time. */
+/** Measures inbound messages: `batch` in each callback, `concurrency` callbacks at once. */
 const inbound = Effect.fnUntraced(function*(cluster: Cluster, pid: number, batch: number, concurrency: number) {
   const { acme, servers: [server] } = cluster
   if (server === undefined) return yield* Effect.die(new Error("There is no server."))
@@ -134,10 +139,10 @@ const inbound = Effect.fnUntraced(function*(cluster: Cluster, pid: number, batch
   const callbacks = Array.from(
     { length: Math.floor(items / batch) },
     (_, callback) =>
-      Array.from({ length: batch }, (_, index) => written(acme.channel_id, first + callback * batch + index))
+      Array.from({ length: batch }, (_, index) => messageReceived(acme.channel_id, first + callback * batch + index))
   )
   yield* SqlClient.SqlClient.use((sql) => sql`VACUUM ANALYZE`)
-  return yield* counted(
+  return yield* measuredWithStatements(
     pid,
     callbacks.length * batch,
     Effect.forEach(callbacks, (events) => callBack(server, events), { concurrency, discard: true })

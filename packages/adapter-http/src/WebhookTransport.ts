@@ -2,9 +2,9 @@
  * Posts webhooks with undici to endpoints that may be hostile.
  *
  * For each connection the name is resolved once, every address is checked, and
- * one of those very addresses is dialled. Only one whose endpoint has answered
- * whole is used again, by one attempt at a time; any other ends with its attempt,
- * and interrupting one closes its socket.
+ * the connection is made to one of these checked addresses. A connection is reused
+ * only after a complete response, by one attempt at a time. Any other is closed at
+ * the end of its attempt, also when that is interrupted.
  */
 import { limits } from "@messaging-crm/core/Limits"
 import {
@@ -34,24 +34,24 @@ const kept_bytes_max = limits.webhook_response_bytes_max
 const unanswered = (failure_code: WebhookRequestFailed["failure_code"]) =>
   Effect.fail(new WebhookRequestFailed({ failure_code }))
 
-/** The part of an answer that has been read: its status, and the beginning of its body as text. */
-interface Coming {
+/** The part of a response that has been read: its status, and the beginning of its body as text. */
+interface PartialAnswer {
   status: number | null
   retry_after: string | null
   text: string
   bytes: number
-  /** Whether all of it has come. */
-  isWhole: boolean
+  /** Whether the whole response has been received. */
+  isComplete: boolean
 }
 
 /**
- * Sends the request and fills in the answer until its body ends, breaks off or
- * is long enough. Which of the three happens does not change the outcome.
+ * Sends the request, and fills in `answer` until the body ends, breaks off or is
+ * long enough. Which of the three happens does not change the outcome.
  *
  * A stream of the body would be simpler, but its chunks stay in memory until V8's
- * next full garbage collection: an endless answer could fill the memory.
+ * next full garbage collection, so an endless response could exhaust the memory.
  */
-const ask = ({ client }: Connection, url: URL, { body, headers }: WebhookRequest, answer: Coming) =>
+const dispatch = ({ client }: Connection, url: URL, { body, headers }: WebhookRequest, answer: PartialAnswer) =>
   Effect.callback<void, WebhookRequestFailed>((resume) => {
     const decoder = new TextDecoder()
     client.dispatch({ path: url.pathname + url.search, method: "POST", headers, body }, {
@@ -71,7 +71,7 @@ const ask = ({ client }: Connection, url: URL, { body, headers }: WebhookRequest
         resume(Effect.void)
       },
       onResponseEnd: () => {
-        answer.isWhole = answer.status !== null
+        answer.isComplete = answer.status !== null
         resume(Effect.void)
       },
       onResponseError: (_controller, error) =>
@@ -108,38 +108,38 @@ const make = Effect.fnUntraced(function*(options: Options) {
     (connections) => Effect.sync(() => connections.endAll())
   )
 
-  /** What becomes of a connection when its attempt is over: it is kept if all of the answer has come. */
-  const leave = (answer: Coming) => (connection: Connection) =>
-    Effect.sync(() => answer.isWhole ? kept.keep(connection) : connection.end())
+  /** Releases a connection after its attempt: it is kept for reuse after a complete response, and closed otherwise. */
+  const release = (answer: PartialAnswer) => (connection: Connection) =>
+    Effect.sync(() => answer.isComplete ? kept.keep(connection) : connection.end())
 
-  const connect = Effect.fnUntraced(function*(url: URL, answer: Coming) {
+  const connect = Effect.fnUntraced(function*(url: URL, answer: PartialAnswer) {
     const addresses = yield* addressesOf(url)
     const dialled = Effect.sync(() => new Connection(url, dial(url, addresses)))
-    const connection = yield* Effect.acquireRelease(dialled, leave(answer))
+    const connection = yield* Effect.acquireRelease(dialled, release(answer))
     yield* connected(url, connection.socket)
     return connection
   })
 
-  /** Asks over a connection that is there, or over a new one: also where the endpoint has given the first one up. */
-  const exchange = Effect.fnUntraced(function*(url: URL, request: WebhookRequest, answer: Coming) {
+  /** Sends the request over a kept connection, or over a new one if there is none or if the endpoint has closed it. */
+  const exchange = Effect.fnUntraced(function*(url: URL, request: WebhookRequest, answer: PartialAnswer) {
     const found = yield* Effect.acquireRelease(
       Effect.sync(() => kept.take(url.origin)),
-      (connection) => connection === undefined ? Effect.void : leave(answer)(connection)
+      (connection) => connection === undefined ? Effect.void : release(answer)(connection)
     )
     if (found !== undefined) {
-      const asked = yield* Effect.result(ask(found, url, request, answer))
-      if (Result.isSuccess(asked)) return
-      if (asked.failure.failure_code !== "connection_reset") return yield* asked.failure
+      const sent = yield* Effect.result(dispatch(found, url, request, answer))
+      if (Result.isSuccess(sent)) return
+      if (sent.failure.failure_code !== "connection_reset") return yield* sent.failure
     }
     const opened = yield* connect(url, answer).pipe(
       Effect.timeoutOrElse({ duration: connect_timeout, orElse: () => unanswered("timeout") })
     )
-    yield* ask(opened, url, request, answer)
+    yield* dispatch(opened, url, request, answer)
   })
 
   const post = Effect.fnUntraced(function*(request: WebhookRequest) {
     const url = new URL(request.url)
-    const answer: Coming = { status: null, retry_after: null, text: "", bytes: 0, isWhole: false }
+    const answer: PartialAnswer = { status: null, retry_after: null, text: "", bytes: 0, isComplete: false }
     yield* Effect.timeoutOption(exchange(url, request, answer), deadline)
     const { retry_after, status, text } = answer
     return status === null ? yield* unanswered("timeout") : { status, retry_after, body: storable(text) }

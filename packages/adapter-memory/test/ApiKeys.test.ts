@@ -28,7 +28,7 @@ const begin = Effect.gen(function*() {
 })
 
 it.layer(Layer.merge(layer, Ids.layer))("a key's window", (it) => {
-  it.effect("opens at the first request, lasts 60 seconds, and is not prolonged by those beyond the limit", () =>
+  it.effect("begins with the first request, lasts 60 seconds, and is not extended by requests above the limit", () =>
     Effect.gen(function*() {
       const authenticate = yield* begin
       const at = (millis: number) =>

@@ -155,7 +155,7 @@ const from = Number(process.env["INTERLEAVINGS_SEED"] ?? 0)
 const count = Number(process.env["INTERLEAVINGS"] ?? 1000)
 
 it.effect(
-  "end as some order of whole operations ends, however their steps are interleaved",
+  "have the outcome of some serial order, however their steps are interleaved",
   () =>
     Effect.gen(function*() {
       const found = yield* search(stores, Array.from({ length: count }, (_, index) => from + index))
@@ -164,7 +164,7 @@ it.effect(
   600_000
 )
 
-it.effect("keep a report that comes while its send is completed, whichever is first", () =>
+it.effect("keep a report that arrives while its send is completed, in either order", () =>
   Effect.gen(function*() {
     const found = yield* search(stores, Array.from({ length: 200 }, (_, index) => index), [
       "dispatch",
@@ -173,7 +173,7 @@ it.effect("keep a report that comes while its send is completed, whichever is fi
     assert.isNull(found, JSON.stringify(found, null, 2))
   }))
 
-it.effect("notice a commit that writes over what changed", () =>
+it.effect("detect a commit that overwrites a change", () =>
   Effect.gen(function*() {
     const found = yield* search(careless, Array.from({ length: 200 }, (_, index) => index), [
       "tag",

@@ -14,14 +14,14 @@ import { Effect, Equal, HashMap, HashSet, Layer, Option } from "effect"
 
 const world = Layer.merge(layer, Ids.layer)
 
-it.effect("begins anew each time the layer is built", () =>
+it.effect("is empty each time the layer is built", () =>
   Effect.gen(function*() {
     const id = yield* Effect.provide(Fixtures.organization, world)
     const found = OrganizationStore.use((store) => store.find(id))
     assert.deepStrictEqual(yield* Effect.provide(found, world), Option.none())
   }))
 
-it.effect("keeps nothing of a lane without items", () =>
+it.effect("deletes a lane without items", () =>
   Effect.gen(function*() {
     const queue = yield* WorkQueue
     const ours = yield* Fixtures.organization
@@ -39,7 +39,7 @@ it.effect("keeps nothing of a lane without items", () =>
     assert.deepStrictEqual(yield* kept, { lanes: 0, refs: 0 })
   }).pipe(Effect.provide(world)))
 
-it.effect("keeps nothing of what is unique to a row that is gone", () =>
+it.effect("deletes the unique keys of a deleted row", () =>
   Effect.gen(function*() {
     const ours = yield* Fixtures.organization
     const { contact_id, identity_id } = yield* Fixtures.thread(ours)
@@ -53,7 +53,7 @@ it.effect("keeps nothing of what is unique to a row that is gone", () =>
     assert.isTrue(Option.isSome(yield* ContactStore.use((store) => store.find(ours, contact_id))))
   }).pipe(Effect.provide(world)))
 
-it.effect("reaches the world in one step for each call, so that a test can put its own below", () => {
+it.effect("accesses the world in one step for each call, so that a test can replace it", () => {
   let steps = 0
   const counting = Layer.effect(
     World,

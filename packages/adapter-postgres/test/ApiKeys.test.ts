@@ -8,7 +8,7 @@ import * as Processes from "./Processes.ts"
 const digest = "a".repeat(64)
 
 it.layer(Processes.database, { excludeTestServices: true })("ApiKeys", (it) => {
-  it.effect("lets exactly as many of 1500 requests to three processes in as the limit says", () =>
+  it.effect("accepts exactly the limit of 1500 requests to three processes", () =>
     Effect.gen(function*() {
       const organization_id = yield* Fixtures.organization
       const owner = yield* Fixtures.member(organization_id)

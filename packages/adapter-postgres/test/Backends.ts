@@ -1,4 +1,4 @@
-/** What the database knows of a client's connections. */
+/** A client's connections, as the database lists them. */
 import { Effect, Latch } from "effect"
 import type { SqlClient } from "effect/sql"
 

@@ -41,7 +41,7 @@ const rename = (sql: SqlClient.SqlClient, id: string) =>
     WHERE id = ${id}
   `
 
-/** A row that nobody else can change until it is freed. */
+/** Locks a row until it is released. */
 const lockedRow = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const id = globalThis.crypto.randomUUID()
@@ -57,14 +57,14 @@ const lockedRow = Effect.gen(function*() {
 })
 
 it.layer(Database.layer)("Client", (it) => {
-  it.effect("gives every session the settings that cut what hangs, and that make one plan right for all values", () =>
+  it.effect("gives every session the timeouts, and the settings for generic plans", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       assert.deepStrictEqual(yield* settings(sql), promised)
       assert.deepStrictEqual(yield* settings(yield* CommitConnections), { ...promised, lock_timeout: "2s" })
     }))
 
-  it.effect("fails what a killed backend was doing, and nothing after it", () =>
+  it.effect("fails the statements of a killed backend, and no later ones", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const victim = yield* Effect.forkChild(
@@ -88,7 +88,7 @@ it.layer(Database.layer)("Client", (it) => {
       assert.deepStrictEqual(new Set(answers.map(([row]) => row?.answer)), new Set([42]))
     }))
 
-  it.effect("opens as many connections as it may, half of them for commits", () =>
+  it.effect("opens the configured number of connections, half of them for commits", () =>
     Effect.gen(function*() {
       const shared = yield* Backends.pids(yield* SqlClient.SqlClient, 5)
       const committing = yield* Backends.pids(yield* CommitConnections, 5)

@@ -36,9 +36,13 @@ const shortest = (trip: Ways): number => Math.min(...trip.map(({ back, there }) 
 const days73 = between(-73 * 86_400_000, 73 * 86_400_000)
 
 describe("the estimate", () => {
-  it.prop("is off by half of the shortest round trip at most", { offset: days73, trip: trips }, ({ offset, trip }) => {
-    assert.isAtMost(Math.abs(DatabaseClock.estimate(sampled(offset, trip)) - offset), shortest(trip) / 2)
-  })
+  it.prop(
+    "has an error of at most half of the shortest round trip",
+    { offset: days73, trip: trips },
+    ({ offset, trip }) => {
+      assert.isAtMost(Math.abs(DatabaseClock.estimate(sampled(offset, trip)) - offset), shortest(trip) / 2)
+    }
+  )
 
   it.prop(
     "is never made worse by a later one",
@@ -51,7 +55,7 @@ describe("the estimate", () => {
   )
 
   it.prop(
-    "follows a clock that was set, in whatever direction",
+    "follows a clock that was set forward or back",
     { offset: days73, set: days73, trip: trips },
     ({ offset, set, trip }) => {
       assert.isAtMost(
@@ -65,7 +69,7 @@ describe("the estimate", () => {
 describe("the time of the clock", () => {
   const steps = Arbitrary.array(Arbitrary.all({ pause: between(0, 5000), offset: days73 }), { maxLength: 50 })
 
-  it.prop("goes neither back nor slower than at half its speed, whatever is corrected", { steps }, ({ steps }) => {
+  it.prop("never goes back, and never runs slower than at half speed", { steps }, ({ steps }) => {
     let last: DatabaseClock.Reading = { at: 0, time: 0 }
     for (const { offset, pause } of steps) {
       const next = DatabaseClock.advance(last, offset, last.at + pause)
@@ -75,7 +79,7 @@ describe("the time of the clock", () => {
     }
   })
 
-  it("is the database's again after twice the time by which it was ahead", () => {
+  it("is equal to the database's after twice the time by which it was ahead", () => {
     const ahead = { at: 0, time: 10_000 }
     assert.strictEqual(DatabaseClock.advance(ahead, 0, 19_000).time, 19_500)
     assert.strictEqual(DatabaseClock.advance(ahead, 0, 20_000).time, 20_000)
@@ -118,7 +122,7 @@ class WrongHost implements Clock.Clock {
 }
 
 it.layer(Database.layer, { excludeTestServices: true })("a process on a host that is 73 hours ahead", (it) => {
-  it.effect("tells the database's time, also when the host's clock is set", () =>
+  it.effect("has the database's time, also when the host's clock is set", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const host = new WrongHost()
@@ -126,8 +130,8 @@ it.layer(Database.layer, { excludeTestServices: true })("a process on a host tha
         Effect.provideService(Clock.Clock, host),
         Effect.provideService(References.MinimumLogLevel, "None")
       )
-      const asked = sql<{ readonly now: number }>`SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now`
-      const database = Effect.map(asked, ([row]) => row?.now ?? 0)
+      const query = sql<{ readonly now: number }>`SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now`
+      const database = Effect.map(query, ([row]) => row?.now ?? 0)
 
       for (const ahead of [host.ahead, 0, -host.ahead]) {
         host.ahead = ahead

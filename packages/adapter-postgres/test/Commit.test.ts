@@ -1,4 +1,4 @@
-/** What becomes of operations that two or three processes carry out at once, and of commits that PostgreSQL breaks off. */
+/** Concurrent operations of two or three processes, and commits that PostgreSQL aborts. */
 import { assert, it } from "@effect/vitest"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { CurrentActor } from "@messaging-crm/core/Actor"
@@ -31,7 +31,7 @@ const loadContact = (organization_id: OrganizationId, id: ContactId) =>
 const encode = (answer: unknown) =>
   Effect.succeed({ status: 200, body: new TextEncoder().encode(JSON.stringify(answer)) })
 
-/** Holds a contact's row in a session of its own, as long as it takes to carry out `meanwhile`. */
+/** Locks a contact's row in another session while `meanwhile` runs. */
 const whileHeld = Effect.fnUntraced(function*<A, E, R>(
   id: ContactId,
   meanwhile: (pid: number) => Effect.Effect<A, E, R>
@@ -62,7 +62,7 @@ const waiterFor = Effect.fnUntraced(function*(pid: number) {
   return row?.pid ?? 0
 })
 
-/** Makes PostgreSQL break off the first so many updates of contacts of that name, with an error of that code. */
+/** Makes PostgreSQL abort the first updates of contacts with a name, with the given error code. */
 const breakOff = Effect.fnUntraced(function*(company: string, times: number, code: string) {
   const sql = yield* SqlClient.SqlClient
   const name = `broken_off_${code.toLowerCase()}_${times}`
@@ -90,7 +90,7 @@ const breakOff = Effect.fnUntraced(function*(company: string, times: number, cod
 })
 
 it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
-  it.effect("loses no tags that were set beside another field by another process", () =>
+  it.effect("loses no tags that were set while another process changed another field", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const as = actor(ours)
@@ -105,14 +105,14 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
         ], unbounded))
         const { tags, ...contact } = yield* loadContact(ours, id)
         assert.deepStrictEqual([tags, contact.company, contact.version], [[tag], company, 3])
-        // What a filter finds it by agrees with what it shows.
+        // The rows used by filters agree with the contact's own row.
         const match = { ...Fixtures.everyone, tag_id: tag.id, search_terms: [company] }
         const found = yield* ContactStore.use((store) => store.list(ours, match, { after: null, size: 200 }))
         assert.include(found.map((one) => one.id), id)
       }
     }))
 
-  it.effect("lets all of 50 writers on one contact come through", () =>
+  it.effect("commits all updates of 50 concurrent writers of one contact", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const processes = [yield* Processes.startCrm, yield* Processes.startCrm]
@@ -131,7 +131,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       assert.lengthOf(new Set(notes?.split("\n\n")), 200)
     }))
 
-  it.effect("decides no text again for another one in its conversation, and loses none of 50 writers' 200", () =>
+  it.effect("decides no text again because of another one in its conversation, and loses none of 200 from 50 writers", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const ours = yield* Fixtures.organization
@@ -163,7 +163,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       assert.sameMembers(rows.map(({ text }) => text), texts.flat().map(({ text }) => text))
     }))
 
-  it.effect("answers equal requests at once with the same bytes, and does their work once", () =>
+  it.effect("responds to concurrent equal requests with the same bytes, and carries them out once", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const processes = [yield* Processes.startCrm, yield* Processes.startCrm]
@@ -206,7 +206,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       assert.lengthOf(yield* TagStore.use((store) => store.list(ours)), 1)
     }))
 
-  it.effect("joins the transaction of its caller, and is undone with it", () =>
+  it.effect("is part of the caller's transaction, and is rolled back with it", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const ours = yield* Fixtures.organization
@@ -219,7 +219,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       assert.deepInclude(yield* loadContact(ours, id), { city: null, version: 1 })
       yield* sql.withTransaction(Effect.andThen(
         renamed,
-        // It sees what it has not committed yet, which others do not.
+        // The transaction sees its own uncommitted rows, which others do not.
         Effect.gen(function*() {
           assert.strictEqual((yield* loadContact(ours, id)).version, 2)
           const found = yield* actor(ours)(Context.get(crm, Contacts).get(id))
@@ -231,7 +231,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       assert.deepInclude(yield* loadContact(ours, id), { city: "elsewhere", version: 3 })
     }))
 
-  it.effect("is a defect where it conflicts in the transaction of its caller, of which nothing is left", () =>
+  it.effect("is a defect after a conflict in the caller's transaction, which is rolled back", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const ours = yield* Fixtures.organization
@@ -283,7 +283,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       }))
       const all: Array<string> = []
       for (let round = 0; round < 60; round++) {
-        // Lanes that are there, that sleep, and that are not there.
+        // Lanes that are due, that are idle, and that do not exist.
         if (round % 3 === 1) yield* sql`UPDATE work_lanes SET next_due = 'infinity', closed = false`
         if (round % 3 === 2) yield* sql`WITH gone AS (DELETE FROM work) DELETE FROM work_lanes`
         const outcomes = yield* Effect.all(
@@ -302,7 +302,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       assert.strictEqual(yield* deadlocks, before)
     }))
 
-  it.effect("waits for a row that another session holds for half a second", () =>
+  it.effect("waits for a row that another session locks for half a second", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const crm = yield* Processes.startCrm
@@ -322,7 +322,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       assert.deepInclude(yield* loadContact(ours, id), { city: "Bonn", version: 2 })
     }))
 
-  it.effect("makes one contact and conversation of a new number that 200 callers of three processes write to", () =>
+  it.effect("creates one contact and conversation for a new number that 200 callers of three processes write to", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const ours = yield* Fixtures.organization
@@ -369,7 +369,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       }
     }))
 
-  it.effect("gives up after fifty times, with the defect", () =>
+  it.effect("fails with a defect after fifty attempts", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const crm = yield* Processes.startCrm
@@ -381,7 +381,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       assert.deepInclude(yield* loadContact(ours, id), { company: null, version: 1 })
     }))
 
-  it.effect("leaves nothing of a commit whose connection is killed, and all of one that is repeated for its key", () =>
+  it.effect("applies nothing of a commit whose connection is killed, and all of one that is retried with its key", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const ours = yield* Fixtures.organization
@@ -413,7 +413,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       const process = yield* Processes.start
       const writes = Effect.provideService(Fixtures.outcome(ours, changes), Commit, Context.get(process, Commit))
       const outcome = yield* killed(writes)
-      // Nobody knows yet whether it was committed, but who looks for the key's record will.
+      // Whether it was committed is unknown to the caller. The look-up of the key's record decides.
       assert.deepStrictEqual(outcome, Exit.succeed("Conflict"))
       assert.deepStrictEqual(yield* TagStore.use((store) => store.list(ours)), [])
       assert.deepInclude(yield* loadContact(ours, id), { city: null, version: 1 })
@@ -430,11 +430,11 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       assert.lengthOf(yield* TagStore.use((store) => store.list(ours)), 1)
       assert.deepInclude(yield* loadContact(ours, id), { city: "Bonn", version: 2 })
       assert.isTrue(Option.isSome(yield* IdempotencyStore.use((store) => store.find(ours, key))))
-      // What was committed before its answer was lost is found by its key.
+      // A commit whose response was lost is found by its key.
       assert.strictEqual(yield* writes, "KeyUsed")
     }))
 
-  it.effect("carries a keyed request out once although its connections are killed", () =>
+  it.effect("carries out a request with a key once although its connections are killed", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const ours = yield* Fixtures.organization
@@ -461,7 +461,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       assert.deepInclude(yield* loadContact(ours, id), { notes: "once", version: 2 })
     }))
 
-  it.effect("is whole although its caller is interrupted in the middle", () =>
+  it.effect("is complete although its caller is interrupted meanwhile", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const crm = yield* Processes.startCrm
@@ -476,7 +476,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       assert.deepInclude(yield* loadContact(ours, id), { city: "Bonn", version: 2 })
     }))
 
-  it.effect("turns what the database refuses into a defect, and its connections stay usable", () =>
+  it.effect("fails with a defect when the database refuses a value, and its connections stay usable", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
       const { id } = yield* Fixtures.contact(ours)

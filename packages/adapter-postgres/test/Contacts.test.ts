@@ -12,7 +12,7 @@ import * as Processes from "./Processes.ts"
 
 const phone = "+4915112345678"
 
-/** Somebody whom half of the callers know by the number first, and the other half by a name of the network's. */
+/** A person whose first name is the number for half of the callers, and an id of the network for the other half. */
 const person = (index: number): Person => ({
   channel_type: "phone_messaging",
   external_id: index % 2 === 0 ? phone : "network-name",
@@ -38,7 +38,7 @@ const findOrCreate = Effect.fnUntraced(function*(organization_id: OrganizationId
 })
 
 it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => {
-  it.effect("creates one contact for a person whom 48 concurrent calls of four processes find or create", () =>
+  it.effect("creates one contact for a person in 48 concurrent calls of four processes", () =>
     Effect.gen(function*() {
       const organization_id = yield* Fixtures.organization
       const calls = Effect.all(Array.makeBy(12, (index) => findOrCreate(organization_id, person(index))), {
@@ -65,7 +65,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
       assert.deepStrictEqual(known.map(({ name }) => name), [phone, "network-name"])
     }))
 
-  it.effect("lets the next caller in when the first one's transaction is undone", () =>
+  it.effect("lets the next caller succeed when the first one's transaction is rolled back", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const { commit } = yield* Commit

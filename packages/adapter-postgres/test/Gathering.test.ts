@@ -9,7 +9,7 @@ interface Item {
   readonly lanes?: ReadonlyArray<string>
 }
 
-/** Gathers items, and carries each gathering out once it is let go. */
+/** Gathers items, and runs each gathering when the test allows it. */
 const start = (options: { readonly concurrency: number; readonly size?: number }) => {
   const gatherings: Array<{ readonly names: ReadonlyArray<string>; readonly end: Deferred.Deferred<void> }> = []
   const ask = Gathering.make<Item, string, never, never>({
@@ -25,7 +25,7 @@ const start = (options: { readonly concurrency: number; readonly size?: number }
     }),
     ...options
   })
-  /** Asks for items in this turn, one after the other, and lets those begin that may. */
+  /** Requests items in this turn, one after the other, and starts the gatherings that can run. */
   const askFor = Effect.fnUntraced(function*(...items: ReadonlyArray<Item>) {
     const fibers = yield* Effect.forEach(items, (item) => Effect.forkChild(ask(item), { startImmediately: true }))
     yield* settled
@@ -41,17 +41,17 @@ const start = (options: { readonly concurrency: number; readonly size?: number }
       ),
       settled
     )
-  /** Ends what is under way, and what that lets begin: nobody who asked can be interrupted. */
+  /** Ends the running gatherings, and those that start then, because a request cannot be interrupted. */
   const endAll = Effect.gen(function*() {
     for (let index = 0; index < gatherings.length; index++) yield* end(index)
   })
   return { askFor, end, endAll, names: () => gatherings.map(({ names }) => names) }
 }
 
-/** Whoever can go on has. */
+/** Yields until every fiber that can continue has done so. */
 const settled = Effect.replicateEffect(Effect.yieldNow, 10, { discard: true })
 
-it.effect("what is asked for in one turn goes together, and what is asked for meanwhile goes together next", () =>
+it.effect("requests of one turn share a gathering, and requests made meanwhile share the next one", () =>
   Effect.gen(function*() {
     const { askFor, end, names } = start({ concurrency: 1 })
     const first = yield* askFor({ name: "a" }, { name: "b" })
@@ -64,7 +64,7 @@ it.effect("what is asked for in one turn goes together, and what is asked for me
     assert.deepStrictEqual(answers, ["done a", "done b", "done c", "done d", "done e"])
   }))
 
-it.effect("a gathering has one group, no more than its size, and one without a group is alone", () =>
+it.effect("a gathering has one group and at most its size, and an item without a group runs alone", () =>
   Effect.gen(function*() {
     const { askFor, endAll, names } = start({ concurrency: 9, size: 2 })
     yield* askFor(
@@ -79,7 +79,7 @@ it.effect("a gathering has one group, no more than its size, and one without a g
     yield* endAll
   }))
 
-it.effect("items of one row go one after the other, in their order, and hold nobody else up", () =>
+it.effect("items of one row run one after the other, in order, and do not delay other items", () =>
   Effect.gen(function*() {
     const { askFor, end, endAll, names } = start({ concurrency: 9 })
     yield* askFor(
@@ -98,7 +98,7 @@ it.effect("items of one row go one after the other, in their order, and hold nob
     yield* endAll
   }))
 
-it.effect("items of one lane go together or one after the other", () =>
+it.effect("items of one lane share a gathering or run one after the other", () =>
   Effect.gen(function*() {
     const { askFor, end, endAll, names } = start({ concurrency: 9 })
     yield* askFor({ name: "a", lanes: ["l"] }, { name: "b", lanes: ["l", "m"] }, { name: "c", lanes: ["m"] })
@@ -112,7 +112,7 @@ it.effect("items of one lane go together or one after the other", () =>
     yield* endAll
   }))
 
-it.effect("a gathering that dies takes nobody else with it", () =>
+it.effect("a gathering with a defect does not affect other items", () =>
   Effect.gen(function*() {
     const ask = Gathering.make<string, string, never, never>({
       concurrency: 1,

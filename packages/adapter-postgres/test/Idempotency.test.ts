@@ -62,7 +62,7 @@ const untilWaitedFor = Effect.fnUntraced(function*(pid: number) {
 })
 
 it.layer(Processes.database, { excludeTestServices: true })("Idempotency", (it) => {
-  it.effect("lets a request with a key that another process uses wait, and answers it as that one", () =>
+  it.effect("makes a request wait for another process that uses its key, and replays the response", () =>
     Effect.gen(function*() {
       const organization_id = yield* Fixtures.organization
       const end = yield* Deferred.make<void>()
@@ -75,7 +75,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Idempotency", (it) 
       assert.deepStrictEqual(answer, { status: 201, body: "theirs", request_id: "theirs", replayed: true })
     }))
 
-  it.effect("frees the key when the process that uses it dies", () =>
+  it.effect("releases the key when the process that uses it dies", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const organization_id = yield* Fixtures.organization

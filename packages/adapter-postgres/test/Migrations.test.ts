@@ -18,7 +18,7 @@ const runAtOnce = Effect.fnUntraced(function*(count: number) {
 })
 
 it.layer(empty)("Migrations", (it) => {
-  it.effect("are done once by one of five processes that start at once", () =>
+  it.effect("are applied once by five processes that start at the same time", () =>
     Effect.gen(function*() {
       assert.isFalse(yield* Migrations.isCurrent)
       const done = yield* runAtOnce(5)
@@ -26,7 +26,7 @@ it.layer(empty)("Migrations", (it) => {
       assert.isTrue(yield* Migrations.isCurrent)
     }))
 
-  it.effect("leave no table whose rows could belong to no organization, and no key that does not start with it", () =>
+  it.effect("give every table an organization, and every key the organization as its first column", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const keys = yield* sql<{ readonly key: string }>`
@@ -51,7 +51,7 @@ it.layer(empty)("Migrations", (it) => {
     }))
 })
 
-/** Adds a column to the contacts, which nobody may hold meanwhile. */
+/** Adds a column to the contacts, which needs an exclusive lock. */
 const nicknames = {
   "9999_nicknames": SqlClient.SqlClient.use((sql) => sql`ALTER TABLE contacts ADD COLUMN nickname text`)
 }
@@ -73,7 +73,7 @@ const dump = Effect.fnUntraced(function*(until: Effect.Effect<unknown>) {
 })
 
 it.layer(Database.layer, { excludeTestServices: true })("A migration of a table that is being dumped", (it) => {
-  it.effect("lets writes pass while it waits, and is done when the dump is", () =>
+  it.effect("allows writes while it waits, and is applied after the dump", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const [dumped, waited] = [yield* Latch.make(), yield* Latch.make()]
@@ -225,7 +225,7 @@ const earlyUpdates = [
 ]
 
 it.layer(empty, { excludeTestServices: true })("An upgrade from 0008", (it) => {
-  it.effect("copies what belongs to each contact, makes a row of each provider's message, and makes indexes anew", () =>
+  it.effect("fills the copies of each contact, inserts a row for each provider message, and creates the indexes", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       yield* former
@@ -254,7 +254,7 @@ it.layer(empty, { excludeTestServices: true })("An upgrade from 0008", (it) => {
 })
 
 it.layer(empty, { excludeTestServices: true })("An upgrade from 0008", (it) => {
-  it.effect("keeps the copies right of what is written between its preparation and its transaction", () =>
+  it.effect("keeps the copies current for writes between its preparation and its transaction", () =>
     Effect.gen(function*() {
       yield* former
       yield* prepare((step) => step)

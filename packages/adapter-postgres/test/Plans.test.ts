@@ -116,8 +116,8 @@ const telling = Struct.pick(queries, [
   "a part of a number"
 ])
 
-/** The contacts that pass, by asking each of them. */
-const passing = Effect.fnUntraced(function*(match: Partial<ContactMatch>, { after, size }: PageRequest) {
+/** Finds the matching contacts with a check of every contact. */
+const matching = Effect.fnUntraced(function*(match: Partial<ContactMatch>, { after, size }: PageRequest) {
   const sql = yield* SqlClient.SqlClient
   const { channel, lifecycle_stage, search_terms, owner_user_id, tag_id } = { ...Fixtures.everyone, ...match }
   const all: Array<Statement.Fragment> = [sql`c.organization_id = ${Crowd.large}`]
@@ -418,7 +418,7 @@ it.layer(database, { excludeTestServices: true, timeout: "3 minutes" })("Plans, 
     )
   }
 
-  it.effect("lead to the contacts that a reading of all of them finds", () =>
+  it.effect("find the same contacts as a check of every contact", () =>
     Effect.gen(function*() {
       const store = yield* ContactStore
       const few = { ...filters["a tag of a twentieth"], ...filters["a second channel"] }
@@ -428,7 +428,7 @@ it.layer(database, { excludeTestServices: true, timeout: "3 minutes" })("Plans, 
         ...filters["a tag of a twentieth"],
         ...filters["phone messaging"]
       }
-      const far = [
+      const rare = [
         queries["what only many long not heard of have"],
         { ...queries["what only many long not heard of have"], ...filters["a rare stage"] },
         queries["a part of a number"],
@@ -442,10 +442,10 @@ it.layer(database, { excludeTestServices: true, timeout: "3 minutes" })("Plans, 
         hardlyAny,
         some
       ]
-      for (const match of far) {
+      for (const match of rare) {
         for (const page of Object.values(pages)) {
           const found = yield* store.list(Crowd.large, { ...Fixtures.everyone, ...match }, page)
-          assert.deepStrictEqual(found.map(({ id }) => id), yield* passing(match, page))
+          assert.deepStrictEqual(found.map(({ id }) => id), yield* matching(match, page))
         }
       }
     }))
@@ -458,7 +458,7 @@ it.layer(database, { excludeTestServices: true, timeout: "3 minutes" })("Plans, 
     for (const [name, effect] of Object.entries(writes)) sound(name, effect)
   })
 
-  describe("look at little when a worker", () => {
+  describe("read few rows when a worker", () => {
     for (const [name, effect] of Object.entries(chores)) sound(name, effect)
   })
 })

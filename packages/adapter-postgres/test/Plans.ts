@@ -1,4 +1,4 @@
-/** How PostgreSQL carries out what a store asks of it: the very statements, with the one plan that serves all values. */
+/** Explains the exact statements of a store, with their generic plans. */
 import { Effect, Schema, Semaphore } from "effect"
 import { SqlClient, Statement } from "effect/sql"
 
@@ -104,7 +104,7 @@ const undo = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R>
   )
 })
 
-/** Carries a statement out, keeps how, and undoes it. */
+/** Runs a statement, records its plan, and rolls it back. */
 const explain = Effect.fnUntraced(function*([statement, parameters]: Compiled, plans: Array<Plan>) {
   const sql = yield* SqlClient.SqlClient
   const values = parameters.length === 0 ? "" : `(${parameters.map(literal).join(", ")})`

@@ -1,4 +1,4 @@
-/** Several processes on one database, as far as the database can tell. */
+/** Several clients of one database, which stand for several processes. */
 import { layer } from "@messaging-crm/adapter-postgres"
 import * as Provider from "@messaging-crm/conformance/Provider"
 import * as Crm from "@messaging-crm/core/Crm"

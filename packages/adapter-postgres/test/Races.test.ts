@@ -83,7 +83,7 @@ const rare: ReadonlyArray<string> = [
 const roundsOf = (pair: readonly [string, string]): number => rare.includes(pair.join(" + ")) ? 50 * rounds : rounds
 
 it.layer(database, { excludeTestServices: true, timeout: "30 minutes" })("pairs of operations", (it) => {
-  it.effect("end as one after the other ends, and never in a deadlock", () =>
+  it.effect("have the outcome of some serial order, and never deadlock", () =>
     Effect.gen(function*() {
       const before = yield* deadlocks
       const [left, right] = [yield* started, yield* started]

@@ -12,11 +12,11 @@ const [checked, trusted] = [
   schemas.filter(({ ast }) => !TrustedCodecs.isChecked(ast))
 ]
 
-describe("rows that are trusted are what rows that are checked are", () => {
+describe("trusted rows are equal to checked rows", () => {
   for (const schema of trusted) TrustedCodecs.decoding(nameOf(schema), schema)
 })
 
-it("rows with a union in them are checked: updates that came early, the content of a send", () => {
+it("rows with a union are checked: early updates, and the content of a send", () => {
   const fields = checked.map(nameOf)
   assert.lengthOf(fields, 2)
   assert.include(fields[0], "early_updates")

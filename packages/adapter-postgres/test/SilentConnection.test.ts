@@ -35,7 +35,7 @@ const lostConnection = (exit: Exit.Exit<unknown, unknown>): boolean =>
   errors(exit).some((error) => SqlError.isSqlError(error) && error.reason._tag === "ConnectionError")
 
 it.layer(Database.layer, { excludeTestServices: true })("A connection that stops responding", (it) => {
-  it.effect("is replaced, as are nine others, and what was pending on them ends with an error", () =>
+  it.effect("is replaced, as are nine others, and their pending statements fail", () =>
     Effect.gen(function*() {
       const { commits, proxy, sql } = yield* behindProxy
       const ten = Effect.all([Backends.pids(sql, 5), Backends.pids(commits, 5)])
@@ -63,7 +63,7 @@ it.layer(Database.layer, { excludeTestServices: true })("A connection that stops
       assert.deepStrictEqual(yield* sql`SELECT id FROM organizations WHERE name = 'never'`, [])
     }).pipe(Effect.scoped))
 
-  it.effect("is replaced though nobody waits for its answer as long as the deadline", () =>
+  it.effect("is replaced although no caller waits until the deadline", () =>
     Effect.gen(function*() {
       const { proxy, sql } = yield* behindProxy
       const before = yield* Backends.pid(sql)
@@ -73,7 +73,7 @@ it.layer(Database.layer, { excludeTestServices: true })("A connection that stops
       assert.notStrictEqual(after, before)
     }).pipe(Effect.provideService(StatementDeadline, Duration.seconds(2)), Effect.scoped))
 
-  it.effect("that is cut before the answer to COMMIT fails a transaction that is done", () =>
+  it.effect("fails a committed transaction when it is lost before the response to COMMIT", () =>
     Effect.gen(function*() {
       const { proxy, sql } = yield* behindProxy
       yield* sql.withTransaction(sql`SELECT 1`)

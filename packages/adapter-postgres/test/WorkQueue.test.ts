@@ -11,7 +11,7 @@ const now = DateTime.makeUnsafe(0)
 
 const lease = { hours: 1 } as const
 
-/** Time as those see it who look for work: it goes on by 10 ms whenever one finds nothing. */
+/** The time of the claims. It advances by 10 ms whenever a claim finds nothing. */
 class Time {
   now = now
   readonly pass = () => {
@@ -25,12 +25,12 @@ const claim = Effect.fnUntraced(function*(queue: Queue, kind: WorkKind, time: Ti
   return yield* queue.claim({ kind, limit, now: time.now, lease_until, token })
 })
 
-/** Gives back everything that is out now: every lease has ended by then. */
+/** Releases everything that is claimed now: every lease has ended by then. */
 const sweepAll = (queue: Queue, time: Time) => queue.sweep(DateTime.addDuration(time.now, { hours: 2 }))
 
 type Queue = Context.Service.Shape<typeof WorkQueue>
 
-/** The queue as four processes see it. */
+/** The queues of four processes. */
 const queues = Effect.replicateEffect(Effect.map(Processes.start, Context.get(WorkQueue)), 4)
 
 const enqueue = Effect.fnUntraced(function*(
@@ -44,7 +44,7 @@ const enqueue = Effect.fnUntraced(function*(
   return ref
 })
 
-/** Fills lanes and returns what each holds, in order. */
+/** Fills lanes, and returns the items of each in order. */
 const fill = Effect.fnUntraced(function*(
   options: { readonly lanes: number; readonly items: number; readonly kind?: WorkKind }
 ) {
@@ -58,7 +58,7 @@ const fill = Effect.fnUntraced(function*(
   return new Map(filled)
 })
 
-/** What has been finished, by lane. */
+/** The finished items, by lane. */
 class Done {
   readonly time = new Time()
   readonly lanes = new Map<string, Array<string>>()
@@ -69,7 +69,7 @@ class Done {
   }
 }
 
-/** Claims and carries out until so many items are done. */
+/** Claims and carries out items until `count` are done. */
 const work = <R>(
   queue: Queue,
   kind: WorkKind,
@@ -85,7 +85,7 @@ const work = <R>(
     }
   })
 
-/** Everything is done: a look at the lanes and a sweep 15 seconds later leave nothing behind. */
+/** Asserts that a check of the lanes and a sweep 15 seconds later leave no rows. */
 const assertNothingLeft = Effect.gen(function*() {
   const queue = yield* WorkQueue
   const time = new Time()
@@ -104,7 +104,7 @@ const assertNothingLeft = Effect.gen(function*() {
 })
 
 it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) => {
-  it.effect("gives four processes a lane's items one by one and in order, also when some are put off", () =>
+  it.effect("gives four processes a lane's items one by one and in order, also when some are postponed", () =>
     Effect.gen(function*() {
       const filled = yield* fill({ lanes: 20, items: 15 })
       const done = new Done()
@@ -124,7 +124,7 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       yield* assertNothingLeft
     }))
 
-  it.effect("has every item finished once and in order, although every lease keeps ending", () =>
+  it.effect("finishes every item once and in order, although leases keep ending", () =>
     Effect.gen(function*() {
       const filled = yield* fill({ lanes: 20, items: 15 })
       const done = new Done()
@@ -138,7 +138,7 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       yield* assertNothingLeft
     }))
 
-  it.effect("never has more of a lane without order out than may be, whoever claims, puts off and sweeps", () =>
+  it.effect("never exceeds the cap of a lane that is not fifo, with concurrent claims, postponements and sweeps", () =>
     Effect.gen(function*() {
       const filled = yield* fill({ lanes: 4, items: 75, kind: "webhook_delivery" })
       const done = new Done()
@@ -173,7 +173,7 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       yield* assertNothingLeft
     }))
 
-  it.effect("finishes every item of a lane without order once, although every lease keeps ending", () =>
+  it.effect("finishes every item of a lane that is not fifo once, although leases keep ending", () =>
     Effect.gen(function*() {
       const filled = yield* fill({ lanes: 4, items: 50, kind: "webhook_delivery" })
       const done = new Done()
@@ -209,7 +209,7 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       const served: Array<string> = []
       const time = new Time()
       for (let turn = 0; turn < 4; turn++) {
-        // A lane that was served has waited for less long than the others.
+        // A lane that was served has waited for a shorter time than the others.
         time.pass()
         const claimed = yield* claim(queue, "webhook_delivery", time, 32)
         served.push(...claimed.map(({ lane }) => lane))
@@ -219,7 +219,7 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       yield* sql`TRUNCATE work, work_lanes`
     }))
 
-  it.effect("reads little to claim from a lane with 20,000 items, though its plan was made for any number", () =>
+  it.effect("reads few rows to claim from a lane with 20,000 items, with a generic plan", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const organization_id = yield* Fixtures.organization
@@ -251,12 +251,12 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       }
     }))
 
-  it.effect("loses nothing that is put in a lane while its only item is taken out", () =>
+  it.effect("loses no item that is enqueued in a lane while its only other item is finished", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const organization_id = yield* Fixtures.organization
       const lanes = yield* Effect.replicateEffect(Fixtures.uuid, 10)
-      // Half of them go on after they have enqueued, as those do who commit within a transaction of their own.
+      // Half of the items are enqueued inside a transaction that runs another statement afterwards, as a caller's may.
       const enqueueNext = (lane: string, goes_on: boolean) =>
         goes_on
           ? Effect.orDie(sql.withTransaction(Effect.andThen(enqueue(organization_id, lane), Fixtures.organization)))
@@ -277,7 +277,7 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       yield* assertNothingLeft
     }))
 
-  it.effect("passes over a lane that somebody has locked, instead of waiting for it", () =>
+  it.effect("skips a locked lane instead of waiting for it", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const queue = yield* WorkQueue
@@ -288,7 +288,7 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       const [other = queue] = yield* queues
       const time = new Time()
       const throttle = Changes.throttle({ kind: "send", lane: busy, until: null, cap: 1 })
-      // The lane stays locked by who throttles it until the transaction ends, which waits for the claim.
+      // The throttle keeps the lane locked until its transaction ends, after the claim.
       const claimed = yield* sql.withTransaction(
         Effect.andThen(Fixtures.write(organization_id, throttle), claim(other, "send", time))
       )
@@ -299,7 +299,7 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       yield* assertNothingLeft
     }))
 
-  it.effect("does not close a fifo lane for an item that is settled while somebody looks at it", () =>
+  it.effect("does not close a fifo lane because of an item that is settled during a claim", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const queue = yield* WorkQueue
@@ -311,22 +311,22 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       const [stale] = yield* claim(queue, "send", time)
       yield* sweepAll(queue, time)
       const [first] = yield* claim(queue, "send", time)
-      if (stale === undefined || first === undefined) return assert.fail("Nothing was given out.")
-      // The lane is open for one look more, although its first item is out.
+      if (stale === undefined || first === undefined) return assert.fail("Nothing was claimed.")
+      // The lane is open for one more check, although its first item is claimed.
       assert.isFalse(yield* queue.finish(stale))
       const finishing = yield* sql.withTransaction(Effect.gen(function*() {
         const at = DateTime.toDateUtc(time.now)
-        const [looker] = yield* sql<{ readonly pid: number; readonly given: number }>`
+        const [claimer] = yield* sql<{ readonly pid: number; readonly given: number }>`
           SELECT pg_backend_pid() AS pid, count(*)::int AS given
           FROM claim_work('send', 8, ${at}, ${at}, ${lane})
         `
-        if (looker === undefined) return assert.fail("Nobody looked.")
-        assert.strictEqual(looker.given, 0)
+        if (claimer === undefined) return assert.fail("The claim did not run.")
+        assert.strictEqual(claimer.given, 0)
         const [other = queue] = yield* queues
         const fiber = yield* Effect.forkChild(other.finish(first))
         const waits = sql<{ readonly waits: boolean }>`
           SELECT EXISTS (
-            SELECT FROM pg_locks WHERE NOT granted AND ${looker.pid}::int = ANY(pg_blocking_pids(pid))
+            SELECT FROM pg_locks WHERE NOT granted AND ${claimer.pid}::int = ANY(pg_blocking_pids(pid))
           ) AS waits
         `
         yield* Effect.repeat(waits, { until: ([row]) => row?.waits === true || fiber.pollUnsafe() !== undefined })
@@ -339,8 +339,8 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
       yield* assertNothingLeft
     }))
 
-  /** Lets time pass until the lane is looked at next; ten seconds where nobody means to look soon. */
-  const passUntilLook = Effect.fnUntraced(function*(lane: string, time: Time) {
+  /** Advances the time to the next check of the lane, or by ten seconds if none is scheduled soon. */
+  const advanceToNextCheck = Effect.fnUntraced(function*(lane: string, time: Time) {
     const sql = yield* SqlClient.SqlClient
     const soon = DateTime.add(time.now, { seconds: 10 })
     const [row] = yield* sql<{ readonly at: Date }>`
@@ -352,11 +352,11 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
   })
 
   const cases = (["send", "webhook_delivery"] as const).flatMap((kind) =>
-    [false, true].flatMap((isOut) => [1, 2, 3, 4, 5].map((look) => ({ kind, isOut, look })))
+    [false, true].flatMap((isClaimed) => [1, 2, 3, 4, 5].map((check) => ({ kind, isClaimed, check })))
   )
-  for (const { isOut, kind, look } of cases) {
-    const name = `finds what is put in a ${kind} lane ${isOut ? "beside an item that is out" : "that is empty"}`
-    it.effect(`${name} by who has not committed at look ${look}`, () =>
+  for (const { isClaimed, kind, check } of cases) {
+    const name = `finds an item enqueued in a ${kind} lane ${isClaimed ? "with a claimed item" : "that is empty"}`
+    it.effect(`${name} by a writer that has not committed at check ${check}`, () =>
       Effect.gen(function*() {
         const sql = yield* SqlClient.SqlClient
         const queue = yield* WorkQueue
@@ -366,19 +366,19 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
         const time = new Time()
         yield* enqueue(organization_id, lane, kind)
         const [first] = yield* claim(queue, kind, time)
-        if (first === undefined) return assert.fail("Nothing was given out.")
-        if (!isOut) yield* queue.finish(first)
-        for (let looked = 1; looked < look; looked++) {
-          yield* passUntilLook(lane, time)
+        if (first === undefined) return assert.fail("Nothing was claimed.")
+        if (!isClaimed) yield* queue.finish(first)
+        for (let earlier = 1; earlier < check; earlier++) {
+          yield* advanceToNextCheck(lane, time)
           assert.deepStrictEqual(yield* claim(queue, kind, time), [])
         }
-        yield* passUntilLook(lane, time)
+        yield* advanceToNextCheck(lane, time)
 
         const ref = yield* sql.withTransaction(
           Effect.tap(enqueue(organization_id, lane, kind, time.now), () => claim(other, kind, time))
         )
-        // A lane in order gives nothing out beside the one that is.
-        if (isOut && kind === "send") yield* queue.finish(first)
+        // A fifo lane gives out nothing while an item is claimed.
+        if (isClaimed && kind === "send") yield* queue.finish(first)
         const found: Array<string> = []
         for (let turn = 0; turn < 30 && found.length === 0; turn++) {
           found.push(...(yield* claim(queue, kind, time)).map((item) => item.ref))

@@ -1,5 +1,5 @@
 /**
- * The worker: carries out what the queue holds. The only loop in core.
+ * The worker: claims work from the queue and carries it out. The only polling loop in core.
  */
 import { Context, DateTime, Duration, Effect, FiberSet, Layer, Metric, Random, Schedule } from "effect"
 import { Ids } from "./kernel/Ids.ts"
@@ -12,58 +12,58 @@ import { Webhooks } from "./webhooks/Webhooks.ts"
 import { Idempotency } from "./work/Idempotency.ts"
 import { type Backlog, type ClaimedWork, LeaseTime, WorkKind, WorkQueue, WorkSignal } from "./work/WorkQueue.ts"
 
-/** How many items of a kind one worker has in hand at once: enough for many endpoints that hang, at eight each. */
-const in_hand_max = 256
-/** How many items are claimed at a time. */
+/** The maximum of items of a kind that one worker carries out at once. Endpoints that time out take eight each, so it must be large. */
+const in_progress_max = 256
+/** The maximum of items of one claim. */
 const batch_max = 64
-/** How long items in hand may go on when the worker is told to stop. */
+/** How long a stopping worker waits for the items in progress. */
 export const shutdown_time_max = Duration.seconds(20)
 
-/** How many defects an item may meet before it ends in its own state. */
+/** After so many defects an item is abandoned: its send or delivery fails. */
 const defects_max = 5
-/** How long an item waits after a defect. */
+/** How long an item is postponed after a defect. */
 const defect_pause = Duration.seconds(30)
 
 const poll_millis = 250
 const sweep_interval = Duration.seconds(15)
 const purge_interval = Duration.hours(1)
 
-/** Logs a failure and waits a little, so that a database that is away is neither fatal nor hammered. */
-const survive = (what: string) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+/** Logs a failure and pauses for a second, so that an unreachable database does not end the loop, and is not flooded with retries. */
+const logAndPause = (what: string) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.catchCause(
     effect,
     (cause) => Effect.andThen(Effect.logError(`${what} failed`, cause), Effect.sleep("1 second"))
   )
 
-/** What a worker has in hand of a kind. Each kind has its own places, so one whose work hangs holds no other up. */
-interface Hand {
+/** The items of a kind that a worker carries out now. Each kind has its own limit, so that slow work of one kind does not delay another. */
+interface InProgress {
   readonly kind: WorkKind
   readonly items: FiberSet.FiberSet<void>
-  /** Items that are carried out: false for those that are not settled yet, true for those that were since the last claim. */
+  /** Items that no longer count towards the cap of their lane. The value is whether the item has been settled. */
   readonly spare: Map<ClaimedWork, boolean>
 }
 
-const emptyHand = (kind: WorkKind) =>
-  Effect.map(FiberSet.make<void>(), (items): Hand => ({ kind, items, spare: new Map() }))
+const noneInProgress = (kind: WorkKind) =>
+  Effect.map(FiberSet.make<void>(), (items): InProgress => ({ kind, items, spare: new Map() }))
 
 const emptyBacklog = { due: 0, later: 0, held: 0, oldest_due_at: null }
 
-/** Returns for how many seconds work has waited for a worker. */
+/** Returns the age of the oldest due item, in seconds. */
 const ageOf = ({ oldest_due_at }: Backlog, now: DateTime.Utc): number =>
   oldest_due_at === null ? 0 : Duration.toSeconds(DateTime.distance(oldest_due_at, now))
 
-/** Repeats what removes a batch until there is nothing left to remove. */
+/** Repeats a purge of one batch until it deletes nothing. */
 const untilNone = (purge: Effect.Effect<number>) => Effect.repeat(purge, { until: (removed) => removed === 0 })
 
 export class Worker extends Context.Service<Worker, {
-  /** Claims the work that is due, carries it out, and returns how many items there were. */
+  /** Claims one batch of due work of each kind, carries it out, and returns the number of items. */
   readonly runOnce: Effect.Effect<number>
   /**
-   * Works until it is interrupted. Then it claims nothing more, lets the items
-   * in hand end for up to 20 seconds, and gives back those that did not.
+   * Runs until it is interrupted. Then it claims nothing more, waits up to 20
+   * seconds for the items in progress, and releases the claims of the others.
    */
   readonly run: Effect.Effect<never>
-  /** Brings the gauges of the queue up to date. */
+  /** Updates the gauges of the queue. */
   readonly measure: Effect.Effect<void>
 }>()("@messaging-crm/core/Worker") {
   static readonly layer = Layer.effect(
@@ -96,31 +96,31 @@ export class Worker extends Context.Service<Worker, {
         }
       }
 
-      /** Ends an item that no attempt can carry out, visibly where its own state can still be written. */
+      /** Fails the send or delivery of an item that keeps causing defects. If not even that can be written, the item is dropped. */
       const abandon = (claimed: ClaimedWork) =>
         (claimed.kind === "webhook_delivery" ? deliveries.abandon(claimed) : dispatch.abandon(claimed)).pipe(
           Effect.catchDefect((defect) =>
-            Effect.logError("An item of work is dropped: its state cannot be written", defect).pipe(
+            Effect.logError("A work item is dropped because its failure cannot be written", defect).pipe(
               Effect.andThen(queue.finish(claimed))
             )
           )
         )
 
-      /** A defect postpones its item; after a few, the item ends. */
+      /** Counts a defect of an item, and postpones it. */
       const recover = Effect.fnUntraced(function*(claimed: ClaimedWork, defect: unknown) {
         const due_at = DateTime.addDuration(yield* DateTime.now, defect_pause)
         const defects = yield* queue.recordDefect(claimed, due_at)
-        yield* Effect.logError("An item of work died", defect).pipe(Effect.annotateLogs({ defects }))
+        yield* Effect.logError("A work item failed with a defect", defect).pipe(Effect.annotateLogs({ defects }))
       })
 
-      /** An item whose defect cannot be recorded keeps its lease: when that ends, it is given out again. */
+      /** An item whose defect cannot be recorded stays claimed. It can be claimed again when its lease has ended. */
       const perform = (claimed: ClaimedWork, onSuccess = Effect.void) =>
         (claimed.defects < defects_max ? carryOut(claimed, onSuccess) : abandon(claimed)).pipe(
           Effect.asVoid,
           Effect.onInterrupt(() => queue.release(claimed)),
           Effect.catchDefect((defect) => recover(claimed, defect)),
-          Effect.catchDefect((defect) => Effect.logError("A defect of work is not recorded", defect)),
-          // The item goes on in the trace that queued it, which this loop is no part of.
+          Effect.catchDefect((defect) => Effect.logError("The defect of a work item is not recorded", defect)),
+          // The span continues the trace that enqueued the item.
           Effect.withSpan(`Worker.${claimed.kind}`, {
             ...Traces.within(claimed.trace),
             kind: "consumer",
@@ -140,55 +140,58 @@ export class Worker extends Context.Service<Worker, {
         yield* Effect.timeoutOption(signal.wait(kind), Duration.millis(millis))
       })
 
-      /** Carries out an item in hand. Its place in its lane is free once its endpoint took the event, before that is written. */
-      const performInHand = ({ kind, spare }: Hand, item: ClaimedWork) => {
-        const leave = (isSettled: boolean) =>
+      /** Carries out an item. It is spare from the endpoint's 2xx on, which is before it is settled. */
+      const performSparing = ({ kind, spare }: InProgress, item: ClaimedWork) => {
+        const markSpare = (isSettled: boolean) =>
           Effect.andThen(Effect.sync(() => spare.set(item, isSettled)), signal.notify(kind))
-        return Effect.ensuring(perform(item, leave(false)), leave(true))
+        return Effect.ensuring(perform(item, markSpare(false)), markSpare(true))
       }
 
-      /** Claims as many of a kind as there are places for, and returns whether there may be more. */
-      const fill = Effect.fnUntraced(function*(hand: Hand) {
-        const { items, kind, spare } = hand
-        const free = Math.min(in_hand_max - (yield* FiberSet.size(items)), batch_max)
+      /** Claims as many items of a kind as the limits allow, starts them, and returns whether more may be due. */
+      const fill = Effect.fnUntraced(function*(inProgress: InProgress) {
+        const { items, kind, spare } = inProgress
+        const free = Math.min(in_progress_max - (yield* FiberSet.size(items)), batch_max)
         if (free <= 0) return false
-        // A claim that is not carried out would have to wait for its lease to end.
+        // Uninterruptible: a claimed item that is not started would be blocked until its lease ends.
         return yield* Effect.uninterruptible(Effect.gen(function*() {
           const settled = Array.from(spare).flatMap(([item, isSettled]) => isSettled ? [item] : [])
-          // Looking for work is not worth a trace, four times a second.
+          // Without a span: the loop claims four times a second.
           const claimed = yield* Effect.withTracerEnabled(claim(kind, free, Array.from(spare.keys())), false)
           for (const item of settled) spare.delete(item)
-          yield* Effect.forEach(claimed, (item) => FiberSet.run(items, Effect.interruptible(performInHand(hand, item))))
+          yield* Effect.forEach(
+            claimed,
+            (item) => FiberSet.run(items, Effect.interruptible(performSparing(inProgress, item)))
+          )
           return claimed.length === free
         }))
       })
 
-      /** Each kind has a loop of its own: finding much of one takes no time from the others. */
-      const loop = (hand: Hand) =>
-        Effect.flatMap(fill(hand), (more) => more ? Effect.void : pause(hand.kind)).pipe(
-          survive("The worker"),
+      /** The polling loop of one kind. Each kind has its own, so that much work of one kind does not delay another. */
+      const loop = (inProgress: InProgress) =>
+        Effect.flatMap(fill(inProgress), (more) => more ? Effect.void : pause(inProgress.kind)).pipe(
+          logAndPause("The worker"),
           Effect.forever
         )
 
       const housekeeping = Effect.all([
         Effect.flatMap(DateTime.now, queue.sweep).pipe(
-          survive("The sweep"),
+          logAndPause("The sweep"),
           Effect.repeat(Schedule.spaced(sweep_interval))
         ),
-        // One that fails leaves the others their turn.
+        // A purge that fails does not prevent the others.
         Effect.forEach(
           [untilNone(idempotency.purge), untilNone(deliveries.purge), untilNone(messages.purge), webhooks.reseal],
-          survive("The purge"),
+          logAndPause("The purge"),
           { discard: true }
         ).pipe(Effect.repeat(Schedule.spaced(purge_interval)))
       ], { concurrency: "unbounded", discard: true }).pipe(Effect.withTracerEnabled(false))
 
       const run = Effect.gen(function*() {
-        const hands = yield* Effect.forEach(WorkKind.literals, emptyHand)
-        const allDone = Effect.forEach(hands, ({ items }) => FiberSet.awaitEmpty(items), { discard: true })
+        const all = yield* Effect.forEach(WorkKind.literals, noneInProgress)
+        const allDone = Effect.forEach(all, ({ items }) => FiberSet.awaitEmpty(items), { discard: true })
         yield* Effect.addFinalizer(() => Effect.timeoutOption(Effect.interruptible(allDone), shutdown_time_max))
         yield* Effect.forkScoped(housekeeping)
-        yield* Effect.forEach(hands, loop, { concurrency: "unbounded", discard: true })
+        yield* Effect.forEach(all, loop, { concurrency: "unbounded", discard: true })
         return yield* Effect.never
       }).pipe(Effect.scoped)
 
@@ -208,7 +211,7 @@ export class Worker extends Context.Service<Worker, {
     })
   )
 
-  /** Layer that runs the worker in the background for as long as it is held. */
+  /** Layer that runs the worker in the background, for the lifetime of the layer. */
   static readonly layerLoop = Layer.effectDiscard(
     Effect.flatMap(Worker, (worker) => Effect.forkScoped(worker.run))
   )

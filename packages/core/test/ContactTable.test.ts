@@ -35,12 +35,12 @@ describe("the columns of a table", () => {
     })
   })
 
-  it("are refused by name when a contact has no such thing", () => {
+  it("are refused by name when a contact has no such field", () => {
     const unknown = ["", "name", "First_Name", "custom_values", "custom_values.", "custom_values.colour", "toString"]
     for (const name of unknown) assert.strictEqual(read(["first_name", name, "nor this"]), `ColumnUnknown ${name}`)
   })
 
-  it("are refused by name when two say the same", () => {
+  it("are refused by name when two columns have the same meaning", () => {
     assert.strictEqual(read(["source", "city", "source"]), "ColumnRepeated source")
     assert.strictEqual(
       read(["custom_values.plan", `custom_values.${id}`]),
@@ -48,7 +48,7 @@ describe("the columns of a table", () => {
     )
   })
 
-  it("contain the key, which says one thing", () => {
+  it("contain the import key, each column once", () => {
     assert.deepStrictEqual(read(["custom_values.plan"], "custom_values.plan"), {
       params: [`custom_values.${id}`],
       key: `custom_values.${id}`

@@ -46,7 +46,7 @@ const anyUpdate = Arbitrary.all({
 })
 
 describe("a status update", () => {
-  it("ends in the same message in all 24 orders, whatever is repeated", () => {
+  it("leads to the same message in all 24 orders, with any repetition", () => {
     const all = orders(updates)
     assert.lengthOf(all, 24)
     const end: Message = {
@@ -66,14 +66,14 @@ describe("a status update", () => {
     }
   })
 
-  it.prop("ends in the same message whichever way round, and given twice as given once", {
+  it.prop("leads to the same message in both orders, and when it is repeated", {
     given: Arbitrary.array(anyUpdate, { maxLength: 6 })
   }, ({ given }) => {
     assert.deepStrictEqual(after(...given.toReversed()), after(...given))
     assert.deepStrictEqual(after(...given, ...given), after(...given))
   })
 
-  it("of delivered or read overrules failed, whose time stays, and each keeps the provider's own time", () => {
+  it("of delivered or read overrides failed, keeps failed_at, and has the provider's time", () => {
     const [sent, delivered, read, failed] = updates as readonly [StatusUpdate, StatusUpdate, StatusUpdate, StatusUpdate]
     assert.deepStrictEqual(after(sent).status, "sent")
     assert.deepStrictEqual(after(sent, failed).status, "failed")
@@ -83,17 +83,17 @@ describe("a status update", () => {
     assert.deepStrictEqual(after(read, delivered).delivered_at, delivered.at)
   })
 
-  it("changes nothing of a message from the contact", () => {
+  it("does not change an inbound message", () => {
     const inbound: Message = { ...message, direction: "inbound", status: "received" }
     assert.deepStrictEqual(updates.reduce(applyUpdate, inbound), inbound)
   })
 
-  it("that is no news returns the very message", () => {
+  it("without effect returns the same object", () => {
     const all = after(...updates)
     for (const update of updates) assert.strictEqual(applyUpdate(all, update), all)
   })
 
-  it("of a time to come counts as of now", () => {
+  it("in the future counts as now", () => {
     assert.deepStrictEqual(clamped(at(5), at(3)), at(3))
     assert.deepStrictEqual(clamped(at(2), at(3)), at(2))
   })

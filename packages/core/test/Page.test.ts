@@ -48,7 +48,7 @@ const isRefused = (request: Request) =>
   Effect.match(page(request), { onFailure: (error) => error._tag === "CursorInvalid", onSuccess: () => false })
 
 describe("a cursor", () => {
-  it.effect.prop("leads through a list without gap or repeat, and is null on the last page", {
+  it.effect.prop("pages through a list without gap or duplicate, and is null on the last page", {
     size: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10 }))
   }, ({ size }) =>
     Effect.gen(function*() {
@@ -74,7 +74,7 @@ describe("a cursor", () => {
       assert.deepStrictEqual(data, rows.slice(4, 6))
     }).pipe(as(ours), Effect.provide(cursors)))
 
-  it.effect("is refused by another list, another organization and other filters", () =>
+  it.effect("is refused for another list, organization or filter", () =>
     Effect.gen(function*() {
       const cursor = yield* cursorOf()
       assert.isTrue(yield* isRefused({ cursor, list: "others" }))
@@ -84,7 +84,7 @@ describe("a cursor", () => {
       }
     }).pipe(as(ours), Effect.provide(cursors)))
 
-  it.effect.prop("is refused when any of its characters is another", {
+  it.effect.prop("is refused when any of its characters is changed", {
     index: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000 })),
     character: Arbitrary.schema(Schema.Literals(["A", "b", "0", "-", "_", ".", "=", "\u00E9"]))
   }, ({ character, index }) =>
@@ -96,7 +96,7 @@ describe("a cursor", () => {
       assert.isFalse(yield* isRefused({ cursor }))
     }).pipe(as(ours), Effect.provide(cursors)))
 
-  it.effect("is refused when it is no cursor at all", () =>
+  it.effect("is refused when it is malformed", () =>
     Effect.gen(function*() {
       const cursor = yield* cursorOf()
       for (const nonsense of ["", ".", "..", "null", "\u0000", cursor.slice(1), `${cursor}.`, `${cursor}${cursor}`]) {
@@ -104,7 +104,7 @@ describe("a cursor", () => {
       }
     }).pipe(as(ours), Effect.provide(cursors)))
 
-  it.effect("lives as long as the key that signed it is known", () =>
+  it.effect("is valid as long as its root key is configured", () =>
     Effect.gen(function*() {
       const [old, young] = [1, 2].map((byte) => Redacted.make(new Uint8Array(32).fill(byte)))
       if (old === undefined || young === undefined) return

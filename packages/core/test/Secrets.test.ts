@@ -26,7 +26,7 @@ const sealed = (text: string) => Secrets.use((secrets) => secrets.seal("context"
 const opened = (text: string, context = "context") => Secrets.use((secrets) => secrets.open(context, text))
 
 it.effect.prop(
-  "opens what it sealed, and nothing that was changed",
+  "decrypts what it encrypted, and nothing that was modified",
   { text: hardText({ min: 0, max: 60 }) },
   ({ text }) =>
     Effect.gen(function*() {
@@ -44,7 +44,7 @@ it.effect.prop(
     }).pipe(Effect.provide(secretsOf(old)))
 )
 
-it.effect("seals under the newest key, and opens under each that is left", () =>
+it.effect("encrypts with the newest key, and decrypts with every configured key", () =>
   Effect.gen(function*() {
     const before = yield* sealed("hello").pipe(Effect.provide(secretsOf(old)))
     yield* Effect.gen(function*() {
@@ -64,7 +64,7 @@ const under = (...keys: ReadonlyArray<typeof old>) =>
 
 const outside = Layer.mergeAll(Memory.layer, Provider.layer("callback_ref"), Ids.layer)
 
-it.effect("delivers to a webhook through a rotation of the root key", () =>
+it.effect("delivers to a webhook during a rotation of the root key", () =>
   Effect.gen(function*() {
     const organization_id = yield* Fixtures.organization
     const channel = yield* Fixtures.channel(organization_id)
@@ -89,12 +89,12 @@ it.effect("delivers to a webhook through a rotation of the root key", () =>
     assert.strictEqual(yield* Webhooks.use((webhooks) => webhooks.reseal).pipe(under(young, old)), 0)
     yield* send.pipe(under(young))
     assert.lengthOf(yield* posted, 2)
-    // Without its key the event is kept for whoever has it.
+    // Without the root key the delivery stays pending, for a process that has the key.
     yield* send.pipe(under(other))
     assert.lengthOf(yield* posted, 2)
   }).pipe(Effect.provide(outside)))
 
-it.effect("remembers a secret answer encrypted, and replays it byte for byte", () =>
+it.effect("stores a secret response encrypted, and replays the same bytes", () =>
   Effect.gen(function*() {
     const organization_id = yield* Fixtures.organization
     const encode = (answer: unknown) =>

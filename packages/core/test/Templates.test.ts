@@ -1,4 +1,4 @@
-/** How often a provider is asked for its templates. */
+/** How often a provider's templates are loaded. */
 import { assert, it } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
 import * as Endpoints from "@messaging-crm/conformance/Endpoints"
@@ -10,26 +10,26 @@ import { Templates } from "@messaging-crm/core/Templates"
 import { Effect, Layer, Ref } from "effect"
 import { TestClock } from "effect/testing"
 
-/** A provider that takes a second to tell, or to fail. */
+/** A provider that responds, or fails, after one second. */
 const begin = Effect.gen(function*() {
-  const asked = yield* Ref.make(0)
+  const loads = yield* Ref.make(0)
   const is_down = yield* Ref.make(false)
   const provider = Layer.succeed(MessagingProvider, {
     dedup: "callback_ref",
     deliver: () => Effect.die("Nobody sends."),
     templates: Effect.fnUntraced(function*(account) {
-      yield* Ref.update(asked, (count) => count + 1)
+      yield* Ref.update(loads, (count) => count + 1)
       yield* Effect.sleep("1 seconds")
       return (yield* Ref.get(is_down)) ? yield* new ProviderUnavailable() : [greeting(account)]
     })
   })
   const crm = Crm.layer.pipe(Layer.provideMerge(Layer.mergeAll(Memory.layer, provider, Endpoints.layer, Ids.layer)))
-  return { asked: Ref.get(asked), crm, setDown: (down: boolean) => Ref.set(is_down, down) }
+  return { loads: Ref.get(loads), crm, setDown: (down: boolean) => Ref.set(is_down, down) }
 })
 
-it.effect("asks once for however many sends, again after 30 seconds, and a second after a failure", () =>
+it.effect("templates are loaded once for concurrent sends, again after 30 seconds, and one second after a failure", () =>
   Effect.gen(function*() {
-    const { asked, crm, setDown } = yield* begin
+    const { loads, crm, setDown } = yield* begin
     yield* Effect.gen(function*() {
       const templates = yield* Templates
       const many = Effect.replicateEffect(templates.find("account", "greeting"), 20, {
@@ -42,15 +42,15 @@ it.effect("asks once for however many sends, again after 30 seconds, and a secon
       })
       yield* refreshed
       yield* refreshed
-      assert.strictEqual(yield* asked, 1)
+      assert.strictEqual(yield* loads, 1)
       yield* setDown(true)
       yield* TestClock.adjust("30 seconds")
       yield* refreshed
-      assert.strictEqual(yield* asked, 2)
+      assert.strictEqual(yield* loads, 2)
       yield* many
-      assert.strictEqual(yield* asked, 2)
+      assert.strictEqual(yield* loads, 2)
       yield* TestClock.adjust("1 seconds")
       yield* refreshed
-      assert.strictEqual(yield* asked, 3)
+      assert.strictEqual(yield* loads, 3)
     }).pipe(Effect.provide(crm))
   }))

@@ -6,12 +6,12 @@ import { byCodePoint, foldCase, line, preview, text, trimmedText, visibleText } 
 import { Option, Schema } from "effect"
 
 describe("foldCase", () => {
-  it.prop("counts a text and its upper case as the same", { value: hardText({ min: 0, max: 40 }) }, ({ value }) => {
+  it.prop("gives a text and its upper case the same key", { value: hardText({ min: 0, max: 40 }) }, ({ value }) => {
     assert.strictEqual(foldCase(value.toUpperCase()), foldCase(value))
     assert.strictEqual(foldCase(foldCase(value)), foldCase(value))
   })
 
-  it("is more than toLowerCase", () => {
+  it("folds more than toLowerCase", () => {
     const same = [
       ["Straße", "STRASSE"],
       ["ẞ", "ß"],
@@ -43,7 +43,7 @@ describe("schemas", () => {
     for (const value of ["", "abc", "a\u0000", "\uD800", 1, null]) assert.isNull(decode(two, value))
   })
 
-  it("trim before they measure, or keep what was sent", () => {
+  it("trim before they measure, or keep the text unchanged", () => {
     assert.strictEqual(decode(trimmedText({ min: 1, max: 2 }), "  ab "), "ab")
     assert.isNull(decode(trimmedText({ min: 1, max: 2 }), "   "))
     assert.strictEqual(decode(visibleText({ min: 1, max: 9 }), " a "), " a ")
@@ -54,12 +54,12 @@ describe("schemas", () => {
   })
 })
 
-it("a preview has at most 140 characters, and never half a one", () => {
+it("a preview has at most 140 characters, and splits none", () => {
   assert.strictEqual(preview("😀".repeat(141)), "😀".repeat(140))
   assert.strictEqual(preview("short"), "short")
 })
 
-it("a phone number has one form, and none without a country code", () => {
+it("a phone number has one canonical form, and none without a country code", () => {
   for (const written of ["+4915112345678", "0049 151 12345678", "+49 (151) 123-456.78", "+49/151/12345678"]) {
     assert.deepStrictEqual(canonical(written), Option.some("+4915112345678"), written)
   }
@@ -70,7 +70,7 @@ it("a phone number has one form, and none without a country code", () => {
   }
 })
 
-it("searchTerms are the text, folded, and a number's digits where it has separators between them", () => {
+it("searchTerms are the folded text, and the digits of a number with separators", () => {
   const terms = {
     "Anna B": ["anna b"],
     "+4915112345678": ["4915112345678"],

@@ -43,7 +43,7 @@ describe("a send", () => {
     failed: { ...queued, ...State.fail(queued, "outcome_unknown") }
   }
 
-  it("moves only as its table says", () => {
+  it("makes only the transitions of its table", () => {
     const table = Object.fromEntries(
       Object.entries(states).map(([state, send]) => [
         state,
@@ -66,7 +66,7 @@ describe("a send", () => {
     }
   })
 
-  it("may be sent once an attempt ended without an answer, whatever comes after", () => {
+  it("may be sent once the outcome of an attempt was unknown, whatever follows", () => {
     assert.isFalse(sending.may_be_sent)
     // Found begun, so its worker is gone.
     assert.isTrue(State.begin(sending, at).may_be_sent)
@@ -77,7 +77,7 @@ describe("a send", () => {
     assert.strictEqual(State.begin({ ...queued, first_attempt_at }, at).first_attempt_at, first_attempt_at)
   })
 
-  it("is tried again after 1, 5, 15, 30 and 60 seconds, for two minutes", () => {
+  it("is retried after 1, 5, 15, 30 and 60 seconds, for two minutes", () => {
     const after = (attempt: number, seconds: number, wait: number | null = null) =>
       Option.map(
         nextAttempt(attempt, at, DateTime.add(at, { seconds }), wait),
@@ -118,7 +118,7 @@ describe("an idempotency key", () => {
     }
   })
 
-  it("counts requests as the same when only spelling differs", () => {
+  it("gives requests that differ only in JSON formatting the same fingerprint", () => {
     assert.strictEqual(
       canonicalJson({ b: [1, { d: null, c: "x" }], a: true }),
       "{\"a\":true,\"b\":[1,{\"c\":\"x\",\"d\":null}]}"

@@ -1,4 +1,4 @@
-/** The loop: what it has in hand, and what it gives back when it is told to stop. */
+/** The polling loop: its items in progress, and the claims that it releases when it is stopped. */
 import { assert, it } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
 import { ok, ScriptedEndpoints } from "@messaging-crm/conformance/Endpoints"
@@ -24,7 +24,7 @@ const world = Crm.layer.pipe(
 const queued = Effect.gen(function*() {
   const organization_id = yield* Fixtures.organization
   const channel = yield* Fixtures.channel(organization_id)
-  /** Does something for the organization, which cannot go wrong. */
+  /** Runs an operation as the organization. A failure is a defect. */
   const as = <A, E, R>(effect: Effect.Effect<A, E, R | CurrentActor>) =>
     effect.pipe(Effect.provideService(CurrentActor, { organization_id, member_id: null }), Effect.orDie)
   const start = (phone: string) =>
@@ -39,7 +39,7 @@ const queued = Effect.gen(function*() {
   return { as, get, start }
 })
 
-it.effect("does what is queued while it runs, without being asked", () =>
+it.effect("carries out work that is enqueued while it runs", () =>
   Effect.gen(function*() {
     const { get, start } = yield* queued
     const fiber = yield* Effect.forkChild(Worker.use((worker) => worker.run))
@@ -49,7 +49,7 @@ it.effect("does what is queued while it runs, without being asked", () =>
     yield* Fiber.interrupt(fiber)
   }).pipe(Effect.provide(world)))
 
-it.effect("posts events while as many sends as it has places for wait for the provider's answer", () =>
+it.effect("posts events while the maximum of sends waits for the provider", () =>
   Effect.gen(function*() {
     const { as, start } = yield* queued
     const provider = yield* ScriptedProvider
@@ -72,12 +72,12 @@ it.effect("posts events while as many sends as it has places for wait for the pr
     yield* Fiber.join(stopping)
   }).pipe(Effect.provide(world)))
 
-it.effect("sends while as many deliveries as it has places for wait for endpoints that hang", () =>
+it.effect("sends while the maximum of deliveries waits for endpoints that do not respond", () =>
   Effect.gen(function*() {
     const { as, start } = yield* queued
     const endpoints = yield* ScriptedEndpoints
     const provider = yield* ScriptedProvider
-    const [full, asked] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+    const [full, called] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
     const waiting = yield* Ref.make(0)
     const hang = Effect.gen(function*() {
       if ((yield* Ref.updateAndGet(waiting, (count) => count + 1)) === 256) yield* Deferred.succeed(full, undefined)
@@ -95,23 +95,23 @@ it.effect("sends while as many deliveries as it has places for wait for endpoint
     const fiber = yield* Effect.forkChild(Worker.use((worker) => worker.run))
     yield* Deferred.await(full)
     yield* provider.answer(({ reference }) =>
-      Effect.as(Deferred.succeed(asked, undefined), { provider_message_id: `p.${reference}` })
+      Effect.as(Deferred.succeed(called, undefined), { provider_message_id: `p.${reference}` })
     )
     yield* start("+4915112345678")
-    yield* Deferred.await(asked)
+    yield* Deferred.await(called)
     assert.strictEqual(yield* Ref.get(waiting), 256)
     const stopping = yield* Effect.forkChild(Fiber.interrupt(fiber))
     yield* TestClock.adjust("31 seconds")
     yield* Fiber.join(stopping)
   }).pipe(Effect.provide(world)))
 
-it.effect("lets what it has in hand end when it is told to stop, and takes nothing more", () =>
+it.effect("finishes the items in progress when it is stopped, and claims no more", () =>
   Effect.gen(function*() {
     const { get, start } = yield* queued
-    const [asked, may_answer] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+    const [called, may_answer] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
     yield* ScriptedProvider.use((provider) =>
       provider.answer(({ reference }) =>
-        Deferred.succeed(asked, undefined).pipe(
+        Deferred.succeed(called, undefined).pipe(
           Effect.andThen(Deferred.await(may_answer)),
           Effect.as({ provider_message_id: `p.${reference}` })
         )
@@ -119,7 +119,7 @@ it.effect("lets what it has in hand end when it is told to stop, and takes nothi
     )
     const fiber = yield* Effect.forkChild(Worker.use((worker) => worker.run))
     const first = yield* start("+4915112345678")
-    yield* Effect.andThen(TestClock.adjust("1 seconds"), Deferred.await(asked))
+    yield* Effect.andThen(TestClock.adjust("1 seconds"), Deferred.await(called))
     const stopping = yield* Effect.forkChild(Fiber.interrupt(fiber))
     yield* TestClock.adjust("5 seconds")
     const second = yield* start("+4915112345679")
@@ -129,32 +129,32 @@ it.effect("lets what it has in hand end when it is told to stop, and takes nothi
     assert.strictEqual((yield* get(second.id)).status, "queued")
   }).pipe(Effect.provide(world)))
 
-it.effect("counts an answer that does not come within 20 seconds as lost, also while it stops", () =>
+it.effect("treats an attempt without an answer within 20 seconds as unknown, also while it stops", () =>
   Effect.gen(function*() {
     const { get, start } = yield* queued
-    const asked = yield* Deferred.make<void>()
+    const called = yield* Deferred.make<void>()
     yield* ScriptedProvider.use((provider) =>
-      provider.answer(() => Effect.andThen(Deferred.succeed(asked, undefined), Effect.never))
+      provider.answer(() => Effect.andThen(Deferred.succeed(called, undefined), Effect.never))
     )
     const fiber = yield* Effect.forkChild(Worker.use((worker) => worker.run))
     const { id } = yield* start("+4915112345678")
-    yield* Effect.andThen(TestClock.adjust("1 seconds"), Deferred.await(asked))
+    yield* Effect.andThen(TestClock.adjust("1 seconds"), Deferred.await(called))
     const stopping = yield* Effect.forkChild(Fiber.interrupt(fiber))
     yield* TestClock.adjust("21 seconds")
     yield* Fiber.join(stopping)
     assert.strictEqual((yield* get(id)).status, "unknown")
   }).pipe(Effect.provide(world)))
 
-it.effect("gives back what it is made to drop", () =>
+it.effect("releases the claims of items that it does not finish in time", () =>
   Effect.gen(function*() {
     const { start } = yield* queued
-    const asked = yield* Deferred.make<void>()
+    const called = yield* Deferred.make<void>()
     yield* ScriptedProvider.use((provider) =>
-      provider.answer(() => Effect.andThen(Deferred.succeed(asked, undefined), Effect.never))
+      provider.answer(() => Effect.andThen(Deferred.succeed(called, undefined), Effect.never))
     )
     const { id } = yield* start("+4915112345678")
     const fiber = yield* Effect.forkChild(Worker.use((worker) => worker.runOnce))
-    yield* Deferred.await(asked)
+    yield* Deferred.await(called)
     yield* Fiber.interrupt(fiber)
     const now = yield* DateTime.now
     const claimed = yield* WorkQueue.use((queue) =>

@@ -26,11 +26,11 @@ import type { Provider } from "./Provider.ts"
 export const listen = (options: { readonly host: string; readonly port: number }) =>
   NodeHttpServer.layer(createHttpServer, { ...options, gracefulShutdownTimeout: "20 seconds" })
 
-/** Layer for the driver, on a pool of the size that is set. */
+/** Layer for the driver, with a pool of the configured size. */
 export const database = (url: Redacted.Redacted) =>
   Layer.unwrap(Effect.map(readOr(settings.database_pool, 10), (connections) => Client.layer({ url, connections })))
 
-/** Layer for what an operator may tune, and for what Node does faster than the default. */
+/** Layer for the settings of the core that an operator may change, and for Node's faster digests. */
 export const tuning = Layer.unwrap(Effect.gen(function*() {
   const requests = yield* readOr(settings.rate_limit_per_minute, limits.requests_per_minute)
   const keys = yield* read(settings.secret_key)
@@ -49,7 +49,7 @@ export const tuning = Layer.unwrap(Effect.gen(function*() {
 export const operations = <E>(storage: Layer.Layer<Crm.StoragePorts, E>, { outbound }: Pick<Provider, "outbound">) =>
   Crm.layer.pipe(Layer.provide([storage, outbound, WebhookTransport.layer()]))
 
-/** Layer for everything that answers on the port. */
+/** Layer for every route of the HTTP server. */
 export const api = (isReady: Effect.Effect<boolean>, { ingress }: Pick<Provider, "ingress">) =>
   HttpRouter.serve(
     Layer.mergeAll(Http.layer, Docs.layer, Health.layer(isReady), Metrics.layer, ingress),
@@ -62,5 +62,5 @@ export const memory: Layer.Layer<Crm.StoragePorts> = Memory.layer
 /** Layer for the storage in a database, which must be migrated. */
 export const postgres = Postgres.layer
 
-/** Layer that works on what is queued, for as long as it is held. */
+/** Layer that runs the worker, for the lifetime of the layer. */
 export const worker = Worker.layerLoop

@@ -3,8 +3,8 @@ import { Effect, Layer } from "effect"
 import { createHmac, createSecretKey, hash } from "node:crypto"
 
 /**
- * Layer that computes digests at once, on the thread that asks: what a request
- * hashes is so short that handing it to another thread takes ten times as long.
+ * Layer that computes digests synchronously. The texts are so short that handing
+ * them to another thread takes ten times as long as hashing them.
  */
 export const layer = Layer.succeed(Digests, {
   sha256: (text) => Effect.sync(() => hash("sha256", text)),

@@ -1,16 +1,15 @@
 /**
- * What leaves this process about itself: traces, metrics and logs over OTLP, to
- * the collector that is set.
+ * Exports traces, metrics and logs over OTLP, to the configured collector.
  *
- * A span tells what is in `exportedAttributes` and nothing else, and of a failure its name: a
- * message of an error can hold a value that a person wrote.
+ * A span has only the attributes in `exportedAttributes`, and of an error only its
+ * name: the message of an error can contain a value that a person wrote.
  */
 import { Cause, Effect, Exit, Layer, Option, Predicate, References, Tracer } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { OtlpExporter, OtlpLogger, OtlpMetrics, OtlpSerialization, OtlpTracer } from "effect/observability"
 import { read, readOr, settings } from "./Config.ts"
 
-/** The attributes of spans that are told: words of ours and of the standard's, ids, and SQL with its placeholders. */
+/** The exported attributes of spans: constants of this service and of the standard, ids, and SQL with placeholders. */
 const exportedAttributes: ReadonlySet<string> = new Set([
   "attempt",
   "db.namespace",
@@ -31,14 +30,14 @@ const nameOf = (error: unknown): string => {
   return error instanceof Error ? error.name : "Failure"
 }
 
-/** Returns the exit with the name of its failure, and nothing else of it. */
-const discreetly = (exit: Exit.Exit<unknown, unknown>): Exit.Exit<unknown, unknown> => {
+/** Replaces a failure by an error that has only its name. */
+const redactFailure = (exit: Exit.Exit<unknown, unknown>): Exit.Exit<unknown, unknown> => {
   if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return exit
   const name = nameOf(Cause.squash(exit.cause))
   return Exit.fail(Object.assign(new Error(name), { name, stack: name }))
 }
 
-/** Returns a tracer whose spans tell only what may be told. */
+/** Returns a tracer whose spans have only exportable attributes and failures. */
 export const redactingTracer = (tracer: Tracer.Tracer): Tracer.Tracer =>
   Tracer.make({
     ...tracer,
@@ -50,14 +49,14 @@ export const redactingTracer = (tracer: Tracer.Tracer): Tracer.Tracer =>
         attribute: (key: string, value: unknown) => {
           if (exportedAttributes.has(key)) attribute(key, value)
         },
-        // Logs are exported by themselves, with the ids of their span.
+        // Logs are exported separately, with the ids of their span.
         event: () => {},
-        end: (at: bigint, exit: Exit.Exit<unknown, unknown>) => end(at, discreetly(exit))
+        end: (at: bigint, exit: Exit.Exit<unknown, unknown>) => end(at, redactFailure(exit))
       })
     }
   })
 
-/** Layer that exports what `OTEL_EXPORTER_OTLP_ENDPOINT` is set for, beside what is logged anyway. Without it no span is made. */
+/** Layer that exports to `OTEL_EXPORTER_OTLP_ENDPOINT`, in addition to the log on standard output. Without that setting no spans are made. */
 export const layer = Layer.unwrap(Effect.gen(function*() {
   const endpoint = yield* read(settings.otlp_endpoint)
   if (Option.isNone(endpoint)) return Layer.succeed(References.TracerEnabled, false)

@@ -44,15 +44,15 @@ const special4 = known(
 
 const global6 = known("2000::/3")
 
-/** Inside the global block: protocol assignments and Teredo, documentation, 6to4, AS112. */
+/** Exceptions inside the global block: protocol assignments and Teredo, documentation, 6to4, AS112. */
 const special6 = known("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
 
 /**
  * Returns whether an address is public on the Internet.
  *
- * For IPv6 the list says what is allowed, not what is blocked: every way to
- * write an IPv4 address inside an IPv6 one lies outside of `2000::/3`, or in
- * one of its exceptions.
+ * For IPv6 this is a list of allowed networks, not of blocked ones: every form of
+ * an IPv4 address inside an IPv6 one is outside of `2000::/3`, or in one of its
+ * exceptions.
  */
 export const isPublic = (address: string): boolean => {
   switch (isIP(address)) {

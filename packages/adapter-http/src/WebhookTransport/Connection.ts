@@ -26,7 +26,7 @@ export const failureOf = (error: unknown, otherwise: UnansweredCode): WebhookReq
 /** Returns the host of a URL for a socket: a name without its last full stop, or an address without brackets. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$|\.$/g, "")
 
-/** Begins to connect to one of the addresses. */
+/** Starts to connect to one of the addresses. */
 export const dial = (url: URL, addresses: ReadonlyArray<string>): net.Socket => {
   const host = hostOf(url)
   const found = addresses.map((address) => ({ address, family: net.isIP(address) }))

@@ -1,16 +1,16 @@
 /**
- * Connections to endpoints that stay open for a few seconds after an answer.
+ * Keep-alive connections to endpoints, open for a few seconds after a response.
  *
- * One that is used again leads to the address that was checked when it was
- * opened: it is never dialled again.
+ * A reused connection still leads to the address that was checked when it was
+ * opened, because it is never connected again.
  */
 import type { Socket } from "node:net"
 import { Client } from "undici"
 
-/** How many are kept. */
+/** The maximum of kept connections. */
 const kept_max = 256
 
-/** How old one may be that is used again, in milliseconds: an endpoint that moves is followed to its new address. */
+/** The maximum age of a reused connection, in milliseconds, so that a changed DNS record is noticed. */
 const age_max = 60_000
 
 /** HTTP/1.1 over one socket, for one request at a time. */
@@ -28,7 +28,7 @@ export class Connection {
       connect: (_options, answer) => {
         const isFirst = !isTaken
         isTaken = true
-        // Undici overlooks an answer that comes before `connect` has returned.
+        // Undici ignores a callback that is called before `connect` has returned.
         queueMicrotask(() =>
           isFirst
             ? answer(null, socket)
@@ -48,20 +48,20 @@ export class Connection {
     return !this.isOld && !this.socket.destroyed
   }
 
-  /** Ends it, whatever goes on there. */
+  /** Closes the connection immediately. */
   end(): void {
-    // What was not read of it would otherwise stay until V8 collects all garbage.
+    // `read` frees unread data, which would otherwise stay until V8's next full garbage collection.
     this.socket.destroy().read()
     void this.client.destroy()
   }
 }
 
-/** The connections that nobody uses now. Undici ends one after 4 seconds, or a second before its endpoint would. */
+/** Idle connections. Undici closes one after 4 seconds, or a second before the keep-alive timeout of its endpoint. */
 export class KeptConnections {
-  /** In the order in which they were kept. */
+  /** Ordered from the oldest to the newest. */
   private readonly kept = new Set<Connection>()
 
-  /** Returns the one that was kept last for an origin, if there is one, and keeps it no longer. */
+  /** Removes and returns the newest usable connection of an origin, if there is one. */
   take(origin: string): Connection | undefined {
     const found = Array.from(this.kept).findLast((each) => each.origin === origin && each.mayBeUsedAgain)
     if (found !== undefined) this.kept.delete(found)

@@ -7,7 +7,7 @@ export type Resolve = (hostname: string) => Effect.Effect<ReadonlyArray<string>>
 const found = (query: () => Promise<ReadonlyArray<string>>) => Effect.orElseSucceed(Effect.tryPromise(query), () => [])
 
 /** Queries a resolver for IPv4 and IPv6. A failure of one does not hide the other. */
-export const asking = (resolver: Resolver): Resolve => (hostname) =>
+export const resolveWith = (resolver: Resolver): Resolve => (hostname) =>
   /(?:^|\.)localhost\.?$/.test(hostname)
     ? Effect.succeed(["127.0.0.1"])
     : Effect.map(
@@ -24,4 +24,4 @@ export const asking = (resolver: Resolver): Resolve => (hostname) =>
  * too, so four names whose servers never answer would block all of these. The
  * price: the hosts file is not read, except for `localhost`.
  */
-export const resolve: Resolve = asking(new Resolver({ timeout: 1500, tries: 2 }))
+export const resolve: Resolve = resolveWith(new Resolver({ timeout: 1500, tries: 2 }))

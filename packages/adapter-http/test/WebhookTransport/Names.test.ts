@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import ipaddr from "ipaddr.js"
 import { createSocket } from "node:dgram"
 import { Resolver } from "node:dns/promises"
-import { asking } from "../../src/WebhookTransport/Names.ts"
+import { resolveWith } from "../../src/WebhookTransport/Names.ts"
 
 /** What is known of a name: its addresses, or a family that the server fails to look up. */
 type Zone = Readonly<
@@ -64,7 +64,7 @@ const resolving = (zone: Zone) =>
   ).pipe(Effect.map(({ port }) => {
     const resolver = new Resolver({ timeout: 1500, tries: 2 })
     resolver.setServers([`127.0.0.1:${port}`])
-    return asking(resolver)
+    return resolveWith(resolver)
   }))
 
 it.live("a name is every address of it, of both families", () =>
@@ -88,7 +88,7 @@ it.live("a name is every address of it, of both families", () =>
 
 it.live("localhost is this machine, and nobody is asked", () =>
   Effect.gen(function*() {
-    const resolve = asking(new Resolver({ timeout: 1, tries: 1 }))
+    const resolve = resolveWith(new Resolver({ timeout: 1, tries: 1 }))
     for (const name of ["localhost", "localhost.", "app.localhost"]) {
       assert.deepStrictEqual(yield* resolve(name), ["127.0.0.1"])
     }

@@ -6,7 +6,7 @@ import { newest } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 
-/** Layer that keeps deliveries in the in-memory world. Attempts are counted and the last is kept: nobody asks for the others. */
+/** Layer that reads deliveries in the in-memory world. */
 export const layer = Layer.effect(
   WebhookDeliveryStore,
   World.useSync(({ read }) =>

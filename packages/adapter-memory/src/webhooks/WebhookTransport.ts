@@ -8,18 +8,18 @@ import { Chunk, Context, Effect, Layer, Ref } from "effect"
 
 export type Outcome = Effect.Effect<WebhookAnswer, WebhookRequestFailed>
 
-/** What was posted, and what the endpoints answer from now on. */
+/** The posted requests, and the responses to them. */
 export class PostedWebhooks extends Context.Service<PostedWebhooks, {
-  /** Every request, in the order of posting, also of those that got no answer. */
+  /** Every request, in the order of posting, including those without a response. */
   readonly posted: Effect.Effect<ReadonlyArray<WebhookRequest>>
-  /** Decides about each request from now on; before that, each is answered with 200. */
+  /** Sets the outcome of later requests. Before that, each gets a 200. */
   readonly answer: (how: (request: WebhookRequest) => Outcome) => Effect.Effect<void>
 }>()("@messaging-crm/adapter-memory/WebhookTransport/PostedWebhooks") {}
 
 const make = Effect.gen(function*() {
   const posted = yield* Ref.make(Chunk.empty<WebhookRequest>())
-  const thanks: WebhookAnswer = { status: 200, body: "", retry_after: null }
-  const answer = yield* Ref.make((_: WebhookRequest): Outcome => Effect.succeed(thanks))
+  const ok: WebhookAnswer = { status: 200, body: "", retry_after: null }
+  const answer = yield* Ref.make((_: WebhookRequest): Outcome => Effect.succeed(ok))
 
   const post = Effect.fnUntraced(function*(request: WebhookRequest) {
     yield* Ref.update(posted, Chunk.append(request))
@@ -34,5 +34,5 @@ const make = Effect.gen(function*() {
   )
 })
 
-/** Layer that posts nowhere: it keeps each request and answers as a test tells it. */
+/** Layer that posts nothing. It stores each request, and returns the outcome that a test has set. */
 export const layer: Layer.Layer<WebhookTransport | PostedWebhooks> = Layer.effectContext(make)

@@ -37,7 +37,7 @@ const deliveryOf = (
   created_at
 })
 
-/** Returns how an event is kept: with a delivery, and its work, for each active webhook that subscribes; without any, not at all. */
+/** Returns the inserts of an event, and of a delivery with its work for each active webhook that subscribes. None without such a webhook. */
 const raised = (tables: Table.Tables, owner: OrganizationId) => (event: Changes.RaisedEvent): Changes.Changes => {
   const deliveries = Table.all(tables, WebhookRows, owner).flatMap(({ event_types, id, status }) => {
     const type = event_types.find((subscribed) => subscribed === event.type)
@@ -60,7 +60,7 @@ const raised = (tables: Table.Tables, owner: OrganizationId) => (event: Changes.
   )
 }
 
-/** Returns how a webhook's pending deliveries fail, but for those that are updated beside it. */
+/** Returns the updates that fail the pending deliveries of webhooks, except those that the same commit updates. */
 const abandoned = (tables: Table.Tables, owner: OrganizationId, { abandon = [], update = [] }: Changes.Changes) =>
   abandon.flatMap(({ limit, webhook_id }) => {
     const pending = Table.all(tables, WebhookDeliveryRows, owner).filter((delivery) =>
@@ -73,15 +73,15 @@ const abandoned = (tables: Table.Tables, owner: OrganizationId, { abandon = [], 
 const isDated = (row: object): row is { readonly updated_at: DateTime.DateTime } =>
   "updated_at" in row && DateTime.isDateTime(row.updated_at)
 
-/** Sets columns and moves the version. No contact's `updated_at` moves backwards. */
+/** Sets columns and increments the version. `updated_at` never moves backwards. */
 const updated = (tables: Table.Tables, owner: OrganizationId, update: Changes.Update): Option.Option<Table.Tables> =>
   Option.gen(function*() {
     const { key, set, version } = update
     const row = yield* Table.get(tables, update, owner, Table.keyOf(update, key))
     if (row.version !== version) return yield* Option.none()
     const next = { ...row, ...set, version: version + 1 }
-    const kept = isDated(row) && isDated(next) ? { updated_at: DateTime.max(row.updated_at, next.updated_at) } : {}
-    return yield* Table.put(tables, update, owner, { ...next, ...kept })
+    const dates = isDated(row) && isDated(next) ? { updated_at: DateTime.max(row.updated_at, next.updated_at) } : {}
+    return yield* Table.put(tables, update, owner, { ...next, ...dates })
   })
 
 const inserted = (tables: Table.Tables, owner: OrganizationId, of: { readonly table: Changes.Table }, row: object) =>
@@ -89,7 +89,7 @@ const inserted = (tables: Table.Tables, owner: OrganizationId, of: { readonly ta
     ? Option.none()
     : Table.put(tables, of, owner, { ...row, version: 1 })
 
-/** Returns the tables with what rests on what was loaded; none when that has changed, or a key is taken. */
+/** Applies expectations, removals, updates and inserts. Returns none if a version differs or a key already exists. */
 const written = (
   before: Table.Tables,
   owner: OrganizationId,
@@ -108,13 +108,13 @@ const written = (
     return tables
   })
 
-const named = (owner: OrganizationId) => (tables: Table.Tables, alias: Changes.Alias): Table.Tables =>
+const withAlias = (owner: OrganizationId) => (tables: Table.Tables, alias: Changes.Alias): Table.Tables =>
   Option.getOrElse(inserted(tables, owner, IdentityNameRows, alias), () => tables)
 
 const latest = (a: Timestamp | null, b: Timestamp | null): Timestamp | null =>
   a === null || b === null ? a ?? b : DateTime.max(a, b)
 
-/** Moves the activity of a conversation and its contact, which leaves their versions alone. */
+/** Applies an activity to a conversation and its contact. Their versions do not change. */
 const touched = (tables: Table.Tables, owner: OrganizationId, activity: Changes.Activity): Table.Tables => {
   const { at, contact_id, conversation_id: last_conversation_id, last_inbound_at, preview } = activity
   const isNews = (last: Timestamp | null) => last === null || DateTime.isGreaterThanOrEqualTo(at, last)
@@ -133,7 +133,7 @@ const touched = (tables: Table.Tables, owner: OrganizationId, activity: Changes.
 
 const nameOf = (update: Changes.Update): string => `${update.table.name}|${Table.keyOf(update, update.key)}`
 
-/** Returns the rows after the changes of one operation, or why they cannot be applied. */
+/** Applies the changes of one operation, and returns the new rows, or why they cannot be applied. */
 export const apply = (
   rows: Rows,
   owner: OrganizationId,
@@ -155,7 +155,7 @@ export const apply = (
     const { enqueue = [], update = [] } = whole
     if (new Set(update.map(nameOf)).size < update.length) throw new Error("A commit updates a row twice.")
     const tables = aliases.reduce(
-      named(owner),
+      withAlias(owner),
       yield* Result.fromOption(written(rows.tables, owner, whole), () => new Conflict())
     )
     const queue = enqueue.reduce((some, work) => enqueued(some, owner, work, trace), held)
@@ -166,7 +166,7 @@ export const apply = (
     }
   })
 
-/** Layer that applies changes to the in-memory world, in one step. */
+/** Layer that applies changes to the in-memory world atomically. */
 export const layer = Layer.effect(
   Commit,
   World.useSync(({ modify }) =>

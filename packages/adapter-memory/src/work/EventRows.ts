@@ -1,4 +1,4 @@
 import * as Changes from "@messaging-crm/core/Changes"
 
-/** Events, as a commit writes them. */
+/** The table of events. */
 export const EventRows = Changes.rows<Changes.RaisedEvent>()("events", ["id"], [])

@@ -21,9 +21,9 @@ const refOf = ({ kind, ref }: Work): string => `${kind}|${ref}`
 const put = (lanes: Queue["lanes"], name: string, lane: Lane): Queue["lanes"] =>
   lane.items.length === 0 ? HashMap.remove(lanes, name) : HashMap.set(lanes, name, lane)
 
-// ------------------------------------------------ what a commit changes
+// ------------------------------------------------------ changes of a commit
 
-/** Adds work to its lane, unless there is an item of its kind for its ref. */
+/** Adds work to its lane, unless an item of its kind exists for its ref. */
 export const enqueued = (
   queue: Queue,
   organization_id: OrganizationId,
@@ -43,13 +43,13 @@ export const enqueued = (
   }
 }
 
-/** Limits a lane for as long as it has items. */
+/** Throttles a lane. The throttle ends when the lane has no more items. */
 export const throttled = (queue: Queue, { cap, until, ...lane }: Throttle): Queue => ({
   ...queue,
   lanes: HashMap.modify(queue.lanes, nameOf(lane), (found) => ({ ...found, cap, until }))
 })
 
-/** Changes the item that a claim holds, or removes it for null. */
+/** Changes the item that a claim holds. Null removes it. */
 const changed = (
   queue: Queue,
   claimed: ClaimedWork,
@@ -84,27 +84,27 @@ export const settled = (queue: Queue, settlement: Settlement): Result.Result<Que
   }
 }
 
-// ------------------------------------------------ what a claim gives out
+// ------------------------------------------------------------------- claims
 
 const isDue = (now: Timestamp) => (item: Item): boolean =>
   item.claim === null && DateTime.isLessThanOrEqualTo(item.due_at, now)
 
 const isPaused = ({ until }: Lane, now: Timestamp): boolean => until !== null && DateTime.isLessThan(now, until)
 
-/** Returns the items of a lane that may be given out now. */
+/** Returns the items of a lane that can be claimed now. */
 const ready = (lane: Lane, now: Timestamp, spare: ReadonlyArray<ClaimedWork>): ReadonlyArray<Item> => {
   if (isPaused(lane, now)) return []
   const rule = laneRules[lane.kind]
   const isSpare = ({ claim, ref }: Item): boolean => spare.some((one) => one.ref === ref && one.token === claim?.token)
-  const out = lane.items.filter((item) => item.claim !== null && !isSpare(item)).length
+  const claimed = lane.items.filter((item) => item.claim !== null && !isSpare(item)).length
   return (rule.fifo ? lane.items.slice(0, 1) : lane.items)
     .filter(isDue(now))
     .toSorted((a, b) => DateTime.Order(a.due_at, b.due_at))
-    .slice(0, Math.max(0, Math.min(rule.cap, lane.cap) - out))
+    .slice(0, Math.max(0, Math.min(rule.cap, lane.cap) - claimed))
 }
 
-/** Returns what is given out now of a kind: of each lane one before any gives two, the longest waiting first. */
-const given = (
+/** Returns the items of a kind that a claim gets: one of each lane before a second of any, the longest waiting lane first. */
+const claimable = (
   { lanes }: Queue,
   { kind, limit, now, spare = [] }: Parameters<WorkQueue["Service"]["claim"]>[0]
 ): ReadonlyArray<Item> =>
@@ -121,7 +121,7 @@ const given = (
     .slice(0, limit)
     .map(({ item }) => item)
 
-/** Takes an item away from a claim whose lease has ended. */
+/** Releases an item whose lease has ended. */
 const freed = (now: Timestamp) => (item: Item): Item =>
   item.claim !== null && DateTime.isLessThanOrEqualTo(item.claim.until, now) ? { ...item, claim: null } : item
 
@@ -129,7 +129,7 @@ const freed = (now: Timestamp) => (item: Item): Item =>
 
 const nothing = { due: 0, later: 0, held: 0, oldest_due_at: null }
 
-/** Returns what the queue holds of a kind with a lane more. */
+/** Adds the counts of a lane to those of its kind. */
 const withLane = (backlog: Backlog, lane: Lane, now: Timestamp): Backlog => {
   const due = isPaused(lane, now) ? [] : lane.items.filter(isDue(now)).map(({ due_at }) => due_at)
   const held = lane.items.filter(({ claim }) => claim !== null).length
@@ -147,7 +147,7 @@ const withLane = (backlog: Backlog, lane: Lane, now: Timestamp): Backlog => {
 export const layer = Layer.effect(
   WorkQueue,
   World.useSync(({ modify, read }) => {
-    /** Answers whether the claim still held the item. */
+    /** Changes an item, and returns whether the claim still held it. */
     const settle = (claimed: ClaimedWork, change: (item: Item) => Item | null) =>
       modify((rows) =>
         Result.match(changed(rows.queue, claimed, change), {
@@ -162,16 +162,16 @@ export const layer = Layer.effect(
           const { lease_until, now, token } = options
           const claimed: Array<ClaimedWork> = []
           let { lanes } = rows.queue
-          for (const given_item of given(rows.queue, options)) {
+          for (const due of claimable(rows.queue, options)) {
             const item: Item = {
-              ...given_item,
-              attempt: given_item.attempt + 1,
+              ...due,
+              attempt: due.attempt + 1,
               claim: { token, until: lease_until }
             }
             lanes = HashMap.modify(lanes, nameOf(item), (lane) => ({
               ...lane,
               served_at: now,
-              items: lane.items.map((one) => one === given_item ? item : one)
+              items: lane.items.map((one) => one === due ? item : one)
             }))
             claimed.push({ ...Struct.omit(item, ["claim", "due_at"]), token })
           }

@@ -1,11 +1,11 @@
-/** How a page of contacts is found in PostgreSQL. */
+/** Finds a page of contacts in PostgreSQL. */
 import type { ContactMatch } from "@messaging-crm/core/Contacts"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import type { PageRequest } from "@messaging-crm/core/Page"
 import type { SqlClient, Statement } from "effect/sql"
 import { startOf } from "../database/Columns.ts"
 
-/** Returns the condition that an index has the order for, or null where there is no such index. */
+/** Returns the condition of filters for which an index has the list's order, or null if there is no such index. */
 const ordered = (
   sql: SqlClient.SqlClient,
   { channel, lifecycle_stage, search_terms, owner_user_id, tag_id }: ContactMatch
@@ -17,8 +17,9 @@ const ordered = (
 }
 
 /**
- * Returns the contacts `c` of a page and, at times, what comes after it: read
- * from an index that has their order, or by the ids that `find_contacts` finds.
+ * Returns the FROM clause of a page of contacts `c`, read either from an index that
+ * has the list's order or by the ids from `find_contacts`. The caller applies the
+ * order and the limit.
  */
 export const pageOf = (
   sql: SqlClient.SqlClient,

@@ -20,7 +20,7 @@ const known = rows(Schema.Struct({
   contact: Schema.Struct({ id: ContactId, identities: Schema.Array(Identity), version: Schema.Int })
 }))
 
-/** Every column of a contact. Its identities and tags are copies, so that no list asks again for each row. */
+/** Every column of a contact. Its identities and tags are copies, so that lists need no query per row. */
 const insertable = Object.keys(Contact.fields)
 
 /** Layer that keeps contacts in PostgreSQL. */
@@ -31,7 +31,7 @@ export const layer = Layer.effect(
 
     const columns = sql.literal(insertable.map((column) => `c.${column}`).join(", "))
 
-    // One order for all, so that concurrent calls that share contacts never wait for each other in a circle.
+    // Ordered by id, so that concurrent imports of the same contacts do not deadlock.
     const insertNew = (organization_id: OrganizationId, contacts: ReadonlyArray<Contact>) => {
       const rows = contacts.map((contact) => ({ ...contact, search_text: searchText(contact) }))
       const columns = sql.literal([...insertable, "search_text"].join(", "))

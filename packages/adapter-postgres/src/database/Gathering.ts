@@ -1,26 +1,27 @@
 /**
- * How what is asked for at the same time is carried out together.
+ * Batches of concurrent requests.
  *
- * Who asks while nothing is under way is served at once, together with whoever
- * asks in the same turn of the event loop. Who asks meanwhile waits, and all
- * that wait go together next: the busier it is, the larger the gatherings are.
+ * A request that finds a free slot starts a batch at once, together with all
+ * requests of the same turn of the event loop. Later requests wait for a slot, and
+ * then form the next batch: the higher the load, the larger the batches. In this
+ * file a batch is called a gathering.
  */
 import { Deferred, Effect, Exit } from "effect"
 
 export type Some<Item> = readonly [Item, ...ReadonlyArray<Item>]
 
 export interface Options<Item, A, E, R> {
-  /** How many gatherings are under way at once, at most. */
+  /** The maximum of gatherings that run at once. */
   readonly concurrency: number
-  /** How many items a gathering has, at most. */
+  /** The maximum of items of a gathering. */
   readonly size: number
-  /** Items of one group may go together; one without a group goes alone. */
+  /** Items of one group may share a gathering. Null for an item that runs alone. */
   readonly groupOf: (item: Item) => string | null
-  /** Items that have one of these in common go one after the other, in the order in which they came. */
+  /** Items that have a row in common run one after the other, in the order of the requests. */
   readonly rowsOf: (item: Item) => ReadonlyArray<string>
-  /** Items that have one of these in common go together or one after the other. */
+  /** Items that have a lane in common share a gathering or run one after the other. */
   readonly lanesOf: (item: Item) => ReadonlyArray<string>
-  /** Carries items out, and answers each in its place. */
+  /** Runs the items of one gathering, and returns their exits in the same order. */
   readonly run: (items: Some<Item>) => Effect.Effect<ReadonlyArray<Exit.Exit<A, E>>, never, R>
 }
 
@@ -29,79 +30,80 @@ interface Entry<Item, A, E> {
   readonly group: string | null
   readonly rows: ReadonlyArray<string>
   readonly lanes: ReadonlyArray<string>
-  /** What becomes of the item; null where it is the first of its gathering, and carries it out. */
+  /** The outcome of the item; null if it is the first of its gathering, whose fiber then runs the gathering. */
   readonly turn: Deferred.Deferred<Exit.Exit<A, E> | null>
 }
 
-/** Returns a way to ask for one item, in gatherings with whoever else does. It cannot be interrupted. */
+/** Returns a function that requests one item, which is run in a gathering. A request cannot be interrupted. */
 export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
-  type Asked = Entry<Item, A, E>
-  const waiting = new Set<Asked>()
-  /** The rows and lanes of the items that are under way. */
+  type Request = Entry<Item, A, E>
+  const waiting = new Set<Request>()
+  /** The rows and lanes of the running items. */
   const busy = new Set<string>()
-  /** Groups whose next gathering is about to begin. */
-  const gathering = new Set<string>()
-  let under_way = 0
+  /** Groups whose next gathering starts in the next turn of the event loop. */
+  const starting = new Set<string>()
+  let running = 0
 
-  const begin = (entry: Asked): void => {
+  const begin = (entry: Request): void => {
     waiting.delete(entry)
     for (const name of [...entry.rows, ...entry.lanes]) busy.add(name)
   }
 
   /**
-   * Takes those of the waiting that may go now, without overtaking one that waits
-   * for a row of theirs. `lanes` are those of the gathering that they join.
+   * Removes and returns the waiting requests that can run now and match. None
+   * overtakes an earlier request for the same row. `lanes` are those of the
+   * gathering that they join; null for requests that start one.
    */
-  const take = (mayGo: (entry: Asked) => boolean, lanes: Set<string> | null): ReadonlyArray<Asked> => {
-    const taken: Array<Asked> = []
-    const awaited = new Set<string>()
+  const take = (matches: (entry: Request) => boolean, lanes: Set<string> | null): ReadonlyArray<Request> => {
+    const taken: Array<Request> = []
+    const blocked = new Set<string>()
     for (const entry of waiting) {
-      const isFree = entry.rows.every((row) => !busy.has(row) && !awaited.has(row)) &&
-        entry.lanes.every((lane) => (!busy.has(lane) && !awaited.has(lane)) || lanes?.has(lane) === true)
-      if (isFree && mayGo(entry)) {
+      const isFree = entry.rows.every((row) => !busy.has(row) && !blocked.has(row)) &&
+        entry.lanes.every((lane) => (!busy.has(lane) && !blocked.has(lane)) || lanes?.has(lane) === true)
+      if (isFree && matches(entry)) {
         begin(entry)
         taken.push(entry)
         for (const lane of entry.lanes) lanes?.add(lane)
       } else {
-        for (const row of entry.rows) awaited.add(row)
+        for (const row of entry.rows) blocked.add(row)
       }
     }
     return taken
   }
 
-  /** Lets the first of those that wait begin gatherings, as long as there is room for them. */
+  /** Starts gatherings while there are free slots: each begins with the first waiting request of its group. */
   const next = (): void => {
-    if (under_way >= options.concurrency) return
+    if (running >= options.concurrency) return
     const firsts = take(({ group }) => {
-      if (under_way >= options.concurrency || (group !== null && gathering.has(group))) return false
-      under_way++
-      if (group !== null) gathering.add(group)
+      if (running >= options.concurrency || (group !== null && starting.has(group))) return false
+      running++
+      if (group !== null) starting.add(group)
       return true
     }, null)
     for (const { turn } of firsts) Deferred.doneUnsafe(turn, Exit.succeed(null))
   }
 
-  /** Returns the gathering that begins with an item. */
-  const gathered = (first: Asked): Some<Asked> => {
+  /** Returns the gathering that begins with a request. */
+  const gather = (first: Request): Some<Request> => {
     const { group, lanes } = first
     if (group === null) return [first]
-    gathering.delete(group)
+    starting.delete(group)
     let room = options.size - 1
     const others = take((entry) => entry.group === group && room-- > 0, new Set(lanes))
     return [first, ...others]
   }
 
-  const end = (entries: Some<Asked>): void => {
-    under_way--
+  const end = (entries: Some<Request>): void => {
+    running--
     for (const { lanes, rows } of entries) {
       for (const name of [...rows, ...lanes]) busy.delete(name)
     }
   }
 
-  const lead = Effect.fnUntraced(function*(first: Asked) {
-    // Whoever asks in this turn of the event loop goes along.
+  const lead = Effect.fnUntraced(function*(first: Request) {
+    // The other requests of this turn of the event loop join the gathering.
     yield* Effect.yieldNow
-    const entries = gathered(first)
+    const entries = gather(first)
     const [{ item }, ...others] = entries
     next()
     const exit = yield* Effect.exit(options.run([item, ...others.map((entry) => entry.item)]))
@@ -117,7 +119,7 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
 
   return (item: Item): Effect.Effect<A, E, R> =>
     Effect.uninterruptible(Effect.suspend(() => {
-      const entry: Asked = {
+      const entry: Request = {
         item,
         group: options.groupOf(item),
         rows: options.rowsOf(item),
@@ -125,7 +127,7 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
         turn: Deferred.makeUnsafe()
       }
       waiting.add(entry)
-      if (entry.group === null || !gathering.has(entry.group)) next()
+      if (entry.group === null || !starting.has(entry.group)) next()
       return Effect.flatMap(Deferred.await(entry.turn), (outcome) => outcome ?? lead(entry))
     }))
 }

@@ -38,7 +38,7 @@ const preparing = lock + 1
 
 type Migrations = Readonly<Record<string, Effect.Effect<void, unknown, SqlClient.SqlClient>>>
 
-/** What is done before a migration outside of its transaction, while others write. */
+/** Work that is done before a migration, outside of its transaction, while other processes write. */
 interface Preparation {
   readonly name: string
   readonly prepare: (
@@ -46,7 +46,7 @@ interface Preparation {
   ) => Effect.Effect<void, SqlError.SqlError, SqlClient.SqlClient>
 }
 
-/** Returns the last migration that the database has, 0 where it has none. */
+/** Returns the number of the last applied migration, or 0. */
 const last = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const [{ present } = { present: false }] = yield* sql<{ readonly present: boolean }>`
@@ -60,16 +60,16 @@ const last = Effect.gen(function*() {
   return last
 })
 
-/** Returns whether the database has the last of some migrations. It may have newer ones. */
+/** Returns whether all given migrations are applied. The database may have newer ones. */
 const has = (migrations: Migrations) =>
   Effect.map(last, (last) => Object.keys(migrations).every((name) => Number.parseInt(name) <= last))
 
 const limits = ["statement_timeout", "transaction_timeout", "lock_timeout"]
 
-/** How long to wait for a table lock at a time. Every other statement on the table waits behind this. */
+/** The timeout of one attempt to lock a table. All other statements on the table wait behind it. */
 const lock_timeout = "800ms"
 
-/** Migrates in one transaction, with which the advisory lock is released. A failed migration leaves no trace. */
+/** Migrates in one transaction, whose end releases the advisory lock. A failed migration changes nothing. */
 const once = Effect.fnUntraced(function*(migrations: Migrations) {
   const sql = yield* SqlClient.SqlClient
   const migrate = Effect.gen(function*() {
@@ -86,12 +86,12 @@ const isLocked = (error: unknown): boolean =>
     ? error.reason._tag === "LockTimeoutError" || error.reason._tag === "DeadlockError"
     : error instanceof Migrator.MigrationError && isLocked(error.cause)
 
-/** Repeats a step that could not get a lock, for 10 minutes. */
+/** Retries a step that could not get a lock, for 10 minutes. */
 const patiently = <A, E, R>(step: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   step.pipe(
     Effect.tapError((error) =>
       isLocked(error)
-        ? Effect.logWarning("Another session has locked a table that must be migrated, waiting for it")
+        ? Effect.logWarning("Another session has locked a table that must be migrated, retrying")
         : Effect.void
     ),
     Effect.retry({
@@ -100,11 +100,11 @@ const patiently = <A, E, R>(step: Effect.Effect<A, E, R>): Effect.Effect<A, E, R
     })
   )
 
-/** Prepares a migration and migrates, on the connection that has the lock. */
+/** Prepares a migration and then migrates, on the connection that holds the advisory lock. */
 const prepared = Effect.fnUntraced(function*(migrations: Migrations, { name, prepare }: Preparation) {
   const sql = yield* SqlClient.SqlClient
   for (const limit of limits) yield* sql`SET ${sql(limit)} = 0`
-  // Asked for again and again: who waited in a statement would be waited for by indexes that are made beside the writes.
+  // Polled, because a waiting statement is an open transaction, and CREATE INDEX CONCURRENTLY waits for those.
   yield* Effect.repeat(sql<{ readonly locked: boolean }>`SELECT pg_try_advisory_lock(${preparing}) AS locked`, {
     until: ([row]) => row?.locked === true,
     schedule: Schedule.spaced("500 millis")
@@ -117,7 +117,7 @@ const prepared = Effect.fnUntraced(function*(migrations: Migrations, { name, pre
   return [...done, ...yield* patiently(once(migrations))]
 })
 
-/** Runs an effect whose statements all go over one connection, which has no settings and no locks of it afterwards. */
+/** Runs all statements of an effect on one connection, and resets its settings and advisory locks afterwards. */
 const onOneConnection = <A, E>(effect: Effect.Effect<A, E, SqlClient.SqlClient>) =>
   Effect.scoped(Effect.gen(function*() {
     const sql = yield* Client.session(yield* Effect.flatMap(SqlClient.SqlClient, (sql) => sql.reserve))
@@ -128,15 +128,16 @@ const onOneConnection = <A, E>(effect: Effect.Effect<A, E, SqlClient.SqlClient>)
   }))
 
 /**
- * Brings the database's schema up to some migrations. Of several processes at
- * once one does, and the others wait for it.
+ * Applies the migrations that the database lacks, and returns them. Of several
+ * concurrent processes one migrates, and the others wait for it.
  *
- * A table that somebody holds, as a dump does, is waited for by less than a
- * second at a time, for 10 minutes: in between everybody else gets it. What
- * takes long is prepared beforehand, where there are rows already.
+ * A table may be locked, for example by a dump. The migration waits for it for less
+ * than a second at a time, so that other statements can run in between, and retries
+ * for 10 minutes. In a database with data, slow steps are done beforehand by the
+ * preparation.
  */
 export const migrate = Effect.fnUntraced(function*(migrations: Migrations, preparation?: Preparation) {
-  // A database that is up to date is not locked at all.
+  // An up-to-date database is not locked.
   if (yield* has(migrations)) return []
   const known = yield* last
   return preparation === undefined || known === 0 || known >= Number.parseInt(preparation.name)
@@ -144,10 +145,10 @@ export const migrate = Effect.fnUntraced(function*(migrations: Migrations, prepa
     : yield* onOneConnection(prepared(migrations, preparation))
 }, Effect.provideService(StatementDeadline, Duration.infinity))
 
-/** Brings the database's schema up to date, and returns the migrations that it lacked. */
+/** Applies every migration that the database lacks, and returns them. */
 export const run = migrate(record, { name: "0009_commits", prepare: prepare0009 })
 
-/** Returns whether the database has every migration of this version. It may have newer ones. */
+/** Returns whether every migration of this version is applied. The database may have newer ones. */
 export const isCurrent = has(record)
 
 /** Layer that migrates when it is built. */

@@ -26,7 +26,7 @@ const Row = Schema.Struct({
 const messages = rows(Row)
 const message = first(Row)
 
-/** What a provider's message id stands for, with the columns of its message in one object. */
+/** The row of a provider's message id, with the columns of its message in one object. */
 const providerMessage = first(Schema.Struct({
   channel_id: ChannelId,
   provider_message_id: Schema.String,

@@ -29,15 +29,15 @@ const outgoing = rows(Schema.Struct({
   })
 }))
 
-/** How many statements load at once, and how many deliveries one loads, at most. */
+/** The maximum of concurrent statements that load deliveries, and of deliveries in one statement. */
 const [statements_max, loaded_max] = [2, 128]
 
-interface Named {
+interface DeliveryKey {
   readonly organization_id: OrganizationId
   readonly id: WebhookDeliveryId
 }
 
-const nameOf = ({ id, organization_id }: Named): string => `${organization_id}|${id}`
+const keyText = ({ id, organization_id }: DeliveryKey): string => `${organization_id}|${id}`
 
 /** Layer that reads deliveries in PostgreSQL. */
 export const layer = Layer.effect(
@@ -45,26 +45,28 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
 
-    // Plans that are made on those connections rest on no table's size.
+    // The settings of these connections make plans independent of table sizes.
     const own = Option.getOrElse(yield* Effect.serviceOption(CommitConnections), () => sql)
 
     const columns = sql.literal(Object.keys(WebhookDelivery.fields).join(", "))
 
-    /** Loads deliveries in one statement: workers claim many at a time. */
-    const loadAll = (named: ReadonlyArray<Named>, client: SqlClient.SqlClient) =>
+    /** Loads deliveries with one statement, because workers claim many at a time. */
+    const loadAll = (keys: ReadonlyArray<DeliveryKey>, client: SqlClient.SqlClient) =>
       outgoing(client`
         SELECT d.organization_id, to_jsonb(d) AS delivery, e.body, to_jsonb(w) AS webhook
         FROM webhook_deliveries d
         JOIN webhook_events e ON e.organization_id = d.organization_id AND e.id = d.event_id
         JOIN webhooks w ON w.organization_id = d.organization_id AND w.id = d.webhook_id
-        WHERE d.organization_id = ANY(${named.map((one) => one.organization_id)}::uuid[])
-          AND d.id = ANY(${named.map((one) => one.id)}::uuid[])
+        WHERE d.organization_id = ANY(${keys.map((key) => key.organization_id)}::uuid[])
+          AND d.id = ANY(${keys.map((key) => key.id)}::uuid[])
       `).pipe(
         Effect.map((found) => {
-          const byName = new Map(
-            found.map(({ organization_id, ...loaded }) => [nameOf({ organization_id, id: loaded.delivery.id }), loaded])
+          const byKey = new Map(
+            found.map((
+              { organization_id, ...loaded }
+            ) => [keyText({ organization_id, id: loaded.delivery.id }), loaded])
           )
-          return named.map((one) => Option.fromUndefinedOr(byName.get(nameOf(one))))
+          return keys.map((key) => Option.fromUndefinedOr(byKey.get(keyText(key))))
         })
       )
 
@@ -74,7 +76,7 @@ export const layer = Layer.effect(
       groupOf: () => "load",
       rowsOf: () => [],
       lanesOf: () => [],
-      run: (named: Gathering.Some<Named>) => Effect.map(loadAll(named, own), (found) => found.map(Exit.succeed))
+      run: (keys: Gathering.Some<DeliveryKey>) => Effect.map(loadAll(keys, own), (found) => found.map(Exit.succeed))
     })
 
     return WebhookDeliveryStore.of({

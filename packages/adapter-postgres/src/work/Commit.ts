@@ -1,22 +1,23 @@
 /**
- * The changes of operations as one statement, which is its own transaction.
+ * Commits the changes of operations with one statement, which is its own
+ * transaction.
  *
- * Each part of the changes is one common table expression. The main query
- * requires of each that it found as many rows as it must, and raises
- * `serialization_failure` when one did not, which undoes the statement.
+ * Each part of the changes is one common table expression. The main query checks
+ * that each part found the required number of rows. If one did not, it raises
+ * `serialization_failure`, which rolls back the statement.
  *
- * Its conditions stand in the order of the parts and are evaluated one after
- * the other, each running its expression: so statements take their rows in one
- * order. PostgreSQL does not promise this; where it should not hold, a deadlock
- * is a `Conflict`. The idempotency record comes first: the loser of two equal
- * requests waits there, and not in the middle.
+ * The conditions of the main query are in the order of the parts, and evaluating a
+ * condition runs its expression. So all statements lock rows in the same order.
+ * PostgreSQL does not guarantee this; a deadlock would be a `Conflict`. The
+ * idempotency record is first, so that the second of two equal requests waits there
+ * before it holds any other lock.
  *
- * An update that waited for a rival checks `version` again on the row as the
- * rival left it, and finds nothing.
+ * An update that waited for another transaction checks `version` again on the new
+ * row, and matches nothing if it has changed.
  *
- * Commits that come at the same time and write the same tables share a statement
- * (`Gathering.ts`): most of what one costs is the statement. Where it cannot apply
- * all of them, each is committed on its own, and succeeds or fails as it would have.
+ * Concurrent commits that write the same tables share a statement (`Gathering.ts`),
+ * because most of the cost is that of the statement. If it cannot apply all of them,
+ * each is committed by a statement of its own, with its own outcome.
  */
 import { isNone } from "@messaging-crm/core/Changes"
 import { Commit, Conflict, KeyUsed, LeaseLost } from "@messaging-crm/core/Commit"
@@ -29,20 +30,25 @@ import * as Gathering from "../database/Gathering.ts"
 import { lanesOf, rowsOf, shapeOf, statementOf } from "./Commit/Batch.ts"
 import type { Commission } from "./Commit/Statement.ts"
 
-/** How many statements commit at once, and how many commits share one, at most. */
+/** The maximum of concurrent statements, and of commits in one statement. */
 const [statements_max, commits_max] = [3, 64]
 
-/** How long a statement of several commits waits for a row, so that one that somebody holds delays the others little. */
+/** How long a statement of several commits waits for a lock, so that one locked row does not delay the others for long. */
 const shared_lock_timeout = "100ms"
 
 type Refusal = Conflict | KeyUsed | LeaseLost
 
-/** Returns the code of a state that no class of the driver knows. */
+/** Returns the SQLSTATE of an error that the driver has no class for. */
 const stateOf = ({ reason }: SqlError.SqlError): unknown =>
-  // The driver's own error is the cause, as it came from the server.
+  // The cause is the driver's own error, which holds the server's code.
   (reason.cause as { readonly code?: unknown } | undefined)?.code
 
-/** With a key, an outcome that is not known is decided again: the repetition finds the record, or takes effect. */
+/**
+ * Translates a failure of the statement.
+ *
+ * After a lost connection the outcome is unknown. With an idempotency key that is
+ * a `Conflict`, because the retry either finds the record or takes effect.
+ */
 const refused = (error: SqlError.SqlError, hasKey: boolean): Effect.Effect<never, Refusal> => {
   const { reason } = error
   switch (reason._tag) {
@@ -59,7 +65,7 @@ const refused = (error: SqlError.SqlError, hasKey: boolean): Effect.Effect<never
   }
 }
 
-/** Layer that commits to PostgreSQL: over connections of its own where there are some, or as a part of the caller's transaction. */
+/** Layer that commits to PostgreSQL: on `CommitConnections` if they are provided, but inside a transaction of the caller on its connection. */
 export const layer = Layer.effect(
   Commit,
   Effect.gen(function*() {
@@ -85,7 +91,7 @@ export const layer = Layer.effect(
           Effect.flatMap(({ parameters, text }) => own.unsafe(text, parameters)),
           Effect.as(commissions.map((): Exit.Exit<void, Refusal> => Exit.void)),
           Effect.catch((error) =>
-            // What became of them is not known, and what follows from that is for each.
+            // The outcome of all is unknown. What follows depends on whether a commit has an idempotency key.
             error._tag === "SqlError" && error.reason._tag === "ConnectionError"
               ? Effect.forEach(
                 commissions,

@@ -1,34 +1,36 @@
 /**
- * Lanes of the work queue in PostgreSQL: how writers wake them.
+ * Lanes of the work queue in PostgreSQL: how a write wakes them.
  *
- * Only those who claim decide what a lane gives out, under the lock of its row.
- * Everybody else leaves the row alone where the lane will be looked at anyway:
- * it is due already, or `closed`, which says that one of its items sees to that
- * (the first of a fifo lane, or those that fill it, when they are settled).
+ * Only claims decide which items of a lane are given out, while they hold the lock
+ * of its row. Writers do not change the row if the lane will be checked anyway. That
+ * is so if it is already due, or if it is `closed`: then settling one of its items
+ * opens it again (the first item of a fifo lane, or one of those that fill it).
  *
- * Who settles the first of a fifo lane always waits for whoever looks at the lane:
- * that look may close it on account of this very item.
+ * A settlement of the first item of a fifo lane always locks the lane, so it waits
+ * for a claim that is checking it: that claim may be about to close the lane because
+ * of this item.
  *
- * A writer judges by its snapshot, and who claims may find the lane without
- * items that wait meanwhile (`emptied_at`). So it is looked at again after 100 ms
- * and after a second, whoever adds to it after the first of these looks wakes it,
- * and it is removed only when it has been empty for longer than any statement takes.
+ * A writer decides by its snapshot, while a concurrent claim may find no waiting item
+ * and make the lane idle (`emptied_at`). So an empty lane is checked again after 100
+ * ms and after one second. A writer that adds an item after the first of these checks
+ * wakes the lane. A lane is deleted only after it has been empty for longer than any
+ * statement runs.
  */
 import type { Throttle } from "@messaging-crm/core/Changes"
 import { lanes, type Work } from "@messaging-crm/core/WorkQueue"
 import { DateTime } from "effect"
 
-/** Puts a value among the parameters of a statement, and returns its placeholder. */
+/** Adds a parameter to a statement, and returns its placeholder. */
 export type Parameter = (value: unknown) => string
 
 export const laneName = ({ kind, lane }: Pick<Work, "kind" | "lane">): string => `${kind}:${lane}`
 
 const rules = Object.entries(lanes).map(([kind, { cap, fifo }]) => `('${kind}', ${cap}, ${fifo})`).join(", ")
 
-/** What a statement does to a lane besides adding to it. */
+/** What a statement changes in a lane, besides the items that it adds. */
 export interface LaneChange {
   readonly name: string
-  /** How an item of the lane was settled, if one was. */
+  /** How an item of the lane was settled; null if none was. */
   readonly outcome: "finish" | "postpone" | null
   readonly due_at: string | null
   readonly cap: number | null
@@ -57,7 +59,7 @@ export interface Cte {
   readonly body: string
 }
 
-/** Returns the changes with one for each lane. */
+/** Merges the changes of each lane into one. */
 export const folded = (changes: ReadonlyArray<LaneChange>): ReadonlyArray<LaneChange> =>
   Array.from(Map.groupBy(changes, ({ name }) => name), ([name, same]) => ({
     name,
@@ -78,7 +80,7 @@ export const insertWork = (source: string): Cte => ({
     RETURNING lane_name, kind, due_at`
 })
 
-/** Inserts the lanes that are not there. After the lock: one that was removed meanwhile is inserted again. */
+/** Inserts the lanes that do not exist. It runs after the locks, so a lane that was deleted meanwhile is inserted again. */
 const openLanes: Cte = {
   name: "lanes_opened",
   body: `
@@ -94,14 +96,14 @@ const openLanes: Cte = {
 }
 
 /**
- * The common table expressions that wake the lanes of `work_written` (when there
- * is one) and apply the given changes, in one order for all.
+ * The common table expressions that wake the lanes of `work_written` (if `hasWork`)
+ * and apply the given changes. All statements lock lanes in the same order.
  *
- * An item that was settled opens its lane: for the next item at once, or for the
- * postponed first one of a fifo lane at its time.
+ * Settling an item opens its lane, which is then due at once. If the postponed first
+ * item of a fifo lane is settled, the lane is due at that item's time.
  *
- * Lanes are named twice, in a join and in an array: no planner's guess at their
- * number then makes it read all lanes.
+ * The lanes are named twice, in a join and in an array, so that no estimate of the
+ * planner makes it read all lanes.
  */
 export const writeLanes = (
   hasWork: boolean,

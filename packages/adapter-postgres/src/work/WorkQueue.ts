@@ -1,12 +1,12 @@
 /**
- * The work queue in PostgreSQL: how items are given out and settled.
+ * The work queue in PostgreSQL: how items are claimed and settled.
  *
- * A lane's row is the lock under which its items are given out (`claim_work` of
- * `migrations/0010_claims.ts`), so no cap is ever exceeded. `Lanes.ts` says how
+ * The row of a lane is the lock under which its items are claimed (`claim_work` of
+ * `migrations/0010_claims.ts`), so a cap is never exceeded. `Lanes.ts` describes how
  * writers wake lanes without that lock.
  *
- * A lane that was served comes after those that wait (`served_at`), so that one
- * with a long backlog does not keep the others out.
+ * A lane that was just served is served again only after the waiting ones
+ * (`served_at`), so that one with a long backlog does not delay the others.
  */
 import { OrganizationId } from "@messaging-crm/core/Ids"
 import { type ClaimedWork, WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
@@ -36,7 +36,7 @@ const BacklogRow = Schema.Struct({
   oldest_due_at: OptionalAt
 })
 
-/** How long a lane must have been empty before it is removed: longer than any statement that may add to it. */
+/** How long a lane must have been empty before it is deleted: longer than any statement that may add to it runs. */
 const empty_seconds = 15
 
 const namesOf = (rows: ReadonlyArray<{ readonly name: string }>): ReadonlyArray<string> => rows.map(({ name }) => name)
@@ -48,7 +48,7 @@ export const layer = Layer.effect(
     const sql = yield* SqlClient.SqlClient
 
     const own = Option.getOrElse(yield* Effect.serviceOption(CommitConnections), () => sql)
-    /** A claim within a transaction of the caller is part of it. */
+    /** Inside a transaction of the caller, a claim is part of it. */
     const client = Effect.map(Effect.serviceOption(sql.transactionService), (outer) => Option.isSome(outer) ? sql : own)
 
     const backlog = SqlSchema.findAll({
@@ -75,7 +75,7 @@ export const layer = Layer.effect(
         `
     })
 
-    /** Changes an item that the claim still holds and opens its lane; answers with what the change returns. */
+    /** Changes an item that the claim still holds, opens its lane, and returns the rows of the change. */
     const settle = (
       claimed: ClaimedWork,
       change: string,
@@ -92,7 +92,7 @@ export const layer = Layer.effect(
       const ctes = [{ name: "settled", body: text }, ...lanes].map(({ body, name }) => `${name} AS (${body})`).join(
         ", "
       )
-      // The lane is written whether the claim held the item or not: that opens it for one look more.
+      // The lane is opened even if the claim no longer held the item. That costs one check of the lane.
       return Effect.orDie(sql.unsafe(`WITH ${ctes} SELECT answer FROM settled`, parameters))
     }
 
@@ -149,7 +149,7 @@ export const layer = Layer.effect(
           `
           if (ended.length === 0) return
           const names = namesOf(ended)
-          // Who settles one of them this moment has it locked, and waits for its lane.
+          // SKIP LOCKED: a concurrent settlement has locked its item, and waits for the lane that is locked here.
           yield* sql`
             UPDATE work
             SET leased_until = NULL, token = NULL

@@ -1,5 +1,5 @@
 /**
- * API keys: who may call, for which organization, for what, and how often (contract §4).
+ * API keys: authentication, scopes and rate limits of callers (contract §4).
  */
 import { Context, DateTime, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
 import { type Actor, CurrentActor } from "../kernel/Actor.ts"
@@ -27,11 +27,11 @@ export const Scope = Schema.Literals([
 ])
 export type Scope = typeof Scope.Type
 
-/** How long a key lasts: 90 days or 1 year, chosen when it is made. */
+/** The lifetime of a key, chosen at its creation: 90 days or 1 year. */
 export const Expiry = Schema.Literals(["90d", "1y"])
 export type Expiry = typeof Expiry.Type
 
-/** A key as it is listed: never the key itself, only its last four characters. */
+/** A key as it is listed: without the key itself, except its last four characters. */
 export const ApiKey = Schema.Struct({
   id: ApiKeyId,
   name: Schema.String,
@@ -44,12 +44,12 @@ export const ApiKey = Schema.Struct({
 }).annotate({ identifier: "ApiKey" })
 export interface ApiKey extends Schema.Schema.Type<typeof ApiKey> {}
 
-/** A key as it is loaded for a decision. */
+/** A key with its version, as it is loaded for a decision. */
 export interface ApiKeyRow extends ApiKey {
   readonly version: Changes.Version
 }
 
-/** The columns of a key. The key itself is kept nowhere: its digest decides. */
+/** The columns of a key. The key itself is not stored, only its digest. */
 export interface ApiKeyColumns extends ApiKey {
   readonly digest: string
 }
@@ -73,7 +73,7 @@ export const CreateApiKey = Schema.Struct({
 })
 export interface CreateApiKey extends Schema.Schema.Type<typeof CreateApiKey> {}
 
-/** How much of the key's window is used. */
+/** The state of a key's rate limit. */
 export interface Quota {
   readonly limit: number
   readonly remaining: number
@@ -81,38 +81,38 @@ export interface Quota {
   readonly reset_seconds: number
 }
 
-/** A key that was let in: for whom it speaks, and what is left of its window. */
+/** The result of authentication: the key, the member it acts for, and its remaining quota. */
 export interface Authentication {
   readonly key_id: ApiKeyId
   readonly actor: Actor
   readonly quota: Quota
 }
 
-/** What storage answers when a usable key is presented. Times are of the clock that counts. */
+/** The result of `ApiKeyStore.authenticate` for a valid key. Its times are those of the clock that measures the window. */
 export interface Metered {
   readonly key_id: ApiKeyId
   readonly organization_id: OrganizationId
   readonly created_by: MemberId
   readonly scopes: ReadonlyArray<Scope>
-  /** Requests of this window, this one included; it may stop growing beyond the limit. */
+  /** The requests of this window, including this one. It may stop growing above the limit. */
   readonly count: number
   readonly window_ends_at: Timestamp
   readonly now: Timestamp
 }
 
-/** Requests a key may make in one window. A reference, so that an operator may raise it. */
+/** How many requests a key may make in one window. A reference, so that an operator can raise it. */
 export const RequestsPerMinute = Context.Reference<number>("@messaging-crm/core/ApiKeys/RequestsPerMinute", {
   defaultValue: () => limits.requests_per_minute
 })
 
-/** The presented form: `svc_live_` and 43 characters. Only its digest decides. */
+/** The format of a key: `svc_live_` and 43 characters. Any other text is refused without a query. */
 const keyPattern = /^svc_live_[A-Za-z0-9_-]{43}$/
 
 // -------------------------------------------------------------- errors
 
 const QuotaFields = { limit: Schema.Int, remaining: Schema.Int, reset_seconds: Schema.Int }
 
-/** No usable key was presented. Carries nothing: a caller must not learn which check failed. */
+/** No valid key was presented. It has no fields, so that a caller cannot learn which check failed. */
 export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", {}) {}
 
 /** The key's window is used up. */
@@ -121,13 +121,13 @@ export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited"
   retry_after_seconds: Schema.Int
 }) {}
 
-/** The key is good but lacks the operation's scope. */
+/** The key is valid, but lacks the scope that the operation requires. */
 export class InsufficientScope extends Schema.TaggedError<InsufficientScope>()("InsufficientScope", {
   quota: Schema.Struct(QuotaFields),
   required: Scope
 }) {}
 
-/** Only owners and admins may hold keys. */
+/** The member is neither owner nor admin, and only those may hold keys. */
 export class MemberMayNotHoldKeys extends Schema.TaggedError<MemberMayNotHoldKeys>()("MemberMayNotHoldKeys", {}) {}
 
 export class ApiKeyNotFound extends Schema.TaggedError<ApiKeyNotFound>()("ApiKeyNotFound", {}) {}
@@ -137,7 +137,7 @@ export class ApiKeyNotFound extends Schema.TaggedError<ApiKeyNotFound>()("ApiKey
 /** Returns whether a member of this role may create and hold keys (contract §4.2). */
 export const mayHoldKeys = (role: Role): boolean => role === "owner" || role === "admin"
 
-/** Returns when a key made now stops working. */
+/** Returns when a key that is created now expires. */
 export const expiresAt = (expires: Expiry, now: Timestamp): Timestamp =>
   expires === "90d" ? DateTime.add(now, { days: 90 }) : DateTime.add(now, { years: 1 })
 
@@ -187,17 +187,17 @@ const revoke = (
 // ---------------------------------------------------------------- port
 
 /**
- * Port: where API keys and their request counts are kept.
+ * Port: reads API keys, and counts their requests. Commits write the keys.
  *
  * **Contract** (checked by `conformance/ApiKeys.ts`)
  *
- * - `authenticate` returns none unless the digest is known, the key is neither revoked
- *   nor expired, and its creator is a present owner or admin at this moment.
- *   Otherwise it counts the request, in one step: of any number of concurrent
- *   calls in one window each gets its own count, up to one beyond `limit`.
- * - A window opens at the key's first request and lasts 60 s. Requests beyond
- *   the limit do not prolong it. Keys do not share windows.
- * - A store shared by several processes uses its own clock; `now` is for one that has none.
+ * - `authenticate` returns none unless the digest belongs to a key that is neither
+ *   revoked nor expired, whose creator is currently a present owner or admin.
+ *   Otherwise it counts the request atomically: concurrent calls in one window each
+ *   get a different count, up to `limit` + 1.
+ * - A window begins with the key's first request and lasts 60 s. Requests above
+ *   the limit do not extend it. Each key has its own window.
+ * - A store that several processes share uses its own clock. `now` is for a store without one.
  * - `list` returns the organization's keys, newest first; `find` one of them.
  */
 export class ApiKeyStore extends Context.Service<ApiKeyStore, {
@@ -209,12 +209,12 @@ export class ApiKeyStore extends Context.Service<ApiKeyStore, {
 // ---------------------------------------------------------- operations
 
 export class ApiKeys extends Context.Service<ApiKeys, {
-  /** Lets a presented key in: checks it, counts the request and requires one scope, in this order. */
+  /** Authenticates a caller: checks the presented key, counts the request and requires one scope, in this order. */
   readonly authenticate: (
     presented: Redacted.Redacted,
     required: Scope
   ) => Effect.Effect<Authentication, Unauthorized | RateLimited | InsufficientScope>
-  /** Creates a key. The key itself is in the answer and nowhere else. */
+  /** Creates a key. Only this answer contains the key itself. */
   readonly create: (
     input: CreateApiKey
   ) => Effect.Effect<
@@ -223,7 +223,7 @@ export class ApiKeys extends Context.Service<ApiKeys, {
     CurrentActor
   >
   readonly list: Effect.Effect<ReadonlyArray<ApiKey>, never, CurrentActor>
-  /** Revokes a key at once. Revoking it again changes nothing. */
+  /** Revokes a key, with immediate effect. Revoking it again changes nothing. */
   readonly revoke: (id: ApiKeyId) => Effect.Effect<void, ApiKeyNotFound, CurrentActor>
 }>()("@messaging-crm/core/ApiKeys") {
   static readonly layer = Layer.effect(
@@ -250,7 +250,7 @@ export class ApiKeys extends Context.Service<ApiKeys, {
         return { key_id: metered.key_id, actor, quota }
       })
 
-      const createOne = Effect.fn("ApiKeys.create")(function*(input: CreateApiKey) {
+      const createApiKey = Effect.fn("ApiKeys.create")(function*(input: CreateApiKey) {
         const { organization_id } = yield* CurrentActor
         const random = yield* secrets.randomBase62(37)
         const key = `svc_live_${random}${checksum(random)}`
@@ -266,7 +266,7 @@ export class ApiKeys extends Context.Service<ApiKeys, {
         Effect.withSpan("ApiKeys.list")
       )
 
-      const revokeOne = Effect.fn("ApiKeys.revoke")(function*(id: ApiKeyId) {
+      const revokeApiKey = Effect.fn("ApiKeys.revoke")(function*(id: ApiKeyId) {
         const { organization_id } = yield* CurrentActor
         yield* decide(organization_id, {
           load: store.find(organization_id, id),
@@ -274,7 +274,7 @@ export class ApiKeys extends Context.Service<ApiKeys, {
         })
       })
 
-      return ApiKeys.of({ authenticate, create: createOne, list, revoke: revokeOne })
+      return ApiKeys.of({ authenticate, create: createApiKey, list, revoke: revokeApiKey })
     })
   )
 }

@@ -1,10 +1,10 @@
-/** SHA-256 and HMAC-SHA256 of text in UTF-8, by WebCrypto or by what a platform does faster. */
+/** SHA-256 and HMAC-SHA256 of UTF-8 text, with WebCrypto or a faster implementation of the platform. */
 import { Context, Effect } from "effect"
 
 export interface DigestFunctions {
   /** Returns the lower-case hexadecimal SHA-256 digest of a text. */
   readonly sha256: (text: string) => Effect.Effect<string>
-  /** Prepares a key, of one byte at least, and returns what computes the HMAC-SHA256 of a text under it. */
+  /** Imports a key of at least one byte, and returns a function that computes the HMAC-SHA256 of a text with it. */
   readonly hmac: (key: Uint8Array) => Effect.Effect<(text: string) => Effect.Effect<Uint8Array>>
 }
 
@@ -14,7 +14,7 @@ const encoder = new TextEncoder()
 export const hex = (bytes: Uint8Array): string =>
   Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
 
-/** Digests by WebCrypto, which is everywhere. Each of them is a job for another thread and a turn of the event loop. */
+/** Digests by WebCrypto, which every runtime has. Each call costs a hop to another thread and back. */
 export const webCrypto: DigestFunctions = {
   sha256: (text) =>
     Effect.map(
@@ -40,7 +40,7 @@ export const webCrypto: DigestFunctions = {
     )
 }
 
-/** How digests are computed. A reference, so that a server may set what its platform computes at once. */
+/** How digests are computed. A reference, so that a server can set the synchronous functions of its platform. */
 export const Digests = Context.Reference<DigestFunctions>("@messaging-crm/core/Digests", {
   defaultValue: () => webCrypto
 })

@@ -1,5 +1,5 @@
 /**
- * Every kind of id, in one file that imports none of our modules, so that modules
+ * Every kind of id, in one file without imports from this package, so that modules
  * can use each other's ids without importing each other.
  */
 import { Context, Effect, Layer, Schema, SchemaTransformation } from "effect"
@@ -7,7 +7,7 @@ import { v5, v7 } from "uuid"
 
 const isUuid = Schema.isUUID(undefined, { toJsonSchema: () => ({ format: "uuid" }) })
 
-/** Schema for a UUID: accepted in either case, decoded to lower case, so that one id has one spelling. */
+/** Schema for a UUID. Both cases are accepted and decoded to lower case, so that equal ids are equal texts. */
 const uuid = <const Brand extends string>(brand: Brand) =>
   Schema.String.check(isUuid).pipe(
     Schema.decodeTo(
@@ -61,12 +61,12 @@ export type WebhookDeliveryId = typeof WebhookDeliveryId.Type
 export const WebhookId = uuid("WebhookId")
 export type WebhookId = typeof WebhookId.Type
 
-/** Returns the UUID (version 5) of a text within an organization: the same text always gives the same one. */
+/** Returns the UUID (version 5) of a text within an organization: the same text always gives the same UUID. */
 export const uuidOf = (organization_id: OrganizationId, text: string): string => v5(text, organization_id)
 
 const random_bytes = 16
 
-/** Random bytes for many ids at once, since asking the system takes longer than all the rest of an id. */
+/** Random bytes for many ids: requesting them from the system takes longer than all other steps of making an id. */
 const pool = new Uint8Array(random_bytes * 256)
 let drawn = pool.length
 
@@ -81,7 +81,7 @@ const draw = (): Uint8Array => {
 
 let newest = { msecs: 0, seq: 0 }
 
-/** Returns an id that is greater than every one before it: within a millisecond they are numbered, from a random number on. */
+/** Makes a UUIDv7 that is greater than all before it. Within a millisecond the ids count up from a random number. */
 const nextId = (): string => {
   const random = draw()
   const now = Date.now()
@@ -92,7 +92,7 @@ const nextId = (): string => {
   return v7({ random, ...newest })
 }
 
-/** Service that makes new ids: UUIDv7, which grow with time. Tests replace it with predictable ids. */
+/** Service that makes new ids: UUIDv7, which sort by time. Tests replace it with predictable ids. */
 export class Ids extends Context.Service<Ids, {
   readonly uuid: Effect.Effect<string>
   /** The same as a plain function, for the pure decisions. */

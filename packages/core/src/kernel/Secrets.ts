@@ -8,17 +8,18 @@ const decodeBase64Url = Schema.decodeUnknownOption(Schema.Uint8ArrayFromBase64Ur
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 /**
- * The root keys, 32 bytes each, newest first: the first signs, all verify.
+ * The root keys, 32 bytes each, newest first. The first signs and encrypts; all
+ * verify and decrypt.
  *
- * The default is a key of this process alone, so what it signed is refused
- * after a restart. A server sets it from `SECRET_KEY`.
+ * The default is a random key of this process, so its signatures are not valid
+ * after a restart. A server sets the keys from `SECRET_KEY`.
  */
 export const RootKeys = Context.Reference<ReadonlyArray<Redacted.Redacted<Uint8Array<ArrayBuffer>>>>(
   "@messaging-crm/core/Secrets/RootKeys",
   { defaultValue: () => [Redacted.make(globalThis.crypto.getRandomValues(new Uint8Array(32)))] }
 )
 
-/** Returns whether two texts are equal, in a time that does not tell where they differ. */
+/** Compares two texts in constant time: the time does not depend on where they differ. */
 export const equalConstantTime = (a: string, b: string): boolean => {
   if (a.length !== b.length) return false
   let difference = 0
@@ -26,9 +27,9 @@ export const equalConstantTime = (a: string, b: string): boolean => {
   return difference === 0
 }
 
-/** A root key, as what each of its uses needs. */
+/** The keys that are derived from one root key, one for each use. */
 interface RootKey {
-  /** Names the key in what it sealed, and tells nothing of it. */
+  /** Identifies the key in a ciphertext, without revealing it. */
   readonly id: string
   /** Returns the HMAC-SHA256 of a text. */
   readonly hmac: (text: string) => Effect.Effect<Uint8Array>
@@ -48,7 +49,7 @@ const deriveSealingKey = (bytes: Uint8Array<ArrayBuffer>) =>
     )
   })
 
-/** Derives the keys of each use, so that no two uses share one. */
+/** Derives a separate key for each use. */
 const importRootKey = Effect.fnUntraced(function*(key: Redacted.Redacted<Uint8Array<ArrayBuffer>>) {
   const bytes = Redacted.value(key)
   const { hmac } = yield* Digests
@@ -85,7 +86,7 @@ const openWith = ({ sealing }: RootKey, context: string, iv: Uint8Array, sealed:
 const signWith = ({ hmac }: RootKey, purpose: string, text: string) =>
   Effect.map(hmac(`${purpose}\n${text}`), (signature) => hex(signature.subarray(0, 16)))
 
-/** Service for digests, signatures and random text, so that core names no crypto library. */
+/** Service for digests, signatures, encryption and random text, so that core depends on no crypto library. */
 export class Secrets extends Context.Service<Secrets, {
   /** Returns the lower-case hexadecimal SHA-256 digest of the UTF-8 text. */
   readonly sha256: (text: string) => Effect.Effect<string>
@@ -94,15 +95,16 @@ export class Secrets extends Context.Service<Secrets, {
   /** Returns whether the signature was made for this purpose and text under any root key. */
   readonly verify: (purpose: string, text: string, signature: string) => Effect.Effect<boolean>
   /**
-   * Encrypts text under the newest root key (AES-256-GCM), for one context.
-   * The answer is `v1.`, the key's id, a nonce and the rest, and begins with `sealPrefix`.
+   * Encrypts text with the newest root key (AES-256-GCM). It can be decrypted in
+   * the same context only. The result is `v1.`, the key's id, the nonce and the
+   * ciphertext, and begins with `sealPrefix`.
    */
   readonly seal: (context: string, text: string) => Effect.Effect<string>
-  /** Decrypts what any root key sealed for this context; none for anything else. */
+  /** Decrypts text that any root key encrypted for this context; none for anything else. */
   readonly open: (context: string, sealed: string) => Effect.Effect<Option.Option<string>>
-  /** How everything begins that the newest root key sealed. */
+  /** The prefix of every text that the newest root key encrypted. */
   readonly sealPrefix: string
-  /** Returns that many random characters of `0-9A-Za-z`. */
+  /** Returns `length` random characters of `0-9A-Za-z`. */
   readonly randomBase62: (length: number) => Effect.Effect<string>
 }>()("@messaging-crm/core/Secrets") {
   static readonly layer = Layer.effect(
@@ -140,7 +142,7 @@ export class Secrets extends Context.Service<Secrets, {
   )
 }
 
-/** Bytes of 248 and more are drawn again: 248 is the largest multiple of 62 in a byte, so each character is equally likely. */
+/** Bytes of 248 and above are discarded: 248 is the largest multiple of 62 in a byte, so each character is equally likely. */
 const randomBase62 = (length: number): string => {
   let text = ""
   while (text.length < length) {

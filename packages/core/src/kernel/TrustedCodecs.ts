@@ -1,13 +1,13 @@
 /**
- * Codecs for values that are ours: transformed as their schema says, and not checked again.
+ * Codecs for the service's own values: they apply the transformations of a schema
+ * without its checks.
  *
- * What our own database returns, and what our own decisions answer, was checked
- * when it came in. A codec is derived once from a schema's AST, so nothing is
- * spelled twice and nothing can drift.
+ * Rows of the database and answers of decisions were checked when they came in. A
+ * codec is derived once from a schema's AST, so the two cannot diverge.
  */
 import { Context, Effect, Option, SchemaAST, type SchemaGetter, type SchemaIssue } from "effect"
 
-/** Whether our own values are trusted to fit their schemas. They are checked unless a server decides otherwise. */
+/** Whether the service's own values are decoded and encoded without checks. By default they are checked. */
 export const TrustOwnValues = Context.Reference<boolean>("@messaging-crm/core/TrustedCodecs/TrustOwnValues", {
   defaultValue: () => false
 })
@@ -21,7 +21,7 @@ const inTurn = (steps: ReadonlyArray<Convert>): Convert => {
   return others.reduce((before, after) => (value) => after(before(value)), first)
 }
 
-/** Returns what a getter makes of a value, or none for one that asks whether there is a value. */
+/** Returns the function of a getter, or none if the getter depends on whether the value is present. */
 const getterOf = (getter: SchemaGetter.Getter<unknown, unknown, unknown>): Option.Option<Convert> => {
   switch (getter._tag) {
     case "Passthrough":
@@ -29,7 +29,7 @@ const getterOf = (getter: SchemaGetter.Getter<unknown, unknown, unknown>): Optio
     case "Transform":
       return Option.some((value) => getter.transform(value))
     case "TransformEffect":
-      // No schema of ours asks for a service or waits, which the type of any getter leaves open.
+      // The type permits services and asynchronous effects, but no schema of this service uses them.
       return Option.some((value) =>
         Effect.runSync(getter.transform(value, {}) as Effect.Effect<unknown, SchemaIssue.Issue>)
       )
@@ -54,13 +54,13 @@ const fieldOf = ({ name, type }: SchemaAST.PropertySignature): Option.Option<Fie
     ? Option.none()
     : Option.map(codecOf(type), (codec) => ({ name, isOptional: type.context?.isOptional === true, codec }))
 
-/** Returns the source of a function that builds an object of the fields and no others, in their order. */
+/** Returns the source of a function that builds an object with exactly these fields, in their order. */
 const sourceOf = (fields: ReadonlyArray<Field>): string => {
   const parts = fields.map(({ codec, isOptional, name }, index) => {
     const key = JSON.stringify(name)
     return { key, isOptional, value: codec === same ? `given[${key}]` : `fields[${index}].codec(given[${key}])` }
   })
-  // One literal for what is always there, since V8 then knows the shape; order is kept behind the first that may be absent.
+  // One literal for the required fields, so that V8 can infer the shape. From the first optional field on, assignments keep the order.
   const optional = parts.findIndex(({ isOptional }) => isOptional)
   const fixed = optional === -1 ? parts : parts.slice(0, optional)
   const literal = fixed.map(({ key, value }) => `${key}: ${value}`).join(", ")
@@ -70,7 +70,7 @@ const sourceOf = (fields: ReadonlyArray<Field>): string => {
   return [`const made = { ${literal} }`, ...others, "return made"].join("\n")
 }
 
-/** Generated, because a loop over names takes several times as long. Where code may not be generated, there is no codec. */
+/** Generates the function, because a loop over the names takes several times as long. Where code generation is forbidden, returns none. */
 const objectOf = ({ propertySignatures }: SchemaAST.Objects): Option.Option<Convert> =>
   Option.flatMap(
     Option.all(propertySignatures.map(fieldOf)),
@@ -95,14 +95,14 @@ const recordOf = ({ indexSignatures }: SchemaAST.Objects): Option.Option<Convert
 const arrayOf = ({ elements, rest }: SchemaAST.Arrays): Option.Option<Convert> => {
   const [only, ...others] = rest
   if (only === undefined || others.length > 0 || elements.length > 0) return Option.none()
-  // What is decoded by the schema of an array is one.
+  // The value is trusted to fit the schema, so it is an array.
   return Option.map(
     codecOf(only),
     (codec) => codec === same ? same : (given) => (given as ReadonlyArray<unknown>).map((value) => codec(value))
   )
 }
 
-/** A union of what is left as it is, or of one thing and its absence. */
+/** Supports a union whose members are all unchanged, and a union of one converted member with null or undefined. */
 const unionOf = ({ types }: SchemaAST.Union): Option.Option<Convert> =>
   Option.flatMap(Option.all(types.map(codecOf)), (codecs) => {
     const [only, ...others] = codecs.filter((codec) => codec !== same)
@@ -138,9 +138,9 @@ const codecOf = (ast: SchemaAST.AST): Option.Option<Convert> =>
   Option.map(Option.all([...(ast.encoding ?? []).toReversed().map(linkOf), localOf(ast)]), inTurn)
 
 /**
- * Returns what decodes a value that is known to fit the AST, or none for an AST
- * that holds what is not understood: it is decoded by its schema as ever.
+ * Returns a function that decodes a value that is known to fit the AST. Returns
+ * none if a part of the AST is not supported: use the schema itself then.
  *
- * Encoding by a schema is decoding by the flipped AST.
+ * To encode, pass the flipped AST.
  */
 export const trusted = codecOf

@@ -1,16 +1,17 @@
 /**
  * Dispatch: how the worker carries out one send.
  *
- * The attempt is committed before the provider is asked, together with the other
- * names under which the recipient may answer. What follows from its answer:
+ * The attempt is committed before the provider is called, together with the other
+ * names under which the recipient may reply. What follows depends on the outcome:
  *
- * - taken: the message and the ended send commit together.
- * - refused for good: the send fails.
- * - certainly nothing sent: the send waits and is tried again, for two minutes.
- * - no answer: the send is never blindly repeated. A provider that deduplicates
- *   by reference is asked again for two minutes; then, and at once for any
- *   other, the send is `unknown` until a callback tells, or fails after 15
- *   minutes. Nothing that comes later proves that the lost attempt sent nothing.
+ * - Accepted: the message and the completed send commit together.
+ * - Rejected: the send fails.
+ * - Busy, and certainly not sent: the send is retried with a backoff, for two minutes.
+ * - Unknown: a retry could send the message twice. If the provider deduplicates by
+ *   reference, the send is retried for two minutes. After that, and immediately for
+ *   any other provider, the send is `unknown` until a callback reports its outcome.
+ *   Without one it fails after 15 minutes. A later refusal does not fail it sooner,
+ *   because it does not prove that the earlier attempt sent nothing.
  */
 import { Context, DateTime, Duration, Effect, Layer, Metric, Option, Schedule } from "effect"
 import { type Channel, ChannelStore } from "../catalog/Channels.ts"
@@ -35,22 +36,22 @@ import { isOpen, type SendRow, SendRows, SendStore, State } from "./Sends.ts"
 
 // ----------------------------------------------------------- decisions
 
-/** How long the provider may take to answer. Well below the lease of the work. */
+/** The timeout of one attempt, well below the lease of the work. */
 export const attempt_time_max = Duration.seconds(20)
-/** How long a send may hold up its conversation. */
+/** For how long a send is retried. The later sends of its conversation wait for it. */
 export const retry_time_max = Duration.minutes(2)
-/** How long a callback may still tell the outcome of a send without an answer: 15 minutes. */
+/** How long an `unknown` send waits for a callback before it fails: 15 minutes. */
 export const UnknownOutcomeTimeout = Context.Reference<Duration.Duration>(
   "@messaging-crm/core/Dispatch/UnknownOutcomeTimeout",
   { defaultValue: () => Duration.minutes(15) }
 )
 
-/** How often recording an accepted message is tried, a second apart: until the lease of the work is about to end. */
+/** How often recording an accepted message is retried, at intervals of a second: almost until the lease ends. */
 const record_tries_max = 35
 
 const retry_delays_seconds = [1, 5, 15, 30, 60] as const
 
-/** Returns when a send is tried again after this attempt, or none when its two minutes are over. */
+/** Returns the time of the next attempt, or none when that would be more than two minutes after the first. */
 export const nextAttempt = (
   attempt: number,
   first_attempt_at: Timestamp,
@@ -63,7 +64,7 @@ export const nextAttempt = (
   return DateTime.isGreaterThan(due_at, last) ? Option.none() : Option.some(due_at)
 }
 
-/** What an attempt is counted as that the provider did not accept. */
+/** The metric's `outcome` of an attempt that was not accepted. */
 const outcomes = { ProviderRejected: "rejected", ProviderBusy: "busy", ProviderOutcomeUnknown: "unknown" } as const
 
 const count = (outcome: string, reason = "none") =>
@@ -73,20 +74,20 @@ const finish = (claimed: ClaimedWork) => Changes.settle({ claimed, outcome: "fin
 
 const postpone = (claimed: ClaimedWork, due_at: Timestamp) => Changes.settle({ claimed, outcome: "postpone", due_at })
 
-/** What an attempt needs. */
+/** The rows that an attempt needs. */
 interface Loaded {
   readonly send: Option.Option<SendRow>
   readonly conversation: Option.Option<ConversationRow>
   readonly channel: Option.Option<Channel>
 }
 
-/** A send as it was when its attempt began. */
+/** A send with the status that it had before this attempt. */
 interface Begun {
   readonly send: SendRow
   readonly channel: Channel
 }
 
-/** Begins an attempt of a send that has not ended. */
+/** Begins an attempt. Returns null, and finishes the work, if the send has already ended. */
 const begin = (
   claimed: ClaimedWork,
   { channel, conversation, send }: Loaded,
@@ -109,7 +110,7 @@ const begin = (
   }
 }
 
-/** Leaves a send whose outcome nobody knows to its callback, and sees to it that it ends. */
+/** Marks a send as `unknown`, and enqueues the `send_outcome` work that fails it if no callback comes. */
 const awaitCallback = (
   claimed: ClaimedWork,
   send: SendRow,
@@ -130,11 +131,11 @@ const awaitCallback = (
 // ---------------------------------------------------------- operations
 
 export class Dispatch extends Context.Service<Dispatch, {
-  /** Carries out one attempt of a claimed `send`, and settles the claim. */
+  /** Makes one attempt of a claimed `send`, and settles the claim. */
   readonly attempt: (claimed: ClaimedWork) => Effect.Effect<void>
-  /** Gives up on a send whose outcome is still unknown, and settles the claimed `send_outcome`. */
+  /** Fails a send whose outcome is still unknown, and settles the claimed `send_outcome`. */
   readonly giveUp: (claimed: ClaimedWork) => Effect.Effect<void>
-  /** Ends a send that cannot be carried out because of a defect of ours, and settles the claim. */
+  /** Ends a send that cannot be carried out because of a defect, and settles the claim. */
   readonly abandon: (claimed: ClaimedWork) => Effect.Effect<void>
 }>()("@messaging-crm/core/Dispatch") {
   static readonly layer = Layer.effect(
@@ -155,14 +156,14 @@ export class Dispatch extends Context.Service<Dispatch, {
         if (Option.isNone(send)) return { send, conversation: Option.none(), channel: Option.none() }
         const { organization_id } = claimed
         const { channel_id, conversation_id } = send.value
-        const beside = yield* Effect.all({
+        const others = yield* Effect.all({
           conversation: conversations.find(organization_id, conversation_id),
           channel: channels.find(organization_id, channel_id)
         }, together)
-        return { send, ...beside }
+        return { send, ...others }
       })
 
-      /** Settles the claim with what follows for the send, if that has not ended. */
+      /** Settles the claim with the changes that follow for the send, or with none if it has already ended. */
       const settleSend = (
         claimed: ClaimedWork,
         changesOf: (send: SendRow, fresh: Fresh) => Changes.Changes
@@ -181,14 +182,14 @@ export class Dispatch extends Context.Service<Dispatch, {
       const failNow = (claimed: ClaimedWork, reason: FailureReason) =>
         settleSend(claimed, (send, fresh) => Changes.all(fail(send, reason, fresh), finish(claimed)))
 
-      /** Ends the attempts at a send: for good, or in doubt where one of them may have sent it. */
+      /** Ends the attempts: the send fails, or becomes `unknown` if one of them may have sent it. */
       const endAttempts = (claimed: ClaimedWork, reason: FailureReason) =>
         settleSend(claimed, (send, fresh) =>
           send.may_be_sent
             ? awaitCallback(claimed, send, timeout, fresh)
             : Changes.all(fail(send, reason, fresh), finish(claimed)))
 
-      /** Records that the provider took it. This is known now and nowhere else, so it is tried for as long as the lease lasts. */
+      /** Records that the provider accepted the send. Only this process has that fact, so it retries for almost the whole lease. */
       const completeNow = (claimed: ClaimedWork, { channel_id, id }: SendRow, accepted: Accepted) =>
         settle(claimed, {
           load: loadCompletion(claimed.organization_id, channel_id, id, accepted.provider_message_id),
@@ -223,7 +224,7 @@ export class Dispatch extends Context.Service<Dispatch, {
           ))
       })
 
-      /** What to do when nobody knows whether the message was taken. */
+      /** Handles an attempt of which it is not known whether the provider accepted it. */
       const handleUnknownOutcome = Effect.fnUntraced(function*(
         claimed: ClaimedWork,
         { first_attempt_at }: SendRow
@@ -238,7 +239,7 @@ export class Dispatch extends Context.Service<Dispatch, {
             : Changes.all(SendRows.update(send, { may_be_sent: true }), postpone(claimed, due_at.value)))
       })
 
-      const ask = (claimed: ClaimedWork, send: SendRow, message: OutboundMessage) =>
+      const deliver = (claimed: ClaimedWork, send: SendRow, message: OutboundMessage) =>
         provider.deliver(message).pipe(
           Effect.timeoutOrElse({ duration: attempt_time_max, orElse: () => Effect.fail(new ProviderOutcomeUnknown()) }),
           Effect.withSpan("MessagingProvider.deliver", { kind: "client" }),
@@ -266,12 +267,12 @@ export class Dispatch extends Context.Service<Dispatch, {
         })
         if (begun === null) return
         const { channel, send } = begun
-        // A send found `sending` lost its worker in mid-attempt: the same as an answer that never came.
+        // A send that is already `sending` lost its worker during an attempt, whose outcome is therefore unknown.
         if (send.status !== "queued" && provider.dedup !== "client_ref") {
           return yield* handleUnknownOutcome(claimed, send)
         }
         const { content, id: reference, recipient } = send
-        yield* ask(claimed, send, { channel, reference, recipient, content })
+        yield* deliver(claimed, send, { channel, reference, recipient, content })
       })
 
       const giveUp = Effect.fn("Dispatch.giveUp")((claimed: ClaimedWork) => failNow(claimed, "outcome_unknown"))

@@ -1,10 +1,10 @@
 /**
- * Inbound: what a provider tells us, whenever, in whatever order and however
- * often it does (contract §15).
+ * Inbound: applies the events of a provider, which may arrive late, in any order
+ * and more than once (contract §15).
  *
- * Each event is a commit of its own. What it says of a message meets that
- * message, and every other event about it, in one row: that of the provider's
- * message id.
+ * Each event is one commit. All events about one message write the same row, that
+ * of the provider's message id, so concurrent ones conflict. This also holds for
+ * events that arrive before their message.
  */
 import { Context, Effect, Exit, Layer, Option, Result, Schema } from "effect"
 import { type Channel, ChannelStore } from "../catalog/Channels.ts"
@@ -38,10 +38,10 @@ import * as SendCompletion from "./SendCompletion.ts"
 
 const ProviderId = text({ min: 1, max: 500 })
 
-/** Who somebody is on the channel; on phone messaging the id is the number, `+` and digits, where the network tells it. */
+/** A person's identity on the channel. On phone messaging `external_id` is the number, `+` and digits, if the network provides it. */
 const Sender = Schema.Struct({
   external_id: ProviderId,
-  /** Other ids of the same person, where the network has several. */
+  /** Other ids of the same person, if the network has several. */
   aliases: Schema.optionalKey(Schema.Array(ProviderId)),
   display_name: Schema.NullOr(Text),
   username: Schema.NullOr(Text)
@@ -49,25 +49,25 @@ const Sender = Schema.Struct({
 
 const OfMessage = { channel_id: ChannelId, provider_message_id: ProviderId }
 
-/** An outbound message got further, or failed. */
+/** The status of an outbound message changed. */
 export const MessageStatusReported = Schema.Struct({
   event: Schema.Literal("message_status_reported"),
   ...OfMessage,
-  /** The reference of the delivery, where the provider echoes it. */
+  /** The send's reference, if the provider returns it. */
   reference: Schema.NullOr(SendId),
-  /** Other ids under which the network knows the recipient, where it names them. */
+  /** Other ids of the recipient, if the network reports them. */
   recipient_aliases: Schema.optionalKey(Schema.Array(ProviderId)),
   ...StatusUpdate.fields
 })
 export interface MessageStatusReported extends Schema.Schema.Type<typeof MessageStatusReported> {}
 
-/** A person wrote. */
+/** A person sent a message. */
 export const ProviderMessageReceived = Schema.Struct({
   event: Schema.Literal("message_received"),
   ...OfMessage,
   from: Sender,
   type: MessageType,
-  /** What was written, or the caption of the media. */
+  /** The text of the message, or the caption of its media. */
   text: Schema.NullOr(Text),
   media: Schema.NullOr(Media.ReceivedMedia),
   /** The provider's time. */
@@ -75,7 +75,7 @@ export const ProviderMessageReceived = Schema.Struct({
 })
 export interface ProviderMessageReceived extends Schema.Schema.Type<typeof ProviderMessageReceived> {}
 
-/** The author of a message changed its text, or caption. */
+/** The author of a message changed its text or caption. */
 export const MessageEdited = Schema.Struct({
   event: Schema.Literal("message_edited"),
   ...OfMessage,
@@ -84,7 +84,7 @@ export const MessageEdited = Schema.Struct({
 })
 export interface MessageEdited extends Schema.Schema.Type<typeof MessageEdited> {}
 
-/** The author of a message took it back. */
+/** The author of a message deleted it. */
 export const MessageDeleted = Schema.Struct({
   event: Schema.Literal("message_deleted"),
   ...OfMessage,
@@ -92,7 +92,7 @@ export const MessageDeleted = Schema.Struct({
 })
 export interface MessageDeleted extends Schema.Schema.Type<typeof MessageDeleted> {}
 
-/** A person has another id than before: a new number, for one. */
+/** The id of a person changed, for example to a new number. */
 export const IdentityChanged = Schema.Struct({
   event: Schema.Literal("identity_changed"),
   channel_id: ChannelId,
@@ -117,10 +117,10 @@ export class ChannelUnknown extends Schema.TaggedError<ChannelUnknown>()("Channe
 
 // ----------------------------------------------------------- decisions
 
-/** Returns the first of a person's ids that is a number, canonical. */
+/** Returns the first of a person's ids that is a phone number, in canonical form. */
 const numberOf = (ids: ReadonlyArray<string>): string | null => Option.getOrNull(Option.firstSomeOf(ids.map(canonical)))
 
-/** Returns the person that a provider tells of on a channel. */
+/** Returns the person behind a provider's ids on a channel. */
 const personOf = (channel: Channel, { aliases = [], ...sender }: typeof Sender.Type): Person => ({
   ...sender,
   aliases,
@@ -128,7 +128,7 @@ const personOf = (channel: Channel, { aliases = [], ...sender }: typeof Sender.T
   phone: channel.type === "phone_messaging" ? numberOf([sender.external_id, ...aliases]) : null
 })
 
-/** The event for the subscribers, where an update made a difference to them. */
+/** Raises `message.updated` if the update changed what subscribers can see. */
 const updateEvent = (before: Message, after: Message, update: MessageUpdate, fresh: Fresh): Changes.Changes => {
   const isNews = update.status === "edited" || update.status === "deleted"
     ? before.deleted_at === null
@@ -140,7 +140,7 @@ const updateEvent = (before: Message, after: Message, update: MessageUpdate, fre
 
 type OfMessage = Pick<MessageDeleted, "channel_id" | "provider_message_id">
 
-/** Updates the message, or keeps the update until its message comes. */
+/** Updates the message, or stores the update until the message arrives. */
 export const update = (
   found: Option.Option<ProviderMessage>,
   { channel_id, provider_message_id }: OfMessage,
@@ -155,7 +155,11 @@ export const update = (
   return Changes.all(revise(known.contact_id, known, after), updateEvent(known, after, news, fresh))
 }
 
-/** Updates the message or, where nobody has it, the send: this may be all we ever hear of one whose answer was lost. */
+/**
+ * Updates the message. If there is none yet, it completes the send: when the
+ * response to an attempt was lost, this report may be the only proof that the
+ * provider accepted it.
+ */
 export const statusReported = (
   { completion, found }: {
     readonly found: Option.Option<ProviderMessage>
@@ -174,20 +178,20 @@ export const statusReported = (
     [clampedNews],
     fresh
   )
-  // A message that is inserted has the update already. One that a rival inserted meanwhile does not.
+  // A message that `complete` inserts already includes the update. One that another commit inserted meanwhile does not.
   return completed.insert === undefined
     ? Changes.all(completed, update(completion.provider_message, event, news, fresh))
     : completed
 }
 
-/** What is known of somebody who writes, and of what they write. */
+/** The rows that `messageReceived` needs. */
 interface ReceivedLoaded {
   readonly found: Option.Option<ProviderMessage>
   readonly threads: ReadonlyArray<KnownThread>
   readonly withPhone: Option.Option<LoadedContact>
 }
 
-/** Puts a message into its sender's conversation, which is made or opened as needed. */
+/** Inserts a message into its sender's conversation, which is created or reopened if needed. */
 export const messageReceived = (
   { found, threads, withPhone }: ReceivedLoaded,
   channel: Channel,
@@ -217,7 +221,7 @@ export const messageReceived = (
   }
   const early = Option.match(found, { onNone: () => [], onSome: ({ early_updates }) => early_updates })
   const revised = early.reduce(applyUpdate, received)
-  // The file of a message that was taken back before it came is not kept at all.
+  // The file of a message whose deletion arrived before it is not stored.
   const isFileless = event.media === null || revised.deleted_at !== null
   const media = isFileless ? { answer: null, changes: Changes.none } : Media.insert(event.media, fresh.uuid)
   const message = { ...revised, media: media.answer }
@@ -231,10 +235,10 @@ export const messageReceived = (
   )
 }
 
-/** How many people's events of one callback are taken in at once. */
+/** How many lanes of one callback are processed concurrently. */
 const lanes_max = 32
 
-/** Events of one lane are taken in one after the other: what a person wrote, and what is said of one message. */
+/** Returns the lane of an event: the sender for a message, the message for an update. Events of one lane are processed in order. */
 const laneOf = (event: ProviderEvent): string => {
   const about = event.event === "message_received"
     ? event.from.external_id
@@ -247,7 +251,7 @@ const laneOf = (event: ProviderEvent): string => {
 // ---------------------------------------------------------- operations
 
 export class Inbound extends Context.Service<Inbound, {
-  /** Takes one event in, durably. Taking it in again changes nothing. */
+  /** Applies one event, and returns when it is committed. Applying it again changes nothing. */
   readonly receive: (event: ProviderEvent) => Effect.Effect<void, ChannelUnknown>
 }>()("@messaging-crm/core/Inbound") {
   static readonly layer = Layer.effect(
@@ -260,7 +264,7 @@ export class Inbound extends Context.Service<Inbound, {
       const loadCompletion = yield* SendCompletion.loader
       const messages = yield* MessageStore
 
-      /** Commits what a decision about an event changes. Nobody waits for an answer. */
+      /** Commits the changes that an event causes. Such a decision has no answer and cannot refuse. */
       const commit = <Loaded>(
         organization_id: OrganizationId,
         load: Effect.Effect<Loaded>,
@@ -307,7 +311,7 @@ export class Inbound extends Context.Service<Inbound, {
         return { known, contact }
       })
 
-      const take = (organization_id: OrganizationId, channel: Channel, event: ProviderEvent): Effect.Effect<void> => {
+      const apply = (organization_id: OrganizationId, channel: Channel, event: ProviderEvent): Effect.Effect<void> => {
         switch (event.event) {
           case "message_received":
             return commit(
@@ -355,7 +359,7 @@ export class Inbound extends Context.Service<Inbound, {
         const located = yield* channels.locate(event.channel_id)
         if (Option.isNone(located)) return yield* new ChannelUnknown({ channel_id: event.channel_id })
         const { channel, organization_id } = located.value
-        yield* take(organization_id, channel, event)
+        yield* apply(organization_id, channel, event)
       })
 
       return Inbound.of({ receive })
@@ -364,16 +368,17 @@ export class Inbound extends Context.Service<Inbound, {
 }
 
 /**
- * Takes the events of a callback in, each on its own, and answers how each went,
- * in their order. What a person wrote keeps its order; the others go together.
+ * Applies the events of a callback, each in its own commit, and returns their
+ * exits in the same order. A person's messages are applied in order, events of
+ * different lanes concurrently.
  */
 export const receiveEach = Effect.fn("Inbound.receiveEach")(function*(
   { receive }: Inbound["Service"],
   events: ReadonlyArray<ProviderEvent>
 ) {
   const exits = new Map<ProviderEvent, Exit.Exit<void, ChannelUnknown>>()
-  const take = (event: ProviderEvent) => Effect.map(Effect.exit(receive(event)), (exit) => exits.set(event, exit))
+  const receiveOne = (event: ProviderEvent) => Effect.map(Effect.exit(receive(event)), (exit) => exits.set(event, exit))
   const lanes = Map.groupBy(events, laneOf)
-  yield* Effect.forEach(lanes.values(), Effect.forEach(take), { concurrency: lanes_max, discard: true })
+  yield* Effect.forEach(lanes.values(), Effect.forEach(receiveOne), { concurrency: lanes_max, discard: true })
   return events.map((event) => exits.get(event) ?? Exit.void)
 })

@@ -1,10 +1,10 @@
 /**
- * Events: what the service posts to the subscribers of its webhooks (contract §13).
+ * Events: what the service posts to webhooks (contract §13).
  *
- * An event is one of the changes of the operation that it reports, and its bytes
- * are fixed there. The commit adds one delivery for each active webhook that
- * subscribes to it: so there is an event exactly when there was a change, and
- * every attempt carries the same bytes.
+ * An event is one of the changes of the operation that it reports, so it exists
+ * exactly when that operation is committed. Its bytes are fixed there, and every
+ * attempt posts the same bytes. The commit adds one delivery for each active
+ * webhook that subscribes to it.
  */
 import { Context, type Effect, Schema } from "effect"
 import { FailureReason } from "../kernel/FailureReason.ts"
@@ -62,7 +62,7 @@ export const ConversationClosed = event("conversation.closed", {}).annotate({
   description: "A conversation was closed."
 })
 
-/** Schema for what is posted: thin, so that a subscriber reads the resource as it is now. */
+/** Schema for a posted event. It holds ids and no content, so that subscribers read the current state of the resource. */
 export const Event = Schema.Union([MessageReceived, MessageSent, MessageUpdated, SendFailed, ConversationClosed])
 export type Event = typeof Event.Type
 
@@ -70,14 +70,14 @@ const encode = Schema.encodeSync(Schema.fromJsonString(Event))
 
 // ----------------------------------------------------------- decisions
 
-/** Returns an event with its id, its time and its bytes. */
+/** Makes an event with a new id, the current time and its encoded bytes. */
 export const make = <const Type extends EventType>(
   type: Type,
   data: Extract<Event, { readonly type: Type }>["data"],
   { now, uuid }: Fresh
 ): RaisedEvent => {
   const id = EventId.make(uuid())
-  // Each case of the union keeps its own data, which the compiler loses when the parts are put together again.
+  // The type parameter ties `type` to `data`, which the compiler cannot see in the combined object.
   const body = encode({ id, type, timestamp: now, data } as Event)
   return { id, type, body, created_at: now }
 }
@@ -85,12 +85,12 @@ export const make = <const Type extends EventType>(
 // ---------------------------------------------------------------- port
 
 /**
- * Port: where events are kept. They are written by commits.
+ * Port: purges events. Commits write them.
  *
  * **Contract** (checked by `conformance/Webhooks.ts`)
  *
- * - `purge` forgets at most `limit` events made before a moment, with their
- *   deliveries, and answers how many.
+ * - `purge` deletes at most `limit` events older than `before`, with their
+ *   deliveries, and returns the number of events.
  */
 export class EventStore extends Context.Service<EventStore, {
   readonly purge: (before: Timestamp, limit: number) => Effect.Effect<number>

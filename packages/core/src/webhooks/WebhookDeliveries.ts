@@ -8,51 +8,35 @@
  * | pending | the tenth attempt fails, the webhook is disabled | failed |
  * | succeeded, failed | retry | pending |
  *
- * At most eight deliveries of a webhook are under way at a time. An attempt is
- * posted before anything is committed, so a worker that dies in the middle of
- * one posts it again: with the same id and bytes.
+ * At most eight deliveries of a webhook are attempted at a time. An attempt is
+ * made before anything is committed. If a worker dies during one, another worker
+ * makes it again, with the same id and bytes.
  */
-import {
-  Cache,
-  Context,
-  Data,
-  DateTime,
-  Duration,
-  Effect,
-  Layer,
-  Metric,
-  Option,
-  Random,
-  Redacted,
-  Result,
-  Schema,
-  Struct
-} from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Random, Result, Schema, Struct } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { EventId, type OrganizationId, WebhookDeliveryId, WebhookId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
-import { delivery_attempts } from "../kernel/Metrics.ts"
-import { Secrets } from "../kernel/Secrets.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh, together } from "../work/Decide.ts"
 import { type ClaimedWork, lanes } from "../work/WorkQueue.ts"
 import { EventStore, EventType } from "./Events.ts"
+import { type Attempt, makePost } from "./WebhookAttempt.ts"
 import {
   disable,
   type Health,
   healthy,
   pauseOf,
   recordFailure,
-  secretContext,
   shouldDisable,
   WebhookNotFound,
   type WebhookRow,
   WebhookRows,
   WebhookStore
 } from "./Webhooks.ts"
-import { headersOf } from "./WebhookSignature.ts"
-import { UnansweredCode, type WebhookAnswer, WebhookRequestFailed, WebhookTransport } from "./WebhookTransport.ts"
+import { UnansweredCode } from "./WebhookTransport.ts"
+
+export type { Attempt }
 
 // ---------------------------------------------------------------- data
 
@@ -90,21 +74,12 @@ export const WebhookDeliveryRows = Changes.rows<WebhookDelivery>()("webhook_deli
   ...Struct.keys(Struct.omit(WebhookDelivery.fields, ["id"]))
 ])
 
-/** A delivery beside what an attempt needs. */
+/** A delivery with what an attempt needs. */
 export interface Outgoing {
   readonly delivery: WebhookDeliveryRow
   /** The event's exact bytes. */
   readonly body: string
   readonly webhook: WebhookRow
-}
-
-/** How one attempt ended. */
-export interface Attempt {
-  readonly at: Timestamp
-  readonly duration_ms: number
-  readonly response_status: number | null
-  readonly response_body: string | null
-  readonly failure_code: FailureCode | null
 }
 
 // -------------------------------------------------------------- errors
@@ -118,13 +93,10 @@ export class WebhookDisabled extends Schema.TaggedError<WebhookDisabled>()("Webh
 
 // ----------------------------------------------------------- decisions
 
-/** How long an attempt may take before the lease of its work is in danger. The transport ends well before. */
-export const attempt_time_max = Duration.seconds(25)
-
-/** How long events, deliveries and attempts are kept. */
+/** How long events and deliveries are kept. */
 export const history_time_max = Duration.days(30)
 
-/** What is waited after the first, second … failure: ten attempts within 75.6 hours. */
+/** The delay after the first, second … failed attempt: ten attempts within 75.6 hours. */
 export const delays = [
   Duration.seconds(5),
   Duration.minutes(5),
@@ -137,33 +109,33 @@ export const delays = [
   Duration.hours(24)
 ] as const
 
-/** From which delay on times are spread by a tenth to either side. */
-const first_spread = 1
+/** The index of the first delay that has jitter: 10 % to either side. */
+const first_jittered = 1
 
 /**
- * Returns when a delivery is attempted again after that many attempts, or none
- * when its schedule is over.
+ * Returns the time of the next attempt after `attempt_count` attempts, or none
+ * when there are no more.
  *
- * `dice` is from 0 to 1. An endpoint that asks for more time gets it, up to
- * twice the usual or an hour, whichever is longer.
+ * `random` is from 0 to 1, for the jitter. `retry_after` lengthens the delay, up
+ * to twice its usual length or to one hour, whichever is longer.
  */
 export const nextAttempt = (
   attempt_count: number,
   now: Timestamp,
   retry_after: Duration.Duration | null,
-  dice: number
+  random: number
 ): Option.Option<Timestamp> => {
   const usual = delays[attempt_count - 1]
   if (usual === undefined) return Option.none()
-  const spread = attempt_count - 1 < first_spread ? 1 : 0.9 + 0.2 * dice
-  // In whole milliseconds, as every store keeps times.
-  const base = Duration.millis(Math.round(Duration.toMillis(usual) * spread))
+  const jitter = attempt_count - 1 < first_jittered ? 1 : 0.9 + 0.2 * random
+  // In whole milliseconds, the precision of every store.
+  const base = Duration.millis(Math.round(Duration.toMillis(usual) * jitter))
   const most = Duration.max(Duration.times(usual, 2), Duration.hours(1))
-  const asked = retry_after === null ? base : Duration.min(Duration.max(retry_after, base), most)
-  return Option.some(DateTime.addDuration(now, asked))
+  const delay = retry_after === null ? base : Duration.min(Duration.max(retry_after, base), most)
+  return Option.some(DateTime.addDuration(now, delay))
 }
 
-/** Returns how long a `Retry-After` header asks to wait, or null when it says nothing that can be understood. */
+/** Returns the delay of a `Retry-After` header, in seconds or as a date; null when it is absent or malformed. */
 export const parseRetryAfter = (header: string | null, now: Timestamp): Duration.Duration | null => {
   if (header === null) return null
   if (/^\s*[0-9]{1,9}\s*$/.test(header)) return Duration.seconds(Number(header))
@@ -173,7 +145,7 @@ export const parseRetryAfter = (header: string | null, now: Timestamp): Duration
 
 /** The states of a delivery: each function returns what the transition sets. */
 export const State = {
-  /** An attempt succeeded; or failed, with the time of the next one, if any. */
+  /** An attempt succeeded, or failed. `next_attempt_at` is null when no other attempt follows. */
   attempt: (
     { attempt_count }: Pick<WebhookDelivery, "attempt_count">,
     { at, ...result }: Attempt,
@@ -186,34 +158,13 @@ export const State = {
       next_attempt_at,
       status: result.failure_code === null ? "succeeded" : next_attempt_at === null ? "failed" : "pending"
     }) as const,
-  /** It ends without being attempted again. */
+  /** The delivery fails without another attempt. */
   abandon: (failure_code: FailureCode) => ({ status: "failed", failure_code, next_attempt_at: null }) as const,
-  /** It is to be attempted now. */
+  /** The delivery is due now. */
   retry: (next_attempt_at: Timestamp) => ({ status: "pending", next_attempt_at }) as const
 }
 
-/** How many signing secrets a process keeps decrypted. */
-const secrets_max = 1000
-
-/** An encrypted signing secret. */
-class Sealed extends Data.Class<{ readonly context: string; readonly sealed: string }> {}
-
-/** Returns text that every store can keep. */
-const storable = (text: string): string => text.toWellFormed().replaceAll("\u0000", "\uFFFD")
-
-const isSuccess = (status: number): boolean => status >= 200 && status <= 299
-
-/** Returns what an answer, or the lack of one, says of an attempt. */
-const resultOf = (outcome: Result.Result<WebhookAnswer, WebhookRequestFailed>) =>
-  Result.isSuccess(outcome)
-    ? {
-      response_status: outcome.success.status,
-      response_body: storable(outcome.success.body),
-      failure_code: isSuccess(outcome.success.status) ? null : "http_status" as const
-    }
-    : { response_status: null, response_body: null, failure_code: outcome.failure.failure_code }
-
-/** Makes a delivery due now, with the same event; one that is pending anyway does not change. */
+/** Makes a delivery due now, with the same event. A pending delivery does not change. */
 export const retry = (
   outgoing: Option.Option<Outgoing>,
   webhook: Option.Option<WebhookRow>,
@@ -243,11 +194,16 @@ export const retry = (
 
 const finish = (claimed: ClaimedWork) => Changes.settle({ claimed, outcome: "finish" })
 
-/** Returns whether an attempt's result is still written: also when the webhook was disabled while its endpoint answered. */
-const takesResult = ({ failure_code, status }: WebhookDelivery): boolean =>
+/** Returns whether an attempt's result is written. It still is if the webhook was disabled during the attempt. */
+const acceptsResult = ({ failure_code, status }: WebhookDelivery): boolean =>
   status === "pending" || failure_code === "webhook_disabled"
 
-/** An endpoint took the event. A healthy one's row is only required to be so: all its deliveries would contend for it. */
+/**
+ * The changes after a 2xx.
+ *
+ * The row of a healthy webhook is only expected, not updated: otherwise all
+ * its deliveries would conflict with each other.
+ */
 const succeeded = (claimed: ClaimedWork, { delivery, webhook }: Outgoing, attempt: Attempt): Changes.Changes => {
   const wasFailing = webhook.consecutive_failures > 0
   const { cap } = lanes.webhook_delivery
@@ -261,7 +217,7 @@ const succeeded = (claimed: ClaimedWork, { delivery, webhook }: Outgoing, attemp
   )
 }
 
-/** Slows the lane of an endpoint that keeps failing. */
+/** Pauses the lane of a webhook whose endpoint keeps failing, and limits it to one attempt at a time. */
 const applyBackoff = ({ id: lane }: WebhookRow, health: Health, now: Timestamp): Changes.Changes => {
   const pause = pauseOf(health)
   return pause === null
@@ -269,19 +225,19 @@ const applyBackoff = ({ id: lane }: WebhookRow, health: Health, now: Timestamp):
     : Changes.throttle({ kind: "webhook_delivery", lane, until: DateTime.addDuration(now, pause), cap: 1 })
 }
 
-/** An endpoint did not take the event: it is tried again, unless the schedule or the webhook is over. */
+/** The changes after a failed attempt: another attempt follows, unless it was the last or the webhook is disabled. */
 const failed = (
   claimed: ClaimedWork,
   { delivery, webhook }: Outgoing,
   attempt: Attempt,
   retry_after: string | null,
-  { dice, now }: { readonly dice: number; readonly now: Timestamp }
+  { now, random }: { readonly now: Timestamp; readonly random: number }
 ): Changes.Changes => {
   const health = recordFailure(webhook, now)
   const isOver = attempt.response_status === 410 || shouldDisable(health, now) || webhook.status === "disabled"
   const next = isOver
     ? Option.none()
-    : nextAttempt(delivery.attempt_count + 1, now, parseRetryAfter(retry_after, now), dice)
+    : nextAttempt(delivery.attempt_count + 1, now, parseRetryAfter(retry_after, now), random)
   return Changes.all(
     WebhookDeliveryRows.update(delivery, State.attempt(delivery, attempt, Option.getOrNull(next))),
     isOver
@@ -296,13 +252,13 @@ const failed = (
 // ---------------------------------------------------------------- port
 
 /**
- * Port: where deliveries are read.
+ * Port: reads deliveries.
  *
  * **Contract** (checked by `conformance/Webhooks.ts`)
  *
  * - `list` returns a webhook's deliveries from the newest to the oldest, then
  *   by id descending, at most `limit`.
- * - `load` returns a delivery beside its event's bytes and its webhook.
+ * - `load` returns a delivery with its event's bytes and its webhook.
  * - Neither finds another organization's delivery.
  */
 export class WebhookDeliveryStore extends Context.Service<WebhookDeliveryStore, {
@@ -325,16 +281,16 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
   readonly list: (
     webhook_id: WebhookId
   ) => Effect.Effect<ReadonlyArray<WebhookDelivery>, WebhookNotFound, CurrentActor>
-  /** Makes a delivery due now, with the same event; one that is pending anyway does not change. */
+  /** Makes a delivery due now, with the same event. A pending delivery does not change. */
   readonly retry: (
     webhook_id: WebhookId,
     id: WebhookDeliveryId
   ) => Effect.Effect<WebhookDelivery, WebhookNotFound | WebhookDeliveryNotFound | WebhookDisabled, CurrentActor>
-  /** Carries out one attempt of a claimed `delivery`, and settles the claim. `onSuccess` runs in between where the endpoint took the event. */
+  /** Makes one attempt of a claimed `webhook_delivery`, and settles the claim. `onSuccess` runs after a 2xx, before the claim is settled. */
   readonly attempt: (claimed: ClaimedWork, onSuccess?: Effect.Effect<void>) => Effect.Effect<void>
-  /** Ends a delivery that cannot be attempted because of a defect of ours, and settles the claim. */
+  /** Fails a delivery that cannot be attempted because of a defect, and settles the claim. */
   readonly abandon: (claimed: ClaimedWork) => Effect.Effect<void>
-  /** Forgets the events, with their deliveries, that have been kept long enough, a batch at a time, and answers how many. */
+  /** Deletes one batch of events older than 30 days, with their deliveries, and returns their number. */
   readonly purge: Effect.Effect<number>
 }>()("@messaging-crm/core/WebhookDeliveries") {
   static readonly layer = Layer.effect(
@@ -342,9 +298,8 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
     Effect.gen(function*() {
       const { decide, settle } = yield* Decide
       const events = yield* EventStore
-      const secrets = yield* Secrets
+      const post = yield* makePost
       const store = yield* WebhookDeliveryStore
-      const transport = yield* WebhookTransport
       const webhooks = yield* WebhookStore
 
       const list = Effect.fn("WebhookDeliveries.list")(function*(webhook_id: WebhookId) {
@@ -357,54 +312,22 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         return deliveries
       })
 
-      const retryOne = Effect.fn("WebhookDeliveries.retry")(function*(webhook_id: WebhookId, id: WebhookDeliveryId) {
-        const { organization_id } = yield* CurrentActor
-        return yield* decide(organization_id, {
-          load: Effect.all({
-            outgoing: store.load(organization_id, id),
-            webhook: webhooks.find(organization_id, webhook_id)
-          }, together),
-          decide: ({ outgoing, webhook }, fresh) => retry(outgoing, webhook, fresh)
-        })
-      })
-
-      /** Decrypted once for as long as it is used, and not for each delivery. */
-      const secretOf = yield* Cache.make({
-        capacity: secrets_max,
-        lookup: ({ context, sealed }: Sealed) =>
-          Effect.flatMap(secrets.open(context, sealed), (secret) =>
-            Option.isNone(secret)
-              ? Effect.fail(new Error("No key of SECRET_KEY opens the webhook's secret."))
-              : Effect.succeed(Redacted.make(secret.value)))
-      })
-
-      /** Posts the event, signed now. */
-      const post = Effect.fnUntraced(function*(organization_id: OrganizationId, { body, delivery, webhook }: Outgoing) {
-        const { id, sealed_secret: sealed, url } = webhook
-        const secret = yield* Effect.orDie(
-          Cache.get(secretOf, new Sealed({ context: secretContext(organization_id, id), sealed }))
-        )
-        const at = yield* DateTime.now
-        const headers = yield* headersOf(secret, { id: delivery.event_id, timestamp: at, body })
-        const [duration, outcome] = yield* transport.post({ url, headers, body }).pipe(
-          Effect.timeoutOrElse({
-            duration: attempt_time_max,
-            orElse: () => Effect.fail(new WebhookRequestFailed({ failure_code: "timeout" }))
-          }),
-          Effect.withSpan("WebhookTransport.post", { kind: "client" }),
-          Effect.result,
-          // By the clock that never goes back.
-          Effect.timed
-        )
-        const attempt: Attempt = { at, duration_ms: Math.round(Duration.toMillis(duration)), ...resultOf(outcome) }
-        const counted = Metric.withAttributes(delivery_attempts, { outcome: attempt.failure_code ?? "succeeded" })
-        yield* Metric.update(counted, 1)
-        return { attempt, retry_after: Result.isSuccess(outcome) ? outcome.success.retry_after : null }
-      })
+      const retryDelivery = Effect.fn("WebhookDeliveries.retry")(
+        function*(webhook_id: WebhookId, id: WebhookDeliveryId) {
+          const { organization_id } = yield* CurrentActor
+          return yield* decide(organization_id, {
+            load: Effect.all({
+              outgoing: store.load(organization_id, id),
+              webhook: webhooks.find(organization_id, webhook_id)
+            }, together),
+            decide: ({ outgoing, webhook }, fresh) => retry(outgoing, webhook, fresh)
+          })
+        }
+      )
 
       const find = ({ organization_id, ref }: ClaimedWork) => store.load(organization_id, WebhookDeliveryId.make(ref))
 
-      /** Settles the claim with what follows for the delivery, if that has not ended otherwise. */
+      /** Settles the claim with the changes that follow for the delivery, or with none if it has already ended. */
       const settleDelivery = (
         claimed: ClaimedWork,
         changesOf: (outgoing: Outgoing, fresh: Fresh) => Changes.Changes,
@@ -414,14 +337,14 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
           load,
           decide: (found, fresh) => ({
             answer: undefined,
-            changes: Option.match(Option.filter(found, ({ delivery }) => takesResult(delivery)), {
+            changes: Option.match(Option.filter(found, ({ delivery }) => acceptsResult(delivery)), {
               onNone: () => finish(claimed),
               onSome: (outgoing) => changesOf(outgoing, fresh)
             })
           })
         })
 
-      const end = (claimed: ClaimedWork, failure_code: FailureCode) =>
+      const failDelivery = (claimed: ClaimedWork, failure_code: FailureCode) =>
         settleDelivery(
           claimed,
           ({ delivery }) =>
@@ -435,34 +358,42 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         const found = yield* find(claimed)
         const outgoing = Option.getOrNull(found)
         if (outgoing === null || outgoing.delivery.status !== "pending" || outgoing.webhook.status === "disabled") {
-          return yield* end(claimed, "webhook_disabled")
+          return yield* failDelivery(claimed, "webhook_disabled")
         }
-        const { attempt, retry_after } = yield* post(claimed.organization_id, outgoing)
+        const { body, delivery: { event_id }, webhook } = outgoing
+        const { attempt, retry_after } = yield* post({
+          organization_id: claimed.organization_id,
+          webhook,
+          event_id,
+          body
+        })
         if (attempt.failure_code === null) yield* onSuccess
-        const dice = yield* Random.next
-        // What was loaded for the attempt is loaded again only where it has changed meanwhile.
-        const known = [found]
+        const random = yield* Random.next
+        // After a success the rows loaded before the attempt are used first, and loaded again only after a conflict.
+        const loaded = [found]
         yield* settleDelivery(
           claimed,
-          (now_outgoing, { now }) =>
+          (current, { now }) =>
             attempt.failure_code === null
-              ? succeeded(claimed, now_outgoing, attempt)
-              : failed(claimed, now_outgoing, attempt, retry_after, { dice, now }),
+              ? succeeded(claimed, current, attempt)
+              : failed(claimed, current, attempt, retry_after, { now, random }),
           Effect.suspend(() => {
-            const first = attempt.failure_code === null ? known.pop() : undefined
+            const first = attempt.failure_code === null ? loaded.pop() : undefined
             return first === undefined ? find(claimed) : Effect.succeed(first)
           })
         )
       })
 
-      const abandon = Effect.fn("WebhookDeliveries.abandon")((claimed: ClaimedWork) => end(claimed, "protocol_error"))
+      const abandon = Effect.fn("WebhookDeliveries.abandon")((claimed: ClaimedWork) =>
+        failDelivery(claimed, "protocol_error")
+      )
 
       const purge = Effect.flatMap(
         DateTime.now,
         (now) => events.purge(DateTime.subtractDuration(now, history_time_max), 1000)
       )
 
-      return WebhookDeliveries.of({ list, retry: retryOne, attempt, abandon, purge })
+      return WebhookDeliveries.of({ list, retry: retryDelivery, attempt, abandon, purge })
     })
   )
 }

@@ -1,13 +1,13 @@
-/** Signatures of webhooks as Standard Webhooks 1.0 has them, so that its public libraries verify ours. */
+/** Signatures of webhooks by Standard Webhooks 1.0, which public libraries can verify. */
 import { DateTime, Duration, Effect, Redacted, Schema } from "effect"
 import { Digests } from "../kernel/Digests.ts"
 import { equalConstantTime } from "../kernel/Secrets.ts"
 
-/** What a signature vouches for. */
+/** The signed parts of an attempt. */
 export interface Signed {
-  /** The event's id, the same on every attempt. A full stop in it could be taken for the separator. */
+  /** The event's id, the same on every attempt. It must not contain a full stop, which is the separator of the signed text. */
   readonly id: string
-  /** When the attempt is made: an endpoint refuses a signature that is five minutes old. */
+  /** The time of the attempt. An endpoint refuses a signature older than five minutes. */
   readonly timestamp: DateTime.Utc
   readonly body: string
 }
@@ -16,7 +16,7 @@ const prefix = "whsec_"
 const encodeBase64 = Schema.encodeSync(Schema.Uint8ArrayFromBase64)
 const decodeBase64 = Schema.decodeEffect(Schema.Uint8ArrayFromBase64)
 
-/** A new signing secret: `whsec_` and 32 random bytes in base64. */
+/** Makes a new signing secret: `whsec_` and 32 random bytes in base64. */
 export const newSecret: Effect.Effect<Redacted.Redacted> = Effect.sync(() =>
   Redacted.make(prefix + encodeBase64(globalThis.crypto.getRandomValues(new Uint8Array(32))))
 )
@@ -28,14 +28,14 @@ export const sign = Effect.fn("Signature.sign")(function*(
   secret: Redacted.Redacted,
   { body, id, timestamp }: Signed
 ) {
-  // Secrets are ours alone: one that is not base64 is a broken row, not a caller's mistake.
+  // Only this service makes secrets, so one that is not base64 is a broken row and not an error of the caller.
   const bytes = yield* Effect.orDie(decodeBase64(Redacted.value(secret).slice(prefix.length)))
   const { hmac } = yield* Digests
   const signing = yield* hmac(bytes)
   return `v1,${encodeBase64(yield* signing(`${id}.${seconds(timestamp)}.${body}`))}`
 })
 
-/** Returns every header of an attempt. */
+/** Returns all headers of an attempt. */
 export const headersOf = (
   secret: Redacted.Redacted,
   signed: Signed
@@ -51,10 +51,10 @@ export const headersOf = (
 const tolerance = Duration.minutes(5)
 
 /**
- * Returns whether a request was signed with the secret, less than five minutes
- * ago: for who receives webhooks with Effect.
+ * Returns whether a request was signed with the secret less than five minutes
+ * ago. For receivers of webhooks that use Effect.
  *
- * The names of the headers are in lower case, and the body is the text as it came.
+ * The header names must be in lower case, and the body must be the unchanged text.
  */
 export const verify = Effect.fn("Signature.verify")(function*(
   secret: Redacted.Redacted,

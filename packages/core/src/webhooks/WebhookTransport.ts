@@ -9,16 +9,16 @@ export interface WebhookRequest {
   readonly body: string
 }
 
-/** What an endpoint answered; its status alone decides about the delivery. */
+/** The response of an endpoint. Only its status decides whether the attempt succeeded. */
 export interface WebhookAnswer {
   readonly status: number
-  /** The beginning of the body as text, of at most 4 KiB. */
+  /** The first 4 KiB of the body, as text. */
   readonly body: string
-  /** The `Retry-After` header as it came: seconds or a date. */
+  /** The unparsed `Retry-After` header: seconds or a date. */
   readonly retry_after: string | null
 }
 
-/** Why an endpoint gave no answer: a stable word of the API. */
+/** Why an endpoint sent no response: a stable code of the API. */
 export const UnansweredCode = Schema.Literals([
   "dns_error",
   "blocked_address",
@@ -31,8 +31,8 @@ export const UnansweredCode = Schema.Literals([
 export type UnansweredCode = typeof UnansweredCode.Type
 
 /**
- * Which addresses of networks that are not public may be posted to, over http
- * too: null for none, as it must be in production. For development and tests.
+ * Decides which non-public addresses webhooks may use, with http or https. Null
+ * allows none, which production requires. For development and tests.
  */
 export const AllowedAddresses = Context.Reference<((address: string) => boolean) | null>(
   "@messaging-crm/core/WebhookTransport/AllowedAddresses",
@@ -41,7 +41,7 @@ export const AllowedAddresses = Context.Reference<((address: string) => boolean)
 
 // -------------------------------------------------------------- errors
 
-/** No answer came, or none that can be understood. The endpoint may have got the request. */
+/** No valid response was received. The endpoint may have received the request. */
 export class WebhookRequestFailed extends Schema.TaggedError<WebhookRequestFailed>()("WebhookRequestFailed", {
   failure_code: UnansweredCode
 }) {}
@@ -49,16 +49,16 @@ export class WebhookRequestFailed extends Schema.TaggedError<WebhookRequestFaile
 // ---------------------------------------------------------------- port
 
 /**
- * Port: posts one signed request to an endpoint that we do not trust.
+ * Port: posts one signed request to an untrusted endpoint.
  *
  * **Contract** (checked by `conformance/WebhookTransport.ts`)
  *
- * - The endpoint gets the body byte for byte and every given header.
- * - Any answer with a status is an answer, whatever its body; a redirect is not followed.
- * - It ends within 15 seconds, whatever the endpoint does: with `timeout` when
- *   no status came by then. A body that goes on is left unread.
- * - Nothing is ever sent to an address that is neither public nor allowed:
- *   that is `blocked_address`, however the name resolved a moment ago.
+ * - The endpoint receives the exact bytes of the body, and every given header.
+ * - Every response with a status is returned, also a redirect, which is not followed.
+ * - `post` ends within 15 seconds, with `timeout` if no status was received by then.
+ *   The rest of a longer body is not read.
+ * - Nothing is ever sent to an address that is neither public nor allowed: that is
+ *   `blocked_address`. The address that is connected to is the one that was checked.
  */
 export class WebhookTransport extends Context.Service<WebhookTransport, {
   readonly post: (request: WebhookRequest) => Effect.Effect<WebhookAnswer, WebhookRequestFailed>

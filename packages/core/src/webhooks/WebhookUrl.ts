@@ -8,26 +8,26 @@ const internal = /(?:^|\.)(?:localhost|local|internal|home\.arpa|onion)\.?$/
 const undotted = /^[^.]+\.?$/
 const ipv4 = /^[0-9]+(?:\.[0-9]+){3}$/
 
-/** Returns the address that a host is written as, or null when it is a name. The parser has put every spelling of IPv4 in dots. */
+/** Returns a host that is an IP address, or null for a name. The URL parser has already converted every form of IPv4 to dotted decimals. */
 const literal = (hostname: string): string | null => {
   if (hostname.startsWith("[")) return hostname.slice(1, -1)
   return ipv4.test(hostname) ? hostname : null
 }
 
 /**
- * Returns why a webhook may not have this URL, as a sentence for its
- * integrator, or null when it may.
+ * Returns why a webhook may not have this URL, as a sentence for the API's
+ * client, or null when it may.
  *
- * What can be told from the text alone is told here, once, at creation. What a
- * name resolves to is checked at each connect, by the transport: it may change.
- * With allowed addresses, http and names of private networks pass here too, and
- * are then connected to at an allowed address only.
+ * Only the text is checked, once, when the webhook is created. The transport
+ * checks the resolved addresses at every connect, because they may change. With
+ * allowed addresses, http and names of private networks are accepted here too;
+ * the transport then connects to allowed addresses only.
  */
 export const refusalOf = (text: string, allowed: ((address: string) => boolean) | null): string | null => {
   if (Array.from(text).length > limits.url_chars_max) {
     return `The URL must have at most ${limits.url_chars_max} characters.`
   }
-  // The parser would drop white space, repair slashes, and forget an empty user or fragment.
+  // These checks use the text, because the parser drops white space, repairs slashes, and removes an empty user or fragment.
   const url = invisible.test(text) || !web.test(text) ? null : URL.parse(text)
   if (url === null) return "The URL must be absolute, such as https://example.com/webhooks."
   if (url.protocol !== "https:" && allowed === null) return "The URL must begin with https://."

@@ -1,5 +1,5 @@
 /**
- * Webhooks: where the service posts its events (contract §14).
+ * Webhooks: subscriptions of URLs to events (contract §14).
  *
  * | State | Trigger | Next state |
  * | --- | --- | --- |
@@ -7,7 +7,7 @@
  * | active | the endpoint answers 410 | disabled |
  * | active | no success for 5 days, with 10 failures or more | disabled |
  *
- * A disabled webhook stays disabled; another one takes its place.
+ * A disabled webhook stays disabled. The organization creates a new one instead.
  */
 import {
   Context,
@@ -54,7 +54,7 @@ export const Webhook = Schema.Struct({
 }).annotate({ identifier: "Webhook", description: "A subscription: where the service posts which events." })
 export interface Webhook extends Schema.Schema.Type<typeof Webhook> {}
 
-/** A webhook as its creation answers: the only time that the secret is shown. */
+/** The answer to the creation of a webhook, the only one that contains the secret. */
 export const CreatedWebhook = Schema.Struct({
   ...Webhook.fields,
   signing_secret: Schema.String.annotate({
@@ -65,7 +65,7 @@ export interface CreatedWebhook extends Schema.Schema.Type<typeof CreatedWebhook
 
 const isEventType = Schema.is(EventType)
 
-// Checked as a whole, so that a refusal names `event_types` and not a place in it.
+// Checked as a whole, so that an error names `event_types` and not one of its elements.
 const EventTypes = Schema.Array(Schema.String.check(jsonSchemaOnly({ enum: [...EventType.literals] }))).check(
   Schema.isBetweenLength(limits.webhook_event_types_min, limits.webhook_event_types_max),
   Schema.makeFilter((types: ReadonlyArray<string>) => types.every(isEventType), {
@@ -82,7 +82,7 @@ export const CreateWebhook = Schema.Struct({
 }).annotate({ identifier: "CreateWebhook" })
 export interface CreateWebhook extends Schema.Schema.Type<typeof CreateWebhook> {}
 
-/** How an endpoint has been doing since its last success. */
+/** The failures of an endpoint since its last success. */
 export interface Health {
   readonly consecutive_failures: number
   readonly first_failure_at: Timestamp | null
@@ -109,32 +109,32 @@ export const WebhookRows = Changes.rows<WebhookColumns>()("webhooks", ["id"], [
 
 export class WebhookNotFound extends Schema.TaggedError<WebhookNotFound>()("WebhookNotFound", {}) {}
 
-/** Nothing may be posted to this URL. `reason` is a sentence for who gave it. */
+/** A webhook may not have this URL. `reason` is a sentence for the API's client. */
 export class WebhookUrlRefused extends Schema.TaggedError<WebhookUrlRefused>()("WebhookUrlRefused", {
   reason: Schema.String
 }) {}
 
-/** The organization has as many active webhooks as it may. */
+/** The organization already has the maximum of active webhooks. */
 export class TooManyWebhooks extends Schema.TaggedError<TooManyWebhooks>()("TooManyWebhooks", { limit: Schema.Int }) {}
 
 // ----------------------------------------------------------- decisions
 
-/** How long an endpoint may fail without a success, and how often at least, before its webhook is disabled. */
+/** A webhook is disabled after this time without a success, if at least so many attempts failed. */
 export const disable_after = { time: Duration.days(5), failures_min: 10 } as const
 
-/** From how many failures in a row on an endpoint is given pauses, and tried by one attempt at a time. */
+/** After `failures_min` consecutive failures, the webhook is paused between attempts, which are made one at a time. */
 export const breaker = { failures_min: 5, pause_min: Duration.seconds(30), pause_max: Duration.minutes(10) } as const
 
 /**
- * How many pending deliveries end in the very moment in which their webhook is disabled.
+ * How many pending deliveries fail in the same commit that disables their webhook.
  *
- * An endpoint that was dead for days may have a million of them, more than one
- * unit of work can hold; the others end when their turn comes. A list shows
- * fewer than these.
+ * A webhook whose endpoint failed for days may have a million of them, too many
+ * for one commit. The others fail when the worker claims them. A list returns
+ * fewer than this, so it never shows the difference.
  */
 export const abandoned_max = 200
 
-/** The health of an endpoint that has just succeeded. */
+/** The health after a success. */
 export const healthy: Health = { consecutive_failures: 0, first_failure_at: null }
 
 /** Returns the health after one more failure. */
@@ -143,20 +143,20 @@ export const recordFailure = ({ consecutive_failures, first_failure_at }: Health
   first_failure_at: first_failure_at ?? now
 })
 
-/** Returns whether an endpoint has failed for so long that its webhook is disabled. */
+/** Returns whether the endpoint has failed long and often enough for its webhook to be disabled. */
 export const shouldDisable = ({ consecutive_failures, first_failure_at }: Health, now: Timestamp): boolean =>
   consecutive_failures >= disable_after.failures_min &&
   first_failure_at !== null &&
   DateTime.isGreaterThanOrEqualTo(now, DateTime.addDuration(first_failure_at, disable_after.time))
 
-/** Returns how long an endpoint is left alone, or null while it has not failed often enough. */
+/** Returns the pause until the next attempt: 30 seconds, doubled with each failure, up to 10 minutes. Null before the fifth. */
 export const pauseOf = ({ consecutive_failures }: Health): Duration.Duration | null => {
   const beyond = consecutive_failures - breaker.failures_min
   if (beyond < 0) return null
   return Duration.min(Duration.times(breaker.pause_min, 2 ** Math.min(beyond, 10)), breaker.pause_max)
 }
 
-/** Returns what a sealed secret is bound to, so that it opens as nobody else's. */
+/** Returns the encryption context of a webhook's secret, so that the ciphertext cannot be decrypted for another webhook. */
 export const secretContext = (organization_id: OrganizationId, id: WebhookId): string =>
   `webhook-secret|${organization_id}|${id}`
 
@@ -181,15 +181,16 @@ const create = (
     answer: toWebhook(row),
     changes: Changes.all(
       WebhookRows.insert(row),
-      // Two that both make the last webhook must meet in one row.
+      // Concurrent creations of the last allowed webhook must conflict, so both update one row.
       ...Option.toArray(organization).map((found) => OrganizationRows.update(found, {}))
     )
   })
 }
 
 /**
- * Disables a webhook for good, with its pending deliveries: the newest now, all
- * in their turn, which no pause delays. A disabled one does not change.
+ * Disables a webhook permanently. Its newest pending deliveries fail in the same
+ * commit, the others when they are claimed, without a pause. A disabled webhook
+ * does not change.
  */
 export const disable = (
   row: WebhookRow,
@@ -212,17 +213,17 @@ export const disable = (
 // ---------------------------------------------------------------- port
 
 /**
- * Port: where webhooks are read, and their secrets encrypted again.
+ * Port: reads webhooks, and replaces their encrypted secrets. Commits write all else.
  *
  * **Contract** (checked by `conformance/Webhooks.ts`)
  *
- * - `find` returns what was committed last, and none for another organization's webhook.
+ * - `find` returns the latest committed row, and none for another organization's webhook.
  * - `list` returns the organization's webhooks, active ones first, then from the
  *   newest to the oldest, then by id descending, at most `limit`.
  * - `countActive` returns how many active webhooks the organization has.
- * - `sealedOtherwise` returns at most `limit` secrets of active webhooks, of any
- *   organization, that do not begin with the prefix, by webhook id, those after
- *   `after` only. `reseal` replaces one where it is still `before`.
+ * - `sealedOtherwise` returns at most `limit` encrypted secrets of active webhooks
+ *   of all organizations that do not begin with `prefix`, ordered by webhook id,
+ *   beginning after `after`. `reseal` replaces a secret if it is still `before`.
  */
 export class WebhookStore extends Context.Service<WebhookStore, {
   readonly list: (organization_id: OrganizationId, limit: number) => Effect.Effect<ReadonlyArray<Webhook>>
@@ -247,7 +248,7 @@ export class WebhookStore extends Context.Service<WebhookStore, {
 
 /** Operations on the current actor's webhooks. */
 export class Webhooks extends Context.Service<Webhooks, {
-  /** Subscribes a URL to events. The answer holds the signing secret, which is never shown again (contract §14.2). */
+  /** Subscribes a URL to events. Only this answer contains the signing secret (contract §14.2). */
   readonly create: (input: CreateWebhook) => Effect.Effect<
     CreatedWebhook,
     WebhookUrlRefused | TooManyWebhooks,
@@ -255,9 +256,9 @@ export class Webhooks extends Context.Service<Webhooks, {
   >
   /** Returns 100 webhooks: the active ones first, then the most recent. */
   readonly list: Effect.Effect<ReadonlyArray<Webhook>, never, CurrentActor>
-  /** Disables a webhook for good, with its pending deliveries. Disabling a disabled one changes nothing. */
+  /** Disables a webhook permanently, and fails its pending deliveries. Disabling it again changes nothing. */
   readonly disable: (id: WebhookId) => Effect.Effect<Webhook, WebhookNotFound, CurrentActor>
-  /** Encrypts again what an older root key encrypted, and answers how many secrets that were. One that no key opens stays as it is. */
+  /** Re-encrypts the secrets that an older root key encrypted, and returns their number. A secret that no key decrypts does not change. */
   readonly reseal: Effect.Effect<number>
 }>()("@messaging-crm/core/Webhooks") {
   static readonly layer = Layer.effect(
@@ -270,7 +271,7 @@ export class Webhooks extends Context.Service<Webhooks, {
       const secrets = yield* Secrets
       const store = yield* WebhookStore
 
-      const createOne = Effect.fn("Webhooks.create")(function*({ event_types, url }: CreateWebhook) {
+      const createWebhook = Effect.fn("Webhooks.create")(function*({ event_types, url }: CreateWebhook) {
         const { organization_id } = yield* CurrentActor
         const reason = refusalOf(url, allowed)
         if (reason !== null) return yield* new WebhookUrlRefused({ reason })
@@ -293,7 +294,7 @@ export class Webhooks extends Context.Service<Webhooks, {
       const list = CurrentActor.use(({ organization_id }) => store.list(organization_id, limits.webhook_list_size))
         .pipe(Effect.withSpan("Webhooks.list"))
 
-      const disableOne = Effect.fn("Webhooks.disable")(function*(id: WebhookId) {
+      const disableWebhook = Effect.fn("Webhooks.disable")(function*(id: WebhookId) {
         const { organization_id } = yield* CurrentActor
         return yield* decide(organization_id, {
           load: store.find(organization_id, id),
@@ -305,7 +306,7 @@ export class Webhooks extends Context.Service<Webhooks, {
         })
       })
 
-      const resealOne = Effect.fnUntraced(function*({ id, organization_id, sealed_secret }: {
+      const resealSecret = Effect.fnUntraced(function*({ id, organization_id, sealed_secret }: {
         readonly organization_id: OrganizationId
         readonly id: WebhookId
         readonly sealed_secret: string
@@ -325,7 +326,7 @@ export class Webhooks extends Context.Service<Webhooks, {
             readonly id: WebhookId
             readonly sealed_secret: string
           }> = yield* store.sealedOtherwise(secrets.sealPrefix, after, 100)
-          const done = yield* Effect.forEach(rows, resealOne)
+          const done = yield* Effect.forEach(rows, resealSecret)
           resealed += done.filter(Boolean).length
           const last = rows.at(-1)
           if (last === undefined) return resealed
@@ -333,7 +334,7 @@ export class Webhooks extends Context.Service<Webhooks, {
         }
       })
 
-      return Webhooks.of({ create: createOne, list, disable: disableOne, reseal })
+      return Webhooks.of({ create: createWebhook, list, disable: disableWebhook, reseal })
     })
   )
 }

@@ -1,9 +1,9 @@
 /**
  * What one operation changes, as data.
  *
- * A decision returns it, `Commit` applies it whole or not at all, and a test
- * compares it. Nothing here reads or writes. Each resource declares the table
- * that holds its rows, and describes its changes through it:
+ * A decision returns changes, `Commit` applies all of them or none, and a test
+ * compares them. Nothing here reads or writes. Each resource declares its table
+ * with `rows`, and describes its changes with the result:
  *
  * ```ts
  * Changes.all(
@@ -16,13 +16,13 @@ import type { ContactId, ConversationId, EventId, WebhookDeliveryId, WebhookId }
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import type { ClaimedWork, Work, WorkKind } from "./WorkQueue.ts"
 
-/** Counts how often a row was rewritten, from 1. Activity, which every message moves, does not count. */
+/** The version of a row: 1 when it is inserted, one more with every update. Activity does not change it. */
 export type Version = number
 
-/** What names a row of a table within its organization. */
+/** The key columns of a row, unique within its organization. */
 export type Key = Readonly<Record<string, string>>
 
-/** A table of rows that belong to an organization, as a store knows it. Its columns are the fields of its rows. */
+/** A table of rows that belong to an organization. Its columns are the fields of its rows. */
 export interface Table {
   readonly name: string
   readonly key: ReadonlyArray<string>
@@ -44,20 +44,20 @@ export interface Update {
   readonly set: Readonly<Record<string, unknown>>
 }
 
-/** A row that a decision rests on without writing it. */
+/** A row that a decision depends on but does not write: its version must not have changed. */
 export interface Expectation {
   readonly table: Table
   readonly key: Key
   readonly version: Version
 }
 
-/** A row that goes, if it is there. */
+/** A row to delete, if it exists. */
 export interface Removal {
   readonly table: Table
   readonly key: Key
 }
 
-/** Another name of an identity, unless the name belongs to somebody already. */
+/** Another name of an identity. It is not added when the name already belongs to an identity. */
 export interface Alias {
   readonly channel_type: string
   readonly name: string
@@ -65,8 +65,9 @@ export interface Alias {
 }
 
 /**
- * A message's effect on its conversation and contact. It commutes: neither time
- * moves backwards and an older activity leaves the preview, so it never conflicts.
+ * A message's effect on its conversation and contact. It never conflicts, because
+ * it is commutative: no time moves backwards, and only the newest activity sets
+ * the preview.
  */
 export interface Activity {
   readonly conversation_id: ConversationId
@@ -77,7 +78,7 @@ export interface Activity {
   readonly last_inbound_at: Timestamp | null
 }
 
-/** An event with its exact bytes. It is kept, with a delivery for each, when active webhooks subscribe to it. */
+/** An event with its exact bytes. It is stored only if an active webhook subscribes to it, with a delivery for each that does. */
 export interface RaisedEvent {
   readonly id: EventId
   readonly type: string
@@ -85,12 +86,12 @@ export interface RaisedEvent {
   readonly created_at: Timestamp
 }
 
-/** Work to do after the commit. There is at most one item of a kind for one `ref`. */
+/** Work to do after the commit. At most one item of a kind exists for one `ref`. */
 export interface Enqueued extends Work {
   readonly due_at: Timestamp
 }
 
-/** Until when a lane gives nothing out, and how many items at once from then on. */
+/** Pauses a lane until a time, and limits how many of its items may be claimed at once after that. */
 export interface Throttle {
   readonly kind: WorkKind
   readonly lane: string
@@ -99,20 +100,21 @@ export interface Throttle {
 }
 
 /**
- * What becomes of the work that this carries out.
+ * How a commit settles the claimed work item that it carries out.
  *
- * `hold` changes nothing and `finish` removes it; both, and `postpone`, apply
- * only while the claim holds the item, else the commit fails with `LeaseLost`.
- * `finish_if_held` removes it where the claim still holds it.
+ * `hold` leaves the item claimed, `finish` deletes it, `postpone` makes it due
+ * later. If the claim has lost its lease, these three fail with `LeaseLost`.
+ * `finish_if_held` deletes the item if the claim still has its lease, and
+ * otherwise leaves it alone.
  */
 export type Settlement =
   | { readonly claimed: ClaimedWork; readonly outcome: "finish" | "finish_if_held" | "hold" }
   | { readonly claimed: ClaimedWork; readonly outcome: "postpone"; readonly due_at: Timestamp }
 
-/** The answer of a request, as its idempotency key keeps it. */
+/** An idempotency record: the response of a request, stored under its idempotency key. */
 export interface Remembered {
   readonly key: string
-  /** The digest of the request that the key was used for. */
+  /** The digest of the request that the key was first used for. */
   readonly fingerprint: string
   readonly status: number
   readonly body: Uint8Array
@@ -122,7 +124,7 @@ export interface Remembered {
   readonly created_at: Timestamp
 }
 
-/** What one operation changes. Applied whole, or not at all. Every part is optional. */
+/** What one operation changes. All parts are applied, or none. Every part is optional. */
 export interface Changes {
   readonly expect?: ReadonlyArray<Expectation>
   readonly insert?: ReadonlyArray<Insert>
@@ -133,22 +135,22 @@ export interface Changes {
   readonly raise?: ReadonlyArray<RaisedEvent>
   readonly enqueue?: ReadonlyArray<Enqueued>
   readonly throttle?: ReadonlyArray<Throttle>
-  /** Webhooks whose pending deliveries fail with `webhook_disabled`: at most `limit` of each, the newest first. */
+  /** Webhooks whose pending deliveries fail with `webhook_disabled`: of each, the newest `limit`. */
   readonly abandon?: ReadonlyArray<{ readonly webhook_id: WebhookId; readonly limit: number }>
   readonly settle?: Settlement
   readonly remember?: Remembered
 }
 
-/** What an operation decided: what it answers, and what it changes. */
+/** The result of a decision: the answer of the operation, and its changes. */
 export interface Decision<Answer> {
   readonly answer: Answer
   readonly changes: Changes
 }
 
-/** The changes of an operation that changes nothing. */
+/** No changes. */
 export const none: Changes = {}
 
-/** Returns whether nothing is to be committed. */
+/** Returns whether there is nothing to commit. */
 export const isNone = (changes: Changes): boolean =>
   changes.settle === undefined && changes.remember === undefined && changes.touch === undefined &&
   lists.every((name) => (changes[name]?.length ?? 0) === 0)
@@ -165,14 +167,14 @@ const lists = [
   "abandon"
 ] as const
 
-/** Returns the changes together. At most one of them settles work, and at most one touches. */
+/** Combines changes. At most one part may settle work, and at most one may touch. */
 export const all = (...parts: ReadonlyArray<Changes>): Changes => {
   const whole: Record<string, unknown> = Object.assign({}, ...parts)
   for (const name of lists) {
     const some = parts.flatMap((part): ReadonlyArray<unknown> => part[name] ?? [])
     if (some.length > 0) whole[name] = some
   }
-  // Each list is joined with its own kind, which the loop over their names hides from the compiler.
+  // Each list is joined with lists of the same name, but the compiler cannot see that through the loop.
   return whole as Changes
 }
 
@@ -183,17 +185,17 @@ export const enqueue = (work: Enqueued): Changes => ({ enqueue: [work] })
 export const throttle = (lane: Throttle): Changes => ({ throttle: [lane] })
 export const settle = (settlement: Settlement): Changes => ({ settle: settlement })
 
-/** How changes of a table's rows are described. */
+/** Builds changes to the rows of one table. */
 export interface Rows<Columns extends object, KeyColumn extends keyof Columns & string> {
   readonly table: Table
-  /** Inserts a row at version 1. A key that is taken is a `Conflict`. */
+  /** Inserts a row at version 1. A key that already exists is a `Conflict`. */
   readonly insert: (row: Columns) => Changes
-  /** Sets columns of the row that was loaded. */
+  /** Sets columns of the row that was loaded. `Conflict` if it has changed since. */
   readonly update: (
     row: Pick<Columns, KeyColumn> & { readonly version: Version },
     set: Partial<Omit<Columns, KeyColumn>>
   ) => Changes
-  /** Requires that the row is still as it was loaded. */
+  /** Requires that the row has not changed since it was loaded, without writing it. `Conflict` if it has. */
   readonly expect: (row: Pick<Columns, KeyColumn> & { readonly version: Version }) => Changes
   readonly remove: (key: Pick<Columns, KeyColumn>) => Changes
 }
@@ -217,13 +219,13 @@ export const rows = <Columns extends object>() =>
   }
 }
 
-/** Returns the id of the row of a table that an activity moves; null where it moves none. */
+/** Returns the id of the row of a table that an activity changes; null for a table without activity. */
 export const touchedId = ({ name }: Table, { contact_id, conversation_id }: Activity): string | null =>
   name === "contacts" ? contact_id : name === "conversations" ? conversation_id : null
 
 /**
- * Returns the changes with the activity of new conversations and contacts in
- * their own rows: one statement cannot insert a row and update it too.
+ * Returns the changes with activity merged into the conversation and contact
+ * that they insert: one statement cannot insert a row and also update it.
  */
 export const folded = (changes: Changes): Changes => {
   const { insert, touch } = changes
@@ -247,9 +249,9 @@ const withActivity = (row: object, { at, conversation_id, last_inbound_at, previ
   ...("last_conversation_id" in row ? { last_conversation_id: conversation_id } : { last_inbound_at })
 })
 
-/** Returns the id of an event's delivery to a webhook: always the same one, so a store makes none. */
+/** Returns the id of an event's delivery to a webhook. It is derived from both, because a store must not generate ids. */
 export const deliveryIdOf = (event_id: EventId, webhook_id: WebhookId): WebhookDeliveryId => {
   const tail = BigInt(`0x${event_id.slice(24)}`) ^ BigInt(`0x${webhook_id.slice(24)}`)
-  // The id of an event with other last digits is as well formed.
+  // Replacing the last digits of a UUID gives a UUID.
   return `${event_id.slice(0, 24)}${tail.toString(16).padStart(12, "0")}` as WebhookDeliveryId
 }

@@ -1,11 +1,11 @@
 /**
  * Load, decide, commit: how every operation writes.
  *
- * 1. `load` reads what the decision needs: no transaction, no locks.
- * 2. `decide` is a pure function of that, the time and fresh ids. It returns the
- *    answer and the changes, or a refusal.
- * 3. The changes commit in one step if what was loaded still stands. If not,
- *    all three steps run again.
+ * 1. `load` reads what the decision needs, without a transaction or locks.
+ * 2. `decide` is a pure function of what was loaded, the time and new ids. It
+ *    returns the answer and the changes, or a refusal.
+ * 3. `Commit` applies the changes atomically if no row that they depend on has
+ *    changed. Otherwise it fails with `Conflict`, and all three steps run again.
  */
 import { Context, DateTime, Duration, Effect, Layer, Metric, Random, Result, Semaphore } from "effect"
 import { Ids, type OrganizationId } from "../kernel/Ids.ts"
@@ -15,42 +15,42 @@ import * as Changes from "./Changes.ts"
 import { Commit, type Conflict, type KeyUsed, LeaseLost } from "./Commit.ts"
 import { type ClaimedWork, type WorkKind, WorkSignal } from "./WorkQueue.ts"
 
-/** What a decision may not find in what was loaded: the time, and ids nobody has. */
+/** What a pure decision cannot make itself: the time, and new ids. */
 export interface Fresh {
   readonly now: Timestamp
   readonly uuid: () => string
 }
 
 export interface Operation<Loaded, Answer, Refusal, R> {
-  /** Never refuses: what is absent is loaded as none, so that `decide` alone says which refusal comes first. */
+  /** Never fails: a row that does not exist is loaded as none, so that `decide` alone orders the refusals. */
   readonly load: Effect.Effect<Loaded, never, R>
   readonly decide: (loaded: Loaded, fresh: Fresh) => Result.Result<Changes.Decision<Answer>, Refusal>
 }
 
-/** How the answer of the current request is remembered with its changes; null when it carries no idempotency key. */
+/** Makes the idempotency record of the current request's answer; null when the request has no idempotency key. */
 export const Remember = Context.Reference<
   ((answer: unknown, now: Timestamp) => Effect.Effect<Changes.Remembered>) | null
 >("@messaging-crm/core/Decide/Remember", { defaultValue: () => null })
 
-/** Reads that do not need each other leave together. */
+/** Options of `Effect.all` for independent reads: they run concurrently. */
 export const together = { concurrency: "unbounded" } as const
 
-/** After so many conflicts in a row, about two seconds, the operation fails. */
+/** The maximum of attempts of one operation, about two seconds of conflicts. After that it fails. */
 const tries_max = 50
 
-/** How many groups of rows take turns in a process after a first conflict. */
+/** The number of semaphores for retries. Operations that had a conflict on the same row share one, so they retry in turn. */
 const stripes = 64
 
-/** The longest wait after a conflict. A reference, so that a test whose clock stands still need not wait. */
+/** The longest pause after a conflict. A reference, so that tests with a stopped clock can set it to zero. */
 export const ConflictBackoff = Context.Reference<Duration.Duration>("@messaging-crm/core/Decide/ConflictBackoff", {
   defaultValue: () => Duration.millis(50)
 })
 
-/** Returns how long to wait after a conflict, in milliseconds: 2, 3, 4.5 … up to the longest, each more or less by half. */
+/** Returns the pause after a conflict in milliseconds: 2, 3, 4.5 … up to `longest`, with 50 % of jitter. */
 const backoff = (tries: number, longest: Duration.Duration, random: number): number =>
   Math.min(Duration.toMillis(longest), 2 * 1.5 ** (tries - 1)) * (0.5 + random)
 
-/** Returns the group of the first row that the changes contend for. */
+/** Returns the semaphore's index for the first row that the changes update or expect. */
 const stripeOf = ({ expect = [], update = [] }: Changes.Changes): number => {
   const [first] = [...update, ...expect]
   if (first === undefined) return 0
@@ -59,21 +59,21 @@ const stripeOf = ({ expect = [], update = [] }: Changes.Changes): number => {
   return Math.abs(hash) % stripes
 }
 
-/** Returns the kinds of work that a worker may find now. */
+/** Returns the kinds of work that the changes make available to workers. */
 const kindsOf = ({ enqueue = [], raise = [], throttle = [] }: Changes.Changes): ReadonlySet<WorkKind> =>
   new Set([
     ...[...enqueue, ...throttle].map(({ kind }) => kind),
     ...raise.map(() => "webhook_delivery" as const)
   ])
 
-/** The two ways to write. All operations of a process take turns at a row after a first conflict, so they share one. */
+/** The two ways to write. One instance serves the whole process, because its operations share the semaphores for retries. */
 export class Decide extends Context.Service<Decide, {
-  /** Carries out one operation in an organization, and answers once it is committed. */
+  /** Runs one operation in an organization, and returns its answer once it is committed. */
   readonly decide: <Loaded, Answer, Refusal, R>(
     organization_id: OrganizationId,
     operation: Operation<Loaded, Answer, Refusal, R>
   ) => Effect.Effect<Answer, Refusal, R>
-  /** The same for claimed work, which nobody refuses. Answers null where the claim was taken away. */
+  /** The same for claimed work, whose decision cannot refuse. Returns null when the lease was lost. */
   readonly settle: <Loaded, Answer, R>(
     claimed: ClaimedWork,
     operation: {
@@ -82,7 +82,7 @@ export class Decide extends Context.Service<Decide, {
     }
   ) => Effect.Effect<Answer | null, never, R>
 }>()("@messaging-crm/core/Decide") {
-  /** Layer that decides over whatever commits. */
+  /** Layer that runs operations over the `Commit` port. */
   static readonly layer = Layer.effect(
     Decide,
     Effect.gen(function*() {
@@ -90,9 +90,9 @@ export class Decide extends Context.Service<Decide, {
       const ids = yield* Ids
       const longest = yield* ConflictBackoff
       const signal = yield* WorkSignal
-      const turns = Array.from({ length: stripes }, () => Semaphore.makeUnsafe(1))
+      const semaphores = Array.from({ length: stripes }, () => Semaphore.makeUnsafe(1))
 
-      /** Tries once: the answer, or what kept it from being committed, beside the changes. */
+      /** Loads, decides and commits once. `committed` is the failure of the commit, if there was one. */
       const attempt = Effect.fnUntraced(function*<Loaded, Answer, Refusal, R>(
         organization_id: OrganizationId,
         { decide, load }: Operation<Loaded, Answer, Refusal, R>
@@ -115,11 +115,11 @@ export class Decide extends Context.Service<Decide, {
       ) {
         const first = yield* attempt(organization_id, operation)
         let { answer, changes, committed } = first
-        const again = Effect.gen(function*() {
+        const retry = Effect.gen(function*() {
           for (let tries = 1; Result.isFailure(committed); tries++) {
             const { failure } = committed
             if (failure._tag === "LeaseLost") return yield* failure
-            // Neither stands in an operation's signature: who gave a key looks for its record, and conflicts without end are a failure of ours.
+            // Neither is an error of the operation: `Idempotency` replays the record of a used key, and conflicts without end are a defect.
             if (failure._tag === "KeyUsed" || tries === tries_max) return yield* Effect.die(failure)
             yield* Metric.update(conflicts, 1)
             const millis = backoff(tries, longest, yield* Random.next)
@@ -128,8 +128,8 @@ export class Decide extends Context.Service<Decide, {
           }
         })
         if (Result.isFailure(committed)) {
-          const turn = turns[stripeOf(changes)]
-          yield* turn === undefined ? again : Semaphore.withPermit(turn, again)
+          const semaphore = semaphores[stripeOf(changes)]
+          yield* semaphore === undefined ? retry : Semaphore.withPermit(semaphore, retry)
         }
         for (const kind of kindsOf(changes)) yield* signal.notify(kind)
         return answer

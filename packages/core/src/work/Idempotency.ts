@@ -1,10 +1,10 @@
 /**
- * Idempotency: a retried write answers as the first one did (contract §5).
+ * Idempotency: a retried write gets the response of the first one (contract §5).
  *
- * The idempotency record of a key is one of the changes of the operation: it
- * commits with the effect, its events and its queued work. There is no
- * instruction at which one exists without the other, so nothing ever needs
- * recovery, and no lock is needed: the record's key lets one of two win.
+ * The idempotency record is one of the changes of the operation: it commits
+ * together with the effect, its events and its queued work. One never exists
+ * without the other, so no recovery is needed. No lock is needed either: of two
+ * equal requests, the second violates the unique key of the record.
  */
 import { Cause, Context, DateTime, Duration, Effect, Layer, Option, Result, Schema } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
@@ -28,40 +28,40 @@ export const IdempotencyKey = Schema.String.check(
 ).pipe(Schema.brand("IdempotencyKey"))
 export type IdempotencyKey = typeof IdempotencyKey.Type
 
-/** What a write answered: a status and the exact bytes. */
+/** The response of a write: a status and the exact bytes. */
 export interface Answer {
   readonly status: number
   readonly body: Uint8Array
 }
 
-/** A remembered use of a key. */
+/** The stored response of a key's first use. */
 export type IdempotencyRecord = Omit<Remembered, "created_at" | "key">
 
-/** How an answer came about: by running the work now, or from the record. */
+/** A response, and whether it was replayed from the record. */
 export interface Outcome extends Answer {
   readonly replayed: boolean
-  /** The id of the request that ran the work. */
+  /** The id of the request that carried out the operation. */
   readonly request_id: string
 }
 
 // -------------------------------------------------------------- errors
 
-/** The key was used before for a different request. */
+/** The key was already used for a different request. */
 export class IdempotencyConflict extends Schema.TaggedError<IdempotencyConflict>()("IdempotencyConflict", {}) {}
 
-/** Whether a request with this key took effect cannot be known yet: another one is running, or the database did not say. */
+/** It is not known yet whether a request with this key took effect: another one is running, or the commit's outcome is unknown. */
 export class RequestProcessing extends Schema.TaggedError<RequestProcessing>()("RequestProcessing", {}) {}
 
 // ----------------------------------------------------------- decisions
 
 const parse = Schema.decodeUnknownOption(IdempotencyKey)
 
-/** The longest key as a structured-field string: in quotes, each of its characters escaped. */
+/** The length of the longest key as a structured-field string: quoted, with every character escaped. */
 const header_chars_max = 2 * limits.idempotency_key_chars_max + 2
 
 const trim = (value: string): string => value.replace(/^[ \t]+|[ \t]+$/g, "")
 
-/** Returns the key of a header, trimmed, and read as a structured-field string where it is one; none when it is malformed. */
+/** Returns the key of a header, trimmed, plain or as a structured-field string; none when it is malformed. */
 export const parseKey = (header: string): Option.Option<IdempotencyKey> => {
   if (header.length > header_chars_max) return Option.none()
   const value = trim(header)
@@ -70,8 +70,8 @@ export const parseKey = (header: string): Option.Option<IdempotencyKey> => {
 }
 
 /**
- * Returns JSON as the one text that stands for it: keys sorted, no white space
- * (RFC 8785 in spirit). Absent and null differ.
+ * Returns the canonical text of JSON: keys sorted, no white space, similar to
+ * RFC 8785. An absent member and null differ.
  */
 export const canonicalJson = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`
@@ -80,21 +80,21 @@ export const canonicalJson = (value: unknown): string => {
   return `{${entries.map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`).join(",")}}`
 }
 
-/** How long a record is kept at least. Clients are promised 24 hours. */
+/** The age after which a record may be deleted. The contract promises 24 hours. */
 export const record_age_max = Duration.hours(72)
 
-/** Returns whether the failure is that others kept changing what was decided on. */
+/** Returns whether an operation failed because of repeated conflicts. */
 const isConflict = <E>(cause: Cause.Cause<E>): boolean => Cause.squash(cause) instanceof Conflict
 
 // ---------------------------------------------------------------- port
 
 /**
- * Port: where idempotency records are read. They are written by commits.
+ * Port: reads and purges idempotency records. Commits write them.
  *
  * **Contract** (checked by `conformance/Idempotency.ts`)
  *
  * - `find` returns the exact bytes that were committed, and none for another organization's key.
- * - `purge` removes at most `limit` records older than `before` and answers how many.
+ * - `purge` deletes at most `limit` records older than `before` and returns their number.
  */
 export class IdempotencyStore extends Context.Service<IdempotencyStore, {
   readonly find: (
@@ -108,29 +108,29 @@ export class IdempotencyStore extends Context.Service<IdempotencyStore, {
 
 export class Idempotency extends Context.Service<Idempotency, {
   /**
-   * Runs `work` at most once for a key, and answers later calls from its record.
+   * Runs `work` at most once for a key, and replays its record to later calls.
    *
    * **Details**
    *
-   * `work` carries out one operation. Its answer is encoded once, by `encode`,
-   * and its record commits with what it changes. Nothing is looked up before:
-   * whatever keeps the work from committing, the key is looked up then, and the
-   * call is answered from the record if there is one. Else an answer of 400 and
-   * above commits its record alone; a typed failure or a defect leaves none, so
-   * the key runs again. A caller who hangs up changes nothing: the work goes on,
-   * and the retry finds its answer.
+   * `work` carries out one operation. `encode` encodes its answer once, and the
+   * record commits together with its changes. The key is not looked up first. If
+   * `work` fails or responds with 400 or above, the key is looked up, and its
+   * record is replayed if there is one. Otherwise a response of 400 or above
+   * commits its record alone. A typed failure or a defect leaves no record, so a
+   * retry with the key runs `work` again. `work` is not interrupted when the
+   * client disconnects: the retry gets the recorded response.
    */
   readonly once: <E, R>(options: {
     readonly key: IdempotencyKey
     readonly fingerprint: string
     readonly request_id: string
-    /** Whether the answer is kept encrypted, because it holds a secret. */
+    /** Whether the response is stored encrypted, because it contains a secret. */
     readonly is_secret: boolean
-    /** Returns the bytes of what the operation answers. */
+    /** Encodes the operation's answer as a response. */
     readonly encode: (answer: unknown) => Effect.Effect<Answer>
     readonly work: Effect.Effect<Answer, E, R>
   }) => Effect.Effect<Outcome, E | IdempotencyConflict | RequestProcessing, R | CurrentActor>
-  /** Forgets the records that have been kept long enough, a batch at a time, and answers how many. */
+  /** Deletes one batch of records older than 72 hours, and returns their number. */
   readonly purge: Effect.Effect<number>
 }>()("@messaging-crm/core/Idempotency") {
   static readonly layer = Layer.effect(
@@ -155,7 +155,7 @@ export class Idempotency extends Context.Service<Idempotency, {
         if (!sealed) return body
         const text = yield* secrets.open(contextOf(organization_id, key), decoder.decode(body))
         if (Option.isSome(text)) return encoder.encode(text.value)
-        return yield* Effect.die(new Error("No key of SECRET_KEY opens the remembered answer."))
+        return yield* Effect.die(new Error("No key of SECRET_KEY decrypts the recorded response."))
       })
 
       const once = Effect.fn("Idempotency.once")(function*<E, R>(options: {
@@ -178,7 +178,7 @@ export class Idempotency extends Context.Service<Idempotency, {
         const remember = (answer: unknown, now: Timestamp) =>
           Effect.flatMap(encode(answer), (encoded) => toRecord(encoded, now))
 
-        /** Answers from the record of the key, if there is one. */
+        /** Returns the recorded response of the key, if there is one. */
         const replay = Effect.gen(function*() {
           const found = yield* store.find(organization_id, key)
           if (Option.isNone(found)) return Option.none<Outcome>()
@@ -188,7 +188,7 @@ export class Idempotency extends Context.Service<Idempotency, {
           return Option.some<Outcome>({ status, body, request_id, replayed: true })
         })
 
-        /** Remembers a refusal, unless the key has a record by now. */
+        /** Records a refusal, or replays the record if the key has one by now. */
         const refuse = Effect.fnUntraced(function*(answer: Answer) {
           const replayed = yield* replay
           if (Option.isSome(replayed)) return replayed.value
@@ -198,7 +198,7 @@ export class Idempotency extends Context.Service<Idempotency, {
           return yield* Effect.flatMap(replay, (outcome) => Effect.fromOption(outcome, () => new RequestProcessing()))
         })
 
-        /** Answers from the record of a commit whose answer was lost, or that was another request's. */
+        /** After a failure: replays the record of this request's commit if its outcome was unknown, or of another request's. */
         const recover = Effect.fnUntraced(function*(cause: Cause.Cause<E | IdempotencyConflict | RequestProcessing>) {
           const replayed = yield* replay
           if (Option.isSome(replayed)) return replayed.value

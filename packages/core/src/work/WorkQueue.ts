@@ -1,11 +1,12 @@
 /**
- * The work queue, an outbox: what a write promises and a worker does after the commit.
+ * The work queue, an outbox: what has to be done after a commit.
  *
- * Work is one of the changes of a commit, so it exists exactly when the promise
- * does. It waits in a lane: a `fifo` lane gives its items one by one, in the
- * order of their insertion; any lane has a cap on how many are out at once. A
- * worker claims items for a lease and settles each; an item that is never
- * settled is given out again when its lease ends.
+ * Work is one of the changes of a commit, so it is enqueued exactly when the
+ * effect is committed. Each item is in a lane. A `fifo` lane gives out its items
+ * one by one, in the order of insertion. Every lane has a cap on how many of its
+ * items are claimed at once. A worker claims items for the time of a lease and
+ * settles each. An item that is not settled can be claimed again when its lease
+ * has ended.
  */
 import { Context, Duration, Effect, Latch, Layer, Schema } from "effect"
 import type { OrganizationId } from "../kernel/Ids.ts"
@@ -14,13 +15,13 @@ import type { Timestamp } from "../kernel/Timestamps.ts"
 // ---------------------------------------------------------------- data
 
 /**
- * `send`: hand a message to the provider. `send_outcome`: give up on a send
- * whose outcome stayed unknown. `webhook_delivery`: post an event to a webhook.
+ * `send`: deliver a message to the provider. `send_outcome`: fail a send whose
+ * outcome is still unknown. `webhook_delivery`: post an event to a webhook.
  */
 export const WorkKind = Schema.Literals(["send", "send_outcome", "webhook_delivery"])
 export type WorkKind = typeof WorkKind.Type
 
-/** How each kind's lanes give out their items. */
+/** The cap of each kind's lanes, and whether they are fifo. */
 export const lanes: Readonly<Record<WorkKind, { readonly cap: number; readonly fifo: boolean }>> = {
   send: { cap: 1, fifo: true },
   send_outcome: { cap: 1, fifo: true },
@@ -31,37 +32,37 @@ export interface Work {
   readonly kind: WorkKind
   /** A uuid: the conversation of a send, the send of a `send_outcome`, the webhook of a delivery. */
   readonly lane: string
-  /** What the work is about. There is at most one item of a kind for one `ref`. */
+  /** The id of the send or delivery. At most one item of a kind exists for one `ref`. */
   readonly ref: string
 }
 
-/** Work held by one worker until its lease ends. */
+/** Work that one worker holds until its lease ends. */
 export interface ClaimedWork extends Work {
   readonly organization_id: OrganizationId
-  /** How often the item has been claimed, this time included. */
+  /** The number of claims of the item, including this one. */
   readonly attempt: number
-  /** How many of its claims ended with a defect. */
+  /** The number of its claims that ended with a defect. */
   readonly defects: number
-  /** Names this claim. A claim made later takes the item away from it. */
+  /** The id of this claim. A later claim of the item has another one. */
   readonly token: string
-  /** The trace that the item was enqueued in, as `Traces.current` has it. */
+  /** The trace that the item was enqueued in, in the format of `Traces.current`. */
   readonly trace: string | null
 }
 
-/** What the queue holds of a kind. */
+/** The counts of a kind's items. */
 export interface Backlog {
   readonly kind: WorkKind
-  /** How many items wait for a worker. */
+  /** Items that a worker can claim now. */
   readonly due: number
-  /** How many items wait for their time. */
+  /** Items that are due later, or whose lane is paused. */
   readonly later: number
-  /** How many items are out. */
+  /** Items that are claimed. */
   readonly held: number
-  /** When the first item that waits for a worker became due; null when none does. */
+  /** When the oldest of the `due` items became due; null when there is none. */
   readonly oldest_due_at: Timestamp | null
 }
 
-/** How long a claim lasts: 60 seconds. Every attempt is cut well before. */
+/** The length of a lease: 60 seconds. Every attempt has a shorter timeout. */
 export const LeaseTime = Context.Reference<Duration.Duration>("@messaging-crm/core/WorkQueue/LeaseTime", {
   defaultValue: () => Duration.seconds(60)
 })
@@ -69,32 +70,32 @@ export const LeaseTime = Context.Reference<Duration.Duration>("@messaging-crm/co
 // ---------------------------------------------------------------- port
 
 /**
- * Port: where work is kept. It is enqueued, and settled together with other changes, by commits.
+ * Port: the stored work. Commits enqueue it, and settle it together with other changes.
  *
  * **Contract** (checked by `conformance/WorkQueue.ts`)
  *
- * - `claim` returns at most `limit` items of a kind that are due, and of each lane no
- *   more than its cap allows beside those already out; of a fifo lane only its
- *   first item, and nothing while that one is not due or is out. It is empty
- *   only when nothing may be given out, or another claim is at it. Of concurrent
- *   claims each item goes to exactly one. The claims bear `token`. It never
- *   waits for a commit, and no commit waits for it longer than it takes.
- * - The claims that are `spare` do not count as out, settled or not, if they still
- *   hold their items.
- * - Lanes of a kind take turns: the one that has waited longest, since an item of it was
- *   due and since it was last served, is served first, and none twice while
- *   another that is due and free waits.
- * - `finish`, `postpone` and `release` answer false, and change nothing, when
- *   the claim no longer holds the item. `release` gives it back as if it had
- *   not been claimed. `recordDefect` postpones it, counts
- *   it in its `defects`, and answers how many those are, or 0 when the claim no
- *   longer holds it.
- * - `sweep` gives back the items whose lease has ended.
- * - After a commit throttled a lane nothing of it is given out until that moment, if
- *   there is one, and at most `cap` items at once from then on: for as long as
- *   the lane has items, or until it is throttled otherwise.
- * - A lane that has been without items for 15 seconds leaves nothing behind after a sweep.
- * - `backlog` returns what the queue holds of each kind with items.
+ * - `claim` returns at most `limit` due items of a kind. Of each lane it gives out
+ *   no more than its cap allows, counting the items already claimed. Of a fifo lane
+ *   it gives out only the first item, and nothing while that one is claimed or not
+ *   due. It returns no items only when none can be claimed, or when concurrent
+ *   claims have locked the lanes. Of concurrent claims exactly one gets an item. All
+ *   items of a claim carry its `token`. A claim never waits for a commit, and a
+ *   commit waits for a claim only while that runs.
+ * - Items of `spare` claims do not count as claimed, whether they are settled or not,
+ *   provided that the claim still holds them.
+ * - Lanes of a kind take turns. The lane that has waited longest is served first: its
+ *   wait begins when its item was due or when it was last served, whichever is later.
+ *   No lane is served twice while another one has a due item and free capacity.
+ * - `finish`, `postpone` and `release` return false, and change nothing, when the
+ *   claim no longer holds the item. `release` undoes the claim, which then does not
+ *   count as an attempt. `recordDefect` postpones the item, increments its `defects`,
+ *   and returns the new number, or 0 when the claim no longer holds the item.
+ * - `sweep` releases the items whose lease has ended.
+ * - A throttled lane gives out nothing until the given time, if there is one, and at
+ *   most `cap` items at once after that. This ends when the lane has no more items,
+ *   or with the next throttle.
+ * - After a lane has been empty for 15 seconds, a sweep deletes all its rows.
+ * - `backlog` returns the counts of each kind that has items.
  */
 export class WorkQueue extends Context.Service<WorkQueue, {
   readonly claim: (options: {
@@ -103,7 +104,7 @@ export class WorkQueue extends Context.Service<WorkQueue, {
     readonly now: Timestamp
     readonly lease_until: Timestamp
     readonly token: string
-    /** Claims of the caller that it has carried out and not settled yet, or just now: their places are free. */
+    /** Claims of the caller whose items are carried out, settled or about to be. They no longer count towards the cap. */
     readonly spare?: ReadonlyArray<ClaimedWork>
   }) => Effect.Effect<ReadonlyArray<ClaimedWork>>
   readonly finish: (claimed: ClaimedWork) => Effect.Effect<boolean>
@@ -114,10 +115,10 @@ export class WorkQueue extends Context.Service<WorkQueue, {
   readonly backlog: (now: Timestamp) => Effect.Effect<ReadonlyArray<Backlog>>
 }>()("@messaging-crm/core/WorkQueue") {}
 
-/** Wakes the workers of this process, so that work need not wait for the next look. Losing a call costs one poll. */
+/** Wakes the workers of this process, so that new work does not wait for the next poll. A lost call delays it by one poll. */
 export class WorkSignal extends Context.Service<WorkSignal, {
   readonly notify: (kind: WorkKind) => Effect.Effect<void>
-  /** Returns once `notify` was called for the kind since the last return. */
+  /** Returns once `notify` has been called for the kind since the last return. */
   readonly wait: (kind: WorkKind) => Effect.Effect<void>
 }>()("@messaging-crm/core/WorkQueue/WorkSignal") {
   static readonly layer = Layer.sync(WorkSignal, () => {

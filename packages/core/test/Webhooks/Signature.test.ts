@@ -26,7 +26,7 @@ const bodies = hardText({ min: 0, max: 200 }).pipe(Arbitrary.map((text) => JSON.
 const now = DateTime.now.pipe(TestClock.withLive)
 
 describe("a signature", () => {
-  it.effect("is the one of the standard's example", () =>
+  it.effect("is equal to the standard's example", () =>
     Effect.gen(function*() {
       const signed: Signed = {
         id: "msg_p5jXN8AQM9LWM0D4loKWxJek",
@@ -69,7 +69,7 @@ describe("a signature", () => {
       }), { arbitrary: { runs: 200 } })
   }
 
-  it.effect.prop("depends on its second, and on nothing smaller", { at: moment }, ({ at }) =>
+  it.effect.prop("depends on the time in whole seconds", { at: moment }, ({ at }) =>
     Effect.gen(function*() {
       const secret = yield* newSecret
       const signed = (timestamp: DateTime.Utc) => sign(secret, { id, timestamp, body: "{}" })
@@ -78,7 +78,7 @@ describe("a signature", () => {
       assert.notStrictEqual(yield* signed(at), yield* signed(DateTime.add(second, { seconds: 1 })))
     }))
 
-  it.effect("comes with headers that say what is sent and by whom", () =>
+  it.effect("is sent with the content type and user agent", () =>
     Effect.gen(function*() {
       const signed = { id, timestamp: DateTime.makeUnsafe(1_000), body: "{}" }
       const secret = yield* newSecret
@@ -92,7 +92,7 @@ describe("a signature", () => {
     }))
 })
 
-it.effect("a secret is 32 bytes that nobody guesses, and is not shown", () =>
+it.effect("a secret is 32 random bytes, and is redacted", () =>
   Effect.gen(function*() {
     const secrets = yield* Effect.replicateEffect(newSecret, 100)
     const texts = secrets.map(Redacted.value)

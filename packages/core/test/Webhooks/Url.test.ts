@@ -103,15 +103,15 @@ const bad = [
 ] as const
 
 describe("a webhook's URL", () => {
-  it("may be any public https one", () => {
+  it("may be any public https URL", () => {
     for (const url of good) assert.isNull(refusalOf(url, null), url)
   })
 
-  it("is refused with a sentence that says why", () => {
+  it("is refused with a sentence that states the reason", () => {
     for (const [url, reason] of bad) assert.include(refusalOf(url, null) ?? "allowed", reason, url)
   })
 
-  it("may be private and http where such addresses are allowed, and nothing else", () => {
+  it("may be private and http only if such addresses are allowed", () => {
     for (
       const url of [
         "http://127.0.0.1:3001/hooks",
@@ -134,7 +134,7 @@ describe("a webhook's URL", () => {
     }
   })
 
-  it.prop("never makes another host of what was written", {
+  it.prop("is never parsed as another host than the written one", {
     scheme: Schema.Literals(["https://", "HTTPS://", "https:/", "http://"]),
     host: Arbitrary.array(
       Arbitrary.schema(Schema.Literals(["a", "b.example", "1", ".", "①", "%31", "@", ":1024", "\\", "[", "é"])),

@@ -32,12 +32,12 @@ describe("a person", () => {
     )
   const who = { identity_id: identity.id, contact_id: contact.id }
 
-  it("whom a name leads to is found, and nothing is written that is not new", () => {
+  it("is found by a name, and nothing unchanged is written", () => {
     assert.deepStrictEqual(find({}, [known]), { answer: who, changes: Changes.none })
     assert.deepStrictEqual(find({ display_name: "Kim" }, [known]), { answer: who, changes: Changes.none })
   })
 
-  it("has another display name, and another alias, once they are given", () => {
+  it("gets a new display name and a new alias", () => {
     assert.deepStrictEqual(find({ display_name: "Kimberley", username: "kim" }, [known]), {
       answer: who,
       changes: renamed({ display_name: "Kimberley", username: "kim" })
@@ -59,7 +59,7 @@ describe("a person", () => {
       )
     )
 
-  it("whom nobody knows becomes a contact with an identity under every name", () => {
+  it("without an identity becomes a contact with an identity under every name", () => {
     const contact_id = ContactId.make(id(101))
     assert.deepStrictEqual(find({ aliases: ["own"] }, []), {
       answer: { identity_id: made.id, contact_id },
@@ -71,7 +71,7 @@ describe("a person", () => {
     })
   })
 
-  it("becomes an identity of the contact with their number", () => {
+  it("becomes an identity of the contact with the same number", () => {
     assert.deepStrictEqual(find({}, [], Option.some(contact)), {
       answer: { identity_id: made.id, contact_id: contact.id },
       changes: Changes.all(
@@ -97,7 +97,7 @@ describe("a person", () => {
     )
   const name = (value: string) => ({ channel_type: "phone_messaging", name: value, identity_id: identity.id } as const)
 
-  it("who has another number is known by it, and no longer by the former", () => {
+  it("with a new number is found by it, and no longer by the former one", () => {
     const after_move = { ...contact, primary_phone: moved, updated_at: after(9) }
     assert.deepStrictEqual(
       change([known], { display_name: "Kimberley" }),
@@ -115,7 +115,7 @@ describe("a person", () => {
     )
   })
 
-  it("whose former name was an alias keeps the external id, and a contact another number", () => {
+  it("whose former name was an alias keeps the external id, and the contact's other number", () => {
     const loaded = { ...contact, primary_phone: null }
     const aliased = { ...known, identity: { ...known.identity, external_id: "own" } }
     const changes = change([aliased], {}, Option.some(loaded))
@@ -130,7 +130,7 @@ describe("a person", () => {
     )
   })
 
-  it("changes nothing when nobody is known by the former name, or somebody else by the other", () => {
+  it("changes nothing when no identity has the former name, or another identity has the new one", () => {
     const other = { ...known.identity, id: IdentityId.make(id(44)) }
     assert.deepStrictEqual(change([]), Changes.none)
     assert.deepStrictEqual(change([{ ...known, name: moved }]), Changes.none)

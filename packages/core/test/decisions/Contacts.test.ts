@@ -8,7 +8,7 @@ import { Option, Result } from "effect"
 import { ada, after, contact, field, fresh, id, noon, nothing, references, refusal, tag } from "./Fixtures.ts"
 
 describe("a contact", () => {
-  it("is created with what is given, and rests on its owner", () => {
+  it("is created with the given fields, and expects its owner's version", () => {
     const { answer, changes } = Result.getOrThrow(Contacts.create(references, {
       first_name: "Kim",
       company: "Acme",
@@ -34,7 +34,7 @@ describe("a contact", () => {
     )
   })
 
-  it("is not created without a name, nor with what the organization does not have", () => {
+  it("is not created without a name, or with a member, tag or field that does not exist", () => {
     const create = (input: Contacts.CreateContact) => refusal(Contacts.create(nothing, input, fresh()))
     assert.strictEqual(create({ company: "Acme" }), "ContactUnnamed")
     assert.strictEqual(create({ first_name: "Kim", owner_user_id: ada.id }), "ReferenceUnknown")
@@ -86,7 +86,7 @@ describe("a contact", () => {
     assert.deepStrictEqual(merged({ [field.id]: null }), { other: "1" })
   })
 
-  it("does not change when nothing is given, and is not found when it is not there", () => {
+  it("does not change without fields, and is not found when it does not exist", () => {
     assert.deepStrictEqual(Result.getOrThrow(update({})).changes, Changes.none)
     assert.strictEqual(refusal(Contacts.update(Option.none(), nothing, {}, fresh())), "ContactNotFound")
     // What is wrong with the request comes first.

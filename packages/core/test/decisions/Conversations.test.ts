@@ -22,7 +22,7 @@ describe("a conversation", () => {
   const owner = (owner_user_id: MemberId | null) =>
     Contacts.ContactRows.update({ id: contact.id, version: 7 }, { owner_user_id, updated_at: after(9) })
 
-  it("is assigned with its contact, and rests on the member", () => {
+  it("is assigned together with its contact, and expects the member's version", () => {
     const assigned_user_id = ada.id
     const { answer, changes } = Result.getOrThrow(assign({ assigned_user_id }))
     assert.strictEqual(answer.assigned_user_id, ada.id)
@@ -41,7 +41,7 @@ describe("a conversation", () => {
     )
   })
 
-  it("is assigned to nobody, and not to who left; an assignment that stands is not written", () => {
+  it("can be unassigned, cannot be assigned to a member who left, and an equal assignment is not written", () => {
     const kept = assign({ assigned_user_id: null, sync_contact_owner: false }, null)
     assert.deepStrictEqual(Result.getOrThrow(kept).changes, Changes.none)
     const assigned = { ...conversation, assigned_user_id: ada.id }
@@ -91,7 +91,7 @@ describe("a conversation", () => {
     assert.strictEqual(refusal(Conversations.reopen(Option.none(), fresh())), "ConversationNotFound")
   })
 
-  it("is found open, opened, or made", () => {
+  it("is found open, reopened, or created", () => {
     const who = { contact_id: contact.id, identity_id: identity.id }
     const open = (found: Parameters<typeof Conversations.open>[2]) => Conversations.open(channel, who, found, fresh())
     const { version } = conversation

@@ -29,7 +29,7 @@ export const after = (milliseconds: number) => DateTime.add(noon, { milliseconds
 /** An id by its number; those that a decision makes begin at 100. */
 export const id = (n: number) => `0199f000-0000-7000-8000-${String(n).padStart(12, "0")}`
 
-/** The time, and ids in the order in which they are asked for. */
+/** The time, and ids in the order of the calls. */
 export const fresh = (now = after(9), first = 100): Fresh => {
   let next = first
   return { now, uuid: () => id(next++) }

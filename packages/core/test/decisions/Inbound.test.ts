@@ -42,13 +42,13 @@ describe("an inbound event", () => {
     )
     const again = providerMessage({ message: Option.some({ ...message, ...set, contact_id: contact.id }) })
     assert.deepStrictEqual(Inbound.update(Option.some(again), of, read, fresh()), Changes.none)
-    // Its status is as it was, so nobody is interested.
+    // The status is unchanged, so no event is raised.
     const late = Inbound.update(Option.some(again), of, { status: "delivered", at: after(2) }, fresh())
     assert.isUndefined(late.raise)
     assert.deepInclude(late.update?.[0]?.set, { delivered_at: after(2), status: "read" })
   })
 
-  it("of a time to come counts as of now", () => {
+  it("in the future counts as now", () => {
     const { update: [written] = [] } = Inbound.update(found, of, { status: "read", at: after(99) }, fresh())
     assert.deepInclude(written?.set, { read_at: after(9) })
     assert.deepStrictEqual(
@@ -63,7 +63,7 @@ describe("an inbound event", () => {
     )
   })
 
-  it("that comes before its message is kept, once", () => {
+  it("that arrives before its message is stored once", () => {
     const [read, edited] = [
       { status: "read", at: after(3) } as const,
       { status: "edited", text: "Hi", at: after(4) } as const
@@ -75,7 +75,7 @@ describe("an inbound event", () => {
     assert.deepStrictEqual(Inbound.update(early(read, edited), of, read, fresh()), Changes.none)
   })
 
-  it("that takes a message back erases it with its file, and its preview", () => {
+  it("that deletes a message erases its text, file and preview", () => {
     const media = {
       id: MediaId.make(id(20)),
       kind: "image",
@@ -146,7 +146,7 @@ describe("an inbound event", () => {
       )
     )
 
-  it("puts a message into its sender's conversation, and a message that is there changes nothing", () => {
+  it("inserts a message into its sender's conversation, and an existing message changes nothing", () => {
     assert.deepStrictEqual(
       receive(),
       Changes.all(Messages.insert(channel.id, contact.id, Option.none(), received), news(101))
@@ -155,7 +155,7 @@ describe("an inbound event", () => {
     assert.deepStrictEqual(receive({}, { sent_at: after(99) }).touch?.last_inbound_at, after(9))
   })
 
-  it("opens the sender's conversation, and makes one of a stranger", () => {
+  it("reopens the sender's conversation, and creates one for an unknown sender", () => {
     const closed = { ...known, conversation: { id: conversation.id, status: "closed" as const, version: 5 } }
     assert.deepStrictEqual(
       receive({ threads: [closed] }),
@@ -181,7 +181,7 @@ describe("an inbound event", () => {
     ])
   })
 
-  it("brings a message that was edited before it came as it is now, and keeps no file of one that was taken back", () => {
+  it("inserts a message with its early edit, and stores no file if it was already deleted", () => {
     const edited = early({ status: "edited", text: "Hello", at: after(4) })
     assert.deepStrictEqual(
       receive({ found: edited }),
@@ -212,7 +212,7 @@ describe("an inbound event", () => {
     ...fields
   })
 
-  it("with a reference completes the send whose answer was lost", () => {
+  it("with a reference completes a send whose response was lost", () => {
     const loaded = completion()
     assert.deepStrictEqual(
       Inbound.statusReported({ found: Option.none(), completion: loaded }, status, fresh()),
@@ -220,7 +220,7 @@ describe("an inbound event", () => {
     )
   })
 
-  it("is kept for its message when its reference completes nothing, and updates one that is there", () => {
+  it("is stored for its message when its reference completes no send, and updates an existing message", () => {
     const ended = completion({ send: Option.some({ ...row, status: "failed", failure_reason: "rate_limited" }) })
     const kept = Inbound.update(Option.none(), of, { status: "delivered", at: after(99) }, fresh())
     for (const loaded of [ended, null, completion({ send: Option.none() })]) {

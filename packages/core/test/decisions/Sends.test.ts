@@ -76,7 +76,7 @@ describe("a send", () => {
     )
   const text = { type: "text", text: "Hello" } as const
 
-  it("is queued in its conversation's lane, a text inside the reply window", () => {
+  it("with a text inside the reply window is enqueued in its conversation's lane", () => {
     const { answer, changes } = Result.getOrThrow(send({}, text))
     assert.deepStrictEqual(answer, Sends.toSend(queued(100)))
     assert.deepStrictEqual(changes, Changes.all(Sends.SendRows.insert(queued(100)), enqueued(queued(100))))
@@ -90,7 +90,7 @@ describe("a send", () => {
     assert.strictEqual(refusal(send({ conversation: Option.none() }, text)), "ConversationNotFound")
   })
 
-  it("is queued as a template, on a phone-messaging channel", () => {
+  it("with a template is enqueued on a phone-messaging channel", () => {
     const input = { type: "template", template: { id: "greeting", components } } as const
     const expected = queued(100, { content })
     assert.deepStrictEqual(
@@ -119,7 +119,7 @@ describe("a send", () => {
       fresh()
     )
 
-  it("starts a conversation with who is known, or makes both", () => {
+  it("starts a conversation with a known person, or creates contact and conversation", () => {
     const known = { name: phone, identity: { ...identity, contact_id: contact.id, version: 2 }, contact, conversation }
     const there = queued(100, { content })
     assert.deepStrictEqual(
@@ -179,7 +179,7 @@ describe("a send", () => {
   const data = { conversation_id: conversation.id, message_id: completed.id }
   const alias = { channel_type: "phone_messaging", name: "own", identity_id: identity.id } as const
 
-  it("becomes a message, with the names that the provider gave and an event", () => {
+  it("becomes a message, with the provider's aliases and an event", () => {
     assert.deepStrictEqual(
       complete({}, [], ["own"]),
       Changes.all(
@@ -191,7 +191,7 @@ describe("a send", () => {
     )
   })
 
-  it("becomes a message that is further already, when updates came before", () => {
+  it("becomes a message with a later status, when updates arrived before it", () => {
     const found = early({ status: "delivered", at: after(1) })
     const read: Messages.Message = { ...completed, status: "read", delivered_at: after(1), read_at: after(2) }
     assert.deepStrictEqual(
@@ -205,7 +205,7 @@ describe("a send", () => {
     )
   })
 
-  it("that failed in doubt stays failed, and its message is inserted", () => {
+  it("that failed with an unknown outcome stays failed, and its message is inserted", () => {
     const failed = { ...row, status: "failed", failure_reason: "outcome_unknown" } as const
     assert.deepStrictEqual(
       complete({ send: Option.some(failed) }),
@@ -221,7 +221,7 @@ describe("a send", () => {
     assert.deepStrictEqual(complete({ send: Option.none() }), Changes.none)
   })
 
-  it("whose message id is taken is linked to that message in its own conversation, and fails elsewhere", () => {
+  it("whose message id exists is linked to that message in the same conversation, and fails in another", () => {
     const there = Option.some(providerMessage())
     assert.deepStrictEqual(
       complete({ provider_message: there }),

@@ -14,7 +14,7 @@ describe("a tag", () => {
   const many = (count: number) =>
     Array.from({ length: count }, (_, index): Tags.Tag => ({ ...tag, id: TagId.make(id(index)), name: `${index}` }))
 
-  it("is created, and rests on the organization: two that both make the last one meet there", () => {
+  it("is created, and updates the organization's version, so that concurrent creations of the last one conflict", () => {
     const created = { id: TagId.make(id(100)), name: "VIP", color: "red" } as const
     assert.deepStrictEqual(Result.getOrThrow(create([])), {
       answer: created,
@@ -25,7 +25,7 @@ describe("a tag", () => {
     })
   })
 
-  it("is refused when its name is taken in any case, and when there are as many as may be", () => {
+  it("is refused when its name exists in any case, and when there is the maximum of tags", () => {
     assert.strictEqual(refusal(create([tag])), "TagNameTaken")
     assert.isNull(refusal(create(many(limits.tags_max - 1))))
     assert.strictEqual(refusal(create(many(limits.tags_max))), "TooManyTags")

@@ -33,7 +33,7 @@ describe("a webhook delivery", () => {
       fresh()
     )
 
-  it("that has ended is due again at once, and rests on its webhook", () => {
+  it("that has ended is due again at once, and expects its webhook's version", () => {
     const set = { status: "pending", next_attempt_at: after(9) } as const
     const { answer, changes } = Result.getOrThrow(retry())
     const { version: _version, ...before } = delivery
@@ -48,7 +48,7 @@ describe("a webhook delivery", () => {
     )
   })
 
-  it("that is pending does not change, and none is retried of a webhook that is disabled or another", () => {
+  it("that is pending does not change, and it is not retried for a disabled or another webhook", () => {
     assert.deepStrictEqual(Result.getOrThrow(retry({ status: "pending" })).changes, Changes.none)
     assert.strictEqual(refusal(retry({}, null)), "WebhookNotFound")
     assert.strictEqual(refusal(retry({ webhook_id: WebhookId.make(id(99)) })), "WebhookDeliveryNotFound")

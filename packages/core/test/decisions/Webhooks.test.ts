@@ -4,7 +4,7 @@ import * as Webhooks from "@messaging-crm/core/Webhooks"
 import { after, noon, webhook } from "./Fixtures.ts"
 
 describe("a webhook", () => {
-  it("is disabled once, with its newest deliveries, and nothing holds the others up", () => {
+  it("is disabled once, with its newest deliveries, and its lane is not paused any more", () => {
     const health = { consecutive_failures: 4, first_failure_at: noon }
     const set = { status: "disabled", disabled_at: after(9), ...health } as const
     const { answer, changes } = Webhooks.disable(webhook, health, after(9))

@@ -7,7 +7,7 @@ import { partial, places, removeTriggers } from "./0009_copies.ts"
  * one row for each provider message id, and lanes that a commit changes only when
  * they are idle.
  *
- * Processes of an earlier version cannot write to this schema: stop them first.
+ * Processes of an earlier version cannot write to this schema. Stop them first.
  */
 export default Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
@@ -33,7 +33,7 @@ export default Effect.gen(function*() {
     yield* sql`ALTER TABLE ${sql(table)} ADD COLUMN version integer NOT NULL DEFAULT 1`
   }
 
-  // Raises an error that undoes the statement around it; `MC001` where the lease of the claimed work was lost.
+  // Raises an error that rolls back its statement: `MC001` if the lease of the claimed work was lost.
   yield* sql`
     CREATE FUNCTION commit_requires(held boolean, stands boolean) RETURNS void
     LANGUAGE plpgsql
@@ -48,7 +48,7 @@ export default Effect.gen(function*() {
     END
     $$
   `
-  // As core's \`deliveryIdOf\`: the event's id with the last 48 bits of both.
+  // The same as core's \`deliveryIdOf\`: the event's id, its last 48 bits XORed with those of the webhook's id.
   yield* sql`
     CREATE FUNCTION webhook_delivery_id(event_id uuid, webhook_id uuid) RETURNS uuid
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -63,7 +63,7 @@ export default Effect.gen(function*() {
     )::uuid
   `
 
-  // All this is there already where there are rows.
+  // In a database with data the preparation has already made all of this.
   yield* places
   yield* removeTriggers
   yield* sql`ALTER TABLE contacts ALTER COLUMN search_text DROP DEFAULT`
@@ -88,7 +88,7 @@ export default Effect.gen(function*() {
   `
   yield* sql`DROP TABLE parked_reports`
   yield* sql`ALTER TABLE messages DROP CONSTRAINT messages_provider_message_id_unique`
-  // Of a message that was read, `delivered_at` is now null where the provider reported no delivery.
+  // A message that was read now has a null `delivered_at` if the provider reported no delivery.
   yield* sql`ALTER TABLE messages DROP CONSTRAINT messages_check1`
 
   yield* sql`ALTER TABLE sends ADD COLUMN may_be_sent boolean NOT NULL DEFAULT false`
@@ -96,8 +96,8 @@ export default Effect.gen(function*() {
   // Nothing reads this table: the API shows the last attempt, which is stored in the delivery.
   yield* sql`DROP TABLE webhook_attempts`
 
-  // Rows there are never deleted and core has read them: each key check is a row lock for nothing, and many at once on
-  // one row cost more than the statement itself.
+  // The referenced rows are never deleted, and core has read them. The checks of these keys only cost row locks: many at
+  // once on one row cost more than the statement itself.
   const unneeded = {
     work: ["organization_id"],
     idempotency_keys: ["organization_id"],
@@ -124,7 +124,7 @@ export default Effect.gen(function*() {
     WHERE kind = 'delivery'
   `
   yield* sql`DROP INDEX work_lanes_due`
-  // \`closed\`: settling the lane's claimed items schedules its next turn, so adding an item does not have to.
+  // \`closed\`: settling the lane's claimed items schedules its next claim, so that adding an item does not have to.
   yield* sql`
     ALTER TABLE work_lanes
     DROP COLUMN inflight,

@@ -2,15 +2,15 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 /**
- * What 0009 fills, made while processes of the version before still write:
- * copies of what belongs to a contact in its own row, and one row for each
- * provider message id. Triggers keep both right from the first moment on, so
- * that what was there before can be copied in slices.
+ * The preparation of 0009, which runs while processes of the earlier version still
+ * write. It copies the identities, tags and search text of a contact into the
+ * contact's row, and makes one row for each provider message id. Triggers apply all
+ * new writes to these copies, so that the existing rows can be copied in slices.
  *
- * Every step may be repeated.
+ * Every step is idempotent.
  */
 
-/** The contacts' lists by owner and stage, and the conversations' by member, without the many rows that have none. */
+/** Indexes of contacts by owner and stage, and of conversations by member, without the many rows that have none. */
 export const partial = {
   contacts_owner: {
     name: "contacts_owned",
@@ -33,7 +33,7 @@ export const partial = {
   }
 }
 
-/** The columns and the table that are filled. */
+/** The columns and the table that hold the copies. */
 export const places = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   yield* sql`
@@ -42,7 +42,7 @@ export const places = Effect.gen(function*() {
     ADD COLUMN IF NOT EXISTS tags jsonb NOT NULL DEFAULT '[]',
     ADD COLUMN IF NOT EXISTS search_text text COLLATE "C" NOT NULL DEFAULT ''
   `
-  // A message, or the updates that came before theirs: both meet in this key.
+  // One row for a message, or for updates that arrived before it. Both have this key, so they conflict.
   yield* sql`
     CREATE TABLE IF NOT EXISTS provider_messages (
       organization_id uuid NOT NULL,
@@ -62,8 +62,8 @@ export const places = Effect.gen(function*() {
   `
 })
 
-// Under the rights of who migrates: a process that writes may have none on what is new. The rows are locked by a statement
-// of their own: the next one sees what was committed while it waited.
+// SECURITY DEFINER: a writing process may have no privileges on the new table. The rows are locked by a separate
+// statement, so that the next one sees what was committed while it waited for the locks.
 const copyContacts = `
   CREATE OR REPLACE FUNCTION copy_to_contacts(organizations uuid[], ids uuid[]) RETURNS void
   LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
@@ -136,7 +136,7 @@ const copyMessage = `
   $$
 `
 
-/** Keeps the copies right while they are filled. */
+/** Keep the copies current while the existing rows are copied. */
 const triggers = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   for (const statement of [copyContacts, copyOne, copyMessage]) yield* sql.unsafe(statement)
@@ -152,7 +152,7 @@ const triggers = Effect.gen(function*() {
   `
 })
 
-/** How the triggers go. */
+/** Removes the triggers. */
 export const removeTriggers = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   for (const name of ["copy_one_to_contacts", "copy_to_contacts", "copy_to_provider_messages"]) {
@@ -167,7 +167,7 @@ interface ContactKey {
   readonly id: string
 }
 
-/** Copies what belongs to the next 1,000 contacts, and returns the last of them. */
+/** Fills the copies of the next 1,000 contacts, and returns the last of them. */
 const copySlice = Effect.fnUntraced(function*(after: ContactKey) {
   const sql = yield* SqlClient.SqlClient
   const slice = yield* sql<ContactKey>`
@@ -191,7 +191,7 @@ interface MessageKey extends ContactKey {
   readonly conversation_id: string
 }
 
-/** Makes the rows of the next 5,000 messages, and returns the last of them. */
+/** Inserts the rows of the next 5,000 messages, and returns the last of them. */
 const messageSlice = Effect.fnUntraced(function*(after: MessageKey) {
   const sql = yield* SqlClient.SqlClient
   const [last] = yield* sql<MessageKey>`
@@ -218,14 +218,14 @@ const messageSlice = Effect.fnUntraced(function*(after: MessageKey) {
   return last
 })
 
-/** Makes an index beside the writes. One that was left unfinished is made anew. */
+/** Creates an index concurrently with writes. An invalid index of an interrupted run is created again. */
 const build = Effect.fnUntraced(function*(name: string, definition: string) {
   const sql = yield* SqlClient.SqlClient
   const [found] = yield* sql<{ readonly valid: boolean }>`
     SELECT indisvalid AS valid FROM pg_index WHERE indexrelid = to_regclass(${name})
   `
   if (found?.valid === true) return
-  // It waits for every transaction that is older, and holds nobody up meanwhile.
+  // No timeout: it waits for all older transactions, and blocks no other statement meanwhile.
   yield* sql`SET lock_timeout = 0`
   if (found !== undefined) yield* sql`DROP INDEX CONCURRENTLY ${sql(name)}`.unprepared
   yield* sql`CREATE INDEX CONCURRENTLY ${sql(name)} ON ${sql.literal(definition)}`.unprepared
@@ -233,7 +233,7 @@ const build = Effect.fnUntraced(function*(name: string, definition: string) {
 
 type Patiently = <A, E>(step: Effect.Effect<A, E, SqlClient.SqlClient>) => Effect.Effect<A, E, SqlClient.SqlClient>
 
-/** Prepares 0009, each step as patient as it is told to be with who holds what it needs. */
+/** Prepares 0009. `patiently` retries a step whose table is locked. */
 export const prepare = Effect.fnUntraced(function*(patiently: Patiently) {
   yield* patiently(places)
   yield* patiently(triggers)

@@ -2,18 +2,19 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 /**
- * How work is given out, as one statement of who claims: each step sees what
- * those before it have locked, and nothing goes back and forth in between.
+ * How work is claimed. A function, so that a claim is one round trip, while each
+ * step is a statement with a snapshot of its own.
  *
- * A lane's row is the lock under which its items are given out, so it is locked
- * before they are looked at: a statement's snapshot predates the locks that it
- * waits for.
+ * The row of a lane is the lock under which its items are claimed. It is locked by
+ * an earlier statement than the one that reads the items: a statement's snapshot
+ * is older than the locks that it waits for.
  */
 export default Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
 
-  // Plans that rest on no table's size: the queue may be empty when they are made, and long a second later. Each
-  // lane's items are read in the order of an index, as far as they are wanted. They hold in what this calls, too.
+  // These settings make the plans independent of table sizes: the queue may be empty when they are made, and long a
+  // second later. Each lane's items are read in the order of an index, only as many as are needed. The settings also
+  // apply to the functions that this one calls.
   yield* sql`
     CREATE FUNCTION claim_work(
       wanted text,
@@ -37,7 +38,7 @@ export default Effect.gen(function*() {
       claimed work[];
     BEGIN
       LOOP
-        -- The lanes that have something to give, those that have waited longest first.
+        -- The lanes that are due, those that have waited longest first.
         names := ARRAY(
           SELECT name
           FROM work_lanes
@@ -46,7 +47,7 @@ export default Effect.gen(function*() {
           LIMIT most
           FOR UPDATE SKIP LOCKED
         );
-        -- Those with free places that the lanes do not show yet. One without items that wait has its own looks.
+        -- Lanes in which spare items have made room that \`next_due\` does not show yet. Empty lanes have their own schedule.
         names := names || ARRAY(
           SELECT name
           FROM work_lanes
@@ -57,7 +58,7 @@ export default Effect.gen(function*() {
         EXIT WHEN cardinality(names) = 0;
         claimed := claim_items(names, most, at, lease_end, claim, spare_refs, spare_tokens);
         PERFORM schedule_lanes(names, ARRAY(SELECT DISTINCT lane_name FROM unnest(claimed)), at);
-        -- Lanes that turn out to have nothing do not hide others.
+        -- When a full page of lanes had no item to claim, read the next page.
         EXIT WHEN cardinality(claimed) > 0 OR cardinality(names) < most OR names <@ seen;
         seen := seen || names;
       END LOOP;
@@ -66,7 +67,7 @@ export default Effect.gen(function*() {
     $$
   `
 
-  // Who settles an item whose lease has ended locks it before its lane, even where it no longer holds it: it is passed over.
+  // SKIP LOCKED: a settlement locks its item before the lane, even if its lease has ended. Such an item is left out.
   yield* sql`
     CREATE FUNCTION claim_items(
       names text[],
@@ -135,9 +136,9 @@ export default Effect.gen(function*() {
     $$
   `
 
-  // A lane is \`closed\` where one of its items will say when to look at it again: the first of a fifo lane, or those
-  // that were just given out and fill it. One without items that wait is looked at twice more before it sleeps, since
-  // its writers may not have committed yet; who adds to it from now on wakes it (\`emptied_at\`).
+  // A lane is \`closed\` if settling one of its items will schedule it again: the first item of a fifo lane, or those that
+  // were just claimed and fill it. A lane without waiting items is checked twice more before it becomes idle, because
+  // writers that saw it as due may not have committed yet. From then on (\`emptied_at\`) a writer that adds an item wakes it.
   yield* sql`
     CREATE FUNCTION schedule_lanes(names text[], served_names text[], at timestamptz) RETURNS void
     LANGUAGE plpgsql
@@ -185,7 +186,7 @@ export default Effect.gen(function*() {
           FROM work
           WHERE lane_name = l.name AND leased_until IS NOT NULL
         ) held
-        -- Apart, so that each finds it at the beginning of an index.
+        -- Two separate queries, so that each reads the first row of an index.
         LEFT JOIN LATERAL (
           (
             SELECT due_at

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** The condition that a contact `c` passes every filter: its own row has copies of all that is asked. */
+/** The condition that a contact `c` matches every filter. Its own row has copies of all filtered values. */
 const passes = `
   (owner IS NULL OR c.owner_user_id = owner)
   AND (stage IS NULL OR c.lifecycle_stage = stage)
@@ -14,7 +14,7 @@ const passes = `
   AND (needles IS NULL OR c.search_text LIKE ANY (patterns))
 `
 
-/** The statements that follow the order of some contacts for a stretch, from where the last one ended. */
+/** The statements that read the next `stretch` contacts in the list's order, and append those that match to the page. */
 const follow = (those: string) => `
   page := page || ARRAY(
     SELECT c.id
@@ -39,7 +39,7 @@ const follow = (those: string) => `
   END IF;
 `
 
-/** Who passes one of the filters, if at most so many do, else null. */
+/** Returns all contacts that match one of the filters, or null if each filter matches more than `most`. */
 const few = `
   CREATE FUNCTION few_contacts(organization uuid, stage text, tag uuid, channel text, most bigint) RETURNS uuid[]
   LANGUAGE plpgsql STABLE
@@ -88,11 +88,12 @@ const few = `
 `
 
 /**
- * Whose text contains one of the needles, if at most so many do, else null.
+ * Returns all contacts whose text contains one of the search terms, or null if
+ * there are more than `most`.
  *
- * Trigrams need three letters or digits in a row, and which others than those
- * of ASCII count as such is decided by the database's locale. The others are
- * found by their pairs of characters.
+ * Trigrams need three letters or digits in a row, and the database's locale decides
+ * which characters outside of ASCII are letters. So a term without three such ASCII
+ * characters is found by its pairs of characters.
  */
 const fewTexts = `
   CREATE FUNCTION few_contacts_with(organization uuid, needles text[], patterns text[], most bigint) RETURNS uuid[]
@@ -118,7 +119,7 @@ const fewTexts = `
             FROM generate_series(1, char_length(needles[i]) - 1) AS place
           )
         END;
-        -- What is appended keeps the index of trigrams out, which would be read as a whole.
+        -- Appending '' prevents the use of the trigram index, which would be read completely.
         found := found || ARRAY(
           SELECT contact_id
           FROM contact_texts
@@ -136,16 +137,17 @@ const fewTexts = `
 `
 
 /**
- * The ids of a page of contacts that pass filters, in the list's order.
+ * Returns the ids of a page of contacts that match the filters, in the list's order.
  *
- * The order changes with every message and the filters hardly ever, so no index
- * holds both. Two ways lead to a page: along the order, asking contact by
- * contact, and through all that pass one of the filters. The one is short when
- * many pass, the other when few do. They take turns, each going ten times as
- * far as before, so a search costs no more than a few times the better of both.
+ * The order changes with every message, the filtered values rarely, so no index has
+ * both. There are two ways to find a page: to read the contacts in the list's order
+ * and check each, or to read all contacts that match one filter. The first is fast
+ * when many contacts match, the second when few do. The function alternates between
+ * them and reads ten times as many contacts each time, so a search costs at most a
+ * few times as much as the better way.
  *
- * One plan serves all values, so what would mislead it is off: to read a table
- * as a whole, and to sort where an index has the order.
+ * One generic plan serves all values, so sequential scans and sorts are off, which
+ * the planner would otherwise prefer for a small table.
  */
 const found = `
   CREATE FUNCTION find_contacts(
@@ -177,7 +179,7 @@ const found = `
       ELSE ${follow("true")}
       END IF;
       EXIT WHEN cardinality(page) >= size OR from_id IS NULL;
-      -- As many as on this stretch, for each contact, would not fill the page on the next one.
+      -- If contacts match at the rate of this stretch, the next one, ten times as long, would not fill the page.
       IF 10 * (cardinality(page) - found_before) < size - cardinality(page) THEN
         candidates := few_contacts(
           organization, CASE WHEN owner IS NOT NULL THEN stage END, tag, channel, 10 * stretch
@@ -211,7 +213,7 @@ const found = `
   $$
 `
 
-/** What reads need to be as fast at a million contacts as at a thousand. */
+/** Indexes and functions that make reads as fast with a million contacts as with a thousand. */
 export default Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
 
@@ -220,7 +222,7 @@ export default Effect.gen(function*() {
   `
   yield* sql`DROP INDEX webhooks_recent`
 
-  // What is not yet merged into these indexes is read by each search, and merged by some writer all at once.
+  // A small pending list: every search reads all of it, and one writer has to merge all of it at once.
   for (const name of ["contact_texts_trigrams", "contact_texts_grams"]) {
     yield* sql`ALTER INDEX ${sql(name)} SET (gin_pending_list_limit = 256)`
   }

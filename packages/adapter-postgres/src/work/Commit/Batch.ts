@@ -1,4 +1,4 @@
-/** Which commits may go in one statement, and that statement. */
+/** Decides which commits can share a statement, and builds it. */
 import type { Changes, Settlement, Table } from "@messaging-crm/core/Changes"
 import * as Lanes from "../Lanes.ts"
 import * as Contacts from "./Contacts.ts"
@@ -9,14 +9,14 @@ import * as Work from "./Work.ts"
 
 type Commissions = readonly [Commission, ...ReadonlyArray<Commission>]
 
-// -------------------------------------------------------- which together
+// -------------------------------------------------------- sharing
 
 const tablesOf = (rows: ReadonlyArray<{ readonly table: Table }> = []): string =>
   Array.from(new Set(rows.map(({ table }) => table.name))).toSorted().join()
 
 /**
- * Returns what the statement of some changes looks like: those of one shape have
- * one text, however many they are. Null where its text is of these changes alone.
+ * Returns the shape of some changes. Commits of one shape can share a statement,
+ * whose text does not depend on their number. Null for changes that cannot share one.
  */
 export const shapeOf = (changes: Changes): string | null => {
   const { abandon = [], aliases = [], enqueue = [], expect, insert = [], raise = [], remove, throttle = [] } = changes
@@ -38,7 +38,7 @@ export const shapeOf = (changes: Changes): string | null => {
   ].join("|")
 }
 
-/** Returns the rows that changes write. Two that have one in common do not go together, nor at once. */
+/** Returns the rows that changes write. Commits with a row in common neither share a statement nor run concurrently. */
 export const rowsOf = ({ changes, organization_id }: Commission): ReadonlyArray<string> => {
   const { remember, remove = [], touch, update = [] } = changes
   return [
@@ -53,7 +53,7 @@ export const rowsOf = ({ changes, organization_id }: Commission): ReadonlyArray<
   ]
 }
 
-/** Returns the lanes that changes may lock, and the rows that they rest on. Two that have one in common go together, but not at once. */
+/** Returns the lanes that changes may lock, and the rows that they expect. Commits with one in common may share a statement, but do not run concurrently. */
 export const lanesOf = (
   { changes: { expect = [], settle, throttle = [] }, organization_id }: Commission
 ): ReadonlyArray<string> => [
@@ -84,7 +84,7 @@ const remembered = (
   requires: exactly("remembered", parameter(records.length))
 })
 
-/** The changes of several commits as if they were one's. */
+/** Merges the changes of several commits. */
 const merged = (commissions: Commissions) => {
   const each = <Row extends object>(rowsOf: (changes: Changes) => ReadonlyArray<Row> | undefined) =>
     commissions.flatMap(({ changes, organization_id, trace }) =>
@@ -114,7 +114,7 @@ const merged = (commissions: Commissions) => {
   }
 }
 
-/** Returns the parts of the changes, in the order in which they take rows. */
+/** Returns the parts of the changes, in the order in which they lock rows. */
 const partsOf = (values: Values, commissions: Commissions): ReadonlyArray<Part> => {
   const { aliases, enqueue, expect, insert, raise, remember, remove, settle, throttle, touch, update } = merged(
     commissions
@@ -155,9 +155,9 @@ const partsOf = (values: Values, commissions: Commissions): ReadonlyArray<Part> 
 
 /**
  * Returns the statement that applies the changes of commits of one shape, and its
- * parameters: of all, or of none where one cannot be applied.
+ * parameters. It applies all of them, or none if one of them cannot be applied.
  *
- * `lock_timeout` is how long it waits for a row; null for as long as its session says.
+ * `lock_timeout` is a PostgreSQL interval such as `100ms`; null keeps the session's.
  */
 export const statementOf = (commissions: Commissions, lock_timeout: string | null) => {
   const parameters: Array<unknown> = [lock_timeout]

@@ -1,8 +1,8 @@
-/** What a contact is found by: its search text, its tags, and other names of its identities. */
+/** The rows by which contacts are searched: search texts, tags, and names of identities. */
 import type { Alias, Update } from "@messaging-crm/core/Changes"
 import { anyNumber, type Owned, type Part, type Values } from "./Statement.ts"
 
-/** What a contact is found by stands beside it, apart from what every message changes. */
+/** Updates the search text and tags of contacts. They have tables of their own, because every message updates the contact's row. */
 export const foundBy = (updates: ReadonlyArray<Update>): ReadonlyArray<Part> => {
   const sets = (column: string) => updates.some(({ set }) => column in set)
   return [

@@ -1,4 +1,4 @@
-/** Events, their deliveries to webhooks, and the deliveries that a disabled webhook gives up. */
+/** Events and their deliveries to webhooks, and the failed deliveries of disabled webhooks. */
 import type { RaisedEvent } from "@messaging-crm/core/Changes"
 import { anyNumber, type Commission, type Owned, type Part, type Traced, type Values } from "./Statement.ts"
 

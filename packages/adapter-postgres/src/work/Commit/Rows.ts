@@ -1,4 +1,4 @@
-/** Rows of the tables that every resource has: required as they were loaded, removed, updated, touched and inserted. */
+/** Rows of the resources' tables: expected, removed, updated, touched and inserted. */
 import {
   type Activity,
   type Expectation,
@@ -10,9 +10,8 @@ import {
 import { anyNumber, exactly, type Owned, type Part, type Values } from "./Statement.ts"
 
 /**
- * Tables in the order in which every statement takes their rows. An update and an
- * insert can meet in a unique key, so this is one order for both: a number that a
- * person changes to may be inserted by a rival with the identity and its name.
+ * Tables in the order in which every statement locks their rows. An update and an insert can wait for each other at a
+ * unique key, so there is one order for both.
  */
 const order = [
   "provider_messages",
@@ -39,7 +38,7 @@ export const rank = ({ name }: Table): number => {
   return place
 }
 
-/** The table that says whose the row is by its own id. */
+/** Returns the column with the organization's id. */
 const ownerOf = ({ name }: Table): string => name === "organizations" ? "id" : "organization_id"
 
 const texts = new Set(["channel_type", "name", "provider_message_id"])
@@ -59,8 +58,8 @@ const keyText = ({ key, organization_id }: Owned<Keyed>): string => [organizatio
 /**
  * The condition under which `r` is one of the rows that `w` names.
  *
- * They are named twice, in a join and in arrays: a plan that was made while the
- * table was empty then reads no more of a large one than these.
+ * The rows are named twice, in a join and in arrays. So even a plan that was made
+ * while the table was empty reads only these rows of a large one.
  */
 const isNamed = ({ parameter }: Values, table: Table, rows: ReadonlyArray<Owned<Keyed>>): string => {
   const values = (column: string) =>
@@ -72,10 +71,10 @@ const isNamed = ({ parameter }: Values, table: Table, rows: ReadonlyArray<Owned<
   return [keyMatches(table), ...among].join(" AND ")
 }
 
-/** What names a row that changes write or rest on, among all rows. */
+/** Returns a text that identifies a row among those of all tables. */
 export const rowName = (row: Owned<Keyed & { readonly table: Table }>): string => `${row.table.name}|${keyText(row)}`
 
-/** No row is written twice, and all take rows in one order. */
+/** Sorts rows, so that all statements lock them in the same order. Throws if one occurs twice. */
 const inOrder = <Row extends Owned<Keyed>>(rows: ReadonlyArray<Row>): ReadonlyArray<Row> => {
   const sorted = rows.toSorted((a, b) => keyText(a) < keyText(b) ? -1 : 1)
   if (
@@ -91,7 +90,7 @@ export const byTable = <Row extends { readonly table: Table }>(
 ): ReadonlyArray<[Table, ReadonlyArray<Row>]> =>
   Array.from(Map.groupBy(rows, ({ table }) => table)).toSorted(([a], [b]) => rank(a) - rank(b))
 
-/** How activity moves the columns of a row `r` by what `w` says of it. */
+/** The expressions that apply an activity `w` to the columns of a row `r`. */
 export const activity: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   contacts: {
     last_activity_at: "greatest(r.last_activity_at, w.at)",
@@ -115,7 +114,7 @@ export const expected = (
 ): Part => {
   const { json, parameter } = values
   const name = `${table.name}_expected`
-  // Several commits may rest on one row. If not on the same version of it, one of them is in conflict.
+  // Several commits may expect one row. If they expect different versions, the statement fails, and each commits alone.
   const each = Array.from(new Map(rows.map((row) => [`${keyText(row)}|${row.version}`, row])).values())
   return {
     name,
@@ -146,7 +145,7 @@ export const removed = (values: Values, [table, rows]: [Table, ReadonlyArray<Own
   }
 }
 
-/** A row that is updated and touched is written once, so both are one expression. */
+/** Updates and touches rows. It is one expression, because one statement cannot write a row twice. */
 export const updated = (
   values: Values,
   table: Table,
@@ -173,7 +172,7 @@ export const updated = (
   }
   const isSet = updates.length > 0
   const columns = isSet ? table.columns.filter((column) => active[column] === undefined) : []
-  // `updated_at` is set by an edit and moved by activity: the later counts.
+  // Both an update and an activity may set `updated_at`. The later time is stored.
   const moved = isSet
     ? { ...active, ...(active.updated_at ? { updated_at: "greatest(r.updated_at, n.updated_at, w.at)" } : {}) }
     : active
@@ -216,7 +215,7 @@ const insertedRows = ({ json, parameter }: Values, table: Table, rows: ReadonlyA
   }
 }
 
-/** Files are bytes, which JSON would carry at twice their size. */
+/** Inserts files with binary parameters, because JSON would double their size. */
 const mediaInserted = ({ parameter }: Values, rows: ReadonlyArray<Owned<object>>): Part => ({
   name: "media_inserted",
   body: `

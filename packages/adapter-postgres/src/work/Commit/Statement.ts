@@ -1,25 +1,25 @@
-/** What the parts of a commit's statement share. */
+/** Types that the parts of a commit's statement share. */
 import type { Changes } from "@messaging-crm/core/Changes"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 
-/** A part of the statement. */
+/** A part of the statement: one common table expression. */
 export interface Part {
   readonly name: string
   readonly body: string
-  /** What the main query requires of it. */
+  /** The condition that the main query checks. */
   readonly requires: string
-  /** Whether that is about the lease and not about what was loaded. */
+  /** Whether a failure means a lost lease, not a conflict. */
   readonly isLease?: boolean
 }
 
-/** Where the parts of one statement put their values: both return the text that stands for a value. */
+/** Adds parameters to the statement. Both functions return the SQL text of the parameter. */
 export interface Values {
   readonly parameter: (value: unknown) => string
   /** The same for a value that PostgreSQL reads as `jsonb`. */
   readonly json: (value: unknown) => string
 }
 
-/** The changes of one operation, and whose they are. */
+/** The changes of one operation, with its organization. */
 export interface Commission {
   readonly organization_id: OrganizationId
   readonly changes: Changes
@@ -27,10 +27,10 @@ export interface Commission {
   readonly trace: string | null
 }
 
-/** Something that is an organization's. */
+/** Something with the organization that it belongs to. */
 export type Owned<A> = A & { readonly organization_id: OrganizationId }
 
-/** Something that goes on in the trace of its commit. */
+/** Something with the trace of its commit. */
 export interface Traced {
   readonly trace: string | null
 }

@@ -1,4 +1,4 @@
-/** The work that changes settle, add and throttle. */
+/** Work items that are settled and enqueued, and lanes that are throttled. */
 import type { Enqueued, Settlement, Throttle } from "@messaging-crm/core/Changes"
 import type { WorkKind } from "@messaging-crm/core/WorkQueue"
 import { DateTime } from "effect"
@@ -6,10 +6,10 @@ import * as Lanes from "../Lanes.ts"
 import { anyNumber, exactly, type Owned, type Part, type Traced, type Values } from "./Statement.ts"
 
 /**
- * Settles claims on work of one kind, all with one outcome.
+ * Settles claims of one kind, all with the same outcome.
  *
- * They are named twice, in a join and in an array: a plan that was made while
- * the queue was empty then reads no more of a long one than these.
+ * The items are named twice, in a join and in an array. So even a plan that was made
+ * while the queue was empty reads only these items of a long one.
  */
 export const settled = (
   { json, parameter }: Values,
@@ -36,23 +36,23 @@ export const settled = (
       WHERE ${isHeld}
       RETURNING 1`
   }
-  const mayBeGone = outcome === "finish_if_held"
+  const mayBeLost = outcome === "finish_if_held"
   return {
     name: "settled",
     body: bodies[outcome],
-    requires: mayBeGone ? anyNumber("settled") : exactly("settled", parameter(settlements.length)),
-    isLease: !mayBeGone
+    requires: mayBeLost ? anyNumber("settled") : exactly("settled", parameter(settlements.length)),
+    isLease: !mayBeLost
   }
 }
 
-/** What becomes of the lane of work that was settled. */
+/** Returns the change of a settled item's lane. */
 const laneOf = (settlement: Settlement): ReadonlyArray<Lanes.LaneChange> =>
   settlement.outcome === "hold" ? [] : [Lanes.settled(
     settlement.claimed,
     settlement.outcome === "postpone" ? DateTime.formatIso(settlement.due_at) : null
   )]
 
-/** The work of the changes and of the events, and what becomes of its lanes. */
+/** Enqueues the work of the changes and of the raised events, and changes the lanes. */
 export const queued = (
   { json, parameter }: Values,
   { enqueue, raises, settle, throttle }: {

@@ -1,0 +1,117 @@
+/**
+ * Webhook attempt: signs an event, posts it once, and returns the outcome as data.
+ *
+ * Nothing is written here. `WebhookDeliveries.ts` decides what the outcome
+ * changes.
+ */
+import { Cache, Data, DateTime, Duration, Effect, Metric, Option, Redacted, Result } from "effect"
+import type { EventId, OrganizationId } from "../kernel/Ids.ts"
+import { delivery_attempts } from "../kernel/Metrics.ts"
+import { Secrets } from "../kernel/Secrets.ts"
+import type { Timestamp } from "../kernel/Timestamps.ts"
+import { secretContext, type WebhookRow } from "./Webhooks.ts"
+import { headersOf } from "./WebhookSignature.ts"
+import { type UnansweredCode, type WebhookAnswer, WebhookRequestFailed, WebhookTransport } from "./WebhookTransport.ts"
+
+// ---------------------------------------------------------------- data
+
+/** What is posted, and where. */
+export interface Posting {
+  readonly organization_id: OrganizationId
+  readonly webhook: WebhookRow
+  readonly event_id: EventId
+  /** The event's exact bytes. */
+  readonly body: string
+}
+
+/** The outcome of one attempt. */
+export interface Attempt {
+  readonly at: Timestamp
+  readonly duration_ms: number
+  /** Null when no response came, as is `response_body`. */
+  readonly response_status: number | null
+  readonly response_body: string | null
+  /** Null when the endpoint responded with a 2xx. */
+  readonly failure_code: UnansweredCode | "http_status" | null
+}
+
+/** An attempt, with the `Retry-After` header of the response: null when there is none. */
+export interface Posted {
+  readonly attempt: Attempt
+  readonly retry_after: string | null
+}
+
+/** The key of a decrypted signing secret in the cache. Equal by value. */
+class SealedSecret extends Data.Class<{ readonly context: string; readonly sealed: string }> {}
+
+// ----------------------------------------------------------- decisions
+
+/** The timeout of an attempt, well below the lease of its work. The transport's own timeout is shorter: 15 seconds. */
+const attempt_time_max = Duration.seconds(25)
+
+/** How many signing secrets a process keeps decrypted. */
+const secrets_max = 1000
+
+/** Returns text that every store can hold: without lone surrogates and NUL. */
+const storable = (text: string): string => text.toWellFormed().replaceAll("\u0000", "\uFFFD")
+
+const isSuccess = (status: number): boolean => status >= 200 && status <= 299
+
+/** Returns the columns of an attempt that follow from the response, or from its absence. */
+const resultOf = (outcome: Result.Result<WebhookAnswer, WebhookRequestFailed>) =>
+  Result.isSuccess(outcome)
+    ? {
+      response_status: outcome.success.status,
+      response_body: storable(outcome.success.body),
+      failure_code: isSuccess(outcome.success.status) ? null : "http_status" as const
+    }
+    : { response_status: null, response_body: null, failure_code: outcome.failure.failure_code }
+
+// ---------------------------------------------------------- operations
+
+/**
+ * Builds the function that makes one attempt: it signs the event with the
+ * current time, posts it, and counts the outcome.
+ *
+ * A secret that no root key decrypts is a defect.
+ */
+export const makePost = Effect.gen(function*() {
+  const secrets = yield* Secrets
+  const transport = yield* WebhookTransport
+
+  /** Decrypts a signing secret once, not for each delivery. */
+  const decrypted = yield* Cache.make({
+    capacity: secrets_max,
+    lookup: ({ context, sealed }: SealedSecret) =>
+      Effect.flatMap(secrets.open(context, sealed), (secret) =>
+        Option.isNone(secret)
+          ? Effect.fail(new Error("No key of SECRET_KEY decrypts the webhook's signing secret."))
+          : Effect.succeed(Redacted.make(secret.value)))
+  })
+
+  return Effect.fnUntraced(function*({ body, event_id, organization_id, webhook }: Posting) {
+    const { id, sealed_secret: sealed, url } = webhook
+    const context = secretContext(organization_id, id)
+    const secret = yield* Effect.orDie(Cache.get(decrypted, new SealedSecret({ context, sealed })))
+    const at = yield* DateTime.now
+    const headers = yield* headersOf(secret, { id: event_id, timestamp: at, body })
+    const [duration, outcome] = yield* transport.post({ url, headers, body }).pipe(
+      Effect.timeoutOrElse({
+        duration: attempt_time_max,
+        orElse: () => Effect.fail(new WebhookRequestFailed({ failure_code: "timeout" }))
+      }),
+      Effect.withSpan("WebhookTransport.post", { kind: "client" }),
+      Effect.result,
+      // Measured with the monotonic clock, so a duration is never negative.
+      Effect.timed
+    )
+    const attempt: Attempt = { at, duration_ms: Math.round(Duration.toMillis(duration)), ...resultOf(outcome) }
+    const counted = Metric.withAttributes(delivery_attempts, { outcome: attempt.failure_code ?? "succeeded" })
+    yield* Metric.update(counted, 1)
+    const posted: Posted = {
+      attempt,
+      retry_after: Result.isSuccess(outcome) ? outcome.success.retry_after : null
+    }
+    return posted
+  })
+})
