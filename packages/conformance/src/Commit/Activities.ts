@@ -1,0 +1,162 @@
+/** Commits that move what every message moves. */
+import { assert } from "@effect/vitest"
+import { IdentityNameRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
+import { ContactRows, insert as insertContact } from "@messaging-crm/core/Contacts"
+import { ConversationRows, open } from "@messaging-crm/core/Conversations"
+import { IdentityId } from "@messaging-crm/core/Ids"
+import { Arbitrary, Effect, Schema } from "effect"
+import { hardText } from "../Arbitraries.ts"
+import * as Fixtures from "../Fixtures.ts"
+import { after, type It, type Options, outcome } from "../Fixtures.ts"
+import { activity, contactOf, conversationOf } from "./Fixtures.ts"
+
+const activities = Arbitrary.array(
+  Arbitrary.all({
+    at: Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 20 }))),
+    inbound: Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: -5, maximum: 20 }))),
+    preview: hardText({ min: 1, max: 20 }),
+    place: Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 999 })))
+  }),
+  { minLength: 1, maxLength: 6 }
+)
+
+export const touches = (it: It, { runs }: Options) => {
+  it.effect.prop(
+    "ends in the same conversation and contact in any order of activities",
+    { activities },
+    (given) =>
+      Effect.gen(function*() {
+        const ours = yield* Fixtures.organization
+        // Of two messages with the same time, the later commit is shown.
+        const distinct = given.activities.filter(({ at }, index, all) =>
+          all.findIndex((other) => other.at === at) === index
+        )
+        const orders = [distinct, distinct.toSorted((a, b) => a.place - b.place), distinct.toReversed()]
+        const ends = yield* Effect.forEach(orders, (order) =>
+          Effect.gen(function*() {
+            const on = yield* Fixtures.thread(ours)
+            for (const { at, inbound, preview } of order) {
+              const last_inbound_at = inbound < 0 ? null : after(inbound)
+              yield* Fixtures.write(ours, activity(on, { at: after(at), preview, last_inbound_at }))
+            }
+            const { version, last_conversation_id, ...contact } = yield* contactOf(ours, on)
+            const conversation = yield* conversationOf(ours, on)
+            assert.strictEqual(last_conversation_id, on.conversation_id)
+            assert.deepStrictEqual([version, conversation.version], [1, 1], "an activity moves no version")
+            return {
+              contact: [contact.last_activity_at, contact.last_activity_preview, contact.updated_at],
+              conversation: [
+                conversation.last_activity_at,
+                conversation.last_activity_preview,
+                conversation.last_inbound_at
+              ]
+            }
+          }))
+        const latest = distinct.toSorted((a, b) => b.at - a.at)[0]
+        const inbounds = distinct.filter(({ inbound }) => inbound >= 0).map(({ inbound }) => inbound)
+        const [at, preview] = [after(latest?.at ?? 0), latest?.preview ?? null]
+        const expected = {
+          contact: [at, preview, at],
+          conversation: [at, preview, inbounds.length === 0 ? null : after(Math.max(...inbounds))]
+        }
+        assert.deepStrictEqual(ends, [expected, expected, expected])
+      }),
+    { arbitrary: { runs } }
+  )
+
+  it.effect("replaces the preview of an activity at the very time of the last", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const on = yield* Fixtures.thread(ours)
+      for (const preview of ["first", "edited"]) yield* Fixtures.write(ours, activity(on, { preview }))
+      yield* Fixtures.write(ours, activity(on, { at: after(0), preview: "older" }))
+      assert.strictEqual((yield* conversationOf(ours, on)).last_activity_preview, "edited")
+      assert.strictEqual((yield* contactOf(ours, on)).last_activity_preview, "edited")
+    }))
+
+  it.effect("lets any number of activities of one thread through at once, beside an update", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const on = yield* Fixtures.thread(ours)
+      const all = Array.from(
+        { length: 10 },
+        (_, index) => outcome(ours, activity(on, { at: after(index), preview: `${index}` }))
+      )
+      const update = outcome(ours, ContactRows.update({ id: on.contact_id, version: 1 }, { city: "Rome" }))
+      const outcomes = yield* Effect.all([...all, update], { concurrency: "unbounded" })
+      assert.deepStrictEqual(new Set(outcomes), new Set(["committed"]))
+      assert.deepInclude(yield* contactOf(ours, on), {
+        city: "Rome",
+        version: 2,
+        last_activity_at: after(9),
+        last_activity_preview: "9",
+        last_conversation_id: on.conversation_id
+      })
+      assert.strictEqual((yield* conversationOf(ours, on)).last_activity_preview, "9")
+    }))
+
+  it.effect("applies an update and an activity of one row", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const on = yield* Fixtures.thread(ours)
+      yield* Fixtures.write(
+        ours,
+        ContactRows.update({ id: on.contact_id, version: 1 }, { city: "Rome", updated_at: after(1) }),
+        ConversationRows.update({ id: on.conversation_id, version: 1 }, { status: "closed", closed_at: after(3) }),
+        activity(on, { at: after(5), preview: "Hello", last_inbound_at: after(4) })
+      )
+      assert.deepInclude(yield* contactOf(ours, on), {
+        city: "Rome",
+        version: 2,
+        updated_at: after(5),
+        last_activity_at: after(5),
+        last_activity_preview: "Hello",
+        last_conversation_id: on.conversation_id
+      })
+      assert.deepInclude(yield* conversationOf(ours, on), {
+        status: "closed",
+        version: 2,
+        last_activity_at: after(5),
+        last_activity_preview: "Hello",
+        last_inbound_at: after(4)
+      })
+    }))
+
+  it.effect("applies an insert and an activity of one row", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const channel = yield* Fixtures.channel(ours)
+      const contact = yield* Fixtures.stranger
+      const identity = {
+        id: IdentityId.make(yield* Fixtures.uuid),
+        channel_type: channel.type,
+        external_id: "kim",
+        display_name: null,
+        username: null
+      }
+      const who = { contact_id: contact.id, identity_id: identity.id }
+      const conversation = open(channel, who, null, yield* Fixtures.fresh)
+      const on = { contact_id: contact.id, conversation_id: conversation.answer }
+      yield* Fixtures.write(
+        ours,
+        insertContact({ ...contact, identities: [identity] }),
+        IdentityRows.insert({ ...identity, contact_id: contact.id }),
+        IdentityNameRows.insert({ channel_type: channel.type, name: "kim", identity_id: identity.id }),
+        conversation.changes,
+        activity(on, { at: Fixtures.noon, preview: "Hello", last_inbound_at: after(-4) })
+      )
+      assert.deepInclude(yield* contactOf(ours, on), {
+        version: 1,
+        updated_at: Fixtures.noon,
+        last_activity_at: Fixtures.noon,
+        last_activity_preview: "Hello",
+        last_conversation_id: on.conversation_id
+      })
+      assert.deepInclude(yield* conversationOf(ours, on), {
+        version: 1,
+        last_activity_at: Fixtures.noon,
+        last_activity_preview: "Hello",
+        last_inbound_at: after(-4)
+      })
+    }))
+}

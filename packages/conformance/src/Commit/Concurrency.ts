@@ -1,0 +1,147 @@
+/** Commits at the same time, and of several organizations. */
+import { assert } from "@effect/vitest"
+import * as Changes from "@messaging-crm/core/Changes"
+import { ContactRows } from "@messaging-crm/core/Contacts"
+import { ConversationRows } from "@messaging-crm/core/Conversations"
+import { EventId, MediaId, type OrganizationId } from "@messaging-crm/core/Ids"
+import { type MediaFile, MediaRows, MediaStore } from "@messaging-crm/core/Media"
+import { OrganizationRows } from "@messaging-crm/core/Organizations"
+import { TagRows } from "@messaging-crm/core/Tags"
+import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
+import { WebhookRows, WebhookStore } from "@messaging-crm/core/Webhooks"
+import { type ClaimedWork, WorkQueue } from "@messaging-crm/core/WorkQueue"
+import { Effect, Exit, Option } from "effect"
+import { bytes } from "../Arbitraries.ts"
+import * as Fixtures from "../Fixtures.ts"
+import { type It, outcome } from "../Fixtures.ts"
+import { activity, claimed, contactOf, conversationOf, deliveriesOf, newTag, record, tagNames } from "./Fixtures.ts"
+
+/** Commits that a store may carry out in one step. */
+export const atOnce = (it: It) => {
+  /** Commits of an organization by what becomes of them, three of each and more, and what shows it afterwards. */
+  const mixture = Effect.fnUntraced(function*(ours: OrganizationId) {
+    const queue = yield* WorkQueue
+    const contacts = yield* Effect.replicateEffect(Fixtures.contact(ours), 12)
+    const rename = (from: number, version: number) =>
+      contacts.slice(from, from + 3).map(({ id }) => ContactRows.update({ id, version }, { city: "new" }))
+    const settle = (one: ClaimedWork) => Changes.settle({ claimed: one, outcome: "finish" })
+    const [taken, again] = [yield* newTag("taken"), yield* newTag("again")]
+    yield* Fixtures.write(ours, TagRows.insert(taken), { remember: record })
+    const lost = yield* claimed(ours)
+    yield* queue.finish(lost)
+    const held = yield* Effect.replicateEffect(claimed(ours), 4)
+    const commits: Record<Effect.Success<ReturnType<typeof outcome>>, ReadonlyArray<Changes.Changes>> = {
+      committed: [...rename(0, 1), ...held.map(settle), { remember: { ...record, key: "another-key" } }],
+      Conflict: [...rename(3, 7), TagRows.insert({ ...again, name_key: taken.name_key })],
+      KeyUsed: rename(6, 1).map((update) => Changes.all(update, { remember: record })),
+      LeaseLost: rename(9, 1).map((update) => Changes.all(update, settle(lost)))
+    }
+    const shown = Effect.gen(function*() {
+      const cities = yield* Effect.forEach(contacts, ({ id }) => contactOf(ours, { contact_id: id }))
+      return {
+        cities: cities.map(({ city }) => city),
+        tags: yield* tagNames(ours),
+        held: yield* Effect.forEach(held, queue.finish)
+      }
+    })
+    return { ours, commits, shown }
+  })
+
+  it.effect("applies or refuses each of many commits at once as if it were alone", () =>
+    Effect.gen(function*() {
+      const mixtures = [
+        yield* Effect.flatMap(Fixtures.organization, mixture),
+        yield* Effect.flatMap(Fixtures.organization, mixture)
+      ]
+      const all = mixtures.flatMap(({ commits, ours }) =>
+        Object.entries(commits).flatMap(([name, some]) => some.map((changes) => ({ name, changes, ours })))
+      )
+      const outcomes = yield* Effect.forEach(all, ({ changes, ours }) => outcome(ours, changes), {
+        concurrency: "unbounded"
+      })
+      assert.deepStrictEqual(outcomes, all.map(({ name }) => name))
+      for (const { shown } of mixtures) {
+        assert.deepStrictEqual(yield* shown, {
+          cities: [...Array<string | null>(3).fill("new"), ...Array<string | null>(9).fill(null)],
+          tags: ["taken"],
+          held: [false, false, false, false]
+        })
+      }
+    }))
+
+  it.effect("is not kept from committing by another one that is a defect", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const contacts = yield* Effect.replicateEffect(Fixtures.contact(ours), 5)
+      const twice = ({ id }: (typeof contacts)[number]) => {
+        const update = ContactRows.update({ id, version: 1 }, { city: "new" })
+        return Changes.all(update, update)
+      }
+      const exits = yield* Effect.forEach(
+        contacts,
+        (contact, index) =>
+          Effect.exit(outcome(
+            ours,
+            index === 2 ? twice(contact) : ContactRows.update({ id: contact.id, version: 1 }, { city: "new" })
+          )),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(exits.map(Exit.isSuccess), [true, true, false, true, true])
+      assert.isTrue(exits.slice(2, 3).every(Exit.hasDies))
+    }))
+}
+
+export const apart = (it: It) => {
+  it.effect("reads and writes nothing of another organization", () =>
+    Effect.gen(function*() {
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const on = yield* Fixtures.thread(ours)
+      const tag = yield* Fixtures.tag(ours, "a")
+      const file: MediaFile = {
+        id: MediaId.make(yield* Fixtures.uuid),
+        mime_type: null,
+        filename: null,
+        bytes: Uint8Array.of(1)
+      }
+      yield* Fixtures.write(ours, MediaRows.insert(file), { remember: record })
+      const webhook = yield* Fixtures.webhook(ours)
+      const event = yield* Fixtures.event()
+      yield* Fixtures.write(ours, Changes.raise(event))
+      const state = Effect.gen(function*() {
+        return [
+          yield* contactOf(ours, on),
+          yield* conversationOf(ours, on),
+          yield* tagNames(ours),
+          yield* deliveriesOf(ours, webhook),
+          yield* WebhookStore.use((store) => store.find(ours, webhook.id)),
+          Option.isSome(yield* MediaStore.use((store) => store.find(ours, file.id)))
+        ]
+      })
+      const before = yield* state
+      const conversation = { id: on.conversation_id, version: 1 }
+      const delivery = { id: Changes.deliveryIdOf(event.id, webhook.id), version: 1 }
+      for (
+        const changes of [
+          ContactRows.update({ id: on.contact_id, version: 1 }, { city: "x" }),
+          ContactRows.expect({ id: on.contact_id, version: 1 }),
+          ConversationRows.update(conversation, { status: "closed" }),
+          TagRows.update({ id: tag.id, version: 1 }, { color: "blue" }),
+          WebhookRows.update({ id: webhook.id, version: 1 }, { status: "disabled" }),
+          WebhookDeliveryRows.update(delivery, { status: "failed" }),
+          OrganizationRows.update({ id: ours, version: 1 }, {})
+        ]
+      ) {
+        assert.strictEqual(yield* outcome(theirs, changes), "Conflict")
+      }
+      yield* Effect.exit(Fixtures.commit(theirs, activity(on)))
+      yield* Fixtures.write(theirs, TagRows.remove(tag), MediaRows.remove(file))
+      yield* Fixtures.write(theirs, { abandon: [{ webhook_id: webhook.id, limit: 9 }] })
+      yield* Fixtures.write(theirs, Changes.raise({ ...event, id: EventId.make(yield* Fixtures.uuid) }))
+      assert.deepStrictEqual(yield* state, before)
+      const tagOfTheirs = { ...yield* newTag("a"), name_key: "a" }
+      assert.strictEqual(
+        yield* outcome(theirs, TagRows.insert(tagOfTheirs), { remember: record }),
+        "committed"
+      )
+    }))
+}

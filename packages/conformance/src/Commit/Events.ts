@@ -1,0 +1,124 @@
+/** Commits that raise events. */
+import { assert } from "@effect/vitest"
+import * as Changes from "@messaging-crm/core/Changes"
+import { EventStore } from "@messaging-crm/core/Events"
+import { State, WebhookDeliveryRows, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
+import { WebhookRows } from "@messaging-crm/core/Webhooks"
+import { Effect, Option } from "effect"
+import { hardText } from "../Arbitraries.ts"
+import * as Fixtures from "../Fixtures.ts"
+import { after, type It, type Options, outcome } from "../Fixtures.ts"
+import { claim, deliveriesOf } from "./Fixtures.ts"
+
+export const events = (it: It, { runs }: Options) => {
+  it.effect.prop("keeps an event that active webhooks subscribe to, with a delivery and its work for each", {
+    body: hardText({ min: 1, max: 60 })
+  }, ({ body }) =>
+    Effect.gen(function*() {
+      const store = yield* WebhookDeliveryStore
+      const ours = yield* Fixtures.organization
+      const webhooks = [yield* Fixtures.webhook(ours), yield* Fixtures.webhook(ours)]
+      const none = [
+        yield* Fixtures.webhook(ours, { event_types: ["conversation.closed"] }),
+        yield* Fixtures.webhook(ours, { status: "disabled", disabled_at: after(1) }),
+        yield* Fixtures.webhook(yield* Fixtures.organization)
+      ]
+      const event = yield* Fixtures.event({ body, created_at: after(3) })
+      yield* Fixtures.write(ours, Changes.raise(event))
+      for (const { id: webhook_id } of webhooks) {
+        const delivery = {
+          id: Changes.deliveryIdOf(event.id, webhook_id),
+          webhook_id,
+          event_id: event.id,
+          event_type: "message.sent" as const,
+          status: "pending" as const,
+          attempt_count: 0,
+          response_status: null,
+          response_body: null,
+          failure_code: null,
+          duration_ms: null,
+          last_attempt_at: null,
+          next_attempt_at: after(3),
+          created_at: after(3)
+        }
+        assert.deepStrictEqual(yield* store.list(ours, webhook_id, 9), [delivery])
+        const loaded = Option.getOrThrow(yield* store.load(ours, delivery.id))
+        assert.strictEqual(loaded.body, body)
+        assert.deepStrictEqual(loaded.delivery, { ...delivery, version: 1 })
+      }
+      for (const { id } of none) {
+        assert.deepStrictEqual(yield* store.list(ours, id, 9), [])
+        const delivery = yield* store.load(ours, Changes.deliveryIdOf(event.id, id))
+        assert.deepStrictEqual(delivery, Option.none())
+      }
+      assert.deepStrictEqual(yield* claim(ours, after(2)), [])
+      const works = (yield* claim(ours, after(3))).map(({ kind, lane, ref }) => ({ kind, lane, ref }))
+      const expected = webhooks.map(({ id }) => ({
+        kind: "webhook_delivery" as const,
+        lane: id,
+        ref: Changes.deliveryIdOf(event.id, id)
+      }))
+      const byLane = (a: { readonly lane: string }, b: { readonly lane: string }) => a.lane < b.lane ? -1 : 1
+      assert.deepStrictEqual(works.toSorted(byLane), expected.toSorted(byLane))
+    }), { arbitrary: { runs } })
+
+  it.effect("keeps each of several events of a commit, and none without a subscriber", () =>
+    Effect.gen(function*() {
+      const store = yield* EventStore
+      while ((yield* store.purge(after(100), 1000)) > 0) continue
+      const ours = yield* Fixtures.organization
+      const webhook = yield* Fixtures.webhook(ours)
+      const event = Fixtures.event()
+      const [sent, failed] = [yield* event, { ...yield* event, type: "send.failed" }]
+      const closed = { ...yield* event, type: "conversation.closed" }
+      yield* Fixtures.write(ours, ...[sent, closed, failed].map(Changes.raise))
+      const types = (yield* deliveriesOf(ours, webhook)).map(({ event_type }) => event_type)
+      assert.deepStrictEqual(types.toSorted(), ["message.sent", "send.failed"])
+      assert.strictEqual(yield* store.purge(after(100), 1000), 2)
+    }))
+
+  it.effect("abandons pending deliveries of one webhook, the newest first, but not one that is updated beside it", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const theirs = yield* Fixtures.organization
+      const [gone, other] = [yield* Fixtures.webhook(ours), yield* Fixtures.webhook(ours)]
+      const events = yield* Effect.forEach([0, 1, 2, 3], (millis) => Fixtures.event({ created_at: after(millis) }))
+      yield* Fixtures.write(ours, ...events.map(Changes.raise))
+      const before = yield* deliveriesOf(ours, gone)
+      const [newest, newer, older, oldest] = before
+      if (newest === undefined || newer === undefined || older === undefined || oldest === undefined) {
+        return assert.fail("Deliveries are missing.")
+      }
+      const abandon = (limit: number): Changes.Changes => ({ abandon: [{ webhook_id: gone.id, limit }] })
+      yield* Fixtures.write(theirs, abandon(9))
+      assert.deepStrictEqual(yield* deliveriesOf(ours, gone), before)
+      const answered = State.attempt(newest, {
+        at: after(5),
+        duration_ms: 12,
+        response_status: 410,
+        response_body: "gone",
+        failure_code: "http_status"
+      }, null)
+      yield* Fixtures.write(
+        ours,
+        WebhookRows.update({ id: gone.id, version: 1 }, { status: "disabled", disabled_at: after(5) }),
+        WebhookDeliveryRows.update({ id: newest.id, version: 1 }, answered),
+        abandon(1)
+      )
+      const ended = State.abandon("webhook_disabled")
+      assert.deepStrictEqual(yield* deliveriesOf(ours, gone), [
+        { ...newest, ...answered },
+        { ...newer, ...ended },
+        older,
+        oldest
+      ])
+      yield* Fixtures.write(ours, abandon(9))
+      assert.deepStrictEqual(yield* deliveriesOf(ours, gone), [
+        { ...newest, ...answered },
+        ...[newer, older, oldest].map((delivery) => ({ ...delivery, ...ended }))
+      ])
+      assert.isTrue((yield* deliveriesOf(ours, other)).every(({ status }) => status === "pending"))
+      const stale = WebhookDeliveryRows.update({ id: older.id, version: 1 }, State.retry(after(9)))
+      assert.strictEqual(yield* outcome(ours, stale), "Conflict")
+    }))
+}

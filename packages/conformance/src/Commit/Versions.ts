@@ -1,0 +1,229 @@
+/** Commits apply whole or not at all, at the versions that were loaded. */
+import { assert } from "@effect/vitest"
+import * as Changes from "@messaging-crm/core/Changes"
+import { ContactRows, ContactStore } from "@messaging-crm/core/Contacts"
+import { ConversationRows } from "@messaging-crm/core/Conversations"
+import { MemberRows, MemberStore } from "@messaging-crm/core/Members"
+import { MessageRows, ProviderMessageRows } from "@messaging-crm/core/Messages"
+import { OrganizationRows } from "@messaging-crm/core/Organizations"
+import { SendRows, SendStore } from "@messaging-crm/core/Sends"
+import { TagRows } from "@messaging-crm/core/Tags"
+import { Effect, Exit, Option } from "effect"
+import { hardText } from "../Arbitraries.ts"
+import * as Fixtures from "../Fixtures.ts"
+import { after, type It, type Options, outcome } from "../Fixtures.ts"
+import {
+  activity,
+  claim,
+  conflicts,
+  contactOf,
+  conversationOf,
+  deliveriesOf,
+  findRecord,
+  newTag,
+  record,
+  tagNames
+} from "./Fixtures.ts"
+
+export const wholeOrNothing = (it: It) => {
+  it.effect("applies every part, or nothing of it when one version has moved", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const on = yield* Fixtures.thread(ours)
+      const webhook = yield* Fixtures.webhook(ours)
+      const [row, tag] = [yield* Fixtures.send(on), yield* newTag("vip")]
+      const file = yield* Fixtures.uuid
+      const { identity_id } = on
+      const changesAt = (version: number, event: Changes.RaisedEvent) => [
+        ContactRows.update({ id: on.contact_id, version: 1 }, { company: "Brick" }),
+        ConversationRows.update({ id: on.conversation_id, version }, { status: "closed", closed_at: after(1) }),
+        SendRows.insert(row),
+        TagRows.insert(tag),
+        Changes.aliases({ channel_type: "phone_messaging", name: `alias ${file}`, identity_id }),
+        activity(on),
+        Changes.raise(event),
+        Changes.enqueue({ kind: "send", lane: on.conversation_id, ref: row.id, due_at: Fixtures.noon }),
+        { remember: record }
+      ]
+      const before = [yield* contactOf(ours, on), yield* conversationOf(ours, on)]
+      assert.strictEqual(yield* outcome(ours, ...changesAt(9, yield* Fixtures.event())), "Conflict")
+      assert.deepStrictEqual([yield* contactOf(ours, on), yield* conversationOf(ours, on)], before)
+      assert.deepStrictEqual(yield* tagNames(ours), [])
+      assert.deepStrictEqual(yield* SendStore.use((store) => store.find(ours, row.id)), Option.none())
+      assert.deepStrictEqual(yield* findRecord(ours), Option.none())
+      assert.deepStrictEqual(yield* deliveriesOf(ours, webhook), [])
+      assert.deepStrictEqual(yield* claim(ours), [])
+      const names = ContactStore.use((store) => store.identify(ours, "phone_messaging", [`alias ${file}`]))
+      assert.deepStrictEqual(yield* names, [])
+
+      assert.strictEqual(yield* outcome(ours, ...changesAt(1, yield* Fixtures.event())), "committed")
+      assert.deepInclude(yield* contactOf(ours, on), {
+        company: "Brick",
+        version: 2,
+        last_activity_at: after(1),
+        updated_at: after(1)
+      })
+      assert.deepInclude(yield* conversationOf(ours, on), {
+        status: "closed",
+        closed_at: after(1),
+        version: 2,
+        contact_version: 2,
+        last_activity_at: after(1),
+        last_activity_preview: "x"
+      })
+      assert.deepStrictEqual(yield* tagNames(ours), ["vip"])
+      assert.isTrue(Option.isSome(yield* findRecord(ours)))
+      assert.lengthOf(yield* names, 1)
+      assert.lengthOf(yield* deliveriesOf(ours, webhook), 1)
+      assert.deepStrictEqual((yield* claim(ours)).map(({ kind }) => kind).toSorted(), ["send", "webhook_delivery"])
+    }))
+
+  it.effect("shows others all or none of a commit", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const tags = yield* Effect.forEach(Array.from({ length: 20 }, (_, index) => `${index}`), newTag)
+      const look = Effect.replicateEffect(Effect.andThen(Effect.yieldNow, tagNames(ours)), 5)
+      const [, ...seen] = yield* Effect.all(
+        [Fixtures.write(ours, ...tags.map(TagRows.insert)), ...Array.from({ length: 6 }, () => look)],
+        { concurrency: "unbounded" }
+      )
+      for (const names of seen.flat()) assert.include([0, 20], names?.length)
+    }))
+}
+
+export const versions = (it: It, { runs }: Options) => {
+  it.effect.prop("sets the given columns and no others, and moves the version", {
+    company: hardText({ min: 1, max: 50 }),
+    value: hardText({ min: 1, max: 50 })
+  }, ({ company, value }) =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const [a, b] = [yield* Fixtures.tag(ours, "a"), yield* Fixtures.tag(ours, "b")]
+      const { id } = yield* Fixtures.contact(ours, { company: "Acme", city: "Rome", tags: [a] })
+      const before = yield* contactOf(ours, { contact_id: id })
+      const set = { company, custom_values: { x: value } }
+      yield* Fixtures.write(ours, ContactRows.update(before, set))
+      const first = yield* contactOf(ours, { contact_id: id })
+      assert.deepStrictEqual(first, { ...before, ...set, version: 2 })
+      yield* Fixtures.write(ours, ContactRows.update(first, { tags: [b], city: null }))
+      const second = yield* contactOf(ours, { contact_id: id })
+      assert.deepStrictEqual(second, { ...first, tags: [b], city: null, version: 3 })
+      yield* Fixtures.write(ours, ContactRows.update(second, { tags: [] }))
+      assert.deepStrictEqual(yield* contactOf(ours, { contact_id: id }), { ...second, tags: [], version: 4 })
+    }), { arbitrary: { runs } })
+
+  it.effect("moves the version of a row of which nothing is set", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const row = { id: ours, version: 1 }
+      assert.strictEqual(yield* outcome(ours, OrganizationRows.update(row, {})), "committed")
+      assert.strictEqual(yield* outcome(ours, OrganizationRows.update(row, {})), "Conflict")
+      assert.strictEqual(yield* outcome(ours, OrganizationRows.expect({ ...row, version: 2 })), "committed")
+    }))
+
+  it.effect("refuses a row that is at another version, vanished or never was", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const on = yield* Fixtures.thread(ours)
+      const tag = yield* Fixtures.tag(ours, "a")
+      yield* Fixtures.write(ours, TagRows.remove(tag))
+      const [send, message] = [yield* Fixtures.send(on), yield* Fixtures.message(on.conversation_id)]
+      const contact = { id: on.contact_id }
+      for (const version of [0, 2, 9]) {
+        assert.strictEqual(yield* outcome(ours, ContactRows.update({ ...contact, version }, { city: "x" })), "Conflict")
+        assert.strictEqual(yield* outcome(ours, ContactRows.expect({ ...contact, version })), "Conflict")
+      }
+      for (
+        const changes of [
+          TagRows.update({ id: tag.id, version: 1 }, { color: "blue" }),
+          TagRows.expect({ id: tag.id, version: 1 }),
+          SendRows.update({ ...send, version: 1 }, { status: "sending" }),
+          MessageRows.update({ ...message, version: 1 }, { text: "x" }),
+          ProviderMessageRows.update(
+            { channel_id: on.channel.id, provider_message_id: "p", version: 1 },
+            { early_updates: [] }
+          )
+        ]
+      ) {
+        assert.strictEqual(yield* outcome(ours, changes), "Conflict")
+      }
+      assert.strictEqual((yield* contactOf(ours, on)).version, 1)
+    }))
+
+  it.effect("holds to rows that are expected and not written", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const on = yield* Fixtures.thread(ours)
+      const { id } = yield* Fixtures.member(ours)
+      const assign = (version: number) => [
+        MemberRows.expect({ id, version }),
+        ConversationRows.update({ id: on.conversation_id, version: 1 }, { assigned_user_id: id })
+      ]
+      yield* Fixtures.write(ours, MemberRows.update({ id, version: 1 }, { left_at: after(1) }))
+      assert.strictEqual(yield* outcome(ours, ...assign(1)), "Conflict")
+      assert.isNull((yield* conversationOf(ours, on)).assigned_user_id)
+      assert.strictEqual(yield* outcome(ours, ...assign(2)), "committed")
+      const member = yield* MemberStore.use((store) => store.find(ours, id))
+      assert.strictEqual(Option.getOrThrow(member).version, 2)
+    }))
+
+  it.effect("lets no two commits through of which each expects what the other writes", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      for (let round = 0; round < 10; round++) {
+        const [one, other] = [yield* Fixtures.contact(ours), yield* Fixtures.contact(ours)]
+        const [a, b] = [{ id: one.id, version: 1 }, { id: other.id, version: 1 }]
+        const outcomes = yield* Effect.all([
+          outcome(ours, ContactRows.expect(a), ContactRows.update(b, { city: "x" })),
+          outcome(ours, ContactRows.expect(b), ContactRows.update(a, { city: "y" }))
+        ], { concurrency: "unbounded" })
+        assert.include(outcomes, "Conflict")
+      }
+    }))
+
+  it.effect("lets one of ten concurrent commits on one version through, whatever else they write", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const on = yield* Fixtures.thread(ours)
+      const rows = [
+        ContactRows.update({ id: on.contact_id, version: 1 }, { city: "Rome" }),
+        ConversationRows.update({ id: on.conversation_id, version: 1 }, { agent_id: null })
+      ]
+      const outcomes = yield* Effect.all(
+        Array.from(
+          { length: 10 },
+          (_, index) =>
+            Effect.flatMap(
+              newTag(`${index}`),
+              (tag) => outcome(ours, TagRows.insert(tag), ...(index % 2 === 0 ? rows : rows.toReversed()))
+            )
+        ),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(outcomes.toSorted(), conflicts(9))
+      assert.lengthOf(yield* tagNames(ours), 1)
+      assert.strictEqual((yield* contactOf(ours, on)).version, 2)
+    }))
+
+  it.effect("never moves a contact's updated_at backwards", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const { id } = yield* Fixtures.contact(ours, { updated_at: after(5) })
+      yield* Fixtures.write(ours, ContactRows.update({ id, version: 1 }, { city: "Rome", updated_at: after(3) }))
+      assert.deepInclude(yield* contactOf(ours, { contact_id: id }), { city: "Rome", updated_at: after(5) })
+      yield* Fixtures.write(ours, ContactRows.update({ id, version: 2 }, { updated_at: after(7) }))
+      assert.deepStrictEqual((yield* contactOf(ours, { contact_id: id })).updated_at, after(7))
+    }))
+
+  it.effect("takes two updates of one row for a defect, and applies neither", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const { id } = yield* Fixtures.contact(ours)
+      const twice = [
+        ContactRows.update({ id, version: 1 }, { city: "Rome" }),
+        ContactRows.update({ id, version: 1 }, { company: "Acme" })
+      ]
+      assert.isTrue(Exit.hasDies(yield* Effect.exit(Fixtures.commit(ours, ...twice))))
+      assert.deepInclude(yield* contactOf(ours, { contact_id: id }), { city: null, company: null, version: 1 })
+    }))
+}

@@ -1,0 +1,187 @@
+/** Commits that enqueue and settle work, and keep idempotency records. */
+import { assert } from "@effect/vitest"
+import * as Changes from "@messaging-crm/core/Changes"
+import { ContactRows } from "@messaging-crm/core/Contacts"
+import { OrganizationRows } from "@messaging-crm/core/Organizations"
+import { TagRows } from "@messaging-crm/core/Tags"
+import * as Traces from "@messaging-crm/core/Traces"
+import { WorkQueue } from "@messaging-crm/core/WorkQueue"
+import { Effect, Option } from "effect"
+import { bytes, moment } from "../Arbitraries.ts"
+import * as Fixtures from "../Fixtures.ts"
+import { after, type It, type Options, outcome } from "../Fixtures.ts"
+import { claim, claimed, contactOf, findRecord, newTag, newWork, record, tagNames } from "./Fixtures.ts"
+
+export const works = (it: It) => {
+  it.effect("gives a fifo lane's items out in the order of their insertion, of one commit and of several", () =>
+    Effect.gen(function*() {
+      const queue = yield* WorkQueue
+      const ours = yield* Fixtures.organization
+      const lane = yield* Fixtures.uuid
+      const items = yield* Effect.replicateEffect(newWork(lane), 7)
+      yield* Fixtures.write(ours, ...items.slice(0, 3).map(Changes.enqueue))
+      // A later item may be due earlier. It still queues behind the first.
+      yield* Fixtures.write(ours, ...items.slice(3, 6).map((work) => Changes.enqueue({ ...work, due_at: after(-9) })))
+      yield* Fixtures.write(ours, ...items.slice(6).map(Changes.enqueue))
+      const given: Array<string> = []
+      for (const _ of items) {
+        const out = yield* claim(ours)
+        assert.lengthOf(out, 1)
+        given.push(...out.map(({ ref }) => ref))
+        yield* Effect.forEach(out, queue.finish)
+      }
+      assert.deepStrictEqual(given, items.map(({ ref }) => ref))
+    }))
+
+  it.effect("ignores a second item of a kind for one ref", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const work = yield* newWork(yield* Fixtures.uuid)
+      const tag = yield* newTag("a")
+      yield* Fixtures.write(ours, Changes.enqueue({ ...work, due_at: after(5) }), Changes.enqueue(work))
+      assert.strictEqual(yield* outcome(ours, Changes.enqueue(work), TagRows.insert(tag)), "committed")
+      assert.deepStrictEqual(yield* claim(ours, after(4)), [])
+      assert.lengthOf(yield* claim(ours, after(5)), 1)
+      assert.deepStrictEqual(yield* tagNames(ours), ["a"])
+    }))
+
+  it.effect("keeps the trace that it runs in on the work, and on that of deliveries", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      yield* Fixtures.webhook(ours)
+      const event = yield* Fixtures.event()
+      const work = yield* newWork(yield* Fixtures.uuid)
+      const trace = yield* Effect.gen(function*() {
+        yield* Fixtures.write(ours, Changes.enqueue(work), Changes.raise(event))
+        return yield* Traces.current
+      }).pipe(Effect.withSpan("Anything"))
+      assert.match(trace ?? "", /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/)
+      assert.deepStrictEqual((yield* claim(ours)).map((claimed) => claimed.trace), [trace, trace])
+    }))
+
+  it.effect("throttles a lane, and lets it go again", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const [kind, lane] = ["webhook_delivery" as const, yield* Fixtures.uuid]
+      const items = yield* Effect.replicateEffect(newWork(lane, kind), 4)
+      yield* Fixtures.write(
+        ours,
+        ...items.map(Changes.enqueue),
+        Changes.throttle({ kind, lane, until: after(5), cap: 1 })
+      )
+      assert.lengthOf(yield* claim(ours, after(4)), 0)
+      assert.lengthOf(yield* claim(ours, after(5)), 1)
+      yield* Fixtures.write(ours, Changes.throttle({ kind, lane, until: null, cap: 8 }))
+      assert.lengthOf(yield* claim(ours, after(5)), 3)
+    }))
+
+  it.effect("settles the work that it carries out", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const [held, finished, postponed, ended] = [
+        yield* claimed(ours),
+        yield* claimed(ours),
+        yield* claimed(ours),
+        yield* claimed(ours)
+      ]
+      for (
+        const settlement of [
+          { claimed: held, outcome: "hold" },
+          { claimed: finished, outcome: "finish" },
+          { claimed: postponed, outcome: "postpone", due_at: after(50) },
+          { claimed: ended, outcome: "finish_if_held" }
+        ] as const
+      ) {
+        const tag = yield* newTag(settlement.outcome)
+        assert.strictEqual(yield* outcome(ours, Changes.settle(settlement), TagRows.insert(tag)), "committed")
+      }
+      assert.deepStrictEqual(yield* tagNames(ours), ["finish", "finish_if_held", "hold", "postpone"])
+      assert.deepStrictEqual(yield* claim(ours, after(49)), [])
+      assert.deepStrictEqual((yield* claim(ours, after(50))).map(({ ref }) => ref), [postponed.ref])
+      const queue = yield* WorkQueue
+      assert.isTrue(yield* queue.finish(held))
+      assert.isFalse(yield* queue.finish(finished))
+      assert.isFalse(yield* queue.finish(ended))
+    }))
+
+  it.effect("undoes what comes with the settlement of a claim that was taken away, unless it may be", () =>
+    Effect.gen(function*() {
+      const queue = yield* WorkQueue
+      const ours = yield* Fixtures.organization
+      const stale = yield* claimed(ours)
+      yield* queue.sweep(after(60_009))
+      const [held] = yield* claim(ours, after(60_009))
+      assert.strictEqual(held?.ref, stale.ref)
+      const tag = yield* newTag("a")
+      for (
+        const settlement of [
+          { claimed: stale, outcome: "hold" },
+          { claimed: stale, outcome: "finish" },
+          { claimed: stale, outcome: "postpone", due_at: after(0) }
+        ] as const
+      ) {
+        assert.strictEqual(yield* outcome(ours, Changes.settle(settlement), TagRows.insert(tag)), "LeaseLost")
+      }
+      assert.deepStrictEqual(yield* tagNames(ours), [])
+      const recorded = Changes.settle({ claimed: stale, outcome: "finish_if_held" })
+      assert.strictEqual(yield* outcome(ours, recorded, TagRows.insert(tag)), "committed")
+      assert.deepStrictEqual(yield* tagNames(ours), ["a"])
+      assert.deepStrictEqual(yield* claim(ours, after(60_009)), [])
+      if (held !== undefined) assert.isTrue(yield* queue.finish(held))
+    }))
+
+  it.effect("keeps the item of a claim whose commit conflicts", () =>
+    Effect.gen(function*() {
+      const queue = yield* WorkQueue
+      const ours = yield* Fixtures.organization
+      const one = yield* claimed(ours)
+      const next = yield* newWork(one.lane)
+      const stale = OrganizationRows.expect({ id: ours, version: 9 })
+      const settled = Changes.settle({ claimed: one, outcome: "finish" })
+      assert.strictEqual(yield* outcome(ours, settled, Changes.enqueue(next), stale), "Conflict")
+      assert.isTrue(yield* queue.finish(one))
+      assert.deepStrictEqual(yield* claim(ours), [])
+    }))
+}
+
+export const records = (it: It, { runs }: Options) => {
+  it.effect.prop(
+    "keeps the record of an answer, to the byte",
+    { body: bytes, created_at: moment },
+    (fields) =>
+      Effect.gen(function*() {
+        const ours = yield* Fixtures.organization
+        const { created_at: _created_at, key: _key, ...rest } = { ...record, ...fields, sealed: true }
+        yield* Fixtures.write(ours, { remember: { ...record, ...fields, sealed: true } })
+        const { body, ...found } = Option.getOrThrow(yield* findRecord(ours))
+        assert.deepStrictEqual({ ...found, body: Array.from(body) }, { ...rest, body: Array.from(rest.body) })
+      }),
+    { arbitrary: { runs } }
+  )
+
+  it.effect("keeps one record of a key, and undoes what comes with a second, before any conflict", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const { id } = yield* Fixtures.contact(ours)
+      const results = yield* Effect.all(
+        Array.from({ length: 8 }, (_, index) =>
+          outcome(
+            ours,
+            ContactRows.update({ id, version: 1 }, { city: `${index}` }),
+            { remember: { ...record, status: 200 + index } }
+          )),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(results.toSorted(), [...Array<string>(7).fill("KeyUsed"), "committed"])
+      const { status } = Option.getOrThrow(yield* findRecord(ours))
+      assert.deepInclude(yield* contactOf(ours, { contact_id: id }), { city: `${status - 200}`, version: 2 })
+      const stale = ContactRows.update({ id, version: 1 }, { city: "x" })
+      const taken = TagRows.insert(yield* newTag("a"))
+      yield* Fixtures.write(ours, taken)
+      assert.strictEqual(yield* outcome(ours, stale, { remember: record }), "KeyUsed")
+      assert.strictEqual(yield* outcome(ours, taken, { remember: record }), "KeyUsed")
+      const other = { ...record, key: "another-key" }
+      assert.strictEqual(yield* outcome(ours, stale, { remember: other }), "Conflict")
+      assert.strictEqual(yield* outcome(ours, { remember: other }), "committed")
+    }))
+}
