@@ -79,7 +79,10 @@ const random = (seed: number) => {
 
 const settled = Effect.forEach(Array.from({ length: 40 }), () => Effect.yieldNow, { discard: true })
 
-/** Runs operations together: at each point the schedule says which of those that wait goes on, the first where it says nothing. */
+/**
+ * Interleaves operations: at each step the schedule selects the waiting operation that
+ * continues, or the first one when the schedule has ended.
+ */
 const together = (storage: Storage, names: ReadonlyArray<string>, schedule: (step: number) => number) =>
   Effect.gen(function*() {
     const set = yield* scene

@@ -48,7 +48,7 @@ class Connection {
   private readonly statements = new Map<string, string>()
   private readonly loses: Loses
   private silent = false
-  private asked = 0
+  private syncs = 0
   private answered = -1
   /** Which answer is lost, by its number. */
   private lost = Number.POSITIVE_INFINITY
@@ -81,13 +81,13 @@ class Connection {
   private ask({ body, bytes, type }: Message): void {
     const [first = "", second = ""] = texts(body)
     if (type === "P") this.statements.set(first, second)
-    if (type === "B" && this.loses(this.statements.get(second) ?? "")) this.lost = Math.min(this.lost, this.asked)
-    if (type === "S") this.asked += 1
+    if (type === "B" && this.loses(this.statements.get(second) ?? "")) this.lost = Math.min(this.lost, this.syncs)
+    if (type === "S") this.syncs += 1
     this.server.write(bytes)
   }
 
   private answer({ bytes, type }: Message): void {
-    // The server is ready once before it is asked anything.
+    // The server reports that it is ready once before the first request, so the count begins at -1.
     const number = this.answered
     if (type === "Z") this.answered += 1
     if (number < this.lost) this.client.write(bytes)

@@ -49,7 +49,10 @@ export const tuning = Layer.unwrap(Effect.gen(function*() {
   )
 }))
 
-/** Layer for every operation, over a storage and the mock provider: at `PROVIDER_URL` if that is set, otherwise in this process. */
+/**
+ * Layer for every operation, over a storage and the mock provider: at `PROVIDER_URL`
+ * if that is set, otherwise in this process.
+ */
 export const operations = <E>(storage: Layer.Layer<Crm.StoragePorts, E>) =>
   Layer.unwrap(Effect.map(read(settings.provider_url), (url) =>
     Option.isSome(url)
