@@ -1,4 +1,4 @@
-/** The window of a key, on a clock that a test can move: a store that several processes share has one of its own. */
+/** The window of a key, tested with a clock that a test can set. A shared store uses its own clock instead. */
 import { assert, it } from "@effect/vitest"
 import { layer } from "@messaging-crm/adapter-memory"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"

@@ -26,7 +26,7 @@ class Turns
   extends Context.Service<Turns, { readonly waiting: Array<Deferred.Deferred<void>> }>()("Interleavings/Turns")
 {}
 
-/** Lets each step of the world wait until the schedule gives it its turn. */
+/** Makes each step of the world wait until the schedule selects it. */
 const scheduled = Layer.effect(
   World,
   Effect.gen(function*() {
@@ -49,7 +49,7 @@ const turns = Layer.sync(Turns, () => ({ waiting: [] }))
 
 type Storage = Layer.Layer<Crm.StoragePorts, never, World>
 
-/** A commit that writes over what changed since it was loaded, to see that the harness notices. */
+/** A commit that ignores versions, to test that the harness detects the lost update. */
 const careless: Storage = Layer.effect(
   Commit,
   Effect.map(Commit, ({ commit }) =>
@@ -79,7 +79,10 @@ const random = (seed: number) => {
 
 const settled = Effect.forEach(Array.from({ length: 40 }), () => Effect.yieldNow, { discard: true })
 
-/** Runs operations together: at each point the schedule says which of those that wait goes on, the first where it says nothing. */
+/**
+ * Interleaves operations: at each step the schedule selects the waiting operation that
+ * continues, or the first one when the schedule has ended.
+ */
 const together = (storage: Storage, names: ReadonlyArray<string>, schedule: (step: number) => number) =>
   Effect.gen(function*() {
     const set = yield* scene
@@ -104,7 +107,7 @@ const together = (storage: Storage, names: ReadonlyArray<string>, schedule: (ste
     return { outcome: JSON.stringify(yield* observe(set, answers)), steps }
   }).pipe(Effect.provide(layer(storage), { local: true }))
 
-/** Returns the outcome where no order of whole operations has it. */
+/** Returns the outcome if no serial order of the operations has it. */
 const strange = Effect.fnUntraced(function*(
   storage: Storage,
   names: ReadonlyArray<string>,
@@ -117,7 +120,7 @@ const strange = Effect.fnUntraced(function*(
 
 type Failure = Effect.Success<ReturnType<typeof strange>>
 
-/** Returns the failure with fewer operations, and the shortest schedule, that still fails. */
+/** Shrinks a failure to the fewest operations and the shortest schedule that still fail. */
 const shrink = Effect.fnUntraced(function*(storage: Storage, failure: NonNullable<Failure>) {
   let least = failure
   for (let position = 0; position < least.names.length;) {
@@ -140,7 +143,7 @@ const shrink = Effect.fnUntraced(function*(storage: Storage, failure: NonNullabl
 
 const names = Object.keys(operations)
 
-/** Tries two or three operations for each seed, and returns the first failure, as small as it gets. */
+/** Runs two or three operations for each seed, and returns the first failure, shrunk. */
 const search = Effect.fnUntraced(function*(storage: Storage, seeds: ReadonlyArray<number>, among = names) {
   for (const seed of seeds) {
     const next = random(seed)

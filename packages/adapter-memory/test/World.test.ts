@@ -1,4 +1,4 @@
-/** What only the memory store can show: its rows, and how they are reached. */
+/** Tests of the memory store only: its rows, and the access to them. */
 import { assert, it } from "@effect/vitest"
 import { layer, stores } from "@messaging-crm/adapter-memory"
 import { World } from "@messaging-crm/adapter-memory/World"
@@ -48,7 +48,7 @@ it.effect("deletes the unique keys of a deleted row", () =>
     const before = yield* rows
     yield* Fixtures.write(ours, Changes.aliases({ ...name, identity_id }))
     yield* Fixtures.write(ours, IdentityNameRows.remove(name))
-    // Equal as maps: how a map is built depends on what it held before.
+    // Compared as maps, because the internal structure depends on earlier entries.
     assert.isTrue(Equal.equals(yield* rows, before))
     assert.isTrue(Option.isSome(yield* ContactStore.use((store) => store.find(ours, contact_id))))
   }).pipe(Effect.provide(world)))

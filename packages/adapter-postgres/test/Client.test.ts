@@ -5,7 +5,7 @@ import { SqlClient } from "effect/sql"
 import * as Database from "../testing/Database.ts"
 import * as Backends from "./Backends.ts"
 
-/** What our promises need of a session, as PostgreSQL shows it. */
+/** The required settings of a session, as PostgreSQL shows them. */
 const promised: Readonly<Record<string, string>> = {
   application_name: "messaging-crm",
   client_connection_check_interval: "5s",
@@ -78,7 +78,7 @@ it.layer(Database.layer)("Client", (it) => {
       yield* Effect.repeat(kill, { until: (killed) => killed.length > 0 })
       assert.isTrue(Exit.isFailure(yield* Fiber.join(victim)))
 
-      // Statements of several fibers share a connection, and so its end.
+      // Statements of several fibers share a connection, so they fail together.
       const suicide = Effect.exit(sql`SELECT pg_terminate_backend(pg_backend_pid())`)
       const ended = yield* Effect.all(Array.from({ length: 40 }, () => suicide), { concurrency: "unbounded" })
       assert.isTrue(ended.every(Exit.isFailure))

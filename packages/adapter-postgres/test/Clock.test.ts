@@ -1,4 +1,4 @@
-/** The database's time on the host, however the network and the host's clocks behave. */
+/** The estimate of the database's time, with network delays and wrong host clocks. */
 import { assert, describe, it } from "@effect/vitest"
 import * as DatabaseClock from "@messaging-crm/adapter-postgres/Clock"
 import { Arbitrary, Clock, Context, DateTime, Duration, Effect, Layer, Option, References, Schema } from "effect"
@@ -8,7 +8,7 @@ import * as Database from "../testing/Database.ts"
 const between = (minimum: number, maximum: number) =>
   Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum, maximum })))
 
-/** Milliseconds that the network takes to the database and back. */
+/** The delays to the database and back, in milliseconds. */
 interface Way {
   readonly there: number
   readonly back: number
@@ -22,7 +22,7 @@ const trips = Arbitrary.all({ first: ways, more: Arbitrary.array(ways, { maxLeng
   Arbitrary.map(({ first, more }): Ways => [first, ...more])
 )
 
-/** The samples over these network delays where the database is ahead by an offset. */
+/** The samples with these delays, of a database that is ahead by an offset. */
 const sampled = (offset: number, [first, ...more]: Ways): DatabaseClock.Samples => {
   const sample = ({ back, there }: Way, index: number): DatabaseClock.Sample => {
     const sent = index * 10_000

@@ -27,7 +27,7 @@ const record: Remembered = {
   created_at: Fixtures.noon
 }
 
-/** A request with the key, to a process of its own. */
+/** A request with the key, to another process. */
 const request = Effect.fnUntraced(function*(organization_id: OrganizationId) {
   const process = yield* Processes.startCrm
   const { once } = Context.get(process, Idempotency)
@@ -54,7 +54,7 @@ const hold = Effect.fnUntraced(function*<E>(organization_id: OrganizationId, end
   return { fiber, pid: yield* Deferred.await(held) }
 })
 
-/** Returns once a statement waits for what the backend holds. */
+/** Returns once a statement waits for a lock of the backend. */
 const untilWaitedFor = Effect.fnUntraced(function*(pid: number) {
   const sql = yield* SqlClient.SqlClient
   const waiting = sql`SELECT pid FROM pg_stat_activity WHERE ${pid}::integer = ANY(pg_blocking_pids(pid))`

@@ -7,7 +7,7 @@ import * as Database from "../testing/Database.ts"
 
 const empty = Database.layerClient.pipe(Layer.provideMerge(Database.Database.layer))
 
-/** Migrates by so many processes at once, and returns what each has done. */
+/** Migrates with several processes at once, and returns the migrations that each has applied. */
 const runAtOnce = Effect.fnUntraced(function*(count: number) {
   const processes = yield* Effect.all(
     Array.from({ length: count }, () => Layer.build(Layer.fresh(Database.layerClient)))
@@ -37,7 +37,7 @@ it.layer(empty)("Migrations", (it) => {
         WHERE relnamespace = current_schema()::regnamespace AND indisunique AND attname <> 'organization_id'
         ORDER BY 1
       `
-      // What is found by something that names no organization, and the queue and the callbacks, which serve them all.
+      // Rows that are looked up without an organization, and the queue and the callbacks, which serve all organizations.
       assert.deepStrictEqual(keys.map(({ key }) => key), [
         "api_key_windows_pkey",
         "api_keys_digest_key",
@@ -96,7 +96,7 @@ it.layer(Database.layer, { excludeTestServices: true })("A migration of a table 
     }))
 })
 
-/** The schema of 0008, with more contacts than are copied at a time. */
+/** The schema of 0008, with more contacts than one slice copies. */
 const former = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const until = Object.entries(Migrations.record).filter(([name]) => Number.parseInt(name) <= 8)
@@ -160,7 +160,7 @@ const messages = (numbers: string) =>
     `
   )
 
-/** What a process of the version before writes. */
+/** The writes of a process of the earlier version. */
 const write = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   yield* sql`UPDATE contact_texts SET search_text = 'renamed' WHERE contact_id = ${id("2")}`
@@ -184,7 +184,7 @@ const write = Effect.gen(function*() {
   yield* messages("generate_series(9001, 9002)")
 })
 
-/** The contacts whose copies are not what they are copies of, and the messages that have no row by the provider's id. */
+/** The contacts whose copies differ from the originals, and the messages without a row for the provider's id. */
 const wrong = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const contacts = yield* sql`
@@ -229,7 +229,7 @@ it.layer(empty, { excludeTestServices: true })("An upgrade from 0008", (it) => {
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       yield* former
-      // As it is left by a process that died while it made it.
+      // An invalid index, as a process leaves it that dies while it builds it.
       yield* sql`CREATE INDEX contacts_owned ON contacts (id)`
       yield* sql`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'contacts_owned'::regclass`
       const done = yield* runAtOnce(3)

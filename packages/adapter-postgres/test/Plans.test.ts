@@ -57,7 +57,7 @@ const assigned = (number: number) => ({ assigned_user_id: MemberId.make(Crowd.id
 /** The first page, and one from the middle of the order. */
 const pages: Readonly<Record<string, PageRequest>> = {
   "the first page": { after: null, size: 51 },
-  "a page far on": {
+  "a late page": {
     after: { at: DateTime.makeUnsafe("2026-05-20T00:00:00.000Z"), id: Crowd.id("contact", 0) },
     size: 51
   }
@@ -66,21 +66,21 @@ const pages: Readonly<Record<string, PageRequest>> = {
 type Matches = Readonly<Record<string, Partial<ContactMatch>>>
 
 const queries = {
-  "what most have": { search_terms: ["an"] },
-  "a character that most have": { search_terms: ["a"] },
-  "what a tenth has": { search_terms: ["gmbh"] },
-  "what a hundredth has": { search_terms: ["berba"] },
-  "what ten have": { search_terms: ["zanzibar"] },
-  "what nobody has": { search_terms: ["nobody has this"] },
-  "what only another organization has": { search_terms: ["elsewhere"] },
-  "two characters that ten have": { search_terms: ["qx"] },
-  "two characters that nobody has": { search_terms: ["q9"] },
-  "a character that ten have": { search_terms: ["漢"] },
-  "a character that nobody has": { search_terms: ["ß"] },
+  "a term of most contacts": { search_terms: ["an"] },
+  "a character of most contacts": { search_terms: ["a"] },
+  "a term of a tenth of the contacts": { search_terms: ["gmbh"] },
+  "a term of a hundredth of the contacts": { search_terms: ["berba"] },
+  "a term of ten contacts": { search_terms: ["zanzibar"] },
+  "a term of no contact": { search_terms: ["nobody has this"] },
+  "a term of another organization only": { search_terms: ["elsewhere"] },
+  "two characters of ten contacts": { search_terms: ["qx"] },
+  "two characters of no contact": { search_terms: ["q9"] },
+  "a character of ten contacts": { search_terms: ["漢"] },
+  "a character of no contact": { search_terms: ["ß"] },
   "no letters": { search_terms: ["+/-"] },
   "four digits": { search_terms: ["1511"] },
   "a part of a number": { search_terms: ["+49 151 1", "491511"] },
-  "what only many long not heard of have": { search_terms: ["vergessen"] },
+  "a term of many contacts without recent activity": { search_terms: ["vergessen"] },
   "a number": { search_terms: ["4915112345678"] }
 } satisfies Matches
 
@@ -89,17 +89,17 @@ const filters = {
   "an owner of ten": owner(19),
   "a common stage": { lifecycle_stage: "lead" },
   "a rare stage": { lifecycle_stage: "evangelist" },
-  "a stage that nobody is in": { lifecycle_stage: "other" },
+  "a stage of no contact": { lifecycle_stage: "other" },
   "a common tag": tag(0),
   "a tag of a twentieth": tag(1),
   "a tag of fifty": tag(2),
-  "a tag of nobody": tag(9),
+  "a tag of no contact": tag(9),
   "phone messaging": { channel: "phone_messaging" },
   "a second channel": { channel: "photo_social" },
   "a channel of fifty": { channel: "page_messaging" }
 } satisfies Matches
 
-/** Returns every two that are of different filters, together. */
+/** Returns all combinations of two different filters. */
 const pairs = (matches: Matches) =>
   Object.entries(matches).flatMap(([a, left]) =>
     Object.entries(matches)
@@ -108,11 +108,11 @@ const pairs = (matches: Matches) =>
   )
 
 const telling = Struct.pick(queries, [
-  "what most have",
-  "what a tenth has",
-  "what a hundredth has",
-  "what ten have",
-  "two characters that ten have",
+  "a term of most contacts",
+  "a term of a tenth of the contacts",
+  "a term of a hundredth of the contacts",
+  "a term of ten contacts",
+  "two characters of ten contacts",
   "a part of a number"
 ])
 
@@ -147,7 +147,7 @@ const searches = Object.entries<Partial<ContactMatch>>({
   everyone: {},
   ...queries,
   ...filters,
-  "a tag of those long not heard of": tag(3),
+  "a tag of contacts without recent activity": tag(3),
   ...Object.fromEntries(pairs({ ...telling, ...filters }))
 })
 
@@ -164,7 +164,7 @@ const conversationFilters: Readonly<Record<string, ConversationFilters>> = {
 
 type Services = StoragePorts | Crm.Operations | CurrentActor | Dispatch | Ids | SqlClient.SqlClient
 
-/** What is looked up all the time, and by what row. */
+/** Frequent look-ups by key. */
 const lookups: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>> = {
   "a key": ApiKeyStore.use((store) => store.authenticate("a".repeat(64), 120, now)),
   "an idempotency key": IdempotencyStore.use((store) => store.find(Crowd.large, IdempotencyKey.make("crowd-key-77"))),
@@ -174,10 +174,10 @@ const lookups: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>
   "a contact": ContactStore.use((store) => store.find(Crowd.large, contact)),
   "a contact to change": ContactStore.use((store) => store.load(Crowd.large, contact)),
   "the contact of a new identity": ContactStore.use((store) => store.findByPhone(Crowd.large, "+4915111111111")),
-  "who people are": ContactStore.use((store) =>
+  "the identities of names": ContactStore.use((store) =>
     store.identify(Crowd.large, "phone_messaging", ["person-10", "person-11", "nobody"])
   ),
-  "what people wrote before": ConversationStore.use((store) =>
+  "the conversations of names": ConversationStore.use((store) =>
     store.findThreads(Crowd.large, { id: channel, type: "phone_messaging" }, ["person-10", "person-11", "nobody"])
   ),
   "a conversation": ConversationStore.use((store) => store.find(Crowd.large, conversation)),
@@ -188,7 +188,7 @@ const lookups: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>
   "early updates of a message": MessageStore.use((store) => store.findByProviderId(Crowd.large, channel, "unknown-9")),
   "the webhooks": WebhookStore.use((store) => store.list(Crowd.large, 100)),
   "a webhook": WebhookStore.use((store) => store.find(Crowd.large, webhook)),
-  "how many webhooks are active": WebhookStore.use((store) => store.countActive(Crowd.large)),
+  "the number of active webhooks": WebhookStore.use((store) => store.countActive(Crowd.large)),
   "the secrets that another key encrypted": WebhookStore.use((store) =>
     Effect.andThen(store.sealedOtherwise("v2.", null, 100), store.sealedOtherwise("v2.", webhook, 100))
   ),
@@ -214,12 +214,12 @@ const claimFrom = Effect.fnUntraced(function*(kind: WorkKind, lane: string) {
   return yield* Effect.fromNullishOr(claimed.find((item) => item.lane === lane))
 })
 
-/** One of 20,000. */
+/** One of the 20,000. */
 const claimDelivery = claimFrom("webhook_delivery", webhook)
 
 const attempted = { status: "succeeded", attempt_count: 2, last_attempt_at: now, next_attempt_at: null } as const
 
-/** Lets the contact have written just now, so that a text may be sent, and sends one. */
+/** Opens the reply window with an inbound activity, and sends a text. */
 const sendText = Effect.gen(function*() {
   const at = yield* DateTime.now
   const who = { conversation_id: conversation, contact_id: contact }
@@ -253,10 +253,10 @@ const report = (provider_message_id: string) =>
     })
   )
 
-/** What is written all the time, by whole operations: with what they load, and their commit. */
+/** Frequent operations that write: their loads and their commits. */
 const writes: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>> = {
-  "a contact's new city": Contacts.use((contacts) => contacts.update(contact, { city: "Bonn" })),
-  "a contact's new name, owner and tags": Contacts.use((contacts) =>
+  "an update of a contact's city": Contacts.use((contacts) => contacts.update(contact, { city: "Bonn" })),
+  "an update of a contact's name, owner and tags": Contacts.use((contacts) =>
     contacts.update(contact, { first_name: "Kim", ...owner(1), tag_ids: [tag(1).tag_id, tag(2).tag_id] })
   ),
   "a note": Contacts.use((contacts) => contacts.addNote(contact, { text: "Hi" })),
@@ -265,7 +265,7 @@ const writes: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>
     Effect.flatMap(Effect.replicateEffect(Fixtures.stranger, 100), (all) => store.insertNew(Crowd.large, all))
   ),
   "a new tag": Tags.use((tags) => tags.create({ name: "New", color: "red" })),
-  "a keyed request's answer": Effect.gen(function*() {
+  "an idempotency record": Effect.gen(function*() {
     const idempotency = yield* Idempotency
     const encode = () => Effect.succeed({ status: 200, body: new Uint8Array([1, 2, 3]) })
     const update = Contacts.use((contacts) => contacts.update(contact, { city: "Bonn" }))
@@ -278,53 +278,53 @@ const writes: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>
       work: Effect.flatMap(update, encode)
     })
   }),
-  "who takes care of a conversation": Conversations.use((all) =>
+  "an assignment of a conversation": Conversations.use((all) =>
     all.assign(conversation, { assigned_user_id: MemberId.make(Crowd.id("member", 2)) })
   ),
-  "that a conversation is closed, and opened again": Conversations.use((all) =>
+  "the closing and reopening of a conversation": Conversations.use((all) =>
     Effect.all([all.reopen(conversation), all.close(conversation, {}), all.reopen(conversation)])
   ),
   "a text to send": sendText,
   "a first message to a known number": start("+4915111111111"),
   "a first message to a new number": start("+4915122222222"),
-  "that a send was sent": Effect.gen(function*() {
+  "the completion of a send": Effect.gen(function*() {
     const { id } = yield* sendText
     const item = yield* claimFrom("send", conversation)
     yield* Dispatch.use((dispatch) => dispatch.attempt(item))
     const sent = yield* Sends.use((sends) => sends.get(id))
     assert.strictEqual(sent.status, "sent")
   }),
-  "a message of somebody known": receive({
+  "an inbound message of a known contact": receive({
     provider_message_id: "new-1",
     from: from("person-10"),
     type: "text",
     text: "Hi",
     media: null
   }),
-  "a picture of somebody new": receive({
+  "an inbound picture of a new contact": receive({
     provider_message_id: "new-2",
     from: from("+4915133333333"),
     type: "image",
     text: null,
     media: { kind: "image", mime_type: "image/png", filename: null, transcript: null, bytes: new Uint8Array(1000) }
   }),
-  "a message that updates came before": receive({
+  "an inbound message with early updates": receive({
     provider_message_id: "unknown-9",
     from: from("person-10"),
     type: "text",
     text: "Hi",
     media: null
   }),
-  "that a message was read": report("message-9"),
-  "that a message was read which has not come": Effect.andThen(report("unknown-9"), report("unknown-0")),
-  "that a message was edited and taken back": Inbound.use((inbound) => {
+  "a report that a message was read": report("message-9"),
+  "an early report that a message was read": Effect.andThen(report("unknown-9"), report("unknown-0")),
+  "an edit and a deletion of a message": Inbound.use((inbound) => {
     const of = { channel_id: channel, provider_message_id: "message-8", at: now }
     return Effect.andThen(
       inbound.receive({ event: "message_edited", ...of, text: "Ha" }),
       inbound.receive({ event: "message_deleted", ...of })
     )
   }),
-  "that somebody has another number": Inbound.use((inbound) =>
+  "a change of a contact's number": Inbound.use((inbound) =>
     inbound.receive({
       event: "identity_changed",
       channel_id: channel,
@@ -332,13 +332,13 @@ const writes: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>
       now: from("+4915144444444")
     })
   ),
-  "that an event was delivered": Effect.flatMap(claimDelivery, (claimed) =>
+  "a successful delivery": Effect.flatMap(claimDelivery, (claimed) =>
     Fixtures.write(
       Crowd.large,
       WebhookDeliveryRows.update({ id: WebhookDeliveryId.make(claimed.ref), version: 1 }, attempted),
       Changes.settle({ claimed, outcome: "finish" })
     )),
-  "that an event was not delivered": Effect.flatMap(claimDelivery, (claimed) =>
+  "a failed delivery": Effect.flatMap(claimDelivery, (claimed) =>
     Fixtures.write(
       Crowd.large,
       WebhookDeliveryRows.update({ id: WebhookDeliveryId.make(claimed.ref), version: 1 }, { attempt_count: 2 }),
@@ -346,8 +346,8 @@ const writes: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>
       Changes.throttle({ kind: "webhook_delivery", lane: webhook, until: DateTime.add(now, { minutes: 1 }), cap: 1 }),
       Changes.settle({ claimed, outcome: "postpone", due_at: DateTime.add(now, { minutes: 5 }) })
     )),
-  "that a webhook with 20,000 pending deliveries is disabled": Webhooks.use((all) => all.disable(webhook)),
-  "that a delivery is to be tried again": WebhookDeliveries.use((all) =>
+  "the disabling of a webhook with 20,000 pending deliveries": Webhooks.use((all) => all.disable(webhook)),
+  "a manual retry of a delivery": WebhookDeliveries.use((all) =>
     all.retry(webhook, WebhookDeliveryId.make(Crowd.id("work", 30_000)))
   )
 }
@@ -371,11 +371,11 @@ const chores: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>
       queue.sweep(DateTime.add(now, { minutes: 2 }))
     )
   ),
-  "forgets early updates": MessageStore.use((store) =>
+  "purges early updates": MessageStore.use((store) =>
     store.purgeEarlyUpdates(DateTime.subtract(now, { days: 30 }), 500)
   ),
-  "forgets events": EventStore.use((store) => store.purge(DateTime.subtract(now, { days: 30 }), 500)),
-  "forgets idempotency keys": IdempotencyStore.use((store) => store.purge(DateTime.subtract(now, { hours: 72 }), 500))
+  "purges events": EventStore.use((store) => store.purge(DateTime.subtract(now, { days: 30 }), 500)),
+  "purges idempotency records": IdempotencyStore.use((store) => store.purge(DateTime.subtract(now, { hours: 72 }), 500))
 }
 
 const crowd = Layer.effectDiscard(Crowd.fill)
@@ -402,18 +402,18 @@ it.layer(database, { excludeTestServices: true, timeout: "3 minutes" })("Plans, 
       }))
 
   for (const [where, page] of Object.entries(pages)) {
-    describe(`read no more than they must for ${where} of contacts`, () => {
+    describe(`read no more rows than necessary for ${where} of contacts`, () => {
       for (const [name, match] of searches) {
         sound(name, ContactStore.use((store) => store.list(Crowd.large, { ...Fixtures.everyone, ...match }, page)))
       }
     })
-    describe(`read no more than they must for ${where} of conversations`, () => {
+    describe(`read no more rows than necessary for ${where} of conversations`, () => {
       for (const [name, match] of Object.entries(conversationFilters)) {
         sound(name, ConversationStore.use((store) => store.list(Crowd.large, match, page)))
       }
     })
     sound(
-      `read no more than they must for ${where} of messages`,
+      `read no more rows than necessary for ${where} of messages`,
       MessageStore.use((store) => store.list(Crowd.large, conversation, page))
     )
   }
@@ -424,17 +424,17 @@ it.layer(database, { excludeTestServices: true, timeout: "3 minutes" })("Plans, 
       const few = { ...filters["a tag of a twentieth"], ...filters["a second channel"] }
       const hardlyAny = { ...filters["an owner of many"], ...filters["a rare stage"] }
       const some = {
-        ...queries["what a hundredth has"],
+        ...queries["a term of a hundredth of the contacts"],
         ...filters["a tag of a twentieth"],
         ...filters["phone messaging"]
       }
       const rare = [
-        queries["what only many long not heard of have"],
-        { ...queries["what only many long not heard of have"], ...filters["a rare stage"] },
+        queries["a term of many contacts without recent activity"],
+        { ...queries["a term of many contacts without recent activity"], ...filters["a rare stage"] },
         queries["a part of a number"],
         queries["no letters"],
-        queries["two characters that ten have"],
-        queries["what a hundredth has"],
+        queries["two characters of ten contacts"],
+        queries["a term of a hundredth of the contacts"],
         filters["a channel of fifty"],
         filters["a tag of fifty"],
         tag(3),
@@ -450,11 +450,11 @@ it.layer(database, { excludeTestServices: true, timeout: "3 minutes" })("Plans, 
       }
     }))
 
-  describe("find at once", () => {
+  describe("use an index to find", () => {
     for (const [name, effect] of Object.entries(lookups)) sound(name, effect)
   })
 
-  describe("read no more than they must to write", () => {
+  describe("read no more rows than necessary to write", () => {
     for (const [name, effect] of Object.entries(writes)) sound(name, effect)
   })
 

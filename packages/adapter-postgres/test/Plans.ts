@@ -28,7 +28,7 @@ const decodePlan = Schema.decodeUnknownEffect(
   Schema.Tuple([Schema.Struct({ "QUERY PLAN": Schema.Tuple([Schema.Struct({ Plan: Node })]) })])
 )
 
-/** One step of a plan. Its numbers are those of all its turns together, but for what is sorted. */
+/** One node of a plan. Its numbers are the totals of all loops, except those of a sort. */
 export interface Step {
   readonly node: string
   readonly relation: string | null
@@ -38,14 +38,14 @@ export interface Step {
   readonly passed_over: number
 }
 
-/** A statement as it was carried out with the plan that serves all values, and what it read, also inside of functions. */
+/** A statement with its generic plan, and the rows that it read, including those read by functions. */
 export interface Plan {
   readonly statement: string
   readonly steps: ReadonlyArray<Step>
   readonly reads: ReadonlyArray<Reads>
 }
 
-/** How many rows of a table were read: one after the other, or led to by an index. */
+/** The rows of a table that were read by sequential scans, and by indexes. */
 interface Reads {
   readonly relation: string
   readonly in_sequence: number
@@ -82,7 +82,7 @@ const literal = (value: unknown): string => {
 
 type Compiled = readonly [text: string, parameters: ReadonlyArray<unknown>]
 
-/** What this transaction has read so far. */
+/** The rows that this transaction has read so far. */
 const reads = SqlClient.SqlClient.use((sql) =>
   sql<Reads>`
     SELECT relname AS relation, seq_tup_read::float8 AS in_sequence, coalesce(idx_tup_fetch, 0)::float8 AS by_index
@@ -94,7 +94,7 @@ const reads = SqlClient.SqlClient.use((sql) =>
 
 const undone = "undone"
 
-/** Undoes what an effect has written. */
+/** Rolls back what an effect has written. */
 const undo = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R>) {
   const sql = yield* SqlClient.SqlClient
   yield* effect.pipe(
@@ -127,11 +127,11 @@ const explain = Effect.fnUntraced(function*([statement, parameters]: Compiled, p
   )
 })
 
-/** Carries an effect out in a transaction, undoes it, and returns how each of its statements is carried out. */
+/** Runs an effect in a transaction, rolls it back, and returns the plans of its statements. */
 export const plansOf = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R>) {
   const sql = yield* SqlClient.SqlClient
   const plans: Array<Plan> = []
-  // Reads that leave together share the transaction, whose savepoints come one after the other.
+  // Concurrent reads share the transaction, whose savepoints must be sequential.
   const turn = Semaphore.makeUnsafe(1)
 
   const watch: Statement.Transformer = (statement) =>
@@ -146,7 +146,7 @@ export const plansOf = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effec
   return plans
 })
 
-/** Tables that nothing reads as a whole. */
+/** Tables that no statement may read completely. */
 const large = new Set([
   "contacts",
   "contact_tags",
@@ -163,11 +163,11 @@ const large = new Set([
   "work",
   "work_lanes"
 ])
-/** How many rows a step may pass over, and a sequential scan read: a twentieth of the contacts. */
+/** How many rows a node may filter out, and a sequential scan may read: a twentieth of the contacts. */
 const rows_passed_over_max = 5000
-/** How many rows a statement may read: all that pass one filter, where many pass it but hardly any the other. */
+/** How many rows a statement may read: all that match one filter, if many match it but few match the other. */
 const rows_read_max = 50_000
-/** How many rows may be sorted, if not only the first of them are kept: a page of the largest size, and one more. */
+/** How many rows may be sorted completely: a page of the largest size, and one more. A top-N sort may be larger. */
 const rows_sorted_max = 101
 
 const complaint = ({ node, passed_over, relation, rows, rows_in_a_turn, sort }: Step): string | null => {
@@ -182,7 +182,7 @@ const complaint = ({ node, passed_over, relation, rows, rows_in_a_turn, sort }: 
   return null
 }
 
-/** Returns what is wrong with how statements were carried out. */
+/** Returns the violations of these limits. */
 export const complaints = (plans: ReadonlyArray<Plan>): ReadonlyArray<string> =>
   plans.flatMap(({ reads, statement, steps }) => {
     const read = reads.reduce((sum, { by_index, in_sequence }) => sum + by_index + in_sequence, 0)

@@ -1,4 +1,4 @@
-/** Every pair of operations at the same time, through the pools of two processes. */
+/** Runs every pair of operations concurrently, through the pools of two processes. */
 import { assert, it } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
 import { layer } from "@messaging-crm/adapter-postgres"
@@ -46,7 +46,7 @@ const deadlocks = Effect.gen(function*() {
   return row?.deadlocks ?? 0
 })
 
-/** Memory is quick enough to do two things in one millisecond, which PostgreSQL never does: its clock moves at each look. */
+/** The memory store may run two operations in one millisecond, unlike PostgreSQL. So this clock advances with every call. */
 class Ticking implements Clock.Clock {
   private readonly machine = Clock.Clock.defaultValue()
   private ticks = 0

@@ -269,7 +269,7 @@ const work = [
    FROM generate_series(1, 100000) n`
 ]
 
-/** Of each organization two webhooks; the first of the large one has been told 60,000 events, and has all of the pending ones. */
+/** Two webhooks of each organization. The first of the large one has 60,000 deliveries, including all pending ones. */
 const webhooks = [
   `INSERT INTO webhooks
      (organization_id, id, url, event_types, status, sealed_secret, consecutive_failures, created_at)

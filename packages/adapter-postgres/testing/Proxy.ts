@@ -1,4 +1,4 @@
-/** A proxy before PostgreSQL that fails as networks do. */
+/** A proxy for PostgreSQL that simulates failures of the network. */
 import { Effect, Redacted } from "effect"
 import { connect, createServer, type Server, type Socket } from "node:net"
 
@@ -38,7 +38,7 @@ class Messages {
 /** Returns the texts before the first zeros of a message. */
 const texts = (body: Buffer): ReadonlyArray<string> => body.toString("utf8").split("\0", 2)
 
-/** Decides of each statement whether its answer is lost and the connection cut. */
+/** Returns whether the response to a statement is lost and the connection closed. */
 type Loses = (statement: string) => boolean
 
 /** A connection through the proxy. The protocol is answered in order: each `S` of the client by one `Z` of the server. */
@@ -48,9 +48,9 @@ class Connection {
   private readonly statements = new Map<string, string>()
   private readonly loses: Loses
   private silent = false
-  private asked = 0
+  private syncs = 0
   private answered = -1
-  /** Which answer is lost, by its number. */
+  /** The number of the response that is lost. */
   private lost = Number.POSITIVE_INFINITY
 
   constructor(client: Socket, server: Socket, loses: Loses) {
@@ -68,7 +68,7 @@ class Connection {
     }
   }
 
-  /** Swallows everything from now on, the end of either side too. */
+  /** Drops everything from now on, including the end of either side. */
   silence(): void {
     this.silent = true
   }
@@ -81,13 +81,13 @@ class Connection {
   private ask({ body, bytes, type }: Message): void {
     const [first = "", second = ""] = texts(body)
     if (type === "P") this.statements.set(first, second)
-    if (type === "B" && this.loses(this.statements.get(second) ?? "")) this.lost = Math.min(this.lost, this.asked)
-    if (type === "S") this.asked += 1
+    if (type === "B" && this.loses(this.statements.get(second) ?? "")) this.lost = Math.min(this.lost, this.syncs)
+    if (type === "S") this.syncs += 1
     this.server.write(bytes)
   }
 
   private answer({ bytes, type }: Message): void {
-    // The server is ready once before it is asked anything.
+    // The server reports that it is ready once before the first request, so the count begins at -1.
     const number = this.answered
     if (type === "Z") this.answered += 1
     if (number < this.lost) this.client.write(bytes)
@@ -98,9 +98,9 @@ class Connection {
 export interface Proxy {
   /** The database's URL, through the proxy. */
   readonly url: Redacted.Redacted
-  /** Swallows what the open connections carry, without a word to either side. Those that are opened later pass. */
+  /** Silently drops all data of the open connections. Later connections work. */
   readonly silence: Effect.Effect<void>
-  /** Cuts the connection of the next statement that is meant, once the server has answered it, instead of returning the answer. */
+  /** Closes the connection of the next matching statement after the server's response, which is dropped. */
   readonly loseAnswer: (isMeant: (statement: string) => boolean) => Effect.Effect<void>
 }
 
@@ -109,7 +109,7 @@ const portOf = (server: Server): number => {
   return typeof address === "object" && address !== null ? address.port : 0
 }
 
-/** Starts a proxy before the database at a URL. It ends with the scope, and every connection through it. */
+/** Starts a proxy for the database at a URL. The end of the scope closes it, with every connection through it. */
 export const make = Effect.fnUntraced(function*(url: Redacted.Redacted) {
   const through = new URL(Redacted.value(url))
   const connections = new Set<Connection>()

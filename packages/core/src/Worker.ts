@@ -12,7 +12,11 @@ import { Webhooks } from "./webhooks/Webhooks.ts"
 import { Idempotency } from "./work/Idempotency.ts"
 import { type Backlog, type ClaimedWork, LeaseTime, WorkKind, WorkQueue, WorkSignal } from "./work/WorkQueue.ts"
 
-/** The maximum of items of a kind that one worker carries out at once. Endpoints that time out take eight each, so it must be large. */
+/**
+ * The maximum of items of a kind that one worker carries out at once.
+ *
+ * Endpoints that time out take eight each, so it must be large.
+ */
 const in_progress_max = 256
 /** The maximum of items of one claim. */
 const batch_max = 64
@@ -28,14 +32,21 @@ const poll_millis = 250
 const sweep_interval = Duration.seconds(15)
 const purge_interval = Duration.hours(1)
 
-/** Logs a failure and pauses for a second, so that an unreachable database does not end the loop, and is not flooded with retries. */
+/**
+ * Logs a failure and pauses for a second, so that an unreachable database does not end
+ * the loop, and is not flooded with retries.
+ */
 const logAndPause = (what: string) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.catchCause(
     effect,
     (cause) => Effect.andThen(Effect.logError(`${what} failed`, cause), Effect.sleep("1 second"))
   )
 
-/** The items of a kind that a worker carries out now. Each kind has its own limit, so that slow work of one kind does not delay another. */
+/**
+ * The items of a kind that a worker carries out now.
+ *
+ * Each kind has its own limit, so that slow work of one kind does not delay another.
+ */
 interface InProgress {
   readonly kind: WorkKind
   readonly items: FiberSet.FiberSet<void>
@@ -96,7 +107,11 @@ export class Worker extends Context.Service<Worker, {
         }
       }
 
-      /** Fails the send or delivery of an item that keeps causing defects. If not even that can be written, the item is dropped. */
+      /**
+       * Fails the send or delivery of an item that keeps causing defects.
+       *
+       * If not even that can be written, the item is dropped.
+       */
       const abandon = (claimed: ClaimedWork) =>
         (claimed.kind === "webhook_delivery" ? deliveries.abandon(claimed) : dispatch.abandon(claimed)).pipe(
           Effect.catchDefect((defect) =>

@@ -56,7 +56,12 @@ export const redactingTracer = (tracer: Tracer.Tracer): Tracer.Tracer =>
     }
   })
 
-/** Layer that exports to `OTEL_EXPORTER_OTLP_ENDPOINT`, in addition to the log on standard output. Without that setting no spans are made. */
+/**
+ * Layer that exports to `OTEL_EXPORTER_OTLP_ENDPOINT`, in addition to the log on
+ * standard output.
+ *
+ * Without that setting no spans are made.
+ */
 export const layer = Layer.unwrap(Effect.gen(function*() {
   const endpoint = yield* read(settings.otlp_endpoint)
   if (Option.isNone(endpoint)) return Layer.succeed(References.TracerEnabled, false)

@@ -86,7 +86,7 @@ it.live("a name is every address of it, of both families", () =>
     }
   }).pipe(Effect.scoped))
 
-it.live("localhost is this machine, and nobody is asked", () =>
+it.live("localhost is this machine, without a query", () =>
   Effect.gen(function*() {
     const resolve = resolveWith(new Resolver({ timeout: 1, tries: 1 }))
     for (const name of ["localhost", "localhost.", "app.localhost"]) {

@@ -37,7 +37,12 @@ const deliveryOf = (
   created_at
 })
 
-/** Returns the inserts of an event, and of a delivery with its work for each active webhook that subscribes. None without such a webhook. */
+/**
+ * Returns the inserts of an event, and of a delivery with its work for each active
+ * webhook that subscribes.
+ *
+ * Returns no changes without such a webhook.
+ */
 const raised = (tables: Table.Tables, owner: OrganizationId) => (event: Changes.RaisedEvent): Changes.Changes => {
   const deliveries = Table.all(tables, WebhookRows, owner).flatMap(({ event_types, id, status }) => {
     const type = event_types.find((subscribed) => subscribed === event.type)

@@ -65,7 +65,10 @@ const refused = (error: SqlError.SqlError, hasKey: boolean): Effect.Effect<never
   }
 }
 
-/** Layer that commits to PostgreSQL: on `CommitConnections` if they are provided, but inside a transaction of the caller on its connection. */
+/**
+ * Layer that commits to PostgreSQL: on `CommitConnections` if they are provided, but
+ * inside a transaction of the caller on its connection.
+ */
 export const layer = Layer.effect(
   Commit,
   Effect.gen(function*() {

@@ -60,7 +60,8 @@ const sourceOf = (fields: ReadonlyArray<Field>): string => {
     const key = JSON.stringify(name)
     return { key, isOptional, value: codec === same ? `given[${key}]` : `fields[${index}].codec(given[${key}])` }
   })
-  // One literal for the required fields, so that V8 can infer the shape. From the first optional field on, assignments keep the order.
+  // One literal for the required fields, so that V8 can infer the shape. From the first optional field on,
+  // assignments keep the order.
   const optional = parts.findIndex(({ isOptional }) => isOptional)
   const fixed = optional === -1 ? parts : parts.slice(0, optional)
   const literal = fixed.map(({ key, value }) => `${key}: ${value}`).join(", ")
@@ -70,7 +71,11 @@ const sourceOf = (fields: ReadonlyArray<Field>): string => {
   return [`const made = { ${literal} }`, ...others, "return made"].join("\n")
 }
 
-/** Generates the function, because a loop over the names takes several times as long. Where code generation is forbidden, returns none. */
+/**
+ * Generates the function, because a loop over the names takes several times as long.
+ *
+ * Where code generation is forbidden, returns none.
+ */
 const objectOf = ({ propertySignatures }: SchemaAST.Objects): Option.Option<Convert> =>
   Option.flatMap(
     Option.all(propertySignatures.map(fieldOf)),

@@ -189,7 +189,11 @@ export class Dispatch extends Context.Service<Dispatch, {
             ? awaitCallback(claimed, send, timeout, fresh)
             : Changes.all(fail(send, reason, fresh), finish(claimed)))
 
-      /** Records that the provider accepted the send. Only this process has that fact, so it retries for almost the whole lease. */
+      /**
+       * Records that the provider accepted the send.
+       *
+       * Only this process has that fact, so it retries for almost the whole lease.
+       */
       const completeNow = (claimed: ClaimedWork, { channel_id, id }: SendRow, accepted: Accepted) =>
         settle(claimed, {
           load: loadCompletion(claimed.organization_id, channel_id, id, accepted.provider_message_id),

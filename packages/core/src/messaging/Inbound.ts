@@ -38,7 +38,12 @@ import * as SendCompletion from "./SendCompletion.ts"
 
 const ProviderId = text({ min: 1, max: 500 })
 
-/** A person's identity on the channel. On phone messaging `external_id` is the number, `+` and digits, if the network provides it. */
+/**
+ * A person's identity on the channel.
+ *
+ * On phone messaging `external_id` is the number, `+` and digits, if the network
+ * provides it.
+ */
 const Sender = Schema.Struct({
   external_id: ProviderId,
   /** Other ids of the same person, if the network has several. */
@@ -238,7 +243,11 @@ export const messageReceived = (
 /** How many lanes of one callback are processed concurrently. */
 const lanes_max = 32
 
-/** Returns the lane of an event: the sender for a message, the message for an update. Events of one lane are processed in order. */
+/**
+ * Returns the lane of an event: the sender for a message, the message for an update.
+ *
+ * Events of one lane are processed in order.
+ */
 const laneOf = (event: ProviderEvent): string => {
   const about = event.event === "message_received"
     ? event.from.external_id

@@ -67,6 +67,14 @@ const resultOf = (outcome: Result.Result<WebhookAnswer, WebhookRequestFailed>) =
     }
     : { response_status: null, response_body: null, failure_code: outcome.failure.failure_code }
 
+/** Returns the delay of a `Retry-After` header, in seconds or as a date; null when it is absent or malformed. */
+export const parseRetryAfter = (header: string | null, now: Timestamp): Duration.Duration | null => {
+  if (header === null) return null
+  if (/^\s*[0-9]{1,9}\s*$/.test(header)) return Duration.seconds(Number(header))
+  const at = DateTime.make(header)
+  return Option.isNone(at) ? null : Duration.max(DateTime.distance(now, at.value), Duration.zero)
+}
+
 // ---------------------------------------------------------- operations
 
 /**

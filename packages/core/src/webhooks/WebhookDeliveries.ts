@@ -21,7 +21,7 @@ import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh, together } from "../work/Decide.ts"
 import { type ClaimedWork, lanes } from "../work/WorkQueue.ts"
 import { EventStore, EventType } from "./Events.ts"
-import { type Attempt, makePost } from "./WebhookAttempt.ts"
+import { type Attempt, makePost, parseRetryAfter } from "./WebhookAttempt.ts"
 import {
   disable,
   type Health,
@@ -133,14 +133,6 @@ export const nextAttempt = (
   const most = Duration.max(Duration.times(usual, 2), Duration.hours(1))
   const delay = retry_after === null ? base : Duration.min(Duration.max(retry_after, base), most)
   return Option.some(DateTime.addDuration(now, delay))
-}
-
-/** Returns the delay of a `Retry-After` header, in seconds or as a date; null when it is absent or malformed. */
-export const parseRetryAfter = (header: string | null, now: Timestamp): Duration.Duration | null => {
-  if (header === null) return null
-  if (/^\s*[0-9]{1,9}\s*$/.test(header)) return Duration.seconds(Number(header))
-  const at = DateTime.make(header)
-  return Option.isNone(at) ? null : Duration.max(DateTime.distance(now, at.value), Duration.zero)
 }
 
 /** The states of a delivery: each function returns what the transition sets. */
@@ -286,7 +278,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
     webhook_id: WebhookId,
     id: WebhookDeliveryId
   ) => Effect.Effect<WebhookDelivery, WebhookNotFound | WebhookDeliveryNotFound | WebhookDisabled, CurrentActor>
-  /** Makes one attempt of a claimed `webhook_delivery`, and settles the claim. `onSuccess` runs after a 2xx, before the claim is settled. */
+  /** Makes one attempt of a claimed `webhook_delivery`, and settles the claim. `onSuccess` runs before that, after a 2xx. */
   readonly attempt: (claimed: ClaimedWork, onSuccess?: Effect.Effect<void>) => Effect.Effect<void>
   /** Fails a delivery that cannot be attempted because of a defect, and settles the claim. */
   readonly abandon: (claimed: ClaimedWork) => Effect.Effect<void>

@@ -8,7 +8,11 @@ const internal = /(?:^|\.)(?:localhost|local|internal|home\.arpa|onion)\.?$/
 const undotted = /^[^.]+\.?$/
 const ipv4 = /^[0-9]+(?:\.[0-9]+){3}$/
 
-/** Returns a host that is an IP address, or null for a name. The URL parser has already converted every form of IPv4 to dotted decimals. */
+/**
+ * Returns a host that is an IP address, or null for a name.
+ *
+ * The URL parser has already converted every form of IPv4 to dotted decimals.
+ */
 const literal = (hostname: string): string | null => {
   if (hostname.startsWith("[")) return hostname.slice(1, -1)
   return ipv4.test(hostname) ? hostname : null

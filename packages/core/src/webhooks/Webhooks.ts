@@ -258,7 +258,11 @@ export class Webhooks extends Context.Service<Webhooks, {
   readonly list: Effect.Effect<ReadonlyArray<Webhook>, never, CurrentActor>
   /** Disables a webhook permanently, and fails its pending deliveries. Disabling it again changes nothing. */
   readonly disable: (id: WebhookId) => Effect.Effect<Webhook, WebhookNotFound, CurrentActor>
-  /** Re-encrypts the secrets that an older root key encrypted, and returns their number. A secret that no key decrypts does not change. */
+  /**
+   * Re-encrypts the secrets that an older root key encrypted, and returns their number.
+   *
+   * A secret that no key decrypts does not change.
+   */
   readonly reseal: Effect.Effect<number>
 }>()("@messaging-crm/core/Webhooks") {
   static readonly layer = Layer.effect(

@@ -119,7 +119,8 @@ export class Decide extends Context.Service<Decide, {
           for (let tries = 1; Result.isFailure(committed); tries++) {
             const { failure } = committed
             if (failure._tag === "LeaseLost") return yield* failure
-            // Neither is an error of the operation: `Idempotency` replays the record of a used key, and conflicts without end are a defect.
+            // Neither is an error of the operation: `Idempotency` replays the record of a used key, and conflicts
+            // without end are a defect.
             if (failure._tag === "KeyUsed" || tries === tries_max) return yield* Effect.die(failure)
             yield* Metric.update(conflicts, 1)
             const millis = backoff(tries, longest, yield* Random.next)

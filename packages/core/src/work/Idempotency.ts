@@ -49,7 +49,10 @@ export interface Outcome extends Answer {
 /** The key was already used for a different request. */
 export class IdempotencyConflict extends Schema.TaggedError<IdempotencyConflict>()("IdempotencyConflict", {}) {}
 
-/** It is not known yet whether a request with this key took effect: another one is running, or the commit's outcome is unknown. */
+/**
+ * It is not known yet whether a request with this key took effect: another one is
+ * running, or the commit's outcome is unknown.
+ */
 export class RequestProcessing extends Schema.TaggedError<RequestProcessing>()("RequestProcessing", {}) {}
 
 // ----------------------------------------------------------- decisions

@@ -53,7 +53,11 @@ export const rowsOf = ({ changes, organization_id }: Commission): ReadonlyArray<
   ]
 }
 
-/** Returns the lanes that changes may lock, and the rows that they expect. Commits with one in common may share a statement, but do not run concurrently. */
+/**
+ * Returns the lanes that changes may lock, and the rows that they expect.
+ *
+ * Commits with one in common may share a statement, but do not run concurrently.
+ */
 export const lanesOf = (
   { changes: { expect = [], settle, throttle = [] }, organization_id }: Commission
 ): ReadonlyArray<string> => [

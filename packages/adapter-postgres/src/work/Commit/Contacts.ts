@@ -2,7 +2,11 @@
 import type { Alias, Update } from "@messaging-crm/core/Changes"
 import { anyNumber, type Owned, type Part, type Values } from "./Statement.ts"
 
-/** Updates the search text and tags of contacts. They have tables of their own, because every message updates the contact's row. */
+/**
+ * Updates the search text and tags of contacts.
+ *
+ * They have tables of their own, because every message updates the contact's row.
+ */
 export const foundBy = (updates: ReadonlyArray<Update>): ReadonlyArray<Part> => {
   const sets = (column: string) => updates.some(({ set }) => column in set)
   return [
