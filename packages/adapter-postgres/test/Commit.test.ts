@@ -5,17 +5,16 @@ import { CurrentActor } from "@messaging-crm/core/Actor"
 import * as Changes from "@messaging-crm/core/Changes"
 import { Commit } from "@messaging-crm/core/Commit"
 import { ContactRows, Contacts, ContactStore } from "@messaging-crm/core/Contacts"
-import type { EventType } from "@messaging-crm/core/Events"
 import { Idempotency, IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
 import { type ContactId, type OrganizationId, TagId } from "@messaging-crm/core/Ids"
 import { conflicts } from "@messaging-crm/core/Metrics"
 import { Phone } from "@messaging-crm/core/Phones"
 import { Sends } from "@messaging-crm/core/Sends"
 import { TagRows, Tags, TagStore } from "@messaging-crm/core/Tags"
-import { WorkQueue } from "@messaging-crm/core/WorkQueue"
-import { Array, Cause, Context, DateTime, Deferred, Effect, Exit, Fiber, Metric, Option } from "effect"
+import { Array, Cause, Context, DateTime, Effect, Exit, Fiber, Metric, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Processes from "./Processes.ts"
+import { breakOff, waiterFor, whileHeld } from "./Sessions.ts"
 
 const unbounded = { concurrency: "unbounded" } as const
 
@@ -30,64 +29,6 @@ const loadContact = (organization_id: OrganizationId, id: ContactId) =>
 
 const encode = (answer: unknown) =>
   Effect.succeed({ status: 200, body: new TextEncoder().encode(JSON.stringify(answer)) })
-
-/** Locks a contact's row in another session while `meanwhile` runs. */
-const whileHeld = Effect.fnUntraced(function*<A, E, R>(
-  id: ContactId,
-  meanwhile: (pid: number) => Effect.Effect<A, E, R>
-) {
-  const sql = yield* SqlClient.SqlClient
-  const held = yield* Deferred.make<number>()
-  const end = yield* Deferred.make<void>()
-  const holder = yield* Effect.forkChild(sql.withTransaction(Effect.gen(function*() {
-    const [row] = yield* sql<{ readonly pid: number }>`
-      SELECT pg_backend_pid() AS pid FROM contacts WHERE id = ${id} FOR UPDATE
-    `
-    yield* Deferred.succeed(held, row?.pid ?? 0)
-    yield* Deferred.await(end)
-  })))
-  const answer = yield* Effect.flatMap(Deferred.await(held), meanwhile)
-  yield* Deferred.succeed(end, undefined)
-  yield* Fiber.join(holder)
-  return answer
-})
-
-/** Returns the backend that waits for another one, once there is one. */
-const waiterFor = Effect.fnUntraced(function*(pid: number) {
-  const sql = yield* SqlClient.SqlClient
-  const waiting = sql<{ readonly pid: number }>`
-    SELECT pid FROM pg_stat_activity WHERE ${pid}::integer = ANY(pg_blocking_pids(pid))
-  `
-  const [row] = yield* Effect.repeat(waiting, { until: (rows) => rows.length > 0 })
-  return row?.pid ?? 0
-})
-
-/** Makes PostgreSQL abort the first updates of contacts with a name, with the given error code. */
-const breakOff = Effect.fnUntraced(function*(company: string, times: number, code: string) {
-  const sql = yield* SqlClient.SqlClient
-  const name = `broken_off_${code.toLowerCase()}_${times}`
-  yield* sql.unsafe(`CREATE SEQUENCE ${name}`)
-  yield* sql.unsafe(`
-    CREATE FUNCTION ${name}() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-    BEGIN
-      IF nextval('${name}') <= ${times} THEN
-        RAISE EXCEPTION 'broken off' USING ERRCODE = '${code}';
-      END IF;
-      RETURN NEW;
-    END
-    $$
-  `)
-  yield* sql.unsafe(`
-    CREATE TRIGGER ${name} BEFORE UPDATE ON contacts
-    FOR EACH ROW WHEN (NEW.company = '${company}') EXECUTE FUNCTION ${name}()
-  `)
-  return Effect.map(
-    sql.unsafe<{ readonly last_value: number }>(`SELECT last_value::int AS last_value FROM ${name}`),
-    ([row]) => row?.last_value ?? 0
-  )
-})
 
 it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
   it.effect("loses no tags that were set while another process changed another field", () =>
@@ -244,62 +185,6 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       assert.isTrue(Exit.hasDies(exit))
       assert.deepInclude(Exit.isFailure(exit) ? Cause.squash(exit.cause) : {}, { _tag: "Conflict" })
       assert.deepStrictEqual(yield* TagStore.use((store) => store.list(ours)), [])
-    }))
-
-  it.effect("never deadlocks when processes raise events for the same webhooks in different orders", () =>
-    Effect.gen(function*() {
-      const sql = yield* SqlClient.SqlClient
-      const ours = yield* Fixtures.organization
-      const types = ["message.sent", "send.failed", "message.received"] as const
-      for (const type of types) yield* Fixtures.webhook(ours, { event_types: [type] })
-      const deadlocks = Effect.map(
-        sql<{ readonly deadlocks: number }>`
-          SELECT deadlocks::int AS deadlocks FROM pg_stat_database WHERE datname = current_database()
-        `,
-        ([row]) => row?.deadlocks ?? 0
-      )
-      const before = yield* deadlocks
-      const raiseAll = Effect.fnUntraced(function*(types: ReadonlyArray<EventType>) {
-        const events = yield* Effect.forEach(types, (type) => Fixtures.event({ type }))
-        return yield* Fixtures.outcome(ours, ...events.map(Changes.raise))
-      })
-      const [a, b, c] = types
-      const orders = [[a, b, c], [c, b, a], [b, a], [c, a, b], [b, c], [a, c]]
-      const processes = yield* Effect.replicateEffect(Processes.start, 3)
-      const deliver = WorkQueue.use(Effect.fnUntraced(function*(queue) {
-        const now = Fixtures.after(1000)
-        const claimed = yield* queue.claim({
-          kind: "webhook_delivery",
-          limit: 8,
-          now,
-          lease_until: Fixtures.after(61_000),
-          token: yield* Fixtures.uuid
-        })
-        yield* Effect.forEach(
-          claimed,
-          (item) => Fixtures.outcome(ours, Changes.settle({ claimed: item, outcome: "finish" })),
-          unbounded
-        )
-      }))
-      const all: Array<string> = []
-      for (let round = 0; round < 60; round++) {
-        // Lanes that are due, that are idle, and that do not exist.
-        if (round % 3 === 1) yield* sql`UPDATE work_lanes SET next_due = 'infinity', closed = false`
-        if (round % 3 === 2) yield* sql`WITH gone AS (DELETE FROM work) DELETE FROM work_lanes`
-        const outcomes = yield* Effect.all(
-          processes.flatMap((process) => [
-            ...orders.map((order) => Effect.provide(raiseAll(order), process)),
-            Effect.as(Effect.provide(deliver, process), "committed")
-          ]),
-          unbounded
-        )
-        all.push(...outcomes)
-      }
-      assert.deepStrictEqual(new Set(all), new Set(["committed"]))
-      // Open sessions report their statistics within a second.
-      yield* Effect.sleep("1200 millis")
-      yield* Effect.forEach(processes, (process) => Effect.provide(TagStore.use((store) => store.list(ours)), process))
-      assert.strictEqual(yield* deadlocks, before)
     }))
 
   it.effect("waits for a row that another session locks for half a second", () =>

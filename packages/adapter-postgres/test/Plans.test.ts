@@ -6,161 +6,47 @@ import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeyStore } from "@messaging-crm/core/ApiKeys"
 import * as Changes from "@messaging-crm/core/Changes"
 import { ChannelStore } from "@messaging-crm/core/Channels"
-import { type ContactMatch, Contacts, ContactStore } from "@messaging-crm/core/Contacts"
-import { type ConversationFilters, Conversations, ConversationStore } from "@messaging-crm/core/Conversations"
+import { Contacts, ContactStore } from "@messaging-crm/core/Contacts"
+import { Conversations, ConversationStore } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
 import type { StoragePorts } from "@messaging-crm/core/Crm"
 import { Decide } from "@messaging-crm/core/Decide"
 import { Dispatch } from "@messaging-crm/core/Dispatch"
 import { EventStore } from "@messaging-crm/core/Events"
 import { Idempotency, IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
-import {
-  ChannelId,
-  ContactId,
-  ConversationId,
-  Ids,
-  MemberId,
-  MessageId,
-  SendId,
-  TagId,
-  WebhookDeliveryId,
-  WebhookId
-} from "@messaging-crm/core/Ids"
+import { Ids, MemberId, WebhookDeliveryId } from "@messaging-crm/core/Ids"
 import { Inbound, type ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { MemberStore } from "@messaging-crm/core/Members"
 import { MessageStore } from "@messaging-crm/core/Messages"
-import type { PageRequest } from "@messaging-crm/core/Page"
 import { Phone } from "@messaging-crm/core/Phones"
 import { Sends, SendStore } from "@messaging-crm/core/Sends"
 import { Tags, TagStore } from "@messaging-crm/core/Tags"
 import { WebhookDeliveries, WebhookDeliveryRows, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookRows, Webhooks, WebhookStore } from "@messaging-crm/core/Webhooks"
 import { WorkKind, WorkQueue, WorkSignal } from "@messaging-crm/core/WorkQueue"
-import { DateTime, Effect, Layer, Struct } from "effect"
-import { SqlClient, type Statement } from "effect/sql"
+import { DateTime, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
 import * as Crowd from "../testing/Crowd.ts"
 import * as Database from "../testing/Database.ts"
+import {
+  channel,
+  contact,
+  conversation,
+  conversationFilters,
+  delivery,
+  filters,
+  matching,
+  message,
+  now,
+  owner,
+  pages,
+  queries,
+  searches,
+  send,
+  tag,
+  webhook
+} from "./PlanCases.ts"
 import * as Plans from "./Plans.ts"
-
-const now = DateTime.makeUnsafe(Crowd.now)
-const channel = ChannelId.make(Crowd.id("channel", 3))
-const contact = ContactId.make(Crowd.id("contact", 1))
-const conversation = ConversationId.make(Crowd.id("conversation", 1))
-const message = MessageId.make(Crowd.id("message", 4))
-const webhook = WebhookId.make(Crowd.id("webhook", 2))
-const delivery = WebhookDeliveryId.make(Crowd.id("work", 9))
-const send = SendId.make(Crowd.id("send", 4))
-const tag = (number: number) => ({ tag_id: TagId.make(Crowd.id("tag", 10 + number)) })
-const owner = (number: number) => ({ owner_user_id: MemberId.make(Crowd.id("member", number)) })
-const assigned = (number: number) => ({ assigned_user_id: MemberId.make(Crowd.id("member", number)) })
-
-/** The first page, and one from the middle of the order. */
-const pages: Readonly<Record<string, PageRequest>> = {
-  "the first page": { after: null, size: 51 },
-  "a late page": {
-    after: { at: DateTime.makeUnsafe("2026-05-20T00:00:00.000Z"), id: Crowd.id("contact", 0) },
-    size: 51
-  }
-}
-
-type Matches = Readonly<Record<string, Partial<ContactMatch>>>
-
-const queries = {
-  "a term of most contacts": { search_terms: ["an"] },
-  "a character of most contacts": { search_terms: ["a"] },
-  "a term of a tenth of the contacts": { search_terms: ["gmbh"] },
-  "a term of a hundredth of the contacts": { search_terms: ["berba"] },
-  "a term of ten contacts": { search_terms: ["zanzibar"] },
-  "a term of no contact": { search_terms: ["nobody has this"] },
-  "a term of another organization only": { search_terms: ["elsewhere"] },
-  "two characters of ten contacts": { search_terms: ["qx"] },
-  "two characters of no contact": { search_terms: ["q9"] },
-  "a character of ten contacts": { search_terms: ["漢"] },
-  "a character of no contact": { search_terms: ["ß"] },
-  "no letters": { search_terms: ["+/-"] },
-  "four digits": { search_terms: ["1511"] },
-  "a part of a number": { search_terms: ["+49 151 1", "491511"] },
-  "a term of many contacts without recent activity": { search_terms: ["vergessen"] },
-  "a number": { search_terms: ["4915112345678"] }
-} satisfies Matches
-
-const filters = {
-  "an owner of many": owner(0),
-  "an owner of ten": owner(19),
-  "a common stage": { lifecycle_stage: "lead" },
-  "a rare stage": { lifecycle_stage: "evangelist" },
-  "a stage of no contact": { lifecycle_stage: "other" },
-  "a common tag": tag(0),
-  "a tag of a twentieth": tag(1),
-  "a tag of fifty": tag(2),
-  "a tag of no contact": tag(9),
-  "phone messaging": { channel: "phone_messaging" },
-  "a second channel": { channel: "photo_social" },
-  "a channel of fifty": { channel: "page_messaging" }
-} satisfies Matches
-
-/** Returns all combinations of two different filters. */
-const pairs = (matches: Matches) =>
-  Object.entries(matches).flatMap(([a, left]) =>
-    Object.entries(matches)
-      .filter(([b, right]) => a < b && Object.keys(left)[0] !== Object.keys(right)[0])
-      .map(([b, right]) => [`${a} and ${b}`, { ...left, ...right }] as const)
-  )
-
-const telling = Struct.pick(queries, [
-  "a term of most contacts",
-  "a term of a tenth of the contacts",
-  "a term of a hundredth of the contacts",
-  "a term of ten contacts",
-  "two characters of ten contacts",
-  "a part of a number"
-])
-
-/** Finds the matching contacts with a check of every contact. */
-const matching = Effect.fnUntraced(function*(match: Partial<ContactMatch>, { after, size }: PageRequest) {
-  const sql = yield* SqlClient.SqlClient
-  const { channel, lifecycle_stage, search_terms, owner_user_id, tag_id } = { ...Fixtures.everyone, ...match }
-  const all: Array<Statement.Fragment> = [sql`c.organization_id = ${Crowd.large}`]
-  if (after !== null) all.push(sql`(c.updated_at, c.id) < (${DateTime.toDateUtc(after.at)}, ${after.id}::uuid)`)
-  if (lifecycle_stage !== null) all.push(sql`c.lifecycle_stage = ${lifecycle_stage}`)
-  if (owner_user_id !== null) all.push(sql`c.owner_user_id = ${owner_user_id}`)
-  if (search_terms !== null) all.push(sql.or(search_terms.map((term) => sql`position(${term} IN t.search_text) > 0`)))
-  if (tag_id !== null) all.push(sql`c.id IN (SELECT contact_id FROM contact_tags WHERE tag_id = ${tag_id})`)
-  if (channel !== null) {
-    all.push(sql`(
-      c.id IN (SELECT contact_id FROM identities WHERE channel_type = ${channel})
-      OR (${channel} = 'phone_messaging' AND c.primary_phone IS NOT NULL)
-    )`)
-  }
-  const rows = yield* sql<{ readonly id: ContactId }>`
-    SELECT c.id
-    FROM contacts c
-    JOIN contact_texts t ON t.contact_id = c.id
-    WHERE ${sql.and(all)}
-    ORDER BY c.updated_at DESC, c.id DESC
-    LIMIT ${size}
-  `
-  return rows.map(({ id }) => id)
-})
-
-const searches = Object.entries<Partial<ContactMatch>>({
-  everyone: {},
-  ...queries,
-  ...filters,
-  "a tag of contacts without recent activity": tag(3),
-  ...Object.fromEntries(pairs({ ...telling, ...filters }))
-})
-
-const conversationFilters: Readonly<Record<string, ConversationFilters>> = {
-  "all conversations": { status: null, assigned_user_id: null },
-  "the open ones": { status: "open", assigned_user_id: null },
-  "the closed ones": { status: "closed", assigned_user_id: null },
-  "those of a member with many": { status: null, ...assigned(1) },
-  "the few open ones of a member with many": { status: "open", ...assigned(1) },
-  "the closed ones of a member with many": { status: "closed", ...assigned(1) },
-  "those of a member with few": { status: null, ...assigned(19) },
-  "those of a member with none": { status: "open", ...assigned(0) }
-}
 
 type Services = StoragePorts | Crm.Operations | CurrentActor | Dispatch | Ids | SqlClient.SqlClient
 

@@ -2,8 +2,6 @@
 import { assert, it } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
 import { layer } from "@messaging-crm/adapter-postgres"
-import * as Client from "@messaging-crm/adapter-postgres/Client"
-import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
 import {
   layer as operationsOver,
   observe,
@@ -12,39 +10,12 @@ import {
   scene,
   unlessSerial
 } from "@messaging-crm/conformance/Races"
-import { Clock, Config, Effect, Layer, Redacted } from "effect"
-import { SqlClient } from "effect/sql"
+import { Clock, Effect, Layer } from "effect"
 import * as Database from "../testing/Database.ts"
 
 const rounds = Number(process.env["RACE_ROUNDS"] ?? 1)
 
 const started = Layer.build(Layer.fresh(operationsOver(layer).pipe(Layer.provideMerge(Database.layerClient))))
-
-/** A database of its own: PostgreSQL counts deadlocks for each, and other files make some on purpose. */
-const own = Layer.effect(
-  Database.Database,
-  Effect.gen(function*() {
-    const server = yield* Config.String("TEST_DATABASE_URL")
-    const name = `races_${globalThis.crypto.randomUUID().replaceAll("-", "")}`
-    const run = (statement: string) =>
-      SqlClient.SqlClient.use((sql) => sql.unsafe(statement)).pipe(
-        Effect.provide(Client.layer({ url: Redacted.make(server), connections: 1 })),
-        Effect.orDie
-      )
-    yield* Effect.acquireRelease(run(`CREATE DATABASE ${name}`), () => run(`DROP DATABASE ${name} WITH (FORCE)`))
-    return { url: Redacted.make(Object.assign(new URL(server), { pathname: `/${name}` }).href) }
-  })
-)
-
-const database = Migrations.layer.pipe(Layer.provideMerge(Database.layerClient), Layer.provideMerge(own))
-
-const deadlocks = Effect.gen(function*() {
-  const sql = yield* SqlClient.SqlClient
-  const [row] = yield* sql<{ readonly deadlocks: number }>`
-    SELECT deadlocks::int AS deadlocks FROM pg_stat_database WHERE datname = current_database()
-  `
-  return row?.deadlocks ?? 0
-})
 
 /** The memory store may run two operations in one millisecond, unlike PostgreSQL. So this clock advances with every call. */
 class Ticking implements Clock.Clock {
@@ -82,10 +53,10 @@ const rare = new Set([
 
 const roundsOf = (pair: readonly [string, string]): number => rare.has(pair.join(" + ")) ? 50 * rounds : rounds
 
-it.layer(database, { excludeTestServices: true, timeout: "30 minutes" })("pairs of operations", (it) => {
+it.layer(Database.layerAlone, { excludeTestServices: true, timeout: "30 minutes" })("pairs of operations", (it) => {
   it.effect("have the outcome of some serial order, and never deadlock", () =>
     Effect.gen(function*() {
-      const before = yield* deadlocks
+      const before = yield* Database.deadlocks
       const [left, right] = [yield* started, yield* started]
       const strange: Array<unknown> = []
       for (const pair of pairs) {
@@ -104,6 +75,6 @@ it.layer(database, { excludeTestServices: true, timeout: "30 minutes" })("pairs 
         }
       }
       assert.deepStrictEqual(strange, [])
-      assert.strictEqual(yield* deadlocks, before)
+      assert.strictEqual(yield* Database.deadlocks, before)
     }), 30 * 60_000)
 })

@@ -46,3 +46,31 @@ export const layer = Migrations.layer.pipe(
   Layer.provideMerge(layerClient),
   Layer.provideMerge(Database.layer)
 )
+
+/** Layer for a migrated database of its own and a client of it, since PostgreSQL counts deadlocks for each database. */
+export const layerAlone = Migrations.layer.pipe(
+  Layer.provideMerge(layerClient),
+  Layer.provideMerge(Layer.effect(
+    Database,
+    Effect.gen(function*() {
+      const server = yield* Config.Redacted("TEST_DATABASE_URL")
+      const name = `test_${globalThis.crypto.randomUUID().replaceAll("-", "")}`
+      const run = (statement: string) =>
+        SqlClient.SqlClient.use((sql) => sql.unsafe(statement)).pipe(
+          Effect.provide(client({ url: server, connections: 1 })),
+          Effect.orDie
+        )
+      yield* Effect.acquireRelease(run(`CREATE DATABASE ${name}`), () => run(`DROP DATABASE ${name} WITH (FORCE)`))
+      return { url: Redacted.make(Object.assign(new URL(Redacted.value(server)), { pathname: `/${name}` }).href) }
+    })
+  ))
+)
+
+/** Returns how many deadlocks there were in the database. Sessions report them within a second. */
+export const deadlocks = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ readonly deadlocks: number }>`
+    SELECT deadlocks::int AS deadlocks FROM pg_stat_database WHERE datname = current_database()
+  `
+  return row?.deadlocks ?? 0
+})

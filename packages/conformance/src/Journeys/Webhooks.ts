@@ -8,61 +8,16 @@ import { Inbound } from "@messaging-crm/core/Inbound"
 import { limits } from "@messaging-crm/core/Limits"
 import { ProviderRejected } from "@messaging-crm/core/MessagingProvider"
 import { delays, WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
-import { type CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
+import { Webhooks } from "@messaging-crm/core/Webhooks"
 import { sign } from "@messaging-crm/core/WebhookSignature"
-import { type WebhookRequest, WebhookRequestFailed } from "@messaging-crm/core/WebhookTransport"
 import { Worker } from "@messaging-crm/core/Worker"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
-import { DateTime, Deferred, Duration, Effect, Fiber, Redacted, Ref, Result, Schema } from "effect"
+import { DateTime, Deferred, Duration, Effect, Fiber, Ref, Result } from "effect"
 import { TestClock } from "effect/testing"
-import { ok, type Outcome, ScriptedEndpoints } from "../Endpoints.ts"
+import type { Outcome } from "../Endpoints.ts"
 import * as Fixtures from "../Fixtures.ts"
 import * as Scene from "./Scene.ts"
-
-const Posted = Schema.fromJsonString(Schema.Struct({
-  id: Schema.String,
-  type: Schema.String,
-  timestamp: Schema.String,
-  data: Schema.Record(Schema.String, Schema.String)
-}))
-const decode = Schema.decodeEffect(Posted)
-
-const answered = (status: number, retry_after: string | null = null): Outcome =>
-  Effect.succeed({ ...ok, status, retry_after })
-
-const refused: Outcome = Effect.fail(new WebhookRequestFailed({ failure_code: "connection_refused" }))
-
-/** A scene with a webhook, and the requests to its endpoint. */
-const begin = Effect.gen(function*() {
-  const scene = yield* Scene.begin
-  const endpoints = yield* ScriptedEndpoints
-  const subscribe = Effect.fnUntraced(function*(...event_types: ReadonlyArray<Events.EventType>) {
-    const input: CreateWebhook = { url: `https://${yield* Fixtures.uuid}.shop.example/crm`, event_types }
-    const { id, signing_secret, url } = yield* Webhooks.use((webhooks) => webhooks.create(input)).pipe(
-      scene.as,
-      Effect.orDie
-    )
-    return {
-      id,
-      url,
-      secret: Redacted.make(signing_secret),
-      answer: (how: (request: WebhookRequest) => Outcome) => endpoints.answer(url, how),
-      posted: endpoints.posted(url),
-      events: Effect.flatMap(endpoints.posted(url), (all) => Effect.forEach(all, ({ body }) => decode(body))),
-      deliveries: WebhookDeliveries.use((deliveries) => deliveries.list(id)).pipe(scene.as, Effect.orDie),
-      status: Webhooks.use((webhooks) => webhooks.list).pipe(
-        Effect.map((all) => all.find((webhook) => webhook.id === id)?.status),
-        scene.as
-      )
-    }
-  })
-  const close = Effect.fnUntraced(function*() {
-    const { conversation_id } = yield* scene.start()
-    yield* Conversations.use((conversations) => conversations.close(conversation_id, {})).pipe(scene.as, Effect.orDie)
-    return conversation_id
-  })
-  return { ...scene, close, subscribe }
-})
+import { answered, begin, refused } from "./WebhookScene.ts"
 
 const { work } = Scene
 

@@ -185,10 +185,7 @@ export const State = {
     row.assigned_user_id === assigned_user_id ? {} : { assigned_user_id }
 }
 
-const change = (
-  row: ConversationRow,
-  set: Partial<ConversationColumns>
-): Changes.Decision<Conversation> => ({
+const change = (row: ConversationRow, set: Partial<ConversationColumns>): Changes.Decision<Conversation> => ({
   answer: toConversation({ ...row, ...set }),
   changes: Object.keys(set).length === 0 ? Changes.none : ConversationRows.update(row, set)
 })
@@ -222,12 +219,15 @@ export const assign = (
   })
 }
 
+const required = (conversation: Option.Option<ConversationRow>) =>
+  Result.fromOption(conversation, () => new ConversationNotFound())
+
 export const close = (
   conversation: Option.Option<ConversationRow>,
   { category = null }: CloseConversation,
   fresh: Fresh
 ): Result.Result<Changes.Decision<Conversation>, ConversationNotFound> =>
-  Result.map(Result.fromOption(conversation, () => new ConversationNotFound()), (row) => {
+  Result.map(required(conversation), (row) => {
     const { answer, changes } = change(row, State.close(row, category, fresh.now))
     if (Changes.isNone(changes)) return { answer, changes }
     const event = Events.make("conversation.closed", { conversation_id: row.id }, fresh)
@@ -238,10 +238,7 @@ export const reopen = (
   conversation: Option.Option<ConversationRow>,
   { now }: Fresh
 ): Result.Result<Changes.Decision<Conversation>, ConversationNotFound> =>
-  Result.map(
-    Result.fromOption(conversation, () => new ConversationNotFound()),
-    (row) => change(row, State.reopen(row, now))
-  )
+  Result.map(required(conversation), (row) => change(row, State.reopen(row, now)))
 
 /** Returns the identity's open conversation on the channel: reopens the one that was found, or creates one. */
 export const open = (

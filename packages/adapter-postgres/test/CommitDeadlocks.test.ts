@@ -1,0 +1,69 @@
+/** Commits of several processes that lock the same lanes. */
+import { assert, it } from "@effect/vitest"
+import { layer } from "@messaging-crm/adapter-postgres"
+import * as Fixtures from "@messaging-crm/conformance/Fixtures"
+import * as Changes from "@messaging-crm/core/Changes"
+import type { EventType } from "@messaging-crm/core/Events"
+import { Ids } from "@messaging-crm/core/Ids"
+import { TagStore } from "@messaging-crm/core/Tags"
+import { WorkQueue } from "@messaging-crm/core/WorkQueue"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import * as Database from "../testing/Database.ts"
+import * as Processes from "./Processes.ts"
+
+const unbounded = { concurrency: "unbounded" } as const
+
+const database = Layer.mergeAll(layer, Ids.layer).pipe(Layer.provideMerge(Database.layerAlone))
+
+it.layer(database, { excludeTestServices: true })("Commits that raise events", (it) => {
+  it.effect("never deadlocks when processes raise events for the same webhooks in different orders", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const ours = yield* Fixtures.organization
+      const types = ["message.sent", "send.failed", "message.received"] as const
+      for (const type of types) yield* Fixtures.webhook(ours, { event_types: [type] })
+      const before = yield* Database.deadlocks
+      const raiseAll = Effect.fnUntraced(function*(types: ReadonlyArray<EventType>) {
+        const events = yield* Effect.forEach(types, (type) => Fixtures.event({ type }))
+        return yield* Fixtures.outcome(ours, ...events.map(Changes.raise))
+      })
+      const [a, b, c] = types
+      const orders = [[a, b, c], [c, b, a], [b, a], [c, a, b], [b, c], [a, c]]
+      const processes = yield* Effect.replicateEffect(Processes.start, 3)
+      const deliver = WorkQueue.use(Effect.fnUntraced(function*(queue) {
+        const now = Fixtures.after(1000)
+        const claimed = yield* queue.claim({
+          kind: "webhook_delivery",
+          limit: 8,
+          now,
+          lease_until: Fixtures.after(61_000),
+          token: yield* Fixtures.uuid
+        })
+        yield* Effect.forEach(
+          claimed,
+          (item) => Fixtures.outcome(ours, Changes.settle({ claimed: item, outcome: "finish" })),
+          unbounded
+        )
+      }))
+      const all: Array<string> = []
+      for (let round = 0; round < 60; round++) {
+        // Lanes that are due, that are idle, and that do not exist.
+        if (round % 3 === 1) yield* sql`UPDATE work_lanes SET next_due = 'infinity', closed = false`
+        if (round % 3 === 2) yield* sql`WITH gone AS (DELETE FROM work) DELETE FROM work_lanes`
+        const outcomes = yield* Effect.all(
+          processes.flatMap((process) => [
+            ...orders.map((order) => Effect.provide(raiseAll(order), process)),
+            Effect.as(Effect.provide(deliver, process), "committed")
+          ]),
+          unbounded
+        )
+        all.push(...outcomes)
+      }
+      assert.deepStrictEqual(new Set(all), new Set(["committed"]))
+      // Open sessions report their statistics within a second.
+      yield* Effect.sleep("1200 millis")
+      yield* Effect.forEach(processes, (process) => Effect.provide(TagStore.use((store) => store.list(ours)), process))
+      assert.strictEqual(yield* Database.deadlocks, before)
+    }))
+})

@@ -1,0 +1,55 @@
+/** A scene with a webhook, what its endpoint answers and what it received. */
+import { Conversations } from "@messaging-crm/core/Conversations"
+import type * as Events from "@messaging-crm/core/Events"
+import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
+import { type CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
+import { type WebhookRequest, WebhookRequestFailed } from "@messaging-crm/core/WebhookTransport"
+import { Effect, Redacted, Schema } from "effect"
+import { ok, type Outcome, ScriptedEndpoints } from "../Endpoints.ts"
+import * as Fixtures from "../Fixtures.ts"
+import * as Scene from "./Scene.ts"
+
+export const Posted = Schema.fromJsonString(Schema.Struct({
+  id: Schema.String,
+  type: Schema.String,
+  timestamp: Schema.String,
+  data: Schema.Record(Schema.String, Schema.String)
+}))
+export const decode = Schema.decodeEffect(Posted)
+
+export const answered = (status: number, retry_after: string | null = null): Outcome =>
+  Effect.succeed({ ...ok, status, retry_after })
+
+export const refused: Outcome = Effect.fail(new WebhookRequestFailed({ failure_code: "connection_refused" }))
+
+/** A scene with a webhook, and the requests to its endpoint. */
+export const begin = Effect.gen(function*() {
+  const scene = yield* Scene.begin
+  const endpoints = yield* ScriptedEndpoints
+  const subscribe = Effect.fnUntraced(function*(...event_types: ReadonlyArray<Events.EventType>) {
+    const input: CreateWebhook = { url: `https://${yield* Fixtures.uuid}.shop.example/crm`, event_types }
+    const { id, signing_secret, url } = yield* Webhooks.use((webhooks) => webhooks.create(input)).pipe(
+      scene.as,
+      Effect.orDie
+    )
+    return {
+      id,
+      url,
+      secret: Redacted.make(signing_secret),
+      answer: (how: (request: WebhookRequest) => Outcome) => endpoints.answer(url, how),
+      posted: endpoints.posted(url),
+      events: Effect.flatMap(endpoints.posted(url), (all) => Effect.forEach(all, ({ body }) => decode(body))),
+      deliveries: WebhookDeliveries.use((deliveries) => deliveries.list(id)).pipe(scene.as, Effect.orDie),
+      status: Webhooks.use((webhooks) => webhooks.list).pipe(
+        Effect.map((all) => all.find((webhook) => webhook.id === id)?.status),
+        scene.as
+      )
+    }
+  })
+  const close = Effect.fnUntraced(function*() {
+    const { conversation_id } = yield* scene.start()
+    yield* Conversations.use((conversations) => conversations.close(conversation_id, {})).pipe(scene.as, Effect.orDie)
+    return conversation_id
+  })
+  return { ...scene, close, subscribe }
+})
