@@ -129,16 +129,14 @@ export const AssignConversation = Schema.Struct({
 }).annotate({ identifier: "AssignConversation" })
 export interface AssignConversation extends Schema.Schema.Type<typeof AssignConversation> {}
 
-export const CloseConversation = Schema.Struct({
-  category: Schema.optionalKey(
-    line(limits.close_category_chars_max).pipe(
-      Schema.annotateEncoded({
-        description: "Any text. Suggestions: `resolved`, `no_response`, `spam`, `duplicate`, `other`.",
-        default: null
-      })
-    )
-  )
-}).annotate({ identifier: "CloseConversation" })
+const closeCategory = line(limits.close_category_chars_max).pipe(Schema.annotateEncoded({
+  description: "Any text. Suggestions: `resolved`, `no_response`, `spam`, `duplicate`, `other`.",
+  default: null
+}))
+
+export const CloseConversation = Schema.Struct({ category: Schema.optionalKey(closeCategory) }).annotate({
+  identifier: "CloseConversation"
+})
 export interface CloseConversation extends Schema.Schema.Type<typeof CloseConversation> {}
 
 // -------------------------------------------------------------- errors
@@ -248,9 +246,8 @@ export const open = (
   { now, uuid }: Fresh
 ): Changes.Decision<ConversationId> => {
   if (found !== null) {
-    const set = State.reopen(found, now)
-    const isOpen = Object.keys(set).length === 0
-    return { answer: found.id, changes: isOpen ? Changes.none : ConversationRows.update(found, set) }
+    const changes = found.status === "open" ? Changes.none : ConversationRows.update(found, State.reopen(found, now))
+    return { answer: found.id, changes }
   }
   const id = ConversationId.make(uuid())
   return {
