@@ -79,7 +79,7 @@ it.layer(Database.layer, { excludeTestServices: true })("A migration of a table 
       const [dumped, waited] = [yield* Latch.make(), yield* Latch.make()]
       const dumping = yield* dump(dumped.await)
       const logger = Logger.make(({ message }) => {
-        if (String(message).includes("waiting for it")) waited.openUnsafe()
+        if (String(message).includes("locked a table")) waited.openUnsafe()
       })
       const migrating = yield* Migrations.migrate(nicknames).pipe(
         Effect.provide(Logger.layer([logger])),
