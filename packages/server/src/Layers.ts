@@ -22,13 +22,17 @@ import { Effect, Layer, Option, type Redacted } from "effect"
 import { HttpRouter } from "effect/http"
 import { read, readOr, settings } from "./Config.ts"
 import * as Health from "./Health.ts"
-import { createHttpServer } from "./HttpServer.ts"
+import { createHttpServer, type Refused } from "./HttpServer.ts"
 import * as Metrics from "./Metrics.ts"
 import * as NodeDigests from "./NodeDigests.ts"
 
 /** Layer for a listening socket. */
 export const listen = (options: { readonly host: string; readonly port: number }) =>
-  NodeHttpServer.layer(createHttpServer, { ...options, gracefulShutdownTimeout: "20 seconds" })
+  Layer.unwrap(Effect.map(Effect.context(), (context) => {
+    const run = Effect.runForkWith(context)
+    const told = (refused: Refused) => void run(Effect.logDebug("Refused").pipe(Effect.annotateLogs({ ...refused })))
+    return NodeHttpServer.layer(() => createHttpServer(told), { ...options, gracefulShutdownTimeout: "20 seconds" })
+  }))
 
 /** Layer for the driver, on a pool of the size that is set. */
 export const database = (url: Redacted.Redacted) =>
