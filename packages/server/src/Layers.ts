@@ -63,10 +63,15 @@ export const operations = <E>(storage: Layer.Layer<Crm.StoragePorts, E>) =>
         Layer.provide([storage, Mock.layer, WebhookTransport.layer()])
       )))
 
+/** Layer for where a provider calls back: nothing, where it is in this process. */
+const ingress = Layer.unwrap(
+  Effect.map(read(settings.provider_url), (url) => Option.isSome(url) ? MockIngress.layer : Layer.empty)
+)
+
 /** Layer for everything that answers on the port. */
 export const api = (isReady: Effect.Effect<boolean>) =>
   HttpRouter.serve(
-    Layer.mergeAll(Http.layer, Docs.layer, Health.layer(isReady), Metrics.layer, MockIngress.layer),
+    Layer.mergeAll(Http.layer, Docs.layer, Health.layer(isReady), Metrics.layer, ingress),
     { routerConfig: Http.routerConfig, disableLogger: true, disableListenLog: true }
   ).pipe(Layer.provide(Http.tracing))
 

@@ -105,6 +105,9 @@ describe("dev", () => {
         yield* journey(server, ready)
         const docs = yield* Effect.promise(() => fetch(ready.docs_url))
         assert.strictEqual(docs.status, 200)
+        // The provider is in this process, so nobody calls back.
+        const ingress = yield* Effect.promise(() => fetch(`${server.url}/ingress/mock`, { method: "POST" }))
+        assert.strictEqual(ingress.status, 404)
         assert.strictEqual(yield* stop, 0)
       }).pipe(Effect.scoped),
     60_000
