@@ -1,8 +1,11 @@
 /** How values may be written and what they may refer to, in whatever operation. */
 import { assert, describe, it } from "@effect/vitest"
+import { Api } from "@messaging-crm/adapter-http/api/Api"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ContactFields } from "@messaging-crm/core/ContactFields"
-import { Effect } from "effect"
+import { CreateContact } from "@messaging-crm/core/Contacts"
+import { Cause, Context, Effect, Schema, type SchemaAST } from "effect"
+import { HttpApi } from "effect/http-api"
 import { afterAll, beforeAll } from "vitest"
 import { idempotency, start } from "./Service.ts"
 
@@ -213,4 +216,18 @@ it("shows every time in UTC with three decimals", async () => {
     const { text } = await service.request("GET", `/v1${path}`, { key: ours.key })
     for (const [, time = ""] of text.matchAll(times)) assert.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   }
+})
+
+it("stops at the first thing that is wrong, however many there are", async () => {
+  const tag_ids = Array.from({ length: 20_000 }, () => 1)
+  const issues = (options: SchemaAST.ParseOptions) => {
+    const exit = Schema.decodeUnknownExit(CreateContact)({ tag_ids }, options)
+    return String(exit._tag === "Failure" ? Cause.squash(exit.cause) : "").split("\n").filter((line) =>
+      /tag_ids/.test(line)
+    )
+  }
+  assert.lengthOf(issues(Context.getUnsafe(Api.annotations, HttpApi.PayloadParseOptions)), 1)
+  const answer = await ours.write("POST", "/contacts", { first_name: "A", tag_ids })
+  assert.strictEqual(answer.status, 400)
+  assert.strictEqual(answer.body.error.param, "tag_ids.0")
 })
