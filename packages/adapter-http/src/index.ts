@@ -1,10 +1,11 @@
 import type * as Crm from "@messaging-crm/core/Crm"
 import { Ids } from "@messaging-crm/core/Ids"
 import { Secrets } from "@messaging-crm/core/Secrets"
-import { Layer, type ManagedRuntime } from "effect"
+import { Effect, Layer, type ManagedRuntime } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { HttpApiBuilder, OpenApi } from "effect/http-api"
 import { Api } from "./api/Api.ts"
+import * as FixedAnswer from "./FixedAnswer.ts"
 import * as Channels from "./handlers/Channels.ts"
 import * as ContactFields from "./handlers/ContactFields.ts"
 import * as Contacts from "./handlers/Contacts.ts"
@@ -40,6 +41,9 @@ const handlers = Layer.mergeAll(
 
 const pipeline = Layer.mergeAll(Admission.layer, JsonBody.layer, IdempotentWrites.layer, InvalidInput.layer)
 
+/** Layer that gives every answer of a router its request id and its headers, and what it does not answer a body of the API's shape. */
+export const layerEnvelope = Envelope.layer
+
 /** How paths are matched: exactly. To be given to whatever serves the router. */
 export const routerConfig = {
   caseSensitive: true,
@@ -52,12 +56,24 @@ export const routerConfig = {
 /** Layer that names the spans of requests. To be given to whatever serves the router. */
 export const tracing = Tracing.layer
 
+/** The OpenAPI 3.1 document of the very contract that validates every request. */
+export const openApi = OpenApi.fromApi(Api)
+
+/** Layer for the document, made at its first request. */
+const layerDocument = HttpRouter.use(Effect.fnUntraced(function*(router) {
+  const prepared = yield* Effect.cached(
+    Effect.suspend(() => FixedAnswer.prepare({ content_type: "application/json", text: JSON.stringify(openApi) }))
+  )
+  yield* router.add("GET", "/v1/openapi.json", Effect.flatten(prepared))
+}))
+
 /** Layer that adds the whole API, under `/v1`, and the links that it hands out, under `/media`, to a router. Requires the operations; brings no server. */
-export const layer = HttpApiBuilder.layer(Api, { openapiPath: "/v1/openapi.json" }).pipe(
+export const layer = HttpApiBuilder.layer(Api).pipe(
   Layer.provide(handlers),
   Layer.provide(pipeline),
+  Layer.merge(layerDocument),
   Layer.merge(Media.layer),
-  Layer.merge(Envelope.layer),
+  Layer.merge(layerEnvelope),
   Layer.provide([Ids.layer, Secrets.layer])
 )
 
@@ -77,6 +93,3 @@ export const toWebHandler = <E>(
     ),
     { routerConfig, disableLogger: true }
   ).handler
-
-/** The OpenAPI 3.1 document of the very contract that validates every request. */
-export const openApi = OpenApi.fromApi(Api)

@@ -61,6 +61,13 @@ export const settings = {
     expected: "a host name or an IP address",
     parse: (text) => /^[A-Za-z0-9.:-]+$/.test(text) ? Option.some(text) : Option.none()
   }),
+  metrics_port: setting({
+    name: "METRICS_PORT",
+    meaning: "a port of its own for /metrics, of a worker too, so that who reaches the API does not reach it",
+    otherwise: "/metrics is on PORT, and a worker has none",
+    expected: "a port number from 1 to 65535",
+    parse: integer(1, 65_535)
+  }),
   database_url: setting({
     name: "DATABASE_URL",
     meaning: "the PostgreSQL database",

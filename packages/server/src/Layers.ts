@@ -8,6 +8,7 @@ import * as Postgres from "@messaging-crm/adapter-postgres"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
 import * as Crm from "@messaging-crm/core/Crm"
+import { Ids } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { PublicUrl } from "@messaging-crm/core/Media"
 import { RootKeys } from "@messaging-crm/core/Secrets"
@@ -68,10 +69,23 @@ const ingress = Layer.unwrap(
   Effect.map(read(settings.provider_url), (url) => Option.isSome(url) ? MockIngress.layer : Layer.empty)
 )
 
+/** Layer for `/metrics` on a port of its own: nothing, where none is set. */
+export const metrics = (host: string) =>
+  Layer.unwrap(Effect.map(read(settings.metrics_port), (port) =>
+    Option.isNone(port) ? Layer.empty : HttpRouter.serve(
+      Layer.merge(Metrics.layer, Layer.provide(Http.layerEnvelope, Ids.layer)),
+      { routerConfig: Http.routerConfig, disableLogger: true, disableListenLog: true }
+    ).pipe(Layer.provide(listen({ host, port: port.value })))))
+
+/** Layer for `/metrics` beside the API: nothing, where it has a port of its own. */
+const metricsBeside = Layer.unwrap(
+  Effect.map(read(settings.metrics_port), (port) => Option.isNone(port) ? Metrics.layer : Layer.empty)
+)
+
 /** Layer for everything that answers on the port. */
 export const api = (isReady: Effect.Effect<boolean>) =>
   HttpRouter.serve(
-    Layer.mergeAll(Http.layer, Docs.layer, Health.layer(isReady), Metrics.layer, ingress),
+    Layer.mergeAll(Http.layer, Docs.layer, Health.layer(isReady), metricsBeside, ingress),
     { routerConfig: Http.routerConfig, disableLogger: true, disableListenLog: true }
   ).pipe(Layer.provide(Http.tracing))
 

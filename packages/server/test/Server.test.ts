@@ -29,11 +29,15 @@ const folder = Effect.acquireRelease(
 )
 
 /** `dev --json`, once it has said that it is ready. */
-const dev = Effect.fnUntraced(function*(data_dir: string, ...args: ReadonlyArray<string>) {
+const dev = Effect.fnUntraced(function*(
+  data_dir: string,
+  args: ReadonlyArray<string> = [],
+  environment: Processes.Environment = {}
+) {
   const started = yield* Processes.start(
     Processes.main,
     ["dev", "--json", "--port", "0", "--data-dir", data_dir, ...args],
-    { LOG_LEVEL: "none" }
+    { LOG_LEVEL: "none", ...environment }
   )
   const line = yield* Effect.callback<string>((resume) => {
     const { stdout } = started.child
@@ -100,7 +104,7 @@ describe("dev", () => {
     "answers from memory, follows a send until it is read, and ends with 0 when told to stop",
     () =>
       Effect.gen(function*() {
-        const { ready, server, stop } = yield* dev(yield* folder, "--storage", "memory")
+        const { ready, server, stop } = yield* dev(yield* folder, ["--storage", "memory"])
         assert.isNull(ready.database_url)
         yield* journey(server, ready)
         const docs = yield* Effect.promise(() => fetch(ready.docs_url))
@@ -115,7 +119,7 @@ describe("dev", () => {
 
   it.live("carries out a keyed write once, also one whose target is no URL", () =>
     Effect.gen(function*() {
-      const { ready, server } = yield* dev(yield* folder, "--storage", "memory")
+      const { ready, server } = yield* dev(yield* folder, ["--storage", "memory"])
       const post = Effect.callback<{ readonly status: number; readonly text: string }>((resume) => {
         const headers = {
           authorization: `Bearer ${ready.api_key}`,
@@ -135,6 +139,25 @@ describe("dev", () => {
       assert.strictEqual(first.status, 200, first.text)
       assert.deepStrictEqual(yield* post, first)
     }).pipe(Effect.scoped), 60_000)
+
+  it.live(
+    "shows its metrics on a port of their own, where one is set, and nothing else there",
+    () =>
+      Effect.gen(function*() {
+        const port = yield* Processes.freePort
+        const { server } = yield* dev(yield* folder, ["--storage", "memory"], { METRICS_PORT: String(port) })
+        const ask = (url: string) => Effect.promise(() => fetch(url))
+        const metrics = yield* ask(`http://127.0.0.1:${port}/metrics`)
+        assert.strictEqual(metrics.status, 200)
+        assert.include(yield* Effect.promise(() => metrics.text()), "messaging_crm_work_items")
+        const elsewhere = yield* ask(`http://127.0.0.1:${port}/v1/tags`)
+        assert.strictEqual(elsewhere.status, 404)
+        assert.isNotNull(elsewhere.headers.get("x-request-id"))
+        assert.strictEqual((yield* ask(`${server.url}/metrics`)).status, 404)
+        assert.strictEqual((yield* ask(`${server.url}/health/live`)).status, 200)
+      }).pipe(Effect.scoped),
+    60_000
+  )
 
   it.live("keeps its data and its key on PostgreSQL, where the admin commands work too", () =>
     Effect.gen(function*() {
@@ -192,6 +215,7 @@ it.live("a wrong setting stops the start, with one line that names it", () =>
     [
       [["dev"], { PORT: "http" }, "PORT must be"],
       [["dev", "--port", "70000"], {}, "PORT must be"],
+      [inMemory, { METRICS_PORT: "0" }, "METRICS_PORT must be"],
       [inMemory, { RATE_LIMIT_PER_MINUTE: "0" }, "RATE_LIMIT_PER_MINUTE must be"],
       [inMemory, { SECRET_KEY: "short" }, "SECRET_KEY must be"],
       [inMemory, { LOG_LEVEL: "loud" }, "LOG_LEVEL must be"],

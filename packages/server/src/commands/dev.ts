@@ -85,7 +85,7 @@ export const dev = Command.make("dev", {
     const operations = yield* Layer.build(
       Layers.operations(storage.ports).pipe(Layer.provide([Layers.tuning, keys]))
     )
-    const service = Layer.merge(Layers.api(storage.isReady), Layers.worker).pipe(
+    const service = Layer.mergeAll(Layers.api(storage.isReady), Layers.worker, Layers.metrics(host)).pipe(
       Layer.provideMerge(Layers.listen({ host, port })),
       Layer.provide([Layer.succeedContext(operations), Layers.tuning, keys, storage.clock])
     )

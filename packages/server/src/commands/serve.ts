@@ -40,14 +40,17 @@ export const serve = Command.make("serve", {
 }, (flags) =>
   Effect.gen(function*() {
     const { database, operations, settled } = yield* production(flags.migrate)
+    const at = yield* readOr(settings.host, "0.0.0.0", flags.host)
     const listen = Layers.listen({
-      host: yield* readOr(settings.host, "0.0.0.0", flags.host),
+      host: at,
       port: yield* readOr(settings.port, 3000, flags.port)
     })
     const api = Layer.unwrap(Effect.map(Database.isReady, Layers.api)).pipe(Layer.provide(database))
     const announce = Print.announce(flags.json, (address) => ({ base_url: `${address}/v1` }))
     const service = Layer.mergeAll(api, flags.worker ? Layers.worker : Layer.empty, announce).pipe(
-      Layer.provide([operations, listen])
+      Layer.provide(listen),
+      Layer.merge(Layers.metrics(at)),
+      Layer.provide(operations)
     )
     yield* Layer.launch(service.pipe(Layer.provide(settled)))
   }).pipe(Effect.provide(Layer.provideMerge(Telemetry.layer, Logging.layer)))).pipe(
@@ -61,7 +64,8 @@ export const worker = Command.make("worker", { migrate, json: Print.json }, (fla
     const announce = Layer.effectDiscard(
       flags.json ? Print.line(JSON.stringify({ status: "working" })) : Effect.logInfo("Working")
     )
-    const service = Layer.merge(Layers.worker, announce).pipe(Layer.provide(operations))
+    const metrics = Layers.metrics(yield* readOr(settings.host, "0.0.0.0"))
+    const service = Layer.mergeAll(Layers.worker, metrics, announce).pipe(Layer.provide(operations))
     yield* Layer.launch(service.pipe(Layer.provide(settled)))
   }).pipe(Effect.provide(Layer.provideMerge(Telemetry.layer, Logging.layer)))).pipe(
     Command.withShortDescription("Work on what is queued, without the API"),
