@@ -218,6 +218,22 @@ it("shows every time in UTC with three decimals", async () => {
   }
 })
 
+it("a button's sub_type is one of five words, in either case", async () => {
+  const start = (sub_type: unknown) => {
+    const [header, body, button] = ours.template.components
+    const template = { ...ours.template, components: [header, body, { ...button, sub_type }] }
+    return ours.write("POST", "/conversations", { channel_id: ours.channel.id, phone: ours.phone, template })
+  }
+  for (const sub_type of ["url", "URL", "quick_reply"]) {
+    assert.strictEqual((await start(sub_type)).status, 202, sub_type)
+  }
+  for (const sub_type of ["", "url ", "\u0000", "\uD800", "link", "x".repeat(30_000), null, 1]) {
+    const answer = await start(sub_type)
+    assert.strictEqual(answer.status, 400)
+    assert.strictEqual(answer.body.error.param, "template.components.2.sub_type")
+  }
+})
+
 it("stops at the first thing that is wrong, however many there are", async () => {
   const tag_ids = Array.from({ length: 20_000 }, () => 1)
   const issues = (options: SchemaAST.ParseOptions) => {

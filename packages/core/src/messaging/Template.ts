@@ -61,6 +61,20 @@ const ButtonIndex = Schema.Union([
   Schema.String.check(Schema.isPattern(/^[0-9]$/u))
 ])
 
+/** What a button does, in lower case as the network writes it or in upper case as the template says it. */
+const ButtonSubType = Schema.Literals([
+  "quick_reply",
+  "url",
+  "copy_code",
+  "flow",
+  "catalog",
+  "QUICK_REPLY",
+  "URL",
+  "COPY_CODE",
+  "FLOW",
+  "CATALOG"
+])
+
 const parameters = Schema.Array(TemplateParameter).check(Schema.isMaxLength(100))
 
 /** The values for one part of a template (spec §4.3). */
@@ -69,7 +83,7 @@ export const TemplateValues = Schema.Union([
   Schema.Struct({ type: Schema.Literal("body"), parameters }).annotate({ title: "Body" }),
   Schema.Struct({
     type: Schema.Literal("button"),
-    sub_type: Schema.String,
+    sub_type: ButtonSubType.annotate({ description: "What the button does." }),
     index: ButtonIndex.annotate({ description: "Which button, from 0." }),
     parameters
   }).annotate({ title: "Button" })

@@ -1,3 +1,4 @@
+import { Result } from "effect"
 import { limits } from "../kernel/Limits.ts"
 
 const invisible = /[\p{White_Space}\p{Cc}]/u
@@ -14,19 +15,29 @@ const literal = (hostname: string): string | null => {
   return ipv4.test(hostname) ? hostname : null
 }
 
+const tooLong = `The URL must have at most ${limits.url_chars_max} characters, also when it is percent-encoded.`
+
 /**
- * Returns why a webhook may not have this URL, as a sentence for its
- * integrator, or null when it may.
+ * Returns a webhook's URL as it is kept: as WHATWG URL writes it, in ASCII; or why
+ * a webhook may not have it, as a sentence for its integrator.
  *
  * What can be told from the text alone is told here, once, at creation. What a
  * name resolves to is checked at each connect, by the transport: it may change.
  * With allowed addresses, http and names of private networks pass here too, and
  * are then connected to at an allowed address only.
  */
-export const refusalOf = (text: string, allowed: ((address: string) => boolean) | null): string | null => {
-  if (Array.from(text).length > limits.url_chars_max) {
-    return `The URL must have at most ${limits.url_chars_max} characters.`
-  }
+export const accepted = (
+  text: string,
+  allowed: ((address: string) => boolean) | null
+): Result.Result<string, string> => {
+  const reason = refusalOf(text, allowed)
+  if (reason !== null) return Result.fail(reason)
+  const { href } = new URL(text)
+  return href.length > limits.url_chars_max ? Result.fail(tooLong) : Result.succeed(href)
+}
+
+const refusalOf = (text: string, allowed: ((address: string) => boolean) | null): string | null => {
+  if (Array.from(text).length > limits.url_chars_max) return tooLong
   // The parser would drop white space, repair slashes, and forget an empty user or fragment.
   const url = invisible.test(text) || !web.test(text) ? null : URL.parse(text)
   if (url === null) return "The URL must be absolute, such as https://example.com/webhooks."
