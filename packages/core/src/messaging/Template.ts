@@ -58,7 +58,7 @@ export interface TemplateParameter extends Schema.Schema.Type<typeof TemplatePar
 
 const ButtonIndex = Schema.Union([
   Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9 })),
-  Schema.String.check(Schema.isPattern(/^[0-9]$/u))
+  Schema.String.check(Schema.isPattern(/^[0-9]$/u, { expected: "a number or a digit from 0 to 9" }))
 ])
 
 /** What a button does, in lower case as the network writes it or in upper case as the template says it. */
