@@ -15,7 +15,7 @@ export class ContactFieldsGroup extends HttpApiGroup.make("contact_fields")
         OpenApi.annotations({
           identifier: "listContactFields",
           summary: "List contact fields",
-          description: "All of them, by key."
+          description: "All of them, oldest first."
         })
       )
       .annotate(Examples.Example, { answer: Examples.all(Examples.contactField) })

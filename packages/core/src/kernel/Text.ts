@@ -49,7 +49,7 @@ const untrimmed = (said: JsonSchema.JsonSchema) => Text.check(checkedElsewhere(s
 
 /** Schema for one line of text that is trimmed before it is measured. */
 export const trimmedText = (options: { readonly min: number; readonly max: number }) =>
-  untrimmed(saidOf(text(options))).pipe(
+  untrimmed({ ...saidOf(text(options)), ...(options.min === 0 ? {} : { pattern: "\\S" }) }).pipe(
     Schema.decodeTo(text(options), {
       decode: SchemaGetter.transform((value: string) => value.trim()),
       encode: SchemaGetter.passthrough()
@@ -67,8 +67,11 @@ export const lineOf = <S extends Schema.Codec<string, string>>(shape: S) =>
 export const passage = (max: number) => unlessBlank(text({ min: 1, max }), (value: string) => value)
 
 const unlessBlank = <S extends Schema.Codec<string, string>>(shape: S, kept: (value: string) => string) => {
-  // An empty text is null, so no least length is said.
-  const { minLength: _minLength, ...said } = saidOf(shape)
+  const { minLength = 0, ...rest } = saidOf(shape)
+  // An empty text is null, so the least length is that of what is visible.
+  const said = Number(minLength) > 1
+    ? { pattern: `^\\s*(?:\\S[\\s\\S]{${Number(minLength) - 2},}\\S)?\\s*$`, ...rest }
+    : rest
   return Schema.NullOr(untrimmed(said)).pipe(
     Schema.decodeTo(Schema.NullOr(shape), {
       decode: SchemaGetter.transform((value: string | null) =>

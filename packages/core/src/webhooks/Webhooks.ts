@@ -75,10 +75,11 @@ const EventTypes = Schema.Array(Schema.String.check(checkedElsewhere({ enum: [..
 ).pipe(Schema.decodeTo(Schema.Array(EventType), SchemaTransformation.passthroughSupertype()))
 
 export const CreateWebhook = Schema.Struct({
-  url: Text.check(checkedElsewhere({ maxLength: limits.url_chars_max, format: "uri" })).annotate({
-    description:
-      "A public https endpoint: a host name, no user, no fragment, port 443 or above 1023. It is shown as WHATWG URL writes it, in ASCII."
-  }),
+  url: Text.check(checkedElsewhere({ maxLength: limits.url_chars_max, pattern: "^[Hh][Tt][Tt][Pp][Ss]?://[^/\\\\]" }))
+    .annotate({
+      description:
+        "A public https endpoint: a host name, no user, no fragment, port 443 or above 1023. It is shown as WHATWG URL writes it, in ASCII."
+    }),
   event_types: EventTypes
 }).annotate({ identifier: "CreateWebhook" })
 export interface CreateWebhook extends Schema.Schema.Type<typeof CreateWebhook> {}

@@ -28,6 +28,10 @@ Every error has the shape \`{"error": {"code", "message", "param", "request_id"}
 people, \`param\` names the field or parameter at fault where it is known, and \`request_id\` equals \`X-Request-Id\`.
 Repeat a read after a 500; before repeating a write, read the resource, or repeat it with the same key.
 
+A path that exists answers 405 \`method_not_allowed\` to a method that is not listed with it, with the others in \`Allow\`;
+any other path answers 404 \`not_found\`. What is not valid HTTP, comes too slowly or has more than 16,384 bytes of headers
+is answered with 400 \`invalid_input\`, 408 \`request_timeout\`, 417 \`expectation_failed\` or 431 \`headers_too_large\`.
+
 ## Limits
 
 120 requests a minute for each key, unless the operator has set another rate, told in the \`X-RateLimit-…\` headers;
