@@ -207,7 +207,12 @@ const reads = Effect.fnUntraced(function*(cluster: Cluster) {
 const benchmark = Effect.gen(function*() {
   const cluster = yield* Processes.cluster({
     servers: 2,
-    environment: { WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8", LOG_FORMAT: "json", RATE_LIMIT_PER_MINUTE: "1000000" }
+    environment: {
+      WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8",
+      LOG_FORMAT: "json",
+      RATE_LIMIT_PER_MINUTE: "1000000",
+      REQUESTS_AT_ONCE: "1000"
+    }
   })
   for (const { port, url } of cluster.servers) {
     yield* Processes.start(

@@ -172,7 +172,12 @@ const throughput = Effect.fnUntraced(function*(service: Service, webhooks: numbe
 const started = Effect.gen(function*() {
   const cluster = yield* Processes.cluster({
     servers: 1,
-    environment: { WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8", LOG_FORMAT: "json", RATE_LIMIT_PER_MINUTE: "1000000" }
+    environment: {
+      WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8",
+      LOG_FORMAT: "json",
+      RATE_LIMIT_PER_MINUTE: "1000000",
+      REQUESTS_AT_ONCE: "1000"
+    }
   })
   const [server] = cluster.servers
   if (server === undefined) return yield* Effect.die(new Error("There is no server."))

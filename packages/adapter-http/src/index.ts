@@ -24,6 +24,7 @@ import * as IdempotentWrites from "./middleware/IdempotentWrites.ts"
 import * as InvalidInput from "./middleware/InvalidInput.ts"
 import * as JsonBody from "./middleware/JsonBody.ts"
 import * as Tracing from "./middleware/Tracing.ts"
+import * as Turns from "./middleware/Turns.ts"
 
 const handlers = Layer.mergeAll(
   Channels.layer,
@@ -43,6 +44,9 @@ const pipeline = Layer.mergeAll(Admission.layer, JsonBody.layer, IdempotentWrite
 
 /** Layer that gives every answer of a router its request id and its headers, and what it does not answer a body of the API's shape. */
 export const layerEnvelope = Envelope.layer
+
+/** How many requests of a key are at work at once in a process. A reference, for an operator to raise. */
+export const RequestsAtOnce = Turns.RequestsAtOnce
 
 /** How paths are matched: exactly. To be given to whatever serves the router. */
 export const routerConfig = {

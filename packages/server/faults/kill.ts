@@ -235,7 +235,13 @@ const judge = ({ cuts, differences, granted, kills }: Story, { contacts, message
 const test = Effect.gen(function*() {
   const cluster = yield* Processes.cluster({
     servers: 3,
-    environment: { RATE_LIMIT_PER_MINUTE: "1000000", DATABASE_POOL: "8", LOG_LEVEL: "error", LOG_FORMAT: "json" }
+    environment: {
+      RATE_LIMIT_PER_MINUTE: "1000000",
+      REQUESTS_AT_ONCE: "1000",
+      DATABASE_POOL: "8",
+      LOG_LEVEL: "error",
+      LOG_FORMAT: "json"
+    }
   })
   const told = yield* story(cluster)
   const found = yield* remains(cluster).pipe(

@@ -107,6 +107,13 @@ export const settings = {
     expected: "a number from 1 to 1000000",
     parse: integer(1, 1_000_000)
   }),
+  requests_at_once: setting({
+    name: "REQUESTS_AT_ONCE",
+    meaning: "how many requests of a key a process carries out at once; more wait for a second",
+    otherwise: "8",
+    expected: "a number from 1 to 10000",
+    parse: integer(1, 10_000)
+  }),
   provider: setting({
     name: "PROVIDER",
     meaning: "the messaging provider",

@@ -42,12 +42,14 @@ export const database = (url: Redacted.Redacted) =>
 /** Layer for what an operator may tune, and for what Node does faster than the default. */
 export const tuning = Layer.unwrap(Effect.gen(function*() {
   const requests = yield* readOr(settings.rate_limit_per_minute, limits.requests_per_minute)
+  const at_once = yield* readOr(settings.requests_at_once, limits.requests_at_once)
   const keys = yield* read(settings.secret_key)
   const public_url = yield* read(settings.public_url)
   const networks = yield* read(settings.webhook_allowed_networks)
   return Layer.mergeAll(
     NodeDigests.layer,
     Layer.succeed(RequestsPerMinute, requests),
+    Layer.succeed(Http.RequestsAtOnce, at_once),
     Option.isNone(keys) ? Layer.empty : Layer.succeed(RootKeys, keys.value),
     Option.isNone(public_url) ? Layer.empty : Layer.succeed(PublicUrl, public_url.value),
     Option.isNone(networks) ? Layer.empty : Layer.succeed(AllowedAddresses, networks.value)

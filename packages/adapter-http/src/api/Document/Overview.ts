@@ -35,7 +35,8 @@ is answered with 400 \`invalid_input\`, 408 \`request_timeout\`, 417 \`expectati
 ## Limits
 
 120 requests a minute for each key, unless the operator has set another rate, told in the \`X-RateLimit-…\` headers;
-64 KiB for a body.
+8 requests of a key are carried out at once, more wait for a second and are then answered with 429 \`rate_limited\` and
+\`Retry-After: 1\`; 64 KiB for a body.
 
 ## Versions
 
