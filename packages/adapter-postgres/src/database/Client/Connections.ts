@@ -1,8 +1,9 @@
 import { type PgConnection, PgPool } from "@effect/sql-pg"
-import { Effect, Exit, Pool, type Scope } from "effect"
+import { Effect, Exit, Pool, type Scope, Stream } from "effect"
 import type { SqlConnection, SqlError } from "effect/sql"
 import type { NetConnectOpts } from "node:net"
 import { StatementDeadline } from "../StatementDeadline.ts"
+import { discreet } from "./Discreet.ts"
 import { endSilent, look_every, Place } from "./Place.ts"
 
 export interface Config {
@@ -29,10 +30,11 @@ class Connection implements SqlConnection.Connection {
   private inTime<A>(statement: Effect.Effect<A, SqlError.SqlError>): Effect.Effect<A, SqlError.SqlError> {
     return Effect.withFiber((fiber) => {
       const asked = this.place.ask(fiber.getRef(StatementDeadline))
-      return Effect.onExitPrimitive(statement, (exit) => {
+      const left = Effect.onExitPrimitive(statement, (exit) => {
         this.place.leave(asked, !Exit.hasInterrupts(exit))
         return undefined
       })
+      return Effect.mapError(left, discreet)
     })
   }
 
@@ -58,7 +60,7 @@ class Connection implements SqlConnection.Connection {
 
   /** A stream is as slow as whoever reads it, so nothing here ends it. */
   executeStream(sql: string, params: ReadonlyArray<unknown>) {
-    return this.connection.stream(sql, params)
+    return Stream.mapError(this.connection.stream(sql, params), discreet)
   }
 }
 
