@@ -26,6 +26,7 @@ export const limits = {
   note_text_chars_max: 5000,
   note_text_chars_min: 1,
   notes_chars_max: 50_000,
+  page_chars_max: 1_000_000,
   page_size_default: 50,
   page_size_max: 100,
   page_size_min: 1,
