@@ -176,8 +176,8 @@ export const settings = {
     name: "LOG_LEVEL",
     meaning: "how much is logged",
     otherwise: "info",
-    expected: "one of debug, info, warning, error, none",
-    parse: oneOf("debug", "info", "warning", "error", "none")
+    expected: "one of debug, info, warn (or warning), error, none",
+    parse: oneOf("debug", "info", "warn", "warning", "error", "none")
   }),
   log_format: setting({
     name: "LOG_FORMAT",

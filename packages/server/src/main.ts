@@ -59,10 +59,17 @@ const teardown: Runtime.Teardown = (exit, onExit) => {
   const error = Cause.squash(exit.cause)
   // The command line has shown its own help and errors already.
   if (!(error instanceof Error && "_tag" in error && error._tag === "ShowHelp")) {
-    process.stderr.write(`${report(exit.cause)}\n`)
+    const message = report(exit.cause)
+    process.stderr.write(`${process.argv.includes("--json") ? JSON.stringify({ error: { message } }) : message}\n`)
   }
   onExit(1)
 }
+
+// Who reads no further, as `head`, has what they wanted.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error
+  process.exit(0)
+})
 
 // The first signal asks, the second insists.
 let asked = false

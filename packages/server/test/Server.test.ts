@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { catalogueOf } from "@messaging-crm/provider-mock/Catalogue"
 import * as Wire from "@messaging-crm/provider-mock/http/Wire"
 import { Deferred, Effect, Schedule, Schema } from "effect"
-import { spawn } from "node:child_process"
+import { execFile, spawn } from "node:child_process"
 import { mkdtemp, rm } from "node:fs/promises"
 import { request } from "node:http"
 import { tmpdir } from "node:os"
@@ -169,6 +169,11 @@ describe("dev", () => {
       assert.strictEqual(second.ready.api_key, first.ready.api_key)
       const kept = yield* Processes.request(second.server, "GET", path, { key: second.ready.api_key })
       assert.strictEqual(kept.status, 200)
+      const webhook = yield* Processes.request(second.server, "POST", "/webhooks", {
+        key: second.ready.api_key,
+        json: { url: "https://shop.example/crm", event_types: ["message.sent"] },
+        idempotency_key: "a-webhook"
+      })
 
       const environment = { DATABASE_URL: second.ready.database_url ?? "" }
       const of = ["--organization", second.ready.organization_id]
@@ -201,7 +206,34 @@ describe("dev", () => {
       assert.deepStrictEqual(refused, { code: 1, stdout: "", stderr: "Only owners and admins may hold keys.\n" })
       const nobody = ["--organization", "00000000-0000-4000-8000-000000000001"]
       const unknown = yield* run(["keys", "list", ...nobody, "--json"], environment)
-      assert.deepStrictEqual(unknown, { code: 1, stdout: "", stderr: "There is no such organization.\n" })
+      const told = JSON.stringify({ error: { message: "There is no such organization." } })
+      assert.deepStrictEqual(unknown, { code: 1, stdout: "", stderr: `${told}\n` })
+      const { data: subscribed } = yield* Schema.decodeUnknownEffect(Data)(webhook.text)
+      const idsOf = (listed: unknown) =>
+        (listed as ReadonlyArray<{ readonly id: string; readonly status: string }>)
+          .map(({ id, status }) => `${id} ${status}`)
+      assert.deepStrictEqual(idsOf(yield* Processes.command(["webhooks", "list", ...of], environment)), [
+        `${subscribed["id"]} active`
+      ])
+      yield* Processes.command(["webhooks", "disable", ...of, "--webhook", String(subscribed["id"])], environment)
+      assert.deepStrictEqual(idsOf(yield* Processes.command(["webhooks", "list", ...of], environment)), [
+        `${subscribed["id"]} disabled`
+      ])
+      const organizations = yield* Processes.command(["organizations", "list"], environment)
+      assert.deepStrictEqual(
+        (organizations as ReadonlyArray<{ readonly id: string }>).map(({ id }) => id),
+        [second.ready.organization_id]
+      )
+      const owners = (members as ReadonlyArray<{ readonly id: string; readonly role: string }>).filter(({ role }) =>
+        role === "owner"
+      )
+      assert.lengthOf(owners, 1)
+      const last = ["--member", owners[0]?.id ?? ""]
+      for (const command of [["remove", ...of, ...last], ["set-role", ...of, ...last, "--role", "admin"]]) {
+        const kept = yield* run(["members", ...command], environment)
+        assert.strictEqual(kept.code, 1)
+        assert.include(kept.stderr, "would have no owner")
+      }
       assert.strictEqual(yield* second.stop, 0)
     }).pipe(Effect.scoped), 120_000)
 })
@@ -242,6 +274,21 @@ it.live("a wrong setting stops the start, with one line that names it", () =>
       }),
     { concurrency: 2, discard: true }
   ), 240_000)
+
+it.live(
+  "a reader who stops, as `head` does, is no failure, and the log may be as quiet as it is called elsewhere",
+  () =>
+    Effect.gen(function*() {
+      const shell = `"${process.execPath}" "${Processes.main}" openapi | head -c 10; echo "\${PIPESTATUS[0]}"`
+      const piped = yield* Effect.callback<string>((resume) => {
+        execFile("bash", ["-c", shell], (_, stdout, stderr) => resume(Effect.succeed(stdout + stderr)))
+      })
+      assert.strictEqual(piped, "{\n  \"opena0\n")
+      const quiet = yield* run(["serve", "--json"], { LOG_LEVEL: "warn" })
+      assert.include(JSON.parse(quiet.stderr).error.message, "DATABASE_URL is required")
+    }),
+  60_000
+)
 
 it.live("serve refuses a database that is behind", () =>
   Effect.gen(function*() {
