@@ -29,11 +29,16 @@ const postgres = Effect.fnUntraced(function*(library?: string) {
   return yield* start({ directory })
 })
 
-/** A cluster without a rate limit whose webhooks reach this machine. Its servers are not started yet. */
+/** A cluster without limits on requests, whose webhooks reach this machine. Its servers are not started yet. */
 export const cluster = (servers: number) =>
   Processes.cluster({
     servers,
-    environment: { WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8", LOG_FORMAT: "json", RATE_LIMIT_PER_MINUTE: "1000000" }
+    environment: {
+      WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8",
+      LOG_FORMAT: "json",
+      RATE_LIMIT_PER_MINUTE: "1000000",
+      REQUESTS_AT_ONCE: "1000"
+    }
   })
 
 /** Runs a benchmark on a new PostgreSQL, prints its results and the machine's as one JSON document, and exits. */

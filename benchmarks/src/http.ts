@@ -129,6 +129,7 @@ const prepare = Effect.fnUntraced(function*(database_url: string) {
     LOG_LEVEL: "error",
     PROVIDER: "mock",
     RATE_LIMIT_PER_MINUTE: "1000000",
+    REQUESTS_AT_ONCE: "1000",
     SECRET_KEY: Buffer.from(globalThis.crypto.getRandomValues(new Uint8Array(32))).toString("base64")
   }
   yield* Processes.command(["migrate"], environment)

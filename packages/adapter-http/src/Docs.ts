@@ -6,9 +6,10 @@
  * reader pastes an API key into the page, so no other script may run there.
  */
 import { Context, Effect, Layer, Record, Ref } from "effect"
-import { HttpRouter, HttpServerResponse } from "effect/http"
+import { HttpRouter, type HttpServerResponse } from "effect/http"
 import { HttpApiScalar, OpenApi } from "effect/http-api"
 import { Api } from "./api/Api.ts"
+import * as FixedAnswer from "./FixedAnswer.ts"
 
 /** Scalar's settings. Several that turn off links and requests to other hosts are not in the type of Effect's layer. */
 const scalar = {
@@ -99,19 +100,29 @@ const policyOf = Effect.fnUntraced(function*(html: string) {
 const htmlOf = ({ body }: HttpServerResponse.HttpServerResponse): string =>
   body._tag === "Uint8Array" ? new TextDecoder().decode(body.body) : ""
 
-/** The page and its policy are the same for every request. */
+const prepared = Effect.fnUntraced(function*(html: string) {
+  return yield* FixedAnswer.prepare({
+    content_type: "text/html; charset=utf-8",
+    headers: {
+      "content-security-policy": yield* policyOf(html),
+      "cross-origin-opener-policy": "same-origin",
+      "referrer-policy": "no-referrer"
+    },
+    text: html
+  })
+})
+
+/** The page and its policy are the same for every request. They are prepared at the first, because most processes never show the page. */
 const guarded = HttpRouter.middleware(
-  Effect.map(Ref.make<string | null>(null), (known) =>
-    Effect.fnUntraced(function*(httpEffect) {
-      const page = yield* httpEffect
-      const policy = (yield* Ref.get(known)) ?? (yield* policyOf(htmlOf(page)))
-      yield* Ref.set(known, policy)
-      return HttpServerResponse.setHeaders(page, {
-        "content-security-policy": policy,
-        "cross-origin-opener-policy": "same-origin",
-        "referrer-policy": "no-referrer"
+  Effect.map(
+    Ref.make<Effect.Success<ReturnType<typeof prepared>> | null>(null),
+    (known) =>
+      Effect.fnUntraced(function*(httpEffect) {
+        const kept = (yield* Ref.get(known)) ?? (yield* Effect.flatMap(httpEffect, (page) => prepared(htmlOf(page))))
+        yield* Ref.set(known, kept)
+        return yield* kept
       })
-    }))
+  )
 ).layer
 
 /** Layer that adds the page to a router, at `/docs`. Needs no key. */

@@ -1,10 +1,11 @@
 import type * as Crm from "@messaging-crm/core/Crm"
 import { Ids } from "@messaging-crm/core/Ids"
 import { Secrets } from "@messaging-crm/core/Secrets"
-import { Layer, type ManagedRuntime } from "effect"
+import { Effect, Layer, type ManagedRuntime } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { HttpApiBuilder, OpenApi } from "effect/http-api"
 import { Api } from "./api/Api.ts"
+import * as FixedAnswer from "./FixedAnswer.ts"
 import * as Channels from "./handlers/Channels.ts"
 import * as ContactFields from "./handlers/ContactFields.ts"
 import * as Contacts from "./handlers/Contacts.ts"
@@ -23,6 +24,7 @@ import * as IdempotentWrites from "./middleware/IdempotentWrites.ts"
 import * as InvalidInput from "./middleware/InvalidInput.ts"
 import * as JsonBody from "./middleware/JsonBody.ts"
 import * as Tracing from "./middleware/Tracing.ts"
+import * as Turns from "./middleware/Turns.ts"
 
 const handlers = Layer.mergeAll(
   Channels.layer,
@@ -40,6 +42,12 @@ const handlers = Layer.mergeAll(
 
 const pipeline = Layer.mergeAll(Admission.layer, JsonBody.layer, IdempotentWrites.layer, InvalidInput.layer)
 
+/** Layer that gives every answer of a router its request id and its headers, and errors outside the API the API's shape. */
+export const layerEnvelope = Envelope.layer
+
+/** Reference for the maximum number of requests of a key that a process carries out at once. An operator may raise it. */
+export const RequestsAtOnce = Turns.RequestsAtOnce
+
 /** Makes the router match paths exactly. Pass it to the server of the router. */
 export const routerConfig = {
   caseSensitive: true,
@@ -52,12 +60,24 @@ export const routerConfig = {
 /** Layer that names the spans of requests. Pass it to the server of the router. */
 export const tracing = Tracing.layer
 
+/** The OpenAPI 3.1 document, made of the contract that validates every request. */
+export const openApi = OpenApi.fromApi(Api)
+
+/** Layer for the route of the document, which is prepared at its first request. */
+const layerDocument = HttpRouter.use(Effect.fnUntraced(function*(router) {
+  const prepared = yield* Effect.cached(
+    Effect.suspend(() => FixedAnswer.prepare({ content_type: "application/json", text: JSON.stringify(openApi) }))
+  )
+  yield* router.add("GET", "/v1/openapi.json", Effect.flatten(prepared))
+}))
+
 /** Layer that adds the API under `/v1`, and the files of its links under `/media`, to a router. Requires the operations, and starts no server. */
-export const layer = HttpApiBuilder.layer(Api, { openapiPath: "/v1/openapi.json" }).pipe(
+export const layer = HttpApiBuilder.layer(Api).pipe(
   Layer.provide(handlers),
   Layer.provide(pipeline),
+  Layer.merge(layerDocument),
   Layer.merge(Media.layer),
-  Layer.merge(Envelope.layer),
+  Layer.merge(layerEnvelope),
   Layer.provide([Ids.layer, Secrets.layer])
 )
 
@@ -77,6 +97,3 @@ export const toWebHandler = <E>(
     ),
     { routerConfig, disableLogger: true }
   ).handler
-
-/** The OpenAPI 3.1 document, made of the contract that validates every request. */
-export const openApi = OpenApi.fromApi(Api)

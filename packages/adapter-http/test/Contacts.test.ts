@@ -85,6 +85,8 @@ describe("create", () => {
         [{ primary_phone: "+1" }, "primary_phone"],
         [{ first_name: "A", birthday: "2023-02-29" }, "birthday"],
         [{ first_name: "A", website_url: "ftp://x.example" }, "website_url"],
+        [{ first_name: "A", website_url: "https:a" }, "website_url"],
+        [{ first_name: "A", website_url: "https:///a" }, "website_url"],
         [{ first_name: "A", network_url: "example.org" }, "network_url"],
         [{ first_name: "A", notes: "x".repeat(50_001) }, "notes"],
         [{ first_name: "A", lead_status: "hot" }, "lead_status"],

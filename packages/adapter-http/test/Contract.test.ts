@@ -5,6 +5,7 @@ import { Scope } from "@messaging-crm/core/ApiKeys"
 import { Option } from "effect"
 import { readFileSync } from "node:fs"
 import { afterAll } from "vitest"
+import { document, resolve, type Response } from "./Document.ts"
 import { bodyFor, operations } from "./Operations.ts"
 import { idempotency, start } from "./Service.ts"
 
@@ -38,6 +39,22 @@ describe("every operation", () => {
         403,
         `${method} ${path}`
       )
+    }
+  })
+
+  it("documents the very words with which it refuses an unknown id", async () => {
+    const { key } = await service.organization()
+    // Of two unknown ids the first may be told of; the example tells of the last.
+    const named = operations.filter(({ path }) => path.includes(":") && !path.includes(":delivery_id"))
+    for (const { method, path } of named) {
+      const answer = await service.request(method, concrete(path), {
+        key,
+        ...(method === "GET" ? {} : { ...bodyFor(path), ...idempotency() })
+      })
+      const documented = document.paths[path.replace("/v1", "").replace(/:(\w+)/g, "{$1}")]?.[method.toLowerCase()]
+      const example = resolve<Response>(documented?.responses["404"]).content["application/json"]?.examples["not_found"]
+      assert.strictEqual(answer.status, 404, `${method} ${path}`)
+      assert.deepNestedInclude(example, { "value.error.message": answer.body.error.message })
     }
   })
 

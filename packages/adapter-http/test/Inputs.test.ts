@@ -1,8 +1,11 @@
 /** How values may be written and what they may refer to, in whatever operation. */
 import { assert, describe, it } from "@effect/vitest"
+import { Api } from "@messaging-crm/adapter-http/api/Api"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ContactFields } from "@messaging-crm/core/ContactFields"
-import { Effect } from "effect"
+import { CreateContact } from "@messaging-crm/core/Contacts"
+import { Cause, Context, Effect, Schema, type SchemaAST } from "effect"
+import { HttpApi } from "effect/http-api"
 import { afterAll, beforeAll } from "vitest"
 import { idempotency, start } from "./Service.ts"
 
@@ -213,4 +216,85 @@ it("shows every time in UTC with three decimals", async () => {
     const { text } = await service.request("GET", `/v1${path}`, { key: ours.key })
     for (const [, time = ""] of text.matchAll(times)) assert.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   }
+})
+
+it("a button's sub_type is one of five words, in either case", async () => {
+  const start = (sub_type: unknown) => {
+    const [header, body, button] = ours.template.components
+    const template = { ...ours.template, components: [header, body, { ...button, sub_type }] }
+    return ours.write("POST", "/conversations", { channel_id: ours.channel.id, phone: ours.phone, template })
+  }
+  for (const sub_type of ["url", "URL", "quick_reply"]) {
+    assert.strictEqual((await start(sub_type)).status, 202, sub_type)
+  }
+  for (const sub_type of ["", "url ", "\u0000", "\uD800", "link", "x".repeat(30_000), null, 1]) {
+    const answer = await start(sub_type)
+    assert.strictEqual(answer.status, 400)
+    assert.strictEqual(answer.body.error.param, "template.components.2.sub_type")
+  }
+})
+
+it("a refusal names what, where and what to do", async () => {
+  const nobody = "01990000-0000-7000-8000-00000000c0de"
+  const { template } = ours
+  const [header, body, button] = template.components
+  const start = (template: unknown, channel_id: string = ours.channel.id) =>
+    ["/conversations", { channel_id, phone: ours.phone, template }] as const
+  for (
+    const [[path, json], param, message] of [
+      [start("order_ready"), "template", "template: Expected an object."],
+      [
+        start({ ...template, components: [{ ...body, parameters: ["7"] }] }),
+        "template.components.0.parameters.0",
+        "template.components.0.parameters.0: Expected an object."
+      ],
+      [
+        start({ ...template, components: [{ ...header, parameters: [] }, body, button] }),
+        "template.components",
+        "The header takes 1 parameter for {{1}}, but 0 came."
+      ],
+      [
+        start({ ...template, components: [header, { ...body, parameters: [] }, button] }),
+        "template.components",
+        "The body takes 2 parameters for {{1}}, {{2}}, but 0 came."
+      ],
+      [start(template, nobody), "channel_id", `channel_id: the organization has no "${nobody}". See GET /channels.`],
+      [
+        ["/contacts", { first_name: "A", tag_ids: [ours.tag.id, nobody] }],
+        "tag_ids",
+        `tag_ids: the organization has no "${nobody}". See GET /tags.`
+      ],
+      [
+        ["/contacts", { first_name: "A", owner_user_id: nobody }],
+        "owner_user_id",
+        `owner_user_id: the organization has no "${nobody}". See GET /members.`
+      ],
+      [
+        ["/contacts", { first_name: "A", custom_values: { plan: "x" } }],
+        "custom_values.plan",
+        "custom_values.plan: the organization has no \"plan\". See GET /contact-fields."
+      ],
+      [["/contacts", { first_name: "A", "": 1 }], "", "\"\" is not known here."]
+    ] as const
+  ) {
+    const answer = await ours.write("POST", path, json)
+    assert.strictEqual(answer.status, 400, message)
+    assert.deepInclude(answer.body.error, { code: "invalid_input", param, message })
+  }
+  const query = await service.request("GET", "/v1/tags?=1", { key: ours.key })
+  assert.deepInclude(query.body.error, { param: "", message: "\"\" is not known here: this operation takes no query." })
+})
+
+it("stops at the first thing that is wrong, however many there are", async () => {
+  const tag_ids = Array.from({ length: 20_000 }, () => 1)
+  const issues = (options: SchemaAST.ParseOptions) => {
+    const exit = Schema.decodeUnknownExit(CreateContact)({ tag_ids }, options)
+    return String(exit._tag === "Failure" ? Cause.squash(exit.cause) : "").split("\n").filter((line) =>
+      /tag_ids/.test(line)
+    )
+  }
+  assert.lengthOf(issues(Context.getUnsafe(Api.annotations, HttpApi.PayloadParseOptions)), 1)
+  const answer = await ours.write("POST", "/contacts", { first_name: "A", tag_ids })
+  assert.strictEqual(answer.status, 400)
+  assert.strictEqual(answer.body.error.param, "tag_ids.0")
 })

@@ -76,11 +76,12 @@ const objectOf = (schema: Schema, indent: string): string => {
 }
 
 const typeOf = (schema: Schema, indent: string): string => {
-  const { $ref, allOf, anyOf, const: constant, enum: literals, items, oneOf, type } = schema
+  const { $ref, allOf, anyOf, const: constant, enum: literals, items, oneOf, properties, type } = schema
   if ($ref !== undefined) return $ref.replace("#/components/schemas/", "")
   if (constant !== undefined) return JSON.stringify(constant)
   if (literals !== undefined) return union(literals.map((literal) => JSON.stringify(literal)), indent)
-  const members = anyOf ?? oneOf
+  // Beside properties it only says which of them must be there, as a type cannot.
+  const members = properties === undefined ? anyOf ?? oneOf : undefined
   if (members !== undefined) return union(members.map((member) => typeOf(member, indent)), indent)
   if (type === "object") return objectOf(schema, indent)
   if (type === "array" && items !== undefined) return `ReadonlyArray<${typeOf(items, indent)}>`

@@ -259,7 +259,7 @@ export interface CreateTag {
 }
 
 export interface CreateWebhook {
-  /** A public https endpoint: a host name, no user, no fragment. */
+  /** A public https endpoint: a host name, no user, no fragment, port 443 or above 1023. It is stored in ASCII, as WHATWG URL serializes it. */
   readonly url: string
   readonly event_types: ReadonlyArray<
     | "message.received"
@@ -565,7 +565,18 @@ export interface TemplateChoice {
     readonly parameters: ReadonlyArray<TemplateParameter>
   } | {
     readonly type: "button"
-    readonly sub_type: string
+    /** What the button does. */
+    readonly sub_type:
+      | "quick_reply"
+      | "url"
+      | "copy_code"
+      | "flow"
+      | "catalog"
+      | "QUICK_REPLY"
+      | "URL"
+      | "COPY_CODE"
+      | "FLOW"
+      | "CATALOG"
     /** The position of the button, from 0. */
     readonly index: number | string
     readonly parameters: ReadonlyArray<TemplateParameter>

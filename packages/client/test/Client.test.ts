@@ -39,7 +39,12 @@ const template = (id: string) => ({
       type: "body" as const,
       parameters: [{ type: "text" as const, text: "Kim" }, { type: "text" as const, text: "4711" }]
     },
-    { type: "button" as const, sub_type: "url", index: 0, parameters: [{ type: "text" as const, text: "4711" }] }
+    {
+      type: "button" as const,
+      sub_type: "url" as const,
+      index: 0,
+      parameters: [{ type: "text" as const, text: "4711" }]
+    }
   ]
 })
 

@@ -3,7 +3,7 @@ import { assert } from "@effect/vitest"
 import { MemberId, OrganizationId } from "@messaging-crm/core/Ids"
 import { type Member, MemberStore, toColumns } from "@messaging-crm/core/Members"
 import { type Organization, OrganizationStore } from "@messaging-crm/core/Organizations"
-import { Effect, Exit, Option } from "effect"
+import { DateTime, Effect, Exit, Option } from "effect"
 import { hardText, moment } from "./Arbitraries.ts"
 import { type It, noon, type Options, uuid } from "./Fixtures.ts"
 
@@ -22,7 +22,28 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.find(organization.id), Option.some({ ...organization, version: 1 }))
       assert.deepStrictEqual(yield* members.list(organization.id), [owner])
       assert.deepStrictEqual(yield* store.find(OrganizationId.make(yield* uuid)), Option.none())
+      assert.deepStrictEqual((yield* store.list).filter(({ id }) => id === organization.id), [organization])
     }), { arbitrary: { runs } })
+
+  it.effect("lists the oldest first, then by id", () =>
+    Effect.gen(function*() {
+      const store = yield* OrganizationStore
+      const made = yield* Effect.forEach([2, 0, 0, 1], (minutes) =>
+        Effect.gen(function*() {
+          const id = OrganizationId.make(yield* uuid)
+          const created_at = DateTime.add(noon, { minutes })
+          const member = { name: "Ada", email: "ada@acme.example", role: "owner" as const, created_at }
+          yield* store.insert(
+            { id, name: "Acme", created_at },
+            toColumns({ ...member, id: MemberId.make(yield* uuid) })
+          )
+          return { id, name: "Acme", created_at }
+        }))
+      const [late, one, two, middle] = made
+      const listed = (yield* store.list).filter(({ id }) => made.some((each) => each.id === id))
+      const first = [one, two].toSorted((a, b) => String(a?.id) < String(b?.id) ? -1 : 1)
+      assert.deepStrictEqual<ReadonlyArray<unknown>>(listed, [...first, middle, late])
+    }))
 
   it.effect("keeps neither an organization nor its owner when one of them cannot be", () =>
     Effect.gen(function*() {

@@ -24,9 +24,12 @@ interface Request {
   readonly size?: number
   readonly list?: string
   readonly filters?: Readonly<Record<string, unknown>>
+  readonly chars?: (row: Position) => number
 }
 
-const page = ({ cursor, filters = { status: "open", query: null }, list = "rows", size = 4 }: Request) =>
+const page = (
+  { chars = () => 0, cursor, filters = { status: "open", query: null }, list = "rows", size = 4 }: Request
+) =>
   Cursors.use((service) =>
     service.page({
       list,
@@ -35,7 +38,8 @@ const page = ({ cursor, filters = { status: "open", query: null }, list = "rows"
       size,
       fetch: ({ after, size }) =>
         Effect.succeed(rows.slice(after === null ? 0 : rows.findIndex(({ id }) => id === after.id) + 1).slice(0, size)),
-      position: (row) => row
+      position: (row) => row,
+      chars
     })
   )
 
@@ -46,6 +50,30 @@ const cursorOf = Effect.fnUntraced(function*(request: Omit<Request, "cursor"> = 
 
 const isRefused = (request: Request) =>
   Effect.match(page(request), { onFailure: (error) => error._tag === "CursorInvalid", onSuccess: () => false })
+
+it.effect("a page ends early where its texts become too long, but holds one row; the walk misses none", () =>
+  Effect.gen(function*() {
+    // The third is too long for any page.
+    const chars = ({ id }: Position) => id === "row-2" ? 5_000_000 : 400_000
+    const walked: Array<ReadonlyArray<string>> = []
+    let cursor: string | null = null
+    do {
+      const { data, next_cursor }: { data: ReadonlyArray<Position>; next_cursor: string | null } = yield* page({
+        cursor,
+        chars,
+        size: 4
+      })
+      walked.push(data.map(({ id }) => id))
+      cursor = next_cursor
+    } while (cursor !== null)
+    assert.deepStrictEqual(walked, [
+      ["row-0", "row-1"],
+      ["row-2"],
+      ["row-3", "row-4"],
+      ["row-5", "row-6"],
+      ["row-7", "row-8"]
+    ])
+  }).pipe(Effect.provide(cursors), as(ours)))
 
 describe("a cursor", () => {
   it.effect.prop("pages through a list without gap or duplicate, and is null on the last page", {

@@ -11,7 +11,7 @@ import { ByteSize, Effect, Option, Redacted, Schema } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { isCallback } from "./Callback.ts"
 import { CloudAccounts, type CloudApp } from "./CloudAccounts.ts"
-import { signatureHeader, verify } from "./Signature.ts"
+import { isSignature, signatureHeader, verify } from "./Signature.ts"
 
 /** The path of the endpoint. */
 export const path = "/ingress/graph"
@@ -22,6 +22,7 @@ export const body_bytes_max = 4 * 1024 * 1024
 const answer = (status: number, text: string) =>
   HttpServerResponse.text(text, { status, headers: { "x-content-type-options": "nosniff" } })
 
+const unsigned = answer(401, "The signature does not fit.")
 const tooLarge = answer(413, "The body is larger than 4 MiB.")
 
 const Handshake = Schema.Struct({
@@ -66,11 +67,13 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
 
   const receive = Effect.gen(function*() {
     const request = yield* HttpServerRequest.HttpServerRequest
+    const signature = request.headers[signatureHeader] ?? ""
+    if (!isSignature(signature)) return unsigned
     if (Number(request.headers["content-length"] ?? 0) > body_bytes_max) return tooLarge
     const body = yield* request.arrayBuffer
-    const signer = yield* signerOf(body, request.headers[signatureHeader] ?? "")
+    const signer = yield* signerOf(body, signature)
     return yield* Option.match(signer, {
-      onNone: () => Effect.succeed(answer(401, "The signature is not valid.")),
+      onNone: () => Effect.succeed(unsigned),
       onSome: (app) => receiveSigned(app, body)
     })
   }).pipe(

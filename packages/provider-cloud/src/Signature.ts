@@ -8,6 +8,9 @@ export const signatureHeader = "x-hub-signature-256"
 const shape = /^sha256=([0-9a-f]{64})$/i
 const encoder = new TextEncoder()
 
+/** Returns whether a header has the form of a signature. Without, no body is worth reading. */
+export const isSignature = (header: string): boolean => shape.test(header)
+
 const keyOf = (secret: Redacted.Redacted) =>
   globalThis.crypto.subtle.importKey(
     "raw",

@@ -4,6 +4,7 @@ import { limits } from "@messaging-crm/core/Limits"
 import { body_bytes_max, path } from "@messaging-crm/provider-cloud/Ingress"
 import { DateTime, Effect, Redacted } from "effect"
 import { TestClock } from "effect/testing"
+import { request as ask } from "node:http"
 import { bodyOf, messagePart, socialPart, statusPart } from "../src/fake/Bodies.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { app, over, Received, recorder } from "./Network.ts"
@@ -66,6 +67,22 @@ layer(over(recorder))("Ingress", (it) => {
       assert.deepStrictEqual(yield* texts, [])
     }))
 
+  it.effect("a body without a signature is refused before a byte of it is there", () =>
+    Effect.gen(function*() {
+      const { url } = yield* FakeGraph
+      const status = yield* Effect.callback<number | undefined>((resume) => {
+        const headers = { "content-length": body_bytes_max }
+        const asked = ask(`${url}${path}`, { method: "POST", headers }, ({ statusCode }) =>
+          resume(Effect.succeed(statusCode)))
+        asked.on("error", () => {})
+        asked.flushHeaders()
+        return Effect.sync(() =>
+          asked.destroy()
+        )
+      })
+      assert.strictEqual(status, 401)
+    }))
+
   it.effect("a body that is signed and no callback is refused", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
@@ -83,7 +100,8 @@ layer(over(recorder))("Ingress", (it) => {
       const slices = new ReadableStream<Uint8Array>({
         pull: (controller) => controller.enqueue(new Uint8Array(65_536))
       })
-      const streamed = yield* Effect.exit(request({ method: "POST", body: slices, duplex: "half" }))
+      const headers = { "x-hub-signature-256": `sha256=${"0".repeat(64)}` }
+      const streamed = yield* Effect.exit(request({ method: "POST", headers, body: slices, duplex: "half" }))
       assert.isTrue(streamed._tag === "Failure" || streamed.value.status === 413)
       assert.deepStrictEqual(yield* texts, ["large"])
     }))

@@ -263,7 +263,13 @@ const test = Effect.gen(function*() {
   const cluster = yield* Processes.cluster({
     servers: 3,
     provider,
-    environment: { RATE_LIMIT_PER_MINUTE: "1000000", DATABASE_POOL: "8", LOG_LEVEL: "error", LOG_FORMAT: "json" }
+    environment: {
+      RATE_LIMIT_PER_MINUTE: "1000000",
+      REQUESTS_AT_ONCE: "1000",
+      DATABASE_POOL: "8",
+      LOG_LEVEL: "error",
+      LOG_FORMAT: "json"
+    }
   })
   const outcome = yield* run(cluster)
   const stored = yield* loadStored(cluster).pipe(

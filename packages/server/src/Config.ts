@@ -61,6 +61,13 @@ export const settings = {
     expected: "a host name or an IP address",
     parse: (text) => /^[A-Za-z0-9.:-]+$/.test(text) ? Option.some(text) : Option.none()
   }),
+  metrics_port: setting({
+    name: "METRICS_PORT",
+    meaning: "a port of its own for /metrics, of a worker too, so that who reaches the API does not reach it",
+    otherwise: "/metrics is on PORT, and a worker has none",
+    expected: "a port number from 1 to 65535",
+    parse: integer(1, 65_535)
+  }),
   database_url: setting({
     name: "DATABASE_URL",
     meaning: "the PostgreSQL database",
@@ -99,6 +106,13 @@ export const settings = {
     otherwise: "120",
     expected: "a number from 1 to 1000000",
     parse: integer(1, 1_000_000)
+  }),
+  requests_at_once: setting({
+    name: "REQUESTS_AT_ONCE",
+    meaning: "how many requests of a key a process carries out at once; more wait for a second",
+    otherwise: "8",
+    expected: "a number from 1 to 10000",
+    parse: integer(1, 10_000)
   }),
   provider: setting({
     name: "PROVIDER",
@@ -184,8 +198,8 @@ export const settings = {
     name: "LOG_LEVEL",
     meaning: "the minimum level that is logged",
     otherwise: "info",
-    expected: "one of debug, info, warning, error, none",
-    parse: oneOf("debug", "info", "warning", "error", "none")
+    expected: "one of debug, info, warn (or warning), error, none",
+    parse: oneOf("debug", "info", "warn", "warning", "error", "none")
   }),
   log_format: setting({
     name: "LOG_FORMAT",

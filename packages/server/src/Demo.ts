@@ -100,7 +100,12 @@ const orderReady = (id: string, name: string, order: string) => ({
       type: "body" as const,
       parameters: [{ type: "text" as const, text: name }, { type: "text" as const, text: order }]
     },
-    { type: "button" as const, sub_type: "url", index: 0, parameters: [{ type: "text" as const, text: order }] }
+    {
+      type: "button" as const,
+      sub_type: "url" as const,
+      index: 0,
+      parameters: [{ type: "text" as const, text: order }]
+    }
   ]
 })
 

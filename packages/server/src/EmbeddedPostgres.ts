@@ -37,7 +37,7 @@ type Run = (program: string, args: ReadonlyArray<string>) => Effect.Effect<strin
 
 const failed = (message: string) => new EmbeddedPostgresFailed({ message })
 
-const alternatives = "Set DATABASE_URL to a PostgreSQL of your own, or try --storage memory."
+const alternatives = "Try --storage memory, or `messaging-crm serve` with a PostgreSQL of your own at DATABASE_URL."
 
 const attempt = <A>(what: string, run: () => Promise<A>) =>
   Effect.tryPromise({

@@ -1,36 +1,172 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
-
 /**
- * Lets requests wait that come while the service is still being put together.
- *
- * The socket listens before the routes are there, and Node drops a request that
- * nobody listens to without an answer.
+ * The HTTP server's edge: what is refused before a route can see it, and the
+ * limits of a connection. Every refusal has the API's envelope and a request id.
  */
-const holdEarlyRequests = (server: Server): void => {
-  const early: Array<readonly [IncomingMessage, ServerResponse]> = []
-  const hold = (request: IncomingMessage, response: ServerResponse) => void early.push([request, response])
-  const release = (event: string | symbol) => {
-    if (event !== "request") return
-    server.off("newListener", release)
-    server.off("request", hold)
-    setImmediate(() => early.forEach(([request, response]) => server.emit("request", request, response)))
-  }
-  server.on("request", hold)
-  server.on("newListener", release)
+import { randomUUID } from "node:crypto"
+import { IncomingMessage, Server, ServerResponse, STATUS_CODES } from "node:http"
+import type { Duplex } from "node:stream"
+
+/** Why a request is refused at the edge. */
+interface Refusal {
+  readonly status: number
+  readonly code: string
+  readonly message: string
+  readonly param: string | null
 }
 
-/** Creates an HTTP server with limits of our own; Node's are made for friendlier networks. */
-export const createHttpServer = (): Server => {
-  const server = createServer({
-    headersTimeout: 10_000,
-    requestTimeout: 20_000,
-    connectionsCheckingInterval: 2000,
-    keepAliveTimeout: 65_000,
-    maxHeaderSize: 16_384
-  })
-  server.maxHeadersCount = 100
-  server.maxRequestsPerSocket = 1000
-  server.maxConnections = 4096
-  holdEarlyRequests(server)
-  return server
+/** What the log shows of a refusal. */
+export type Refused = Pick<Refusal, "code" | "status"> & { readonly request_id: string }
+
+const malformed: Refusal = {
+  status: 400,
+  code: "invalid_input",
+  message: "The request is not valid HTTP/1.1. Send it with an HTTP client, and without line breaks in headers.",
+  param: null
 }
+
+const hostMissing: Refusal = {
+  status: 400,
+  code: "invalid_input",
+  message: "A request of HTTP/1.1 needs one Host header. Send the name that the service was reached by.",
+  param: "Host"
+}
+
+const noTunnel: Refusal = {
+  status: 405,
+  code: "method_not_allowed",
+  message: "The service is no proxy: CONNECT is not answered. Send the request to the service itself.",
+  param: null
+}
+
+const unexpected: Refusal = {
+  status: 417,
+  code: "expectation_failed",
+  message: "The only expectation that is met is 100-continue. Leave the Expect header out.",
+  param: "Expect"
+}
+
+/** What the parser and the clock refuse, by the code of Node's error. */
+const refusals: Readonly<Record<string, Refusal>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: {
+    status: 408,
+    code: "request_timeout",
+    message: "The request did not arrive in time: headers have 10 s, the whole request 20 s. Send it again.",
+    param: null
+  },
+  HPE_HEADER_OVERFLOW: {
+    status: 431,
+    code: "headers_too_large",
+    message: "Request line and headers exceed 16,384 bytes together. Shorten the query or the headers.",
+    param: null
+  }
+}
+
+const accepted = /^[A-Za-z0-9._-]{1,128}$/
+
+const headersOf = (request_id: string): Readonly<Record<string, string>> => ({
+  "content-type": "application/json",
+  "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
+  "x-request-id": request_id,
+  connection: "close"
+})
+
+const bodyOf = ({ code, message, param }: Refusal, request_id: string): string =>
+  JSON.stringify({ error: { code, message, param, request_id } })
+
+const idOf = (request: IncomingMessage | null): string => {
+  const given = request?.headers["x-request-id"]
+  return typeof given === "string" && accepted.test(given) ? given : randomUUID()
+}
+
+/** Returns why a parsed request is refused, or null. A host that is given twice is read differently by different proxies. */
+const refusalOf = ({ httpVersion, rawHeaders }: IncomingMessage): Refusal | null => {
+  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === "host").length
+  return hosts > 1 || (hosts === 0 && httpVersion === "1.1") ? hostMissing : null
+}
+
+/** Node's response that a socket is writing, which it keeps for itself. */
+const isAnswering = (socket: Duplex): boolean => {
+  const { _httpMessage: response } = socket as { readonly _httpMessage?: { readonly headersSent?: boolean } | null }
+  return response?.headersSent === true
+}
+
+/** An HTTP server whose routes see only requests that the edge lets pass. */
+class EdgeServer extends Server {
+  private readonly logRefused: (refused: Refused) => void
+  /** Requests that came before anybody listened for them, which Node would drop; null once somebody does. */
+  private early: Array<readonly [IncomingMessage, ServerResponse]> | null = []
+
+  constructor(logRefused: (refused: Refused) => void) {
+    super({
+      headersTimeout: 10_000,
+      requestTimeout: 20_000,
+      connectionsCheckingInterval: 2000,
+      keepAliveTimeout: 65_000,
+      maxHeaderSize: 16_384,
+      // Refused below, in words.
+      requireHostHeader: false,
+      // An upgraded socket knows none of these limits, and nothing here needs one: the header is ignored, as RFC 9110 allows.
+      shouldUpgradeCallback: () => false
+    })
+    this.logRefused = logRefused
+    this.maxHeadersCount = 100
+    this.maxRequestsPerSocket = 1000
+    this.maxConnections = 4096
+    this.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => this.refuseSocket(error, socket))
+    this.on("checkExpectation", (request, response) => this.refuse(unexpected, request, response))
+    this.on("connect", (request, socket) => this.writeRefusal(noTunnel, socket, idOf(request)))
+    this.on("newListener", (event) => {
+      if (event === "request") setImmediate(() => this.release())
+    })
+  }
+
+  // The one place that every request passes before its listeners.
+  override emit(event: string | symbol, ...values: ReadonlyArray<unknown>): boolean {
+    const [request, response] = values
+    const isRequest = event === "request" || event === "checkContinue"
+    if (!isRequest || !(request instanceof IncomingMessage) || !(response instanceof ServerResponse)) {
+      return Reflect.apply(super.emit, this, [event, ...values])
+    }
+    const refusal = refusalOf(request)
+    if (refusal !== null) this.refuse(refusal, request, response)
+    else if (this.early !== null) this.early.push([request, response])
+    else return Reflect.apply(super.emit, this, [event, ...values])
+    return true
+  }
+
+  private release(): void {
+    const waiting = this.early ?? []
+    this.early = null
+    for (const [request, response] of waiting) this.emit("request", request, response)
+  }
+
+  private refuse(refusal: Refusal, request: IncomingMessage, response: ServerResponse): void {
+    const request_id = idOf(request)
+    const body = bodyOf(refusal, request_id)
+    response.writeHead(refusal.status, { ...headersOf(request_id), "content-length": Buffer.byteLength(body) }).end(
+      body
+    )
+    this.logRefused({ code: refusal.code, status: refusal.status, request_id })
+  }
+
+  /** Refuses what never became a request. */
+  private refuseSocket({ code = "" }: NodeJS.ErrnoException, socket: Duplex): void {
+    // Nobody is there any more, or half of another answer is on its way.
+    if (code === "ECONNRESET" || !socket.writable || isAnswering(socket)) return void socket.destroy()
+    this.writeRefusal(refusals[code] ?? malformed, socket, randomUUID())
+  }
+
+  private writeRefusal(refusal: Refusal, socket: Duplex, request_id: string): void {
+    const body = bodyOf(refusal, request_id)
+    const headers = { ...headersOf(request_id), "content-length": String(Buffer.byteLength(body)) }
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+    const head = [`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`, ...lines].join("\r\n")
+    socket.end(`${head}\r\n\r\n${body}`, () => socket.destroy())
+    this.logRefused({ code: refusal.code, status: refusal.status, request_id })
+  }
+}
+
+/** Creates an HTTP server with limits of our own; Node's defaults suit trusted networks. `logRefused` is called with each refusal. */
+export const createHttpServer = (logRefused: (refused: Refused) => void = () => {}): Server =>
+  new EdgeServer(logRefused)

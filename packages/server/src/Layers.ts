@@ -8,6 +8,7 @@ import * as Postgres from "@messaging-crm/adapter-postgres"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
 import * as Crm from "@messaging-crm/core/Crm"
+import { Ids } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { PublicUrl } from "@messaging-crm/core/Media"
 import { RootKeys } from "@messaging-crm/core/Secrets"
@@ -17,14 +18,22 @@ import { Effect, Layer, Option, type Redacted } from "effect"
 import { HttpRouter } from "effect/http"
 import { read, readOr, settings } from "./Config.ts"
 import * as Health from "./Health.ts"
-import { createHttpServer } from "./HttpServer.ts"
+import { createHttpServer, type Refused } from "./HttpServer.ts"
 import * as Metrics from "./Metrics.ts"
 import * as NodeDigests from "./NodeDigests.ts"
 import type { Provider } from "./Provider.ts"
 
 /** Layer for a listening socket. */
 export const listen = (options: { readonly host: string; readonly port: number }) =>
-  NodeHttpServer.layer(createHttpServer, { ...options, gracefulShutdownTimeout: "20 seconds" })
+  Layer.unwrap(Effect.map(Effect.context(), (context) => {
+    const run = Effect.runForkWith(context)
+    const logRefused = (refused: Refused) =>
+      void run(Effect.logDebug("Refused").pipe(Effect.annotateLogs({ ...refused })))
+    return NodeHttpServer.layer(() => createHttpServer(logRefused), {
+      ...options,
+      gracefulShutdownTimeout: "20 seconds"
+    })
+  }))
 
 /** Layer for the driver, with a pool of the configured size. */
 export const database = (url: Redacted.Redacted) =>
@@ -33,12 +42,14 @@ export const database = (url: Redacted.Redacted) =>
 /** Layer for the settings of the core that an operator may change, and for Node's faster digests. */
 export const tuning = Layer.unwrap(Effect.gen(function*() {
   const requests = yield* readOr(settings.rate_limit_per_minute, limits.requests_per_minute)
+  const at_once = yield* readOr(settings.requests_at_once, limits.requests_at_once)
   const keys = yield* read(settings.secret_key)
   const public_url = yield* read(settings.public_url)
   const networks = yield* read(settings.webhook_allowed_networks)
   return Layer.mergeAll(
     NodeDigests.layer,
     Layer.succeed(RequestsPerMinute, requests),
+    Layer.succeed(Http.RequestsAtOnce, at_once),
     Option.isNone(keys) ? Layer.empty : Layer.succeed(RootKeys, keys.value),
     Option.isNone(public_url) ? Layer.empty : Layer.succeed(PublicUrl, public_url.value),
     Option.isNone(networks) ? Layer.empty : Layer.succeed(AllowedAddresses, networks.value)
@@ -49,10 +60,23 @@ export const tuning = Layer.unwrap(Effect.gen(function*() {
 export const operations = <E>(storage: Layer.Layer<Crm.StoragePorts, E>, { outbound }: Pick<Provider, "outbound">) =>
   Crm.layer.pipe(Layer.provide([storage, outbound, WebhookTransport.layer()]))
 
+/** Layer for `/metrics` on a port of its own, if one is set. */
+export const metrics = (host: string) =>
+  Layer.unwrap(Effect.map(read(settings.metrics_port), (port) =>
+    Option.isNone(port) ? Layer.empty : HttpRouter.serve(
+      Layer.merge(Metrics.layer, Layer.provide(Http.layerEnvelope, Ids.layer)),
+      { routerConfig: Http.routerConfig, disableLogger: true, disableListenLog: true }
+    ).pipe(Layer.provide(listen({ host, port: port.value })))))
+
+/** Layer for `/metrics` on the API's port, unless it has a port of its own. */
+const metricsBeside = Layer.unwrap(
+  Effect.map(read(settings.metrics_port), (port) => Option.isNone(port) ? Metrics.layer : Layer.empty)
+)
+
 /** Layer for every route of the HTTP server. */
 export const api = (isReady: Effect.Effect<boolean>, { ingress }: Pick<Provider, "ingress">) =>
   HttpRouter.serve(
-    Layer.mergeAll(Http.layer, Docs.layer, Health.layer(isReady), Metrics.layer, ingress),
+    Layer.mergeAll(Http.layer, Docs.layer, Health.layer(isReady), metricsBeside, ingress),
     { routerConfig: Http.routerConfig, disableLogger: true, disableListenLog: true }
   ).pipe(Layer.provide(Http.tracing))
 

@@ -3,7 +3,7 @@ import { GlobalFlag } from "effect/cli"
 import { readOr, settings } from "./Config.ts"
 import { stderr } from "./Print.ts"
 
-const levels = { debug: "Debug", info: "Info", warning: "Warn", error: "Error", none: "None" } as const
+const levels = { debug: "Debug", info: "Info", warn: "Warn", warning: "Warn", error: "Error", none: "None" } as const
 
 const loggers = {
   json: Logger.withConsoleError(Logger.formatJson),

@@ -23,7 +23,8 @@ export const mock = Effect.map(read(settings.provider_url), (url): Provider =>
     ? { outbound: RemoteMock.layer(url.value), ingress: MockIngress.layer, background: Layer.empty }
     : {
       outbound: Mock.layer,
-      ingress: MockIngress.layer,
+      // It calls back without a request, so there is nothing to answer.
+      ingress: Layer.empty,
       background: Callbacks.layer.pipe(Layer.provide(Mock.layer))
     })
 

@@ -1,29 +1,39 @@
 import { Effect, Option } from "effect"
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises"
+import { randomUUID } from "node:crypto"
+import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises"
 import { dirname } from "node:path"
 import { WrongSetting } from "./Config.ts"
 
-const isMissing = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOENT"
+const hasCode = (error: unknown, code: string): boolean =>
+  error instanceof Error && "code" in error && error.code === code
+
+/** Writes a file that only its owner can read, unless there is one. */
+const create = async (file: string, text: string): Promise<void> => {
+  await mkdir(dirname(file), { recursive: true })
+  // Linked into place, so that a start that is killed leaves no incomplete file, and of starts at the same time one wins.
+  const complete = `${file}.${randomUUID()}`
+  await writeFile(complete, text, { mode: 0o600 })
+  try {
+    await link(complete, file)
+  } catch (error) {
+    if (!hasCode(error, "EEXIST")) throw error
+  } finally {
+    await rm(complete)
+  }
+}
 
 /**
  * Reads a secret from a file that only its owner can read. If the file does not exist, creates it with a new secret.
  */
 export const readOrCreate = Effect.fnUntraced(function*<E, R>(file: string, make: Effect.Effect<string, E, R>) {
   const fails = (what: string) => new WrongSetting({ message: `${file} cannot be ${what}: choose another --data-dir.` })
-  const found = yield* Effect.tryPromise({ try: () => readFile(file, "utf8"), catch: (error) => error }).pipe(
+  const read = Effect.tryPromise({ try: () => readFile(file, "utf8"), catch: (error) => error })
+  const found = yield* read.pipe(
     Effect.asSome,
-    Effect.catch((error) => isMissing(error) ? Effect.succeedNone : fails("read"))
+    Effect.catch((error) => hasCode(error, "ENOENT") ? Effect.succeedNone : fails("read"))
   )
   if (Option.isSome(found)) return found.value
   const text = yield* make
-  yield* Effect.tryPromise({
-    try: async () => {
-      await mkdir(dirname(file), { recursive: true })
-      // Renamed into place, so that a start that is killed leaves no incomplete file.
-      await writeFile(`${file}.new`, text, { mode: 0o600 })
-      await rename(`${file}.new`, file)
-    },
-    catch: () => fails("written")
-  })
-  return text
+  yield* Effect.tryPromise({ try: () => create(file, text), catch: () => fails("written") })
+  return yield* Effect.mapError(read, () => fails("read"))
 })

@@ -51,25 +51,28 @@ const reporting = Layer.provideMerge(Telemetry.layer, Logging.layer)
 /** Answers the API and the provider's callbacks, and works on what is queued. */
 export const serve = Effect.fnUntraced(function*(provider: Provider, options: ServeOptions = {}) {
   const { database, operations, settled } = yield* production(provider, options)
-  const listen = Layers.listen({
-    host: options.host ?? (yield* readOr(settings.host, "0.0.0.0")),
-    port: options.port ?? (yield* readOr(settings.port, 3000))
-  })
+  const host = options.host ?? (yield* readOr(settings.host, "0.0.0.0"))
+  const listen = Layers.listen({ host, port: options.port ?? (yield* readOr(settings.port, 3000)) })
   const api = Layer.unwrap(Effect.map(Database.isReady, (isReady) => Layers.api(isReady, provider))).pipe(
     Layer.provide(database)
   )
   const announce = Print.announce(options.json ?? false, (address) => ({ base_url: `${address}/v1` }))
   const work = options.worker ?? true ? Layers.worker : Layer.empty
-  const service = Layer.mergeAll(api, work, provider.background, announce).pipe(Layer.provide([operations, listen]))
+  const service = Layer.mergeAll(api, work, provider.background, announce).pipe(
+    Layer.provide(listen),
+    Layer.merge(Layers.metrics(host)),
+    Layer.provide(operations)
+  )
   return yield* Layer.launch(service.pipe(Layer.provide(settled)))
 }, Effect.provide(reporting))
 
-/** Works on what is queued, without the API. */
+/** Works on what is queued, without the API. `/metrics` is on `METRICS_PORT`, where one is set. */
 export const worker = Effect.fnUntraced(function*(provider: Provider, options: WorkerOptions = {}) {
   const { operations, settled } = yield* production(provider, options)
   const announce = Layer.effectDiscard(
     options.json === true ? Print.line(JSON.stringify({ status: "working" })) : Effect.logInfo("Working")
   )
-  const service = Layer.mergeAll(Layers.worker, provider.background, announce).pipe(Layer.provide(operations))
+  const metrics = Layers.metrics(yield* readOr(settings.host, "0.0.0.0"))
+  const service = Layer.mergeAll(Layers.worker, provider.background, metrics, announce).pipe(Layer.provide(operations))
   return yield* Layer.launch(service.pipe(Layer.provide(settled)))
 }, Effect.provide(reporting))

@@ -59,10 +59,17 @@ const teardown: Runtime.Teardown = (exit, onExit) => {
   const error = Cause.squash(exit.cause)
   // The command line has shown its own help and errors already.
   if (!(error instanceof Error && "_tag" in error && error._tag === "ShowHelp")) {
-    process.stderr.write(`${messageOf(exit.cause)}\n`)
+    const message = messageOf(exit.cause)
+    process.stderr.write(`${process.argv.includes("--json") ? JSON.stringify({ error: { message } }) : message}\n`)
   }
   onExit(1)
 }
+
+// A reader that stops, such as `head`, ends the process without an error.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error
+  process.exit(0)
+})
 
 // The first signal stops the process gracefully, the second one at once.
 let isStopping = false

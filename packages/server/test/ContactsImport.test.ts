@@ -152,7 +152,7 @@ it.layer(layer, { excludeTestServices: true, timeout: "60 seconds" })("contacts 
         assert.deepStrictEqual(yield* run("first_name,shoe_size\nKim,42\n", "-", "--json"), {
           code: 1,
           stdout: "",
-          stderr: "A contact has no \"shoe_size\". Nothing was imported.\n"
+          stderr: `${JSON.stringify({ error: { message: "A contact has no \"shoe_size\". Nothing was imported." } })}\n`
         })
         assert.lengthOf(yield* contactsOf(id), 0)
       }),

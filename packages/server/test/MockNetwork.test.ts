@@ -18,9 +18,9 @@ import * as MockIngress from "@messaging-crm/provider-mock/http/Ingress"
 import { batches } from "@messaging-crm/provider-mock/http/Network"
 import * as RemoteMock from "@messaging-crm/provider-mock/http/RemoteMock"
 import * as Wire from "@messaging-crm/provider-mock/http/Wire"
-import { DateTime, Deferred, Effect, Layer, Ref, References, Result, Schedule, Schema } from "effect"
+import { DateTime, Deferred, Effect, Layer, Option, Ref, References, Result, Schedule, Schema } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
-import type { RequestListener } from "node:http"
+import { request, type RequestListener } from "node:http"
 import * as Layers from "../src/Layers.ts"
 import * as Providers from "../src/Providers.ts"
 import { answering } from "../testing/Answering.ts"
@@ -171,7 +171,7 @@ it.live("the network repeats a callback, signed, until it is answered with a 200
       const events = yield* Effect.forEach(
         callbacks,
         Effect.fnUntraced(function*({ body, signature }) {
-          assert.isTrue(yield* secrets.verify(Wire.signaturePurpose, body, signature))
+          assert.deepStrictEqual(yield* Wire.signedDigest(signature), Option.some(yield* secrets.sha256(body)))
           return (yield* Schema.decodeEffect(Schema.fromJsonString(Wire.Callback))(body)).events
         })
       )
@@ -252,7 +252,7 @@ describe("the ingress", () => {
     ingress((url, received) =>
       Effect.gen(function*() {
         const body = yield* encode({ events: [event("one"), event("foreign"), event("größer 🙂")] })
-        const signature = yield* Secrets.use(({ sign }) => sign(Wire.signaturePurpose, body))
+        const signature = yield* Wire.sign(body)
         assert.strictEqual(yield* post(url, body, { [Wire.signatureHeader]: signature }), 200)
         assert.deepStrictEqual(yield* received, ["one", "größer 🙂"])
       })
@@ -262,17 +262,67 @@ describe("the ingress", () => {
     ingress((url, received) =>
       Effect.gen(function*() {
         const body = yield* encode({ events: [photo("one", new Uint8Array(limits.media_bytes_max))] })
-        const signature = yield* Secrets.use(({ sign }) => sign(Wire.signaturePurpose, body))
+        const signature = yield* Wire.sign(body)
         assert.strictEqual(yield* post(url, body, { [Wire.signatureHeader]: signature }), 200)
         assert.deepStrictEqual(yield* received, [`one: ${limits.media_bytes_max} bytes`])
       })
     ))
 
+  /** Sends the head of a post whose body never comes, and returns the status that it is answered with. */
+  const headOnly = (url: string, content_length: number, signature: string) =>
+    Effect.callback<number | undefined>((resume) => {
+      const headers = { "content-length": content_length, [Wire.signatureHeader]: signature }
+      const asked = request(url, { method: "POST", headers }, ({ statusCode }) => resume(Effect.succeed(statusCode)))
+      asked.on("error", () => {})
+      asked.flushHeaders()
+      return Effect.sync(() => asked.destroy())
+    })
+
+  it.live("refuses who did not sign, and who sends too much, before a byte of the body", () =>
+    ingress((url) =>
+      Effect.gen(function*() {
+        const signature = yield* Wire.sign("{}")
+        const largest = Math.ceil(limits.media_bytes_max * 4 / 3) + 1_048_576
+        assert.strictEqual(yield* headOnly(url, largest, ""), 401)
+        assert.strictEqual(yield* headOnly(url, largest, "a.b"), 401)
+        assert.strictEqual(yield* headOnly(url, largest, signature.toUpperCase()), 401)
+        assert.strictEqual(yield* headOnly(url, largest, `${signature}.x`), 401)
+        assert.strictEqual(yield* headOnly(url, largest + 1, signature), 413)
+      })
+    ))
+
+  it.live("takes in two bodies at once, and lets the others wait", () =>
+    Effect.gen(function*() {
+      const running = yield* Ref.make({ now: 0, most: 0, all: 0 })
+      const turn = Effect.promise(() => new Promise<void>((resume) => setImmediate(resume)))
+      const inbound = Layer.succeed(Inbound, {
+        receive: () =>
+          Ref.update(running, ({ all, most, now }) => ({ now: now + 1, most: Math.max(most, now + 1), all: all + 1 }))
+            .pipe(
+              Effect.andThen(Effect.replicateEffect(turn, 200, { discard: true })),
+              Effect.andThen(Ref.update(running, (each) => ({ ...each, now: each.now - 1 })))
+            )
+      })
+      const service = HttpRouter.serve(MockIngress.layer, { disableLogger: true, disableListenLog: true }).pipe(
+        Layer.provide(inbound),
+        Layer.provideMerge(Layer.merge(listen, Secrets.layer))
+      )
+      yield* Effect.gen(function*() {
+        const url = `${yield* address}/ingress/mock`
+        const body = yield* encode({ events: [event("one")] })
+        const headers = { [Wire.signatureHeader]: yield* Wire.sign(body) }
+        const posts = Array.from({ length: 8 }, () => post(url, body, headers))
+        const statuses = yield* Effect.all(posts, { concurrency: "unbounded" })
+        assert.deepStrictEqual(statuses, posts.map(() => 200))
+        assert.deepStrictEqual(yield* Ref.get(running), { now: 0, most: 2, all: 8 })
+      }).pipe(Effect.provide(service))
+    }))
+
   it.live("lets no event keep the others of its batch out, and asks for the batch again", () =>
     ingress((url, received) =>
       Effect.gen(function*() {
         const body = yield* encode({ events: [event("broken"), event("two")] })
-        const signature = yield* Secrets.use(({ sign }) => sign(Wire.signaturePurpose, body))
+        const signature = yield* Wire.sign(body)
         assert.strictEqual(yield* post(url, body, { [Wire.signatureHeader]: signature }), 500)
         assert.deepStrictEqual(yield* received, ["two"])
       })
@@ -281,20 +331,20 @@ describe("the ingress", () => {
   it.live("refuses what is not signed for it, byte for byte, and what it cannot read", () =>
     ingress((url, received) =>
       Effect.gen(function*() {
-        const { sign } = yield* Secrets
+        const secrets = yield* Secrets
         const body = yield* encode({ events: [event("one")] })
-        const signature = yield* sign(Wire.signaturePurpose, body)
+        const signature = yield* Wire.sign(body)
         const signed = { [Wire.signatureHeader]: signature }
-        const foreign = { [Wire.signatureHeader]: yield* sign("cursor", body) }
+        const digest = yield* secrets.sha256(body)
+        const foreign = { [Wire.signatureHeader]: `${digest}.${yield* secrets.sign("cursor", digest)}` }
         assert.strictEqual(yield* post(url, body), 401)
         assert.strictEqual(yield* post(url, body, foreign), 401)
         assert.strictEqual(yield* post(url, `${body} `, signed), 401)
         assert.strictEqual(yield* post(url, `\uFEFF${body}`, signed), 401)
         assert.strictEqual(yield* post(url, body.replace("one", "two"), signed), 401)
         assert.strictEqual(yield* post(url, Uint8Array.of(0x7b, 0xff, 0x7d), signed), 400)
-        assert.strictEqual(yield* post(url, " ".repeat(limits.media_bytes_max * 1.5), signed), 400)
         for (const unfit of ["", "{", "{\"events\":[{}]}"]) {
-          const own = { [Wire.signatureHeader]: yield* sign(Wire.signaturePurpose, unfit) }
+          const own = { [Wire.signatureHeader]: yield* Wire.sign(unfit) }
           assert.strictEqual(yield* post(url, unfit, own), 400)
         }
         assert.deepStrictEqual(yield* received, [])

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { catalogueOf } from "@messaging-crm/provider-mock/Catalogue"
 import * as Wire from "@messaging-crm/provider-mock/http/Wire"
 import { Deferred, Effect, Schedule, Schema } from "effect"
-import { spawn } from "node:child_process"
+import { execFile, spawn } from "node:child_process"
 import { mkdtemp, rm } from "node:fs/promises"
 import { request } from "node:http"
 import { tmpdir } from "node:os"
@@ -29,11 +29,15 @@ const folder = Effect.acquireRelease(
 )
 
 /** `dev --json`, once it has said that it is ready. */
-const dev = Effect.fnUntraced(function*(data_dir: string, ...args: ReadonlyArray<string>) {
+const dev = Effect.fnUntraced(function*(
+  data_dir: string,
+  args: ReadonlyArray<string> = [],
+  environment: Processes.Environment = {}
+) {
   const started = yield* Processes.start(
     Processes.main,
     ["dev", "--json", "--port", "0", "--data-dir", data_dir, ...args],
-    { LOG_LEVEL: "none" }
+    { LOG_LEVEL: "none", ...environment }
   )
   const line = yield* Effect.callback<string>((resume) => {
     const { stdout } = started.child
@@ -100,11 +104,14 @@ describe("dev", () => {
     "answers from memory, polls a send until it is read, and exits with 0 on SIGTERM",
     () =>
       Effect.gen(function*() {
-        const { ready, server, stop } = yield* dev(yield* folder, "--storage", "memory")
+        const { ready, server, stop } = yield* dev(yield* folder, ["--storage", "memory"])
         assert.isNull(ready.database_url)
         yield* journey(server, ready)
         const docs = yield* Effect.promise(() => fetch(ready.docs_url))
         assert.strictEqual(docs.status, 200)
+        // The provider is in this process, so nobody calls back.
+        const ingress = yield* Effect.promise(() => fetch(`${server.url}/ingress/mock`, { method: "POST" }))
+        assert.strictEqual(ingress.status, 404)
         assert.strictEqual(yield* stop, 0)
       }).pipe(Effect.scoped),
     60_000
@@ -112,7 +119,7 @@ describe("dev", () => {
 
   it.live("carries out a keyed write once, also one whose target is no URL", () =>
     Effect.gen(function*() {
-      const { ready, server } = yield* dev(yield* folder, "--storage", "memory")
+      const { ready, server } = yield* dev(yield* folder, ["--storage", "memory"])
       const post = Effect.callback<{ readonly status: number; readonly text: string }>((resume) => {
         const headers = {
           authorization: `Bearer ${ready.api_key}`,
@@ -133,6 +140,25 @@ describe("dev", () => {
       assert.deepStrictEqual(yield* post, first)
     }).pipe(Effect.scoped), 60_000)
 
+  it.live(
+    "shows its metrics on a port of their own, where one is set, and nothing else there",
+    () =>
+      Effect.gen(function*() {
+        const port = yield* Processes.freePort
+        const { server } = yield* dev(yield* folder, ["--storage", "memory"], { METRICS_PORT: String(port) })
+        const ask = (url: string) => Effect.promise(() => fetch(url))
+        const metrics = yield* ask(`http://127.0.0.1:${port}/metrics`)
+        assert.strictEqual(metrics.status, 200)
+        assert.include(yield* Effect.promise(() => metrics.text()), "messaging_crm_work_items")
+        const elsewhere = yield* ask(`http://127.0.0.1:${port}/v1/tags`)
+        assert.strictEqual(elsewhere.status, 404)
+        assert.isNotNull(elsewhere.headers.get("x-request-id"))
+        assert.strictEqual((yield* ask(`${server.url}/metrics`)).status, 404)
+        assert.strictEqual((yield* ask(`${server.url}/health/live`)).status, 200)
+      }).pipe(Effect.scoped),
+    60_000
+  )
+
   it.live("keeps its data and its key on PostgreSQL, where the admin commands work too", () =>
     Effect.gen(function*() {
       const directory = yield* folder
@@ -143,6 +169,11 @@ describe("dev", () => {
       assert.strictEqual(second.ready.api_key, first.ready.api_key)
       const kept = yield* Processes.request(second.server, "GET", path, { key: second.ready.api_key })
       assert.strictEqual(kept.status, 200)
+      const webhook = yield* Processes.request(second.server, "POST", "/webhooks", {
+        key: second.ready.api_key,
+        json: { url: "https://shop.example/crm", event_types: ["message.sent"] },
+        idempotency_key: "a-webhook"
+      })
 
       const environment = { DATABASE_URL: second.ready.database_url ?? "" }
       const of = ["--organization", second.ready.organization_id]
@@ -175,7 +206,34 @@ describe("dev", () => {
       assert.deepStrictEqual(refused, { code: 1, stdout: "", stderr: "Only owners and admins may hold keys.\n" })
       const nobody = ["--organization", "00000000-0000-4000-8000-000000000001"]
       const unknown = yield* run(["keys", "list", ...nobody, "--json"], environment)
-      assert.deepStrictEqual(unknown, { code: 1, stdout: "", stderr: "There is no such organization.\n" })
+      const told = JSON.stringify({ error: { message: "There is no such organization." } })
+      assert.deepStrictEqual(unknown, { code: 1, stdout: "", stderr: `${told}\n` })
+      const { data: subscribed } = yield* Schema.decodeUnknownEffect(Data)(webhook.text)
+      const idsOf = (listed: unknown) =>
+        (listed as ReadonlyArray<{ readonly id: string; readonly status: string }>)
+          .map(({ id, status }) => `${id} ${status}`)
+      assert.deepStrictEqual(idsOf(yield* Processes.command(["webhooks", "list", ...of], environment)), [
+        `${subscribed["id"]} active`
+      ])
+      yield* Processes.command(["webhooks", "disable", ...of, "--webhook", String(subscribed["id"])], environment)
+      assert.deepStrictEqual(idsOf(yield* Processes.command(["webhooks", "list", ...of], environment)), [
+        `${subscribed["id"]} disabled`
+      ])
+      const organizations = yield* Processes.command(["organizations", "list"], environment)
+      assert.deepStrictEqual(
+        (organizations as ReadonlyArray<{ readonly id: string }>).map(({ id }) => id),
+        [second.ready.organization_id]
+      )
+      const owners = (members as ReadonlyArray<{ readonly id: string; readonly role: string }>).filter(({ role }) =>
+        role === "owner"
+      )
+      assert.lengthOf(owners, 1)
+      const last = ["--member", owners[0]?.id ?? ""]
+      for (const command of [["remove", ...of, ...last], ["set-role", ...of, ...last, "--role", "admin"]]) {
+        const kept = yield* run(["members", ...command], environment)
+        assert.strictEqual(kept.code, 1)
+        assert.include(kept.stderr, "would have no owner")
+      }
       assert.strictEqual(yield* second.stop, 0)
     }).pipe(Effect.scoped), 120_000)
 })
@@ -189,6 +247,7 @@ it.live("a wrong setting stops the start, with one line that contains its name",
     [
       [["dev"], { PORT: "http" }, "PORT must be"],
       [["dev", "--port", "70000"], {}, "PORT must be"],
+      [inMemory, { METRICS_PORT: "0" }, "METRICS_PORT must be"],
       [inMemory, { RATE_LIMIT_PER_MINUTE: "0" }, "RATE_LIMIT_PER_MINUTE must be"],
       [inMemory, { SECRET_KEY: "short" }, "SECRET_KEY must be"],
       [inMemory, { LOG_LEVEL: "loud" }, "LOG_LEVEL must be"],
@@ -215,6 +274,21 @@ it.live("a wrong setting stops the start, with one line that contains its name",
       }),
     { concurrency: 2, discard: true }
   ), 240_000)
+
+it.live(
+  "a reader who stops, as `head` does, is no failure, and the log may be as quiet as it is called elsewhere",
+  () =>
+    Effect.gen(function*() {
+      const shell = `"${process.execPath}" "${Processes.main}" openapi | head -c 10; echo "\${PIPESTATUS[0]}"`
+      const piped = yield* Effect.callback<string>((resume) => {
+        execFile("bash", ["-c", shell], (_, stdout, stderr) => resume(Effect.succeed(stdout + stderr)))
+      })
+      assert.strictEqual(piped, "{\n  \"opena0\n")
+      const quiet = yield* run(["serve", "--json"], { LOG_LEVEL: "warn" })
+      assert.include(JSON.parse(quiet.stderr).error.message, "DATABASE_URL is required")
+    }),
+  60_000
+)
 
 it.live("serve refuses a database that is behind", () =>
   Effect.gen(function*() {

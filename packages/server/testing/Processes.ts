@@ -276,7 +276,7 @@ export const callbackSender = Effect.fnUntraced(function*(environment: Environme
   const secrets = yield* Effect.provide(Secrets, Secrets.layer.pipe(Layer.provide(Layer.succeed(RootKeys, keys))))
   return Effect.fnUntraced(function*({ url }: Server, events: ReadonlyArray<ProviderEvent>) {
     const body = yield* Effect.orDie(encodeCallback({ events }))
-    const signature = yield* secrets.sign(Wire.signaturePurpose, body)
+    const signature = yield* Effect.provideService(Wire.sign(body), Secrets, secrets)
     const headers = { "content-type": "application/json", [Wire.signatureHeader]: signature }
     return yield* Effect.promise(async () => {
       const response = await fetch(`${url}/ingress/mock`, { method: "POST", headers, body })

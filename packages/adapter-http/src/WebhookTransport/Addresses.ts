@@ -28,6 +28,8 @@ const special4 = known(
   "127.0.0.0/8",
   "169.254.0.0/16",
   "172.16.0.0/12",
+  // Registered as anybody's, and on every host of one cloud its own metadata and name service.
+  "168.63.129.16/32",
   "192.0.0.0/24",
   "192.0.2.0/24",
   "192.31.196.0/24",

@@ -34,7 +34,7 @@ const contract = HttpApi.make("messaging-crm")
   .middleware(Pipeline.JsonBody)
   .middleware(Pipeline.Authentication)
   .annotate(HttpApi.AdditionalSchemas, events)
-  .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error", errors: "all" })
+  .annotate(HttpApi.PayloadParseOptions, { onExcessProperty: "error" })
   .annotate(HttpApi.QueryParseOptions, { onExcessProperty: "error" })
   .annotateMerge(OpenApi.annotations({
     title: "Messaging CRM REST API",

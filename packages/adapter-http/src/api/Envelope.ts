@@ -1,5 +1,6 @@
 import { limits } from "@messaging-crm/core/Limits"
 import { PageSize } from "@messaging-crm/core/Page"
+import { text } from "@messaging-crm/core/Text"
 import { Schema, SchemaGetter } from "effect"
 
 /** Schema for the success body of one resource (contract §3.1). */
@@ -16,7 +17,7 @@ export const List = <S extends Schema.Top>(resource: S) =>
 
 /** Schema for `cursor`: opaque, at most 2048 characters; empty counts as absent. */
 export const cursor = Schema.optionalKey(
-  Schema.String.check(Schema.isMaxLength(limits.cursor_chars_max)).annotate({
+  text({ min: 0, max: limits.cursor_chars_max }).annotate({
     description: "The `next_cursor` of the previous page, unchanged."
   })
 )

@@ -6,6 +6,7 @@
  */
 import type { CurrentActor } from "@messaging-crm/core/Actor"
 import type { Scope } from "@messaging-crm/core/ApiKeys"
+import { key_pattern } from "@messaging-crm/core/Idempotency"
 import { limits } from "@messaging-crm/core/Limits"
 import { jsonSchemaOnly } from "@messaging-crm/core/Text"
 import { Context, Schema } from "effect"
@@ -36,12 +37,12 @@ export class OptionalBody extends Context.Service<OptionalBody, true>()(
 const form = jsonSchemaOnly({
   minLength: limits.idempotency_key_chars_min,
   maxLength: limits.idempotency_key_chars_max,
-  pattern: "^[!-~][ -~]*[!-~]$"
+  pattern: key_pattern.source
 })
 
 const key = Schema.String.check(form).annotate({
   description:
-    "8 to 200 printable ASCII characters, without spaces at the ends. A retry with the same key and body gets the first answer, byte for byte, for at least 24 hours.",
+    "8 to 200 printable ASCII characters, without spaces at the ends; quotes around them do not count. A retry with the same key and body gets the first answer, byte for byte, for at least 24 hours.",
   examples: ["order-4711-ready"]
 })
 

@@ -9,8 +9,23 @@ export const cursorInvalid = () =>
 export const contactUnnamed = () =>
   Errors.invalid("first_name", "A contact needs at least a first or last name, a phone or an email.")
 
-export const referenceUnknown = ({ param }: ReferenceUnknown) =>
-  Errors.invalid(param, `${param} names something that this organization does not have.`)
+/** Where the ids of a field are listed. */
+const listOf = (param: string): string => {
+  switch (param) {
+    case "channel_id":
+      return "GET /channels"
+    case "tag_ids":
+      return "GET /tags"
+    case "owner_user_id":
+    case "assigned_user_id":
+      return "GET /members"
+    default:
+      return "GET /contact-fields"
+  }
+}
+
+export const referenceUnknown = ({ param, value }: ReferenceUnknown) =>
+  Errors.invalid(param, `${param}: the organization has no ${JSON.stringify(value)}. See ${listOf(param)}.`)
 
 export const customValueInvalid = ({ param, type }: CustomValueInvalid) =>
   Errors.invalid(param, `${param} is not a value of a ${type} field.`)

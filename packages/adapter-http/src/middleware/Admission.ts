@@ -10,6 +10,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import * as Errors from "../api/Errors.ts"
 import { Authentication, RequiredScope } from "../api/Pipeline.ts"
 import { answerWith } from "./Headers.ts"
+import * as Turns from "./Turns.ts"
 
 /** How much of the window is left, in the usual headers and in those of the IETF draft. */
 const rateHeaders = ({ limit, remaining, reset_seconds }: Quota, now_millis: number) => {
@@ -47,18 +48,31 @@ const refuse = Effect.fnUntraced(function*(error: Unauthorized | RateLimited | I
   )
 })
 
+const tooMany = (at_once: number) =>
+  Errors.failUntil(
+    "rate_limited",
+    `More than ${at_once} requests at once with this key. Wait until some are answered.`,
+    1
+  )
+
 /** Layer that lets a request in by its bearer key, and tells everything after it for whom it speaks. */
 export const layer = Layer.effect(
   Authentication,
   Effect.gen(function*() {
     const apiKeys = yield* ApiKeys
+    const at_once = yield* Turns.RequestsAtOnce
+    const inTurn = Turns.make(at_once)
+    const refused = tooMany(at_once)
 
     return Authentication.of({
       bearer: (httpEffect, { credential, endpoint }) =>
         Effect.matchEffect(apiKeys.authenticate(credential, Context.getUnsafe(endpoint.annotations, RequiredScope)), {
           onFailure: refuse,
-          onSuccess: ({ actor, quota }) =>
-            Effect.andThen(announce(quota), Effect.provideService(httpEffect, CurrentActor, actor))
+          onSuccess: ({ actor, key_id, quota }) =>
+            Effect.andThen(
+              announce(quota),
+              inTurn(key_id, Effect.provideService(httpEffect, CurrentActor, actor), refused)
+            )
         })
     })
   })

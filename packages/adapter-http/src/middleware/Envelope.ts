@@ -133,8 +133,9 @@ const around = <R>(
     )
     const path = pathOf(request)
     const [route] = routesOf(path)
-    // The router would take the empty name after a trailing slash for an id.
-    const routed = path.endsWith("/") ? unrouted(request) : bounded(request, httpEffect)
+    // The router reads paths otherwise than the contract does: an id may be empty, `%63ontacts` is contacts, `;` begins the query.
+    const isElsewhere = path.endsWith("/") || path.includes(";") || (route === undefined && path.includes("%"))
+    const routed = isElsewhere ? unrouted(request) : bounded(request, httpEffect)
     return Effect.annotateCurrentSpan({ request_id, "http.route": route?.template ?? "other" }).pipe(
       Effect.andThen(routed),
       Effect.catchCauseIf((cause) => !Cause.hasInterruptsOnly(cause), recover(request)),

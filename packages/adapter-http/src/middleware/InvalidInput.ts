@@ -3,7 +3,7 @@ import { HttpServerRequest } from "effect/http"
 import { type HttpApiEndpoint, HttpApiError } from "effect/http-api"
 import * as Errors from "../api/Errors.ts"
 import { InvalidInput, RequestBody } from "../api/Pipeline.ts"
-import { explain } from "./SchemaIssues.ts"
+import { explain, shown } from "./SchemaIssues.ts"
 
 const isObject = (json: unknown): boolean => typeof json === "object" && json !== null && !Array.isArray(json)
 
@@ -18,8 +18,10 @@ const refuse = Effect.fnUntraced(function*(error: HttpApiError.HttpApiSchemaErro
 const checkQuery = ({ query }: HttpApiEndpoint.Top) =>
   Effect.flatMap(HttpServerRequest.ParsedSearchParams, (search) => {
     for (const [name, value] of Object.entries(search)) {
-      if (Array.isArray(value)) return Errors.invalid(name, `${name} is given more than once.`)
-      if (query === undefined) return Errors.invalid(name, `${name} is not known here: this operation takes no query.`)
+      if (Array.isArray(value)) return Errors.invalid(name, `${shown(name)} is given more than once.`)
+      if (query === undefined) {
+        return Errors.invalid(name, `${shown(name)} is not known here: this operation takes no query.`)
+      }
     }
     return Effect.void
   })
@@ -32,7 +34,7 @@ const checkBody = ({ payload }: HttpApiEndpoint.Top) =>
     const [name] = payload.size > 0 ? [] : Object.keys(Object(json))
     return name === undefined
       ? Effect.void
-      : Errors.invalid(name, `${name} is not known here: this operation takes no body.`)
+      : Errors.invalid(name, `${shown(name)} is not known here: this operation takes no body.`)
   })
 
 /** Layer that answers a request that does not decode, naming the first offending parameter or field. */

@@ -19,6 +19,9 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1({
         return "is required"
       case "UnexpectedKey":
         return "is not known here"
+      case "InvalidType":
+        // By default it is told by the name of a type, which only we know.
+        return issue.ast._tag === "Objects" ? "Expected an object" : SchemaIssue.defaultLeafHook(issue)
       default:
         return SchemaIssue.defaultLeafHook(issue)
     }
@@ -51,6 +54,9 @@ const first = ({ issue, path }: Place): Place => {
   }
 }
 
+/** Returns a name as it is told of: the empty one could not be seen. */
+export const shown = (param: string): string => param === "" ? "\"\"" : param
+
 /** Returns the first thing that is wrong. */
 export const explain = (whole: SchemaIssue.Issue): Explanation => {
   const { issue, path } = first({ issue: whole, path: [] })
@@ -60,8 +66,6 @@ export const explain = (whole: SchemaIssue.Issue): Explanation => {
   const what = types.length === 0
     ? format(issue).issues[0]?.message ?? "is invalid"
     : `Expected ${types.map((type) => JSON.stringify(type)).join(" | ")}`
-  return {
-    param,
-    message: what.startsWith("is ") ? `${param ?? "The body"} ${what}.` : `${param ?? "The body"}: ${what}.`
-  }
+  const where = param === null ? "The body" : shown(param)
+  return { param, message: what.startsWith("is ") ? `${where} ${what}.` : `${where}: ${what}.` }
 }

@@ -67,12 +67,16 @@ export const hostile: ReadonlyArray<string> = [
   "8000::1"
 ]
 
+export const of_clouds = ["168.63.129.16"]
+
 export const harmless: ReadonlyArray<string> = [
   "1.1.1.1",
   "8.8.8.8",
   "100.63.255.254",
   "100.128.0.1",
   "11.0.0.1",
+  "168.63.129.15",
+  "168.63.129.17",
   "172.15.255.255",
   "172.32.0.1",
   "192.0.1.1",

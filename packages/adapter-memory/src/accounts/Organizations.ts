@@ -3,6 +3,7 @@ import { MemberRows } from "@messaging-crm/core/Members"
 import { OrganizationRows, OrganizationStore } from "@messaging-crm/core/Organizations"
 import { Layer, Result } from "effect"
 import { apply } from "../work/Commit.ts"
+import { byAge } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 
@@ -16,6 +17,11 @@ export const layer = Layer.effect(
           const changes = Changes.all(OrganizationRows.insert(organization), MemberRows.insert(owner))
           return [undefined, Result.getOrThrow(apply(rows, organization.id, changes, null))]
         }),
+      list: read(({ tables }) =>
+        Table.everywhere(tables, OrganizationRows)
+          .map(({ row }) => Table.plain(row))
+          .toSorted(byAge)
+      ),
       find: (id) => read(({ tables }) => Table.get(tables, OrganizationRows, id, id))
     })
   )

@@ -2,9 +2,11 @@ import { Organization, OrganizationStore } from "@messaging-crm/core/Organizatio
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, date, optionalDate } from "../database/Columns.ts"
-import { first } from "../database/Rows.ts"
+import { first, rows } from "../database/Rows.ts"
 
 const organization = first(Schema.Struct({ ...Organization.fields, created_at: At, version: Schema.Int }))
+
+const organizations = rows(Schema.Struct({ ...Organization.fields, created_at: At }))
 
 /** Layer that keeps organizations in PostgreSQL. */
 export const layer = Layer.effect(
@@ -27,6 +29,11 @@ export const layer = Layer.effect(
           })
         }
         `.pipe(Effect.orDie, Effect.asVoid),
+      list: organizations(sql`
+        SELECT id, name, created_at
+        FROM organizations
+        ORDER BY created_at, id
+      `),
       find: (id) =>
         organization(sql`
           SELECT id, name, created_at, version

@@ -66,6 +66,9 @@ export class MemberEmailTaken extends Schema.TaggedError<MemberEmailTaken>()("Me
   email: Schema.String
 }) {}
 
+/** An organization keeps an owner: nobody else could hold keys, or make an owner. */
+export class LastOwner extends Schema.TaggedError<LastOwner>()("LastOwner", {}) {}
+
 // ----------------------------------------------------------- decisions
 
 /** Returns the member as callers see it. */
@@ -93,14 +96,27 @@ const add = (
     : Result.succeed({ answer: member, changes: MemberRows.insert(toColumns(member)) })
 }
 
-const change = (
-  found: Option.Option<MemberRow>,
+/** A member, and another owner whom the organization would keep. */
+interface ChangeLoaded {
+  readonly found: Option.Option<MemberRow>
+  readonly other: Option.Option<MemberRow>
+}
+
+const isOwner = ({ left_at, role }: MemberRow): boolean => role === "owner" && left_at === null
+
+export const change = (
+  { found, other }: ChangeLoaded,
   set: Partial<Pick<MemberRow, "left_at" | "role">>
-): Result.Result<Changes.Decision<Member>, MemberNotFound> =>
-  Result.map(Result.fromOption(present(found), () => new MemberNotFound()), (row) => ({
-    answer: toMember({ ...row, ...set }),
-    changes: MemberRows.update(row, set)
-  }))
+): Result.Result<Changes.Decision<Member>, LastOwner | MemberNotFound> =>
+  Result.gen(function*() {
+    const row = yield* Result.fromOption(present(found), () => new MemberNotFound())
+    const changed = { ...row, ...set }
+    const answer = toMember(changed)
+    if (!isOwner(row) || isOwner(changed)) return { answer, changes: MemberRows.update(row, set) }
+    // Two owners who remove each other at once: one of them finds that the other has gone.
+    const left = yield* Result.fromOption(Option.filter(other, isOwner), () => new LastOwner())
+    return { answer, changes: Changes.all(MemberRows.update(row, set), MemberRows.expect(left)) }
+  })
 
 // ---------------------------------------------------------------- port
 
@@ -127,9 +143,9 @@ export class Members extends Context.Service<Members, {
   readonly get: (id: MemberId) => Effect.Effect<Member, MemberNotFound, CurrentActor>
   readonly add: (input: AddMember) => Effect.Effect<Member, MemberEmailTaken, CurrentActor>
   /** Changes a role. A key of a member who is no longer owner or admin stops working at once. */
-  readonly setRole: (id: MemberId, role: Role) => Effect.Effect<Member, MemberNotFound, CurrentActor>
+  readonly setRole: (id: MemberId, role: Role) => Effect.Effect<Member, LastOwner | MemberNotFound, CurrentActor>
   /** Marks a member as having left. Their keys stop working; contacts and conversations keep referring to them. */
-  readonly remove: (id: MemberId) => Effect.Effect<void, MemberNotFound, CurrentActor>
+  readonly remove: (id: MemberId) => Effect.Effect<void, LastOwner | MemberNotFound, CurrentActor>
 }>()("@messaging-crm/core/Members") {
   static readonly layer = Layer.effect(
     Members,
@@ -155,19 +171,28 @@ export class Members extends Context.Service<Members, {
         })
       })
 
+      /** Loads a member, and for an owner another one. */
+      const loadForChange = Effect.fnUntraced(function*(organization_id: OrganizationId, id: MemberId) {
+        const found = yield* store.find(organization_id, id)
+        const loaded: ChangeLoaded = { found, other: Option.none() }
+        if (!Option.exists(found, isOwner)) return loaded
+        const other = (yield* store.list(organization_id)).find((member) => member.role === "owner" && member.id !== id)
+        return other === undefined ? loaded : { found, other: yield* store.find(organization_id, other.id) }
+      })
+
       const setRole = Effect.fn("Members.setRole")(function*(id: MemberId, role: Role) {
         const { organization_id } = yield* CurrentActor
         return yield* decide(organization_id, {
-          load: store.find(organization_id, id),
-          decide: (found) => change(found, { role })
+          load: loadForChange(organization_id, id),
+          decide: (loaded) => change(loaded, { role })
         })
       })
 
       const remove = Effect.fn("Members.remove")(function*(id: MemberId) {
         const { organization_id } = yield* CurrentActor
         yield* decide(organization_id, {
-          load: store.find(organization_id, id),
-          decide: (found, { now }) => change(found, { left_at: now })
+          load: loadForChange(organization_id, id),
+          decide: (loaded, { now }) => change(loaded, { left_at: now })
         })
       })
 

@@ -51,10 +51,12 @@ export class OrganizationNotFound extends Schema.TaggedError<OrganizationNotFoun
  *
  * - `insert` stores an organization with its first member, both or neither.
  * - `find` returns what `insert` was given, and none for any other id.
+ * - `list` returns every organization, oldest first, then by id.
  */
 export class OrganizationStore extends Context.Service<OrganizationStore, {
   readonly insert: (organization: Organization, owner: MemberColumns) => Effect.Effect<void>
   readonly find: (id: OrganizationId) => Effect.Effect<Option.Option<OrganizationRow>>
+  readonly list: Effect.Effect<ReadonlyArray<Organization>>
 }>()("@messaging-crm/core/Organizations/OrganizationStore") {}
 
 // ---------------------------------------------------------- operations
@@ -65,6 +67,8 @@ export class Organizations extends Context.Service<Organizations, {
     input: CreateOrganization
   ) => Effect.Effect<{ readonly organization: Organization; readonly owner: Member }>
   readonly get: (id: OrganizationId) => Effect.Effect<Organization, OrganizationNotFound>
+  /** Returns every organization, for an operator. */
+  readonly list: Effect.Effect<ReadonlyArray<Organization>>
 }>()("@messaging-crm/core/Organizations") {
   static readonly layer = Layer.effect(
     Organizations,
@@ -92,7 +96,7 @@ export class Organizations extends Context.Service<Organizations, {
         return organization
       })
 
-      return Organizations.of({ create, get })
+      return Organizations.of({ create, get, list: store.list })
     })
   )
 }

@@ -135,7 +135,8 @@ const email = lineOf(
   text({ min: 1, max: limits.email_chars_max }).check(
     Schema.makeFilter((value: string) => /^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$/u.test(value), {
       expected: "an email address",
-      toJsonSchema: () => ({ format: "email" })
+      // No format: those of JSON Schema know neither white space around it nor letters beyond ASCII.
+      toJsonSchema: () => ({ pattern: "^\\s*(?:[^\\s@]+@[^\\s@.]+(?:\\.[^\\s@.]+)+)?\\s*$" })
     })
   )
 )
@@ -144,7 +145,7 @@ const webUrl = lineOf(
   text({ min: 1, max: limits.url_chars_max }).check(
     Schema.makeFilter(isWebUrl, {
       expected: "an absolute http or https URL",
-      toJsonSchema: () => ({ format: "uri" })
+      toJsonSchema: () => ({ pattern: "^\\s*(?:[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\\\][\\s\\S]*)?$" })
     })
   )
 )
@@ -153,7 +154,7 @@ const birthday = lineOf(
   Text.check(
     Schema.makeFilter(isCalendarDate, {
       expected: "a calendar date, YYYY-MM-DD",
-      toJsonSchema: () => ({ format: "date" })
+      toJsonSchema: () => ({ pattern: "^\\s*(?:\\d{4}-\\d{2}-\\d{2})?\\s*$" })
     })
   )
 )
@@ -200,7 +201,17 @@ export const WritableContact = Schema.Struct({
 })
 export interface WritableContact extends Schema.Schema.Type<typeof WritableContact> {}
 
-export const CreateContact = WritableContact.annotate({
+const visible = { type: "string", pattern: "\\S" }
+
+/** What a new contact must have one of. The decision refuses what has none. */
+const named = ["first_name", "last_name", "primary_phone", "primary_email"].map((field) => ({
+  required: [field],
+  properties: { [field]: visible }
+}))
+
+export const CreateContact = WritableContact.check(
+  Schema.makeFilter(() => true, { toJsonSchema: () => ({ anyOf: named }) })
+).annotate({
   identifier: "CreateContact",
   description:
     "At least a name, a phone or an email is required. One-line texts are trimmed, and an empty one is stored as null."

@@ -11,9 +11,10 @@ import type { MemberId, TagId } from "../kernel/Ids.ts"
 import { together } from "../work/Decide.ts"
 import type { WritableContact } from "./Contact.ts"
 
-/** The body refers to something the organization does not have. `param` is its path. */
+/** The body refers to something the organization does not have: `value`, an id, at the path `param`. */
 export class ReferenceUnknown extends Schema.TaggedError<ReferenceUnknown>()("ReferenceUnknown", {
-  param: Schema.String
+  param: Schema.String,
+  value: Schema.String
 }) {}
 
 /** A custom value does not fit its field's type. */
@@ -36,21 +37,23 @@ export const resolve = (
   { custom_values, owner_user_id, tag_ids }: WritableContact
 ): Result.Result<ReadonlyArray<Tag>, ReferenceUnknown | CustomValueInvalid> => {
   if (owner_user_id && !owners.has(owner_user_id)) {
-    return Result.fail(new ReferenceUnknown({ param: "owner_user_id" }))
+    return Result.fail(new ReferenceUnknown({ param: "owner_user_id", value: owner_user_id }))
   }
   for (const [key, value] of Object.entries(custom_values ?? {})) {
     const param = `custom_values.${key}`
     const field = fields.get(key)
-    if (field === undefined) return Result.fail(new ReferenceUnknown({ param }))
+    if (field === undefined) return Result.fail(new ReferenceUnknown({ param, value: key }))
     if (value !== null && !accepts(field, value)) {
       return Result.fail(new CustomValueInvalid({ param, type: field.type }))
     }
   }
   const wanted = new Set(tag_ids)
   const found = tags.filter(({ id }) => wanted.has(id))
-  return found.length === wanted.size
+  for (const { id } of found) wanted.delete(id)
+  const [unknown] = wanted
+  return unknown === undefined
     ? Result.succeed(found)
-    : Result.fail(new ReferenceUnknown({ param: "tag_ids" }))
+    : Result.fail(new ReferenceUnknown({ param: "tag_ids", value: unknown }))
 }
 
 /**

@@ -278,7 +278,8 @@ export class Contacts extends Context.Service<Contacts, {
           cursor,
           size: page_size,
           fetch: (page) => store.list(organization_id, match, page),
-          position: (contact) => ({ at: contact.updated_at, id: contact.id })
+          position: (contact) => ({ at: contact.updated_at, id: contact.id }),
+          chars: ({ custom_values, notes }) => JSON.stringify([custom_values, notes]).length
         })
       })
 

@@ -46,13 +46,23 @@ const encodeBase64Url = Schema.encodeSync(Schema.StringFromBase64Url)
 /** The cursor was not issued by this list, for this organization and these filters. */
 export class CursorInvalid extends Schema.TaggedError<CursorInvalid>()("CursorInvalid", {}) {}
 
+// ----------------------------------------------------------- decisions
+
+/** Returns the first rows whose texts fit a page together, and one at least. */
+const fitting = <A>(rows: ReadonlyArray<A>, charsOf: (row: A) => number): ReadonlyArray<A> => {
+  let chars = 0
+  const end = rows.findIndex((row, index) => (chars += charsOf(row)) > limits.page_chars_max && index > 0)
+  return end === -1 ? rows : rows.slice(0, end)
+}
+
 // ---------------------------------------------------------- operations
 
 /** Service that reads pages and issues cursors for the current actor's organization. */
 export class Cursors extends Context.Service<Cursors, {
   /**
    * Reads one page: decodes the cursor, fetches one row more than the page holds,
-   * and issues the next cursor from the last row of the page.
+   * and issues the next cursor from the last row of the page. The page ends early
+   * where the texts of its rows exceed `page_chars_max` together.
    */
   readonly page: <A, E, R>(options: {
     readonly list: string
@@ -61,6 +71,8 @@ export class Cursors extends Context.Service<Cursors, {
     readonly size: number
     readonly fetch: (request: PageRequest) => Effect.Effect<ReadonlyArray<A>, E, R>
     readonly position: (row: A) => Position
+    /** How many characters the texts of a row are as JSON. Needed where they may be many. */
+    readonly chars?: (row: A) => number
   }) => Effect.Effect<Page<A>, E | CursorInvalid, R | CurrentActor>
 }>()("@messaging-crm/core/Page/Cursors") {
   static readonly layer = Layer.effect(
@@ -92,8 +104,8 @@ export class Cursors extends Context.Service<Cursors, {
           )
           const after = options.cursor === null ? null : yield* read(options.list, scope, options.cursor)
           const rows = yield* options.fetch({ after, size: options.size + 1 })
-          const data = rows.slice(0, options.size)
-          const last = rows.length > options.size ? data.at(-1) : undefined
+          const data = fitting(rows.slice(0, options.size), options.chars ?? (() => 0))
+          const last = rows.length > data.length ? data.at(-1) : undefined
           return {
             data,
             next_cursor: last === undefined ? null : yield* issue(options.list, scope, options.position(last))

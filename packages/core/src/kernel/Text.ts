@@ -49,7 +49,7 @@ const untrimmed = (schema: JsonSchema.JsonSchema) => Text.check(jsonSchemaOnly(s
 
 /** Schema for one line of text that is trimmed before it is measured. */
 export const trimmedText = (options: { readonly min: number; readonly max: number }) =>
-  untrimmed(jsonSchemaOf(text(options))).pipe(
+  untrimmed({ ...jsonSchemaOf(text(options)), ...(options.min === 0 ? {} : { pattern: "\\S" }) }).pipe(
     Schema.decodeTo(text(options), {
       decode: SchemaGetter.transform((value: string) => value.trim()),
       encode: SchemaGetter.passthrough()
@@ -67,8 +67,11 @@ export const lineOf = <S extends Schema.Codec<string, string>>(shape: S) =>
 export const optionalText = (max: number) => unlessBlank(text({ min: 1, max }), (value: string) => value)
 
 const unlessBlank = <S extends Schema.Codec<string, string>>(shape: S, normalize: (value: string) => string) => {
-  // An empty text is accepted and becomes null, so the documented schema has no minimum length.
-  const { minLength: _minLength, ...schema } = jsonSchemaOf(shape)
+  const { minLength = 0, ...rest } = jsonSchemaOf(shape)
+  // An empty text is accepted and becomes null, so the minimum length applies to what is left after trimming.
+  const schema = Number(minLength) > 1
+    ? { pattern: `^\\s*(?:\\S[\\s\\S]{${Number(minLength) - 2},}\\S)?\\s*$`, ...rest }
+    : rest
   return Schema.NullOr(untrimmed(schema)).pipe(
     Schema.decodeTo(Schema.NullOr(shape), {
       decode: SchemaGetter.transform((value: string | null) =>

@@ -199,7 +199,7 @@ export const assign = (
 ): Result.Result<Changes.Decision<Conversation>, ConversationNotFound | ReferenceUnknown> => {
   const assignee = Option.getOrNull(present(member))
   if (assigned_user_id !== null && assignee === null) {
-    return Result.fail(new ReferenceUnknown({ param: "assigned_user_id" }))
+    return Result.fail(new ReferenceUnknown({ param: "assigned_user_id", value: assigned_user_id }))
   }
   if (Option.isNone(conversation)) return Result.fail(new ConversationNotFound())
   const row = conversation.value

@@ -217,7 +217,9 @@ export const start = (
   fresh: Fresh
 ): Result.Result<Changes.Decision<Send>, ReferenceUnknown | ChannelTypeUnsuited | TemplateRefused> =>
   Result.gen(function*() {
-    if (Option.isNone(channel)) return yield* Result.fail(new ReferenceUnknown({ param: "channel_id" }))
+    if (Option.isNone(channel)) {
+      return yield* Result.fail(new ReferenceUnknown({ param: "channel_id", value: input.channel_id }))
+    }
     const content = yield* templateContent(channel.value, template, input.template)
     const who = findOrCreateByIdentity(personOf(input), threads, withPhone, fresh)
     const conversation = open(channel.value, who.answer, threads[0]?.conversation ?? null, fresh)

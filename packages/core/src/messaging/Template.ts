@@ -60,7 +60,21 @@ export interface TemplateParameter extends Schema.Schema.Type<typeof TemplatePar
 
 const ButtonIndex = Schema.Union([
   Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9 })),
-  Schema.String.check(Schema.isPattern(/^[0-9]$/u))
+  Schema.String.check(Schema.isPattern(/^[0-9]$/u, { expected: "a number or a digit from 0 to 9" }))
+])
+
+/** What a button does, in lower case as the network writes it or in upper case as the template says it. */
+const ButtonSubType = Schema.Literals([
+  "quick_reply",
+  "url",
+  "copy_code",
+  "flow",
+  "catalog",
+  "QUICK_REPLY",
+  "URL",
+  "COPY_CODE",
+  "FLOW",
+  "CATALOG"
 ])
 
 const parameters = Schema.Array(TemplateParameter).check(Schema.isMaxLength(100))
@@ -71,7 +85,7 @@ export const TemplateValues = Schema.Union([
   Schema.Struct({ type: Schema.Literal("body"), parameters }).annotate({ title: "Body" }),
   Schema.Struct({
     type: Schema.Literal("button"),
-    sub_type: Schema.String,
+    sub_type: ButtonSubType.annotate({ description: "What the button does." }),
     index: ButtonIndex.annotate({ description: "The position of the button, from 0." }),
     parameters
   }).annotate({ title: "Button" })

@@ -56,9 +56,13 @@ const partsOf = (template: Template): ReadonlyMap<string, string | null> => {
   return parts
 }
 
+const counted = (count: number): string => count === 1 ? "1 parameter" : `${count} parameters`
+
 const misfit = (slot: Slot, named: boolean): string | null => {
   if (slot.wanted.length !== slot.given.length) {
-    return `The ${slot.part} takes ${slot.wanted.length} parameters, not ${slot.given.length}.`
+    const names = slot.wanted.map((key) => `{{${key}}}`).join(", ")
+    const wanted = slot.wanted.length === 0 ? "no parameters" : `${counted(slot.wanted.length)} for ${names}`
+    return `The ${slot.part} takes ${wanted}, but ${slot.given.length} came.`
   }
   const names = new Set(slot.given.map((parameter) => parameter.parameter_name))
   const missing = named ? slot.wanted.find((wanted) => !names.has(wanted)) : undefined
@@ -82,7 +86,9 @@ export const render = (
   for (const values of components) {
     const part = partOf(values)
     if (given.has(part)) return mismatch(`The ${part} is given twice.`)
-    if (!parts.has(part)) return mismatch(`The template has no ${part}.`)
+    if (!parts.has(part)) {
+      return mismatch(`The template has no ${part} that takes parameters. GET /templates tells its components.`)
+    }
     given.set(part, values.parameters)
   }
   const named = template.parameter_format === "NAMED"

@@ -1,3 +1,4 @@
+import { Result } from "effect"
 import { limits } from "../kernel/Limits.ts"
 
 const invisible = /[\p{White_Space}\p{Cc}]/u
@@ -18,19 +19,29 @@ const literal = (hostname: string): string | null => {
   return ipv4.test(hostname) ? hostname : null
 }
 
+const tooLong = `The URL must have at most ${limits.url_chars_max} characters, also when it is percent-encoded.`
+
 /**
- * Returns why a webhook may not have this URL, as a sentence for the API's
- * client, or null when it may.
+ * Returns a webhook's URL as it is stored, which is its serialization in ASCII by
+ * WHATWG URL; or why a webhook may not have it, as a sentence for the API's client.
  *
  * Only the text is checked, once, when the webhook is created. The transport
  * checks the resolved addresses at every connect, because they may change. With
  * allowed addresses, http and names of private networks are accepted here too;
  * the transport then connects to allowed addresses only.
  */
-export const refusalOf = (text: string, allowed: ((address: string) => boolean) | null): string | null => {
-  if (Array.from(text).length > limits.url_chars_max) {
-    return `The URL must have at most ${limits.url_chars_max} characters.`
-  }
+export const accepted = (
+  text: string,
+  allowed: ((address: string) => boolean) | null
+): Result.Result<string, string> => {
+  const reason = refusalOf(text, allowed)
+  if (reason !== null) return Result.fail(reason)
+  const { href } = new URL(text)
+  return href.length > limits.url_chars_max ? Result.fail(tooLong) : Result.succeed(href)
+}
+
+const refusalOf = (text: string, allowed: ((address: string) => boolean) | null): string | null => {
+  if (Array.from(text).length > limits.url_chars_max) return tooLong
   // These checks use the text, because the parser drops white space, repairs slashes, and removes an empty user or fragment.
   const url = invisible.test(text) || !web.test(text) ? null : URL.parse(text)
   if (url === null) return "The URL must be absolute, such as https://example.com/webhooks."

@@ -35,7 +35,7 @@ import { lanes } from "../work/WorkQueue.ts"
 import { EventType } from "./Events.ts"
 import { newSecret } from "./WebhookSignature.ts"
 import { AllowedAddresses } from "./WebhookTransport.ts"
-import { refusalOf } from "./WebhookUrl.ts"
+import { accepted } from "./WebhookUrl.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -75,9 +75,11 @@ const EventTypes = Schema.Array(Schema.String.check(jsonSchemaOnly({ enum: [...E
 ).pipe(Schema.decodeTo(Schema.Array(EventType), SchemaTransformation.passthroughSupertype()))
 
 export const CreateWebhook = Schema.Struct({
-  url: Text.check(jsonSchemaOnly({ maxLength: limits.url_chars_max, format: "uri" })).annotate({
-    description: "A public https endpoint: a host name, no user, no fragment."
-  }),
+  url: Text.check(jsonSchemaOnly({ maxLength: limits.url_chars_max, pattern: "^[Hh][Tt][Tt][Pp][Ss]?://[^/\\\\]" }))
+    .annotate({
+      description:
+        "A public https endpoint: a host name, no user, no fragment, port 443 or above 1023. It is stored in ASCII, as WHATWG URL serializes it."
+    }),
   event_types: EventTypes
 }).annotate({ identifier: "CreateWebhook" })
 export interface CreateWebhook extends Schema.Schema.Type<typeof CreateWebhook> {}
@@ -275,10 +277,12 @@ export class Webhooks extends Context.Service<Webhooks, {
       const secrets = yield* Secrets
       const store = yield* WebhookStore
 
-      const createWebhook = Effect.fn("Webhooks.create")(function*({ event_types, url }: CreateWebhook) {
+      const createWebhook = Effect.fn("Webhooks.create")(function*({ event_types, url: given }: CreateWebhook) {
         const { organization_id } = yield* CurrentActor
-        const reason = refusalOf(url, allowed)
-        if (reason !== null) return yield* new WebhookUrlRefused({ reason })
+        const url = yield* Effect.mapError(
+          Effect.fromResult(accepted(given, allowed)),
+          (reason) => new WebhookUrlRefused({ reason })
+        )
         const id = WebhookId.make(ids.next())
         const signing_secret = Redacted.value(yield* newSecret)
         const sealed_secret = yield* secrets.seal(secretContext(organization_id, id), signing_secret)

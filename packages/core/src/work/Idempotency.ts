@@ -21,10 +21,13 @@ const decoder = new TextDecoder()
 
 // ---------------------------------------------------------------- data
 
+/** Printable ASCII, with spaces inside but not at the ends. The OpenAPI document repeats it. */
+export const key_pattern = /^[!-~][ -~]*[!-~]$/
+
 /** Schema for an idempotency key: 8 to 200 printable ASCII characters, spaces inside included. */
 export const IdempotencyKey = Schema.String.check(
   Schema.isBetweenLength(limits.idempotency_key_chars_min, limits.idempotency_key_chars_max),
-  Schema.isPattern(/^[!-~]([ -~]*[!-~])?$/)
+  Schema.isPattern(key_pattern)
 ).pipe(Schema.brand("IdempotencyKey"))
 export type IdempotencyKey = typeof IdempotencyKey.Type
 

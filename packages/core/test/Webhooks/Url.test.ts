@@ -1,7 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { hardText } from "@messaging-crm/conformance/Arbitraries"
-import { Arbitrary, Schema } from "effect"
-import { refusalOf } from "../../src/webhooks/WebhookUrl.ts"
+import { Arbitrary, Result, Schema } from "effect"
+import { accepted } from "../../src/webhooks/WebhookUrl.ts"
+
+const refusalOf = (text: string, allowed: ((address: string) => boolean) | null): string | null =>
+  Result.getOrNull(Result.flip(accepted(text, allowed)))
 
 const loopback = (address: string) => address === "127.0.0.1" || address === "::1"
 const at_most = (length: number) => `https://example.com/${"a".repeat(length - "https://example.com/".length)}`
@@ -107,6 +110,21 @@ describe("a webhook's URL", () => {
     for (const url of good) assert.isNull(refusalOf(url, null), url)
   })
 
+  it("is kept in ASCII, as it goes into a request", () => {
+    for (
+      const [given, kept] of [
+        ["https://b\u00FCcher.example/x", "https://xn--bcher-kva.example/x"],
+        ["https://EXAMPLE.com:443/gr\u00FC\u00DFe?q=\u00E9", "https://example.com/gr%C3%BC%C3%9Fe?q=%C3%A9"],
+        ["https://example.com", "https://example.com/"],
+        ["https://example.com:1024/a/../b", "https://example.com:1024/b"]
+      ] as const
+    ) {
+      assert.deepStrictEqual(accepted(given, null), Result.succeed(kept))
+    }
+    const grows = `https://example.com/${"\u00FC".repeat(400)}`
+    assert.isTrue(Result.isFailure(accepted(grows, null)))
+  })
+
   it("is refused with a sentence that states the reason", () => {
     for (const [url, reason] of bad) assert.include(refusalOf(url, null) ?? "allowed", reason, url)
   })
@@ -145,7 +163,12 @@ describe("a webhook's URL", () => {
   }, ({ end, host, rest, scheme }) => {
     const text = `${scheme}${host.join("")}${end}${rest}`
     if (refusalOf(text, null) !== null) return
+    const kept = Result.getOrThrow(accepted(text, null))
     const { hash, hostname, href, password, protocol, username } = new URL(text)
+    // What is kept is what is connected to, in the ASCII of a URI.
+    assert.strictEqual(kept, href)
+    assert.match(kept, /^[!-~]+$/)
+    assert.strictEqual(Result.getOrThrow(accepted(kept, null)), kept)
     assert.deepStrictEqual({ protocol, username, password, hash }, {
       protocol: "https:",
       username: "",

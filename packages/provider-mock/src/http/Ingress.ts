@@ -1,46 +1,59 @@
 import { Inbound, receiveEach } from "@messaging-crm/core/Inbound"
 import { limits } from "@messaging-crm/core/Limits"
 import { Secrets } from "@messaging-crm/core/Secrets"
-import { ByteSize, Effect, Exit, Layer, Option, Schema } from "effect"
+import { ByteSize, Effect, Exit, Layer, Option, Schema, Semaphore } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { Callback, signatureHeader, signaturePurpose } from "./Wire.ts"
+import { Callback, signatureHeader, signedDigest } from "./Wire.ts"
 
 const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Callback))
 
 const answer = (status: number, text: string) => HttpServerResponse.text(text, { status })
 const unreadable = answer(400, "The body cannot be read.")
+const tooLarge = answer(413, "The body exceeds 22 MB.")
 
-/** The size of the largest file in base64, plus 1 MiB for the rest of the body. */
-const body_size_max = ByteSize.bytes(Math.ceil(limits.media_bytes_max * 4 / 3) + 1_048_576)
+/** The maximum size of a body: the largest file in base64, plus 1 MiB for the rest. */
+const body_bytes_max = Math.ceil(limits.media_bytes_max * 4 / 3) + 1_048_576
+
+/** How many bodies are read and processed at once. The others wait unread, in their connections. */
+const bodies_max = 2
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-/** Decodes strictly and keeps a byte order mark, so that a signature of the text is a signature of the exact bytes. */
+/** Decodes strictly and keeps a byte order mark, so that a digest of the text is a digest of the exact bytes. */
 const textOf = Option.liftThrowable((bytes: ArrayBuffer) => utf8.decode(bytes))
+
+const unsigned = answer(401, "The signature does not fit.")
 
 /**
  * Layer for `POST /ingress/mock`: the callbacks of a mock provider in another
- * process. It answers 200 when every event is committed.
+ * process. It answers 200 when every event is committed, and 401 before it reads
+ * a body that was not signed.
  */
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
+  const bodies = yield* Semaphore.make(bodies_max)
   const inbound = yield* Inbound
   const secrets = yield* Secrets
 
-  const receive = Effect.gen(function*() {
-    const request = yield* HttpServerRequest.HttpServerRequest
+  const take = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, digest: string) {
     const body = textOf(yield* request.arrayBuffer)
     if (Option.isNone(body)) return unreadable
-    const signature = request.headers[signatureHeader] ?? ""
-    if (!(yield* secrets.verify(signaturePurpose, body.value, signature))) {
-      return answer(401, "The signature is not valid.")
-    }
+    if ((yield* secrets.sha256(body.value)) !== digest) return unsigned
     const { events } = yield* decode(body.value)
     const outcomes = yield* receiveEach(inbound, events)
     // Repeating an event for an unknown channel would not help, so it counts as received.
     yield* Effect.orDie(Exit.asVoidAll(outcomes.filter(Exit.hasDies)))
     return answer(200, "ok")
+  })
+
+  const receive = Effect.gen(function*() {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const digest = yield* signedDigest(request.headers[signatureHeader] ?? "")
+    if (Option.isNone(digest)) return unsigned
+    if (Number(request.headers["content-length"] ?? 0) > body_bytes_max) return tooLarge
+    return yield* Semaphore.withPermit(bodies, take(request, digest.value))
   }).pipe(
-    Effect.provideService(HttpIncomingMessage.MaxBodySize, body_size_max),
+    Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(body_bytes_max)),
+    Effect.provideService(Secrets, secrets),
     Effect.catchTags({
       HttpServerError: () => Effect.succeed(unreadable),
       SchemaError: () => Effect.succeed(answer(400, "The body is not a callback."))

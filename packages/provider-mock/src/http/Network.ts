@@ -127,7 +127,7 @@ export const layerCallbacks = (callback_urls: ReadonlyArray<string>) =>
       callback_urls[count % callback_urls.length] ?? "")
     const callBack = Effect.fnUntraced(function*(events: ReadonlyArray<ProviderEvent>) {
       const body = yield* Effect.orDie(encode({ events }))
-      const signature = yield* secrets.sign(Wire.signaturePurpose, body)
+      const signature = yield* Effect.provideService(Wire.sign(body), Secrets, secrets)
       const attempt = Effect.flatMap(next, (url) =>
         post(url, body, signature))
       const retries = Effect.retry(attempt, Schedule.spaced("100 millis"))

@@ -4,9 +4,10 @@ import { Content } from "@messaging-crm/core/Content"
 import { SendId } from "@messaging-crm/core/Ids"
 import { ProviderEvent } from "@messaging-crm/core/Inbound"
 import { FailureReason } from "@messaging-crm/core/MessagingProvider"
+import { Secrets } from "@messaging-crm/core/Secrets"
 import { Template } from "@messaging-crm/core/Templates"
 import { Timestamp } from "@messaging-crm/core/Timestamps"
-import { Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { Behaviour, Target } from "../index.ts"
 
 export const DeliverRequest = Schema.Struct({
@@ -49,8 +50,26 @@ export const Down = Schema.Struct({ down: Schema.Boolean })
 /** The body of a callback to `/ingress/mock`. */
 export const Callback = Schema.Struct({ events: Schema.Array(ProviderEvent) })
 
-/** The header with the signature of a callback's exact bytes. */
+/**
+ * The header with the SHA-256 digest of a callback's exact bytes, a point, and the signature of that digest, so that an unsigned
+ * callback is refused before its body is read.
+ */
 export const signatureHeader = "x-mock-signature"
 
 /** The purpose of the signature, so that a signature made for another purpose with the same key is refused. */
-export const signaturePurpose = "mock-provider-callback"
+const signaturePurpose = "mock-provider-callback"
+
+/** Returns the header's value for a body. */
+export const sign = Effect.fnUntraced(function*(body: string) {
+  const secrets = yield* Secrets
+  const digest = yield* secrets.sha256(body)
+  return `${digest}.${yield* secrets.sign(signaturePurpose, digest)}`
+})
+
+/** Returns the digest in a header's value, or none if the value was not signed with our key. */
+export const signedDigest = Effect.fnUntraced(function*(header: string) {
+  const [digest = "", signature = "", ...rest] = header.split(".")
+  const secrets = yield* Secrets
+  const isOurs = rest.length === 0 && (yield* secrets.verify(signaturePurpose, digest, signature))
+  return isOurs ? Option.some(digest) : Option.none<string>()
+})

@@ -99,7 +99,8 @@ export const dev = Command.make("dev", {
     const address = yield* Effect.provideContext(HttpServer.addressFormattedWith(Effect.succeed), socket)
     const { network, provider } = yield* providerAt(address)
     const operations = Layers.operations(storage.ports, provider)
-    const service = Layer.mergeAll(Layers.api(storage.isReady, provider), Layers.worker, provider.background).pipe(
+    const api = Layers.api(storage.isReady, provider)
+    const service = Layer.mergeAll(api, Layers.worker, provider.background, Layers.metrics(host)).pipe(
       Layer.provideMerge(operations),
       Layer.provide([Layer.succeedContext(socket), Layers.tuning, keys, storage.clock])
     )

@@ -11,7 +11,10 @@ const role = Flag.Literals("role", Role.literals).pipe(Flag.withDescription("own
 
 const member = Flag.String("member").pipe(Flag.withSchema(MemberId), Flag.withDescription("The id of the member"))
 
-const unknown = Admin.refuse("The organization has no such member.")
+const refusals = {
+  MemberNotFound: Admin.refuse("The organization has no such member."),
+  LastOwner: Admin.refuse("The organization would have no owner. Make another member owner first: members set-role.")
+}
 
 const add = Command.make(
   "add",
@@ -54,7 +57,7 @@ const setRole = Command.make(
   },
   Effect.fnUntraced(function*({ json, member, organization, role }) {
     const changed = yield* Admin.asOperator(organization, Members.use((members) => members.setRole(member, role))).pipe(
-      Effect.catchTag("MemberNotFound", unknown)
+      Effect.catchTags(refusals)
     )
     yield* Print.result(json, toJson(changed), `Member ${changed.id} is ${changed.role} now.`)
   })
@@ -69,7 +72,7 @@ const remove = Command.make(
   },
   Effect.fnUntraced(function*({ json, member, organization }) {
     yield* Admin.asOperator(organization, Members.use((members) => members.remove(member))).pipe(
-      Effect.catchTag("MemberNotFound", unknown)
+      Effect.catchTags(refusals)
     )
     yield* Print.result(json, { id: member }, `Member ${member} has left.`)
   })

@@ -23,7 +23,19 @@ const create = Command.make(
   })
 ).pipe(Command.withDescription("Create an organization with its first owner"))
 
+const toJson = Schema.encodeSync(Organization)
+
+const list = Command.make(
+  "list",
+  { json: Print.json },
+  Effect.fnUntraced(function*({ json }) {
+    const found = yield* Admin.withOperations(Organizations.use((organizations) => organizations.list))
+    const rows = found.map((row) => toJson(row))
+    yield* Print.result(json, rows, Print.table(rows))
+  })
+).pipe(Command.withDescription("List the organizations, the oldest first"))
+
 export const organizations = Command.make("organizations").pipe(
   Command.withDescription("Organizations"),
-  Command.withSubcommands([create])
+  Command.withSubcommands([create, list])
 )

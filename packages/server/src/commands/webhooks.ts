@@ -1,13 +1,13 @@
 import { Client, idempotencyKey } from "@messaging-crm/adapter-http/Client"
 import { Event, EventType } from "@messaging-crm/core/Events"
-import { Ids, type WebhookId } from "@messaging-crm/core/Ids"
-import type { CreateWebhook } from "@messaging-crm/core/Webhooks"
+import { Ids, WebhookId } from "@messaging-crm/core/Ids"
+import { type CreateWebhook, Webhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { verify } from "@messaging-crm/core/WebhookSignature"
 import { DateTime, Effect, Layer, Option, Predicate, Redacted, Ref, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { FetchHttpClient, HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { styleText } from "node:util"
-import { Refused } from "../Admin.ts"
+import * as Admin from "../Admin.ts"
 import { readOr, readRequired, settings } from "../Config.ts"
 import * as Layers from "../Layers.ts"
 import * as Logging from "../Logging.ts"
@@ -46,7 +46,7 @@ const subscribed = Effect.fnUntraced(function*(input: CreateWebhook) {
   const { webhooks } = yield* Client
   const create = Effect.mapError(
     webhooks.create({ headers: {}, payload: input }),
-    (error) => new Refused({ message: `The service refused the subscription: ${reasonOf(error)}` })
+    (error) => new Admin.Refused({ message: `The service refused the subscription: ${reasonOf(error)}` })
   )
   const disable = Effect.fnUntraced(function*(webhook_id: WebhookId) {
     yield* Effect.ignore(webhooks.disable({ headers: yield* idempotencyKey, params: { webhook_id } }))
@@ -112,7 +112,34 @@ const listen = Command.make(
   Command.withDescription("Subscribe to a service's events, print them as they arrive, and unsubscribe at the end")
 )
 
+const toJson = Schema.encodeSync(Webhook)
+
+const list = Command.make(
+  "list",
+  { organization: Admin.organization, json: Print.json },
+  Effect.fnUntraced(function*({ json, organization }) {
+    const found = yield* Admin.asOperator(organization, Webhooks.use((webhooks) => webhooks.list))
+    const rows = found.map((row) => toJson(row))
+    yield* Print.result(json, rows, Print.table(rows))
+  })
+).pipe(Command.withDescription("List the webhooks as the API does: the 100 most recent, active ones first"))
+
+const disable = Command.make(
+  "disable",
+  {
+    organization: Admin.organization,
+    webhook: Flag.String("webhook").pipe(Flag.withSchema(WebhookId), Flag.withDescription("The id of the webhook")),
+    json: Print.json
+  },
+  Effect.fnUntraced(function*({ json, organization, webhook }) {
+    const disabled = yield* Admin.asOperator(organization, Webhooks.use((webhooks) => webhooks.disable(webhook))).pipe(
+      Effect.catchTag("WebhookNotFound", Admin.refuse("The organization has no such webhook."))
+    )
+    yield* Print.result(json, toJson(disabled), `Webhook ${disabled.id} (${disabled.url}) is disabled.`)
+  })
+).pipe(Command.withDescription("Disable a webhook: nothing is posted to it any more"))
+
 export const webhooks = Command.make("webhooks").pipe(
-  Command.withDescription("Webhooks, for development"),
-  Command.withSubcommands([listen])
+  Command.withDescription("Webhooks of an organization, and their events on this machine"),
+  Command.withSubcommands([list, disable, listen])
 )

@@ -30,10 +30,15 @@ people, \`param\` is the field or parameter at fault where it is known, and \`re
 After a 500, repeat a read, and repeat a write with the same \`Idempotency-Key\`. Before you repeat a write that had no key,
 read the resource.
 
+A path that exists answers 405 \`method_not_allowed\` to a method that is not listed with it, with the others in \`Allow\`;
+any other path answers 404 \`not_found\`. What is not valid HTTP, comes too slowly or has more than 16,384 bytes of headers
+is answered with 400 \`invalid_input\`, 408 \`request_timeout\`, 417 \`expectation_failed\` or 431 \`headers_too_large\`.
+
 ## Limits
 
 120 requests a minute for each key, unless the operator has set another rate; the \`X-RateLimit-…\` headers of every
-response show it. 64 KiB for a body.
+response show it. 8 requests of a key are carried out at once; more wait for a second, and are then answered with 429
+\`rate_limited\` and \`Retry-After: 1\`. 64 KiB for a body.
 
 ## Versions
 

@@ -10,22 +10,19 @@ const body = (code: string, message: string, param: string | null = null) => ({
   value: { error: { code, message, param, request_id } }
 })
 
-const unknown = "There is no such resource."
-
 /** The examples that all operations share. */
 export const refusals = {
   invalid_json: body("invalid_json", "The body is not valid JSON."),
   invalid_input: body("invalid_input", "colour is not known here.", "colour"),
   missing_idempotency_key: body(
     "missing_idempotency_key",
-    "This operation needs an Idempotency-Key of 8 to 200 printable ASCII characters.",
+    "This operation needs an Idempotency-Key header of 8 to 200 printable ASCII characters.",
     "Idempotency-Key"
   ),
   unauthorized: body(
     "unauthorized",
     "The API key is missing, malformed, expired or revoked, or its creator may no longer hold keys."
   ),
-  not_found: body("not_found", unknown),
   idempotency_conflict: body(
     "idempotency_conflict",
     "The Idempotency-Key was used before for another request. Use a new key for a new request.",
@@ -38,7 +35,7 @@ export const refusals = {
     "The body must be JSON in UTF-8, not compressed, and named so: Content-Type: application/json."
   ),
   rate_limited: body("rate_limited", "More than 120 requests this minute with this key. Wait 5 s."),
-  internal_error: body("internal_error", "The service failed. The request id names the failure in its log."),
+  internal_error: body("internal_error", "The service failed. The request id finds the cause in its log."),
   provider_unavailable: body(
     "provider_unavailable",
     "The messaging provider cannot be reached now. Nothing was changed; try again."
@@ -51,7 +48,6 @@ type Code = keyof typeof refusals
 const codes: Readonly<Record<string, ReadonlyArray<Code>>> = {
   400: ["invalid_input", "invalid_json", "missing_idempotency_key"],
   401: ["unauthorized"],
-  404: ["not_found"],
   409: ["idempotency_conflict", "request_processing"],
   413: ["body_too_large"],
   415: ["unsupported_media_type"],
@@ -59,6 +55,9 @@ const codes: Readonly<Record<string, ReadonlyArray<Code>>> = {
   500: ["internal_error"],
   503: ["provider_unavailable"]
 }
+
+/** What the last id of a path names. */
+const resourceOf = ({ path }: HttpApiEndpoint.Top): string => /.*:(\w+)_id/.exec(path)?.[1] ?? "resource"
 
 const statusesOfWrites = new Set(["409", "413", "415"])
 
@@ -77,6 +76,7 @@ export const refusalsOf = (endpoint: HttpApiEndpoint.Top, status: string, scope:
     ...(status === "409" && conflict !== undefined
       ? { conflict: body("conflict", conflict.message, conflict.param) }
       : {}),
+    ...(status === "404" ? { not_found: body("not_found", `There is no such ${resourceOf(endpoint)}.`) } : {}),
     ...Object.fromEntries(shared.map((code) => [code, { $ref: `#/components/examples/${code}` }]))
   }
 }

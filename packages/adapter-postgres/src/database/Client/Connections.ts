@@ -1,9 +1,10 @@
 import { type PgConnection, PgPool } from "@effect/sql-pg"
-import { Effect, Exit, Pool, type Scope } from "effect"
+import { Effect, Exit, Pool, type Scope, Stream } from "effect"
 import type { SqlConnection, SqlError } from "effect/sql"
 import type { NetConnectOpts } from "node:net"
 import { StatementDeadline } from "../StatementDeadline.ts"
 import { check_interval, closeUnresponsive, Watchdog } from "./Watchdog.ts"
+import { withoutValues } from "./WithoutValues.ts"
 
 export interface Config {
   readonly watchdogs: Array<Watchdog>
@@ -29,10 +30,11 @@ class Connection implements SqlConnection.Connection {
   private watch<A>(statement: Effect.Effect<A, SqlError.SqlError>): Effect.Effect<A, SqlError.SqlError> {
     return Effect.withFiber((fiber) => {
       const pending = this.watchdog.begin(fiber.getRef(StatementDeadline))
-      return Effect.onExitPrimitive(statement, (exit) => {
+      const watched = Effect.onExitPrimitive(statement, (exit) => {
         this.watchdog.end(pending, !Exit.hasInterrupts(exit))
         return undefined
       })
+      return Effect.mapError(watched, withoutValues)
     })
   }
 
@@ -58,7 +60,7 @@ class Connection implements SqlConnection.Connection {
 
   /** A stream may be slow because its reader is, so it is not watched. */
   executeStream(sql: string, params: ReadonlyArray<unknown>) {
-    return this.connection.stream(sql, params)
+    return Stream.mapError(this.connection.stream(sql, params), withoutValues)
   }
 }
 

@@ -1,0 +1,64 @@
+/** Answers that are the same at each request: prepared once, compressed, and not sent again to who has them. */
+import { Digests } from "@messaging-crm/core/Digests"
+import { Effect } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { answerWith } from "./middleware/Headers.ts"
+
+const encoder = new TextEncoder()
+
+const gzip = (text: string) =>
+  Effect.promise(async () => {
+    const stream = new Blob([text]).stream().pipeThrough(new CompressionStream("gzip"))
+    return new Uint8Array(await new Response(stream).arrayBuffer())
+  })
+
+const none = /;\s*q=0(?:\.0*)?\s*$/i
+
+/** Returns whether a caller takes gzip, by its `Accept-Encoding`. */
+export const takesGzip = (header = ""): boolean => {
+  const named = header.split(",").find((each) => /^\s*(?:x-)?gzip\s*(?:;|$)/i.test(each))
+  const any = header.split(",").find((each) => /^\s*\*\s*(?:;|$)/.test(each))
+  const decisive = named ?? any
+  return decisive !== undefined && !none.test(decisive)
+}
+
+/** Returns whether a caller has this version, by its `If-None-Match`. */
+export const has = (header = "", etag: string): boolean =>
+  header.split(",").some((each) => [etag, "*"].includes(each.trim().replace(/^W\//, "")))
+
+/** It may be kept, and is asked for by its version each time: a new release may answer differently. */
+const revalidated = { "cache-control": "no-cache" }
+
+/** A form of the answer, as it is sent. */
+interface Form {
+  readonly etag: string
+  readonly bytes: Uint8Array
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Prepares an answer, and returns what answers each request with it. */
+export const prepare = Effect.fnUntraced(function*(
+  { content_type, headers = {}, text }: {
+    readonly content_type: string
+    readonly headers?: Readonly<Record<string, string>>
+    readonly text: string
+  }
+) {
+  const { sha256 } = yield* Digests
+  const version = (yield* sha256(text)).slice(0, 32)
+  const plain: Form = { etag: `"${version}"`, bytes: encoder.encode(text), headers: {} }
+  const compressed: Form = {
+    etag: `"${version}-gzip"`,
+    bytes: yield* gzip(text),
+    headers: { "content-encoding": "gzip" }
+  }
+  return Effect.gen(function*() {
+    const { headers: asked } = yield* HttpServerRequest.HttpServerRequest
+    const form = takesGzip(asked["accept-encoding"]) ? compressed : plain
+    yield* answerWith(revalidated)
+    const versioned = { ...revalidated, vary: "accept-encoding", etag: form.etag }
+    if (has(asked["if-none-match"], form.etag)) return HttpServerResponse.empty({ status: 304, headers: versioned })
+    const all = { ...headers, ...versioned, ...form.headers }
+    return HttpServerResponse.uint8Array(form.bytes, { contentType: content_type, headers: all })
+  })
+})

@@ -1,0 +1,168 @@
+/**
+ * The service against its own document: requests that it allows, and requests with one thing changed, for every operation.
+ *
+ * `GENERATED_REQUESTS=5000 GENERATED_SEED=7` for more of them, and others.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
+import { ContactFields } from "@messaging-crm/core/ContactFields"
+import { Effect, Layer } from "effect"
+import { afterAll, beforeAll } from "vitest"
+import { documented, flawOf } from "./Document.ts"
+import { generator, type Pool, randomOf, type Schema } from "./Generated.ts"
+import { idempotency, start } from "./Service.ts"
+
+const requests = Number(process.env["GENERATED_REQUESTS"] ?? 200)
+const seed = Number(process.env["GENERATED_SEED"] ?? 1)
+
+const service = start({ tuning: Layer.succeed(RequestsPerMinute, 1_000_000_000) })
+afterAll(() => service.stop())
+
+const absent = "01990000-0000-7000-8000-00000000c0de"
+
+/** An organization with one of everything, as a pool of values by the name of the field. */
+const settle = async () => {
+  const ours = await service.organization()
+  const { channel, key, organization, owner, social } = ours
+  const post = async (path: string, json: unknown) =>
+    (await service.request("POST", `/v1${path}`, { key, json, ...idempotency() })).body.data
+  const contact = await post("/contacts", { first_name: "Kim" })
+  const tags = [await post("/tags", { name: "one", color: "red" }), await post("/tags", { name: "two", color: "red" })]
+  const field = await service.runtime.runPromise(
+    ContactFields.use((fields) => fields.create({ key: "plan", name: "Plan", type: "text", options: null })).pipe(
+      Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
+    )
+  )
+  const template_id = `${channel.phone_messaging_business_account_id}.order_ready`
+  const text = { type: "text", text: "7" }
+  const components = [
+    { type: "header", parameters: [text] },
+    { type: "body", parameters: [text, text] },
+    { type: "button", sub_type: "url", index: 0, parameters: [text] }
+  ]
+  const template = { id: template_id, components }
+  const send = await post("/conversations", { channel_id: channel.id, phone: "+4915112345678", template })
+  const webhook = await post("/webhooks", { url: "https://shop.example/crm", event_types: ["message.sent"] })
+  const follow = async () => (await service.request("GET", `/v1/sends/${send.id}`, { key })).body.data
+  await service.until(async () => (await follow()).status === "sent")
+  const deliveries = await service.request("GET", `/v1/webhooks/${webhook.id}/deliveries`, { key })
+  const pool: Pool = {
+    contact_id: [contact.id, absent],
+    conversation_id: [send.conversation_id, absent],
+    message_id: [(await follow()).message_id, absent],
+    send_id: [send.id, absent],
+    webhook_id: [webhook.id, absent],
+    delivery_id: [deliveries.body.data[0].id, absent],
+    owner_user_id: [owner.id, owner.id.toUpperCase(), null],
+    assigned_user_id: [owner.id, null],
+    channel_id: [channel.id, social.id],
+    tag_id: [tags[0].id, absent],
+    "tag_ids[]": tags.map(({ id }) => id),
+    custom_values: [{}, { [field.id]: "gold" }, { [field.id]: null }, null],
+    template: [template, { id: template_id, components: [] }, { id: "other", components }],
+    phone: ["+4915112345678", "0049 151 12345678", "+49 (151) 123-45678"],
+    primary_phone: ["+4915112345678", "0049 151 12345678", "", null],
+    primary_email: ["kim@example.org", "kim@bücher.example", "", null],
+    birthday: ["2000-02-29", null],
+    website_url: ["https://example.org/a?b#c", "https://bücher.example/x", null],
+    network_url: ["http://example.org", "", null],
+    url: ["https://shop.example/crm", "https://bücher.example/x"],
+    cursor: [""],
+    page_size: [1, 100]
+  }
+  return { key, pool }
+}
+
+let world: Awaited<ReturnType<typeof settle>>
+beforeAll(async () => {
+  world = await settle()
+})
+
+/** What no schema can say: what a body refers to, and what only its parts together mean. */
+const beyond = new RegExp(
+  [
+    "the organization has no",
+    "The template",
+    "template.id is not",
+    "The (header|body|button|footer)",
+    "A contact needs",
+    "channel_id must be",
+    "Templates can be sent",
+    "cursor is not one",
+    "well-formed text",
+    "phone number with its country code",
+    "absolute http or https URL",
+    "date of the calendar",
+    "The URL must",
+    "The host of the URL",
+    "The port of the URL",
+    "would make the notes"
+  ].join("|")
+)
+
+interface Parameter {
+  readonly name: string
+  readonly in: string
+  readonly required: boolean
+  readonly schema: Schema
+}
+
+describe("every operation agrees with its document", () => {
+  for (const { method, operation, path } of documented) {
+    it(`${method} ${path}`, async () => {
+      const random = randomOf(seed)
+      const { mutated, nearby, pick, valid } = generator(random, world.pool)
+      // The one that is referred to is a header.
+      const parameters = operation.parameters.filter((each): each is Parameter => "schema" in each)
+      const query = parameters.filter((parameter) => parameter.in === "query")
+      const body = operation.requestBody?.content["application/json"]?.schema as Schema | undefined
+      for (let number = 0; number < requests; number++) {
+        const isMutated = number % 2 === 1
+        const changesQuery = isMutated && query.length > 0
+        const search = new URLSearchParams()
+        const flaws: Array<string | null> = []
+        const changed = changesQuery ? pick(query) : null
+        for (const parameter of query) {
+          if (parameter !== changed && random() < 0.6) continue
+          const value = parameter === changed ? pick(nearby(parameter.schema)) : valid(parameter.schema, parameter.name)
+          const text = typeof value === "object" ? JSON.stringify(value) : String(value)
+          search.set(parameter.name, text)
+          // A query is text: what is a number there is one of digits. A surrogate does not survive a URL.
+          const read = parameter.schema.type === "integer" && /^[0-9]+$/.test(text)
+            ? Number(text)
+            : search.get(parameter.name)
+          flaws.push(
+            flawOf(parameter.schema, new URLSearchParams(search.toString()).get(parameter.name) === "" ? read : read)
+          )
+        }
+        const concrete = path.replace(
+          /\{(\w+)\}/g,
+          (_, name: string) => String(valid({ format: "uuid", type: "string" }, name))
+        )
+        const made = body === undefined ? undefined : valid(body, "body")
+        const json = body !== undefined && isMutated && !changesQuery ? mutated(body, made, "body") : made
+        if (body !== undefined) flaws.push(json === undefined ? null : flawOf(body, json))
+        const target = `/v1${concrete}${search.size === 0 ? "" : `?${search}`}`
+        const answer = await service.request(method, target, {
+          key: world.key,
+          ...(json === undefined ? {} : { json }),
+          ...(method === "GET" ? {} : idempotency())
+        })
+        const asked = `${method} ${target} ${JSON.stringify(json)?.slice(0, 300)} (${number}): ${
+          answer.text.slice(0, 300)
+        }`
+        assert.isBelow(answer.status, 500, asked)
+        const flaw = flaws.find((each) => each !== null) ?? null
+        // 413 is told by the document too, and no schema knows how long a body becomes.
+        if (answer.status === 413) continue
+        if (answer.status === 400) {
+          const isBeyond = beyond.test(answer.body.error.message)
+          assert.isTrue(flaw !== null || isBeyond, `refused, though the document allows it: ${asked}`)
+        } else {
+          assert.isNull(flaw, `taken, though the document does not allow it: ${asked}`)
+        }
+      }
+    }, 120_000)
+  }
+})

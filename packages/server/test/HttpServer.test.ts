@@ -1,0 +1,141 @@
+/** The edge of the HTTP server, asked through raw sockets: what no HTTP client would send. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
+import { connect } from "node:net"
+import * as Layers from "../src/Layers.ts"
+
+/** A server with one route on a port of its own. */
+const served = HttpRouter.serve(
+  HttpRouter.use((router) =>
+    Effect.andThen(
+      router.add("GET", "/hello", Effect.succeed(HttpServerResponse.text("hello"))),
+      router.add("POST", "/hello", Effect.succeed(HttpServerResponse.text("hello")))
+    )
+  ),
+  { disableLogger: true, disableListenLog: true }
+).pipe(Layer.provideMerge(Layers.listen({ host: "127.0.0.1", port: 0 })))
+
+interface Answer {
+  readonly status: number
+  readonly headers: ReadonlyMap<string, string>
+  readonly body: string
+}
+
+const parsed = (text: string): Answer => {
+  const [head = "", body = ""] = text.split("\r\n\r\n")
+  const [line = "", ...fields] = head.split("\r\n")
+  const headers = fields.map((field) => {
+    const [name = "", value = ""] = field.split(/:\s*/, 2)
+    return [name.toLowerCase(), value] as const
+  })
+  return { status: Number(line.split(" ")[1]), headers: new Map(headers), body }
+}
+
+/** Writes texts to a socket of its own, each once the one before is answered, and returns what was answered until the service closed it. */
+const sendRaw = (...[text, ...more]: ReadonlyArray<string>) =>
+  Effect.gen(function*() {
+    const url = new URL(yield* HttpServer.addressFormattedWith(Effect.succeed))
+    return yield* Effect.callback<string>((resume) => {
+      const socket = connect(Number(url.port), url.hostname, () => socket.write(text ?? ""))
+      let answered = ""
+      socket.setEncoding("utf8")
+      socket.on("data", (chunk: string) => {
+        answered += chunk
+        const next = more.shift()
+        if (next !== undefined) socket.write(next)
+      })
+      socket.once("error", () => {})
+      socket.once("close", () => resume(Effect.succeed(answered)))
+      return Effect.sync(() => socket.destroy())
+    })
+  })
+
+const send = (text: string) => Effect.map(sendRaw(text), parsed)
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+const host = "Host: crm.example"
+const close = "Connection: close"
+const request = (line: string, ...headers: ReadonlyArray<string>) => [line, ...headers, "", ""].join("\r\n")
+
+describe("what never reaches a route", () => {
+  for (
+    const [name, text, status, code] of [
+      [
+        "headers beyond 16 KiB",
+        request(`GET /hello?cursor=${"x".repeat(17_000)} HTTP/1.1`, host),
+        431,
+        "headers_too_large"
+      ],
+      [
+        "a key beyond 16 KiB",
+        request("GET /hello HTTP/1.1", host, `Idempotency-Key: ${"x".repeat(17_000)}`),
+        431,
+        "headers_too_large"
+      ],
+      [
+        "an expectation",
+        request("POST /hello HTTP/1.1", host, "Expect: 200-maybe", "Content-Length: 0"),
+        417,
+        "expectation_failed"
+      ],
+      ["no HTTP", "hello\r\n\r\n", 400, "invalid_input"],
+      ["an unknown method", request("FOO /hello HTTP/1.1", host), 400, "invalid_input"],
+      ["HTTP/2 in plain text", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400, "invalid_input"],
+      [
+        "two lengths",
+        request("POST /hello HTTP/1.1", host, "Content-Length: 2", "Transfer-Encoding: chunked"),
+        400,
+        "invalid_input"
+      ],
+      ["no host", request("GET /hello HTTP/1.1"), 400, "invalid_input"],
+      ["two hosts", request("GET /hello HTTP/1.1", host, "Host: other.example"), 400, "invalid_input"],
+      ["two hosts that are the same", request("GET /hello HTTP/1.1", host, host), 400, "invalid_input"],
+      ["a tunnel", request("CONNECT crm.example:443 HTTP/1.1", host), 405, "method_not_allowed"]
+    ] as const
+  ) {
+    it.live(`is answered in the envelope under a request id: ${name}`, () =>
+      Effect.gen(function*() {
+        const answer = yield* send(text)
+        assert.strictEqual(answer.status, status)
+        const { error } = JSON.parse(answer.body)
+        assert.strictEqual(error.code, code)
+        assert.isNotEmpty(error.message)
+        assert.include([null, "Host", "Expect"], error.param)
+        assert.match(error.request_id, uuid)
+        assert.strictEqual(answer.headers.get("x-request-id"), error.request_id)
+        assert.strictEqual(answer.headers.get("content-type"), "application/json")
+        assert.strictEqual(answer.headers.get("cache-control"), "no-store")
+        assert.strictEqual(answer.headers.get("connection"), "close")
+      }).pipe(Effect.provide(served)))
+  }
+
+  it.live("keeps the request id that it was sent with", () =>
+    Effect.gen(function*() {
+      const answer = yield* send(request("GET /hello HTTP/1.1", "X-Request-Id: mine-1"))
+      assert.strictEqual(JSON.parse(answer.body).error.request_id, "mine-1")
+    }).pipe(Effect.provide(served)))
+})
+
+describe("a connection", () => {
+  it.live("is never upgraded, and so stays under the limits of every other: its next request is read", () =>
+    Effect.gen(function*() {
+      const upgrade = request("GET /hello HTTP/1.1", host, "Connection: Upgrade", "Upgrade: websocket")
+      const answers = yield* sendRaw(upgrade, request("GET /hello HTTP/1.1", host, close))
+      assert.lengthOf(answers.match(/HTTP\/1\.1 200 OK/g) ?? [], 2, answers)
+    }).pipe(Effect.provide(served)))
+
+  it.live("of HTTP/1.0 needs no host, as load balancers ask", () =>
+    Effect.gen(function*() {
+      assert.strictEqual((yield* send("GET /hello HTTP/1.0\r\n\r\n")).status, 200)
+    }).pipe(Effect.provide(served)))
+
+  it.live("continues a request that asks first", () =>
+    Effect.gen(function*() {
+      const answer = yield* send(
+        request("POST /hello HTTP/1.1", host, close, "Expect: 100-continue", "Content-Length: 0")
+      )
+      assert.include([100, 200], answer.status)
+    }).pipe(Effect.provide(served)))
+})
