@@ -18,11 +18,11 @@ import * as Tags from "./handlers/Tags.ts"
 import * as Templates from "./handlers/Templates.ts"
 import * as WebhookDeliveries from "./handlers/WebhookDeliveries.ts"
 import * as Webhooks from "./handlers/Webhooks.ts"
-import * as Admission from "./middleware/Admission.ts"
-import * as Envelope from "./middleware/Envelope.ts"
+import * as Authentication from "./middleware/Authentication.ts"
 import * as IdempotentWrites from "./middleware/IdempotentWrites.ts"
 import * as InvalidInput from "./middleware/InvalidInput.ts"
 import * as JsonBody from "./middleware/JsonBody.ts"
+import * as RequestLifecycle from "./middleware/RequestLifecycle.ts"
 import * as Tracing from "./middleware/Tracing.ts"
 import * as Turns from "./middleware/Turns.ts"
 
@@ -40,10 +40,10 @@ const handlers = Layer.mergeAll(
   Webhooks.layer
 )
 
-const pipeline = Layer.mergeAll(Admission.layer, JsonBody.layer, IdempotentWrites.layer, InvalidInput.layer)
+const pipeline = Layer.mergeAll(Authentication.layer, JsonBody.layer, IdempotentWrites.layer, InvalidInput.layer)
 
 /** Layer that gives every answer of a router its request id and its headers, and errors outside the API the API's shape. */
-export const layerEnvelope = Envelope.layer
+export const layerRequestLifecycle = RequestLifecycle.layer
 
 /** Reference for the maximum number of requests of a key that a process carries out at once. An operator may raise it. */
 export const RequestsAtOnce = Turns.RequestsAtOnce
@@ -77,7 +77,7 @@ export const layer = HttpApiBuilder.layer(Api).pipe(
   Layer.provide(pipeline),
   Layer.merge(layerDocument),
   Layer.merge(Media.layer),
-  Layer.merge(layerEnvelope),
+  Layer.merge(layerRequestLifecycle),
   Layer.provide([Ids.layer, Secrets.layer])
 )
 

@@ -5,7 +5,7 @@ import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { Tags } from "@messaging-crm/core/Tags"
 import * as Mock from "@messaging-crm/provider-mock"
 import { Duration, Effect, Layer, Logger, References } from "effect"
-import { ReadDeadline } from "../src/middleware/Envelope.ts"
+import { ReadDeadline } from "../src/middleware/RequestLifecycle.ts"
 import { idempotency, start } from "./Service.ts"
 
 const serving = async (

@@ -64,7 +64,7 @@ export const operations = <E>(storage: Layer.Layer<Crm.StoragePorts, E>, { outbo
 export const metrics = (host: string) =>
   Layer.unwrap(Effect.map(read(settings.metrics_port), (port) =>
     Option.isNone(port) ? Layer.empty : HttpRouter.serve(
-      Layer.merge(Metrics.layer, Layer.provide(Http.layerEnvelope, Ids.layer)),
+      Layer.merge(Metrics.layer, Layer.provide(Http.layerRequestLifecycle, Ids.layer)),
       { routerConfig: Http.routerConfig, disableLogger: true, disableListenLog: true }
     ).pipe(Layer.provide(listen({ host, port: port.value })))))
 

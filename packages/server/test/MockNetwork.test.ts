@@ -1,7 +1,5 @@
 /** The telephone network in a process of its own, as servers reach it and are called back: over real sockets. */
 import { assert, describe, it } from "@effect/vitest"
-import type { Channel } from "@messaging-crm/core/Channels"
-import { ChannelId, SendId } from "@messaging-crm/core/Ids"
 import {
   ChannelUnknown,
   Inbound,
@@ -10,7 +8,7 @@ import {
   type ProviderMessageReceived
 } from "@messaging-crm/core/Inbound"
 import { limits } from "@messaging-crm/core/Limits"
-import { MessagingProvider, type OutboundMessage } from "@messaging-crm/core/MessagingProvider"
+import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import * as Mock from "@messaging-crm/provider-mock"
 import * as Callbacks from "@messaging-crm/provider-mock/Callbacks"
@@ -25,35 +23,7 @@ import * as Layers from "../src/Layers.ts"
 import * as Providers from "../src/Providers.ts"
 import { answering } from "../testing/Answering.ts"
 import { freePort } from "../testing/Processes.ts"
-
-const channel: Channel = {
-  id: ChannelId.make("01990000-0000-7000-8000-000000000001"),
-  type: "phone_messaging",
-  name: "Support",
-  address: "+493012345678",
-  phone_messaging_business_account_id: "acme",
-  connected_at: DateTime.makeUnsafe(0)
-}
-
-const reference = (number: number) => SendId.make(`01990000-0000-7000-8000-${String(number).padStart(12, "0")}`)
-
-const delivery = (number: number, recipient: string): OutboundMessage => ({
-  channel,
-  reference: reference(number),
-  recipient,
-  content: { type: "text", text: "Grüß Gott 🙂" }
-})
-
-/** The outcome of a delivery as text, from the result of the port. */
-const outcome = (to: OutboundMessage) =>
-  Effect.map(Effect.result(MessagingProvider.use(({ deliver }) => deliver(to))), (result) => {
-    if (Result.isSuccess(result)) return "accepted"
-    const { failure } = result
-    if (failure._tag === "ProviderOutcomeUnknown") return "unknown"
-    return failure._tag === "ProviderBusy"
-      ? `busy: ${failure.reason}, ${failure.retry_after_seconds}`
-      : `rejected: ${failure.reason}`
-  })
+import { channel, delivery, outcome, reference } from "./Outbound.ts"
 
 const listen = Layers.listen({ host: "127.0.0.1", port: 0 })
 

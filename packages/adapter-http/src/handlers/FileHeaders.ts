@@ -32,7 +32,7 @@ const extendedName = (name: string): string => encodeURIComponent(name).replace(
 /**
  * Returns whether a file is shown or saved, and under which name (RFC 6266).
  *
- * The name is told twice: in ASCII for those who know nothing else, and as it is.
+ * The header has the name twice: in ASCII for old clients, and in full.
  */
 export const contentDisposition = (file: MediaFile): string => {
   const disposition = showable.test(contentType(file)) ? "inline" : "attachment"
@@ -51,7 +51,7 @@ interface Range {
 /** One range, as players and resumed downloads ask for it. */
 const singleRange = /^bytes=(\d{0,12})-(\d{0,12})$/
 
-/** Returns the range that is asked for, or null where the whole file is the answer: RFC 9110 allows it to any range. */
+/** Returns the requested range, or null for the whole file, which RFC 9110 allows as the answer to any range. */
 export const rangeOf = (header: string, size: number): Range | null => {
   const [, first = "", last = ""] = singleRange.exec(header) ?? []
   if (first === "" && last === "") return null

@@ -10,7 +10,7 @@ import * as Errors from "../api/Errors.ts"
 import * as Answers from "../middleware/Answers.ts"
 import * as Refusals from "./Refusals.ts"
 
-/** Returns where the caller reached us. A wrong `Host` misleads nobody but who sent it. */
+/** Returns the origin that the request was sent to. A forged `Host` affects only the links in its own answer. */
 const originOf = (request: HttpServerRequest.HttpServerRequest): string =>
   Option.match(HttpServerRequest.toURL(request), { onNone: () => "", onSome: ({ origin }) => origin })
 
@@ -23,7 +23,7 @@ export const layer = HttpApiBuilder.group(
     const public_url = yield* PublicUrl
     const sends = yield* Sends
 
-    /** Lets the links of an answer begin where an operator says that we are reached, or else where this caller reached us. */
+    /** Makes links begin with `PUBLIC_URL`, or else with the origin of the request. */
     const linked = (request: HttpServerRequest.HttpServerRequest) =>
       Effect.provideService(PublicUrl, public_url === "" ? originOf(request) : public_url)
 

@@ -1,4 +1,4 @@
-/** How domain errors that several operations share are told to a caller. */
+/** Translates domain errors that several operations share into API errors. */
 import type { CustomValueInvalid, ReferenceUnknown } from "@messaging-crm/core/Contacts"
 import type { TemplateNotApproved, TemplateValuesMismatch } from "@messaging-crm/core/Templates"
 import * as Errors from "../api/Errors.ts"

@@ -36,7 +36,7 @@ interface Codec {
 }
 
 const codecOf = (status: number, schema: Schema.Top): Codec => {
-  // No schema of the contract asks for a service, which the type of any schema leaves open.
+  // No schema of the contract needs a service, although its type allows for one.
   const check = Schema.encodeUnknownEffect(schema as Schema.Top & { readonly EncodingServices: never })
   return {
     status,

@@ -40,7 +40,7 @@ const checkBody = ({ payload }: HttpApiEndpoint.Top) =>
 /** Layer that answers a request that does not decode, naming the first offending parameter or field. */
 export const layer = Layer.succeed(InvalidInput, (httpEffect, { endpoint }) => {
   const query = checkQuery(endpoint)
-  // A GET has no body, whatever it says.
+  // A GET has no body, whatever its headers claim.
   const given = endpoint.method === "GET" ? query : Effect.andThen(query, checkBody(endpoint))
   return given.pipe(
     Effect.andThen(httpEffect),

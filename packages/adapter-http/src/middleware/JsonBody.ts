@@ -32,7 +32,7 @@ const notJson = Errors.fail(
   "The body must be JSON in UTF-8, not compressed, and named so: Content-Type: application/json."
 )
 const tooLarge = Errors.fail("body_too_large", "The body exceeds 64 KiB (65,536 bytes).")
-// The caller went away in the middle of the body, so nobody reads this.
+// The connection closed in the middle of the body, so this answer is not read.
 const cutShort = Errors.fail("invalid_json", "The body ended early.")
 
 const isTooLarge = ({ reason }: HttpServerError.HttpServerError): boolean =>
@@ -52,7 +52,7 @@ const read = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRe
 const receive = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, isRequired: boolean) {
   const isNamed = isJson(request)
   if (declaresBytes(request) && !isNamed) return yield* notJson
-  // No header has to tell that there is a body; and one that is empty is none, whatever it is called.
+  // No header announces every body, and an empty body counts as none, whatever its content type.
   const named = isNamed
     ? request
     : request.modify({ headers: Headers.set(request.headers, "content-type", "application/json") })
@@ -78,7 +78,7 @@ const requiresBody = ({ annotations, payload }: HttpApiEndpoint.Top): boolean =>
  *
  * `HttpApiBuilder` would answer the wrong media type with plain text and bad
  * JSON as a schema error, so both are caught before it looks, and what it then
- * sees is called JSON. A GET has no body, whatever it says.
+ * sees is called JSON. A GET has no body, whatever its headers claim.
  */
 export const layer = Layer.succeed(JsonBody, (httpEffect, { endpoint }) => {
   if (endpoint.method === "GET") return Effect.provideService(httpEffect, RequestBody, absent)

@@ -1,4 +1,4 @@
-/** What is counted and measured of requests. Labels are the contract's words: a path is told as its template. */
+/** Metrics of requests. A label is a word of the contract: for a path, its template. */
 import { Metric } from "effect"
 
 const requests = Metric.counter("messaging_crm_http_requests_total", {

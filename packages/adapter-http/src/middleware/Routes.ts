@@ -29,7 +29,7 @@ const grow = (from: Branch, name: string): Branch => {
   return made
 }
 
-/** Every route of the contract and the one of its links, to tell a wrong method from an unknown path. */
+/** Every route of the contract and the route of media links, to distinguish a wrong method from an unknown path. */
 const root: Branch = (() => {
   const root = branch()
   const add = (method: string, template: string) =>

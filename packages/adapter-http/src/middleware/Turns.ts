@@ -30,7 +30,7 @@ export const make = (at_once: number) => {
     if (turns.running === 0) all.delete(key_id)
   }
 
-  /** Waits in line. The turn of who leaves is handed over, so the count stays. */
+  /** Waits in line. A finished request hands its place to the first that waits, so the count does not change. */
   const wait = (turns: Turns, duration: Duration.Duration) =>
     Effect.callback<boolean>((resume) => {
       const answer = (isTurn: boolean) => {

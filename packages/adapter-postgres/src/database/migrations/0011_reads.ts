@@ -11,10 +11,10 @@ const passes = `
     OR (channel = 'phone_messaging' AND c.primary_phone IS NOT NULL)
     OR c.identities @> known
   )
-  AND (needles IS NULL OR c.search_text LIKE ANY (patterns))
+  AND (terms IS NULL OR c.search_text LIKE ANY (patterns))
 `
 
-/** The statements that read the next `stretch` contacts in the list's order, and append those that match to the page. */
+/** The statements that read the next `span` contacts in the list's order, and append those that match to the page. */
 const follow = (those: string) => `
   page := page || ARRAY(
     SELECT c.id
@@ -23,7 +23,7 @@ const follow = (those: string) => `
       FROM contacts c
       WHERE c.organization_id = organization AND ${those} AND (c.updated_at, c.id) < (from_at, from_id)
       ORDER BY c.updated_at DESC, c.id DESC
-      LIMIT stretch
+      LIMIT span
     ) c
     WHERE ${passes}
     ORDER BY c.updated_at DESC, c.id DESC
@@ -34,7 +34,7 @@ const follow = (those: string) => `
     FROM contacts c
     WHERE c.organization_id = organization AND ${those} AND (c.updated_at, c.id) < (from_at, from_id)
     ORDER BY c.updated_at DESC, c.id DESC
-    OFFSET stretch - 1
+    OFFSET span - 1
     LIMIT 1;
   END IF;
 `
@@ -96,15 +96,15 @@ const few = `
  * characters is found by its pairs of characters.
  */
 const fewTexts = `
-  CREATE FUNCTION few_contacts_with(organization uuid, needles text[], patterns text[], most bigint) RETURNS uuid[]
+  CREATE FUNCTION few_contacts_with(organization uuid, terms text[], patterns text[], most bigint) RETURNS uuid[]
   LANGUAGE plpgsql STABLE
   AS $$
   DECLARE
     found uuid[] := '{}';
     grams text[];
   BEGIN
-    FOR i IN 1 .. cardinality(needles) LOOP
-      IF needles[i] ~ '[a-z0-9]{3}' THEN
+    FOR i IN 1 .. cardinality(terms) LOOP
+      IF terms[i] ~ '[a-z0-9]{3}' THEN
         found := found || ARRAY(
           SELECT contact_id
           FROM contact_texts
@@ -113,10 +113,10 @@ const fewTexts = `
         );
       ELSE
         grams := CASE
-          WHEN char_length(needles[i]) = 1 THEN ARRAY[needles[i]]
+          WHEN char_length(terms[i]) = 1 THEN ARRAY[terms[i]]
           ELSE ARRAY(
-            SELECT DISTINCT substr(needles[i], place, 2)
-            FROM generate_series(1, char_length(needles[i]) - 1) AS place
+            SELECT DISTINCT substr(terms[i], place, 2)
+            FROM generate_series(1, char_length(terms[i]) - 1) AS place
           )
         END;
         -- Appending '' prevents the use of the trigram index, which would be read completely.
@@ -152,7 +152,7 @@ const fewTexts = `
 const found = `
   CREATE FUNCTION find_contacts(
     organization uuid, from_at timestamptz, from_id uuid, size integer,
-    owner uuid, stage text, tag uuid, channel text, needles text[]
+    owner uuid, stage text, tag uuid, channel text, terms text[]
   ) RETURNS SETOF uuid
   LANGUAGE plpgsql STABLE ROWS 50
   SET enable_seqscan = off
@@ -163,13 +163,13 @@ const found = `
     tagged jsonb := jsonb_build_array(jsonb_build_object('id', tag));
     known jsonb := jsonb_build_array(jsonb_build_object('channel_type', channel));
     patterns text[] := ARRAY(
-      SELECT '%' || regexp_replace(needle, '([\\\\%_])', '\\\\\\1', 'g') || '%'
-      FROM unnest(needles) WITH ORDINALITY AS n (needle, place)
+      SELECT '%' || regexp_replace(term, '([\\\\%_])', '\\\\\\1', 'g') || '%'
+      FROM unnest(terms) WITH ORDINALITY AS n (term, place)
       ORDER BY place
     );
     page uuid[] := '{}';
     candidates uuid[];
-    stretch bigint := 100;
+    span bigint := 100;
     found_before integer;
   BEGIN
     LOOP
@@ -179,18 +179,18 @@ const found = `
       ELSE ${follow("true")}
       END IF;
       EXIT WHEN cardinality(page) >= size OR from_id IS NULL;
-      -- If contacts match at the rate of this stretch, the next one, ten times as long, would not fill the page.
+      -- If contacts match at the rate of this span, the next one, ten times as long, would not fill the page.
       IF 10 * (cardinality(page) - found_before) < size - cardinality(page) THEN
         candidates := few_contacts(
-          organization, CASE WHEN owner IS NOT NULL THEN stage END, tag, channel, 10 * stretch
+          organization, CASE WHEN owner IS NOT NULL THEN stage END, tag, channel, 10 * span
         );
-        IF candidates IS NULL AND needles IS NOT NULL THEN
-          candidates := few_contacts_with(organization, needles, patterns, 10 * stretch);
-          IF candidates IS NOT NULL THEN needles := NULL; END IF;
+        IF candidates IS NULL AND terms IS NOT NULL THEN
+          candidates := few_contacts_with(organization, terms, patterns, 10 * span);
+          IF candidates IS NOT NULL THEN terms := NULL; END IF;
         END IF;
         EXIT WHEN candidates IS NOT NULL;
       END IF;
-      stretch := 10 * stretch;
+      span := 10 * span;
     END LOOP;
     IF candidates IS NOT NULL THEN
       page := page || ARRAY(

@@ -8,7 +8,7 @@ import { methodsOf, pathOf, type Route, routesOf } from "./Routes.ts"
 
 /** How long a read may take. A reference, so that an embedder may set it. */
 export const ReadDeadline = Context.Reference<Duration.Duration>(
-  "@messaging-crm/adapter-http/middleware/Envelope/ReadDeadline",
+  "@messaging-crm/adapter-http/middleware/RequestLifecycle/ReadDeadline",
   { defaultValue: () => Duration.seconds(8) }
 )
 
