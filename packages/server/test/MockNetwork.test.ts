@@ -23,7 +23,7 @@ import * as Layers from "../src/Layers.ts"
 import * as Providers from "../src/Providers.ts"
 import { answering } from "../testing/Answering.ts"
 import { freePort } from "../testing/Processes.ts"
-import { channel, delivery, outcome, reference } from "./Outbound.ts"
+import { channel, delivery, outcome } from "./Outbound.ts"
 
 const listen = Layers.listen({ host: "127.0.0.1", port: 0 })
 
