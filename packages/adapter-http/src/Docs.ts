@@ -118,9 +118,9 @@ const guarded = HttpRouter.middleware(
     Ref.make<Effect.Success<ReturnType<typeof prepared>> | null>(null),
     (known) =>
       Effect.fnUntraced(function*(httpEffect) {
-        const kept = (yield* Ref.get(known)) ?? (yield* Effect.flatMap(httpEffect, (page) => prepared(htmlOf(page))))
-        yield* Ref.set(known, kept)
-        return yield* kept
+        const page = (yield* Ref.get(known)) ?? (yield* Effect.flatMap(httpEffect, (page) => prepared(htmlOf(page))))
+        yield* Ref.set(known, page)
+        return yield* page
       })
   )
 ).layer

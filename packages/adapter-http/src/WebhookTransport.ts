@@ -17,7 +17,7 @@ import { type Duration, Effect, Layer, Result } from "effect"
 import { isIP } from "node:net"
 import { isPublic } from "./WebhookTransport/Addresses.ts"
 import { connected, dial, failureOf, hostOf } from "./WebhookTransport/Connection.ts"
-import { Connection, KeptConnections } from "./WebhookTransport/KeptConnections.ts"
+import { Connection, IdleConnections } from "./WebhookTransport/IdleConnections.ts"
 import { type Resolve, resolve } from "./WebhookTransport/Names.ts"
 
 export interface Options {
@@ -103,14 +103,14 @@ const make = Effect.fnUntraced(function*(options: Options) {
     return addresses
   })
 
-  const kept = yield* Effect.acquireRelease(
-    Effect.sync(() => new KeptConnections()),
+  const idle = yield* Effect.acquireRelease(
+    Effect.sync(() => new IdleConnections()),
     (connections) => Effect.sync(() => connections.endAll())
   )
 
   /** Releases a connection after its attempt: it is kept for reuse after a complete response, and closed otherwise. */
   const release = (answer: PartialAnswer) => (connection: Connection) =>
-    Effect.sync(() => answer.isComplete ? kept.keep(connection) : connection.end())
+    Effect.sync(() => answer.isComplete ? idle.keep(connection) : connection.end())
 
   const connect = Effect.fnUntraced(function*(url: URL, answer: PartialAnswer) {
     const addresses = yield* addressesOf(url)
@@ -120,10 +120,10 @@ const make = Effect.fnUntraced(function*(options: Options) {
     return connection
   })
 
-  /** Sends the request over a kept connection, or over a new one if there is none or if the endpoint has closed it. */
+  /** Sends the request over an idle connection, or over a new one if there is none or if the endpoint has closed it. */
   const exchange = Effect.fnUntraced(function*(url: URL, request: WebhookRequest, answer: PartialAnswer) {
     const found = yield* Effect.acquireRelease(
-      Effect.sync(() => kept.take(url.origin)),
+      Effect.sync(() => idle.take(url.origin)),
       (connection) => connection === undefined ? Effect.void : release(answer)(connection)
     )
     if (found !== undefined) {

@@ -137,8 +137,8 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         const first = yield* as(request(createTag()))
         const [tag] = yield* tags
         assert.deepStrictEqual(first, { ...answer(201, tag), request_id: "r-1", replayed: false })
-        const kept = Option.getOrThrow(yield* found)
-        assert.deepStrictEqual([text(kept.body), kept.status, kept.sealed], [text(first.body), 201, false])
+        const stored = Option.getOrThrow(yield* found)
+        assert.deepStrictEqual([text(stored.body), stored.status, stored.sealed], [text(first.body), 201, false])
         // The name is in use by now, but a replay is not refused for that.
         for (const again of [createTag(), createTag().pipe(refused(409))]) {
           const second = yield* as(request(again, { request_id: "r-2" }))
@@ -262,13 +262,13 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         assert.lengthOf(yield* tags, 1)
       }))
 
-    it.effect("whose answer holds a secret is kept encrypted", () =>
+    it.effect("whose answer holds a secret is stored encrypted", () =>
       Effect.gen(function*() {
         const { as, found } = yield* begin
         const first = yield* as(request(createTag("a-secret-name"), { is_secret: true }))
-        const kept = Option.getOrThrow(yield* found)
-        assert.isTrue(kept.sealed)
-        assert.notInclude(text(kept.body), "a-secret-name")
+        const stored = Option.getOrThrow(yield* found)
+        assert.isTrue(stored.sealed)
+        assert.notInclude(text(stored.body), "a-secret-name")
         const second = yield* as(request(createTag("a-secret-name"), { is_secret: true }))
         assert.deepStrictEqual([second.replayed, text(second.body)], [true, text(first.body)])
       }))

@@ -73,8 +73,8 @@ const links = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const media = yield* Media
       const organization_id = yield* Fixtures.organization
-      const kept = yield* keep(organization_id, voice)
-      assert.deepStrictEqual({ ...kept, id: null }, {
+      const stored = yield* keep(organization_id, voice)
+      assert.deepStrictEqual({ ...stored, id: null }, {
         id: null,
         kind: "audio",
         mime_type: "audio/ogg; codecs=opus",
@@ -82,7 +82,7 @@ const links = (it: It, { runs }: Options) => {
         byte_size: 3,
         transcript: "Hello?"
       })
-      const linked = yield* media.link(kept).pipe(
+      const linked = yield* media.link(stored).pipe(
         Effect.provideService(PublicUrl, "https://crm.example/here"),
         Effect.replicateEffect(2),
         Effect.provideService(CurrentActor, { organization_id, member_id: null })
@@ -145,15 +145,15 @@ const links = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const media = yield* Media
       const organization_id = yield* Fixtures.organization
-      const kept = yield* Effect.forEach([
+      const stored = yield* Effect.forEach([
         { ...voice, bytes: new Uint8Array(limits.media_bytes_max + 1) },
         { ...voice, bytes: null }
       ], (received) => keep(organization_id, received))
-      assert.deepStrictEqual(kept.map(({ byte_size, id }) => [byte_size, id]), [[limits.media_bytes_max + 1, null], [
+      assert.deepStrictEqual(stored.map(({ byte_size, id }) => [byte_size, id]), [[limits.media_bytes_max + 1, null], [
         null,
         null
       ]])
-      const linked = yield* Effect.forEach(kept, media.link).pipe(
+      const linked = yield* Effect.forEach(stored, media.link).pipe(
         Effect.provideService(CurrentActor, { organization_id, member_id: null })
       )
       assert.deepStrictEqual(linked.map(({ url }) => url), [null, null])

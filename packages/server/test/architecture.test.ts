@@ -43,7 +43,7 @@ const walls: ReadonlyArray<Wall> = [
       "WebhookTransport.ts": [/^node:net$/],
       "WebhookTransport/Addresses.ts": [/^node:net$/],
       "WebhookTransport/Connection.ts": [/^node:(net|tls)$/],
-      "WebhookTransport/KeptConnections.ts": [/^undici$/, /^node:net$/],
+      "WebhookTransport/IdleConnections.ts": [/^undici$/, /^node:net$/],
       "WebhookTransport/Names.ts": [/^node:dns\/promises$/]
     }
   },

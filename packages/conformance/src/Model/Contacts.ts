@@ -132,7 +132,7 @@ const contains = ({ plain, ...contact }: Contact, query: string): boolean => {
 
 export const listContacts = (organization: Organization, filters: Filters) => {
   const { channel, lifecycle_stage, owner_user_id, query, tag } = filters
-  const passing = organization.contacts.filter((contact) =>
+  const matching = organization.contacts.filter((contact) =>
     (query === null || query.trim() === "" || contains(contact, query)) &&
     (tag === null || (tag !== "unknown" && contact.tags.includes(tag))) &&
     (owner_user_id === null || contact.plain["owner_user_id"] === owner_user_id) &&
@@ -140,5 +140,5 @@ export const listContacts = (organization: Organization, filters: Filters) => {
     (channel === null || contact.identities.some(({ channel_type }) => channel_type === channel) ||
       (channel === "phone_messaging" && contact.plain["primary_phone"] !== null))
   )
-  return newestFirst(passing, ({ updated_at }) => updated_at).map(showContact)
+  return newestFirst(matching, ({ updated_at }) => updated_at).map(showContact)
 }

@@ -15,7 +15,7 @@ const passes = `
 `
 
 /** The statements that read the next `span` contacts in the list's order, and append those that match to the page. */
-const follow = (those: string) => `
+const readSpan = (those: string) => `
   page := page || ARRAY(
     SELECT c.id
     FROM (
@@ -174,9 +174,9 @@ const found = `
   BEGIN
     LOOP
       found_before := cardinality(page);
-      IF owner IS NOT NULL THEN ${follow("c.owner_user_id = owner")}
-      ELSIF stage IS NOT NULL THEN ${follow("c.lifecycle_stage = stage")}
-      ELSE ${follow("true")}
+      IF owner IS NOT NULL THEN ${readSpan("c.owner_user_id = owner")}
+      ELSIF stage IS NOT NULL THEN ${readSpan("c.lifecycle_stage = stage")}
+      ELSE ${readSpan("true")}
       END IF;
       EXIT WHEN cardinality(page) >= size OR from_id IS NULL;
       -- If contacts match at the rate of this span, the next one, ten times as long, would not fill the page.

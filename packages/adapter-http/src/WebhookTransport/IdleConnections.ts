@@ -7,8 +7,8 @@
 import type { Socket } from "node:net"
 import { Client } from "undici"
 
-/** The maximum of kept connections. */
-const kept_max = 256
+/** The maximum number of idle connections. */
+const idle_max = 256
 
 /** The maximum age of a reused connection, in milliseconds, so that a changed DNS record is noticed. */
 const age_max = 60_000
@@ -57,30 +57,30 @@ export class Connection {
 }
 
 /** Idle connections. Undici closes one after 4 seconds, or a second before the keep-alive timeout of its endpoint. */
-export class KeptConnections {
+export class IdleConnections {
   /** Ordered from the oldest to the newest. */
-  private readonly kept = new Set<Connection>()
+  private readonly idle = new Set<Connection>()
 
   /** Removes and returns the newest usable connection of an origin, if there is one. */
   take(origin: string): Connection | undefined {
-    const found = Array.from(this.kept).findLast((each) => each.origin === origin && each.mayBeUsedAgain)
-    if (found !== undefined) this.kept.delete(found)
+    const found = Array.from(this.idle).findLast((each) => each.origin === origin && each.mayBeUsedAgain)
+    if (found !== undefined) this.idle.delete(found)
     return found
   }
 
   keep(connection: Connection): void {
     if (!connection.mayBeUsedAgain) return connection.end()
-    this.kept.add(connection)
-    const [oldest] = this.kept
-    if (oldest !== undefined && this.kept.size > kept_max) this.drop(oldest)
+    this.idle.add(connection)
+    const [oldest] = this.idle
+    if (oldest !== undefined && this.idle.size > idle_max) this.drop(oldest)
   }
 
   endAll(): void {
-    for (const connection of this.kept) this.drop(connection)
+    for (const connection of this.idle) this.drop(connection)
   }
 
   private drop(connection: Connection): void {
-    this.kept.delete(connection)
+    this.idle.delete(connection)
     connection.end()
   }
 }
