@@ -20,7 +20,7 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1({
       case "UnexpectedKey":
         return "is not known here"
       case "InvalidType":
-        // By default it is told by the name of a type, which only we know.
+        // The default message contains the name of an internal type.
         return issue.ast._tag === "Objects" ? "Expected an object" : SchemaIssue.defaultLeafHook(issue)
       default:
         return SchemaIssue.defaultLeafHook(issue)
@@ -54,7 +54,7 @@ const first = ({ issue, path }: Place): Place => {
   }
 }
 
-/** Returns a name as it is told of: the empty one could not be seen. */
+/** Returns a name as messages show it. The empty one is quoted, because it would be invisible. */
 export const shown = (param: string): string => param === "" ? "\"\"" : param
 
 /** Returns the first thing that is wrong. */
