@@ -1,4 +1,4 @@
-/** What a caller is told of a request that does not fit its schema. */
+/** The message for a request that does not match its schema. */
 import { type SchemaAST, SchemaIssue } from "effect"
 
 export interface Explanation {
@@ -20,7 +20,7 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1({
       case "UnexpectedKey":
         return "is not known here"
       case "InvalidType":
-        // The default message contains the name of an internal type.
+        // By default the message has the name of an internal type.
         return issue.ast._tag === "Objects" ? "Expected an object" : SchemaIssue.defaultLeafHook(issue)
       default:
         return SchemaIssue.defaultLeafHook(issue)
@@ -28,7 +28,7 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1({
   }
 })
 
-/** The values of `type` that tell the cases of a union apart, when that is what its cases differ in. */
+/** Returns the values of `type` by which the cases of a union differ, if they do. */
 const typesOf = (ast: SchemaAST.AST): ReadonlyArray<unknown> =>
   ast._tag !== "Union" ? [] : ast.types.flatMap((member) => {
     if (member._tag !== "Objects") return []
@@ -54,7 +54,7 @@ const first = ({ issue, path }: Place): Place => {
   }
 }
 
-/** Returns a name as messages show it. The empty one is quoted, because it would be invisible. */
+/** Returns a name for a message: an empty one in quotes, so that it can be seen. */
 export const shown = (param: string): string => param === "" ? "\"\"" : param
 
 /** Returns the first thing that is wrong. */

@@ -1,4 +1,4 @@
-/** Limits how many requests of one key a process carries out at once, so that one key cannot block the others. */
+/** How many requests of one key are at work at once in a process: one key cannot take the others' turns. */
 import type { ApiKeyId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { Context, Duration, Effect } from "effect"
@@ -8,18 +8,18 @@ export const TurnWait = Context.Reference<Duration.Duration>("@messaging-crm/ada
   defaultValue: () => Duration.seconds(1)
 })
 
-/** How many requests of a key a process carries out at once. A reference, so that an operator may raise it. */
+/** How many requests of a key are at work at once in a process. A reference, so that an operator may raise it. */
 export const RequestsAtOnce = Context.Reference<number>("@messaging-crm/adapter-http/middleware/Turns/RequestsAtOnce", {
   defaultValue: () => limits.requests_at_once
 })
 
-/** The requests of a key: the number of those that run, and those that wait, in order of arrival. */
+/** The requests of a key: how many are at work, and those that wait, the first first. */
 interface Turns {
   running: number
   readonly waiting: Set<() => void>
 }
 
-/** Returns a function that carries out a request of a key when it is its turn, or `otherwise` when the wait is too long. */
+/** Returns what carries out a request of a key when it is its turn, or something else when that takes too long. */
 export const make = (at_once: number) => {
   const all = new Map<ApiKeyId, Turns>()
 
@@ -30,7 +30,7 @@ export const make = (at_once: number) => {
     if (turns.running === 0) all.delete(key_id)
   }
 
-  /** Waits for a turn. A request that ends hands its turn to the next one, so `running` stays the same. */
+  /** Waits in line. A finished request hands its place to the first that waits, so the count does not change. */
   const wait = (turns: Turns, duration: Duration.Duration) =>
     Effect.callback<boolean>((resume) => {
       const answer = (isTurn: boolean) => {
