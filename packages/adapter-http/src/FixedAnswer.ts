@@ -1,4 +1,4 @@
-/** Answers that are the same at each request: prepared once, compressed, and not sent again to who has them. */
+/** Answers that are the same for every request: prepared once, compressed, and answered with 304 where the caller has the version. */
 import { Digests } from "@messaging-crm/core/Digests"
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -14,29 +14,29 @@ const gzip = (text: string) =>
 
 const none = /;\s*q=0(?:\.0*)?\s*$/i
 
-/** Returns whether a caller takes gzip, by its `Accept-Encoding`. */
-export const takesGzip = (header = ""): boolean => {
+/** Returns whether an `Accept-Encoding` header accepts gzip. */
+export const acceptsGzip = (header = ""): boolean => {
   const named = header.split(",").find((each) => /^\s*(?:x-)?gzip\s*(?:;|$)/i.test(each))
   const any = header.split(",").find((each) => /^\s*\*\s*(?:;|$)/.test(each))
   const decisive = named ?? any
   return decisive !== undefined && !none.test(decisive)
 }
 
-/** Returns whether a caller has this version, by its `If-None-Match`. */
+/** Returns whether an `If-None-Match` header contains this ETag. */
 export const has = (header = "", etag: string): boolean =>
   header.split(",").some((each) => [etag, "*"].includes(each.trim().replace(/^W\//, "")))
 
-/** It may be kept, and is asked for by its version each time: a new release may answer differently. */
+/** Caches may store the answer and must revalidate it each time, because a new release may answer differently. */
 const revalidated = { "cache-control": "no-cache" }
 
-/** A form of the answer, as it is sent. */
+/** One encoding of the answer. */
 interface Form {
   readonly etag: string
   readonly bytes: Uint8Array
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Prepares an answer, and returns what answers each request with it. */
+/** Prepares an answer, and returns the effect that answers each request with it. */
 export const prepare = Effect.fnUntraced(function*(
   { content_type, headers = {}, text }: {
     readonly content_type: string
@@ -54,7 +54,7 @@ export const prepare = Effect.fnUntraced(function*(
   }
   return Effect.gen(function*() {
     const { headers: asked } = yield* HttpServerRequest.HttpServerRequest
-    const form = takesGzip(asked["accept-encoding"]) ? compressed : plain
+    const form = acceptsGzip(asked["accept-encoding"]) ? compressed : plain
     yield* answerWith(revalidated)
     const versioned = { ...revalidated, vary: "accept-encoding", etag: form.etag }
     if (has(asked["if-none-match"], form.etag)) return HttpServerResponse.empty({ status: 304, headers: versioned })

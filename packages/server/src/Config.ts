@@ -63,7 +63,7 @@ export const settings = {
   }),
   metrics_port: setting({
     name: "METRICS_PORT",
-    meaning: "a port of its own for /metrics, of a worker too, so that who reaches the API does not reach it",
+    meaning: "a port of its own for /metrics, also of a worker, so that clients of the API cannot reach it",
     otherwise: "/metrics is on PORT, and a worker has none",
     expected: "a port number from 1 to 65535",
     parse: integer(1, 65_535)

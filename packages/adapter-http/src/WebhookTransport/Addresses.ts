@@ -28,7 +28,7 @@ const special4 = known(
   "127.0.0.0/8",
   "169.254.0.0/16",
   "172.16.0.0/12",
-  // Registered as anybody's, and on every host of one cloud its own metadata and name service.
+  // A public address by its registration, but on every host of one cloud the metadata and name service of that cloud.
   "168.63.129.16/32",
   "192.0.0.0/24",
   "192.0.2.0/24",

@@ -133,7 +133,7 @@ const around = <R>(
     )
     const path = pathOf(request)
     const [route] = routesOf(path)
-    // The router reads paths otherwise than the contract does: an id may be empty, `%63ontacts` is contacts, `;` begins the query.
+    // The router reads paths differently from the contract: it accepts an empty id, decodes `%63ontacts`, and begins the query at `;`.
     const isElsewhere = path.endsWith("/") || path.includes(";") || (route === undefined && path.includes("%"))
     const routed = isElsewhere ? unrouted(request) : bounded(request, httpEffect)
     return Effect.annotateCurrentSpan({ request_id, "http.route": route?.template ?? "other" }).pipe(

@@ -113,7 +113,7 @@ export const change = (
     const changed = { ...row, ...set }
     const answer = toMember(changed)
     if (!isOwner(row) || isOwner(changed)) return { answer, changes: MemberRows.update(row, set) }
-    // Two owners who remove each other at once: one of them finds that the other has gone.
+    // When two owners remove each other at the same time, this makes one of the two commits fail.
     const left = yield* Result.fromOption(Option.filter(other, isOwner), () => new LastOwner())
     return { answer, changes: Changes.all(MemberRows.update(row, set), MemberRows.expect(left)) }
   })
