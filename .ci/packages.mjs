@@ -1,6 +1,6 @@
 // Packs every package, installs the tarballs in an empty folder as a user would, and uses them there: with Node 24 and
 // Node 22, with both resolutions of TypeScript 7 and 5.9. The folder knows nothing of the workspace.
-import { execFileSync, spawn } from "node:child_process"
+import { execFileSync, spawn, spawnSync } from "node:child_process"
 import {
   cpSync,
   existsSync,
@@ -214,9 +214,16 @@ for (const [version, node] of Object.entries(nodes)) {
   })
   await check(`${version} runs the suites of storage and provider`, () => {
     const vitest = join("node_modules", "vitest", "vitest.mjs")
-    run(node, [vitest, "run", "--reporter=json", "--outputFile=report.json"])
+    // A failure is in the report.
+    spawnSync(node, [vitest, "run", "--reporter=json", "--outputFile=report.json"], { cwd: home, timeout: 300_000 })
     const report = JSON.parse(readFileSync(join(home, "report.json"), "utf8"))
-    require(report.success, "")
+    const failed = report.testResults.flatMap(({ assertionResults, message }) => [
+      ...(message ? [message] : []),
+      ...assertionResults.filter(({ status }) => status === "failed").map(({ failureMessages, fullName }) =>
+        `${fullName}: ${failureMessages[0]}`
+      )
+    ])
+    require(report.success, failed.join("\n"))
     return `${report.numPassedTests} tests`
   })
   await check(`${version}: messaging-crm prints the document`, () => {
