@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import * as Answers from "../middleware/Answers.ts"
+import { requiring } from "./Requirements.ts"
 
 /** Layer that answers `/contact-fields`. */
 export const layer = HttpApiBuilder.group(
@@ -15,4 +16,4 @@ export const layer = HttpApiBuilder.group(
       list: ({ endpoint }) => Effect.flatMap(contactFields.list, Answers.complete(endpoint))
     })
   })
-)
+).pipe(requiring(ContactFields))

@@ -8,6 +8,7 @@ import { givenCursor } from "../api/Envelope.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Answers from "../middleware/Answers.ts"
 import * as Refusals from "./Refusals.ts"
+import { requiring } from "./Requirements.ts"
 
 /** Layer that answers `/conversations`. */
 export const layer = HttpApiBuilder.group(
@@ -63,4 +64,4 @@ export const layer = HttpApiBuilder.group(
         )
     })
   })
-)
+).pipe(requiring(Conversations, Sends))

@@ -9,6 +9,7 @@ import { givenCursor } from "../api/Envelope.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Answers from "../middleware/Answers.ts"
 import * as Refusals from "./Refusals.ts"
+import { requiring } from "./Requirements.ts"
 
 /** Returns the origin that the request was sent to. A forged `Host` affects only the links in its own answer. */
 const originOf = (request: HttpServerRequest.HttpServerRequest): string =>
@@ -61,4 +62,4 @@ export const layer = HttpApiBuilder.group(
         )
     })
   })
-)
+).pipe(requiring(Messages, PublicUrl, Sends))

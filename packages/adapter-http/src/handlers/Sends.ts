@@ -4,6 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Answers from "../middleware/Answers.ts"
+import { requiring } from "./Requirements.ts"
 
 /** Layer that answers `/sends`. */
 export const layer = HttpApiBuilder.group(
@@ -20,4 +21,4 @@ export const layer = HttpApiBuilder.group(
         )
     })
   })
-)
+).pipe(requiring(Sends))

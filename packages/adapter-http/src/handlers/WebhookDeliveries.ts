@@ -4,6 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Answers from "../middleware/Answers.ts"
+import { requiring } from "./Requirements.ts"
 
 /** Layer that answers `/webhooks/{webhook_id}/deliveries`. */
 export const layer = HttpApiBuilder.group(
@@ -29,4 +30,4 @@ export const layer = HttpApiBuilder.group(
         )
     })
   })
-)
+).pipe(requiring(WebhookDeliveries))

@@ -99,7 +99,7 @@ export const dev = Command.make("dev", {
     const address = yield* Effect.provideContext(HttpServer.addressFormattedWith(Effect.succeed), socket)
     const { network, provider } = yield* providerAt(address)
     const operations = Layers.operations(storage.ports, provider)
-    const api = Layers.api(storage.isReady, provider)
+    const api = Layers.api(operations, storage.isReady, provider)
     const service = Layer.mergeAll(api, Layers.worker, provider.background, Layers.metrics(host)).pipe(
       Layer.provideMerge(operations),
       Layer.provide([Layer.succeedContext(socket), Layers.tuning, keys, storage.clock])

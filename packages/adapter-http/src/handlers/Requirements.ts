@@ -1,0 +1,25 @@
+import { Context, Effect, Layer, Scope } from "effect"
+import { Authentication, IdempotentWrites, InvalidInput, JsonBody } from "../api/Pipeline.ts"
+
+/** What every group requires besides its operations: the steps of its requests. */
+const steps = [Authentication, IdempotentWrites, InvalidInput, JsonBody, Scope.Scope] as const
+
+type Key = Context.Key<never, unknown> | Context.Key<unknown, unknown>
+type Required<Operation extends Key> = Context.Service.Identifier<Operation | typeof steps[number]>
+
+/**
+ * Builds the layer of a group with the given operations and nothing else that is
+ * around: the whole context that a group is built with is copied for each of its requests.
+ */
+export const requiring =
+  <const Operations extends ReadonlyArray<Key>>(...operations: Operations) =>
+  <A, E, R extends Required<Operations[number]>>(group: Layer.Layer<A, E, R>) => {
+    const pick = Context.pick(...operations, ...steps)
+    return Layer.effectContext(
+      Effect.updateContext(
+        Layer.build(group),
+        // All that is picked is in the context that it is picked from, which types cannot tell of a list.
+        (context: Context.Context<Required<Operations[number]>>) => pick(context) as typeof context
+      )
+    )
+  }
