@@ -120,8 +120,11 @@ export const checked: Effect.Effect<Array<Watchdog>, never, Scope.Scope> = Effec
 const open = (place: Place): Effect.Effect<void, SqlError.SqlError> =>
   Effect.flatMap(
     poolOf(place),
-    (pool) => pool.use((connection) => Server.check(new Connection(place.watchdog, connection), place.host))
-  )
+    (pool) =>
+      pool.use((connection) =>
+        Server.check(new Connection(place.watchdog, connection), connection.processId, place.host)
+      )
+  ).pipe(Effect.mapError(Server.explain(place.host)))
 
 /**
  * Makes a function that returns the place of a slot whose server accepts writes. It begins with the host that was found

@@ -9,17 +9,38 @@ const codeOf = ({ reason: { cause } }: SqlError.SqlError): unknown =>
 /** Whether a statement failed because its server is a standby, or was made read-only. It has changed nothing. */
 export const isReadOnly = (error: unknown): boolean => SqlError.isSqlError(error) && codeOf(error) === "25006"
 
-const unusable = (message: string) =>
-  new SqlError.SqlError({
+const unusable = ({ host, port }: Host, reason: string) => {
+  const message = `${host}:${port} ${reason}`
+  return new SqlError.SqlError({
     reason: new SqlError.ConnectionError({ cause: new Error(message), message, operation: "connect" })
   })
+}
+
+const pooler =
+  "is a pooler such as PgBouncer, which does not keep a session's settings. Name PostgreSQL itself: this service pools its own connections"
+
+/** PgBouncer does not know the settings with which a session begins, unless it was told to drop them. */
+const refusesSettings = ({ reason: { cause } }: SqlError.SqlError): boolean =>
+  cause instanceof Error && cause.message.startsWith("unsupported startup parameter")
+
+/** Names the reason why a connection was refused, where PostgreSQL's own words do not. */
+export const explain = (host: Host) => (error: SqlError.SqlError): SqlError.SqlError =>
+  refusesSettings(error) ? unusable(host, pooler) : error
 
 const state = `
-  SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS read_only
+  SELECT
+    pg_backend_pid() AS process_id,
+    pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS read_only
 `
 
-/** Fails with a `ConnectionError` unless the server at the other end accepts writes. */
-export const check = Effect.fnUntraced(function*(connection: SqlConnection.Connection, { host, port }: Host) {
-  const [row] = yield* connection.executeUnprepared(state, [], undefined)
-  if (row?.["read_only"] !== false) return yield* unusable(`${host}:${port} is read-only`)
-})
+/**
+ * Fails with a `ConnectionError` unless the server at the other end accepts writes, and is the one that was connected
+ * to. A pooler presents a number of its own in place of the number of the server's process.
+ */
+export const check = Effect.fnUntraced(
+  function*(connection: SqlConnection.Connection, process_id: number, host: Host) {
+    const [row] = yield* connection.executeUnprepared(state, [], undefined)
+    if (row?.["process_id"] !== process_id) return yield* unusable(host, pooler)
+    if (row["read_only"] !== false) return yield* unusable(host, "is read-only")
+  }
+)
