@@ -73,7 +73,7 @@ export const drill = Effect.fnUntraced(function*(options: {
 
   const failover = Effect.gen(function*() {
     const begun_at = yield* Clock.currentTimeMillis
-    const writes = yield* Random.nextIntBetween(50, 250)
+    const writes = yield* Random.nextIntBetween(20, 100)
     yield* untilAnswered(writers, writes, ({ sent_at }) => sent_at > begun_at)
     yield* pair.kill
     yield* untilAll(servers, 503)
