@@ -1,13 +1,13 @@
-/** `messaging-crm worker`, but with a lease of seconds; it prints a line once it works. */
+/** `messaging-crm worker`, with short timeouts. It prints a line once it works. */
 import "effect/schema/SchemaJITCompiler/enable"
 import { NodeRuntime } from "@effect/platform-node"
-import { LeaseTime } from "@messaging-crm/core/WorkQueue"
-import { Duration, Effect, Layer } from "effect"
+import { Effect } from "effect"
 import * as Providers from "../src/Providers.ts"
 import { worker } from "../src/Service.ts"
+import { shortTimeouts } from "./shortTimeouts.ts"
 
 NodeRuntime.runMain(
   Effect.flatMap(Providers.chosen, (provider) => worker(provider, { json: true })).pipe(
-    Effect.provide(Layer.succeed(LeaseTime, Duration.seconds(5)))
+    Effect.provide(shortTimeouts)
   )
 )

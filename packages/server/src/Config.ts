@@ -3,6 +3,7 @@
  * variable, which overrides the default. An invalid value stops the start.
  */
 import { networks } from "@messaging-crm/adapter-http/WebhookTransport/Addresses"
+import { isUrl } from "@messaging-crm/adapter-postgres/Client"
 import { Config, Data, Effect, Option, Redacted } from "effect"
 
 /** A setting is missing or invalid. */
@@ -72,8 +73,9 @@ export const settings = {
     name: "DATABASE_URL",
     meaning: "the PostgreSQL database",
     otherwise: "required, except in dev, which brings its own",
-    expected: "a URL such as postgres://user:password@host:5432/database",
-    parse: (text) => Option.map(url("postgres:", "postgresql:")(text), Redacted.make),
+    expected:
+      "a URL such as postgres://user:password@host:5432/database; it may name several hosts, separated by commas, of which the one that accepts writes is used",
+    parse: (text) => isUrl(text) ? Option.some(Redacted.make(text)) : Option.none(),
     secret: true
   }),
   database_pool: setting({

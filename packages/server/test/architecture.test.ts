@@ -51,7 +51,7 @@ const walls: ReadonlyArray<Wall> = [
     files: "packages/adapter-postgres/src/**/*.ts",
     may: [/^effect(\/sql)?$/, core],
     but: {
-      "database/Client.ts": [/^@effect\/sql-pg$/, /^effect\/reactivity$/, /^node:net$/],
+      "database/Client.ts": [/^@effect\/sql-pg$/, /^effect\/reactivity$/],
       "database/Client/Connections.ts": [/^@effect\/sql-pg$/, /^node:net$/],
       "database/Client/Watchdog.ts": [/^node:net$/]
     }

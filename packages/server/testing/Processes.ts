@@ -109,7 +109,8 @@ export const database = Effect.gen(function*() {
       Effect.orDie
     )
   yield* Effect.acquireRelease(run(`CREATE DATABASE ${name}`), () => run(`DROP DATABASE ${name} WITH (FORCE)`))
-  return Object.assign(new URL(server), { pathname: `/${name}` }).href
+  // Not parsed as a `URL`, which names one host at most.
+  return server.replace(/\/[^/?]*(?=\?|$)/, `/${name}`)
 })
 
 const Id = Schema.Struct({ id: Schema.String })

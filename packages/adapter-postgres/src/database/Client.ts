@@ -1,12 +1,13 @@
 import { PgClient, type PgConnection } from "@effect/sql-pg"
-import { Context, Duration, Effect, Layer, Option, Redacted } from "effect"
+import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient, type SqlConnection, SqlError } from "effect/sql"
-import type { NetConnectOpts } from "node:net"
 import * as Connections from "./Client/Connections.ts"
+import * as Hosts from "./Client/Hosts.ts"
 import { CommitConnections } from "./CommitConnections.ts"
 
 export interface Options {
+  /** The URL. It may name several hosts: the service uses the one that accepts writes. */
   readonly url: Redacted.Redacted
   /** The maximum number of connections of a process, including those for commits. */
   readonly connections?: number
@@ -41,31 +42,13 @@ const committing_settings = { lock_timeout: "2s", enable_hashjoin: "off", enable
 /** Returns how many connections to use for commits. The others are multiplexed, so that a few of them are enough. */
 const commitsOf = (connections: number): number => Math.min(Math.max(2, Math.floor(connections / 2)), connections - 1)
 
-interface Address {
-  readonly host: string
-  readonly port: number
-  readonly database: string
-}
-
-/** Reads the address from a URL in the same way as the driver, which refuses an invalid URL before it opens a socket. */
-const addressOf = (url: string): Address => {
-  const { hostname, pathname, port, searchParams } = new URL(url)
-  const host = searchParams.get("host") ?? decodeURIComponent(hostname.replace(/^\[|\]$/g, ""))
-  return {
-    host: host === "" ? "localhost" : host,
-    port: Number(searchParams.get("port") ?? port) || 5432,
-    database: searchParams.get("dbname") ?? decodeURIComponent(pathname.slice(1))
-  }
-}
-
-const socketOf = ({ host, port }: Address): NetConnectOpts =>
-  host.startsWith("/") ? { path: `${host}/.s.PGSQL.${port}` } : { host, port }
-
-const attributesOf = (url: string): ReadonlyArray<readonly [string, unknown]> =>
-  Option.match(Option.liftThrowable(addressOf)(url), {
-    onNone: () => [],
-    onSome: ({ database, host, port }) => [["db.namespace", database], ["server.address", host], ["server.port", port]]
-  })
+/** The attributes of a client's spans. Which of several hosts a statement goes to may change. */
+const attributesOf = (
+  [{ database, host, port }, ...others]: Hosts.Hosts
+): ReadonlyArray<readonly [string, unknown]> => [
+  ["db.namespace", database],
+  ...(others.length === 0 ? [["server.address", host], ["server.port", port]] as const : [])
+]
 
 /** PostgreSQL answers `COMMIT` with `ROLLBACK` where a statement before it had failed. */
 const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlError.SqlError> =>
@@ -86,22 +69,14 @@ const dialect = {
   releaseSavepoint: (name: string) => `RELEASE SAVEPOINT ${name}`
 }
 
-type Shape = Pick<Connections.Config, "watchdogs" | "connections" | "statements_per_connection"> & {
-  readonly url: Redacted.Redacted
+type Shape = Omit<Connections.Config, "driver"> & {
   readonly settings: Readonly<Record<string, string>>
 }
 
-const make = Effect.fnUntraced(function*({ settings, url, ...shape }: Shape) {
-  const text = Redacted.value(url)
+const make = Effect.fnUntraced(function*({ settings, ...shape }: Shape) {
   const { borrower, reserve } = yield* Connections.make({
     ...shape,
-    address: () => socketOf(addressOf(text)),
-    driver: {
-      url,
-      applicationName: "messaging-crm",
-      connectTimeout: Duration.seconds(5),
-      startupParameters: settings
-    }
+    driver: { applicationName: "messaging-crm", startupParameters: settings }
   })
   return yield* SqlClient.make({
     ...dialect,
@@ -109,7 +84,7 @@ const make = Effect.fnUntraced(function*({ settings, url, ...shape }: Shape) {
     borrower,
     acquirer: reserve,
     transactionAcquirer: reserve,
-    spanAttributes: [["db.system.name", "postgresql"], ...attributesOf(text)]
+    spanAttributes: [["db.system.name", "postgresql"], ...attributesOf(shape.hosts)]
   })
 })
 
@@ -124,10 +99,14 @@ export const session = (connection: SqlConnection.Connection): Effect.Effect<Sql
   }).pipe(Effect.provide(Reactivity.layer))
 
 const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) {
+  const hosts = Option.getOrThrowWith(
+    Hosts.parse(Redacted.value(url)),
+    () => new Error("The URL of the database is not of the form postgres://user:password@host:port,host:port/database")
+  )
   const watchdogs = yield* Connections.checked
   const commits = commitsOf(connections)
   const shared = yield* make({
-    url,
+    hosts,
     watchdogs,
     connections: connections - commits,
     statements_per_connection: 32,
@@ -135,7 +114,7 @@ const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) 
   })
   // A single connection serves both.
   const committing = commits === 0 ? shared : yield* make({
-    url,
+    hosts,
     watchdogs,
     connections: commits,
     statements_per_connection: 1,
@@ -144,9 +123,13 @@ const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) 
   return Context.make(SqlClient.SqlClient, shared).pipe(Context.add(CommitConnections, committing))
 })
 
+/** Whether a text is a URL that the client takes. */
+export const isUrl = (text: string): boolean => Option.isSome(Hosts.parse(text))
+
 /**
- * Layer for the driver. It connects at the first statement. Half of the
- * connections, but at least 2, are reserved for commits.
+ * Layer for the driver. It connects at the first statement, to the first host of
+ * the URL that accepts writes. Half of the connections, but at least 2, are
+ * reserved for commits.
  *
  * A connection on which a statement is not answered is replaced after 8 to 9
  * seconds, and its statements fail with a `ConnectionError`: see `StatementDeadline`.

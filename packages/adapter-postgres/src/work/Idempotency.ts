@@ -1,7 +1,9 @@
-import { IdempotencyStore } from "@messaging-crm/core/Idempotency"
-import { Effect, Layer, Schema } from "effect"
+import { type IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { date } from "../database/Columns.ts"
+import { CommitConnections } from "../database/CommitConnections.ts"
 import { count, first } from "../database/Rows.ts"
 
 const record = first(Schema.Struct({
@@ -17,14 +19,24 @@ export const layer = Layer.effect(
   IdempotencyStore,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
+    const own = Option.getOrElse(yield* Effect.serviceOption(CommitConnections), () => sql)
+
+    // The lock makes this a commit, which waits for the synchronous standby. After a crash of the primary a record is
+    // visible that the standby may lack, and its answer must not be repeated before a promotion would keep it.
+    const find = (client: SqlClient.SqlClient, organization_id: OrganizationId, key: IdempotencyKey) =>
+      record(client`
+        SELECT fingerprint, status, body, sealed, request_id
+        FROM idempotency_keys
+        WHERE organization_id = ${organization_id} AND key = ${key}
+        FOR KEY SHARE
+      `)
 
     return IdempotencyStore.of({
       find: (organization_id, key) =>
-        record(sql`
-          SELECT fingerprint, status, body, sealed, request_id
-          FROM idempotency_keys
-          WHERE organization_id = ${organization_id} AND key = ${key}
-        `),
+        Effect.flatMap(
+          Effect.serviceOption(sql.transactionService),
+          (outer) => find(Option.isSome(outer) ? sql : own, organization_id, key)
+        ),
       purge: (before, limit) =>
         count(sql`
           DELETE FROM idempotency_keys

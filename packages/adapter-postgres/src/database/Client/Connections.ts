@@ -3,15 +3,16 @@ import { Effect, Exit, Pool, type Scope, Stream } from "effect"
 import type { SqlConnection, SqlError } from "effect/sql"
 import type { NetConnectOpts } from "node:net"
 import { StatementDeadline } from "../StatementDeadline.ts"
+import type { Host, Hosts } from "./Hosts.ts"
+import * as Server from "./Server.ts"
 import { check_interval, closeUnresponsive, Watchdog } from "./Watchdog.ts"
 import { withoutValues } from "./WithoutValues.ts"
 
 export interface Config {
   readonly watchdogs: Array<Watchdog>
-  /** Returns the database's address. Called for each socket. */
-  readonly address: () => NetConnectOpts
+  readonly hosts: Hosts
   /** The driver's settings for every connection. */
-  readonly driver: Omit<PgPool.Config, "stream" | "maxConnections" | "multiplex" | "multiplexConcurrency">
+  readonly driver: Omit<PgPool.Config, "url" | "stream" | "maxConnections" | "multiplex" | "multiplexConcurrency">
   readonly connections: number
   /** How many statements share a connection. A transaction never shares its own. */
   readonly statements_per_connection: number
@@ -34,7 +35,11 @@ class Connection implements SqlConnection.Connection {
         this.watchdog.end(pending, !Exit.hasInterrupts(exit))
         return undefined
       })
-      return Effect.mapError(watched, withoutValues)
+      return Effect.mapError(watched, (error) => {
+        // The next statement looks for the server that accepts writes now.
+        if (Server.isReadOnly(error)) this.watchdog.retire()
+        return withoutValues(error)
+      })
     })
   }
 
@@ -64,22 +69,32 @@ class Connection implements SqlConnection.Connection {
   }
 }
 
-interface Slot {
+/** A place for one connection to one host. */
+interface Place {
+  readonly host: Host
   readonly watchdog: Watchdog
   readonly pool: PgPool.PgPool
 }
 
-/** Makes a pool of the driver with one connection, and the watchdog that can close it. */
-const slot = Effect.fnUntraced(function*({ address, driver, statements_per_connection }: Config) {
-  const watchdog = new Watchdog(address)
+/** The places of one connection. It is open at one of them, or at none. */
+type Slot = ReadonlyArray<Place>
+
+/** Returns how to open a socket to a host. */
+const socketOf = ({ host, port }: Host): NetConnectOpts =>
+  host.startsWith("/") ? { path: `${host}/.s.PGSQL.${port}` } : { host, port }
+
+/** Makes a pool of the driver with one connection to a host, and the watchdog that can close it. */
+const place = Effect.fnUntraced(function*({ driver, statements_per_connection }: Config, host: Host) {
+  const watchdog = new Watchdog(() => socketOf(host))
   const pool = yield* PgPool.make({
     ...driver,
+    url: host.url,
     stream: () => watchdog.open(),
     maxConnections: 1,
     multiplex: statements_per_connection > 1,
     multiplexConcurrency: statements_per_connection
   })
-  return { watchdog, pool } satisfies Slot
+  return { host, watchdog, pool } satisfies Place
 })
 
 /** Waits for the event loop's next turn, after which the driver knows of a closed socket and opens another connection. */
@@ -87,7 +102,7 @@ const socketsClosed = Effect.callback<void>((resume) => {
   setImmediate(() => resume(Effect.void))
 })
 
-const poolOf = ({ watchdog, pool }: Slot): Effect.Effect<PgPool.PgPool> =>
+const poolOf = ({ watchdog, pool }: Place): Effect.Effect<PgPool.PgPool> =>
   watchdog.isClosing ? Effect.as(socketsClosed, pool) : Effect.succeed(pool)
 
 /** Returns an empty list and checks the watchdogs that are added to it, for as long as the scope is open. */
@@ -101,6 +116,41 @@ export const checked: Effect.Effect<Array<Watchdog>, never, Scope.Scope> = Effec
   return watchdogs
 })
 
+/** Opens the connection of a place, and checks the server behind it. */
+const open = (place: Place): Effect.Effect<void, SqlError.SqlError> =>
+  Effect.flatMap(
+    poolOf(place),
+    (pool) =>
+      pool.use((connection) =>
+        Server.check(new Connection(place.watchdog, connection), connection.processId, place.host)
+      )
+  ).pipe(Effect.mapError(Server.explain(place.host)))
+
+/**
+ * Makes a function that returns the place of a slot whose server accepts writes. It begins with the host that was found
+ * last, and tries each host once.
+ */
+const finder = (hosts: Hosts) => {
+  let current = 0
+  const find = (slot: Slot, tries: number): Effect.Effect<Place, SqlError.SqlError> => {
+    const tried = current
+    const place = slot[tried] as Place // a slot has a place for each host
+    if (place.watchdog.isAccepted) return Effect.succeed(place)
+    return Effect.matchEffect(open(place), {
+      onFailure: (error) => {
+        place.watchdog.close()
+        if (current === tried) current = (tried + 1) % hosts.length
+        return tries > 1 ? find(slot, tries - 1) : Effect.fail(error)
+      },
+      onSuccess: () => {
+        place.watchdog.accept()
+        return Effect.succeed(place)
+      }
+    })
+  }
+  return (slot: Slot) => Effect.suspend(() => find(slot, hosts.length))
+}
+
 /** Makes a pool. A connection is borrowed for one statement, or reserved until the scope closes. */
 export const make = Effect.fnUntraced(function*(config: Config): Effect.fn.Return<
   {
@@ -110,30 +160,36 @@ export const make = Effect.fnUntraced(function*(config: Config): Effect.fn.Retur
   never,
   Scope.Scope
 > {
+  const slot = Effect.forEach(config.hosts, (host) => place(config, host)).pipe(
+    Effect.tap((slot) => Effect.sync(() => config.watchdogs.push(...slot.map(({ watchdog }) => watchdog))))
+  )
   const slots = yield* Pool.make({
-    acquire: Effect.tap(slot(config), ({ watchdog }) => Effect.sync(() => config.watchdogs.push(watchdog))),
+    acquire: slot,
     size: config.connections,
     concurrency: config.statements_per_connection
   })
+  const find = finder(config.hosts)
+  const borrower: SqlConnection.Borrower = (use) =>
+    Pool.use(
+      slots,
+      (slot) =>
+        Effect.flatMap(
+          find(slot),
+          ({ pool, watchdog }) => pool.use((connection) => use(new Connection(watchdog, connection)))
+        )
+    )
   return {
-    borrower: (use) =>
-      Pool.use(
-        slots,
-        (slot) =>
-          Effect.flatMap(
-            poolOf(slot),
-            (pool) => pool.use((connection) => use(new Connection(slot.watchdog, connection)))
-          )
-      ),
+    // A statement that was refused has changed nothing, so it is repeated where writes are accepted.
+    borrower: (use) => Effect.catchIf(borrower(use), Server.isReadOnly, () => borrower(use)),
     reserve: Effect.gen(function*() {
       const slot = yield* Pool.get(slots)
       yield* Pool.reserve(slots, slot)
       yield* Effect.acquireRelease(
-        Effect.sync(() => slot.watchdog.reserve()),
-        () => Effect.sync(() => slot.watchdog.release())
+        Effect.sync(() => slot.forEach(({ watchdog }) => watchdog.reserve())),
+        () => Effect.sync(() => slot.forEach(({ watchdog }) => watchdog.release()))
       )
-      const pool = yield* poolOf(slot)
-      return new Connection(slot.watchdog, yield* pool.reserve)
+      const { pool, watchdog } = yield* find(slot)
+      return new Connection(watchdog, yield* pool.reserve)
     })
   }
 })

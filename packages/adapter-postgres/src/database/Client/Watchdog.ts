@@ -24,9 +24,11 @@ export interface Pending {
 export class Watchdog {
   private readonly address: () => NetConnectOpts
   private readonly sockets = new Set<Socket>()
+  private accepted: Socket | undefined
   private readonly pending = new Set<Pending>()
   private bytes_read = 0
   private reservations = 0
+  private isRetired = false
   /** The number of checks in a row without data, whether a statement was pending or not. */
   private quiet_checks = 0
 
@@ -66,6 +68,13 @@ export class Watchdog {
 
   release(): void {
     this.reservations -= 1
+    if (this.isRetired) this.retire()
+  }
+
+  /** Closes the connection, but not before its transaction is rolled back. */
+  retire(): void {
+    this.isRetired = this.reservations > 0
+    if (!this.isRetired) this.close()
   }
 
   /** Checks whether data has arrived since the last check, and returns the state of the connection. */
@@ -95,6 +104,17 @@ export class Watchdog {
   get isClosing(): boolean {
     for (const socket of this.sockets) if (socket.destroyed) return true
     return false
+  }
+
+  /** Records that the server at the other end can be used. */
+  accept(): void {
+    // The connection's own socket is the oldest; the others cancel statements.
+    this.accepted = Array.from(this.sockets).find((socket) => socket.writable)
+  }
+
+  /** Whether the connection is open, and its server was accepted. */
+  get isAccepted(): boolean {
+    return this.accepted?.writable === true
   }
 
   private count(what: "bytesRead" | "bytesWritten"): number {

@@ -1,0 +1,46 @@
+/** Whether a new connection leads to a server that the service can use. */
+import { Effect } from "effect"
+import { type SqlConnection, SqlError } from "effect/sql"
+import type { Host } from "./Hosts.ts"
+
+const codeOf = ({ reason: { cause } }: SqlError.SqlError): unknown =>
+  cause instanceof Error && "code" in cause ? cause.code : undefined
+
+/** Whether a statement failed because its server is a standby, or was made read-only. It has changed nothing. */
+export const isReadOnly = (error: unknown): boolean => SqlError.isSqlError(error) && codeOf(error) === "25006"
+
+const unusable = ({ host, port }: Host, reason: string) => {
+  const message = `${host}:${port} ${reason}`
+  return new SqlError.SqlError({
+    reason: new SqlError.ConnectionError({ cause: new Error(message), message, operation: "connect" })
+  })
+}
+
+const pooler =
+  "is a pooler such as PgBouncer, which does not keep a session's settings. Name PostgreSQL itself: this service pools its own connections"
+
+/** PgBouncer does not know the settings with which a session begins, unless it was told to drop them. */
+const refusesSettings = ({ reason: { cause } }: SqlError.SqlError): boolean =>
+  cause instanceof Error && cause.message.startsWith("unsupported startup parameter")
+
+/** Names the reason why a connection was refused, where PostgreSQL's own words do not. */
+export const explain = (host: Host) => (error: SqlError.SqlError): SqlError.SqlError =>
+  refusesSettings(error) ? unusable(host, pooler) : error
+
+const state = `
+  SELECT
+    pg_backend_pid() AS process_id,
+    pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS read_only
+`
+
+/**
+ * Fails with a `ConnectionError` unless the server at the other end accepts writes, and is the one that was connected
+ * to. A pooler presents a number of its own in place of the number of the server's process.
+ */
+export const check = Effect.fnUntraced(
+  function*(connection: SqlConnection.Connection, process_id: number, host: Host) {
+    const [row] = yield* connection.executeUnprepared(state, [], undefined)
+    if (row?.["process_id"] !== process_id) return yield* unusable(host, pooler)
+    if (row["read_only"] !== false) return yield* unusable(host, "is read-only")
+  }
+)

@@ -1,0 +1,171 @@
+/**
+ * Two PostgreSQL servers on 127.0.0.1: a primary, and a synchronous standby that
+ * can be promoted once the primary was killed. The killed one is rebuilt as
+ * standby, as an operator would, from a base backup.
+ */
+import { PgConnection } from "@effect/sql-pg"
+import { Effect, Exit, Redacted, Ref, Schedule, Scope } from "effect"
+import { appendFile, chown, copyFile, lstat, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { start } from "../src/EmbeddedPostgres.ts"
+import { freePort } from "./Processes.ts"
+
+interface Server {
+  readonly directory: string
+  readonly port: number
+  readonly scope: Scope.Closeable
+}
+
+export interface PostgresPair {
+  /** The URL that names both servers, as libpq has it. */
+  readonly url: string
+  /** Kills the primary with all of its processes, as a loss of power does. */
+  readonly kill: Effect.Effect<void>
+  /** Promotes the standby, after a kill, and waits until it accepts writes. It waits for no standby of its own. */
+  readonly promote: Effect.Effect<void>
+  /** Rebuilds the server that was killed as the synchronous standby of the other. */
+  readonly rebuild: Effect.Effect<void>
+}
+
+/** The data directory of a server, inside its own. */
+const cluster = ({ directory }: Pick<Server, "directory">): string => join(directory, "cluster")
+
+const urlOf = (password: string, ...ports: ReadonlyArray<number>): string =>
+  `postgres://postgres:${password}@${ports.map((port) => `127.0.0.1:${port}`).join(",")}/postgres`
+
+/** What a base backup leaves out: what belongs to the running server, and the log, which the standby receives. */
+const excluded =
+  /^(pg_wal|pg_replslot|pg_dynshmem|pg_notify|pg_serial|pg_snapshots|pg_stat_tmp|pg_subtrans)\/.|^(postmaster\.|standby\.signal|server\.log)/
+
+const isMissing = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOENT"
+
+/** Copies a tree with its owners. A running server may remove files meanwhile. */
+const copy = async (from: string, to: string): Promise<void> => {
+  const { gid, mode, uid } = await lstat(from)
+  await mkdir(to, { mode })
+  await chown(to, uid, gid)
+  const copyOne = async (path: string): Promise<void> => {
+    if (excluded.test(path)) return
+    try {
+      const entry = await lstat(join(from, path))
+      const target = join(to, path)
+      await (entry.isDirectory() ? mkdir(target, { mode: entry.mode }) : copyFile(join(from, path), target))
+      await chown(target, entry.uid, entry.gid)
+    } catch (error) {
+      if (!isMissing(error)) throw error
+    }
+  }
+  for (const path of await readdir(from, { recursive: true })) await copyOne(path)
+}
+
+/** Runs statements on one server, also on a standby, which the service's own client refuses. */
+const on = <A, E>(
+  url: string,
+  use: (query: (sql: string) => Effect.Effect<ReadonlyArray<PgConnection.Row>, never>) => Effect.Effect<A, E>
+) =>
+  Effect.scoped(Effect.gen(function*() {
+    const connection = yield* PgConnection.make({ url: Redacted.make(url) })
+    return yield* use((sql) => Effect.orDie(Effect.map(connection.query(sql, [], false), ({ rows }) => rows)))
+  })).pipe(Effect.orDie)
+
+/** Copies a running primary into the directory of a server, and makes it its standby. */
+const backup = Effect.fnUntraced(function*(primary: Server, standby: Pick<Server, "directory">, password: string) {
+  const target = cluster(standby)
+  yield* Effect.promise(async () => {
+    await rm(standby.directory, { recursive: true, force: true })
+    await mkdir(standby.directory, { mode: (await lstat(primary.directory)).mode })
+    for (const file of ["password", "initialised"]) {
+      await copyFile(join(primary.directory, file), join(standby.directory, file))
+    }
+  })
+  const [stopped] = yield* on(urlOf(password, primary.port), (query) =>
+    Effect.gen(function*() {
+      yield* query("SELECT FROM pg_backup_start('standby', true)")
+      yield* Effect.promise(() => copy(cluster(primary), target))
+      return yield* query("SELECT labelfile FROM pg_backup_stop(false)")
+    }))
+  const conninfo = `host=127.0.0.1 port=${primary.port} user=postgres password=${password}`
+  yield* Effect.promise(async () => {
+    await writeFile(join(target, "backup_label"), String(stopped?.["labelfile"]))
+    await writeFile(join(target, "standby.signal"), "")
+    // The last of equal settings counts. A promoted standby has no standby of its own yet, and must not wait for one.
+    const settings = `primary_conninfo = '${conninfo}'\nsynchronous_standby_names = ''\n`
+    await appendFile(join(target, "postgresql.auto.conf"), settings)
+  })
+})
+
+/** Starts a server on its directory, which is initialised unless it was copied. */
+const run = Effect.fnUntraced(function*({ directory, port }: Pick<Server, "directory" | "port">, parent: Scope.Scope) {
+  const scope = yield* Scope.fork(parent)
+  yield* start({ directory, port }).pipe(
+    Scope.provide(scope),
+    // Another process may have taken the port for a moment.
+    Effect.retry(Schedule.spaced("250 millis").pipe(Schedule.upTo({ times: 20 }))),
+    Effect.orDie
+  )
+  return { directory, port, scope } satisfies Server
+})
+
+/** Makes the primary wait for its standby with every commit, from when the standby has all that was written before. */
+const synchronize = Effect.fnUntraced(function*(primary: Server, password: string) {
+  yield* on(urlOf(password, primary.port), (query) =>
+    Effect.gen(function*() {
+      yield* query("ALTER SYSTEM SET synchronous_standby_names = '*'")
+      yield* query("SELECT pg_reload_conf()")
+      const [written] = yield* query("SELECT pg_current_wal_flush_lsn()::text AS lsn")
+      const standbys = query(`
+        SELECT FROM pg_stat_replication
+        WHERE sync_state = 'sync' AND state = 'streaming' AND flush_lsn >= '${String(written?.["lsn"])}'
+      `)
+      yield* Effect.repeat(standbys, { schedule: Schedule.spaced("50 millis"), until: (rows) => rows.length === 1 })
+    }))
+})
+
+const kill = (pid: number): void => {
+  try {
+    process.kill(pid, "SIGKILL")
+  } catch {
+    // It had ended.
+  }
+}
+
+/** Starts the pair in a directory. Both servers stop when the scope closes. */
+export const make = Effect.fnUntraced(function*(directory: string) {
+  // One scope for all servers to come: who uses them closes before any of them.
+  const scope = yield* Scope.fork(yield* Effect.scope)
+  const [a, b] = yield* Effect.all([freePort, freePort])
+  const first = yield* run({ directory: join(directory, "a"), port: a }, scope)
+  const password = yield* Effect.promise(() => readFile(join(first.directory, "password"), "utf8"))
+  // A standby begins with what was written during its backup, which the primary keeps for it.
+  yield* on(
+    urlOf(password, a),
+    (query) => Effect.andThen(query("ALTER SYSTEM SET wal_keep_size = '1GB'"), query("SELECT pg_reload_conf()"))
+  )
+  const copied = { directory: join(directory, "b"), port: b }
+  yield* backup(first, copied, password)
+  const second = yield* run(copied, scope)
+  yield* synchronize(first, password)
+  const servers = yield* Ref.make<readonly [primary: Server, standby: Server]>([first, second])
+
+  return {
+    url: `${urlOf(password, a, b)}?target_session_attrs=read-write`,
+    kill: Effect.gen(function*() {
+      const [primary] = yield* Ref.get(servers)
+      const rows = yield* on(urlOf(password, primary.port), (query) => query("SELECT pid FROM pg_stat_activity"))
+      const file = yield* Effect.promise(() => readFile(join(cluster(primary), "postmaster.pid"), "utf8"))
+      for (const pid of [Number.parseInt(file), ...rows.map(({ pid }) => Number(pid))]) kill(pid)
+    }),
+    promote: Effect.gen(function*() {
+      const [, standby] = yield* Ref.get(servers)
+      yield* on(urlOf(password, standby.port), (query) => query("SELECT pg_promote()"))
+    }),
+    rebuild: Effect.gen(function*() {
+      const [killed, primary] = yield* Ref.get(servers)
+      yield* Scope.close(killed.scope, Exit.void)
+      yield* backup(primary, killed, password)
+      const standby = yield* run(killed, scope)
+      yield* synchronize(primary, password)
+      yield* Ref.set(servers, [primary, standby])
+    })
+  } satisfies PostgresPair
+})
