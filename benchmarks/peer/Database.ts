@@ -17,9 +17,16 @@ export type Row = Array<any>
 
 export type Query = (statement: Statement, values: Array<unknown>) => Promise<Array<Row>>
 
-/** `2026-11-20 10:00:00.12+00` becomes `2026-11-20T10:00:00.120Z`. Sessions are in UTC and columns `timestamptz(3)`. */
-const isoOf = (text: string): string =>
-  `${text.slice(0, 10)}T${text.slice(11, 19)}.${text.slice(20, -3).padEnd(3, "0")}Z`
+/**
+ * `2026-11-20 10:00:00.123+00` becomes `2026-11-20T10:00:00.123Z`: sessions are in
+ * UTC and columns `timestamptz(3)`, of which PostgreSQL leaves out zeros at the end.
+ */
+const isoOf = (text: string): string => {
+  const date = text.slice(0, 10)
+  const time = text.slice(11, -3)
+  if (time.length === 12) return `${date}T${time}Z`
+  return `${date}T${time.length === 8 ? `${time}.000` : time.padEnd(12, "0")}Z`
+}
 
 types.setTypeParser(types.builtins.TIMESTAMPTZ, isoOf)
 types.setTypeParser(types.builtins.DATE, (text) => text)
@@ -55,7 +62,7 @@ export const pipeline = async (url: string, connections: number): Promise<Query>
     connection.corked = false
     connection.socket.uncork()
   }
-  return async ({ name, text }, values) => {
+  return ({ name, text }, values) => {
     const connection = all.reduce((least, next) => next.waiting < least.waiting ? next : least)
     if (!connection.corked) {
       connection.corked = true
@@ -63,10 +70,11 @@ export const pipeline = async (url: string, connections: number): Promise<Query>
       setImmediate(uncork, connection)
     }
     connection.waiting++
-    try {
-      return (await connection.client.query<Row>({ name, text, values, rowMode: "array" })).rows
-    } finally {
-      connection.waiting--
-    }
+    return new Promise((resolve, reject) => {
+      connection.client.query<Row>({ name, text, values, rowMode: "array" }, (error: Error | null, result) => {
+        connection.waiting--
+        return error === null ? resolve(result.rows) : reject(error)
+      })
+    })
   }
 }

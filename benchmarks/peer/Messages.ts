@@ -38,7 +38,7 @@ const Message = Schemas.answer({
   deleted_at: plainOrNull
 })
 
-const columns = Object.keys(Message.properties).join(", ")
+const columns = Object.keys(Message.properties).join(", ").replace("sender", "sender_type, sender_name")
 
 /** The message of a row with these columns. */
 const messageOf = (row: Row) => ({
@@ -47,17 +47,17 @@ const messageOf = (row: Row) => ({
   direction: row[2],
   type: row[3],
   text: row[4],
-  sender: row[5],
-  status: row[6],
-  media: row[7],
-  provider_message_id: row[8],
-  created_at: row[9],
-  sent_at: row[10],
-  delivered_at: row[11],
-  read_at: row[12],
-  failed_at: row[13],
-  edited_at: row[14],
-  deleted_at: row[15]
+  sender: { type: row[5], name: row[6] },
+  status: row[7],
+  media: row[8],
+  provider_message_id: row[9],
+  created_at: row[10],
+  sent_at: row[11],
+  delivered_at: row[12],
+  read_at: row[13],
+  failed_at: row[14],
+  edited_at: row[15],
+  deleted_at: row[16]
 })
 
 const size = 50

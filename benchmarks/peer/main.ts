@@ -36,6 +36,8 @@ app.setNotFoundHandler(() => {
 })
 
 await app.register(async (api) => {
+  // Declared, so that all requests have the same shape.
+  api.decorateRequest("key")
   api.addHook("onRequest", Authentication.hook(query, Number(RATE_LIMIT_PER_MINUTE)))
   Contacts.routes(api, query)
   ContactUpdates.routes(api, query)
