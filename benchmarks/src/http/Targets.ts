@@ -20,12 +20,19 @@ const Ready = Schema.fromJsonString(Schema.Struct({ url: Schema.String }))
 
 const settings = { NODE_ENV: "production", RATE_LIMIT_PER_MINUTE: "1000000" }
 
+/** With `PROFILE`, a directory, the service writes a profile of its processor time there when it ends. */
+const profile = process.env["PROFILE"]
+const profiling = profile === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profile}` }
+
 const startOurs = Effect.fnUntraced(function*(environment: Processes.Environment) {
   const port = yield* Processes.freePort
-  const { child } = yield* Processes.serveApi({ ...environment, ...settings }, {
+  const { child, exited } = yield* Processes.serveApi({ ...environment, ...settings, ...profiling }, {
     port,
     url: `http://127.0.0.1:${port}`
   })
+  yield* Effect.addFinalizer(() =>
+    Effect.andThen(Effect.sync(() => child.kill("SIGTERM")), Effect.timeoutOption(exited, "10 seconds"))
+  )
   return { pid: child.pid ?? 0, port }
 })
 
