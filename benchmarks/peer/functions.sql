@@ -90,8 +90,11 @@ BEGIN
       INSERT INTO contact_tags SELECT contact, tag FROM unnest(new_tags) tag ON CONFLICT DO NOTHING;
     END IF;
     IF patch ?| ARRAY['first_name', 'last_name', 'primary_email', 'primary_phone', 'company'] THEN
-      UPDATE contact_texts SET search_text = lower(concat_ws(E'\n', nullif(concat_ws(' ', changed.first_name, changed.last_name), ''),
-        changed.primary_phone, changed.primary_email, changed.company))
+      UPDATE contact_texts SET
+        search_text = lower(concat_ws(
+          E'\n', nullif(concat_ws(' ', changed.first_name, changed.last_name), ''), changed.primary_phone,
+          changed.primary_email, changed.company
+        ))
       WHERE contact_id = contact;
     END IF;
     status := 200;

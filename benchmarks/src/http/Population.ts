@@ -5,6 +5,8 @@
  * The same each time but for the moments, which lie before now. Every id follows
  * from what the row is and its number.
  */
+import { Scope } from "@messaging-crm/core/ApiKeys"
+import { LifecycleStage } from "@messaging-crm/core/Contacts"
 import { readFile } from "node:fs/promises"
 import { Client } from "pg"
 
@@ -47,41 +49,23 @@ export const named = 500
 export const long = 20
 
 /** Each is the company of twenty of the named contacts and of no other. */
-export const words = [
-  ..."barten corlin dermon felgar gander harlen kermin lander morten nerlin".split(" "),
-  ..."perdan ronter selman torlen vermar wanden balder canter dorman fenlar".split(" "),
-  ..."gorten hermin kolder marlon".split(" "),
-  "sander"
-]
+export const words = (
+  "barten corlin dermon felgar gander harlen kermin lander morten nerlin perdan ronter selman "
+  + "torlen vermar wanden balder canter dorman fenlar gorten hermin kolder marlon sander"
+).split(" ")
 
-export const stages = [
-  "subscriber",
-  "lead",
-  "marketing_qualified",
-  "sales_qualified",
-  "opportunity",
-  "customer",
-  "evangelist",
-  "other"
-]
+export const stages = LifecycleStage.literals
 
-const scopes = JSON.stringify([
-  "contacts:read",
-  "contacts:write",
-  "conversations:read",
-  "conversations:write",
-  "messages:send",
-  "templates:read",
-  "members:read",
-  "tags:read",
-  "webhooks:manage"
-])
+const scopes = JSON.stringify(Scope.literals)
 
 /** The distance between two named contacts. */
 export const step = (contacts: number): number => Math.max(1, Math.floor(contacts / named))
 
 /** A table with a row for each contact, from which the others follow. */
-const people = (contacts: number): string => `
+const people = (contacts: number): string => {
+  const total = Math.floor(contacts * 1.1)
+  const distance = step(contacts)
+  return `
   CREATE TEMPORARY TABLE people AS
   SELECT *,
     lower(first_name || '.' || last_name || '.' || n) || '@customers.example' AS email,
@@ -89,9 +73,7 @@ const people = (contacts: number): string => `
   FROM (
     SELECT n,
       CASE WHEN n > ${contacts} THEN 2 ELSE 1 END AS organization,
-      CASE WHEN n % ${step(contacts)} = 0 AND n <= ${named * step(contacts)} THEN n / ${
-  step(contacts)
-} - 1 END AS named,
+      CASE WHEN n % ${distance} = 0 AND n <= ${named * distance} THEN n / ${distance} - 1 END AS named,
       ${pick(1, ["Anna", "Ben", "Clara", "David", "Emma", "Felix", "Greta", "Hugo", "Ida", "Jonas", "Klara", "Leon"])}
         AS first_name,
       ${pick(2, ["Alba", "Bergo", "Doru", "Falke", "Gunne", "Helmo", "Koris", "Linka", "Mirow", "Nowak"])}
@@ -100,10 +82,10 @@ const people = (contacts: number): string => `
         || ${pick(5, [" Logistik", " Handel", " Medien", " Energie", " Reisen", " Möbel"])} AS company,
       ARRAY[1 + ${spread(6, 10)}, 11 + ${spread(7, 10)}, 21 + ${spread(8, 10)}] AS tags,
       ${pick(9, stages)} AS stage,
-      date_trunc('milliseconds', now()) - interval '20 s' * (${contacts * 1.1} - n) - interval '1 hour' AS updated_at
-    FROM generate_series(1, ${Math.floor(contacts * 1.1)}) n
-  ) person
-`
+      date_trunc('milliseconds', now()) - interval '20 s' * (${total} - n) - interval '1 hour' AS updated_at
+    FROM generate_series(1, ${total}) n
+  ) person`
+}
 
 const catalogues = [
   `INSERT INTO organizations (id, name, created_at)
@@ -120,10 +102,8 @@ const catalogues = [
    FROM generate_series(1, ${key_count}) n`,
   `INSERT INTO channels
      (organization_id, id, type, name, address, phone_messaging_business_account_id, connected_at)
-   SELECT ${idOf("organization", "n")}, ${
-    idOf("channel", "n")
-  }, 'phone_messaging', 'Channel', '+31205550' || n, 'account',
-     now()
+   SELECT ${idOf("organization", "n")}, ${idOf("channel", "n")}, 'phone_messaging', 'Channel', '+31205550' || n,
+     'account', now()
    FROM generate_series(1, 2) n`,
   `INSERT INTO contact_fields (organization_id, id, key, name, type, created_at)
    SELECT '${id("organization", 1)}', ${idOf("field", "n")}, 'field_' || n, 'Field ' || n, 'text', now()
