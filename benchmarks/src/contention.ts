@@ -230,7 +230,4 @@ const benchmark = Effect.gen(function*() {
   }).pipe(Effect.provide(database))
 })
 
-await Service.measure(() => benchmark, {
-  settings: { shared_preload_libraries: "pg_stat_statements" },
-  timeout: "15 minutes"
-})
+await Service.measure(() => benchmark, { library: "pg_stat_statements", timeout: "15 minutes" })

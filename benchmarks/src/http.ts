@@ -137,8 +137,8 @@ const compare = Effect.fnUntraced(function*(contacts: number) {
 }, Effect.scoped)
 
 await Service.measure(() => Effect.map(Effect.forEach(sizes, compare), (comparisons) => ({ options, comparisons })), {
+  library: "pg_stat_statements",
   settings: {
-    shared_preload_libraries: "pg_stat_statements",
     shared_buffers: "1GB",
     max_wal_size: "4GB",
     checkpoint_timeout: "30min",
