@@ -13,13 +13,31 @@ interface Times {
   readonly ended: number
 }
 
-/** Reads `/proc/PID/stat`: the fields after the name, which may contain any character. */
+/** Returns the text of a file, which is empty when its process has ended. */
+const textOf = (path: string): Promise<string> => readFile(path, "utf8").catch(() => "")
+
+/** The scheduler's count of each thread: ticks miss most of a process that runs for less than one at a time. */
+const ownOf = async (pid: number | string): Promise<number> => {
+  const threads = await readdir(`/proc/${pid}/task`).catch(() => [])
+  const texts = await Promise.all(threads.map((thread) => textOf(`/proc/${pid}/task/${thread}/schedstat`)))
+  return texts.reduce((sum, text) => sum + Number(text.split(" ")[0]), 0) / 1000
+}
+
+/** Reads `/proc/PID`; in `stat` the fields come after the name, which may contain any character. */
 const read = async (pid: number | string): Promise<Times> => {
-  const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "")
+  const text = await textOf(`/proc/${pid}/stat`)
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ").map(Number)
   const at = (index: number): number => fields[index] ?? 0
-  return { parent: at(1), own: (at(11) + at(12)) * tick, ended: (at(13) + at(14)) * tick }
+  return { parent: at(1), own: await ownOf(pid), ended: (at(13) + at(14)) * tick }
 }
+
+/** The time that the machine's processors were busy, or taken by its host. */
+export const ofMachine = Effect.promise(async () => {
+  const [line = ""] = (await textOf("/proc/stat")).split("\n")
+  const [user = 0, nice = 0, system = 0, _idle, _waiting, interrupts = 0, soft = 0, stolen = 0] = line.split(/ +/)
+    .slice(1).map(Number)
+  return (user + nice + system + interrupts + soft + stolen) * tick
+})
 
 /** The processor time of one process, without its children. */
 export const ofProcess = (pid: number): Effect.Effect<number> => Effect.promise(async () => (await read(pid)).own)

@@ -10,21 +10,23 @@ import * as Processes from "../../packages/server/testing/Processes.ts"
 
 export type Cluster = Effect.Success<ReturnType<typeof Processes.cluster>>
 
-/** Starts PostgreSQL in a new directory, both removed with the scope. `library` is preloaded, such as an extension's. */
-const postgres = Effect.fnUntraced(function*(library?: string) {
+/** Starts PostgreSQL in a new directory, both removed with the scope. */
+const postgres = Effect.fnUntraced(function*(settings: Readonly<Record<string, string>>) {
   const directory = yield* Effect.acquireRelease(
     Effect.promise(() => mkdtemp(join(tmpdir(), "messaging-crm-bench-"))),
     (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
   )
-  if (library === undefined) return yield* start({ directory })
+  if (Object.keys(settings).length === 0) return yield* start({ directory })
   const configure = Effect.fnUntraced(function*() {
     const url = yield* start({ directory })
-    yield* SqlClient.SqlClient.use((sql) => sql.unsafe(`ALTER SYSTEM SET shared_preload_libraries = '${library}'`))
-      .pipe(
-        Effect.provide(Client.layer({ url: Redacted.make(url) }))
+    yield* SqlClient.SqlClient.use((sql) =>
+      Effect.forEach(
+        Object.entries(settings),
+        ([name, value]) => sql.unsafe(`ALTER SYSTEM SET ${name} = '${value}'`)
       )
+    ).pipe(Effect.provide(Client.layer({ url: Redacted.make(url) })))
   })
-  // The setting takes effect at the next start.
+  // The settings take effect at the next start.
   yield* Effect.scoped(configure())
   return yield* start({ directory })
 })
@@ -44,16 +46,26 @@ export const cluster = (servers: number) =>
 /** Runs a benchmark on a new PostgreSQL, prints its results and the machine's as one JSON document, and exits. */
 export const measure = async <A extends object, E>(
   benchmark: (database_url: string) => Effect.Effect<A, E, Scope.Scope>,
-  options: { readonly library?: string; readonly timeout?: Duration.Input } = {}
+  options: {
+    /** An extension's library, preloaded. */
+    readonly library?: string
+    /** Further settings of PostgreSQL. */
+    readonly settings?: Readonly<Record<string, string>>
+    readonly timeout?: Duration.Input
+    /** False when the benchmark prints its results itself. */
+    readonly print?: boolean
+  } = {}
 ): Promise<never> => {
   const program = Effect.gen(function*() {
     const [load_before] = loadavg()
-    const database_url = yield* postgres(options.library)
+    const preloaded = options.library === undefined ? {} : { shared_preload_libraries: options.library }
+    const database_url = yield* postgres({ ...preloaded, ...options.settings })
     const environment = ConfigProvider.layer(ConfigProvider.fromUnknown({ TEST_DATABASE_URL: database_url }))
     const results = yield* Effect.provide(benchmark(database_url), environment)
     const machine = { processors: cpus().length, model: cpus()[0]?.model, node: process.version, load_before }
     return { machine, ...results }
   }).pipe(Effect.scoped, Effect.timeout(options.timeout ?? "1 hour"))
-  console.log(JSON.stringify(await Effect.runPromise(program), null, 2))
+  const results = await Effect.runPromise(program)
+  if (options.print ?? true) console.log(JSON.stringify(results, null, 2))
   process.exit(0)
 }

@@ -23,3 +23,26 @@ export const most = Effect.fnUntraced(function*(items: number) {
     }`
   )
 })
+
+/** Sets what is counted from now on: `top`, the statements that clients send, or `none`, which costs no time. */
+export const track = Effect.fnUntraced(function*(what: "none" | "top") {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`CREATE EXTENSION IF NOT EXISTS pg_stat_statements`
+  yield* sql.unsafe(`ALTER SYSTEM SET pg_stat_statements.track = '${what}'`)
+  yield* sql`SELECT pg_reload_conf()`
+})
+
+/** Returns the number of statements for each of `count` requests. BEGIN and COMMIT are not counted. */
+export const perRequest = Effect.fnUntraced(function*<A, E, R>(count: number, request: Effect.Effect<A, E, R>) {
+  const sql = yield* SqlClient.SqlClient
+  yield* begin
+  yield* Effect.replicateEffect(request, count)
+  const [row] = yield* sql<{ readonly calls: number }>`
+    SELECT sum(calls)::integer AS calls
+    FROM pg_stat_statements
+    WHERE toplevel AND query NOT LIKE '%pg_stat_statements%'
+      -- Checks of foreign keys are the database's own.
+      AND query NOT LIKE 'SELECT 1 FROM ONLY %'
+  `
+  return Math.round((row?.calls ?? 0) / count * 10) / 10
+})

@@ -1,182 +1,149 @@
 /**
- * Measures a real server with a real database of 100,000 contacts: latency,
- * throughput and the number of SQL statements for each operation. `npm run bench`,
- * or with another number of seconds for each measurement, `npm run bench -- 3`.
+ * Compares the service with the same operations on Fastify and `pg`
+ * (`benchmarks/peer`): `npm run bench`.
  *
- * Load, server and database share the machine, so compare the rows of one run
- * with each other. Prints one JSON document.
+ * `-- --contacts 1000,100000,1000000` one comparison for each number of contacts,
+ * `--rounds 5`, `--seconds 2` for each round, `--connections 32`,
+ * `--against pool,pipeline`, `--workloads read,update`; `--quick` is a minute at
+ * 1,000 contacts, `--check` measures nothing and compares the answers only, `--json`
+ * prints one document in place of tables.
+ *
+ * The programs run on the same data in one PostgreSQL, on the first processor, and
+ * the load comes from another process on the second. Reads `/proc`, so it works on
+ * Linux only.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { Scope } from "@messaging-crm/core/ApiKeys"
-import autocannon, { type Request } from "autocannon"
-import { Effect, Redacted, Schema } from "effect"
-import { SqlClient } from "effect/sql"
-import * as Crowd from "../../packages/adapter-postgres/testing/Crowd.ts"
+import { Effect, Redacted } from "effect"
+import { loadavg } from "node:os"
+import { parseArgs } from "node:util"
 import * as Processes from "../../packages/server/testing/Processes.ts"
+import * as Answers from "./http/Answers.ts"
+import * as Load from "./http/Load.ts"
+import * as Population from "./http/Population.ts"
+import * as Rounds from "./http/Rounds.ts"
+import * as Tables from "./http/Tables.ts"
+import * as Targets from "./http/Targets.ts"
+import { parts, type Request, type Workload, workloads } from "./http/Workloads.ts"
 import * as Service from "./Service.ts"
+import * as Statements from "./Statements.ts"
 
-const seconds = Number(process.argv[2] ?? 10)
-const counted_requests = 50
+const { values } = parseArgs({
+  options: {
+    contacts: { type: "string" },
+    rounds: { type: "string" },
+    seconds: { type: "string" },
+    connections: { type: "string", default: "32" },
+    against: { type: "string", default: "pool,pipeline" },
+    workloads: { type: "string" },
+    quick: { type: "boolean", default: false },
+    check: { type: "boolean", default: false },
+    json: { type: "boolean", default: false }
+  }
+})
 
-const pick = <A>(values: ReadonlyArray<A>): A => values[Math.floor(Math.random() * values.length)] as A // in range
+const { check, json, quick } = values
+const sizes = (values.contacts ?? (quick || check ? "1000" : "100000")).split(",").map(Number)
+const options: Rounds.Options = {
+  rounds: Number(values.rounds ?? (quick ? 3 : 5)),
+  seconds: Number(values.seconds ?? (quick ? 0.5 : 2)),
+  connections: Number(values.connections)
+}
+const chosen = values.workloads?.split(",")
+const measured = workloads.filter(({ name }) => chosen?.includes(name) ?? true)
+const names = Targets.names.filter((name) => name === "ours" || values.against.split(",").includes(name))
 
-/** A contact of the large organization. */
-const contact = (): string => {
-  const number = 1 + Math.floor(Math.random() * Crowd.contact_count)
-  return number % 100 < 90 ? Crowd.id("contact", number) : contact()
+/** The statements of a request are counted over so many. */
+const counted = 20
+
+const print = (text: string): void => {
+  if (!json) console.log(text)
 }
 
-const write = (body: unknown): Request => ({
-  method: "POST",
-  headers: { "content-type": "application/json", "idempotency-key": globalThis.crypto.randomUUID() },
-  body: JSON.stringify(body)
+/** Counts the statements of each workload for each target. */
+const count = Effect.fnUntraced(function*(target: Targets.Target, requests: ReadonlyArray<Request>) {
+  let number = 0
+  const next = Effect.suspend(() => {
+    const request = requests[number++ % requests.length]
+    if (request === undefined) return Effect.die(new Error("There are no requests."))
+    return Answers.send(target, request, `count-${request.method}-${number}`)
+  })
+  return yield* Statements.perRequest(counted, next)
 })
 
-const number = (): string => `+4917${String(Math.floor(Math.random() * 1e9)).padStart(9, "0")}`
-
-/** The requests by name. Each call makes one for another row. */
-const operations: Readonly<Record<string, () => Request>> = {
-  "get a contact": () => ({ path: `/v1/contacts/${contact()}` }),
-  "list contacts": () => ({ path: "/v1/contacts" }),
-  "list contacts, with a query that many match": () => ({
-    path: `/v1/contacts?query=${pick(["anna", "berg", "gmbh"])}`
-  }),
-  "list contacts, with a query that few match": () => ({
-    path: `/v1/contacts?query=${pick(["zanzibar", "qx", "berba", "1511"])}`
-  }),
-  "list conversations": () => ({ path: "/v1/conversations?status=open" }),
-  "create a contact": () => ({
-    ...write({ first_name: "Kim", last_name: "Benchmark", primary_phone: number() }),
-    path: "/v1/contacts"
-  }),
-  "start a conversation": () => ({
-    ...write({
-      channel_id: Crowd.id("channel", 3),
-      phone: number(),
-      template: {
-        id: "account.order_ready",
-        components: [
-          { type: "header", parameters: [{ type: "text", text: "1" }] },
-          { type: "body", parameters: [{ type: "text", text: "Kim" }, { type: "text", text: "1" }] },
-          { type: "button", sub_type: "url", index: 0, parameters: [{ type: "text", text: "1" }] }
-        ]
-      }
-    }),
-    path: "/v1/conversations"
+/** Measures a workload, and returns a row for each target. */
+const measure = Effect.fnUntraced(function*(
+  load: Load.Load,
+  workload: Workload,
+  targets: ReadonlyArray<readonly [Targets.Target, ReadonlyArray<Request>]>,
+  statements: ReadonlyArray<number>
+) {
+  const runners = targets.map(([target, requests], index) => {
+    const run = `${workload.name}-${index}-${Date.now()}`
+    return { target, requests: requests.map((request) => parts(request, `127.0.0.1:${target.port}`, run)) }
   })
-}
-
-const authorized = (request: Request, key: string): Request => ({
-  ...request,
-  headers: { ...request.headers, authorization: `Bearer ${key}` }
+  const rounds = yield* Rounds.run(load, runners, options)
+  const ours = rounds.get("ours") ?? []
+  return Array.from(rounds, ([name, of_target], index): Tables.Row => ({
+    title: workload.title,
+    name,
+    statements: statements[index] ?? NaN,
+    medians: Rounds.medians(of_target),
+    ratio: Rounds.ratio(ours, of_target)
+  }))
 })
 
-/** Sends requests for some seconds over some connections. Each connection waits for a response before its next request. */
-const load = (url: string, key: string, nextRequest: () => Request, connections: number, duration: number) =>
-  Effect.promise(async () => {
-    const times: Array<number> = []
-    const run = autocannon({
-      url,
-      connections,
-      duration,
-      // The server closes a connection after 1,000 requests, which autocannon counts as an error.
-      reconnectRate: 900,
-      requests: [{ setupRequest: (request) => ({ ...request, ...authorized(nextRequest(), key) }) }]
-    })
-    run.on("response", (_client, _status, _bytes, milliseconds) => times.push(milliseconds))
-    const { duration: lasted, errors, non2xx, timeouts } = await run
-    times.sort((a, b) => a - b)
-    const at = (share: number): number => Math.round((times[Math.floor(times.length * share)] ?? NaN) * 100) / 100
-    return {
-      requests_per_second: Math.round(times.length / lasted),
-      p50_ms: at(0.5),
-      p99_ms: at(0.99),
-      failed: errors + non2xx + timeouts
-    }
-  })
-
-/** Returns the number of statements for one request. `pg_stat_statements` does not count BEGIN and COMMIT. */
-const statements = Effect.fnUntraced(function*(server: Processes.Server, key: string, nextRequest: () => Request) {
-  const sql = yield* SqlClient.SqlClient
-  const request = Effect.promise(async () => {
-    const { body = null, headers = {}, method = "GET", path = "/" } = authorized(nextRequest(), key)
-    const response = await fetch(`${server.url}${path}`, { method, headers, body })
-    await response.arrayBuffer()
-    if (!response.ok) throw new Error(`${path} was answered with ${response.status}`)
-  })
-  yield* Effect.replicateEffect(request, 5)
-  yield* sql`SELECT pg_stat_statements_reset()`
-  yield* Effect.replicateEffect(request, counted_requests)
-  const [row] = yield* sql<{ readonly calls: number }>`
-    SELECT sum(calls)::integer AS calls
-    FROM pg_stat_statements
-    WHERE toplevel AND query NOT LIKE '%pg_stat_statements%'
-      -- Checks of foreign keys are the database's own.
-      AND query NOT LIKE 'SELECT 1 FROM ONLY %'
-  `
-  return Math.round((row?.calls ?? 0) / counted_requests * 10) / 10
-})
-
-const Key = Schema.Struct({ key: Schema.String })
-
-/** Fills the database and makes an API key. Removes the queued work of the test data, which workers would carry out. */
-const prepare = Effect.fnUntraced(function*(database_url: string) {
-  const sql = yield* SqlClient.SqlClient
+/** Compares the targets on a database with a number of contacts. */
+const compare = Effect.fnUntraced(function*(contacts: number) {
+  const database_url = yield* Processes.database
   const environment: Processes.Environment = {
     DATABASE_URL: database_url,
-    DATABASE_POOL: "10",
     HOST: "127.0.0.1",
-    LOG_LEVEL: "error",
     PROVIDER: "mock",
-    RATE_LIMIT_PER_MINUTE: "1000000",
-    REQUESTS_AT_ONCE: "1000",
     SECRET_KEY: Buffer.from(globalThis.crypto.getRandomValues(new Uint8Array(32))).toString("base64")
   }
   yield* Processes.command(["migrate"], environment)
-  yield* Crowd.fill
-  yield* sql`TRUNCATE work, work_lanes`
-  yield* sql`UPDATE webhooks SET status = 'disabled', disabled_at = now()`
-  yield* sql`CREATE EXTENSION pg_stat_statements`
-  const args = ["keys", "create", "--organization", Crowd.large, "--member", Crowd.id("member", 0), "--name", "bench"]
-  const scopes = Scope.literals.flatMap((scope) => ["--scope", scope])
-  const made = yield* Processes.command([...args, "--expires", "90d", ...scopes], environment)
-  const { key } = yield* Schema.decodeUnknownEffect(Key)(made)
-  return { environment, key }
-})
+  const begun = Date.now()
+  yield* Effect.promise(() => Population.fill(database_url, contacts))
+  const filled_seconds = Math.round((Date.now() - begun) / 1000)
+  return yield* Effect.gen(function*() {
+    const targets = yield* Effect.forEach(names, (name) => Targets.start(name, environment))
+    const cursors = yield* Effect.forEach(targets, (target) => Targets.cursorOf(target, 200))
+    const requestsOf = ({ requests }: Workload) =>
+      targets.map((target, index) => [target, requests(contacts, cursors[index] ?? "")] as const)
 
-const forEachOperation = <A, E, R>(measure: (nextRequest: () => Request) => Effect.Effect<A, E, R>) =>
-  Effect.all(Object.fromEntries(Object.entries(operations).map(([name, nextRequest]) => [name, measure(nextRequest)])))
+    for (const workload of measured) yield* Answers.compare(workload.name, requestsOf(workload))
+    if (check) return { contacts, filled_seconds, rows: [] }
 
-const server = Effect.map(Processes.freePort, (port): Processes.Server => ({ port, url: `http://127.0.0.1:${port}` }))
+    yield* Statements.track("top")
+    const statements = yield* Effect.forEach(
+      measured,
+      (workload) => Effect.forEach(requestsOf(workload), ([target, requests]) => count(target, requests))
+    )
+    yield* Statements.track("none")
 
-const benchmark = Effect.fnUntraced(function*(database_url: string) {
-  const { environment, key } = yield* prepare(database_url)
-  // Without workers, so that only the statements of requests are counted.
-  const counted = yield* Effect.scoped(Effect.gen(function*() {
-    const quiet = yield* server
-    yield* Processes.serveApi(environment, quiet)
-    return yield* forEachOperation((nextRequest) => statements(quiet, key, nextRequest))
-  }))
-  const busy = yield* server
-  yield* Processes.serve(environment, busy)
-  const measured = yield* forEachOperation((nextRequest) =>
-    Effect.gen(function*() {
-      yield* load(busy.url, key, nextRequest, 8, Math.min(seconds, 3))
-      return {
-        "1 connection": yield* load(busy.url, key, nextRequest, 1, seconds),
-        "16 connections": yield* load(busy.url, key, nextRequest, 16, seconds)
-      }
-    })
-  )
-  return Object.fromEntries(
-    Object.entries(measured).map(([name, numbers]) => [name, { statements: counted[name], ...numbers }])
-  )
+    const load = yield* Load.start
+    yield* Targets.pin(load.pid, 1)
+    print(
+      `\n${contacts} contacts, filled in ${filled_seconds} s, load average ${loadavg().map((of) => of.toFixed(1))}\n`
+    )
+    print(Tables.header)
+    const rows = yield* Effect.forEach(measured, (workload, index) =>
+      Effect.tap(
+        measure(load, workload, requestsOf(workload), statements[index] ?? []),
+        (rows) => Effect.sync(() => rows.forEach((row) => print(Tables.row(row))))
+      ))
+    return { contacts, filled_seconds, rows: rows.flat() }
+  }).pipe(Effect.provide(Client.layer({ url: Redacted.make(database_url), connections: 2 })))
 }, Effect.scoped)
 
-const connected = (database_url: string) =>
-  Effect.map(
-    Effect.provide(benchmark(database_url), Client.layer({ url: Redacted.make(database_url) })),
-    (results) => ({ contacts: Crowd.contact_count, seconds, results })
-  )
-
-await Service.measure(connected, { library: "pg_stat_statements" })
+await Service.measure(() => Effect.map(Effect.forEach(sizes, compare), (comparisons) => ({ options, comparisons })), {
+  library: "pg_stat_statements",
+  settings: {
+    shared_buffers: "1GB",
+    max_wal_size: "4GB",
+    checkpoint_timeout: "30min",
+    // Its work is done before each workload.
+    autovacuum: "off"
+  },
+  print: json
+})

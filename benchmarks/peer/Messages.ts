@@ -1,0 +1,139 @@
+/** The messages of a conversation, and sending one. */
+import type { FastifyInstance } from "fastify"
+import { v7 as uuid } from "uuid"
+
+import * as Cursors from "./Cursors.ts"
+import type { Query, Row } from "./Database.ts"
+import { notFound } from "./Errors.ts"
+import * as Idempotency from "./Idempotency.ts"
+import * as Schemas from "./Schemas.ts"
+
+const { plain, plainOrNull, text, textOrNull } = Schemas
+
+const Media = Schemas.answer({
+  kind: plain,
+  mime_type: textOrNull,
+  filename: textOrNull,
+  byte_size: { type: "integer" },
+  transcript: textOrNull,
+  url: text
+})
+
+const Message = Schemas.answer({
+  id: plain,
+  conversation_id: plain,
+  direction: plain,
+  type: plain,
+  text: textOrNull,
+  sender: Schemas.answer({ type: plain, name: textOrNull }),
+  status: plain,
+  media: { ...Media, nullable: true },
+  provider_message_id: textOrNull,
+  created_at: plain,
+  sent_at: plainOrNull,
+  delivered_at: plainOrNull,
+  read_at: plainOrNull,
+  failed_at: plainOrNull,
+  edited_at: plainOrNull,
+  deleted_at: plainOrNull
+})
+
+const columns = Object.keys(Message.properties).join(", ").replace("sender", "sender_type, sender_name")
+
+/** The message of a row with these columns. */
+const messageOf = (row: Row) => ({
+  id: row[0],
+  conversation_id: row[1],
+  direction: row[2],
+  type: row[3],
+  text: row[4],
+  sender: { type: row[5], name: row[6] },
+  status: row[7],
+  media: row[8],
+  provider_message_id: row[9],
+  created_at: row[10],
+  sent_at: row[11],
+  delivered_at: row[12],
+  read_at: row[13],
+  failed_at: row[14],
+  edited_at: row[15],
+  deleted_at: row[16]
+})
+
+const size = 50
+
+const list = (name: string, condition: string) => ({
+  name,
+  text: `
+    SELECT ${columns} FROM messages
+    WHERE conversation_id = $2 AND organization_id = $1 ${condition}
+    ORDER BY created_at DESC, id DESC
+    LIMIT ${size + 1}`
+})
+
+const first = list("messages", "")
+const further = list("messages_after", "AND (created_at, id) < ($3, $4)")
+
+const conversation = {
+  name: "conversation",
+  text: "SELECT FROM conversations WHERE id = $2 AND organization_id = $1"
+}
+
+const send = {
+  name: "send_text",
+  text: "SELECT status, body FROM send_text($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+}
+
+const SendText = Schemas.request(
+  { type: { type: "string", enum: ["text"] }, text: { type: "string", minLength: 1, maxLength: 4096 } },
+  ["type", "text"]
+)
+
+interface Params {
+  readonly conversation_id: string
+}
+
+export const routes = (app: FastifyInstance, query: Query): void => {
+  const params = Schemas.request({ conversation_id: Schemas.uuid })
+
+  app.get<{ Params: Params; Querystring: { cursor?: string } }>("/conversations/:conversation_id/messages", {
+    config: { scope: "conversations:read" },
+    schema: {
+      params,
+      querystring: Schemas.request({ cursor: Schemas.cursor }),
+      response: { 200: Schemas.page(Message) }
+    }
+  }, async ({ key, params: { conversation_id }, query: { cursor } }) => {
+    const place = `messages ${key.organization_id} ${conversation_id}`
+    const after = Cursors.decode(place, cursor)
+    const values = [key.organization_id, conversation_id]
+    const rows = after === undefined
+      ? await query(first, values)
+      : await query(further, [...values, after.time, after.id])
+    // Only an empty page leaves open whether there is a conversation.
+    if (rows.length === 0 && (await query(conversation, values)).length === 0) throw notFound("conversation")
+    const data = rows.slice(0, size).map(messageOf)
+    const last = rows.length > size ? data.at(-1) : undefined
+    return {
+      data,
+      next_cursor: last === undefined ? null : Cursors.encode(place, { time: last.created_at, id: last.id })
+    }
+  })
+
+  const { refuse, write } = Idempotency.make(query)
+
+  app.post<{ Params: Params; Body: { text: string } }>("/conversations/:conversation_id/messages", {
+    config: { scope: "messages:send" },
+    attachValidation: true,
+    schema: { params, querystring: Schemas.request({}), body: SendText }
+  }, async (request, reply) => {
+    if (request.validationError) return refuse(request, reply, request.validationError)
+    const id = uuid()
+    const conversation_id = request.params.conversation_id.toLowerCase()
+    const created_at = new Date().toISOString()
+    const data = { id, conversation_id, status: "queued", message_id: null, failure_reason: null, created_at }
+    const accepted = JSON.stringify({ data })
+    const values = [conversation_id, request.key.member_id, id, request.body.text, created_at, accepted]
+    return write(request, reply, send, values)
+  })
+}

@@ -1,0 +1,117 @@
+/** Measures the targets in turn: A B C, C B A, A B C. What disturbs the machine then disturbs them alike. */
+import { Clock, Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import * as ProcessorTime from "../ProcessorTime.ts"
+import type { Load } from "./Load.ts"
+import type { Name, Target } from "./Targets.ts"
+
+export interface Round {
+  readonly per_second: number
+  readonly p50_ms: number
+  readonly p99_ms: number
+  /** Processor time for each request. */
+  readonly server_us: number
+  readonly postgres_us: number
+  readonly load_us: number
+  /** The mean length of an answer. */
+  readonly bytes: number
+  readonly failed: number
+  /** What other processes took meanwhile, in percent of one processor. */
+  readonly others: number
+}
+
+/** A target with its requests. */
+export interface Runner {
+  readonly target: Target
+  readonly requests: ReadonlyArray<ReadonlyArray<string>>
+}
+
+export interface Options {
+  readonly rounds: number
+  readonly seconds: number
+  readonly connections: number
+}
+
+const times = (pids: ReadonlyArray<number>) =>
+  Effect.all([ProcessorTime.ofPostgres, ProcessorTime.ofMachine, ...pids.map(ProcessorTime.ofProcess)])
+
+const round = Effect.fnUntraced(function*(load: Load, { requests, target }: Runner, options: Options) {
+  const { connections, seconds } = options
+  const begun = yield* Clock.currentTimeMillis
+  const before = yield* times([target.pid, load.pid])
+  const outcome = yield* load.run({ port: target.port, requests, connections, seconds })
+  const after = yield* times([target.pid, load.pid])
+  const lasted = (yield* Clock.currentTimeMillis) - begun
+  const [postgres = 0, machine = 0, server = 0, client = 0] = after.map((time, index) => time - (before[index] ?? 0))
+  const { answered, bytes, failed, p50_ms, p99_ms, per_second } = outcome
+  const measured: Round = {
+    per_second,
+    p50_ms,
+    p99_ms,
+    server_us: server / answered,
+    postgres_us: postgres / answered,
+    load_us: client / answered,
+    bytes,
+    failed,
+    others: Math.max(0, machine - server - postgres - client) / lasted / 10
+  }
+  return measured
+})
+
+/** Runs what warms up compilers and caches, and removes the dead rows that writes have left. */
+const warmUp = Effect.fnUntraced(function*(load: Load, runners: ReadonlyArray<Runner>, options: Options) {
+  const sql = yield* SqlClient.SqlClient
+  for (const runner of runners) yield* round(load, runner, options)
+  yield* sql`VACUUM (ANALYZE)`
+  yield* sql`CHECKPOINT`
+})
+
+/** What others may take of a processor in a turn that counts, in percent. */
+const disturbance = 20
+
+/**
+ * Returns the rounds of each target, by turns. A turn that others disturbed is made
+ * again, until there are twice as many; the least disturbed ones count.
+ */
+export const run = Effect.fnUntraced(function*(load: Load, runners: ReadonlyArray<Runner>, options: Options) {
+  yield* warmUp(load, runners, options)
+  const turns: Array<{ readonly rounds: ReadonlyMap<Name, Round>; readonly others: number }> = []
+  const isDone = () => turns.filter(({ others }) => others <= disturbance).length >= options.rounds
+  while (!isDone() && turns.length < options.rounds * 2) {
+    const rounds = new Map<Name, Round>()
+    for (const runner of turns.length % 2 === 0 ? runners : runners.toReversed()) {
+      rounds.set(runner.target.name, yield* round(load, runner, options))
+    }
+    turns.push({ rounds, others: Math.max(...Array.from(rounds.values(), ({ others }) => others)) })
+  }
+  const counting = turns.toSorted((a, b) => a.others - b.others).slice(0, options.rounds)
+  return new Map(
+    runners.map(({ target: { name } }) => [name, counting.flatMap(({ rounds }) => rounds.get(name) ?? [])])
+  )
+})
+
+export const median = (values: ReadonlyArray<number>): number => {
+  const sorted = values.toSorted((a, b) => a - b)
+  const middle = (sorted.length - 1) / 2
+  return ((sorted[Math.floor(middle)] ?? NaN) + (sorted[Math.ceil(middle)] ?? NaN)) / 2
+}
+
+/** The median of each number; failures are added up, and the worst disturbance counts. */
+export const medians = (rounds: ReadonlyArray<Round>): Round => {
+  const of = (name: keyof Round) => median(rounds.map((round) => round[name]))
+  return {
+    per_second: of("per_second"),
+    p50_ms: of("p50_ms"),
+    p99_ms: of("p99_ms"),
+    server_us: of("server_us"),
+    postgres_us: of("postgres_us"),
+    load_us: of("load_us"),
+    bytes: of("bytes"),
+    failed: rounds.reduce((sum, { failed }) => sum + failed, 0),
+    others: Math.max(...rounds.map(({ others }) => others))
+  }
+}
+
+/** The median of the ratios of rounds that were next to each other. */
+export const ratio = (ours: ReadonlyArray<Round>, theirs: ReadonlyArray<Round>): number =>
+  median(ours.map(({ per_second }, index) => per_second / (theirs[index]?.per_second ?? NaN)))

@@ -1,0 +1,36 @@
+/** The results as a table in Markdown. */
+import type { Round } from "./Rounds.ts"
+import type { Name } from "./Targets.ts"
+
+export interface Row {
+  readonly title: string
+  readonly name: Name
+  readonly statements: number
+  readonly medians: Round
+  /** The throughput of ours divided by that of this target. */
+  readonly ratio: number
+}
+
+const columns: ReadonlyArray<readonly [string, (row: Row) => string]> = [
+  ["", ({ name, title }) => name === "ours" ? title : ""],
+  ["", ({ name }) => name],
+  ["Requests a second", ({ medians }) => medians.per_second.toFixed(0)],
+  ["p50 (ms)", ({ medians }) => medians.p50_ms.toFixed(1)],
+  ["p99 (ms)", ({ medians }) => medians.p99_ms.toFixed(1)],
+  ["Server (µs)", ({ medians }) => medians.server_us.toFixed(0)],
+  ["PostgreSQL (µs)", ({ medians }) => medians.postgres_us.toFixed(0)],
+  ["Statements", ({ statements }) => String(statements)],
+  ["Bytes", ({ medians }) => medians.bytes.toFixed(0)],
+  ["Failed", ({ medians }) => String(medians.failed)],
+  ["Others (%)", ({ medians }) => medians.others.toFixed(0)],
+  ["Ours : this", ({ name, ratio }) => name === "ours" ? "" : ratio.toFixed(2)]
+]
+
+const line = (cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
+
+export const header = [
+  line(columns.map(([title]) => title)),
+  line(columns.map((_, index) => index < 2 ? "---" : "---:"))
+].join("\n")
+
+export const row = (row: Row): string => line(columns.map(([, text]) => text(row)))

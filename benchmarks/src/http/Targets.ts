@@ -1,0 +1,84 @@
+/** The programs that are compared: the service, and the peer in its two forms. */
+import { Effect, Option, Schema } from "effect"
+import { execFile } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import * as Processes from "../../../packages/server/testing/Processes.ts"
+import * as Population from "./Population.ts"
+
+export const names = ["ours", "pool", "pipeline"] as const
+export type Name = typeof names[number]
+
+export interface Target {
+  readonly name: Name
+  readonly pid: number
+  readonly port: number
+}
+
+const peer = fileURLToPath(new URL("../../peer/main.ts", import.meta.url))
+
+const Ready = Schema.fromJsonString(Schema.Struct({ url: Schema.String }))
+
+const settings = { NODE_ENV: "production", RATE_LIMIT_PER_MINUTE: "1000000" }
+
+/** With `PROFILE`, a directory, the service writes a profile of its processor time there when it ends. */
+const profile = process.env["PROFILE"]
+const profiling = profile === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profile}` }
+
+const startOurs = Effect.fnUntraced(function*(environment: Processes.Environment) {
+  const port = yield* Processes.freePort
+  const { child, exited } = yield* Processes.serveApi({ ...environment, ...settings, ...profiling }, {
+    port,
+    url: `http://127.0.0.1:${port}`
+  })
+  yield* Effect.addFinalizer(() =>
+    Effect.andThen(Effect.sync(() => child.kill("SIGTERM")), Effect.timeoutOption(exited, "10 seconds"))
+  )
+  return { pid: child.pid ?? 0, port }
+})
+
+const startPeer = Effect.fnUntraced(function*(DRIVER: string, { DATABASE_URL = "" }: Processes.Environment) {
+  const { child } = yield* Processes.start(peer, [], { ...settings, DATABASE_URL, DRIVER })
+  const line = yield* Effect.callback<string>((resume) => {
+    child.stdout?.once("data", (data: Buffer) => resume(Effect.succeed(data.toString())))
+    child.once("exit", (code) => resume(Effect.die(new Error(`The peer ended with ${code}.`))))
+  })
+  const { url } = yield* Effect.orDie(Schema.decodeUnknownEffect(Ready)(line))
+  return { pid: child.pid ?? 0, port: Number(new URL(url).port) }
+})
+
+/** Keeps a process, with its threads, on one processor. Without `taskset` it may use any. */
+export const pin = (pid: number, processor: number) =>
+  Effect.callback<void>((resume) => {
+    execFile("taskset", ["-a", "-c", "-p", String(processor), String(pid)], () => resume(Effect.void))
+  })
+
+/** Starts a program on the first processor. The environment is the service's. It ends with the scope. */
+export const start = Effect.fnUntraced(function*(name: Name, environment: Processes.Environment) {
+  const started = yield* name === "ours" ? startOurs(environment) : startPeer(name, environment)
+  yield* pin(started.pid, 0)
+  const target: Target = { name, ...started }
+  return target
+})
+
+const Page = Schema.fromJsonString(Schema.Struct({ next_cursor: Schema.NullOr(Schema.String) }))
+
+const pageAfter = (target: Target, cursor: string | undefined) => {
+  const after = cursor === undefined ? "" : `&cursor=${encodeURIComponent(cursor)}`
+  const server = { port: target.port, url: `http://127.0.0.1:${target.port}` }
+  return Processes.request(server, "GET", `/contacts?page_size=50${after}`, { key: Population.key(1) }).pipe(
+    Effect.flatMap(({ text }) => Schema.decodeUnknownEffect(Page)(text)),
+    Effect.map(({ next_cursor }) => Option.fromNullOr(next_cursor)),
+    Effect.orDie
+  )
+}
+
+/** Returns the cursor that leads to a page of contacts, or to the last one. */
+export const cursorOf = Effect.fnUntraced(function*(target: Target, page: number) {
+  let cursor: string | undefined
+  for (let at = 1; at < page; at++) {
+    const next = yield* pageAfter(target, cursor)
+    if (Option.isNone(next)) break
+    cursor = next.value
+  }
+  return cursor ?? ""
+})

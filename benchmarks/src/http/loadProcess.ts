@@ -1,0 +1,125 @@
+/**
+ * Sends requests over sockets of its own: each connection has one request under
+ * way, without pipelining. A process apart from the benchmark, so that neither
+ * waits for the other. Answers each `Job` that it is sent with an `Outcome`.
+ */
+import { connect } from "node:net"
+import { numbered } from "./Workloads.ts"
+
+export interface Job {
+  readonly port: number
+  /** The requests in parts, between which the number of the request goes. */
+  readonly requests: ReadonlyArray<ReadonlyArray<string>>
+  readonly connections: number
+  readonly seconds: number
+}
+
+export interface Outcome {
+  readonly answered: number
+  /** Answers that are not 2xx, and connections that broke. */
+  readonly failed: number
+  readonly per_second: number
+  readonly p50_ms: number
+  readonly p99_ms: number
+  /** The mean length of an answer, with its head. */
+  readonly bytes: number
+}
+
+let number = 0
+
+const nextRequest = (requests: Job["requests"]): string => {
+  number++
+  return (requests[number % requests.length] ?? []).join(numbered(number))
+}
+
+/** Reads the head of an answer once it is complete. `length` is that of the whole answer. */
+const headOf = (answer: Buffer) => {
+  const end = answer.indexOf("\r\n\r\n")
+  if (end < 0) return undefined
+  const text = answer.toString("latin1", 0, end)
+  const length = /\r\ncontent-length: (\d+)/i.exec(text)?.[1]
+  if (length === undefined) throw new Error(`There is no Content-Length in ${text}`)
+  return {
+    length: end + 4 + Number(length),
+    isSuccess: text.startsWith("HTTP/1.1 2"),
+    isLast: /\r\nconnection: close/i.test(text)
+  }
+}
+
+const run = ({ connections, port, requests, seconds }: Job): Promise<Outcome> => {
+  const begun = performance.now()
+  const deadline = begun + seconds * 1000
+  const times: Array<number> = []
+  let failed = 0
+  let bytes = 0
+
+  /** Sends one request after the other over one connection, until the time is up or the server wants to close it. */
+  const exchange = () =>
+    new Promise<void>((resolve) => {
+      const socket = connect({ host: "127.0.0.1", port, noDelay: true })
+      let sent_at = 0
+      /** What has come of an answer's head, while it is not complete. */
+      let begun: Buffer | undefined
+      /** The bytes of the answer that have not come. */
+      let missing = 0
+      let isLast = false
+      let isWaiting = false
+
+      const send = () => {
+        if (isLast || performance.now() >= deadline) return socket.destroy()
+        isWaiting = true
+        sent_at = performance.now()
+        socket.write(nextRequest(requests))
+      }
+
+      const receive = (chunk: Buffer) => {
+        let arrived = chunk.length
+        if (missing === 0) {
+          const answer = begun === undefined ? chunk : Buffer.concat([begun, chunk])
+          const head = headOf(answer)
+          begun = head === undefined ? answer : undefined
+          if (head === undefined) return
+          if (!head.isSuccess) failed++
+          isLast = head.isLast
+          bytes += head.length
+          missing = head.length
+          arrived = answer.length
+        }
+        missing -= arrived
+        if (missing > 0) return
+        times.push(performance.now() - sent_at)
+        isWaiting = false
+        send()
+      }
+
+      socket.on("connect", send).on("data", receive).on("error", () => {})
+      socket.on("close", () => {
+        if (isWaiting) failed++
+        resolve()
+      })
+    })
+
+  const untilDeadline = async () => {
+    while (performance.now() < deadline) await exchange()
+  }
+
+  return Promise.all(Array.from({ length: connections }, untilDeadline)).then(() => {
+    const lasted = (performance.now() - begun) / 1000
+    times.sort((a, b) => a - b)
+    const at = (share: number): number => times[Math.floor(times.length * share)] ?? NaN
+    const answered = times.length
+    return {
+      answered,
+      failed,
+      per_second: answered / lasted,
+      p50_ms: at(0.5),
+      p99_ms: at(0.99),
+      bytes: bytes / answered
+    }
+  })
+}
+
+process.on("message", (job) => {
+  // Only the benchmark sends messages here.
+  void run(job as Job).then((outcome) => process.send?.(outcome))
+})
