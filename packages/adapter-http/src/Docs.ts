@@ -5,7 +5,7 @@
  * styles, and its content security policy allows each script by its hash: a
  * reader pastes an API key into the page, so no other script may run there.
  */
-import { Context, Effect, Layer, Record, Ref } from "effect"
+import { Context, Effect, Record, Ref } from "effect"
 import { HttpRouter, type HttpServerResponse } from "effect/http"
 import { HttpApiScalar, OpenApi } from "effect/http-api"
 import { Api } from "./api/Api.ts"
@@ -112,18 +112,21 @@ const prepared = Effect.fnUntraced(function*(html: string) {
   })
 })
 
-/** The page and its policy are the same for every request. They are prepared at the first, because most processes never show the page. */
-const guarded = HttpRouter.middleware(
-  Effect.map(
-    Ref.make<Effect.Success<ReturnType<typeof prepared>> | null>(null),
-    (known) =>
-      Effect.fnUntraced(function*(httpEffect) {
-        const page = (yield* Ref.get(known)) ?? (yield* Effect.flatMap(httpEffect, (page) => prepared(htmlOf(page))))
-        yield* Ref.set(known, page)
-        return yield* page
-      })
-  )
-).layer
+/** Scalar's own page. Its scripts are 13 MB in memory, so they are loaded when somebody wants to see it. */
+const rendered = Effect.scoped(
+  Effect.flatMap(HttpRouter.toHttpEffect(HttpApiScalar.layer(page, { path: "/docs", scalar })), Effect.map(htmlOf))
+)
 
-/** Layer that adds the page to a router, at `/docs`. Needs no key. */
-export const layer = HttpApiScalar.layer(page, { path: "/docs", scalar }).pipe(Layer.provide(guarded))
+/**
+ * Layer that adds the page to a router, at `/docs`. Needs no key. The page and its policy are the same for every
+ * request. They are prepared at the first, because most processes never show the page.
+ */
+export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
+  const known = yield* Ref.make<Effect.Success<ReturnType<typeof prepared>> | null>(null)
+  const answer = Effect.gen(function*() {
+    const ready = (yield* Ref.get(known)) ?? (yield* Effect.flatMap(rendered, prepared))
+    yield* Ref.set(known, ready)
+    return yield* ready
+  })
+  yield* router.add("GET", "/docs", answer)
+}))
