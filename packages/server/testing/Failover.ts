@@ -59,7 +59,7 @@ export const drill = Effect.fnUntraced(function*(options: {
       RATE_LIMIT_PER_MINUTE: "1000000",
       REQUESTS_AT_ONCE: "1000",
       DATABASE_POOL: "8",
-      UNKNOWN_OUTCOME_SECONDS: "15",
+      UNKNOWN_OUTCOME_SECONDS: "10",
       LOG_LEVEL: "none"
     }
   }).pipe(Effect.provide(ConfigProvider.layer(ConfigProvider.fromUnknown({ TEST_DATABASE_URL: pair.url }))))
