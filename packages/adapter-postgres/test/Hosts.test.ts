@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Effect, Option, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { createServer } from "node:net"
+import { createServer, type Server, type Socket } from "node:net"
 import * as Hosts from "../src/database/Client/Hosts.ts"
 import * as Database from "../testing/Database.ts"
 import * as Backends from "./Backends.ts"
@@ -63,13 +63,33 @@ describe("The hosts of a URL", () => {
   })
 })
 
+const portOf = (server: Server): number => {
+  const address = server.address()
+  return typeof address === "object" && address !== null ? address.port : 0
+}
+
 /** A port on which nothing listens. */
 const closedPort = Effect.callback<number>((resume) => {
   const server = createServer().listen(0, "127.0.0.1", () => {
-    const address = server.address()
-    server.close(() => resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0)))
+    const port = portOf(server)
+    server.close(() => resume(Effect.succeed(port)))
   })
 })
+
+/** A port that accepts connections and never answers. */
+const silentPort = Effect.acquireRelease(
+  Effect.callback<{ readonly server: Server; readonly sockets: Set<Socket> }>((resume) => {
+    const sockets = new Set<Socket>()
+    const server = createServer((socket) => sockets.add(socket)).listen(0, "127.0.0.1", () => {
+      resume(Effect.succeed({ server, sockets }))
+    })
+  }),
+  ({ server, sockets }) =>
+    Effect.sync(() => {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+    })
+).pipe(Effect.map(({ server }) => portOf(server)))
 
 const write = (sql: SqlClient.SqlClient) =>
   sql`
@@ -92,6 +112,16 @@ it.layer(Database.layerAlone, { excludeTestServices: true })("A client of severa
         assert.lengthOf(yield* Backends.pids(sql, 5), 5)
       }).pipe(Effect.provide(Client.layer({ url: Redacted.make(text), connections: 10 })))
     }))
+
+  it.effect("leaves a host that does not answer after the time that the URL names", () =>
+    Effect.gen(function*() {
+      const { url } = yield* Database.Database
+      const text = `${Redacted.value(url).replace("@", `@127.0.0.1:${yield* silentPort},`)}?connect_timeout=1`
+      yield* Effect.gen(function*() {
+        const sql = yield* SqlClient.SqlClient
+        assert.lengthOf(yield* write(sql), 1)
+      }).pipe(Effect.provide(Client.layer({ url: Redacted.make(text), connections: 2 })))
+    }).pipe(Effect.scoped))
 
   it.effect("fails while none accepts writes, and goes on once one does", () =>
     Effect.gen(function*() {

@@ -12,6 +12,10 @@ import { drill } from "../testing/Failover.ts"
 
 const first_write_max_ms = 15_000
 
+// So that a drill that is stopped leaves no server behind.
+const stop = new AbortController()
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort())
+
 const directory = await mkdtemp(join(tmpdir(), "messaging-crm-failover-"))
 const { failovers, violations, ...counts } = await Effect.runPromise(
   drill({
@@ -19,9 +23,9 @@ const { failovers, violations, ...counts } = await Effect.runPromise(
     failovers: Number(process.argv[2] ?? 20),
     clients: 6,
     onFailover: (failover) => console.log(JSON.stringify(failover))
-  }).pipe(Effect.scoped, Effect.timeout("20 minutes"))
-)
-await rm(directory, { recursive: true, force: true })
+  }).pipe(Effect.scoped, Effect.timeout("20 minutes")),
+  { signal: stop.signal }
+).finally(() => rm(directory, { recursive: true, force: true }))
 
 /** Returns the median and the maximum. */
 const summary = (values: ReadonlyArray<number>) => {

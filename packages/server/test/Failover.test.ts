@@ -19,5 +19,5 @@ it.live(
       assert.lengthOf(failovers, 1)
       assert.isAbove(sent, 0)
     }),
-  180_000
+  300_000
 )

@@ -59,19 +59,22 @@ export const drill = Effect.fnUntraced(function*(options: {
       RATE_LIMIT_PER_MINUTE: "1000000",
       REQUESTS_AT_ONCE: "1000",
       DATABASE_POOL: "8",
-      UNKNOWN_OUTCOME_SECONDS: "15",
+      UNKNOWN_OUTCOME_SECONDS: "10",
       LOG_LEVEL: "none"
     }
   }).pipe(Effect.provide(ConfigProvider.layer(ConfigProvider.fromUnknown({ TEST_DATABASE_URL: pair.url }))))
   const { environment, servers } = cluster
-  yield* Effect.forEach(servers, (server) => Processes.serve(environment, server, process("server")))
+  yield* Effect.forEach(servers, (server) => Processes.serve(environment, server, process("server")), {
+    concurrency: "unbounded"
+  })
   yield* Processes.start(process("worker"), [], environment)
 
   const isOver = yield* Ref.make(false)
   const writers = yield* Writes.make(cluster, options.clients)
   const writing = yield* Effect.forkChild(writers.writeUntil(Ref.get(isOver)))
 
-  const failover = Effect.gen(function*() {
+  const failover = Effect.fnUntraced(function*(number: number) {
+    if (number > 0) yield* pair.rebuild
     const begun_at = yield* Clock.currentTimeMillis
     const writes = yield* Random.nextIntBetween(20, 100)
     yield* untilAnswered(writers, writes, ({ sent_at }) => sent_at > begun_at)
@@ -88,10 +91,9 @@ export const drill = Effect.fnUntraced(function*(options: {
       ready_ms: (yield* Fiber.join(ready)) - promoted_at
     }
     options.onFailover?.(done)
-    yield* pair.rebuild
     return done
   })
-  const failovers = yield* Effect.replicateEffect(failover, options.failovers)
+  const failovers = yield* Effect.forEach(Array.from({ length: options.failovers }, (_, number) => number), failover)
   yield* Ref.set(isOver, true)
   yield* Fiber.join(writing)
   yield* writers.repeatAll
