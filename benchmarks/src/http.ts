@@ -43,7 +43,7 @@ const { values } = parseArgs({
 
 const { check, json, quick } = values
 const sizes = (values.contacts ?? (quick || check ? "1000" : "100000")).split(",").map(Number)
-const options: Rounds.Options = {
+const options = {
   rounds: Number(values.rounds ?? (quick ? 3 : 5)),
   seconds: Number(values.seconds ?? (quick ? 0.5 : 2)),
   connections: Number(values.connections)
@@ -73,6 +73,7 @@ const count = Effect.fnUntraced(function*(target: Targets.Target, requests: Read
 /** Measures a workload, and returns a row for each target. */
 const measure = Effect.fnUntraced(function*(
   load: Load.Load,
+  database_url: string,
   workload: Workload,
   targets: ReadonlyArray<readonly [Targets.Target, ReadonlyArray<Request>]>,
   statements: ReadonlyArray<number>
@@ -81,7 +82,7 @@ const measure = Effect.fnUntraced(function*(
     const run = `${workload.name}-${index}-${Date.now()}`
     return { target, requests: requests.map((request) => parts(request, `127.0.0.1:${target.port}`, run)) }
   })
-  const rounds = yield* Rounds.run(load, runners, options)
+  const rounds = yield* Rounds.run(load, runners, { ...options, database_url })
   const ours = rounds.get("ours") ?? []
   return Array.from(rounds, ([name, of_target], index): Tables.Row => ({
     title: workload.title,
@@ -129,7 +130,7 @@ const compare = Effect.fnUntraced(function*(contacts: number) {
     print(Tables.header)
     const rows = yield* Effect.forEach(measured, (workload, index) =>
       Effect.tap(
-        measure(load, workload, requestsOf(workload), statements[index] ?? []),
+        measure(load, database_url, workload, requestsOf(workload), statements[index] ?? []),
         (rows) => Effect.sync(() => rows.forEach((row) => print(Tables.row(row))))
       ))
     return { contacts, filled_seconds, rows: rows.flat() }
