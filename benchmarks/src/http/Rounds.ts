@@ -59,6 +59,9 @@ const round = Effect.fnUntraced(function*(load: Load, { requests, target }: Runn
   return measured
 })
 
+/** Writes are numbered, and leave dead rows. */
+const isWriting = ({ requests }: Runner): boolean => requests.some((parts) => parts.length > 1)
+
 /** What others may take of a processor in a turn that counts, in percent. */
 const disturbance = 20
 
@@ -67,9 +70,9 @@ const disturbance = 20
  * again, until there are twice as many; the least disturbed ones count.
  */
 export const run = Effect.fnUntraced(function*(load: Load, runners: ReadonlyArray<Runner>, options: Options) {
-  // Compilers and caches get warm, and the dead rows of that are removed.
+  // Compilers and caches get warm.
   for (const runner of runners) yield* round(load, runner, options)
-  yield* Effect.promise(() => Population.tidy(options.database_url))
+  if (runners.some(isWriting)) yield* Effect.promise(() => Population.tidy(options.database_url))
   const turns: Array<{ readonly rounds: ReadonlyMap<Name, Round>; readonly others: number }> = []
   const isDone = () => turns.filter(({ others }) => others <= disturbance).length >= options.rounds
   while (!isDone() && turns.length < options.rounds * 2) {
