@@ -44,8 +44,8 @@ const { values } = parseArgs({
 const { check, json, quick } = values
 const sizes = (values.contacts ?? (quick || check ? "1000" : "100000")).split(",").map(Number)
 const options = {
-  rounds: Number(values.rounds ?? (quick ? 3 : 5)),
-  seconds: Number(values.seconds ?? (quick ? 0.5 : 2)),
+  rounds: Number(values.rounds ?? (quick ? 2 : 5)),
+  seconds: Number(values.seconds ?? (quick ? 0.4 : 2)),
   connections: Number(values.connections)
 }
 const chosen = values.workloads?.split(",")
