@@ -113,6 +113,7 @@ const compare = Effect.fnUntraced(function*(contacts: number) {
       targets.map((target, index) => [target, requests(contacts, cursors[index] ?? "")] as const)
 
     for (const workload of measured) yield* Answers.compare(workload.name, requestsOf(workload))
+    yield* Answers.compareRefusals(targets)
     if (check) return { contacts, filled_seconds, rows: [] }
 
     yield* Statements.track("top")
