@@ -43,9 +43,9 @@ const { values } = parseArgs({
 
 const { check, json, quick } = values
 const sizes = (values.contacts ?? (quick || check ? "1000" : "100000")).split(",").map(Number)
-const options: Rounds.Options = {
-  rounds: Number(values.rounds ?? (quick ? 3 : 5)),
-  seconds: Number(values.seconds ?? (quick ? 0.5 : 2)),
+const options = {
+  rounds: Number(values.rounds ?? (quick ? 2 : 5)),
+  seconds: Number(values.seconds ?? (quick ? 0.4 : 2)),
   connections: Number(values.connections)
 }
 const chosen = values.workloads?.split(",")
@@ -73,6 +73,7 @@ const count = Effect.fnUntraced(function*(target: Targets.Target, requests: Read
 /** Measures a workload, and returns a row for each target. */
 const measure = Effect.fnUntraced(function*(
   load: Load.Load,
+  database_url: string,
   workload: Workload,
   targets: ReadonlyArray<readonly [Targets.Target, ReadonlyArray<Request>]>,
   statements: ReadonlyArray<number>
@@ -81,7 +82,7 @@ const measure = Effect.fnUntraced(function*(
     const run = `${workload.name}-${index}-${Date.now()}`
     return { target, requests: requests.map((request) => parts(request, `127.0.0.1:${target.port}`, run)) }
   })
-  const rounds = yield* Rounds.run(load, runners, options)
+  const rounds = yield* Rounds.run(load, runners, { ...options, database_url })
   const ours = rounds.get("ours") ?? []
   return Array.from(rounds, ([name, of_target], index): Tables.Row => ({
     title: workload.title,
@@ -112,6 +113,7 @@ const compare = Effect.fnUntraced(function*(contacts: number) {
       targets.map((target, index) => [target, requests(contacts, cursors[index] ?? "")] as const)
 
     for (const workload of measured) yield* Answers.compare(workload.name, requestsOf(workload))
+    yield* Answers.compareRefusals(targets)
     if (check) return { contacts, filled_seconds, rows: [] }
 
     yield* Statements.track("top")
@@ -129,7 +131,7 @@ const compare = Effect.fnUntraced(function*(contacts: number) {
     print(Tables.header)
     const rows = yield* Effect.forEach(measured, (workload, index) =>
       Effect.tap(
-        measure(load, workload, requestsOf(workload), statements[index] ?? []),
+        measure(load, database_url, workload, requestsOf(workload), statements[index] ?? []),
         (rows) => Effect.sync(() => rows.forEach((row) => print(Tables.row(row))))
       ))
     return { contacts, filled_seconds, rows: rows.flat() }

@@ -1,52 +1,112 @@
 /** Whether the programs do the same work: they must give the same answers. */
 import { Effect } from "effect"
 import { deepStrictEqual } from "node:assert"
+import * as Population from "./Population.ts"
 import type { Target } from "./Targets.ts"
 import { numbered, type Request } from "./Workloads.ts"
 
 interface Answer {
   readonly status: number
-  readonly data: unknown
+  readonly body: {
+    readonly data?: unknown
+    readonly error?: { readonly code: string; readonly param: string | null }
+  }
 }
 
-/** Sends a request. `run` is part of its idempotency key. */
-export const send = (target: Target, { body, key, method, path }: Request, run: string) =>
+/** Sends a request. `idempotency_key` is that of a write. */
+const exchange = (target: Target, { body, key, method, path }: Request, idempotency_key: string) =>
   Effect.promise(async (): Promise<Answer> => {
     const headers: Record<string, string> = { authorization: `Bearer ${key}` }
-    if (body !== undefined) Object.assign(headers, { "content-type": "application/json", "idempotency-key": run })
+    if (body !== undefined) {
+      Object.assign(headers, { "content-type": "application/json", "idempotency-key": idempotency_key })
+    }
     const url = `http://127.0.0.1:${target.port}/v1${path}`
     const sent = body === undefined ? { method, headers } : { method, headers, body: body.join(numbered(1)) }
     const response = await fetch(url, sent)
-    const text = await response.text()
-    if (!response.ok) throw new Error(`${target.name} answered ${method} ${path} with ${response.status}: ${text}`)
-    const answer: { data: unknown } = JSON.parse(text)
-    return { status: response.status, data: answer.data }
+    return { status: response.status, body: JSON.parse(await response.text()) }
   })
+
+/** Sends a request, which must be answered with 2xx. */
+export const send = Effect.fnUntraced(function*(target: Target, request: Request, idempotency_key: string) {
+  const answer = yield* exchange(target, request, idempotency_key)
+  if (answer.status < 300) return answer
+  const text = JSON.stringify(answer.body)
+  return yield* Effect.die(new Error(`${target.name}: ${request.method} ${request.path}: ${answer.status} ${text}`))
+})
 
 /** What a write makes anew, which differs from one program to the other. */
 const made = new Set(["id", "created_at", "updated_at"])
 
-/** Leaves out of the answer of a write what differs. */
-const comparable = (request: Request, { data, status }: Answer): Answer => ({
+/** Leaves out of the answer of a write what differs, and of a list the cursor. */
+const comparable = (request: Request, { body: { data }, status }: Answer) => ({
   status,
   data: request.body === undefined || typeof data !== "object" || data === null
     ? data
     : Object.fromEntries(Object.entries(data).map(([name, value]) => [name, made.has(name) ? typeof value : value]))
 })
 
-/** Sends each target some of its requests, which must be answered with 2xx and alike. */
+/** Sends each target some of its requests, which must be answered with 2xx and alike, and again if repeated. */
 export const compare = Effect.fnUntraced(function*(
   title: string,
   targets: ReadonlyArray<readonly [Target, ReadonlyArray<Request>]>
 ) {
   for (const index of [0, 1, 2]) {
-    const answers = yield* Effect.forEach(targets, ([target, requests]) => {
-      const request = requests[index]
-      if (request === undefined) return Effect.die(new Error(`There are too few requests: ${title}`))
-      return Effect.map(send(target, request, `check-${title}-${index}`), (answer) => comparable(request, answer))
-    })
+    const answers = yield* Effect.forEach(targets, ([target, requests]) =>
+      Effect.gen(function*() {
+        const request = requests[index]
+        if (request === undefined) return yield* Effect.die(new Error(`There are too few requests: ${title}`))
+        const answer = yield* send(target, request, `check-${title}-${index}`)
+        const again = yield* send(target, request, `check-${title}-${index}`)
+        deepStrictEqual(again.body.data, answer.body.data, `A repetition differs: ${title}, ${target.name}`)
+        return comparable(request, answer)
+      }))
+    for (const answer of answers) deepStrictEqual(answer, answers[0], `The answers differ: ${title}`)
+  }
+})
+
+const key = Population.key(1)
+const contact = `/contacts/${Population.id("contact", Population.step(1000))}`
+const nobody = `/contacts/${Population.id("contact", 0)}`
+const nowhere = `/conversations/${Population.id("conversation", 0)}/messages`
+
+/** Requests that are refused, each by another check. */
+const refused: ReadonlyArray<Request> = [
+  { method: "GET", path: contact, key: Population.key(0) },
+  { method: "GET", path: nobody, key },
+  { method: "GET", path: nowhere, key },
+  { method: "GET", path: "/contacts/anna", key },
+  { method: "GET", path: "/contacts?page_size=101", key },
+  { method: "GET", path: "/contacts?colour=red", key },
+  { method: "GET", path: "/contacts?cursor=here", key },
+  { method: "PATCH", path: contact, key, body: [`{"job_title":"`, `","nickname":"Ann"}`] },
+  { method: "PATCH", path: contact, key, body: [`{"job_title":"`, `","lifecycle_stage":"friend"}`] },
+  { method: "PATCH", path: contact, key, body: [`{"job_title":"`, `","tag_ids":["${Population.id("tag", 0)}"]}`] },
+  { method: "PATCH", path: contact, key, body: [`{"job_title":"`, `"`] },
+  { method: "PATCH", path: nobody, key, body: [`{"job_title":"`, `"}`] },
+  { method: "POST", path: nowhere, key, body: [`{"type":"text","text":"`, `"}`] },
+  // The key of a request that was accepted before.
+  { method: "PATCH", path: contact, key, body: [`{"job_title":"Another `, `"}`] }
+]
+
+/** Sends the targets requests that they must refuse alike. */
+export const compareRefusals = Effect.fnUntraced(function*(targets: ReadonlyArray<Target>) {
+  for (const [index, request] of refused.entries()) {
+    const idempotency_key = index === refused.length - 1 ? "check-update-0" : `check-refused-${index}`
+    const answers = yield* Effect.forEach(
+      targets,
+      (target) =>
+        Effect.map(exchange(target, request, idempotency_key), ({ body: { error }, status }) => ({
+          status,
+          code: error?.code,
+          param: error?.param
+        }))
+    )
     for (const answer of answers) {
-      deepStrictEqual(answer, answers[0], `The answers differ: ${title}`)
+      deepStrictEqual(
+        answer,
+        answers[0],
+        `The refusals differ: ${request.method} ${request.path} ${request.body?.join("")}`
+      )
     }
   }
 })

@@ -201,11 +201,23 @@ const session = `
 
 const sql = (name: string): Promise<string> => readFile(new URL(`../../peer/${name}.sql`, import.meta.url), "utf8")
 
-/** Fills the service's migrated tables, and the peer's with the same rows. */
-export const fill = async (database_url: string, count: number): Promise<void> => {
+/** Runs statements in a session of their own, which may take their time. */
+const inSession = async (database_url: string, use: (client: Client) => Promise<void>): Promise<void> => {
   const client = new Client(database_url)
   await client.connect()
-  try {
+  await use(client).finally(() => client.end())
+}
+
+/** Does what autovacuum and the checkpointer would do some time. */
+export const tidy = (database_url: string): Promise<void> =>
+  inSession(database_url, async (client) => {
+    await client.query("VACUUM (ANALYZE)")
+    await client.query("CHECKPOINT")
+  })
+
+/** Fills the service's migrated tables, and the peer's with the same rows. */
+export const fill = async (database_url: string, count: number): Promise<void> => {
+  await inSession(database_url, async (client) => {
     await client.query(session)
     // An index is built many times faster than it is kept.
     const { rows } = await client.query<{ readonly name: string; readonly definition: string }>(`
@@ -213,14 +225,9 @@ export const fill = async (database_url: string, count: number): Promise<void> =
       FROM pg_indexes
       WHERE schemaname = 'public' AND indexdef NOT LIKE 'CREATE UNIQUE%'`)
     for (const { name } of rows) await client.query(`DROP INDEX ${name}`)
-    for (const statement of [people(count), ...catalogues, ...contacts, ...conversations]) {
-      await client.query(statement)
-    }
+    for (const statement of [people(count), ...catalogues, ...contacts, ...conversations]) await client.query(statement)
     for (const { definition } of rows) await client.query(definition)
     for (const name of ["tables", "rows", "indexes", "functions"]) await client.query(await sql(name))
-    await client.query("VACUUM (ANALYZE)")
-    await client.query("CHECKPOINT")
-  } finally {
-    await client.end()
-  }
+  })
+  await tidy(database_url)
 }

@@ -1,8 +1,8 @@
 /** Measures the targets in turn: A B C, C B A, A B C. What disturbs the machine then disturbs them alike. */
 import { Clock, Effect } from "effect"
-import { SqlClient } from "effect/sql"
 import * as ProcessorTime from "../ProcessorTime.ts"
 import type { Load } from "./Load.ts"
+import * as Population from "./Population.ts"
 import type { Name, Target } from "./Targets.ts"
 
 export interface Round {
@@ -27,6 +27,7 @@ export interface Runner {
 }
 
 export interface Options {
+  readonly database_url: string
   readonly rounds: number
   readonly seconds: number
   readonly connections: number
@@ -58,13 +59,8 @@ const round = Effect.fnUntraced(function*(load: Load, { requests, target }: Runn
   return measured
 })
 
-/** Runs what warms up compilers and caches, and removes the dead rows that writes have left. */
-const warmUp = Effect.fnUntraced(function*(load: Load, runners: ReadonlyArray<Runner>, options: Options) {
-  const sql = yield* SqlClient.SqlClient
-  for (const runner of runners) yield* round(load, runner, options)
-  yield* sql`VACUUM (ANALYZE)`
-  yield* sql`CHECKPOINT`
-})
+/** Writes are numbered, and leave dead rows. */
+const isWriting = ({ requests }: Runner): boolean => requests.some((parts) => parts.length > 1)
 
 /** What others may take of a processor in a turn that counts, in percent. */
 const disturbance = 20
@@ -74,7 +70,9 @@ const disturbance = 20
  * again, until there are twice as many; the least disturbed ones count.
  */
 export const run = Effect.fnUntraced(function*(load: Load, runners: ReadonlyArray<Runner>, options: Options) {
-  yield* warmUp(load, runners, options)
+  // Compilers and caches get warm.
+  for (const runner of runners) yield* round(load, runner, options)
+  if (runners.some(isWriting)) yield* Effect.promise(() => Population.tidy(options.database_url))
   const turns: Array<{ readonly rounds: ReadonlyMap<Name, Round>; readonly others: number }> = []
   const isDone = () => turns.filter(({ others }) => others <= disturbance).length >= options.rounds
   while (!isDone() && turns.length < options.rounds * 2) {
