@@ -2,7 +2,7 @@
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { EventStore } from "@messaging-crm/core/Events"
-import { EventId, type OrganizationId } from "@messaging-crm/core/Ids"
+import { EventId, type OrganizationId, WebhookDeliveryId } from "@messaging-crm/core/Ids"
 import {
   type Attempt,
   State,
@@ -202,6 +202,26 @@ const deliveries = (it: It, { runs }: Options) => {
       const unknown = Changes.deliveryIdOf(EventId.make(yield* Fixtures.uuid), to.id)
       assert.deepStrictEqual(yield* store.load(ours, unknown), Option.none())
     }), { arbitrary: { runs } })
+
+  it.effect("claims deliveries with what their attempts need", () =>
+    Effect.gen(function*() {
+      const store = yield* WebhookDeliveryStore
+      const ours = yield* Fixtures.organization
+      const to = yield* Fixtures.webhook(ours)
+      const ids = yield* Effect.forEach([1, 2, 3], () => Effect.map(raised(ours, to), ({ id }) => id))
+      const kind = "webhook_delivery" as const
+      const token = yield* Fixtures.uuid
+      const claim = store.claim({ kind, limit: 1000, now: after(60), lease_until: after(120), token })
+      const claimed = (yield* claim).filter((item) => item.claimed.lane === to.id)
+      assert.sameMembers(claimed.map((item) => item.claimed.ref), ids)
+      for (const { claimed: { attempt, ref }, outgoing } of claimed) {
+        assert.deepStrictEqual({ attempt, outgoing: Option.fromNullOr(outgoing) }, {
+          attempt: 1,
+          outgoing: yield* store.load(ours, WebhookDeliveryId.make(ref))
+        })
+      }
+      assert.isFalse((yield* claim).some((item) => item.claimed.lane === to.id))
+    }))
 
   it.effect("lists the most recent, newest first, then by id descending", () =>
     Effect.gen(function*() {
