@@ -15,6 +15,7 @@ import { Arbitrary, Effect, Option, Schema } from "effect"
 import { hardText, optionalHardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
+import { start } from "./WorkQueue/Scene.ts"
 
 /** Raises an event, and returns the delivery to the webhook that a read must return. */
 const raised = Effect.fnUntraced(function*(organization_id: OrganizationId, to: WebhookColumns, millis = 0) {
@@ -206,7 +207,8 @@ const deliveries = (it: It, { runs }: Options) => {
   it.effect("claims deliveries with what their attempts need", () =>
     Effect.gen(function*() {
       const store = yield* WebhookDeliveryStore
-      const ours = yield* Fixtures.organization
+      // The queue is global, and this empties it.
+      const { ours } = yield* start
       const to = yield* Fixtures.webhook(ours)
       const ids = yield* Effect.forEach([1, 2, 3], () => Effect.map(raised(ours, to), ({ id }) => id))
       const kind = "webhook_delivery" as const
