@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { readdir, readFile } from "node:fs/promises"
+import { basename } from "node:path"
 
 /** The length of a tick of the kernel's accounting, in microseconds. */
 const tick = 10_000
@@ -52,5 +53,27 @@ export const ofPostgres = Effect.gen(function*() {
     const all = await Promise.all(pids.map(read))
     const { ended, own } = await read(postmaster)
     return all.reduce((sum, each) => each.parent === postmaster ? sum + each.own : sum, own + ended)
+  })
+})
+
+/** The name of a child process: its first argument after the file, or the file's name. */
+const nameOf = async (pid: string): Promise<string> => {
+  const [, file = "", first] = (await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")).split("\0")
+  return first === undefined || first === "" ? basename(file) : first
+}
+
+/** The processor time of this process and of the Node processes that it started, by name, and that of PostgreSQL. */
+export const byName = Effect.gen(function*() {
+  const postgres = yield* ofPostgres
+  return yield* Effect.promise(async () => {
+    const pids = (await readdir("/proc")).filter((name) => /^[0-9]+$/.test(name))
+    const times: Record<string, number> = { postgres, benchmark: (await read(process.pid)).own }
+    for (const pid of pids) {
+      const { own, parent } = await read(pid)
+      if (parent !== process.pid) continue
+      const name = await nameOf(pid)
+      if (name !== "-D") times[name] = (times[name] ?? 0) + own
+    }
+    return times
   })
 })

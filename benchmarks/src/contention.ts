@@ -16,6 +16,7 @@ import { Clock, Effect, Redacted, Ref, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Processes from "../../packages/server/testing/Processes.ts"
 import * as Endpoint from "./Endpoint.ts"
+import * as ProcessorTime from "./ProcessorTime.ts"
 import * as Service from "./Service.ts"
 import * as Statements from "./Statements.ts"
 
@@ -148,8 +149,10 @@ const contended = Effect.fnUntraced(function*(cluster: Service.Cluster) {
   yield* subscribe("several", "conversation.closed", "message.sent", "send.failed")
   const before = yield* deadlocks
   yield* Statements.begin
+  const times_before = yield* ProcessorTime.byName
   const statuses = yield* busy(cluster)
   const stopped = yield* Clock.currentTimeMillis
+  const times = yield* ProcessorTime.byName
   const made = yield* count("SELECT count(*)::int AS count FROM webhook_deliveries")
   const statements = yield* Statements.most(made)
   const pending = yield* count("SELECT count(*)::int AS count FROM webhook_deliveries WHERE status = 'pending'")
@@ -169,6 +172,9 @@ const contended = Effect.fnUntraced(function*(cluster: Service.Cluster) {
     arrival: yield* delays(first.filter(([, at]) => at <= stopped)),
     arrival_of_all: yield* delays(first),
     connections,
+    processor_seconds: Object.fromEntries(
+      Object.entries(times).map(([name, time]) => [name, Math.round((time - (times_before[name] ?? 0)) / 10_000) / 100])
+    ),
     statements,
     deadlocks: (yield* deadlocks) - before,
     sends_not_settled: yield* count("SELECT count(*)::int AS count FROM sends WHERE status NOT IN ('sent', 'failed')")

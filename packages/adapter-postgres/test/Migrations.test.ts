@@ -237,7 +237,8 @@ it.layer(empty, { excludeTestServices: true })("An upgrade from 0008", (it) => {
         [9, "commits"],
         [10, "claims"],
         [11, "reads"],
-        [12, "callbacks"]
+        [12, "callbacks"],
+        [13, "spare_claims"]
       ]
       assert.deepStrictEqual(done.filter((migrations) => migrations.length > 0), [applied])
       assert.deepStrictEqual(yield* wrong, [])

@@ -222,7 +222,7 @@ const writes: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>
     Fixtures.write(
       Crowd.large,
       WebhookDeliveryRows.update({ id: WebhookDeliveryId.make(claimed.ref), version: 1 }, attempted),
-      Changes.settle({ claimed, outcome: "finish" })
+      Changes.settle({ claimed, outcome: "finish_spare" })
     )),
   "a failed delivery": Effect.flatMap(claimDelivery, (claimed) =>
     Fixtures.write(
@@ -251,6 +251,12 @@ const chores: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>
         ]))
     )
   ])),
+  "claims deliveries with what their attempts need": WebhookDeliveryStore.use((store) =>
+    Effect.flatMap(
+      store.claim(claim("webhook_delivery")),
+      (claimed) => store.claim({ ...claim("webhook_delivery"), spare: claimed.map((item) => item.claimed) })
+    )
+  ),
   "sweeps": WorkQueue.use((queue) =>
     Effect.andThen(
       Effect.forEach(WorkKind.literals, (kind) => queue.claim(claim(kind))),

@@ -104,7 +104,7 @@ export const scene = Effect.gen(function*() {
     const done = deliveryOf("message.received")
     const open = deliveryOf("message.sent")
     if (done === undefined || open === undefined) return yield* Effect.die(new Error("Events have deliveries."))
-    yield* WebhookDeliveries.use((all) => all.attempt(done))
+    yield* WebhookDeliveries.use((all) => all.attempt({ claimed: done, outgoing: null }))
     for (const item of claimed.filter(({ kind, ref }) => kind === "send" && ref === first.id)) {
       yield* Dispatch.use((dispatch) => dispatch.attempt(item))
     }
@@ -240,7 +240,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   "hear of the send": ({ queued, reported }) => reported(`p.${queued.id}`, "delivered", queued.id),
   "disable the webhook": ({ webhook }) =>
     Effect.map(Webhooks.use((all) => all.disable(webhook.id)), ({ status }) => status),
-  "attempt the delivery": ({ open }) => WebhookDeliveries.use((all) => all.attempt(open)),
+  "attempt the delivery": ({ open }) => WebhookDeliveries.use((all) => all.attempt({ claimed: open, outgoing: null })),
   "retry the delivery": ({ done, webhook }) =>
     Effect.map(
       WebhookDeliveries.use((all) =>

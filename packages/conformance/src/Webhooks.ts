@@ -2,7 +2,7 @@
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { EventStore } from "@messaging-crm/core/Events"
-import { EventId, type OrganizationId } from "@messaging-crm/core/Ids"
+import { EventId, type OrganizationId, WebhookDeliveryId } from "@messaging-crm/core/Ids"
 import {
   type Attempt,
   State,
@@ -15,6 +15,7 @@ import { Arbitrary, Effect, Option, Schema } from "effect"
 import { hardText, optionalHardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
+import { start } from "./WorkQueue/Scene.ts"
 
 /** Raises an event, and returns the delivery to the webhook that a read must return. */
 const raised = Effect.fnUntraced(function*(organization_id: OrganizationId, to: WebhookColumns, millis = 0) {
@@ -202,6 +203,27 @@ const deliveries = (it: It, { runs }: Options) => {
       const unknown = Changes.deliveryIdOf(EventId.make(yield* Fixtures.uuid), to.id)
       assert.deepStrictEqual(yield* store.load(ours, unknown), Option.none())
     }), { arbitrary: { runs } })
+
+  it.effect("claims deliveries with what their attempts need", () =>
+    Effect.gen(function*() {
+      const store = yield* WebhookDeliveryStore
+      // The queue is global, and this empties it.
+      const { ours } = yield* start
+      const to = yield* Fixtures.webhook(ours)
+      const ids = yield* Effect.forEach([1, 2, 3], () => Effect.map(raised(ours, to), ({ id }) => id))
+      const kind = "webhook_delivery" as const
+      const token = yield* Fixtures.uuid
+      const claim = store.claim({ kind, limit: 1000, now: after(60), lease_until: after(120), token })
+      const claimed = (yield* claim).filter((item) => item.claimed.lane === to.id)
+      assert.sameMembers(claimed.map((item) => item.claimed.ref), ids)
+      for (const { claimed: { attempt, ref }, outgoing } of claimed) {
+        assert.deepStrictEqual({ attempt, outgoing: Option.fromNullOr(outgoing) }, {
+          attempt: 1,
+          outgoing: yield* store.load(ours, WebhookDeliveryId.make(ref))
+        })
+      }
+      assert.isFalse((yield* claim).some((item) => item.claimed.lane === to.id))
+    }))
 
   it.effect("lists the most recent, newest first, then by id descending", () =>
     Effect.gen(function*() {

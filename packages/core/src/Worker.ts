@@ -7,7 +7,7 @@ import { work_age, work_items } from "./kernel/Metrics.ts"
 import * as Traces from "./kernel/Traces.ts"
 import { Dispatch } from "./messaging/Dispatch.ts"
 import { Messages } from "./messaging/Messages.ts"
-import { WebhookDeliveries } from "./webhooks/WebhookDeliveries.ts"
+import { type ClaimedDelivery, WebhookDeliveries, WebhookDeliveryStore } from "./webhooks/WebhookDeliveries.ts"
 import { Webhooks } from "./webhooks/Webhooks.ts"
 import { Idempotency } from "./work/Idempotency.ts"
 import { type Backlog, type ClaimedWork, LeaseTime, WorkKind, WorkQueue, WorkSignal } from "./work/WorkQueue.ts"
@@ -59,6 +59,9 @@ const noneInProgress = (kind: WorkKind) =>
 
 const emptyBacklog = { due: 0, later: 0, held: 0, oldest_due_at: null }
 
+/** A claimed item. The delivery that it refers to is loaded, or null. */
+type Item = ClaimedDelivery
+
 /** Returns the age of the oldest due item, in seconds. */
 const ageOf = ({ oldest_due_at }: Backlog, now: DateTime.Utc): number =>
   oldest_due_at === null ? 0 : Duration.toSeconds(DateTime.distance(oldest_due_at, now))
@@ -81,6 +84,7 @@ export class Worker extends Context.Service<Worker, {
     Worker,
     Effect.gen(function*() {
       const deliveries = yield* WebhookDeliveries
+      const deliveryStore = yield* WebhookDeliveryStore
       const dispatch = yield* Dispatch
       const idempotency = yield* Idempotency
       const ids = yield* Ids
@@ -93,17 +97,20 @@ export class Worker extends Context.Service<Worker, {
       const claim = Effect.fnUntraced(function*(kind: WorkKind, limit: number, spare: ReadonlyArray<ClaimedWork>) {
         const now = yield* DateTime.now
         const lease_until = DateTime.addDuration(now, lease)
-        return yield* queue.claim({ kind, limit, now, lease_until, token: yield* ids.uuid, spare })
+        const options = { kind, limit, now, lease_until, token: yield* ids.uuid, spare }
+        if (kind === "webhook_delivery") return yield* deliveryStore.claim(options)
+        const claimed = yield* queue.claim(options)
+        return claimed.map((claimed): Item => ({ claimed, outgoing: null }))
       })
 
-      const carryOut = (claimed: ClaimedWork, onSuccess: Effect.Effect<void>) => {
-        switch (claimed.kind) {
+      const carryOut = (item: Item, markSpare?: Effect.Effect<void>) => {
+        switch (item.claimed.kind) {
           case "send":
-            return dispatch.attempt(claimed)
+            return dispatch.attempt(item.claimed)
           case "send_outcome":
-            return dispatch.giveUp(claimed)
+            return dispatch.giveUp(item.claimed)
           case "webhook_delivery":
-            return deliveries.attempt(claimed, onSuccess)
+            return deliveries.attempt(item, markSpare)
         }
       }
 
@@ -129,8 +136,9 @@ export class Worker extends Context.Service<Worker, {
       })
 
       /** An item whose defect cannot be recorded stays claimed. It can be claimed again when its lease has ended. */
-      const perform = (claimed: ClaimedWork, onSuccess = Effect.void) =>
-        (claimed.defects < defects_max ? carryOut(claimed, onSuccess) : abandon(claimed)).pipe(
+      const perform = (item: Item, markSpare?: Effect.Effect<void>) => {
+        const { claimed } = item
+        return (claimed.defects < defects_max ? carryOut(item, markSpare) : abandon(claimed)).pipe(
           Effect.asVoid,
           Effect.onInterrupt(() => queue.release(claimed)),
           Effect.catchDefect((defect) => recover(claimed, defect)),
@@ -143,11 +151,12 @@ export class Worker extends Context.Service<Worker, {
           }),
           Effect.annotateLogs({ kind: claimed.kind, ref: claimed.ref, attempt: claimed.attempt })
         )
+      }
 
       const runOnce = Effect.forEach(WorkKind.literals, (kind) =>
         Effect.tap(
           claim(kind, batch_max, []),
-          Effect.forEach((claimed) => perform(claimed), { concurrency: "unbounded", discard: true })
+          Effect.forEach((item) => perform(item), { concurrency: "unbounded", discard: true })
         )).pipe(Effect.map((claimed) => claimed.flat().length), Effect.withSpan("Worker.runOnce"))
 
       const pause = Effect.fnUntraced(function*(kind: WorkKind) {
@@ -156,9 +165,9 @@ export class Worker extends Context.Service<Worker, {
       })
 
       /** Carries out an item. It is spare from the endpoint's 2xx on, which is before it is settled. */
-      const performSparing = ({ kind, spare }: InProgress, item: ClaimedWork) => {
+      const performSparing = ({ kind, spare }: InProgress, item: Item) => {
         const markSpare = (isSettled: boolean) =>
-          Effect.andThen(Effect.sync(() => spare.set(item, isSettled)), signal.notify(kind))
+          Effect.andThen(Effect.sync(() => spare.set(item.claimed, isSettled)), signal.notify(kind))
         return Effect.ensuring(perform(item, markSpare(false)), markSpare(true))
       }
 

@@ -1,6 +1,7 @@
 /** Checks and migrations of the database before a command uses it. */
 import * as Clock from "@messaging-crm/adapter-postgres/Clock"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
+import * as Statistics from "@messaging-crm/adapter-postgres/Statistics"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { WrongSetting } from "./Config.ts"
@@ -38,3 +39,6 @@ export const current = Layer.effectDiscard(
 
 /** Layer for the database's clock, which every process uses. */
 export const clock = Layer.effectContext(Effect.mapError(Clock.make, unusable))
+
+/** Layer that keeps the database's statistics up to date while tables grow fast. */
+export const statistics = Statistics.layer

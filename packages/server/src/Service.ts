@@ -39,7 +39,7 @@ const production = Effect.fnUntraced(function*(provider: Provider, { migrate = f
   const operations = Layers.operations(Layers.postgres.pipe(Layer.provide(database)), provider)
   const settled = Layer.mergeAll(
     Layers.tuning,
-    Database.clock.pipe(Layer.provide(database)),
+    Layer.merge(Database.clock, Database.statistics).pipe(Layer.provide(database)),
     // `dev` and the tests check what is trusted here.
     Layer.succeed(TrustOwnValues, true)
   )

@@ -1,15 +1,29 @@
-import { WebhookDeliveryRows, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
+import { type OrganizationId, WebhookDeliveryId } from "@messaging-crm/core/Ids"
+import { type Outgoing, WebhookDeliveryRows, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookRows } from "@messaging-crm/core/Webhooks"
 import { Layer, Option } from "effect"
 import { EventRows } from "../work/EventRows.ts"
+import { claimed } from "../work/WorkQueue.ts"
 import { newest } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 
+const load = (
+  tables: Table.Tables,
+  organization_id: OrganizationId,
+  id: WebhookDeliveryId
+): Option.Option<Outgoing> =>
+  Option.gen(function*() {
+    const delivery = yield* Table.get(tables, WebhookDeliveryRows, organization_id, id)
+    const { body } = yield* Table.get(tables, EventRows, organization_id, delivery.event_id)
+    const webhook = yield* Table.get(tables, WebhookRows, organization_id, delivery.webhook_id)
+    return { delivery, body, webhook }
+  })
+
 /** Layer that reads deliveries in the in-memory world. */
 export const layer = Layer.effect(
   WebhookDeliveryStore,
-  World.useSync(({ read }) =>
+  World.useSync(({ modify, read }) =>
     WebhookDeliveryStore.of({
       list: (organization_id, webhook_id, limit) =>
         read(({ tables }) =>
@@ -18,15 +32,16 @@ export const layer = Layer.effect(
             limit
           ).map(Table.plain)
         ),
-      load: (organization_id, id) =>
-        read(({ tables }) =>
-          Option.gen(function*() {
-            const delivery = yield* Table.get(tables, WebhookDeliveryRows, organization_id, id)
-            const { body } = yield* Table.get(tables, EventRows, organization_id, delivery.event_id)
-            const webhook = yield* Table.get(tables, WebhookRows, organization_id, delivery.webhook_id)
-            return { delivery, body, webhook }
-          })
-        )
+      load: (organization_id, id) => read(({ tables }) => load(tables, organization_id, id)),
+      claim: (claim) =>
+        modify((rows) => {
+          const [items, queue] = claimed(rows.queue, claim)
+          const deliveries = items.map((item) => ({
+            claimed: item,
+            outgoing: Option.getOrNull(load(rows.tables, item.organization_id, WebhookDeliveryId.make(item.ref)))
+          }))
+          return [deliveries, { ...rows, queue }]
+        })
     })
   )
 )

@@ -4,6 +4,7 @@ import type { OrganizationId } from "@messaging-crm/core/Ids"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import {
   type Backlog,
+  type Claim,
   type ClaimedWork,
   lanes as laneRules,
   type Work,
@@ -76,6 +77,7 @@ export const settled = (queue: Queue, settlement: Settlement): Result.Result<Que
     case "hold":
       return changed(queue, claimed, (item) => item)
     case "finish":
+    case "finish_spare":
       return changed(queue, claimed, () => null)
     case "finish_if_held":
       return Result.orElse(changed(queue, claimed, () => null), () => Result.succeed(queue))
@@ -106,7 +108,7 @@ const ready = (lane: Lane, now: Timestamp, spare: ReadonlyArray<ClaimedWork>): R
 /** Returns the items of a kind that a claim gets: one of each lane before a second of any, the longest waiting lane first. */
 const claimable = (
   { lanes }: Queue,
-  { kind, limit, now, spare = [] }: Parameters<WorkQueue["Service"]["claim"]>[0]
+  { kind, limit, now, spare = [] }: Claim
 ): ReadonlyArray<Item> =>
   Array.from(HashMap.values(lanes))
     .filter((lane) => lane.kind === kind)
@@ -120,6 +122,23 @@ const claimable = (
     .toSorted((a, b) => a.round - b.round || DateTime.Order(a.waiting_since, b.waiting_since))
     .slice(0, limit)
     .map(({ item }) => item)
+
+/** Claims items, and returns them with the queue in which they are claimed. */
+export const claimed = (queue: Queue, claim: Claim): readonly [ReadonlyArray<ClaimedWork>, Queue] => {
+  const { lease_until, now, token } = claim
+  const items: Array<ClaimedWork> = []
+  let { lanes } = queue
+  for (const due of claimable(queue, claim)) {
+    const item: Item = { ...due, attempt: due.attempt + 1, claim: { token, until: lease_until } }
+    lanes = HashMap.modify(lanes, nameOf(item), (lane) => ({
+      ...lane,
+      served_at: now,
+      items: lane.items.map((one) => one === due ? item : one)
+    }))
+    items.push({ ...Struct.omit(item, ["claim", "due_at"]), token })
+  }
+  return [items, { ...queue, lanes }]
+}
 
 /** Releases an item whose lease has ended. */
 const freed = (now: Timestamp) => (item: Item): Item =>
@@ -157,25 +176,10 @@ export const layer = Layer.effect(
       )
 
     return WorkQueue.of({
-      claim: (options) =>
+      claim: (claim) =>
         modify((rows) => {
-          const { lease_until, now, token } = options
-          const claimed: Array<ClaimedWork> = []
-          let { lanes } = rows.queue
-          for (const due of claimable(rows.queue, options)) {
-            const item: Item = {
-              ...due,
-              attempt: due.attempt + 1,
-              claim: { token, until: lease_until }
-            }
-            lanes = HashMap.modify(lanes, nameOf(item), (lane) => ({
-              ...lane,
-              served_at: now,
-              items: lane.items.map((one) => one === due ? item : one)
-            }))
-            claimed.push({ ...Struct.omit(item, ["claim", "due_at"]), token })
-          }
-          return [claimed, { ...rows, queue: { ...rows.queue, lanes } }]
+          const [items, queue] = claimed(rows.queue, claim)
+          return [items, { ...rows, queue }]
         }),
       finish: (claimed) => settle(claimed, () => null),
       postpone: (claimed, due_at) => settle(claimed, postponed(due_at)),

@@ -1,13 +1,14 @@
 import { OrganizationId, type WebhookDeliveryId } from "@messaging-crm/core/Ids"
 import { Timestamp } from "@messaging-crm/core/Timestamps"
-import { WebhookDelivery, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
+import { type ClaimedDelivery, WebhookDelivery, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { Webhook } from "@messaging-crm/core/Webhooks"
-import { Effect, Exit, Layer, Option, Schema } from "effect"
+import { Effect, Exit, Layer, Option, Schema, Struct } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, OptionalAt } from "../database/Columns.ts"
 import { CommitConnections } from "../database/CommitConnections.ts"
 import * as Gathering from "../database/Gathering.ts"
 import { rows } from "../database/Rows.ts"
+import { claimClient, claimWork, Item } from "../work/WorkQueue.ts"
 
 const deliveries = rows(Schema.Struct({
   ...WebhookDelivery.fields,
@@ -16,8 +17,7 @@ const deliveries = rows(Schema.Struct({
   created_at: At
 }))
 
-const outgoing = rows(Schema.Struct({
-  organization_id: OrganizationId,
+const Outgoing = Schema.Struct({
   delivery: Schema.Struct({ ...WebhookDelivery.fields, version: Schema.Int }),
   body: Schema.String,
   webhook: Schema.Struct({
@@ -27,6 +27,13 @@ const outgoing = rows(Schema.Struct({
     first_failure_at: Schema.NullOr(Timestamp),
     version: Schema.Int
   })
+})
+
+const outgoing = rows(Schema.Struct({ organization_id: OrganizationId, ...Outgoing.fields }))
+
+const claimedDeliveries = rows(Schema.Struct({
+  ...Item.fields,
+  ...Struct.map(Outgoing.fields, Schema.NullOr)
 }))
 
 /** The maximum of concurrent statements that load deliveries, and of deliveries in one statement. */
@@ -45,6 +52,7 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
 
+    const claiming = yield* claimClient
     // The settings of these connections make plans independent of table sizes.
     const own = Option.getOrElse(yield* Effect.serviceOption(CommitConnections), () => sql)
 
@@ -93,7 +101,25 @@ export const layer = Layer.effect(
         if (Option.isNone(outer)) return yield* load({ organization_id, id })
         const [found] = yield* loadAll([{ organization_id, id }], sql)
         return found ?? Option.none()
-      })
+      }),
+      // A delivery that was committed while the claim began may be claimed, but is not seen by the rest of the statement.
+      claim: (claim) =>
+        Effect.flatMap(claiming, (client) =>
+          claimedDeliveries(client`
+            SELECT k.organization_id, k.kind, k.lane, k.ref, k.attempt, k.defects, k.token, k.trace,
+              to_jsonb(d) AS delivery, e.body, to_jsonb(w) AS webhook
+            FROM ${claimWork(client, claim)} k
+            LEFT JOIN webhook_deliveries d ON d.organization_id = k.organization_id AND d.id = k.ref
+            LEFT JOIN webhook_events e ON e.organization_id = d.organization_id AND e.id = d.event_id
+            LEFT JOIN webhooks w ON w.organization_id = d.organization_id AND w.id = d.webhook_id
+          `)).pipe(
+            Effect.map((found) =>
+              found.map(({ body, delivery, webhook, ...claimed }): ClaimedDelivery => ({
+                claimed,
+                outgoing: delivery === null || body === null || webhook === null ? null : { delivery, body, webhook }
+              }))
+            )
+          )
     })
   })
 )

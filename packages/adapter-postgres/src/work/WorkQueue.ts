@@ -2,22 +2,23 @@
  * The work queue in PostgreSQL: how items are claimed and settled.
  *
  * The row of a lane is the lock under which its items are claimed (`claim_work` of
- * `migrations/0010_claims.ts`), so a cap is never exceeded. `Lanes.ts` describes how
+ * `migrations/0013_spare_claims.ts`), so a cap is never exceeded. `Lanes.ts` describes how
  * writers wake lanes without that lock.
  *
  * A lane that was just served is served again only after the waiting ones
  * (`served_at`), so that one with a long backlog does not delay the others.
  */
 import { OrganizationId } from "@messaging-crm/core/Ids"
-import { type ClaimedWork, WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
+import { type Claim, type ClaimedWork, WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Layer, Option, Schema } from "effect"
-import { SqlClient, SqlSchema } from "effect/sql"
+import { SqlClient, SqlSchema, type Statement } from "effect/sql"
 import { At, date, OptionalAt } from "../database/Columns.ts"
 import { CommitConnections } from "../database/CommitConnections.ts"
 import { rows } from "../database/Rows.ts"
 import * as Lanes from "./Lanes.ts"
 
-const items = rows(Schema.Struct({
+/** The row of a claimed item. */
+export const Item = Schema.Struct({
   organization_id: OrganizationId,
   kind: WorkKind,
   lane: Schema.String,
@@ -26,7 +27,9 @@ const items = rows(Schema.Struct({
   defects: Schema.Int,
   token: Schema.String,
   trace: Schema.NullOr(Schema.String)
-}))
+})
+
+const items = rows(Item)
 
 const BacklogRow = Schema.Struct({
   kind: WorkKind,
@@ -41,15 +44,32 @@ const empty_seconds = 15
 
 const namesOf = (rows: ReadonlyArray<{ readonly name: string }>): ReadonlyArray<string> => rows.map(({ name }) => name)
 
+/** The call of the function that claims items and returns their rows. */
+export const claimWork = (
+  sql: SqlClient.SqlClient,
+  { kind, lease_until, limit, now, spare = [], token }: Claim
+): Statement.Fragment =>
+  sql`
+    claim_work(
+      ${kind}, ${limit}, ${date(now)}, ${date(lease_until)}, ${token},
+      ${Array.from(new Set(spare.map(Lanes.laneName)))}::text[],
+      ${spare.map((claimed) => claimed.ref)}::uuid[], ${spare.map((claimed) => claimed.token)}::uuid[]
+    )
+  `
+
+/** The client for claims: that with connections of their own, but inside a transaction of the caller its connection. */
+export const claimClient = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const own = Option.getOrElse(yield* Effect.serviceOption(CommitConnections), () => sql)
+  return Effect.map(Effect.serviceOption(sql.transactionService), (outer) => Option.isSome(outer) ? sql : own)
+})
+
 /** Layer that keeps work in PostgreSQL. */
 export const layer = Layer.effect(
   WorkQueue,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-
-    const own = Option.getOrElse(yield* Effect.serviceOption(CommitConnections), () => sql)
-    /** Inside a transaction of the caller, a claim is part of it. */
-    const client = Effect.map(Effect.serviceOption(sql.transactionService), (outer) => Option.isSome(outer) ? sql : own)
+    const client = yield* claimClient
 
     const backlog = SqlSchema.findAll({
       Request: At,
@@ -100,15 +120,11 @@ export const layer = Layer.effect(
     const wasHeld = Effect.map((rows: ReadonlyArray<unknown>) => rows.length > 0)
 
     return WorkQueue.of({
-      claim: ({ kind, lease_until, limit, now, spare = [], token }) =>
+      claim: (claim) =>
         Effect.flatMap(client, (sql) =>
           items(sql`
             SELECT organization_id, kind, lane, ref, attempt, defects, token, trace
-            FROM claim_work(
-              ${kind}, ${limit}, ${date(now)}, ${date(lease_until)}, ${token},
-              ${Array.from(new Set(spare.map(Lanes.laneName)))}::text[],
-              ${spare.map((claimed) => claimed.ref)}::uuid[], ${spare.map((claimed) => claimed.token)}::uuid[]
-            )
+            FROM ${claimWork(sql, claim)}
           `)),
       finish: (claimed) => wasHeld(settle(claimed, `DELETE FROM work WHERE ${isHeld} RETURNING 1 AS answer`, null)),
       postpone: (claimed, due_at) =>

@@ -19,7 +19,7 @@ import { limits } from "../kernel/Limits.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh, together } from "../work/Decide.ts"
-import { type ClaimedWork, lanes } from "../work/WorkQueue.ts"
+import { type Claim, type ClaimedWork, lanes } from "../work/WorkQueue.ts"
 import { EventStore, EventType } from "./Events.ts"
 import { type Attempt, makePost, parseRetryAfter } from "./WebhookAttempt.ts"
 import {
@@ -34,9 +34,11 @@ import {
   WebhookRows,
   WebhookStore
 } from "./Webhooks.ts"
+import { nextAttempt } from "./WebhookSchedule.ts"
 import { UnansweredCode } from "./WebhookTransport.ts"
 
 export type { Attempt }
+export { delays, nextAttempt } from "./WebhookSchedule.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -82,6 +84,12 @@ export interface Outgoing {
   readonly webhook: WebhookRow
 }
 
+/** Claimed work, with its delivery; null where that is not loaded yet, or does not exist. */
+export interface ClaimedDelivery {
+  readonly claimed: ClaimedWork
+  readonly outgoing: Outgoing | null
+}
+
 // -------------------------------------------------------------- errors
 
 export class WebhookDeliveryNotFound
@@ -95,45 +103,6 @@ export class WebhookDisabled extends Schema.TaggedError<WebhookDisabled>()("Webh
 
 /** How long events and deliveries are kept. */
 export const history_time_max = Duration.days(30)
-
-/** The delay after the first, second … failed attempt: ten attempts within 75.6 hours. */
-export const delays = [
-  Duration.seconds(5),
-  Duration.minutes(5),
-  Duration.minutes(30),
-  Duration.hours(2),
-  Duration.hours(5),
-  Duration.hours(10),
-  Duration.hours(14),
-  Duration.hours(20),
-  Duration.hours(24)
-] as const
-
-/** The index of the first delay that has jitter: 10 % to either side. */
-const first_jittered = 1
-
-/**
- * Returns the time of the next attempt after `attempt_count` attempts, or none
- * when there are no more.
- *
- * `random` is from 0 to 1, for the jitter. `retry_after` lengthens the delay, up
- * to twice its usual length or to one hour, whichever is longer.
- */
-export const nextAttempt = (
-  attempt_count: number,
-  now: Timestamp,
-  retry_after: Duration.Duration | null,
-  random: number
-): Option.Option<Timestamp> => {
-  const usual = delays[attempt_count - 1]
-  if (usual === undefined) return Option.none()
-  const jitter = attempt_count - 1 < first_jittered ? 1 : 0.9 + 0.2 * random
-  // In whole milliseconds, the precision of every store.
-  const base = Duration.millis(Math.round(Duration.toMillis(usual) * jitter))
-  const most = Duration.max(Duration.times(usual, 2), Duration.hours(1))
-  const delay = retry_after === null ? base : Duration.min(Duration.max(retry_after, base), most)
-  return Option.some(DateTime.addDuration(now, delay))
-}
 
 /** The states of a delivery: each function returns what the transition sets. */
 export const State = {
@@ -196,7 +165,12 @@ const acceptsResult = ({ failure_code, status }: WebhookDelivery): boolean =>
  * The row of a healthy webhook is only expected, not updated: otherwise all
  * its deliveries would conflict with each other.
  */
-const succeeded = (claimed: ClaimedWork, { delivery, webhook }: Outgoing, attempt: Attempt): Changes.Changes => {
+const succeeded = (
+  claimed: ClaimedWork,
+  { delivery, webhook }: Outgoing,
+  attempt: Attempt,
+  outcome: "finish" | "finish_spare"
+): Changes.Changes => {
   const wasFailing = webhook.consecutive_failures > 0
   const { cap } = lanes.webhook_delivery
   return Changes.all(
@@ -205,7 +179,7 @@ const succeeded = (claimed: ClaimedWork, { delivery, webhook }: Outgoing, attemp
     wasFailing
       ? Changes.throttle({ kind: "webhook_delivery", lane: webhook.id, until: null, cap })
       : Changes.none,
-    finish(claimed)
+    Changes.settle({ claimed, outcome })
   )
 }
 
@@ -252,6 +226,8 @@ const failed = (
  *   by id descending, at most `limit`.
  * - `load` returns a delivery with its event's bytes and its webhook.
  * - Neither finds another organization's delivery.
+ * - `claim` claims work as `WorkQueue.claim` does, and loads the deliveries in the
+ *   same step. It may return none for a delivery that was just added.
  */
 export class WebhookDeliveryStore extends Context.Service<WebhookDeliveryStore, {
   readonly list: (
@@ -263,6 +239,7 @@ export class WebhookDeliveryStore extends Context.Service<WebhookDeliveryStore, 
     organization_id: OrganizationId,
     id: WebhookDeliveryId
   ) => Effect.Effect<Option.Option<Outgoing>>
+  readonly claim: (claim: Claim) => Effect.Effect<ReadonlyArray<ClaimedDelivery>>
 }>()("@messaging-crm/core/WebhookDeliveries/WebhookDeliveryStore") {}
 
 // ---------------------------------------------------------- operations
@@ -278,8 +255,11 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
     webhook_id: WebhookId,
     id: WebhookDeliveryId
   ) => Effect.Effect<WebhookDelivery, WebhookNotFound | WebhookDeliveryNotFound | WebhookDisabled, CurrentActor>
-  /** Makes one attempt of a claimed `webhook_delivery`, and settles the claim. `onSuccess` runs before that, after a 2xx. */
-  readonly attempt: (claimed: ClaimedWork, onSuccess?: Effect.Effect<void>) => Effect.Effect<void>
+  /**
+   * Makes one attempt of a claimed delivery, and settles the claim. `markSpare` runs
+   * before that, after a 2xx: the caller then names the claim as spare in its next one.
+   */
+  readonly attempt: (delivery: ClaimedDelivery, markSpare?: Effect.Effect<void>) => Effect.Effect<void>
   /** Fails a delivery that cannot be attempted because of a defect, and settles the claim. */
   readonly abandon: (claimed: ClaimedWork) => Effect.Effect<void>
   /** Deletes one batch of events older than 30 days, with their deliveries, and returns their number. */
@@ -344,10 +324,10 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         )
 
       const attempt = Effect.fn("WebhookDeliveries.attempt")(function*(
-        claimed: ClaimedWork,
-        onSuccess: Effect.Effect<void> = Effect.void
+        { claimed, outgoing: known }: ClaimedDelivery,
+        markSpare?: Effect.Effect<void>
       ) {
-        const found = yield* find(claimed)
+        const found = known === null ? yield* find(claimed) : Option.some(known)
         const outgoing = Option.getOrNull(found)
         if (outgoing === null || outgoing.delivery.status !== "pending" || outgoing.webhook.status === "disabled") {
           return yield* failDelivery(claimed, "webhook_disabled")
@@ -359,7 +339,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
           event_id,
           body
         })
-        if (attempt.failure_code === null) yield* onSuccess
+        if (attempt.failure_code === null && markSpare !== undefined) yield* markSpare
         const random = yield* Random.next
         // After a success the rows loaded before the attempt are used first, and loaded again only after a conflict.
         const loaded = [found]
@@ -367,7 +347,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
           claimed,
           (current, { now }) =>
             attempt.failure_code === null
-              ? succeeded(claimed, current, attempt)
+              ? succeeded(claimed, current, attempt, markSpare === undefined ? "finish" : "finish_spare")
               : failed(claimed, current, attempt, retry_after, { now, random }),
           Effect.suspend(() => {
             const first = attempt.failure_code === null ? loaded.pop() : undefined

@@ -67,6 +67,17 @@ export const LeaseTime = Context.Reference<Duration.Duration>("@messaging-crm/co
   defaultValue: () => Duration.seconds(60)
 })
 
+/** What is claimed, and for how long. */
+export interface Claim {
+  readonly kind: WorkKind
+  readonly limit: number
+  readonly now: Timestamp
+  readonly lease_until: Timestamp
+  readonly token: string
+  /** Claims of the caller whose items are carried out, settled or about to be. They no longer count towards the cap. */
+  readonly spare?: ReadonlyArray<ClaimedWork>
+}
+
 // ---------------------------------------------------------------- port
 
 /**
@@ -82,7 +93,8 @@ export const LeaseTime = Context.Reference<Duration.Duration>("@messaging-crm/co
  *   items of a claim carry its `token`. A claim never waits for a commit, and a
  *   commit waits for a claim only while that runs.
  * - Items of `spare` claims do not count as claimed, whether they are settled or not,
- *   provided that the claim still holds them.
+ *   provided that the claim still holds them. An item that was settled as spare frees
+ *   its capacity for the next claim that names it; for others within a second.
  * - Lanes of a kind take turns. The lane that has waited longest is served first: its
  *   wait begins when its item was due or when it was last served, whichever is later.
  *   No lane is served twice while another one has a due item and free capacity.
@@ -98,15 +110,7 @@ export const LeaseTime = Context.Reference<Duration.Duration>("@messaging-crm/co
  * - `backlog` returns the counts of each kind that has items.
  */
 export class WorkQueue extends Context.Service<WorkQueue, {
-  readonly claim: (options: {
-    readonly kind: WorkKind
-    readonly limit: number
-    readonly now: Timestamp
-    readonly lease_until: Timestamp
-    readonly token: string
-    /** Claims of the caller whose items are carried out, settled or about to be. They no longer count towards the cap. */
-    readonly spare?: ReadonlyArray<ClaimedWork>
-  }) => Effect.Effect<ReadonlyArray<ClaimedWork>>
+  readonly claim: (claim: Claim) => Effect.Effect<ReadonlyArray<ClaimedWork>>
   readonly finish: (claimed: ClaimedWork) => Effect.Effect<boolean>
   readonly postpone: (claimed: ClaimedWork, due_at: Timestamp) => Effect.Effect<boolean>
   readonly release: (claimed: ClaimedWork) => Effect.Effect<boolean>

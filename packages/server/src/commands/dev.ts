@@ -29,7 +29,9 @@ const embedded = Effect.fnUntraced(function*(data_dir: string) {
     Database.migrated.pipe(Layer.provideMerge(Layers.database(Redacted.make(database_url))))
   )
   const clock = Layer.succeedContext(
-    yield* Layer.build(Database.clock.pipe(Layer.provide(Layer.succeedContext(database))))
+    yield* Layer.build(
+      Layer.merge(Database.clock, Database.statistics).pipe(Layer.provide(Layer.succeedContext(database)))
+    )
   )
   const isReady = yield* Effect.provideContext(Database.isReady, database)
   const ports = Layers.postgres.pipe(Layer.provide(Layer.succeedContext(database)))

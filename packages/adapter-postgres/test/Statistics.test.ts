@@ -1,0 +1,40 @@
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import * as Client from "../src/database/Client.ts"
+import * as Statistics from "../src/database/Statistics.ts"
+import * as Database from "../testing/Database.ts"
+
+const organization = "00000000-0000-7000-8000-000000000001"
+const nobody = "00000000-0000-7000-8000-000000000002"
+
+const fill = Effect.fnUntraced(function*(count: number) {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`
+    INSERT INTO organizations (id, name, created_at) VALUES (${organization}, 'Acme', now()) ON CONFLICT DO NOTHING
+  `
+  yield* sql`
+    INSERT INTO contacts (organization_id, id, custom_values, search_text, updated_at)
+    SELECT ${organization}::uuid, gen_random_uuid(), '{}', '', now() FROM generate_series(1, ${count}::integer)
+  `
+})
+
+it.layer(Database.layer, { excludeTestServices: true })("Statistics", (it) => {
+  it.effect("are refreshed for tables that grew, and replace the plans made while those were empty", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      // Otherwise autovacuum might be faster.
+      yield* sql`ALTER TABLE contacts SET (autovacuum_enabled = false)`
+      const session = yield* Client.session(yield* sql.reserve)
+      yield* session`PREPARE look_up AS SELECT * FROM contacts WHERE organization_id = $1 AND id = $2`.unprepared
+      const execute = sql.literal(`EXECUTE look_up ('${organization}', '${nobody}')`)
+      yield* session`${execute}`.unprepared
+      yield* fill(5000)
+      assert.deepStrictEqual(yield* Statistics.refresh, ["contacts"])
+      const plan = yield* session`EXPLAIN (COSTS OFF) ${execute}`.unprepared
+      assert.match(JSON.stringify(plan), /contacts_pkey/)
+      assert.deepStrictEqual(yield* Statistics.refresh, [])
+      yield* fill(20_000)
+      assert.deepStrictEqual(yield* Statistics.refresh, ["contacts"])
+    }))
+})
