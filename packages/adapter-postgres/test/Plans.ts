@@ -95,7 +95,7 @@ const reads = SqlClient.SqlClient.use((sql) =>
 const undone = "undone"
 
 /** Rolls back what an effect has written. */
-const undo = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R>) {
+export const undo = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R>) {
   const sql = yield* SqlClient.SqlClient
   yield* effect.pipe(
     Effect.andThen(Effect.fail(undone)),

@@ -9,6 +9,7 @@
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { weekOf } from "../src/database/migrations/0014_weeks.ts"
 import { StatementDeadline } from "../src/database/StatementDeadline.ts"
 
 export const contact_count = 100_000
@@ -186,7 +187,11 @@ const contactsOf = (contacts: number) => [
        FROM contact_tags ct
        JOIN tags t ON t.organization_id = ct.organization_id AND t.id = ct.tag_id
        WHERE ct.organization_id = c.organization_id AND ct.contact_id = c.id
-     ), '[]')`
+     ), '[]'),
+     indexed_week = ${weekOf("updated_at")}`,
+  `INSERT INTO contact_weeks (organization_id, contact_id, week, search_text, features)
+   SELECT organization_id, id, indexed_week, search_text, contact_features(tags, identities, primary_phone)
+   FROM contacts`
 ]
 
 const conversationsOf = (conversations: number) => [
@@ -297,6 +302,7 @@ const tables = [
   "tags",
   "contacts",
   "contact_texts",
+  "contact_weeks",
   "contact_tags",
   "identities",
   "identity_names",
