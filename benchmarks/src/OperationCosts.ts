@@ -12,6 +12,7 @@ import { Sends } from "@messaging-crm/core/Sends"
 import { WorkSignal } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
+import { readFileSync } from "node:fs"
 import * as Crowd from "../../packages/adapter-postgres/testing/Crowd.ts"
 import * as Provider from "../../packages/conformance/src/Provider.ts"
 
@@ -176,12 +177,21 @@ const service = (url: string) =>
     Layer.provideMerge(Client.layer({ url: Redacted.make(url), connections: 3 }))
   )
 
-/** A database of one size, with the time that PostgreSQL has spent on it. */
+/** What PostgreSQL has spent on a database: the time of its statements, and the processor time of its connections. */
+interface Spent {
+  readonly statements_us: number
+  readonly processor_us: number
+}
+
 interface Database {
   readonly size: Size
   readonly run: <A, E>(effect: Effect.Effect<A, E, Services>) => Effect.Effect<A, E>
-  readonly spent_us: Effect.Effect<number>
+  readonly spent: Effect.Effect<Spent>
 }
+
+/** Reads the processor time of a process, which the kernel gives in nanoseconds. */
+const processorTime = (pid: number): number =>
+  Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[0]) / 1000
 
 const open = Effect.fnUntraced(function*(url: string, contacts: number) {
   const context = yield* Layer.build(service(url))
@@ -190,23 +200,41 @@ const open = Effect.fnUntraced(function*(url: string, contacts: number) {
   // Another connection, so that reading the statistics is not counted: it is made in another database.
   const sql = yield* SqlClient.SqlClient
   const name = new URL(url).pathname.slice(1)
-  const spent_us = sql<{ readonly us: number }>`
-    SELECT coalesce(sum(total_exec_time + total_plan_time), 0) * 1000 AS us
+  const spent = sql<{ readonly us: number; readonly pids: ReadonlyArray<number> }>`
+    SELECT
+      coalesce(sum(total_exec_time + total_plan_time), 0) * 1000 AS us,
+      ARRAY(SELECT pid FROM pg_stat_activity WHERE datname = ${name} AND backend_type = 'client backend') AS pids
     FROM pg_stat_statements(false)
     WHERE toplevel AND dbid = (SELECT oid FROM pg_database WHERE datname = ${name})
-  `.pipe(Effect.map(([row]) => row?.us ?? 0), Effect.orDie)
-  return { size, run, spent_us } satisfies Database
+  `.pipe(
+    Effect.map(([{ pids, us } = { us: 0, pids: [] }]): Spent => ({
+      statements_us: us,
+      processor_us: pids.map(processorTime).reduce((sum, each) => sum + each, 0)
+    })),
+    Effect.orDie
+  )
+  return { size, run, spent } satisfies Database
 })
 
 const percentile = (times: ReadonlyArray<number>, share: number): number =>
   Math.round(times.toSorted((a, b) => a - b)[Math.floor(times.length * share)] ?? NaN)
 
+interface Cost {
+  /** How many rows the last run returned. */
+  readonly rows: number
+  /** The median of the processor time. It depends less on what else the machine does than the other two. */
+  readonly processor_p50_us: number
+  readonly p50_us: number
+  readonly p95_us: number
+}
+
 /** The plans of a connection are made, and its caches filled, before anything is counted. */
 const warm_up = 8
 
 /**
- * Runs every case at two sizes in turn, and returns the PostgreSQL time of one run in
- * microseconds: of all its statements together.
+ * Runs every case at two sizes in turn, and returns the time of one run in PostgreSQL
+ * in microseconds: of all its statements together. Reads `/proc`, so it works on
+ * Linux only.
  */
 export const compare = Effect.fnUntraced(function*(
   urls: Readonly<Record<number, string>>,
@@ -216,23 +244,37 @@ export const compare = Effect.fnUntraced(function*(
     Object.entries(urls),
     ([contacts, url]) => open(url, Number(contacts))
   )
-  const results: Record<string, Record<string, { readonly p50_us: number; readonly p95_us: number }>> = {}
+  const results: Record<string, Record<string, Cost>> = {}
   for (const [name, make] of Object.entries(cases)) {
     if (!only.test(name)) continue
-    const times = databases.map((): Array<number> => [])
+    const costs = databases.map((): Array<Spent> => [])
+    const rows = databases.map(() => 0)
     for (let run = 0; run < warm_up + runs; run++) {
-      for (const [index, { run: runOn, size, spent_us }] of databases.entries()) {
+      for (const [index, { run: runOn, size, spent }] of databases.entries()) {
         const effect = make(size, run)
         if (effect === null) continue
-        const before = yield* spent_us
-        yield* runOn(effect)
-        if (run >= warm_up) times[index]?.push((yield* spent_us) - before)
+        const before = yield* spent
+        const found = yield* runOn(effect)
+        rows[index] = Array.isArray(found) ? found.length : 1
+        const after = yield* spent
+        if (run < warm_up) continue
+        costs[index]?.push({
+          statements_us: after.statements_us - before.statements_us,
+          processor_us: after.processor_us - before.processor_us
+        })
       }
     }
     results[name] = Object.fromEntries(
       databases.flatMap(({ size: { contacts } }, index) => {
-        const of = times[index] ?? []
-        return of.length === 0 ? [] : [[contacts, { p50_us: percentile(of, 0.5), p95_us: percentile(of, 0.95) }]]
+        const of = costs[index] ?? []
+        const statements = of.map(({ statements_us }) => statements_us)
+        const cost: Cost = {
+          rows: rows[index] ?? 0,
+          processor_p50_us: percentile(of.map(({ processor_us }) => processor_us), 0.5),
+          p50_us: percentile(statements, 0.5),
+          p95_us: percentile(statements, 0.95)
+        }
+        return of.length === 0 ? [] : [[contacts, cost]]
       })
     )
   }
