@@ -121,6 +121,47 @@ const leaveWeek = `
   $$
 `
 
+/** Returns contacts that are indexed under a week and match the filters, `most` for each term at most. */
+const weekMatches = `
+  CREATE FUNCTION week_matches(
+    organization uuid, this_week timestamptz, filters text[], terms text[], patterns text[], most integer
+  ) RETURNS uuid[]
+  LANGUAGE plpgsql STABLE
+  AS $$
+  DECLARE
+    keys integer[];
+    matches uuid[] := '{}';
+  BEGIN
+    FOR i IN 1 .. coalesce(cardinality(terms), 1) LOOP
+      keys := term_keys(organization, this_week, terms[i], filters);
+      matches := matches || ARRAY(
+        SELECT w.contact_id
+        FROM contact_weeks w
+        WHERE contact_keys(w.organization_id, w.week, w.search_text, w.features) @> keys
+          -- The keys are those of the organization and the week, but two may have one number.
+          AND (w.organization_id, w.week) IS NOT DISTINCT FROM (organization, this_week)
+          AND (terms IS NULL OR w.search_text LIKE patterns[i])
+        LIMIT most
+      );
+    END LOOP;
+    RETURN matches;
+  END
+  $$
+`
+
+/** Returns the first week of an organization's contacts. */
+const firstWeek = `
+  CREATE FUNCTION first_week(organization uuid) RETURNS timestamptz
+  LANGUAGE sql STABLE
+  RETURN (
+    SELECT ${weekOf("updated_at")}
+    FROM contacts
+    WHERE organization_id = organization
+    ORDER BY updated_at, id
+    LIMIT 1
+  )
+`
+
 /** How many contacts that are not indexed a search checks at most. */
 const unindexed_max = 5000
 /** How many contacts of a week are looked up by their ids. If more match, reading the week in the list's order is faster. */
@@ -144,11 +185,10 @@ const findByWeek = `
     known jsonb := jsonb_build_array(jsonb_build_object('channel_type', channel));
     filters text[] := array_remove(ARRAY['tag ' || tag, 'channel ' || channel], NULL);
     page uuid[];
-    keys integer[];
     matches uuid[];
     indexed uuid[] := '{}';
     this_week timestamptz;
-    first_week timestamptz;
+    earliest timestamptz;
   BEGIN
     PERFORM 1
     FROM contacts c
@@ -170,25 +210,9 @@ const findByWeek = `
     WHERE c.organization_id = organization AND (c.updated_at, c.id) < (from_at, from_id)
     ORDER BY c.updated_at DESC, c.id DESC
     LIMIT 1;
-    SELECT ${weekOf("c.updated_at")} INTO first_week
-    FROM contacts c
-    WHERE c.organization_id = organization
-    ORDER BY c.updated_at, c.id
-    LIMIT 1;
-    WHILE this_week >= first_week AND cardinality(indexed) < size LOOP
-      matches := '{}';
-      FOR i IN 1 .. coalesce(cardinality(terms), 1) LOOP
-        keys := term_keys(organization, this_week, terms[i], filters);
-        matches := matches || ARRAY(
-          SELECT w.contact_id
-          FROM contact_weeks w
-          WHERE contact_keys(w.organization_id, w.week, w.search_text, w.features) @> keys
-            -- The keys are those of the organization and the week, but two may have one number.
-            AND (w.organization_id, w.week) IS NOT DISTINCT FROM (organization, this_week)
-            AND (terms IS NULL OR w.search_text LIKE patterns[i])
-          LIMIT ${looked_up_max} + 1
-        );
-      END LOOP;
+    earliest := first_week(organization);
+    WHILE this_week >= earliest AND cardinality(indexed) < size LOOP
+      matches := week_matches(organization, this_week, filters, terms, patterns, ${looked_up_max} + 1);
       IF cardinality(matches) > ${looked_up_max} THEN
         indexed := indexed || ARRAY(
           SELECT c.id
@@ -219,6 +243,9 @@ const findByWeek = `
   END
   $$
 `
+
+/** A term is frequent if so many contacts of the first or of this week match it: a thousand or more in a year. */
+const frequent_min = 20
 
 /**
  * Returns the ids of a page of contacts that match the filters, in the list's order:
@@ -268,7 +295,17 @@ const found = `
           organization, CASE WHEN owner IS NOT NULL THEN stage END, tag, channel, 10 * span
         );
         IF candidates IS NULL AND terms IS NOT NULL THEN
-          candidates := few_contacts_with(organization, terms, patterns, 10 * span);
+          -- To find out that a term is frequent, the index of all texts needs the most time if it is.
+          IF span = 100 AND owner IS NULL AND stage IS NULL AND ${frequent_min} <= greatest(
+            cardinality(week_matches(organization, ${weekOf("from_at")}, '{}', terms, patterns, ${frequent_min})),
+            cardinality(week_matches(organization, first_week(organization), '{}', terms, patterns, ${frequent_min}))
+          ) THEN
+            candidates := find_contacts_by_week(
+              organization, from_at, from_id, size - cardinality(page), tag, channel, terms, patterns
+            );
+          ELSE
+            candidates := few_contacts_with(organization, terms, patterns, 10 * span);
+          END IF;
         END IF;
         EXIT WHEN candidates IS NOT NULL;
       END IF;
@@ -324,7 +361,9 @@ export default Effect.gen(function*() {
     USING gin (contact_keys(organization_id, week, search_text, features))
     WITH (fastupdate = off)
   `
-  for (const statement of [indexContacts, leaveWeek, findByWeek, found]) yield* sql.unsafe(statement)
+  for (const statement of [indexContacts, leaveWeek, weekMatches, firstWeek, findByWeek, found]) {
+    yield* sql.unsafe(statement)
+  }
   yield* sql`
     CREATE TRIGGER leave_week
     BEFORE UPDATE OF search_text, tags, identities, primary_phone ON contacts
