@@ -32,8 +32,8 @@ const defect_pause = Duration.seconds(30)
 const poll_millis = 250
 const sweep_interval = Duration.seconds(15)
 const purge_interval = Duration.hours(1)
-/** How many contacts are indexed at once, and how often: few enough to take no more than a fortieth of a processor. */
-const [index_batch_max, index_interval] = [100, Duration.seconds(2)]
+/** How many contacts are indexed at once, and how often: few enough to take some hundredths of a processor. */
+const [index_batch_max, index_interval] = [100, Duration.seconds(1)]
 
 /**
  * Logs a failure and pauses for a second, so that an unreachable database does not end

@@ -19,19 +19,20 @@ const column = Effect.gen(function*() {
   yield* sql`ALTER TABLE contacts ADD COLUMN IF NOT EXISTS indexed_week timestamptz`
 })
 
-/** A function that returns the keys of some features in a week. They are numbers, which take less space than texts. */
+/**
+ * A function that returns the keys of some features in a week: its number, and 47
+ * bits of a hash. So the keys of one week, which new entries have, lie together.
+ */
 const keysOf = (name: string, text: string, features: string) => `
-  CREATE FUNCTION ${name}(organization uuid, week timestamptz, ${text} text, filters text[]) RETURNS integer[]
+  CREATE FUNCTION ${name}(organization uuid, week timestamptz, ${text} text, filters text[]) RETURNS bigint[]
   LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
   AS $$
   DECLARE
-    seed bigint := uuid_hash_extended(
-      organization,
-      (extract(epoch FROM week - '2001-01-01T00:00:00Z'::timestamptz) / 604800)::bigint
-    );
+    seed bigint := uuid_hash_extended(organization, 0);
+    number bigint := extract(epoch FROM week - '2001-01-01T00:00:00Z'::timestamptz) / 604800;
   BEGIN
     RETURN ARRAY(
-      SELECT (hashtextextended(feature, seed) & 2147483647)::integer
+      SELECT (number << 47) + (hashtextextended(feature, seed) & ((1::bigint << 47) - 1))
       FROM (${features} UNION ALL SELECT unnest(filters)) AS n (feature)
     );
   END
@@ -74,10 +75,17 @@ const contactFeatures = `
   )
 `
 
-/** Moves contacts that are not indexed under their week to it, `most` at most, and returns how many. */
+/**
+ * Moves contacts that are not indexed under their week to it, `most` at most, and
+ * returns how many.
+ *
+ * The new entries are merged into the index together: one at a time they take three
+ * times as long, and six times as much of the log. Only the index's owner may merge.
+ */
 const indexContacts = `
   CREATE FUNCTION index_contacts(most integer) RETURNS integer
-  LANGUAGE plpgsql
+  LANGUAGE plpgsql SECURITY DEFINER
+  SET search_path FROM CURRENT
   SET enable_seqscan = off
   SET enable_hashjoin = off
   SET enable_mergejoin = off
@@ -105,6 +113,7 @@ const indexContacts = `
       RETURNING 1
     )
     SELECT count(*) INTO count FROM marked;
+    PERFORM gin_clean_pending_list('contact_weeks_keys');
     RETURN count;
   END
   $$
@@ -129,7 +138,7 @@ const weekMatches = `
   LANGUAGE plpgsql STABLE
   AS $$
   DECLARE
-    keys integer[];
+    keys bigint[];
     matches uuid[] := '{}';
   BEGIN
     FOR i IN 1 .. coalesce(cardinality(terms), 1) LOOP
@@ -359,7 +368,6 @@ export default Effect.gen(function*() {
   yield* sql`
     CREATE INDEX contact_weeks_keys ON contact_weeks
     USING gin (contact_keys(organization_id, week, search_text, features))
-    WITH (fastupdate = off)
   `
   for (const statement of [indexContacts, leaveWeek, weekMatches, firstWeek, findByWeek, found]) {
     yield* sql.unsafe(statement)
