@@ -1,12 +1,14 @@
 import { assert, it } from "@effect/vitest"
+import { hardText } from "@messaging-crm/conformance/Arbitraries"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { Commit } from "@messaging-crm/core/Commit"
 import { findOrCreateByIdentity, namesOf } from "@messaging-crm/core/ContactIdentities"
-import { ContactStore, type Person } from "@messaging-crm/core/Contacts"
+import { ContactStore, type Person, searchText } from "@messaging-crm/core/Contacts"
 import { Decide } from "@messaging-crm/core/Decide"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { foldCase } from "@messaging-crm/core/Text"
 import { WorkSignal } from "@messaging-crm/core/WorkQueue"
-import { Array, Effect, Fiber, Latch, Layer, Option, Result } from "effect"
+import { Arbitrary, Array, DateTime, Effect, Fiber, Latch, Layer, Option, Result, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Processes from "./Processes.ts"
 
@@ -92,5 +94,63 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
         known.map(({ contact, identity }) => ({ contact_id: contact.id, identity_id: identity.id })),
         [answer, answer]
       )
+    }))
+
+  it.effect.prop("finds by weeks what contains a term, and the contacts that are not indexed", {
+    names: Arbitrary.array(hardText({ min: 1, max: 12 }), { minLength: 2, maxLength: 6 }),
+    part: Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 12 })))
+  }, ({ names, part }) =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const store = yield* ContactStore
+      const ours = yield* Fixtures.organization
+      const contactOf = (first_name: string, index: number) =>
+        Fixtures.contact(ours, { first_name, updated_at: DateTime.subtract(Fixtures.after(0), { days: index * 5 }) })
+      const [last = "", ...others] = names
+      const indexed = yield* Effect.forEach(others, contactOf)
+      yield* Effect.repeat(store.index(100), { until: (count) => count === 0 })
+      const contacts = [...indexed, yield* contactOf(last, 3)]
+      const term = globalThis.Array.from(foldCase(last)).slice(0, part).join("")
+      const pattern = `%${term.replaceAll(/[\\%_]/g, "\\$&")}%`
+      const found = yield* sql<{ readonly id: string }>`
+        SELECT unnest(find_contacts_by_week(
+          ${ours}::uuid, 'infinity', ${ours}::uuid, 9, NULL, NULL, ARRAY[${term}], ARRAY[${pattern}]
+        )) AS id
+      `
+      const expected = contacts.filter((contact) => searchText(contact).includes(term))
+      assert.sameMembers(found.map(({ id }) => id), expected.map(({ id }) => id))
+    }))
+
+  it.effect("finds what thousands of one week match, none of them recent", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const store = yield* ContactStore
+      const ours = yield* Fixtures.organization
+      const newest = DateTime.toDateUtc(Fixtures.after(0))
+      yield* sql`
+        WITH inserted AS (
+          INSERT INTO contacts (organization_id, id, custom_values, search_text, updated_at)
+          SELECT ${ours}::uuid, gen_random_uuid(), '{}', CASE WHEN n > 1200 AND n % 11 > 0 THEN 'forgotten' ELSE 'known' END,
+            ${newest}::timestamptz - interval '1 ms' * n - CASE WHEN n > 1200 THEN interval '30 days' ELSE '0' END
+          FROM generate_series(1, 5000) AS n
+          RETURNING organization_id, id, search_text
+        )
+        INSERT INTO contact_texts (organization_id, contact_id, search_text)
+        SELECT *
+        FROM inserted
+      `
+      yield* Effect.repeat(store.index(500), { until: (count) => count === 0 })
+      const ids = (yield* sql<{ readonly id: string }>`
+        SELECT id
+        FROM contacts
+        WHERE organization_id = ${ours} AND search_text = 'forgotten'
+        ORDER BY updated_at DESC, id DESC
+      `).map(({ id }) => id)
+      const match = { ...Fixtures.everyone, search_terms: ["forgotten"] }
+      const first = yield* store.list(ours, match, { after: null, size: 51 })
+      assert.deepStrictEqual(first.map(({ id }) => id), ids.slice(0, 51))
+      const last = yield* Effect.fromNullishOr(first.at(-1))
+      const second = yield* store.list(ours, match, { after: { at: last.updated_at, id: last.id }, size: 51 })
+      assert.deepStrictEqual(second.map(({ id }) => id), ids.slice(51, 102))
     }))
 })

@@ -238,7 +238,8 @@ it.layer(empty, { excludeTestServices: true })("An upgrade from 0008", (it) => {
         [10, "claims"],
         [11, "reads"],
         [12, "callbacks"],
-        [13, "spare_claims"]
+        [13, "spare_claims"],
+        [14, "weeks"]
       ]
       assert.deepStrictEqual(done.filter((migrations) => migrations.length > 0), [applied])
       assert.deepStrictEqual(yield* wrong, [])
@@ -251,6 +252,8 @@ it.layer(empty, { excludeTestServices: true })("An upgrade from 0008", (it) => {
       `
       assert.deepStrictEqual(indexes, [{ partial: true, valid: true }])
       assert.deepStrictEqual(yield* sql`SELECT 1 FROM pg_trigger WHERE tgname = 'copied'`, [])
+      // The workers index the contacts of before the upgrade.
+      assert.deepStrictEqual(yield* sql`SELECT index_contacts(10000) AS count`, [{ count: 2500 }])
     }))
 })
 

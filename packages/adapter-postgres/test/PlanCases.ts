@@ -75,6 +75,37 @@ export const filters = {
   "a channel of fifty": { channel: "page_messaging" }
 } satisfies Matches
 
+/** Updates some contacts of all ages: when they were updated, their search text, or their tags. */
+export const changeSome = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const some = (first: number) =>
+    sql`organization_id = ${Crowd.large} AND id = ANY(${
+      Array.from({ length: 200 }, (_, index) => Crowd.id("contact", first + 400 * index))
+    }::text[]::uuid[])`
+  yield* sql`
+    UPDATE contacts
+    SET updated_at = ${Crowd.now}::timestamptz - interval '3 days' - interval '1 ms' * length(search_text)
+    WHERE ${some(1)}
+  `
+  yield* sql`
+    WITH changed AS (
+      UPDATE contacts SET search_text = search_text || ' vergessen qx' WHERE ${some(2)}
+      RETURNING organization_id, id, search_text
+    )
+    UPDATE contact_texts t SET search_text = changed.search_text
+    FROM changed
+    WHERE t.organization_id = changed.organization_id AND t.contact_id = changed.id
+  `
+  yield* sql`
+    WITH changed AS (
+      UPDATE contacts SET tags = '[]' WHERE ${some(3)}
+      RETURNING organization_id, id
+    )
+    DELETE FROM contact_tags t USING changed
+    WHERE t.organization_id = changed.organization_id AND t.contact_id = changed.id
+  `
+})
+
 /** Returns all combinations of two different filters. */
 export const pairs = (matches: Matches) =>
   Object.entries(matches).flatMap(([a, left]) =>

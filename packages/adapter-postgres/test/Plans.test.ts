@@ -6,7 +6,7 @@ import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeyStore } from "@messaging-crm/core/ApiKeys"
 import * as Changes from "@messaging-crm/core/Changes"
 import { ChannelStore } from "@messaging-crm/core/Channels"
-import { Contacts, ContactStore } from "@messaging-crm/core/Contacts"
+import { type ContactMatch, Contacts, ContactStore } from "@messaging-crm/core/Contacts"
 import { Conversations, ConversationStore } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
 import type { StoragePorts } from "@messaging-crm/core/Crm"
@@ -29,6 +29,7 @@ import { SqlClient } from "effect/sql"
 import * as Crowd from "../testing/Crowd.ts"
 import * as Database from "../testing/Database.ts"
 import {
+  changeSome,
   channel,
   contact,
   conversation,
@@ -263,12 +264,36 @@ const chores: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>
       queue.sweep(DateTime.add(now, { minutes: 2 }))
     )
   ),
+  "indexes contacts": Effect.andThen(changeSome, ContactStore.use((store) => store.index(100))),
   "purges early updates": MessageStore.use((store) =>
     store.purgeEarlyUpdates(DateTime.subtract(now, { days: 30 }), 500)
   ),
   "purges events": EventStore.use((store) => store.purge(DateTime.subtract(now, { days: 30 }), 500)),
   "purges idempotency records": IdempotencyStore.use((store) => store.purge(DateTime.subtract(now, { hours: 72 }), 500))
 }
+
+/** Filters and terms whose contacts are not among the most recent, or few. */
+const rare: ReadonlyArray<Partial<ContactMatch>> = [
+  queries["a term of many contacts without recent activity"],
+  { ...queries["a term of many contacts without recent activity"], ...filters["a second channel"] },
+  tag(3),
+  { ...tag(3), ...filters["a second channel"] },
+  queries["two characters of ten contacts"],
+  { ...queries["a term of many contacts without recent activity"], ...filters["a rare stage"] },
+  { ...tag(3), ...filters["an owner of many"] },
+  queries["a part of a number"],
+  queries["no letters"],
+  queries["a term of a hundredth of the contacts"],
+  filters["a channel of fifty"],
+  filters["a tag of fifty"],
+  { ...filters["a tag of a twentieth"], ...filters["a second channel"] },
+  { ...filters["an owner of many"], ...filters["a rare stage"] },
+  {
+    ...queries["a term of a hundredth of the contacts"],
+    ...filters["a tag of a twentieth"],
+    ...filters["phone messaging"]
+  }
+]
 
 const crowd = Layer.effectDiscard(Crowd.fill)
 
@@ -310,37 +335,30 @@ it.layer(database, { excludeTestServices: true, timeout: "3 minutes" })("Plans, 
     )
   }
 
-  it.effect("find the same contacts as a check of every contact", () =>
-    Effect.gen(function*() {
+  const findsWhatMatches = Effect.fnUntraced(function*(matches: typeof rare) {
+    const store = yield* ContactStore
+    for (const match of matches) {
+      for (const page of Object.values(pages)) {
+        const found = yield* store.list(Crowd.large, { ...Fixtures.everyone, ...match }, page)
+        assert.deepStrictEqual(found.map(({ id }) => id), yield* matching(match, page))
+      }
+    }
+  })
+
+  it.effect("find the same contacts as a check of every contact", () => findsWhatMatches(rare))
+
+  it.effect("find the same contacts before and after changed ones are indexed", () =>
+    Plans.undo(Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
       const store = yield* ContactStore
-      const few = { ...filters["a tag of a twentieth"], ...filters["a second channel"] }
-      const hardlyAny = { ...filters["an owner of many"], ...filters["a rare stage"] }
-      const some = {
-        ...queries["a term of a hundredth of the contacts"],
-        ...filters["a tag of a twentieth"],
-        ...filters["phone messaging"]
-      }
-      const rare = [
-        queries["a term of many contacts without recent activity"],
-        { ...queries["a term of many contacts without recent activity"], ...filters["a rare stage"] },
-        queries["a part of a number"],
-        queries["no letters"],
-        queries["two characters of ten contacts"],
-        queries["a term of a hundredth of the contacts"],
-        filters["a channel of fifty"],
-        filters["a tag of fifty"],
-        tag(3),
-        few,
-        hardlyAny,
-        some
-      ]
-      for (const match of rare) {
-        for (const page of Object.values(pages)) {
-          const found = yield* store.list(Crowd.large, { ...Fixtures.everyone, ...match }, page)
-          assert.deepStrictEqual(found.map(({ id }) => id), yield* matching(match, page))
-        }
-      }
-    }))
+      yield* sql`SET LOCAL transaction_timeout = 0`
+      yield* changeSome
+      yield* findsWhatMatches(rare.slice(0, 5))
+      assert.strictEqual(yield* store.index(250), 250)
+      yield* findsWhatMatches(rare.slice(0, 5))
+      yield* Effect.repeat(store.index(250), { until: (count) => count === 0 })
+      yield* findsWhatMatches(rare.slice(0, 5))
+    })))
 
   describe("use an index to find", () => {
     for (const [name, effect] of Object.entries(lookups)) sound(name, effect)

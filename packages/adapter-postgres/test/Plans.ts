@@ -95,7 +95,7 @@ const reads = SqlClient.SqlClient.use((sql) =>
 const undone = "undone"
 
 /** Rolls back what an effect has written. */
-const undo = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R>) {
+export const undo = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R>) {
   const sql = yield* SqlClient.SqlClient
   yield* effect.pipe(
     Effect.andThen(Effect.fail(undone)),
@@ -166,7 +166,7 @@ const large = new Set([
 /** How many rows a node may filter out, and a sequential scan may read: a twentieth of the contacts. */
 const rows_passed_over_max = 5000
 /** How many rows a statement may read: all that match one filter, if many match it but few match the other. */
-const rows_read_max = 50_000
+const rows_read_max = 20_000
 /** How many rows may be sorted completely: a page of the largest size, and one more. A top-N sort may be larger. */
 const rows_sorted_max = 101
 

@@ -9,6 +9,7 @@
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { weekOf } from "../src/database/migrations/0014_weeks.ts"
 import { StatementDeadline } from "../src/database/StatementDeadline.ts"
 
 export const contact_count = 100_000
@@ -84,7 +85,7 @@ const organizations = [
 ]
 
 /** Contacts, and what each is: `rare` is one of some ten people that nothing else is like. */
-const people = `
+const peopleOf = (contacts: number) => `
   CREATE TEMPORARY TABLE people AS
   SELECT n, CASE WHEN n % 100 < 90 THEN 1 WHEN n % 100 < 99 THEN 2 ELSE 3 END AS organization,
     (ARRAY['Anna', 'Ben', 'Clara', 'David', 'Emma', 'Felix', 'Greta', 'Hugo', 'Ida', 'Jonas', 'Klara', 'Leon', 'Mia',
@@ -103,11 +104,11 @@ const people = `
     ${spread("n", 10, 365)} AS age,
     '${now}'::timestamptz - interval '1 day' * ${spread("n", 10, 365)}
       - interval '1 ms' * ${spread("n", 11, 86_400_000)} AS updated_at
-  FROM generate_series(1, ${contact_count}) n
+  FROM generate_series(1, ${contacts}) n
 `
 
-const contacts = [
-  people,
+const contactsOf = (contacts: number) => [
+  peopleOf(contacts),
   `UPDATE people SET first_name = 'Zanzibar' WHERE n % 9973 = 1`,
   `UPDATE people SET last_name = 'Qx' WHERE n % 9973 = 2`,
   `UPDATE people SET first_name = '漢字' WHERE n % 9973 = 3`,
@@ -186,10 +187,14 @@ const contacts = [
        FROM contact_tags ct
        JOIN tags t ON t.organization_id = ct.organization_id AND t.id = ct.tag_id
        WHERE ct.organization_id = c.organization_id AND ct.contact_id = c.id
-     ), '[]')`
+     ), '[]'),
+     indexed_week = ${weekOf("updated_at")}`,
+  `INSERT INTO contact_weeks (organization_id, contact_id, week, search_text, features)
+   SELECT organization_id, id, indexed_week, search_text, contact_features(tags, identities, primary_phone)
+   FROM contacts`
 ]
 
-const conversations = [
+const conversationsOf = (conversations: number) => [
   `INSERT INTO conversations
      (organization_id, id, channel_id, contact_id, identity_id, status, closed_at, assigned_user_id, created_at, opened_at,
       last_activity_at)
@@ -208,7 +213,7 @@ const conversations = [
      SELECT i.*, p.organization, p.updated_at, row_number() OVER (ORDER BY p.n) AS n
      FROM people p
      JOIN identities i ON i.id = ${idOf("identity", "p.n * 3")}
-     LIMIT ${conversation_count}
+     LIMIT ${conversations}
    ) thread`,
   // Four in each, and 20,000 more in the first.
   `INSERT INTO messages
@@ -218,9 +223,9 @@ const conversations = [
      CASE WHEN n % 2 = 0 THEN 'inbound' ELSE 'outbound' END, 'text', 'What was said: ' || n,
      '{"type":"contact","name":null}', CASE WHEN n % 2 = 0 THEN 'received' ELSE 'sent' END, 'message-' || n,
      v.last_activity_at - interval '1 minute' * n
-   FROM generate_series(1, ${conversation_count * 4 + 20_000}) n
+   FROM generate_series(1, ${conversations * 4 + 20_000}) n
    JOIN conversations v ON v.id = ${
-    idOf("conversation", `CASE WHEN n > ${conversation_count * 4} THEN 1 ELSE 1 + n / 4 END`)
+    idOf("conversation", `CASE WHEN n > ${conversations * 4} THEN 1 ELSE 1 + n / 4 END`)
   }`,
   `INSERT INTO sends
      (organization_id, id, conversation_id, channel_id, recipient, content, status, message_id, created_at)
@@ -297,6 +302,7 @@ const tables = [
   "tags",
   "contacts",
   "contact_texts",
+  "contact_weeks",
   "contact_tags",
   "identities",
   "identity_names",
@@ -320,23 +326,31 @@ const patience = [
   `SET maintenance_work_mem = '256MB'`
 ]
 
-/** Fills an empty schema. */
-export const fill = Effect.gen(function*() {
-  const sql = yield* SqlClient.SqlClient
-  const session = yield* sql.reserve
-  const run = (statement: string) => session.executeUnprepared(statement, [], undefined)
-  // An index is built many times faster than it is kept.
-  const indexes = yield* sql<{ readonly name: string; readonly definition: string }>`
+/** Fills an empty schema with a number of contacts, half as many conversations, and what belongs to them. */
+export const fillWith = Effect.fnUntraced(
+  function*(contacts: number) {
+    const sql = yield* SqlClient.SqlClient
+    const session = yield* sql.reserve
+    const run = (statement: string) => session.executeUnprepared(statement, [], undefined)
+    // An index is built many times faster than it is kept.
+    const indexes = yield* sql<{ readonly name: string; readonly definition: string }>`
     SELECT indexname AS name, indexdef AS definition
     FROM pg_indexes
     WHERE schemaname = current_schema() AND indexdef NOT LIKE 'CREATE UNIQUE%'
   `
-  for (const statement of patience) yield* run(statement)
-  for (const { name } of indexes) yield* run(`DROP INDEX ${name}`)
-  const rows = [...organizations, ...contacts, ...conversations, ...work, ...webhooks]
-  for (const statement of rows) yield* run(statement)
-  yield* run(`DROP TABLE people`)
-  for (const { definition } of indexes) yield* run(definition)
-  for (const table of tables) yield* run(`VACUUM (ANALYZE) ${table}`)
-  yield* run(`RESET ALL`)
-}).pipe(Effect.scoped, Effect.provideService(StatementDeadline, Duration.infinity))
+    for (const statement of patience) yield* run(statement)
+    for (const { name } of indexes) yield* run(`DROP INDEX ${name}`)
+    const conversations = conversationsOf(contacts * conversation_count / contact_count)
+    const rows = [...organizations, ...contactsOf(contacts), ...conversations, ...work, ...webhooks]
+    for (const statement of rows) yield* run(statement)
+    yield* run(`DROP TABLE people`)
+    for (const { definition } of indexes) yield* run(definition)
+    for (const table of tables) yield* run(`VACUUM (ANALYZE) ${table}`)
+    yield* run(`RESET ALL`)
+  },
+  Effect.scoped,
+  Effect.provideService(StatementDeadline, Duration.infinity)
+)
+
+/** Fills an empty schema with 100,000 contacts. */
+export const fill = fillWith(contact_count)

@@ -136,9 +136,12 @@ export const suite = (it: It, { runs }: Options) => {
       const ours = yield* Fixtures.organization
       const contacts = yield* Effect.forEach(names, (first_name) => Fixtures.contact(ours, { first_name }))
       const search_terms = [foldCase(term), "no contact has this"]
-      const found = yield* store.list(ours, { ...Fixtures.everyone, search_terms }, { after: null, size: 9 })
+      const found = store.list(ours, { ...Fixtures.everyone, search_terms }, { after: null, size: 9 })
       const expected = contacts.filter((contact) => searchText(contact).includes(foldCase(term)))
-      assert.deepStrictEqual(found.map(({ id }) => id).toSorted(), expected.map(({ id }) => id).toSorted())
+      assert.deepStrictEqual((yield* found).map(({ id }) => id).toSorted(), expected.map(({ id }) => id).toSorted())
+      const before = yield* found
+      assert.isAtMost(yield* store.index(3), 3)
+      assert.deepStrictEqual(yield* found, before)
     }), { arbitrary: { runs } })
 
   it.effect("lists what passes every filter at once", () =>
@@ -201,6 +204,7 @@ export const suite = (it: It, { runs }: Options) => {
         const ours = yield* Fixtures.organization
         const tags = yield* Effect.forEach(["a", "b", "c"], (name) => Fixtures.tag(ours, name))
         const before = yield* Fixtures.contact(ours, { tags: tags.slice(0, 2), last_activity_preview: "kept" })
+        yield* store.index(100)
         const { company, first_name, last_name, notes } = fields
         const set = { company, first_name, last_name, notes, tags: tags.slice(1), custom_values: { a: "b" } }
         const changed: Contact = { ...before, ...set, updated_at: after(5) }

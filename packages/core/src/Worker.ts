@@ -2,6 +2,7 @@
  * The worker: claims work from the queue and carries it out. The only polling loop in core.
  */
 import { Context, DateTime, Duration, Effect, FiberSet, Layer, Metric, Random, Schedule } from "effect"
+import { ContactStore } from "./contacts/Contacts.ts"
 import { Ids } from "./kernel/Ids.ts"
 import { work_age, work_items } from "./kernel/Metrics.ts"
 import * as Traces from "./kernel/Traces.ts"
@@ -31,6 +32,8 @@ const defect_pause = Duration.seconds(30)
 const poll_millis = 250
 const sweep_interval = Duration.seconds(15)
 const purge_interval = Duration.hours(1)
+/** How many contacts are indexed at once, and how often: few enough to take some hundredths of a processor. */
+const [index_batch_max, index_interval] = [100, Duration.seconds(1)]
 
 /**
  * Logs a failure and pauses for a second, so that an unreachable database does not end
@@ -89,6 +92,7 @@ export class Worker extends Context.Service<Worker, {
       const idempotency = yield* Idempotency
       const ids = yield* Ids
       const lease = yield* LeaseTime
+      const contacts = yield* ContactStore
       const messages = yield* Messages
       const queue = yield* WorkQueue
       const signal = yield* WorkSignal
@@ -201,6 +205,10 @@ export class Worker extends Context.Service<Worker, {
         Effect.flatMap(DateTime.now, queue.sweep).pipe(
           logAndPause("The sweep"),
           Effect.repeat(Schedule.spaced(sweep_interval))
+        ),
+        contacts.index(index_batch_max).pipe(
+          logAndPause("The indexing of contacts"),
+          Effect.repeat(Schedule.spaced(index_interval))
         ),
         // A purge that fails does not prevent the others.
         Effect.forEach(

@@ -12,7 +12,7 @@ import {
   type LoadedContact
 } from "@messaging-crm/core/Contacts"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
-import { Layer, Option, Result, Struct } from "effect"
+import { Effect, Layer, Option, Result, Struct } from "effect"
 import { apply } from "../work/Commit.ts"
 import { page } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
@@ -84,7 +84,8 @@ export const layer = Layer.effect(
           const absent = contacts.filter(({ id }) => !Table.has(rows.tables, ContactRows, organization_id, id))
           const changes = Changes.all(...absent.map(insert))
           return [absent.map(({ id }) => id), Result.getOrThrow(apply(rows, organization_id, changes, null))]
-        })
+        }),
+      index: () => Effect.succeed(0)
     })
   )
 )

@@ -13,6 +13,7 @@ const contacts = rows(Row)
 const contact = first(Row)
 const loaded = first(LoadedRow)
 const inserted = rows(Schema.Struct({ id: ContactId }))
+const indexed = rows(Schema.Struct({ count: Schema.Int }))
 
 const known = rows(Schema.Struct({
   name: Schema.String,
@@ -100,7 +101,12 @@ export const layer = Layer.effect(
           ORDER BY c.updated_at DESC, c.id DESC
           LIMIT 1
         `),
-      insertNew
+      insertNew,
+      index: (most) =>
+        Effect.map(
+          indexed(sql`SELECT index_contacts(${most}) AS count`),
+          ([{ count } = { count: 0 }]) => count
+        )
     })
   })
 )

@@ -15,6 +15,7 @@ import m0010 from "./migrations/0010_claims.ts"
 import m0011 from "./migrations/0011_reads.ts"
 import m0012 from "./migrations/0012_callbacks.ts"
 import m0013 from "./migrations/0013_spare_claims.ts"
+import m0014, { prepare as prepare0014 } from "./migrations/0014_weeks.ts"
 import { StatementDeadline } from "./StatementDeadline.ts"
 
 /** Every migration, in order. They are imported, not read from a folder, so that a bundle contains them. */
@@ -31,7 +32,8 @@ export const record = {
   "0010_claims": m0010,
   "0011_reads": m0011,
   "0012_callbacks": m0012,
-  "0013_spare_claims": m0013
+  "0013_spare_claims": m0013,
+  "0014_weeks": m0014
 }
 
 const table = "messaging_crm_migrations"
@@ -102,8 +104,8 @@ const patiently = <A, E, R>(step: Effect.Effect<A, E, R>): Effect.Effect<A, E, R
     })
   )
 
-/** Prepares a migration and then migrates, on the connection that holds the advisory lock. */
-const prepared = Effect.fnUntraced(function*(migrations: Migrations, { name, prepare }: Preparation) {
+/** Prepares some migrations and then migrates, on the connection that holds the advisory lock. */
+const prepared = Effect.fnUntraced(function*(migrations: Migrations, preparations: ReadonlyArray<Preparation>) {
   const sql = yield* SqlClient.SqlClient
   for (const limit of limits) yield* sql`SET ${sql(limit)} = 0`
   // Polled, because a waiting statement is an open transaction, and CREATE INDEX CONCURRENTLY waits for those.
@@ -112,10 +114,15 @@ const prepared = Effect.fnUntraced(function*(migrations: Migrations, { name, pre
     schedule: Schedule.spaced("500 millis")
   })
   yield* sql`SET lock_timeout = ${sql.literal(`'${lock_timeout}'`)}`
-  const number = Number.parseInt(name)
-  const before = Object.entries(migrations).filter(([name]) => Number.parseInt(name) < number)
-  const done = yield* patiently(once(Object.fromEntries(before)))
-  if ((yield* last) < number) yield* prepare(patiently)
+  const done: Array<readonly [id: number, name: string]> = []
+  for (const { name, prepare } of preparations) {
+    const number = Number.parseInt(name)
+    const before = Object.entries(migrations).filter(([name]) => Number.parseInt(name) < number)
+    done.push(...yield* patiently(once(Object.fromEntries(before))))
+    if ((yield* last) < number) yield* prepare(patiently)
+    // The preparation of the next one may end this setting.
+    yield* sql`SET lock_timeout = ${sql.literal(`'${lock_timeout}'`)}`
+  }
   return [...done, ...yield* patiently(once(migrations))]
 })
 
@@ -136,19 +143,26 @@ const onOneConnection = <A, E>(effect: Effect.Effect<A, E, SqlClient.SqlClient>)
  * A table may be locked, for example by a dump. The migration waits for it for less
  * than a second at a time, so that other statements can run in between, and retries
  * for 10 minutes. In a database with data, slow steps are done beforehand by the
- * preparation.
+ * preparations.
  */
-export const migrate = Effect.fnUntraced(function*(migrations: Migrations, preparation?: Preparation) {
+export const migrate = Effect.fnUntraced(function*(
+  migrations: Migrations,
+  preparations: ReadonlyArray<Preparation> = []
+) {
   // An up-to-date database is not locked.
   if (yield* has(migrations)) return []
   const known = yield* last
-  return preparation === undefined || known === 0 || known >= Number.parseInt(preparation.name)
+  const pending = preparations.filter(({ name }) => Number.parseInt(name) > known)
+  return known === 0 || pending.length === 0
     ? yield* patiently(once(migrations))
-    : yield* onOneConnection(prepared(migrations, preparation))
+    : yield* onOneConnection(prepared(migrations, pending))
 }, Effect.provideService(StatementDeadline, Duration.infinity))
 
 /** Applies every migration that the database lacks, and returns them. */
-export const run = migrate(record, { name: "0009_commits", prepare: prepare0009 })
+export const run = migrate(record, [
+  { name: "0009_commits", prepare: prepare0009 },
+  { name: "0014_weeks", prepare: prepare0014 }
+])
 
 /** Returns whether every migration of this version is applied. The database may have newer ones. */
 export const isCurrent = has(record)

@@ -219,7 +219,7 @@ const messageSlice = Effect.fnUntraced(function*(after: MessageKey) {
 })
 
 /** Creates an index concurrently with writes. An invalid index of an interrupted run is created again. */
-const build = Effect.fnUntraced(function*(name: string, definition: string) {
+export const build = Effect.fnUntraced(function*(name: string, definition: string) {
   const sql = yield* SqlClient.SqlClient
   const [found] = yield* sql<{ readonly valid: boolean }>`
     SELECT indisvalid AS valid FROM pg_index WHERE indexrelid = to_regclass(${name})
@@ -231,7 +231,9 @@ const build = Effect.fnUntraced(function*(name: string, definition: string) {
   yield* sql`CREATE INDEX CONCURRENTLY ${sql(name)} ON ${sql.literal(definition)}`.unprepared
 })
 
-type Patiently = <A, E>(step: Effect.Effect<A, E, SqlClient.SqlClient>) => Effect.Effect<A, E, SqlClient.SqlClient>
+export type Patiently = <A, E>(
+  step: Effect.Effect<A, E, SqlClient.SqlClient>
+) => Effect.Effect<A, E, SqlClient.SqlClient>
 
 /** Prepares 0009. `patiently` retries a step whose table is locked. */
 export const prepare = Effect.fnUntraced(function*(patiently: Patiently) {

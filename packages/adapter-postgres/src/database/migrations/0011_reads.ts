@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 /** The condition that a contact `c` matches every filter. Its own row has copies of all filtered values. */
-const passes = `
+export const passes = `
   (owner IS NULL OR c.owner_user_id = owner)
   AND (stage IS NULL OR c.lifecycle_stage = stage)
   AND (tag IS NULL OR c.tags @> tagged)
@@ -15,7 +15,7 @@ const passes = `
 `
 
 /** The statements that read the next `span` contacts in the list's order, and append those that match to the page. */
-const readSpan = (those: string) => `
+export const readSpan = (those: string) => `
   page := page || ARRAY(
     SELECT c.id
     FROM (
@@ -39,6 +39,15 @@ const readSpan = (those: string) => `
   END IF;
 `
 
+/** The SQL of the contacts that match a condition: of one more than `most`, if there are more. */
+const someOf = (contact: string, table: string, condition: string) =>
+  `ARRAY(
+  SELECT ${contact}
+  FROM ${table}
+  WHERE organization_id = organization AND ${condition}
+  LIMIT most + 1
+)`
+
 /** Returns all contacts that match one of the filters, or null if each filter matches more than `most`. */
 const few = `
   CREATE FUNCTION few_contacts(organization uuid, stage text, tag uuid, channel text, most bigint) RETURNS uuid[]
@@ -48,37 +57,17 @@ const few = `
     found uuid[];
   BEGIN
     IF stage IS NOT NULL THEN
-      found := ARRAY(
-        SELECT id
-        FROM contacts
-        WHERE organization_id = organization AND lifecycle_stage = stage
-        LIMIT most + 1
-      );
+      found := ${someOf("id", "contacts", "lifecycle_stage = stage")};
       IF cardinality(found) <= most THEN RETURN found; END IF;
     END IF;
     IF tag IS NOT NULL THEN
-      found := ARRAY(
-        SELECT contact_id
-        FROM contact_tags
-        WHERE organization_id = organization AND tag_id = tag
-        LIMIT most + 1
-      );
+      found := ${someOf("contact_id", "contact_tags", "tag_id = tag")};
       IF cardinality(found) <= most THEN RETURN found; END IF;
     END IF;
     IF channel IS NOT NULL THEN
-      found := ARRAY(
-        SELECT contact_id
-        FROM identities
-        WHERE organization_id = organization AND channel_type = channel
-        LIMIT most + 1
-      );
+      found := ${someOf("contact_id", "identities", "channel_type = channel")};
       IF channel = 'phone_messaging' AND cardinality(found) <= most THEN
-        found := found || ARRAY(
-          SELECT id
-          FROM contacts
-          WHERE organization_id = organization AND primary_phone IS NOT NULL
-          LIMIT most + 1
-        );
+        found := found || ${someOf("id", "contacts", "primary_phone IS NOT NULL")};
       END IF;
       IF cardinality(found) <= most THEN RETURN found; END IF;
     END IF;
@@ -105,12 +94,7 @@ const fewTexts = `
   BEGIN
     FOR i IN 1 .. cardinality(terms) LOOP
       IF terms[i] ~ '[a-z0-9]{3}' THEN
-        found := found || ARRAY(
-          SELECT contact_id
-          FROM contact_texts
-          WHERE organization_id = organization AND search_text LIKE patterns[i]
-          LIMIT most + 1
-        );
+        found := found || ${someOf("contact_id", "contact_texts", "search_text LIKE patterns[i]")};
       ELSE
         grams := CASE
           WHEN char_length(terms[i]) = 1 THEN ARRAY[terms[i]]
@@ -120,14 +104,9 @@ const fewTexts = `
           )
         END;
         -- Appending '' prevents the use of the trigram index, which would be read completely.
-        found := found || ARRAY(
-          SELECT contact_id
-          FROM contact_texts
-          WHERE organization_id = organization
-            AND text_grams(search_text) @> grams
-            AND search_text || '' LIKE patterns[i]
-          LIMIT most + 1
-        );
+        found := found || ${
+  someOf("contact_id", "contact_texts", "text_grams(search_text) @> grams AND search_text || '' LIKE patterns[i]")
+};
       END IF;
       IF cardinality(found) > most THEN RETURN NULL; END IF;
     END LOOP;

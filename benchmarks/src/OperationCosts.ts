@@ -1,0 +1,282 @@
+/** What an operation costs in PostgreSQL at two sizes of one database. */
+import * as Postgres from "@messaging-crm/adapter-postgres"
+import * as Client from "@messaging-crm/adapter-postgres/Client"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { type ContactMatch, Contacts, ContactStore } from "@messaging-crm/core/Contacts"
+import { type ConversationFilters, ConversationStore } from "@messaging-crm/core/Conversations"
+import * as Crm from "@messaging-crm/core/Crm"
+import { ContactId, ConversationId, Ids, MemberId, TagId } from "@messaging-crm/core/Ids"
+import { MessageStore } from "@messaging-crm/core/Messages"
+import type { PageRequest } from "@messaging-crm/core/Page"
+import { Sends } from "@messaging-crm/core/Sends"
+import { WorkSignal } from "@messaging-crm/core/WorkQueue"
+import { DateTime, Effect, Layer, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
+import { readFileSync } from "node:fs"
+import * as Crowd from "../../packages/adapter-postgres/testing/Crowd.ts"
+import * as Provider from "../../packages/conformance/src/Provider.ts"
+
+/** A database's number of contacts, conversations whose reply window is open, and where 200th pages begin, if there are any. */
+interface Size {
+  readonly contacts: number
+  readonly conversations: ReadonlyArray<ConversationId>
+  readonly page_200: { readonly [list in "contacts" | "conversations" | "messages"]: PageRequest | null }
+}
+
+type Services =
+  | Contacts
+  | ContactStore
+  | ConversationStore
+  | MessageStore
+  | Sends
+  | CurrentActor
+  | SqlClient.SqlClient
+
+/** Makes one run of an operation, or returns null where the database is too small for it. */
+type Case = (size: Size, run: number) => Effect.Effect<unknown, unknown, Services> | null
+
+const page_size = 50
+/** A list reads one row more than the page, to see whether another page follows. */
+const page_1: PageRequest = { after: null, size: page_size + 1 }
+const thread = ConversationId.make(Crowd.id("conversation", 1))
+
+const everyone: ContactMatch = {
+  search_terms: null,
+  tag_id: null,
+  owner_user_id: null,
+  lifecycle_stage: null,
+  channel: null
+}
+
+/** A number up to `count` that shows no pattern. */
+const spread = (run: number, count: number): number => 1 + (run * 7_919 + 13) % count
+
+/** A contact of the large organization. */
+const contactOf = (size: Size, run: number): ContactId => {
+  const number = spread(run, size.contacts)
+  return number % 100 < 90 ? ContactId.make(Crowd.id("contact", number)) : contactOf(size, run + 1)
+}
+
+const contacts = (match: Partial<ContactMatch>): Case => () =>
+  ContactStore.use((store) => store.list(Crowd.large, { ...everyone, ...match }, page_1))
+
+const text = (...search_terms: ReadonlyArray<string>): Case => contacts({ search_terms })
+
+const conversations = (filters: ConversationFilters): Case => () =>
+  ConversationStore.use((store) => store.list(Crowd.large, filters, page_1))
+
+const tag = (number: number) => ({ tag_id: TagId.make(Crowd.id("tag", 10 + number)) })
+const member = (number: number) => MemberId.make(Crowd.id("member", number))
+const anyConversation: ConversationFilters = { status: null, assigned_user_id: null }
+
+export const cases: Readonly<Record<string, Case>> = {
+  "read a contact": (size, run) => ContactStore.use((store) => store.find(Crowd.large, contactOf(size, run))),
+  "list contacts": contacts({}),
+  "list contacts, page 200": ({ page_200 }) =>
+    page_200.contacts && ContactStore.use((store) => store.list(Crowd.large, everyone, page_200.contacts ?? page_1)),
+  "list conversations": conversations(anyConversation),
+  "list conversations, page 200": ({ page_200 }) =>
+    page_200.conversations &&
+    ConversationStore.use((store) => store.list(Crowd.large, anyConversation, page_200.conversations ?? page_1)),
+  "list open conversations": conversations({ ...anyConversation, status: "open" }),
+  "list a member's conversations": conversations({ ...anyConversation, assigned_user_id: member(1) }),
+  "list messages": () => MessageStore.use((store) => store.list(Crowd.large, thread, page_1)),
+  "list messages, page 200": ({ page_200 }) =>
+    page_200.messages && MessageStore.use((store) => store.list(Crowd.large, thread, page_200.messages ?? page_1)),
+  "filter: an owner of 1/5": contacts({ owner_user_id: member(0) }),
+  "filter: a stage of 3/7": contacts({ lifecycle_stage: "lead" }),
+  "filter: a tag of 2/5": contacts(tag(0)),
+  "filter: a tag of 1/20": contacts(tag(1)),
+  "filter: a tag of 1/2,000": contacts(tag(2)),
+  "filter: a tag of none": contacts(tag(9)),
+  "filter: a tag of the oldest": contacts(tag(3)),
+  "filter: a channel of nearly all": contacts({ channel: "phone_messaging" }),
+  "filter: a channel of 1/12": contacts({ channel: "photo_social" }),
+  "filter: a channel of 1/2,000": contacts({ channel: "page_messaging" }),
+  "filters: an owner of 1/5, a stage of 3/7": contacts({ owner_user_id: member(0), lifecycle_stage: "lead" }),
+  "filters: an owner of 1/5, a stage of 1/9,000": contacts({ owner_user_id: member(0), lifecycle_stage: "evangelist" }),
+  "filters: a tag of 1/20, a channel of 1/12": contacts({ ...tag(1), channel: "photo_social" }),
+  "filters: a tag of the oldest, a channel of 1/12": contacts({ ...tag(3), channel: "photo_social" }),
+  "filters: a text of 1/100, a tag of 1/20": contacts({ search_terms: ["berba"], ...tag(1) }),
+  "text of nobody": text("nobody has this"),
+  "text of nobody, a number": text("4915112345678"),
+  "text of everybody": text("49"),
+  "text of 1/10": text("gmbh"),
+  "text of 1/100": text("berba"),
+  "text of 1/10,000": text("zanzibar"),
+  "text of 1/10, only the oldest": text("vergessen"),
+  "text of another organization": text("elsewhere"),
+  "text of one character, common": text("a"),
+  "text of one character, of 1/10,000": text("漢"),
+  "text of one character, of nobody": text("ß"),
+  "text of two characters, common": text("an"),
+  "text of two characters, of 1/10,000": text("qx"),
+  "text of two characters, of nobody": text("q9"),
+  "a part of a number": text("+49 151 1", "491511"),
+  // Writes come last: they make contacts the most recent ones.
+  "update a contact's city": (size, run) =>
+    Contacts.use((contacts) => contacts.update(contactOf(size, run), { city: `City ${run}` })),
+  "update a contact's name": (size, run) =>
+    Contacts.use((contacts) => contacts.update(contactOf(size, run), { first_name: `Kim ${run}` })),
+  "send a text": (size, run) =>
+    Sends.use((sends) =>
+      sends.send(size.conversations[run % size.conversations.length] ?? thread, { type: "text", text: "Hello" })
+    )
+}
+
+const from = (row: { readonly at: Date; readonly id: string } | undefined): PageRequest | null =>
+  row === undefined ? null : { after: { at: DateTime.fromDateUnsafe(row.at), id: row.id }, size: page_1.size }
+
+/** Opens the reply windows of some conversations, as messages of their contacts do, and returns them. */
+const openConversations = SqlClient.SqlClient.use((sql) =>
+  sql<{ readonly id: string }>`
+    UPDATE conversations
+    SET last_inbound_at = now(), status = 'open', closed_at = NULL
+    WHERE organization_id = ${Crowd.large} AND id IN (
+      SELECT id
+      FROM conversations
+      WHERE organization_id = ${Crowd.large} AND id <> ${thread}
+      ORDER BY md5(id::text)
+      LIMIT 200
+    )
+    RETURNING id
+  `
+).pipe(Effect.map((rows) => rows.map(({ id }) => ConversationId.make(id))))
+
+const sizeOf = Effect.fnUntraced(function*(contacts: number) {
+  const sql = yield* SqlClient.SqlClient
+  const skipped = 199 * page_size - 1
+  const startOf = Effect.fnUntraced(function*(table: string, at: string, condition: string) {
+    const [row] = yield* sql<{ readonly at: Date; readonly id: string }>`
+      SELECT ${sql(at)} AS at, id
+      FROM ${sql(table)}
+      WHERE organization_id = ${Crowd.large} AND ${sql.literal(condition)}
+      ORDER BY ${sql(at)} DESC, id DESC
+      OFFSET ${skipped}
+      LIMIT 1
+    `
+    return from(row)
+  })
+  return {
+    contacts,
+    conversations: yield* openConversations,
+    page_200: {
+      contacts: yield* startOf("contacts", "updated_at", "true"),
+      conversations: yield* startOf("conversations", "last_activity_at", "true"),
+      messages: yield* startOf("messages", "created_at", `conversation_id = '${thread}'`)
+    }
+  } satisfies Size
+})
+
+const actor = Layer.succeed(CurrentActor, { organization_id: Crowd.large, member_id: member(0) })
+
+/** The service on a database, without workers. Reads share one connection. */
+const service = (url: string) =>
+  Layer.merge(Crm.layer, actor).pipe(
+    Layer.provideMerge(Layer.mergeAll(Postgres.layer, Provider.layer("callback_ref"), Ids.layer, WorkSignal.layer)),
+    Layer.provideMerge(Client.layer({ url: Redacted.make(url), connections: 3 }))
+  )
+
+/** What PostgreSQL has spent on a database: the time of its statements, and the processor time of its connections. */
+interface Spent {
+  readonly statements_us: number
+  readonly processor_us: number
+}
+
+interface Database {
+  readonly size: Size
+  readonly run: <A, E>(effect: Effect.Effect<A, E, Services>) => Effect.Effect<A, E>
+  readonly spent: Effect.Effect<Spent>
+}
+
+/** Reads the processor time of a process, which the kernel gives in nanoseconds. */
+const processorTime = (pid: number): number =>
+  Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[0]) / 1000
+
+const open = Effect.fnUntraced(function*(url: string, contacts: number) {
+  const context = yield* Layer.build(service(url))
+  const run: Database["run"] = (effect) => Effect.provideContext(effect, context)
+  const size = yield* run(sizeOf(contacts))
+  // Another connection, so that reading the statistics is not counted: it is made in another database.
+  const sql = yield* SqlClient.SqlClient
+  const name = new URL(url).pathname.slice(1)
+  const spent = sql<{ readonly us: number; readonly pids: ReadonlyArray<number> }>`
+    SELECT
+      coalesce(sum(total_exec_time + total_plan_time), 0) * 1000 AS us,
+      ARRAY(SELECT pid FROM pg_stat_activity WHERE datname = ${name} AND backend_type = 'client backend') AS pids
+    FROM pg_stat_statements(false)
+    WHERE toplevel AND dbid = (SELECT oid FROM pg_database WHERE datname = ${name})
+  `.pipe(
+    Effect.map(([{ pids, us } = { us: 0, pids: [] }]): Spent => ({
+      statements_us: us,
+      processor_us: pids.map(processorTime).reduce((sum, each) => sum + each, 0)
+    })),
+    Effect.orDie
+  )
+  return { size, run, spent } satisfies Database
+})
+
+const percentile = (times: ReadonlyArray<number>, share: number): number =>
+  Math.round(times.toSorted((a, b) => a - b)[Math.floor(times.length * share)] ?? NaN)
+
+interface Cost {
+  /** How many rows the last run returned. */
+  readonly rows: number
+  /** The median of the processor time. It depends less on what else the machine does than the other two. */
+  readonly processor_p50_us: number
+  readonly p50_us: number
+  readonly p95_us: number
+}
+
+/** The plans of a connection are made, and its caches filled, before anything is counted. */
+const warm_up = 8
+
+/**
+ * Runs every case at two sizes in turn, and returns the time of one run in PostgreSQL
+ * in microseconds: of all its statements together. Reads `/proc`, so it works on
+ * Linux only.
+ */
+export const compare = Effect.fnUntraced(function*(
+  urls: Readonly<Record<number, string>>,
+  { only = /./, runs }: { readonly only?: RegExp; readonly runs: number }
+) {
+  const databases = yield* Effect.forEach(
+    Object.entries(urls),
+    ([contacts, url]) => open(url, Number(contacts))
+  )
+  const results: Record<string, Record<string, Cost>> = {}
+  for (const [name, make] of Object.entries(cases)) {
+    if (!only.test(name)) continue
+    const costs = databases.map((): Array<Spent> => [])
+    const rows = databases.map(() => 0)
+    for (let run = 0; run < warm_up + runs; run++) {
+      for (const [index, { run: runOn, size, spent }] of databases.entries()) {
+        const effect = make(size, run)
+        if (effect === null) continue
+        const before = yield* spent
+        const found = yield* runOn(effect)
+        rows[index] = Array.isArray(found) ? found.length : 1
+        const after = yield* spent
+        if (run < warm_up) continue
+        costs[index]?.push({
+          statements_us: after.statements_us - before.statements_us,
+          processor_us: after.processor_us - before.processor_us
+        })
+      }
+    }
+    results[name] = Object.fromEntries(
+      databases.flatMap(({ size: { contacts } }, index) => {
+        const of = costs[index] ?? []
+        const statements = of.map(({ statements_us }) => statements_us)
+        const cost: Cost = {
+          rows: rows[index] ?? 0,
+          processor_p50_us: percentile(of.map(({ processor_us }) => processor_us), 0.5),
+          p50_us: percentile(statements, 0.5),
+          p95_us: percentile(statements, 0.95)
+        }
+        return of.length === 0 ? [] : [[contacts, cost]]
+      })
+    )
+  }
+  return results
+})
