@@ -30,9 +30,10 @@ const postgres = Effect.fnUntraced(function*(library?: string) {
 })
 
 /** A cluster without limits on requests, whose webhooks reach this machine. Its servers are not started yet. */
-export const cluster = (servers: number) =>
+export const cluster = (servers: number, provider: "cloud" | "mock" = "mock") =>
   Processes.cluster({
     servers,
+    provider,
     environment: {
       WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8",
       LOG_FORMAT: "json",
@@ -55,5 +56,6 @@ export const measure = async <A extends object, E>(
     return { machine, ...results }
   }).pipe(Effect.scoped, Effect.timeout(options.timeout ?? "1 hour"))
   console.log(JSON.stringify(await Effect.runPromise(program), null, 2))
-  process.exit(0)
+  // A benchmark with limits has set another code where one is exceeded.
+  process.exit()
 }
