@@ -145,7 +145,8 @@ it.live(
 it.live("a channel is connected together with its account, or not at all", () =>
   Effect.gen(function*() {
     const { acme, environment } = yield* Processes.cluster({ servers: 1, environment: {}, provider: "cloud" })
-    const { channels: [{ app_id, token }] } = yield* decode(Setting, environment["CLOUD_ACCOUNTS"] ?? "")
+    const setting = yield* decode(Setting, environment["CLOUD_ACCOUNTS"] ?? "")
+    const [{ app_id, token }] = setting.channels
     const args = (address: string) =>
       ["channels", "connect", "--organization", acme.organization_id, "--json", "--type", "page_messaging"].concat(
         ["--name", "Page", "--address", address, "--account", "1784", "--app", app_id, "--token-file", "-"]
@@ -162,4 +163,15 @@ it.live("a channel is connected together with its account, or not at all", () =>
     )
     const types = JSON.parse(stdout).map(({ type }: { readonly type: string }) => type)
     assert.deepStrictEqual(types, ["phone_messaging", "page_messaging"])
-  }).pipe(Effect.scoped), 60_000)
+    // A token of the environment counts until it is moved into the database, under the names that it has there.
+    const of = ["--organization", acme.organization_id, "--json"]
+    const withoutChannels = { ...environment, CLOUD_ACCOUNTS: JSON.stringify({ apps: setting.apps }) }
+    const accounts = (env: Processes.Environment) =>
+      Effect.map(Processes.run(["channels", "check", ...of], env), ({ stdout }) =>
+        JSON.parse(stdout).map(({ account }: { readonly account: string }) => account))
+    assert.deepStrictEqual(yield* accounts(environment), ["ok", "ok"])
+    assert.deepStrictEqual(yield* accounts(withoutChannels), ["not_connected", "ok"])
+    const move = ["channels", "set-token", "--channel", acme.channel_id, "--token-file", "-", ...of]
+    assert.strictEqual((yield* Processes.run(move, environment, token)).code, 0)
+    assert.deepStrictEqual(yield* accounts(withoutChannels), ["ok", "ok"])
+  }).pipe(Effect.scoped), 120_000)
