@@ -1,6 +1,6 @@
 /**
  * Measures how callbacks of the real networks are taken: `npm run bench:ingress`, or with
- * another number of seconds, `npm run bench:ingress -- 10`.
+ * another number of seconds, `npm run bench:ingress -- 20`.
  *
  * 500 signed posts a second, one status or message each, reach one process that answers
  * them and takes them in; then come 5,000 mutated bodies, each with the right signature,
@@ -19,7 +19,7 @@ import { mutatedBody } from "../../packages/provider-cloud/testing/MutatedBodies
 import * as Processes from "../../packages/server/testing/Processes.ts"
 import * as Service from "./Service.ts"
 
-const seconds = Number(process.argv[2] ?? 20)
+const seconds = Number(process.argv[2] ?? 10)
 const posts_per_second = 500
 const mutated_bodies = 5000
 const limits = { p99_milliseconds: 250, memory_mib: 100 } as const
@@ -149,6 +149,9 @@ const benchmark = Effect.gen(function*() {
     Array.from({ length: count }, (_, index) => sign(bodyAt(account.phone_number_id, first + index)))
   const database = Client.layer({ url: Redacted.make(database_url), connections: 1 })
 
+  const stage = (name: string) => Effect.sync(() => process.stderr.write(`${name}\n`))
+
+  yield* stage("warming up")
   // Memory at rest is that of a process whose code has run.
   yield* load(server.url, bodies(1000, 10_000_000))
   yield* Effect.provide(drained, database)
@@ -161,15 +164,17 @@ const benchmark = Effect.gen(function*() {
     }).pipe(Effect.repeat(Schedule.spaced("50 millis")))
   )
 
+  yield* stage("posting")
   const results = yield* load(server.url, bodies(seconds * posts_per_second, 0))
+  yield* stage("taking in")
   const drain_milliseconds = yield* Effect.provide(drained, database)
   const [{ stored } = { stored: -1 }] = yield* SqlClient.SqlClient.use((sql) =>
     sql<{ readonly stored: number }>`SELECT count(*)::integer AS stored FROM messages WHERE direction = 'inbound'`
   ).pipe(Effect.provide(database))
+  yield* stage("mutated bodies")
   const { signed, unsigned } = yield* postMutated(server.url, account.phone_number_id, sign).pipe(
     Random.withSeed("ingress")
   )
-  yield* Effect.provide(drained, database)
 
   const times = results.map(({ milliseconds }) => milliseconds).toSorted((a, b) => a - b)
   const measured = {
