@@ -50,7 +50,7 @@ const signedWith = (secret: string) => (text: string): Post => {
   return { body, signature: `sha256=${createHmac("sha256", secret).update(body).digest("hex")}` }
 }
 
-/** A body as networks post most: three statuses for each message. */
+/** A body as networks post most: for each message that comes in, the three statuses of one that was sent from elsewhere. */
 const bodyAt = (phone_number_id: string, index: number): string => {
   const at = Math.floor(Date.now() / 1000)
   const person = `49151${String(10_000_000 + index % 5000).padStart(8, "0")}`
@@ -62,7 +62,7 @@ const bodyAt = (phone_number_id: string, index: number): string => {
       text: { body: `Message ${index} 👋` }
     })
     : statusPart(phone_number_id, {
-      id: `wamid.${index - index % 4}`,
+      id: `wamid.sent.${index - index % 4}`,
       status: (["sent", "delivered", "read"] as const)[index % 4 - 1] ?? "read",
       timestamp: at,
       recipient_id: person,
