@@ -3,7 +3,7 @@
 // - `sh`: run as pasted, from the root. Blocks of one page share a shell's variables. `npm ci` has been run already.
 //   A block with `npm start` is started with a port and a data directory of its own, with the settings that stand
 //   before it, and kept running for the page's later blocks, which find BASE_URL, API_KEY, CHANNEL_ID, TEMPLATE_ID and,
-//   with a fake network beside it, NETWORK_URL set. One with `webhooks listen` is kept running too, and must have heard of something by the end of its page.
+//   with a fake network beside it, NETWORK_URL set, and the SECRET_KEY of its data directory. One with `webhooks listen` is kept running too, and must have heard of something by the end of its page.
 // - `ts`: type-checked and run; one that imports `@effect/vitest` or a suite is run as a test.
 // - `json`: must stand in the OpenAPI document, so that what a page shows is what the contract says.
 import { spawn, spawnSync } from "node:child_process"
@@ -101,6 +101,7 @@ const startService = async (code, environment) => {
   environment.TEMPLATE_ID = ready.template_ids[0]
   environment.DATABASE_URL = ready.database_url
   environment.NETWORK_URL = ready.network?.url ?? ""
+  environment.SECRET_KEY = readFileSync(join(data, "secret-key"), "utf8")
   return true
 }
 

@@ -32,9 +32,10 @@ const postgres = Effect.fnUntraced(function*(settings: Readonly<Record<string, s
 })
 
 /** A cluster without limits on requests, whose webhooks reach this machine. Its servers are not started yet. */
-export const cluster = (servers: number) =>
+export const cluster = (servers: number, provider: "cloud" | "mock" = "mock") =>
   Processes.cluster({
     servers,
+    provider,
     environment: {
       WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8",
       LOG_FORMAT: "json",
@@ -67,5 +68,6 @@ export const measure = async <A extends object, E>(
   }).pipe(Effect.scoped, Effect.timeout(options.timeout ?? "1 hour"))
   const results = await Effect.runPromise(program)
   if (options.print ?? true) console.log(JSON.stringify(results, null, 2))
-  process.exit(0)
+  // A benchmark with limits has set another code where one is exceeded.
+  process.exit()
 }

@@ -3,6 +3,8 @@ import { Layer } from "effect"
 import * as ApiKeys from "./accounts/ApiKeys.ts"
 import * as Members from "./accounts/Members.ts"
 import * as Organizations from "./accounts/Organizations.ts"
+import * as ChannelAccounts from "./catalog/ChannelAccounts.ts"
+import * as ChannelHolds from "./catalog/ChannelHolds.ts"
 import * as Channels from "./catalog/Channels.ts"
 import * as ContactFields from "./catalog/ContactFields.ts"
 import * as Tags from "./catalog/Tags.ts"
@@ -24,6 +26,8 @@ import { World } from "./world/World.ts"
 export const stores: Layer.Layer<StoragePorts, never, World> = Layer.mergeAll(
   ApiKeys.layer,
   CallbackInbox.layer,
+  ChannelAccounts.layer,
+  ChannelHolds.layer,
   Channels.layer,
   Commit.layer,
   ContactFields.layer,

@@ -4,6 +4,8 @@ import type { SqlClient } from "effect/sql"
 import * as ApiKeys from "./accounts/ApiKeys.ts"
 import * as Members from "./accounts/Members.ts"
 import * as Organizations from "./accounts/Organizations.ts"
+import * as ChannelAccounts from "./catalog/ChannelAccounts.ts"
+import * as ChannelHolds from "./catalog/ChannelHolds.ts"
 import * as Channels from "./catalog/Channels.ts"
 import * as ContactFields from "./catalog/ContactFields.ts"
 import * as Tags from "./catalog/Tags.ts"
@@ -24,6 +26,8 @@ import * as WorkQueue from "./work/WorkQueue.ts"
 export const layer: Layer.Layer<StoragePorts, never, SqlClient.SqlClient> = Layer.mergeAll(
   ApiKeys.layer,
   CallbackInbox.layer,
+  ChannelAccounts.layer,
+  ChannelHolds.layer,
   Channels.layer,
   Commit.layer,
   ContactFields.layer,

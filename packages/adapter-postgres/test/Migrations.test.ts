@@ -41,6 +41,8 @@ it.layer(empty)("Migrations", (it) => {
       assert.deepStrictEqual(keys.map(({ key }) => key), [
         "api_key_windows_pkey",
         "api_keys_digest_key",
+        "channel_accounts_account_unique",
+        "channel_accounts_channel_id_key",
         "channels_id_key",
         "messaging_crm_migrations_pkey",
         "organizations_pkey",

@@ -5,6 +5,8 @@ import * as Provider from "@messaging-crm/conformance/Provider"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeyStore } from "@messaging-crm/core/ApiKeys"
 import * as Changes from "@messaging-crm/core/Changes"
+import { ChannelAccountStore } from "@messaging-crm/core/ChannelAccounts"
+import { ChannelHoldStore } from "@messaging-crm/core/ChannelHolds"
 import { ChannelStore } from "@messaging-crm/core/Channels"
 import { type ContactMatch, Contacts, ContactStore } from "@messaging-crm/core/Contacts"
 import { Conversations, ConversationStore } from "@messaging-crm/core/Conversations"
@@ -57,6 +59,16 @@ const lookups: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>
   "an idempotency key": IdempotencyStore.use((store) => store.find(Crowd.large, IdempotencyKey.make("crowd-key-77"))),
   "a member": MemberStore.use((store) => store.find(Crowd.large, MemberId.make(Crowd.id("member", 1)))),
   "a channel": ChannelStore.use((store) => store.locate(channel)),
+  "the account of a channel": ChannelAccountStore.use((store) =>
+    Effect.all([
+      store.find(Crowd.large, channel),
+      store.locate(channel),
+      store.locateByAccount("phone_messaging", "account-3"),
+      store.locateByBusinessAccount("account")
+    ])
+  ),
+  "the hold of a channel": ChannelHoldStore.use((store) => store.find(Crowd.large, channel)),
+  "the paused channels": ChannelHoldStore.use((store) => store.countPaused),
   "the tags of a contact": TagStore.use((store) => store.findMany(Crowd.large, [tag(1).tag_id, tag(2).tag_id])),
   "a contact": ContactStore.use((store) => store.find(Crowd.large, contact)),
   "a contact to change": ContactStore.use((store) => store.load(Crowd.large, contact)),

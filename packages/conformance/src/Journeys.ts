@@ -1,4 +1,5 @@
 /** The promises of several ports together: sends, inbound events and webhooks from beginning to end, with every failure of the outside. */
+import * as Holds from "./Journeys/Holds.ts"
 import * as Inbound from "./Journeys/Inbound.ts"
 import type { Storage } from "./Journeys/Scene.ts"
 import * as Sends from "./Journeys/Sends.ts"
@@ -7,6 +8,7 @@ import * as Webhooks from "./Journeys/Webhooks.ts"
 
 export const suite = (storage: Storage) => {
   Sends.suite(storage)
+  Holds.suite(storage)
   Inbound.suite(storage)
   Webhooks.suite(storage)
   WebhookRaces.suite(storage)

@@ -5,6 +5,7 @@
  * The orders are tried one by one on a store, and compared with the concurrent run.
  */
 import { CurrentActor } from "@messaging-crm/core/Actor"
+import { ChannelAccounts, ChannelAccountStore, ChannelToken } from "@messaging-crm/core/ChannelAccounts"
 import { Channels } from "@messaging-crm/core/Channels"
 import { type Contact, Contacts } from "@messaging-crm/core/Contacts"
 import { type Conversation, Conversations } from "@messaging-crm/core/Conversations"
@@ -22,7 +23,7 @@ import { Tags } from "@messaging-crm/core/Tags"
 import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
 import { Webhooks } from "@messaging-crm/core/Webhooks"
 import { type ClaimedWork, WorkKind, WorkQueue, WorkSignal } from "@messaging-crm/core/WorkQueue"
-import { DateTime, Effect, Layer, Option } from "effect"
+import { DateTime, Effect, Layer, Option, Schema } from "effect"
 import * as Provider from "./Provider.ts"
 
 /** The services that an operation of a race may need. */
@@ -182,6 +183,18 @@ const started = (to: string) => ({ channel }: Scene) =>
     sendAnswer
   )
 
+const token = Schema.decodeSync(ChannelToken)("token")
+
+/** Sets a token together with an account, which is the channel's from then on. */
+const tokenOf = (account: string): Operation => ({ channel }) =>
+  ChannelAccounts.use((all) =>
+    all.setToken(
+      channel.id,
+      token,
+      Option.some({ app_id: "app", account_id: `${channel.id}.${account}`, page_id: null })
+    )
+  )
+
 /** Every kind of write, by its effect on the scene. */
 export const operations: Readonly<Record<string, Operation>> = {
   "tag": ({ conversation, tags }) =>
@@ -217,6 +230,8 @@ export const operations: Readonly<Record<string, Operation>> = {
   "send": ({ text }) => Effect.map(text("three"), sendAnswer),
   "start": started(phone),
   "start with a new number": started(newPhone),
+  "set a token": tokenOf("one"),
+  "set another token": tokenOf("two"),
   "create a tag": () => Effect.map(Tags.use((all) => all.create({ name: "c", color: "red" })), ({ name }) => name),
   "remove a member": ({ ada }) => Members.use((all) => all.remove(ada.id)),
   "receive": ({ received }) => received("m.2", phone, "hello"),
@@ -261,7 +276,7 @@ const byText = (values: ReadonlyArray<unknown>) => values.map((value) => JSON.st
 
 /** Returns everything that callers can see of the scene, without ids and times. */
 export const observe = Effect.fnUntraced(function*(scene: Scene, answers: ReadonlyArray<unknown>) {
-  const { as, organization_id, queued, webhook } = scene
+  const { as, channel, organization_id, queued, webhook } = scene
   return yield* as(Effect.gen(function*() {
     const every = { cursor: null, page_size: 100 }
     const contacts = yield* Contacts.use((all) =>
@@ -289,6 +304,7 @@ export const observe = Effect.fnUntraced(function*(scene: Scene, answers: Readon
     const webhooks = yield* Webhooks.use((all) => all.list)
     const isActive = webhooks.some(({ id, status }) => id === webhook.id && status === "active")
     const deliveries = yield* WebhookDeliveries.use((all) => all.list(webhook.id))
+    const account = yield* ChannelAccountStore.use((store) => store.find(organization_id, channel.id))
     const send = yield* SendStore.use((store) => store.find(organization_id, queued.id))
     return {
       answers: answers.map((answer) => JSON.stringify(answer, (key, value) => key === "send_id" ? "*" : value)),
@@ -299,6 +315,7 @@ export const observe = Effect.fnUntraced(function*(scene: Scene, answers: Readon
         identities: contact.identities.map(({ display_name, external_id }) => [external_id, display_name])
       }))),
       threads: byText(threads),
+      account: Option.getOrNull(Option.map(account, ({ account_id }) => account_id.slice(channel.id.length))),
       tags: (yield* Tags.use((all) => all.list)).map(({ name }) => name),
       members: (yield* Members.use((all) => all.list)).map(({ name }) => name).toSorted(),
       webhooks: webhooks.map(({ status }) => status),

@@ -4,6 +4,8 @@ import { Ids } from "@messaging-crm/core/Ids"
 import { Layer } from "effect"
 import * as ApiKeys from "./ApiKeys.ts"
 import * as CallbackInbox from "./CallbackInbox.ts"
+import * as ChannelAccounts from "./ChannelAccounts.ts"
+import * as ChannelHolds from "./ChannelHolds.ts"
 import * as Channels from "./Channels.ts"
 import * as Commit from "./Commit.ts"
 import * as ContactFields from "./ContactFields.ts"
@@ -27,6 +29,8 @@ import * as WorkQueue from "./WorkQueue.ts"
 const ports: Readonly<Record<string, (it: It, options: Options) => void>> = {
   ApiKeyStore: ApiKeys.suite,
   CallbackStore: CallbackInbox.suite,
+  ChannelAccountStore: ChannelAccounts.suite,
+  ChannelHoldStore: ChannelHolds.suite,
   ChannelStore: Channels.suite,
   Commit: Commit.suite,
   ContactFieldStore: ContactFields.suite,

@@ -2,6 +2,8 @@ import { Layer } from "effect"
 import { ApiKeys, type ApiKeyStore } from "./accounts/ApiKeys.ts"
 import { Members, type MemberStore } from "./accounts/Members.ts"
 import { Organizations, type OrganizationStore } from "./accounts/Organizations.ts"
+import { ChannelAccounts, type ChannelAccountStore } from "./catalog/ChannelAccounts.ts"
+import { ChannelHolds, type ChannelHoldStore } from "./catalog/ChannelHolds.ts"
 import { Channels, type ChannelStore } from "./catalog/Channels.ts"
 import { ContactFields, type ContactFieldStore } from "./catalog/ContactFields.ts"
 import { Tags, type TagStore } from "./catalog/Tags.ts"
@@ -33,6 +35,8 @@ import { Worker } from "./Worker.ts"
 export type StoragePorts =
   | ApiKeyStore
   | CallbackStore
+  | ChannelAccountStore
+  | ChannelHoldStore
   | ChannelStore
   | Commit
   | ContactFieldStore
@@ -54,6 +58,8 @@ export type StoragePorts =
 export type Operations =
   | ApiKeys
   | CallbackInbox
+  | ChannelAccounts
+  | ChannelHolds
   | Channels
   | ContactFields
   | ContactImports
@@ -78,7 +84,14 @@ const foundation = Layer.mergeAll(Cursors.layer, Decide.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(Ids.layer, Secrets.layer))
 )
 
+/** Layer for the accounts of channels alone, for a provider, which is built before all else. */
+export const channelAccounts: Layer.Layer<ChannelAccounts, never, StoragePorts> = ChannelAccounts.layer.pipe(
+  Layer.provide(foundation)
+)
+
 const catalogues = Layer.mergeAll(
+  ChannelAccounts.layer,
+  ChannelHolds.layer,
   Channels.layer,
   ContactFields.layer,
   Members.layer,

@@ -2,6 +2,7 @@
  * The worker: claims work from the queue and carries it out. The only polling loop in core.
  */
 import { Context, DateTime, Duration, Effect, FiberSet, Layer, Metric, Random, Schedule } from "effect"
+import { ChannelAccounts } from "./catalog/ChannelAccounts.ts"
 import { ContactStore } from "./contacts/Contacts.ts"
 import { Ids } from "./kernel/Ids.ts"
 import { work_age, work_items } from "./kernel/Metrics.ts"
@@ -86,6 +87,7 @@ export class Worker extends Context.Service<Worker, {
   static readonly layer = Layer.effect(
     Worker,
     Effect.gen(function*() {
+      const accounts = yield* ChannelAccounts
       const deliveries = yield* WebhookDeliveries
       const deliveryStore = yield* WebhookDeliveryStore
       const dispatch = yield* Dispatch
@@ -212,7 +214,13 @@ export class Worker extends Context.Service<Worker, {
         ),
         // A purge that fails does not prevent the others.
         Effect.forEach(
-          [untilNone(idempotency.purge), untilNone(deliveries.purge), untilNone(messages.purge), webhooks.reseal],
+          [
+            untilNone(idempotency.purge),
+            untilNone(deliveries.purge),
+            untilNone(messages.purge),
+            webhooks.reseal,
+            accounts.reseal
+          ],
           logAndPause("The purge"),
           { discard: true }
         ).pipe(Effect.repeat(Schedule.spaced(purge_interval)))

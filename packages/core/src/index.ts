@@ -2,6 +2,8 @@
 export * as ApiKeys from "./accounts/ApiKeys.ts"
 export * as Members from "./accounts/Members.ts"
 export * as Organizations from "./accounts/Organizations.ts"
+export * as ChannelAccounts from "./catalog/ChannelAccounts.ts"
+export * as ChannelHolds from "./catalog/ChannelHolds.ts"
 export * as Channels from "./catalog/Channels.ts"
 export * as ContactFields from "./catalog/ContactFields.ts"
 export * as Tags from "./catalog/Tags.ts"

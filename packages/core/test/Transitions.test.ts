@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { nextAttempt } from "@messaging-crm/core/Dispatch"
+import { attemptsOf, nextAttempt } from "@messaging-crm/core/Dispatch"
 import { canonicalJson, parseKey } from "@messaging-crm/core/Idempotency"
 import { ChannelId, ConversationId, MessageId, SendId } from "@messaging-crm/core/Ids"
 import { checksum } from "@messaging-crm/core/Secrets"
@@ -91,6 +91,24 @@ describe("a send", () => {
     assert.deepStrictEqual(after(5, 60), Option.some(60))
     assert.deepStrictEqual(after(5, 61), Option.none())
     assert.deepStrictEqual(after(1, 0, 121), Option.none())
+  })
+
+  it("waits for a throttled recipient for 1, 4, 16 and 64 seconds", () => {
+    const waits = [1, 2, 3, 4, 5].map((attempt) => nextAttempt(attempt, at, at, null, "recipient"))
+    assert.deepStrictEqual(waits, [
+      ...[1, 4, 16, 64].map((seconds) => Option.some(DateTime.add(at, { seconds }))),
+      Option.none()
+    ])
+  })
+
+  it("has made no more attempts than fit into the time since the first, however often it was claimed", () => {
+    const attempts = (claims: number, seconds: number, pauses?: "recipient") =>
+      attemptsOf(claims, at, DateTime.add(at, { seconds }), pauses)
+    const usual = [0, 0.9, 1, 5.9, 6, 20, 21, 51, 111].map((seconds) => attempts(99, seconds))
+    assert.deepStrictEqual(usual, [1, 1, 2, 2, 3, 3, 4, 5, 99])
+    assert.deepStrictEqual([0, 1, 5, 21, 85].map((seconds) => attempts(99, seconds, "recipient")), [1, 2, 3, 4, 5])
+    // A slow network makes fewer.
+    assert.deepStrictEqual([0, 20, 100].map((seconds) => attempts(2, seconds)), [1, 2, 2])
   })
 })
 

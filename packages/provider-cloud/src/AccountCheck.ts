@@ -29,6 +29,8 @@ const fieldOf = ({ type }: CloudAccount): string => {
 export class AccountCheck extends Context.Service<AccountCheck, {
   /** Asks the network for the channel's account. It changes nothing there, and sends nothing. */
   readonly check: (channel: Channel) => Effect.Effect<Verdict>
+  /** The same for an account that no channel has yet. */
+  readonly checkAccount: (account: CloudAccount) => Effect.Effect<Exclude<Verdict, "not_connected">>
 }>()("@messaging-crm/provider-cloud/AccountCheck") {
   static readonly layer = Layer.effect(
     AccountCheck,
@@ -37,24 +39,24 @@ export class AccountCheck extends Context.Service<AccountCheck, {
       const client = yield* HttpClient.HttpClient
       const settings = yield* CloudSettings
 
-      const ask = (account: CloudAccount): Effect.Effect<Verdict> => {
+      const checkAccount = (account: CloudAccount) => {
         const url = `${rootOf(settings, account)}/${encodeURIComponent(nameOf(account).id)}`
         const request = HttpClientRequest.get(url, { urlParams: { fields: fieldOf(account) } })
         return call(client, account, request).pipe(
           Effect.timeout(settings.deliver_time_max),
           Effect.match({
-            onSuccess: (): Verdict => "ok",
-            onFailure: (error): Verdict => error._tag === "Refused" ? meaningOf(error.refusal).reason : "unreachable"
+            onSuccess: () => "ok" as const,
+            onFailure: (error) => error._tag === "Refused" ? meaningOf(error.refusal).reason : "unreachable" as const
           })
         )
       }
 
       const check = Effect.fn("AccountCheck.check")(function*(channel: Channel) {
         const found = Option.filter(yield* accounts.find(channel), ({ type }) => type === channel.type)
-        return Option.isNone(found) ? "not_connected" as const : yield* ask(found.value)
+        return Option.isNone(found) ? "not_connected" as const : yield* checkAccount(found.value)
       })
 
-      return AccountCheck.of({ check })
+      return AccountCheck.of({ check, checkAccount })
     })
   )
 }

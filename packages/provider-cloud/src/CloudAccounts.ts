@@ -2,6 +2,7 @@
  * Cloud accounts: the id and token of each channel on its network, and the apps
  * for which the networks post callbacks.
  */
+import { type AccountNames, ChannelAccounts, type OpenedAccount } from "@messaging-crm/core/ChannelAccounts"
 import type { Channel, ChannelType } from "@messaging-crm/core/Channels"
 import { ChannelId } from "@messaging-crm/core/Ids"
 import { Context, Effect, Layer, Option, Redacted, Schema } from "effect"
@@ -59,10 +60,10 @@ export const CloudApp = Schema.Struct({
 })
 export interface CloudApp extends Schema.Schema.Type<typeof CloudApp> {}
 
-/** Schema for the setting with all apps and accounts. */
+/** Schema for the setting with all apps, and with the accounts that are not stored. */
 export const CloudAccountsSetting = Schema.Struct({
   apps: Schema.Array(CloudApp),
-  channels: Schema.Array(CloudAccount)
+  channels: Schema.optionalKey(Schema.Array(CloudAccount))
 })
 
 /** The identification of an account in callbacks. */
@@ -83,6 +84,33 @@ export const nameOf = (account: CloudAccount): AccountName => {
   }
 }
 
+/** Returns the names of an account as core stores them. */
+export const namesOf = (account: CloudAccount): AccountNames => ({
+  app_id: account.app_id,
+  account_id: nameOf(account).id,
+  page_id: account.type === "photo_social" ? account.page_id : null
+})
+
+/** Returns a stored account as a network knows it. */
+export const accountOf = (stored: Omit<OpenedAccount, "token_set_at">): CloudAccount => {
+  const { account_id, app_id, business_account_id, channel_id, channel_type, page_id, token } = stored
+  const common = { channel_id, app_id, token }
+  switch (channel_type) {
+    case "phone_messaging":
+      // Every phone-messaging channel has a business account.
+      return {
+        type: channel_type,
+        ...common,
+        phone_number_id: account_id,
+        business_account_id: business_account_id ?? ""
+      }
+    case "page_messaging":
+      return { type: channel_type, ...common, page_id: account_id }
+    case "photo_social":
+      return { type: channel_type, ...common, account_id, page_id }
+  }
+}
+
 // -------------------------------------------------------------- errors
 
 /** The JSON with the apps and accounts is invalid. The message describes the expected shape and contains no secret. */
@@ -93,7 +121,7 @@ export class AccountsUnreadable extends Schema.TaggedError<AccountsUnreadable>()
 const decodeSetting = Schema.decodeEffect(Schema.fromJsonString(CloudAccountsSetting))
 
 const unreadable =
-  "The accounts must be JSON with `apps` (id, secret, verify_token) and `channels` (channel_id, type, app_id, token and the ids of the type)."
+  "The accounts must be JSON with `apps` (id, secret, verify_token) and, unless they are stored, `channels` (channel_id, type, app_id, token and the ids of the type)."
 
 const readSetting = (json: Redacted.Redacted) =>
   Effect.mapError(decodeSetting(Redacted.value(json)), () => new AccountsUnreadable({ message: unreadable }))
@@ -115,25 +143,77 @@ export class CloudAccounts extends Context.Service<CloudAccounts, {
   readonly locate: (app_id: string, name: AccountName) => Effect.Effect<Option.Option<CloudAccount>>
 }>()("@messaging-crm/provider-cloud/CloudAccounts") {
   /** Layer for apps and accounts that do not change. */
-  static readonly layer = ({ apps, channels }: typeof CloudAccountsSetting.Type) => {
-    const findWhere = <A extends CloudAccount>(holds: (account: CloudAccount) => account is A) =>
-      Effect.sync(() => Option.fromUndefinedOr(channels.find(holds)))
-    const findFirst = (holds: (account: CloudAccount) => boolean) =>
-      findWhere((account): account is CloudAccount => holds(account))
-
-    return Layer.succeed(CloudAccounts, {
-      apps: Effect.succeed(apps),
-      find: ({ id }) => findFirst(({ channel_id }) => channel_id === id),
-      findByBusinessAccount: (id) =>
-        findWhere((account): account is PhoneAccount =>
-          account.type === "phone_messaging" && account.business_account_id === id
-        ),
-      locate: (app_id, { id, type }) =>
-        findFirst((account) => account.app_id === app_id && account.type === type && nameOf(account).id === id)
-    })
-  }
+  static readonly layer = (setting: typeof CloudAccountsSetting.Type) => Layer.succeed(CloudAccounts, fixed(setting))
 
   /** Layer for apps and accounts from JSON, such as a setting or a file. Invalid JSON stops the start. */
   static readonly layerJson = (json: Redacted.Redacted) =>
     Layer.unwrap(Effect.map(readSetting(json), CloudAccounts.layer))
+
+  /**
+   * Layer for the accounts that core stores, with encrypted tokens, and for apps from JSON. An account in
+   * the JSON counts where none is stored for its channel. Invalid JSON stops the start.
+   */
+  static readonly layerStored = (json: Redacted.Redacted) =>
+    Layer.effect(
+      CloudAccounts,
+      Effect.gen(function*() {
+        const given = fixed(yield* readSetting(json))
+        const stored = yield* ChannelAccounts
+
+        const orElse = <A, B extends A>(
+          found: Effect.Effect<Option.Option<B>>,
+          otherwise: Effect.Effect<Option.Option<A>>
+        ): Effect.Effect<Option.Option<A>> =>
+          Effect.flatMap(found, (account) => Option.isSome(account) ? Effect.succeed(account) : otherwise)
+
+        const find = (channel: Channel) =>
+          orElse(Effect.map(stored.open(channel.id), Option.map(accountOf)), given.find(channel))
+
+        /** An account of the JSON does not count once another one is stored for its channel. */
+        const unlessStored = Effect.fnUntraced(function*(found: Option.Option<CloudAccount>) {
+          if (Option.isNone(found)) return found
+          const own = yield* stored.open(found.value.channel_id)
+          return Option.filter(found, () => Option.isNone(own))
+        })
+
+        return CloudAccounts.of({
+          apps: given.apps,
+          find,
+          findByBusinessAccount: (id) =>
+            orElse(
+              Effect.map(
+                stored.openByBusinessAccount(id),
+                Option.flatMap((account) => Option.liftPredicate(isPhone)(accountOf(account)))
+              ),
+              given.findByBusinessAccount(id)
+            ),
+          locate: (app_id, name) =>
+            orElse(
+              Effect.map(
+                stored.openByAccount(name.type, name.id),
+                (found) => Option.filter(Option.map(found, accountOf), (account) => account.app_id === app_id)
+              ),
+              Effect.flatMap(given.locate(app_id, name), unlessStored)
+            )
+        })
+      })
+    )
+}
+
+const isPhone = (account: CloudAccount): account is PhoneAccount => account.type === "phone_messaging"
+
+const fixed = ({ apps, channels = [] }: typeof CloudAccountsSetting.Type): CloudAccounts["Service"] => {
+  const findWhere = <A extends CloudAccount>(holds: (account: CloudAccount) => account is A) =>
+    Effect.sync(() => Option.fromUndefinedOr(channels.find(holds)))
+  const findFirst = (holds: (account: CloudAccount) => boolean) =>
+    findWhere((account): account is CloudAccount => holds(account))
+
+  return {
+    apps: Effect.succeed(apps),
+    find: ({ id }) => findFirst(({ channel_id }) => channel_id === id),
+    findByBusinessAccount: (id) =>
+      findWhere((account): account is PhoneAccount => isPhone(account) && account.business_account_id === id),
+    locate: (app_id, { id, type }) =>
+      findFirst((account) => account.app_id === app_id && account.type === type && nameOf(account).id === id)
+  }
 }

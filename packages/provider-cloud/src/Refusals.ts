@@ -11,20 +11,30 @@ export interface Refusal {
   readonly retry_after_seconds: number | null
 }
 
-/** `reject`: the send fails. `busy`: nothing was sent, and a later attempt may succeed. */
-type Class = "reject" | "busy"
+/**
+ * What follows for the send, and for others:
+ *
+ * - `reject`: the send fails.
+ * - `pause`: the send fails, and the channel is paused until it gets another token or passes a check.
+ * - `retry`: nothing was sent, and it is tried again for two minutes.
+ * - `slow_channel`: the same, and every send of the channel waits as long as the network asks for.
+ * - `slow_recipient`: the same for this recipient alone, with 1, 4, 16 and 64 seconds in between.
+ */
+type Action = "reject" | "pause" | "retry" | "slow_channel" | "slow_recipient"
+
+type Codes = number | readonly [first: number, last: number]
 
 interface Row {
-  /** A code, the first and last of a range, or a code with one subcode. */
-  readonly code: number | readonly [first: number, last: number] | { readonly code: number; readonly subcode: number }
-  readonly class: Class
+  /** A code, the first and last of a range, or either with one subcode or with any. */
+  readonly code: Codes | { readonly code: Codes; readonly subcode: number | "any" }
+  readonly action: Action
   readonly reason: FailureReason
   readonly meaning: string
 }
 
-const row = (code: Row["code"], does: Class, reason: FailureReason, meaning: string): Row => ({
+const row = (code: Row["code"], action: Action, reason: FailureReason, meaning: string): Row => ({
   code,
-  class: does,
+  action,
   reason,
   meaning
 })
@@ -37,37 +47,45 @@ const row = (code: Row["code"], does: Class, reason: FailureReason, meaning: str
  */
 export const refusals: ReadonlyArray<Row> = [
   // The reply window, which shares its code with missing permissions.
+  row({ code: 10, subcode: 2018065 }, "reject", "reply_window_closed", "page: outside the reply window"),
   row({ code: 10, subcode: 2018278 }, "reject", "reply_window_closed", "page: outside the reply window"),
   row({ code: 10, subcode: 2534022 }, "reject", "reply_window_closed", "photo account: outside the reply window"),
   row(131047, "reject", "reply_window_closed", "more than 24 hours since the contact last wrote"),
 
+  // One person. These, too, share their codes with missing permissions.
+  row({ code: 10, subcode: 2018108 }, "reject", "recipient_unreachable", "page: the person receives no messages now"),
+  row({ code: 200, subcode: 1545041 }, "reject", "recipient_unreachable", "page: the person is not available now"),
+  // Subcodes of these codes are often about one person, so they do not pause the channel.
+  row({ code: 10, subcode: "any" }, "reject", "provider_auth", "permission missing for this message"),
+  row({ code: [200, 299], subcode: "any" }, "reject", "provider_auth", "permission missing for this message"),
+
   // The token, or what it may do.
-  row(0, "reject", "provider_auth", "the token cannot be checked"),
-  row(190, "reject", "provider_auth", "the token is invalid or has expired"),
-  row(3, "reject", "provider_auth", "the app may not call this"),
-  row(10, "reject", "provider_auth", "permission missing or withdrawn"),
-  row([200, 299], "reject", "provider_auth", "permission missing"),
-  row(131005, "reject", "provider_auth", "permission missing"),
+  row(0, "pause", "provider_auth", "the token cannot be checked"),
+  row(190, "pause", "provider_auth", "the token is invalid or has expired"),
+  row(3, "pause", "provider_auth", "the app may not call this"),
+  row(10, "pause", "provider_auth", "permission missing or withdrawn"),
+  row([200, 299], "pause", "provider_auth", "permission missing"),
+  row(131005, "pause", "provider_auth", "permission missing"),
 
   // Too many calls: of the app, the account, the number, or to one recipient.
-  row(4, "busy", "rate_limited", "calls of the app"),
-  row(613, "busy", "rate_limited", "calls of the page"),
-  row(80007, "busy", "rate_limited", "calls of the business account"),
-  row(80008, "busy", "rate_limited", "calls of the business account"),
-  row(130429, "busy", "rate_limited", "throughput of the number"),
-  row(131056, "busy", "rate_limited", "messages from one number to one recipient"),
+  row(4, "slow_channel", "rate_limited", "calls of the app"),
+  row(613, "slow_channel", "rate_limited", "calls of the page"),
+  row(80007, "slow_channel", "rate_limited", "calls of the business account"),
+  row(80008, "slow_channel", "rate_limited", "calls of the business account"),
+  row(130429, "slow_channel", "rate_limited", "throughput of the number"),
+  row(131056, "slow_recipient", "rate_limited", "messages from one number to one recipient"),
   row(131048, "reject", "rate_limited", "the number sends too much that is taken for spam; lasts for hours"),
   row(131049, "reject", "rate_limited", "the recipient gets no more marketing for now; lasts a day"),
 
   // The network's own troubles.
-  row(1, "busy", "provider_unavailable", "unknown error, possibly down"),
-  row(2, "busy", "provider_unavailable", "service temporarily down"),
-  row(1200, "busy", "provider_unavailable", "page: temporary"),
-  row(131000, "busy", "provider_unavailable", "something went wrong"),
-  row(131016, "busy", "provider_unavailable", "service overloaded"),
-  row(131053, "busy", "provider_unavailable", "a file of the message could not be fetched"),
-  row(131057, "busy", "provider_unavailable", "the account is being upgraded"),
-  row(133004, "busy", "provider_unavailable", "server temporarily unavailable"),
+  row(1, "retry", "provider_unavailable", "unknown error, possibly down"),
+  row(2, "retry", "provider_unavailable", "service temporarily down"),
+  row(1200, "retry", "provider_unavailable", "page: temporary"),
+  row(131000, "retry", "provider_unavailable", "something went wrong"),
+  row(131016, "retry", "provider_unavailable", "service overloaded"),
+  row(131053, "retry", "provider_unavailable", "a file of the message could not be fetched"),
+  row(131057, "retry", "provider_unavailable", "the account is being upgraded"),
+  row(133004, "retry", "provider_unavailable", "server temporarily unavailable"),
 
   // The recipient.
   row(131026, "reject", "recipient_unreachable", "not on the network, an old app, or blocked"),
@@ -85,10 +103,10 @@ export const refusals: ReadonlyArray<Row> = [
   row(132012, "reject", "template_invalid", "a parameter has another format"),
 
   // The channel.
-  row(368, "reject", "channel_blocked", "blocked for breaking a policy"),
+  row(368, "pause", "channel_blocked", "blocked for breaking a policy"),
   row(130497, "reject", "channel_blocked", "may not write to this country"),
-  row(131031, "reject", "channel_blocked", "the account is locked"),
-  row(131042, "reject", "channel_blocked", "payment"),
+  row(131031, "pause", "channel_blocked", "the account is locked"),
+  row(131042, "pause", "channel_blocked", "payment"),
   row(131063, "reject", "channel_blocked", "may not write to this country"),
 
   // A request that should not have been made.
@@ -99,30 +117,45 @@ export const refusals: ReadonlyArray<Row> = [
   row(131021, "reject", "provider_rejected", "sender and recipient are the same")
 ]
 
+const includes = (known: Codes, code: number): boolean =>
+  typeof known === "number" ? known === code : known[0] <= code && code <= known[1]
+
 const fits = ({ code: known }: Row, { code, error_subcode }: Refusal): boolean => {
-  if (typeof known === "number") return known === code
-  return "subcode" in known
-    ? known.code === code && known.subcode === error_subcode
-    : known[0] <= code && code <= known[1]
+  if (typeof known === "number" || !("subcode" in known)) return includes(known, code)
+  const isSubcode = known.subcode === "any" ? error_subcode !== null : known.subcode === error_subcode
+  return isSubcode && includes(known.code, code)
 }
 
-/** The outcome for a code that is not listed, from `is_transient` and the HTTP status. */
-const unlisted = ({ is_transient, status }: Refusal): Pick<Row, "class" | "reason"> => {
-  if (status === 429) return { class: "busy", reason: "rate_limited" }
+type Meaning = Pick<Row, "action" | "reason">
+
+/** The meaning of a code that is not listed, from `is_transient` and the HTTP status. */
+const unlisted = ({ is_transient, status }: Refusal): Meaning => {
+  if (status === 429) return { action: "slow_channel", reason: "rate_limited" }
   return is_transient || status >= 500
-    ? { class: "busy", reason: "provider_unavailable" }
-    : { class: "reject", reason: "provider_rejected" }
+    ? { action: "retry", reason: "provider_unavailable" }
+    : { action: "reject", reason: "provider_rejected" }
 }
+
+/** An error that the network marks as transient is retried, unless its code has a more specific reason. */
+const believed = (meaning: Meaning, { is_transient }: Refusal): Meaning =>
+  is_transient && meaning.reason === "provider_rejected"
+    ? { action: "retry", reason: "provider_unavailable" }
+    : meaning
 
 /** Returns the outcome of a refused send. In both cases nothing was sent. */
 export const meaningOf = (refusal: Refusal): ProviderRejected | ProviderBusy => {
-  const known = refusals.find((row) => fits(row, refusal)) ?? unlisted(refusal)
-  // An error that the network marks as transient is retried, unless its code has a more specific reason.
-  const isRetried = refusal.is_transient && known.reason === "provider_rejected"
-  if (isRetried) {
-    return new ProviderBusy({ reason: "provider_unavailable", retry_after_seconds: refusal.retry_after_seconds })
+  const { retry_after_seconds } = refusal
+  const { action, reason } = believed(refusals.find((row) => fits(row, refusal)) ?? unlisted(refusal), refusal)
+  switch (action) {
+    case "reject":
+      return new ProviderRejected({ reason })
+    case "pause":
+      return new ProviderRejected({ reason, pauses_channel: true })
+    case "retry":
+      return new ProviderBusy({ reason, retry_after_seconds })
+    case "slow_channel":
+      return new ProviderBusy({ reason, retry_after_seconds, throttles: "channel" })
+    case "slow_recipient":
+      return new ProviderBusy({ reason, retry_after_seconds, throttles: "recipient" })
   }
-  return known.class === "reject"
-    ? new ProviderRejected({ reason: known.reason })
-    : new ProviderBusy({ reason: known.reason, retry_after_seconds: refusal.retry_after_seconds })
 }

@@ -1,96 +1,23 @@
 /** The notes of those who ran these networks before, each a test, over a whole core in memory. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
-import * as WebhookTransport from "@messaging-crm/adapter-memory/WebhookTransport"
-import { CurrentActor } from "@messaging-crm/core/Actor"
-import { Channels, type ChannelType } from "@messaging-crm/core/Channels"
+import { CallbackInbox, CallbackStore } from "@messaging-crm/core/CallbackInbox"
+import { Channels } from "@messaging-crm/core/Channels"
 import { Contacts } from "@messaging-crm/core/Contacts"
-import { Conversations } from "@messaging-crm/core/Conversations"
-import * as Crm from "@messaging-crm/core/Crm"
+import { Ids } from "@messaging-crm/core/Ids"
 import { Messages } from "@messaging-crm/core/Messages"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
-import { Organizations } from "@messaging-crm/core/Organizations"
 import { Phone } from "@messaging-crm/core/Phones"
 import { Sends } from "@messaging-crm/core/Sends"
 import { Worker } from "@messaging-crm/core/Worker"
-import { Context, DateTime, Effect, Layer } from "effect"
+import { Intake } from "@messaging-crm/provider-cloud/Intake"
+import { Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { bodyOf, messagePart, phonePart, socialPart, statusPart } from "../src/fake/Bodies.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { sign } from "../src/Signature.ts"
-import { app, over } from "./Network.ts"
-
-const noon = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
-const seconds = noon.epochMilliseconds / 1000
-
-const crm = Crm.layer.pipe(Layer.provide([Memory.layer, WebhookTransport.layer]))
-
-/** An organization with a channel of each type, at noon. */
-class Acme extends Context.Service<Acme, Readonly<Record<ChannelType, string>>>()("test/Acme") {}
-
-const connect = (type: ChannelType, address: string) =>
-  Channels.use((channels) =>
-    channels.connect({
-      type,
-      name: "Support",
-      address,
-      phone_messaging_business_account_id: type === "phone_messaging" ? "acme" : null
-    })
-  ).pipe(Effect.map(({ id }) => id))
-
-const acme = Layer.effectContext(Effect.gen(function*() {
-  yield* TestClock.setTime(noon.epochMilliseconds)
-  const { organization, owner } = yield* Organizations.use((organizations) =>
-    organizations.create({ name: "Acme", owner_name: "Ada", owner_email: "ada@acme.example" })
-  )
-  const actor = { organization_id: organization.id, member_id: owner.id }
-  const channels = yield* Effect.all({
-    phone_messaging: connect("phone_messaging", "+493012345678"),
-    page_messaging: connect("page_messaging", "acme"),
-    photo_social: connect("photo_social", "@acme")
-  }).pipe(Effect.provideService(CurrentActor, actor))
-  return Context.make(Acme, channels).pipe(Context.add(CurrentActor, actor))
-}))
-
-const service = Layer.provideMerge(acme, over(crm))
-
-/** Registers a note as a test on a service of its own. */
-const note = <E>(
-  name: string,
-  test: () => Effect.Effect<void, E, Acme | Crm.Operations | CurrentActor | FakeGraph | MessagingProvider>
-) => it.effect(name, () => Effect.provide(test(), service))
-
-const all = { status: null, assigned_user_id: null, cursor: null, page_size: 100 }
-const conversations = Effect.map(Conversations.use(({ list }) => list(all)), ({ data }) => data)
-const messages = Effect.gen(function*() {
-  const [conversation] = yield* conversations
-  if (conversation === undefined) return []
-  return (yield* Messages.use(({ list }) => list(conversation.id, null))).data
-})
-
-/** A person writes to the number, and the network posts a callback. */
-const write = Effect.fnUntraced(function*(wa_id: string, body: string, id = `wamid.${body}`) {
-  const fake = yield* FakeGraph
-  const { phone_messaging } = yield* Acme
-  yield* fake.enqueue(
-    messagePart(phone_messaging, { wa_id, name: "Ana" }, {
-      id,
-      timestamp: String(seconds),
-      type: "text",
-      text: { body }
-    })
-  )
-  return yield* fake.post()
-})
-
-/** Queues an answer to whoever wrote, and lets the worker have its turn. */
-const answer = Effect.fnUntraced(function*(text: string) {
-  const [conversation] = yield* conversations
-  if (conversation === undefined) return assert.fail("Nobody wrote.")
-  const { id } = yield* Sends.use(({ send }) => send(conversation.id, { type: "text", text }))
-  yield* Worker.use(({ runOnce }) => runOnce)
-  return id
-})
+import { Acme, answer, conversations, messages, noon, note, seconds, write } from "./Acme.ts"
+import { accounts, app, overInbox, Received, recorder } from "./Network.ts"
 
 const statusOf = (name: string, at: number) =>
   Effect.gen(function*() {
@@ -121,6 +48,22 @@ const template = (id: string) => ({
   parameter_format: "POSITIONAL",
   components: [{ type: "BODY", text: "Hello {{1}}, your order {{2}} is ready." }]
 })
+
+/** A store of callbacks whose disk may be full. */
+const disk = { isFull: false }
+const callbacksOnDisk = Layer.effect(
+  CallbackStore,
+  CallbackStore.useSync((store) =>
+    CallbackStore.of({
+      ...store,
+      insert: (callback) => Effect.suspend(() => disk.isFull ? Effect.die("The disk is full.") : store.insert(callback))
+    })
+  )
+).pipe(Layer.provide(Memory.layer))
+const inboxOnDisk = Layer.merge(CallbackInbox.layer, Intake.layer).pipe(
+  Layer.provideMerge(callbacksOnDisk),
+  Layer.provide(Ids.layer)
+)
 
 describe("notes that cost peers dearly", () => {
   note("1. a status has no contacts, and neither has a system message", () =>
@@ -222,38 +165,77 @@ describe("notes that cost peers dearly", () => {
       })
   )
 
-  note("5. two messages of a new number at once make one contact and one conversation", () =>
-    Effect.gen(function*() {
-      const statuses = yield* Effect.all([write("4915112345678", "first"), write("4915112345678", "second")], {
-        concurrency: "unbounded"
-      })
-      assert.isTrue(statuses.flat().every((status) => status === 200))
-      assert.lengthOf(yield* conversations, 1)
-      assert.lengthOf(yield* messages, 2)
-      const everyone = { query: null, tag_id: null, owner_user_id: null, lifecycle_stage: null, channel: null }
-      const { data } = yield* Contacts.use(({ list }) => list({ ...everyone, cursor: null, page_size: 100 }))
-      assert.lengthOf(data, 1)
-    }))
-
   note(
-    "6. it is answered with 200 only once everything in it is committed, and repeats change nothing",
+    "5. two different messages of a new number on two workers at once make one contact and one conversation",
     () =>
       Effect.gen(function*() {
-        const fake = yield* FakeGraph
         const { phone_messaging } = yield* Acme
-        const parts = ["a", "b", "c"].map((body) =>
-          messagePart(phone_messaging, { wa_id: "4915112345678" }, {
-            id: `wamid.${body}`,
-            timestamp: String(seconds),
-            type: "text",
-            text: { body }
-          })
+        const worker = Effect.map(
+          Layer.build(Layer.fresh(Intake.layer).pipe(Layer.provide(accounts))),
+          Context.get(Intake)
         )
-        yield* fake.enqueue(...parts)
-        assert.deepStrictEqual(yield* fake.post({ batch: 3, times: 3 }), [200, 200, 200])
-        assert.sameMembers((yield* messages).map(({ text }) => text), ["a", "b", "c"])
-      })
+        const workers = [yield* worker, yield* worker]
+        yield* Effect.forEach(workers, ({ receive }, index) => {
+          const message = { id: `wamid.${index}`, timestamp: String(seconds), type: "text", text: { body: `${index}` } }
+          const body = bodyOf([messagePart(phone_messaging, { wa_id: "4915112345678", name: "Ana" }, message)])
+          return receive(app.id, new TextEncoder().encode(body), noon)
+        }, { concurrency: "unbounded" })
+        assert.lengthOf(yield* conversations, 1)
+        assert.lengthOf(yield* messages, 2)
+        const everyone = { query: null, tag_id: null, owner_user_id: null, lifecycle_stage: null, channel: null }
+        const { data } = yield* Contacts.use(({ list }) => list({ ...everyone, cursor: null, page_size: 100 }))
+        assert.lengthOf(data, 1)
+      }).pipe(Effect.scoped)
   )
+
+  it.effect("6. 200 to the network only after the raw body is stored: until then 500, and what is repeated comes in", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      const inbox = yield* CallbackInbox
+      const intake = yield* Intake
+      const store = yield* CallbackStore
+      const parts = ["a", "b"].map((body) =>
+        messagePart("01990000-0000-7000-8000-000000000001", { wa_id: "4915112345678" }, {
+          id: `wamid.${body}`,
+          timestamp: String(seconds),
+          type: "text",
+          text: { body }
+        })
+      )
+      yield* fake.enqueue(...parts)
+      disk.isFull = true
+      assert.deepStrictEqual(yield* fake.post({ batch: 2 }), [500])
+      assert.strictEqual((yield* store.backlog).count, 0)
+      disk.isFull = false
+      assert.deepStrictEqual(yield* fake.post({ batch: 2, times: 2 }), [200, 200])
+      // Nothing is taken in yet: what is stored is the body, byte by byte.
+      assert.deepStrictEqual(yield* Received.use(({ events }) => events), [])
+      const bodies: Array<string> = []
+      yield* inbox.runOnce(({ body, received_at, source }) => {
+        bodies.push(new TextDecoder().decode(body))
+        return intake.receive(source, body, received_at)
+      })
+      assert.deepStrictEqual(bodies, [bodyOf(parts), bodyOf(parts)])
+      const texts = (yield* Received.use(({ events }) => events)).map((event) => "text" in event ? event.text : null)
+      assert.deepStrictEqual(texts, ["a", "b", "a", "b"])
+    }).pipe(Effect.provide(overInbox(recorder, inboxOnDisk))))
+
+  note("6. repeats of a callback change nothing", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      const { phone_messaging } = yield* Acme
+      const parts = ["a", "b", "c"].map((body) =>
+        messagePart(phone_messaging, { wa_id: "4915112345678" }, {
+          id: `wamid.${body}`,
+          timestamp: String(seconds),
+          type: "text",
+          text: { body }
+        })
+      )
+      yield* fake.enqueue(...parts)
+      assert.deepStrictEqual(yield* fake.post({ batch: 3, times: 3 }), [200, 200, 200])
+      assert.sameMembers((yield* messages).map(({ text }) => text), ["a", "b", "c"])
+    }))
 
   note(
     "7. the network answered 200 and the socket died: exactly one message at the customer",

@@ -180,6 +180,35 @@ describe("the meaning of error codes", () => {
     assert.strictEqual(word({ code: 100, is_transient: true }), "busy provider_unavailable")
   })
 
+  it("a broken token or a blocked account pauses the channel, and what is about one person or one country does not", () => {
+    const isPause = (fields: Partial<Refusal>) => {
+      const meaning = meaningOf(refusal(fields))
+      return meaning._tag === "ProviderRejected" && meaning.pauses_channel === true
+    }
+    for (const code of [0, 3, 10, 190, 200, 230, 299, 368, 131005, 131031, 131042]) {
+      assert.isTrue(isPause({ code }), `${code}`)
+    }
+    for (const code of [33, 100, 551, 130497, 131026, 131047, 131048, 131063]) {
+      assert.isFalse(isPause({ code }), `${code}`)
+    }
+    for (const [code, error_subcode] of [[10, 2018065], [10, 2018108], [10, 1], [200, 1545041], [230, 1]] as const) {
+      assert.isFalse(isPause({ code, error_subcode }), `${code} ${error_subcode}`)
+    }
+    // A subcode of the token's code is about the token.
+    assert.isTrue(isPause({ code: 190, error_subcode: 463 }))
+  })
+
+  it("calls of the app, the account or the number slow the channel, the pair rate its recipient alone", () => {
+    const slowed = (fields: Partial<Refusal>) => {
+      const meaning = meaningOf(refusal(fields))
+      return meaning._tag === "ProviderBusy" ? meaning.throttles : "rejected"
+    }
+    for (const code of [4, 613, 80007, 80008, 130429]) assert.strictEqual(slowed({ code }), "channel")
+    assert.strictEqual(slowed({ code: 987654, status: 429 }), "channel")
+    assert.strictEqual(slowed({ code: 131056 }), "recipient")
+    for (const code of [1, 2, 1200, 131000, 131016, 131053, 131057, 133004]) assert.isUndefined(slowed({ code }))
+  })
+
   it("the network's own word on when to come back is passed on", () => {
     const meaning = meaningOf(refusal({ code: 130429, retry_after_seconds: 7 }))
     assert.deepInclude(meaning, { retry_after_seconds: 7 })

@@ -96,8 +96,12 @@ const run = Effect.fnUntraced(function*(cluster: Writes.Cluster) {
 /** Compares the answers with what is stored and sent. Prints the result and returns whether the test passed. */
 const verify = (outcome: Outcome, stored: Writes.Stored) => {
   const { dropped_answers, kills } = outcome
+  // The network is never down, so a send that was not accepted is one whose answer was lost.
+  const isVisible = ({ failure_reason, status }: Writes.Stored["sends"][number]) =>
+    status === "sent" || failure_reason === "outcome_unknown"
   const violations = [
     ...Writes.violationsOf(outcome, stored),
+    ...(stored.sends.every(isVisible) ? [] : ["a lost answer was neither settled nor ended as outcome_unknown"]),
     ...(dropped_answers >= dropped_answers_wanted ? [] : [`only ${dropped_answers} answers of commits were dropped`])
   ]
   console.log(JSON.stringify({ provider, kills, dropped_answers, ...Writes.countsOf(stored), violations }))

@@ -88,7 +88,7 @@ export const settings = {
   secret_key: setting({
     name: "SECRET_KEY",
     meaning:
-      "32 bytes in base64; signs cursors, media links and callbacks, and encrypts webhooks' secrets; a comma-separated list allows rotation, newest first",
+      "32 bytes in base64; signs cursors, media links and callbacks, and encrypts secrets of webhooks and tokens of channels; a comma-separated list allows rotation, newest first",
     otherwise: "required by serve, worker and mock-provider; dev keeps one in its data directory",
     expected: "32 bytes in base64, or a comma-separated list of such keys; `openssl rand -base64 32` makes one",
     parse: rootKeys,
@@ -132,9 +132,9 @@ export const settings = {
   }),
   cloud_accounts: setting({
     name: "CLOUD_ACCOUNTS",
-    meaning: "the apps and accounts on the real networks, with their secrets and tokens",
+    meaning: "the apps at the real networks with their secrets, and accounts whose tokens are not stored",
     otherwise: "required with PROVIDER=cloud, except in dev, which brings a fake network",
-    expected: "JSON with `apps` and `channels`, as packages/provider-cloud shows it",
+    expected: "JSON with `apps`, as packages/provider-cloud shows it",
     parse: (text) => Option.some(Redacted.make(text)),
     secret: true
   }),
@@ -151,6 +151,13 @@ export const settings = {
     otherwise: "v25.0",
     expected: "a version such as v25.0",
     parse: (text) => /^v[0-9]{1,3}\.[0-9]{1,3}$/.test(text) ? Option.some(text) : Option.none()
+  }),
+  graph_timeout_seconds: setting({
+    name: "GRAPH_TIMEOUT_SECONDS",
+    meaning: "how long a send waits for the answer of the Graph API; after that its outcome is unknown",
+    otherwise: "15",
+    expected: "a number from 1 to 18",
+    parse: integer(1, 18)
   }),
   webhook_allowed_networks: setting({
     name: "WEBHOOK_ALLOWED_NETWORKS",

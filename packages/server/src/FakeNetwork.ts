@@ -7,19 +7,19 @@ import { HttpRouter, HttpServer } from "effect/http"
 import * as Layers from "./Layers.ts"
 import * as Providers from "./Providers.ts"
 
-/** The word of the app on the fake network. */
-const verify_token = "a word of yours"
+/** The app on the fake network, the word that was agreed on with it, and the token of every account there. */
+const [app_id, verify_token, token] = ["dev", "a word of yours", "fake"]
 
 /**
  * Starts a fake Graph API on a free port of this machine, which calls the
  * service back, and returns the provider that speaks to it. Every channel has an
- * account there, under the channel's own id.
+ * account there, under the channel's own id. Callbacks are signed with a random
+ * secret; the token is known, because it opens nothing but this network.
  */
 export const start = Effect.fnUntraced(function*(service_url: string) {
-  const secret = Effect.sync(() => Redacted.make(globalThis.crypto.randomUUID()))
-  const [app_secret, token] = [yield* secret, yield* secret]
+  const app_secret = yield* Effect.sync(() => Redacted.make(globalThis.crypto.randomUUID()))
   const callback_urls = [`${service_url}${CloudIngress.path}`]
-  const fake = FakeGraph.layer({ token, app_secret, callback_urls })
+  const fake = FakeGraph.layer({ token: Redacted.make(token), app_secret, callback_urls })
   const network = HttpRouter.serve(
     Layer.merge(Control.layer, Control.layerCallbacks).pipe(Layer.provide(fake)),
     { disableLogger: true, disableListenLog: true }
@@ -28,8 +28,8 @@ export const start = Effect.fnUntraced(function*(service_url: string) {
   const running = yield* Layer.build(Layer.fresh(network))
   const network_url = yield* Effect.provideContext(HttpServer.addressFormattedWith(Effect.succeed), running)
   const accounts = FakeAccounts.layer(
-    { id: "dev", secret: app_secret, verify_token: Redacted.make(verify_token) },
-    token
+    { id: app_id, secret: app_secret, verify_token: Redacted.make(verify_token) },
+    Redacted.make(token)
   )
   const provider = Providers.cloudOver(accounts, { base_url: network_url, photo_social_base_url: network_url })
   return { provider, network: { url: network_url, verify_token } }

@@ -1,19 +1,31 @@
 import { HostClockOffset, warningOf } from "@messaging-crm/adapter-postgres/Clock"
+import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
 import { Effect, Option } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 
 /**
  * Layer for `/health/live` and `/health/ready`, which need no key. Live: the
  * process runs. Ready: the database is usable; a host clock that is more than a
- * second off is reported as a warning.
+ * second off is reported as a warning. `degraded` is ready all the same: some
+ * channels are paused, and everything else goes on.
  */
 export const layer = (isReady: Effect.Effect<boolean>) =>
   HttpRouter.use(Effect.fnUntraced(function*(router) {
+    const holds = yield* ChannelHolds
     const offset = yield* Effect.serviceOption(HostClockOffset)
+    const countPaused = holds.countPaused.pipe(
+      Effect.timeout("2 seconds"),
+      // What cannot be counted now is no reason to route requests elsewhere.
+      Effect.catchCause(() => Effect.succeed(0))
+    )
     const ready = Effect.gen(function*() {
       if (!(yield* isReady)) return HttpServerResponse.jsonUnsafe({ status: "unavailable" }, { status: 503 })
+      const paused_channels = yield* countPaused
       const warning = Option.isNone(offset) ? Option.none() : warningOf(yield* offset.value)
-      return HttpServerResponse.jsonUnsafe({ status: "ok", ...Option.isSome(warning) && { warning: warning.value } })
+      return HttpServerResponse.jsonUnsafe({
+        ...(paused_channels === 0 ? { status: "ok" } : { status: "degraded", paused_channels }),
+        ...Option.isSome(warning) && { warning: warning.value }
+      })
     })
     yield* router.add("GET", "/health/live", Effect.succeed(HttpServerResponse.jsonUnsafe({ status: "ok" })))
     yield* router.add("GET", "/health/ready", Effect.withTracerEnabled(ready, false))

@@ -58,7 +58,10 @@ export const tuning = Layer.unwrap(Effect.gen(function*() {
 
 /** Layer for every operation, over a storage and a provider. */
 export const operations = <E>(storage: Layer.Layer<Crm.StoragePorts, E>, { outbound }: Pick<Provider, "outbound">) =>
-  Crm.layer.pipe(Layer.provide([storage, outbound, WebhookTransport.layer()]))
+  Crm.layer.pipe(
+    Layer.provide([outbound.pipe(Layer.provide(Crm.channelAccounts)), WebhookTransport.layer()]),
+    Layer.provide(storage)
+  )
 
 /** Layer for `/metrics` on a port of its own, if one is set. */
 export const metrics = (host: string) =>

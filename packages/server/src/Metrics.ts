@@ -1,4 +1,5 @@
 import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
+import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
 import { Worker } from "@messaging-crm/core/Worker"
 import { Effect, Layer, Metric, Option, Schedule } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
@@ -24,9 +25,13 @@ const delays = monitorEventLoopDelay({ resolution: 20 })
 
 /** Updates the gauges of the queue and of this process. Waits for the database for at most 2 seconds. */
 const measure = Effect.gen(function*() {
+  const holds = yield* ChannelHolds
   const inbox = yield* CallbackInbox
   const worker = yield* Worker
-  const seen = yield* Effect.andThen(worker.measure, inbox.measure).pipe(Effect.timeout("2 seconds"), Effect.exit)
+  const seen = yield* Effect.all([worker.measure, inbox.measure, holds.measure], { discard: true }).pipe(
+    Effect.timeout("2 seconds"),
+    Effect.exit
+  )
   yield* Metric.update(storage_up, seen._tag === "Success" ? 1 : 0)
   const { system, user } = process.cpuUsage()
   yield* Metric.update(memory, process.memoryUsage.rss())
@@ -38,7 +43,7 @@ const measure = Effect.gen(function*() {
 
 /** Layer for `/metrics`, in the text format of Prometheus. It needs no key and contains no data of organizations. */
 const layerHttp = HttpRouter.use(Effect.fnUntraced(function*(router) {
-  const services = yield* Effect.context<CallbackInbox | Worker>()
+  const services = yield* Effect.context<CallbackInbox | ChannelHolds | Worker>()
   // Whoever reaches the port may ask, and as often as they like; the database is asked once a second.
   const measured = yield* Effect.cachedWithTTL(measure, "1 second")
   const scrape = Effect.andThen(measured, PrometheusMetrics.format()).pipe(

@@ -1,3 +1,4 @@
+import type { ChannelAccounts } from "@messaging-crm/core/ChannelAccounts"
 import type * as Crm from "@messaging-crm/core/Crm"
 import type { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import type { Layer } from "effect"
@@ -11,8 +12,8 @@ import type { HttpRouter } from "effect/http"
  * which a process builds once.
  */
 export interface Provider {
-  /** Hands messages over and lists templates. */
-  readonly outbound: Layer.Layer<MessagingProvider, Error>
+  /** Hands messages over and lists templates. The accounts of channels may be read from the storage. */
+  readonly outbound: Layer.Layer<MessagingProvider, Error, ChannelAccounts>
   /** The routes where the provider calls back, below `/ingress`. They take what it tells to `Inbound`. */
   readonly ingress: Layer.Layer<never, Error, Crm.Operations | HttpRouter.HttpRouter>
   /** What runs beside them in every process, such as a provider that tells of events without a request. */

@@ -1,4 +1,5 @@
 /** The providers that come with the service: the only file that names them. */
+import type { ChannelAccounts } from "@messaging-crm/core/ChannelAccounts"
 import { MessagingProvider, ProviderBusy, ProviderUnavailable } from "@messaging-crm/core/MessagingProvider"
 import * as Cloud from "@messaging-crm/provider-cloud"
 import { AccountCheck } from "@messaging-crm/provider-cloud/AccountCheck"
@@ -12,7 +13,7 @@ import * as Callbacks from "@messaging-crm/provider-mock/Callbacks"
 import * as MockIngress from "@messaging-crm/provider-mock/http/Ingress"
 import * as MockNetwork from "@messaging-crm/provider-mock/http/Network"
 import * as RemoteMock from "@messaging-crm/provider-mock/http/RemoteMock"
-import { Effect, Layer, Option } from "effect"
+import { Duration, Effect, Layer, Option, Redacted } from "effect"
 import { FetchHttpClient, HttpRouter } from "effect/http"
 import { read, readOr, readRequired, settings, type WrongSetting } from "./Config.ts"
 import type { Provider } from "./Provider.ts"
@@ -30,7 +31,7 @@ export const mock = Effect.map(read(settings.provider_url), (url): Provider =>
 
 /** The real networks, over accounts and settings of theirs. */
 export const cloudOver = (
-  accounts: Layer.Layer<CloudAccounts, Error>,
+  accounts: Layer.Layer<CloudAccounts, Error, ChannelAccounts>,
   cloudSettings: Parameters<typeof CloudSettings.layer>[0]
 ): Provider => {
   const settled = Layer.mergeAll(accounts, FetchHttpClient.layer, CloudSettings.layer(cloudSettings))
@@ -41,29 +42,34 @@ export const cloudOver = (
   }
 }
 
-const cloudGiven = Effect.gen(function*() {
-  const accounts = CloudAccounts.layerJson(yield* readRequired(settings.cloud_accounts))
+const graphSettings = Effect.gen(function*() {
   const base_url = yield* read(settings.graph_url)
   const version = yield* readOr(settings.graph_version, CloudSettings.cloudSettings.version)
+  const seconds = yield* read(settings.graph_timeout_seconds)
   return {
-    accounts,
-    cloudSettings: {
-      version,
-      ...Option.isSome(base_url) && { base_url: base_url.value, photo_social_base_url: base_url.value }
-    }
+    version,
+    ...Option.isSome(seconds) && { deliver_time_max: Duration.seconds(seconds.value) },
+    ...Option.isSome(base_url) && { base_url: base_url.value, photo_social_base_url: base_url.value }
   }
 })
 
-/** The real networks, with the accounts of `CLOUD_ACCOUNTS`. */
-export const cloud = Effect.map(cloudGiven, ({ accounts, cloudSettings }) => cloudOver(accounts, cloudSettings))
+/** The real networks, with the apps of `CLOUD_ACCOUNTS` and the accounts of the storage. */
+export const cloud = Effect.gen(function*() {
+  const accounts = CloudAccounts.layerStored(yield* readRequired(settings.cloud_accounts))
+  return cloudOver(accounts, yield* graphSettings)
+})
 
-/** Layer that checks the accounts of `CLOUD_ACCOUNTS`. */
-export const accountCheck = Layer.unwrap(
-  Effect.map(cloudGiven, ({ accounts, cloudSettings }) =>
-    AccountCheck.layer.pipe(
-      Layer.provide([accounts, FetchHttpClient.layer, CloudSettings.layer(cloudSettings)])
-    ))
-)
+/** A check needs no app, because nothing is received. */
+const withoutApps = Redacted.make(JSON.stringify({ apps: [] }))
+
+/** Layer for accounts, and for checks of them at the real networks. */
+export const accountCheck = Layer.unwrap(Effect.gen(function*() {
+  const accounts = CloudAccounts.layerStored(Option.getOrElse(yield* read(settings.cloud_accounts), () => withoutApps))
+  return AccountCheck.layer.pipe(
+    Layer.provideMerge(accounts),
+    Layer.provide([FetchHttpClient.layer, CloudSettings.layer(yield* graphSettings)])
+  )
+}))
 
 type Name = "cloud" | "mock"
 

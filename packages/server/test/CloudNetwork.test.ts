@@ -59,7 +59,7 @@ it.live(
       const checked = yield* Schema.decodeUnknownEffect(Checks)(good.stdout)
       assert.deepStrictEqual(checked, [{ id: acme.channel_id, account: "ok" }])
       const accounts = environment["CLOUD_ACCOUNTS"] ?? ""
-      const broken = { ...environment, CLOUD_ACCOUNTS: accounts.replace("the channel's token", "an old token") }
+      const broken = { ...environment, CLOUD_ACCOUNTS: accounts.replace("the-token-of-the-channel", "an old token") }
       const bad = yield* Processes.run(check, broken)
       assert.strictEqual(bad.code, 1)
       assert.include(bad.stdout, "provider_auth")

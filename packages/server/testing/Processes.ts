@@ -176,7 +176,7 @@ const startMock = Effect.fnUntraced(function*(port: number, servers: ReadonlyArr
 
 /** What the servers and the fake Graph API share. */
 const app = { id: "1500000001", secret: "the app's secret", verify_token: "a word" }
-const token = "the channel's token"
+const token = "the-token-of-the-channel"
 
 /** The settings that lead to the fake Graph API, with an account for the channel there. */
 const cloudSettings = (network_url: string, channel_id: string): Environment => ({

@@ -43,6 +43,7 @@ type Unique = (row: Readonly<Record<string, unknown>>, owner: OrganizationId) =>
 /** The unique values of each table's rows, beside the key. */
 const uniques: Readonly<Record<string, Unique>> = {
   api_keys: ({ digest }) => [digest],
+  channel_accounts: ({ account_id, channel_type }) => [channel_type, account_id],
   channels: ({ address, type }, owner) => [owner, type, address],
   contact_fields: ({ key }, owner) => [owner, key],
   conversations: ({ channel_id, identity_id }, owner) => [owner, channel_id, identity_id],

@@ -16,6 +16,8 @@ import m0011 from "./migrations/0011_reads.ts"
 import m0012 from "./migrations/0012_callbacks.ts"
 import m0013 from "./migrations/0013_spare_claims.ts"
 import m0014, { prepare as prepare0014 } from "./migrations/0014_weeks.ts"
+import m0018 from "./migrations/0018_channel_accounts.ts"
+import m0019 from "./migrations/0019_channel_holds.ts"
 import { StatementDeadline } from "./StatementDeadline.ts"
 
 /** Every migration, in order. They are imported, not read from a folder, so that a bundle contains them. */
@@ -33,7 +35,9 @@ export const record = {
   "0011_reads": m0011,
   "0012_callbacks": m0012,
   "0013_spare_claims": m0013,
-  "0014_weeks": m0014
+  "0014_weeks": m0014,
+  "0018_channel_accounts": m0018,
+  "0019_channel_holds": m0019
 }
 
 const table = "messaging_crm_migrations"

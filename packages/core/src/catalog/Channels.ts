@@ -62,10 +62,12 @@ export class BusinessAccountMismatch
 
 // ----------------------------------------------------------- decisions
 
-const connect = (
+/** Connects a channel under an id. */
+export const connect = (
   others: ReadonlyArray<Channel>,
+  id: ChannelId,
   input: ConnectChannel,
-  { now, uuid }: Fresh
+  { now }: Pick<Fresh, "now">
 ): Result.Result<Changes.Decision<Channel>, ChannelAddressTaken | BusinessAccountMismatch> => {
   const { address, type } = input
   if ((type === "phone_messaging") !== (input.phone_messaging_business_account_id !== null)) {
@@ -74,7 +76,7 @@ const connect = (
   if (others.some((other) => other.type === type && other.address === address)) {
     return Result.fail(new ChannelAddressTaken({ address }))
   }
-  const channel: Channel = { id: ChannelId.make(uuid()), ...input, connected_at: now }
+  const channel: Channel = { id, ...input, connected_at: now }
   return Result.succeed({ answer: channel, changes: ChannelRows.insert(channel) })
 }
 
@@ -120,7 +122,7 @@ export class Channels extends Context.Service<Channels, {
         const { organization_id } = yield* CurrentActor
         return yield* decide(organization_id, {
           load: store.list(organization_id),
-          decide: (others, fresh) => connect(others, input, fresh)
+          decide: (others, fresh) => connect(others, ChannelId.make(fresh.uuid()), input, fresh)
         })
       })
 

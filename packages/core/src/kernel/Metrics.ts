@@ -36,3 +36,8 @@ export const callbacks_waiting = Metric.gauge("messaging_crm_callbacks_waiting",
 export const callbacks_age = Metric.gauge("messaging_crm_callbacks_oldest_seconds", {
   description: "For how long the oldest body of a callback has been stored; 0 when there is none."
 })
+
+/** `reason`: provider_auth, channel_blocked. */
+export const channels_paused = Metric.gauge("messaging_crm_channels_paused", {
+  description: "Channels whose sends wait because the network refuses the channel itself, by reason."
+})

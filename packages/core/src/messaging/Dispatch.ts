@@ -5,15 +5,18 @@
  * names under which the recipient may reply. What follows depends on the outcome:
  *
  * - Accepted: the message and the completed send commit together.
- * - Rejected: the send fails.
+ * - Rejected: the send fails. If the channel itself is refused, its other sends wait
+ *   until it is resumed (`ChannelHolds`), for a day at most.
  * - Busy, and certainly not sent: the send is retried with a backoff, for two minutes.
+ *   If the channel is throttled, its other sends wait as long as the network asks for.
  * - Unknown: a retry could send the message twice. If the provider deduplicates by
  *   reference, the send is retried for two minutes. After that, and immediately for
  *   any other provider, the send is `unknown` until a callback reports its outcome.
  *   Without one it fails after 15 minutes. A later refusal does not fail it sooner,
  *   because it does not prove that the earlier attempt sent nothing.
  */
-import { Context, DateTime, Duration, Effect, Layer, Metric, Option, Schedule } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Metric, Option, Result, Schedule } from "effect"
+import * as Holds from "../catalog/ChannelHolds.ts"
 import { type Channel, ChannelStore } from "../catalog/Channels.ts"
 import { addAliases } from "../contacts/ContactIdentities.ts"
 import { SendId } from "../kernel/Ids.ts"
@@ -29,7 +32,8 @@ import {
   MessagingProvider,
   type OutboundMessage,
   type ProviderBusy,
-  ProviderOutcomeUnknown
+  ProviderOutcomeUnknown,
+  type ProviderRejected
 } from "./MessagingProvider.ts"
 import { complete, fail, loader } from "./SendCompletion.ts"
 import { isOpen, type SendRow, SendRows, SendStore, State } from "./Sends.ts"
@@ -49,20 +53,45 @@ export const UnknownOutcomeTimeout = Context.Reference<Duration.Duration>(
 /** How often recording an accepted message is retried, at intervals of a second: almost until the lease ends. */
 const record_tries_max = 35
 
-const retry_delays_seconds = [1, 5, 15, 30, 60] as const
+/** For how long a send waits for a held channel before its first attempt: as long as a reply window is open. */
+export const hold_time_max = Duration.hours(24)
+
+/** The pauses between attempts. A network that throttles one recipient wants four times as long with each. */
+const delays_seconds = { usual: [1, 5, 15, 30, 60], recipient: [1, 4, 16, 64, 256] } as const
+type Pauses = keyof typeof delays_seconds
+
+/**
+ * Returns the number of attempts so far, from the number of claims. A claim that ended
+ * because the channel was held was none, so they are no more than fit into the time since the first.
+ */
+export const attemptsOf = (
+  claims: number,
+  first_attempt_at: Timestamp,
+  now: Timestamp,
+  pauses: Pauses = "usual"
+): number => {
+  let left = Duration.toSeconds(DateTime.distance(first_attempt_at, now))
+  const fit = delays_seconds[pauses].findIndex((delay) => (left -= delay) < 0)
+  return fit === -1 ? claims : Math.min(claims, fit + 1)
+}
 
 /** Returns the time of the next attempt, or none when that would be more than two minutes after the first. */
 export const nextAttempt = (
   attempt: number,
   first_attempt_at: Timestamp,
   now: Timestamp,
-  retry_after_seconds: number | null
+  retry_after_seconds: number | null,
+  pauses: Pauses = "usual"
 ): Option.Option<Timestamp> => {
-  const usual = retry_delays_seconds[Math.min(attempt, retry_delays_seconds.length) - 1] ?? 60
-  const due_at = DateTime.add(now, { seconds: Math.max(usual, retry_after_seconds ?? 0) })
-  const last = DateTime.addDuration(first_attempt_at, retry_time_max)
-  return DateTime.isGreaterThan(due_at, last) ? Option.none() : Option.some(due_at)
+  const delays = delays_seconds[pauses]
+  const delay = delays[Math.min(attempt, delays.length) - 1] ?? 60
+  const due_at = DateTime.add(now, { seconds: Math.max(delay, retry_after_seconds ?? 0) })
+  return isInTime({ first_attempt_at }, due_at) ? Option.some(due_at) : Option.none()
 }
+
+/** Returns whether an attempt may begin then: two minutes after the first one at the latest. */
+const isInTime = ({ first_attempt_at }: { readonly first_attempt_at: Timestamp }, at: Timestamp): boolean =>
+  DateTime.isLessThanOrEqualTo(at, DateTime.addDuration(first_attempt_at, retry_time_max))
 
 /** The metric's `outcome` of an attempt that was not accepted. */
 const outcomes = { ProviderRejected: "rejected", ProviderBusy: "busy", ProviderOutcomeUnknown: "unknown" } as const
@@ -79,6 +108,7 @@ interface Loaded {
   readonly send: Option.Option<SendRow>
   readonly conversation: Option.Option<ConversationRow>
   readonly channel: Option.Option<Channel>
+  readonly hold: Option.Option<Holds.ChannelHoldRow>
 }
 
 /** A send with the status that it had before this attempt. */
@@ -87,16 +117,30 @@ interface Begun {
   readonly channel: Channel
 }
 
-/** Begins an attempt. Returns null, and finishes the work, if the send has already ended. */
+/** Lets a send wait for its held channel, or fails it with the reason of the hold when it would wait too long. */
+const wait = (claimed: ClaimedWork, send: SendRow, hold: Holds.ChannelHold, fresh: Fresh): Changes.Changes => {
+  const due_at = Holds.nextLook(hold, send.id, fresh.now)
+  const { created_at, first_attempt_at } = send
+  const mayWait = first_attempt_at === null
+    ? DateTime.isLessThanOrEqualTo(due_at, DateTime.addDuration(created_at, hold_time_max))
+    : isInTime({ first_attempt_at }, due_at)
+  return mayWait ? postpone(claimed, due_at) : Changes.all(fail(send, hold.reason, fresh), finish(claimed))
+}
+
+/** Begins an attempt. Returns null, and settles the work, if the send has already ended or its channel is held. */
 const begin = (
   claimed: ClaimedWork,
-  { channel, conversation, send }: Loaded,
+  { channel, conversation, hold, send }: Loaded,
   expectedAliases: MessagingProvider["Service"]["expectedAliases"],
-  { now }: Fresh
+  fresh: Fresh
 ): Changes.Decision<Begun | null> => {
+  const { now } = fresh
   if (Option.isNone(send) || !isOpen(send.value) || Option.isNone(conversation) || Option.isNone(channel)) {
     return { answer: null, changes: finish(claimed) }
   }
+  // A send that is `sending` lost its worker during an attempt. That it waits would hide it.
+  const held = Option.filter(Holds.active(hold, now), () => send.value.status === "queued")
+  if (Option.isSome(held)) return { answer: null, changes: wait(claimed, send.value, held.value, fresh) }
   const set = State.begin(send.value, now)
   const { channel_type, identity_id } = conversation.value
   const aliases = expectedAliases?.(channel.value, send.value.recipient) ?? []
@@ -143,7 +187,8 @@ export class Dispatch extends Context.Service<Dispatch, {
     Effect.gen(function*() {
       const channels = yield* ChannelStore
       const conversations = yield* ConversationStore
-      const { settle } = yield* Decide
+      const { decide, settle } = yield* Decide
+      const holds = yield* Holds.ChannelHoldStore
       const loadCompletion = yield* loader
       const provider = yield* MessagingProvider
       const store = yield* SendStore
@@ -153,12 +198,15 @@ export class Dispatch extends Context.Service<Dispatch, {
 
       const load = Effect.fnUntraced(function*(claimed: ClaimedWork) {
         const send = yield* find(claimed)
-        if (Option.isNone(send)) return { send, conversation: Option.none(), channel: Option.none() }
+        if (Option.isNone(send)) {
+          return { send, conversation: Option.none(), channel: Option.none(), hold: Option.none() }
+        }
         const { organization_id } = claimed
         const { channel_id, conversation_id } = send.value
         const others = yield* Effect.all({
           conversation: conversations.find(organization_id, conversation_id),
-          channel: channels.find(organization_id, channel_id)
+          channel: channels.find(organization_id, channel_id),
+          hold: holds.find(organization_id, channel_id)
         }, together)
         return { send, ...others }
       })
@@ -189,6 +237,35 @@ export class Dispatch extends Context.Service<Dispatch, {
             ? awaitCallback(claimed, send, timeout, fresh)
             : Changes.all(fail(send, reason, fresh), finish(claimed)))
 
+      /** Changes the hold of a send's channel, and returns whether that changed anything. */
+      const changeHold = (
+        { organization_id }: ClaimedWork,
+        { channel_id }: SendRow,
+        change: (found: Option.Option<Holds.ChannelHoldRow>, now: Timestamp) => Changes.Changes
+      ) =>
+        decide(organization_id, {
+          load: holds.find(organization_id, channel_id),
+          decide: (found, { now }) => {
+            const changes = change(found, now)
+            return Result.succeed({ answer: !Changes.isNone(changes), changes })
+          }
+        })
+
+      /** Fails a send. If its channel itself was refused, the other sends of the channel wait from now on. */
+      const reject = Effect.fnUntraced(function*(
+        claimed: ClaimedWork,
+        send: SendRow,
+        { pauses_channel = false, reason }: ProviderRejected
+      ) {
+        if (pauses_channel) {
+          const { channel_id } = send
+          const isNew = yield* changeHold(claimed, send, (found, now) => Holds.pause(found, channel_id, reason, now))
+          const log = Effect.logError("A channel is paused: the network refuses it, and its sends wait")
+          if (isNew) yield* Effect.annotateLogs(log, { channel_id, reason })
+        }
+        yield* endAttempts(claimed, reason)
+      })
+
       /**
        * Records that the provider accepted the send.
        *
@@ -215,11 +292,21 @@ export class Dispatch extends Context.Service<Dispatch, {
 
       const retry = Effect.fnUntraced(function*(
         claimed: ClaimedWork,
-        { first_attempt_at }: SendRow,
-        { reason, retry_after_seconds }: ProviderBusy
+        send: SendRow,
+        { reason, retry_after_seconds, throttles }: ProviderBusy
       ) {
+        const { channel_id, first_attempt_at } = send
+        if (throttles === "channel") {
+          yield* changeHold(
+            claimed,
+            send,
+            (found, now) => Holds.throttle(found, channel_id, retry_after_seconds, now)
+          )
+        }
         const now = yield* DateTime.now
-        const due_at = nextAttempt(claimed.attempt, first_attempt_at ?? now, now, retry_after_seconds)
+        const [first, pauses] = [first_attempt_at ?? now, throttles === "recipient" ? throttles : "usual"] as const
+        const attempt = attemptsOf(claimed.attempt, first, now, pauses)
+        const due_at = nextAttempt(attempt, first, now, retry_after_seconds, pauses)
         if (Option.isNone(due_at)) return yield* endAttempts(claimed, reason)
         yield* settleSend(claimed, (send) =>
           Changes.all(
@@ -254,7 +341,7 @@ export class Dispatch extends Context.Service<Dispatch, {
             onFailure: (error) => {
               switch (error._tag) {
                 case "ProviderRejected":
-                  return endAttempts(claimed, error.reason)
+                  return reject(claimed, send, error)
                 case "ProviderBusy":
                   return retry(claimed, send, error)
                 case "ProviderOutcomeUnknown":

@@ -30,13 +30,20 @@ export interface Accepted {
 
 /** The provider refused the message permanently. Nothing was sent. */
 export class ProviderRejected extends Schema.TaggedError<ProviderRejected>()("ProviderRejected", {
-  reason: FailureReason
+  reason: FailureReason,
+  /** Whether the channel itself is refused, as with an invalid token: its other sends then wait until an operator resumes it. */
+  pauses_channel: Schema.optionalKey(Schema.Boolean)
 }) {}
 
 /** Nothing was sent, and a later attempt may succeed: refused connection, an error response, throttling. */
 export class ProviderBusy extends Schema.TaggedError<ProviderBusy>()("ProviderBusy", {
   reason: FailureReason,
-  retry_after_seconds: Schema.NullOr(Schema.Number)
+  retry_after_seconds: Schema.NullOr(Schema.Number),
+  /**
+   * What was throttled, if something was. `channel`: its other sends wait too.
+   * `recipient`: only this conversation waits, for a longer time with each attempt.
+   */
+  throttles: Schema.optionalKey(Schema.Literals(["channel", "recipient"]))
 }) {}
 
 /** The request was sent and its answer was lost (a timeout, a broken connection): the message may have been sent or not. */

@@ -26,6 +26,7 @@ import { type OrganizationRow, OrganizationRows, OrganizationStore } from "../ac
 import { CurrentActor } from "../kernel/Actor.ts"
 import { Ids, type OrganizationId, WebhookId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
+import { resealAll } from "../kernel/Resealing.ts"
 import { Secrets } from "../kernel/Secrets.ts"
 import { jsonSchemaOnly, Text } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
@@ -314,33 +315,7 @@ export class Webhooks extends Context.Service<Webhooks, {
         })
       })
 
-      const resealSecret = Effect.fnUntraced(function*({ id, organization_id, sealed_secret }: {
-        readonly organization_id: OrganizationId
-        readonly id: WebhookId
-        readonly sealed_secret: string
-      }) {
-        const context = secretContext(organization_id, id)
-        const secret = yield* secrets.open(context, sealed_secret)
-        if (Option.isNone(secret)) return false
-        yield* store.reseal(organization_id, id, sealed_secret, yield* secrets.seal(context, secret.value))
-        return true
-      })
-
-      const reseal = Effect.gen(function*() {
-        let resealed = 0
-        for (let after: WebhookId | null = null;;) {
-          const rows: ReadonlyArray<{
-            readonly organization_id: OrganizationId
-            readonly id: WebhookId
-            readonly sealed_secret: string
-          }> = yield* store.sealedOtherwise(secrets.sealPrefix, after, 100)
-          const done = yield* Effect.forEach(rows, resealSecret)
-          resealed += done.filter(Boolean).length
-          const last = rows.at(-1)
-          if (last === undefined) return resealed
-          after = last.id
-        }
-      })
+      const reseal = resealAll(secrets, store, secretContext)
 
       return Webhooks.of({ create: createWebhook, list, disable: disableWebhook, reseal })
     })

@@ -53,7 +53,7 @@ export const magic: Readonly<Record<string, Behaviour>> = {
   "0006": { ...ordinary, answers: [{ answer: "hang_up" }] },
   "0007": { ...ordinary, reply: "text" },
   "0008": { ...ordinary, reply: "image" },
-  "0009": { ...ordinary, answers: [refuses(130429, { status: 429, retry_after_seconds: 2 }), take] }
+  "0009": { ...ordinary, answers: [refuses(131056, { status: 429, retry_after_seconds: 2 }), take] }
 }
 
 /** Returns the behaviour of a recipient. */

@@ -1,12 +1,55 @@
+import { type AccountNames, ChannelAccounts, type ChannelToken } from "@messaging-crm/core/ChannelAccounts"
+import { type ChannelHold, ChannelHolds, isPause } from "@messaging-crm/core/ChannelHolds"
 import { Channel, Channels, ChannelType, ConnectChannel } from "@messaging-crm/core/Channels"
+import { ChannelId } from "@messaging-crm/core/Ids"
 import { AccountCheck } from "@messaging-crm/provider-cloud/AccountCheck"
-import { Effect, Option, Schema } from "effect"
+import { accountOf, CloudAccounts, namesOf } from "@messaging-crm/provider-cloud/CloudAccounts"
+import { DateTime, Effect, Option, Schema, Struct } from "effect"
 import { Command, Flag } from "effect/cli"
+import * as AccountFlags from "../AccountFlags.ts"
 import * as Admin from "../Admin.ts"
+import { readRequired, settings } from "../Config.ts"
 import * as Print from "../Print.ts"
 import * as Providers from "../Providers.ts"
 
 const toJson = Schema.encodeSync(Channel)
+
+const refusals = {
+  AccountTaken: Admin.refuse("Another channel is connected to this account of the network."),
+  AccountUnknown: Admin.refuse("The channel has no account yet: give --account and --app with its first token."),
+  BusinessAccountMismatch: Admin.refuse(
+    "A phone_messaging channel needs --business-account; no other channel has one."
+  ),
+  ChannelAddressTaken: Admin.refuse("A channel of this type and address is connected already."),
+  ChannelNotFound: Admin.refuse("There is no such channel.")
+}
+
+/** Returns an account that no channel has yet, for a check. */
+const candidate = (
+  { phone_messaging_business_account_id, type }: ConnectChannel,
+  names: AccountNames,
+  token: ChannelToken,
+  channel_id = ChannelId.make("00000000-0000-7000-8000-000000000000")
+) =>
+  accountOf({
+    channel_id,
+    channel_type: type,
+    ...names,
+    business_account_id: phone_messaging_business_account_id,
+    token
+  })
+
+/** Connects a channel together with its account, once the network has not refused it. */
+const connectAccount = Effect.fnUntraced(function*(
+  input: ConnectChannel,
+  names: Option.Option<AccountNames>,
+  token_file: string
+) {
+  if (Option.isNone(names)) return yield* refusals.AccountUnknown()
+  const token = yield* AccountFlags.readToken(token_file)
+  yield* AccountFlags.requireGood(candidate(input, names.value, token))
+  return yield* ChannelAccounts.use((accounts) => accounts.connect(input, names.value, token))
+}, Effect.provide(Providers.accountCheck))
 
 const connect = Command.make(
   "connect",
@@ -19,22 +62,73 @@ const connect = Command.make(
       Flag.optional,
       Flag.withDescription("The business account of a phone_messaging channel")
     ),
+    ...AccountFlags.names,
+    token_file: Flag.optional(AccountFlags.token_file),
     json: Print.json
   },
-  Effect.fnUntraced(function*({ business_account, json, organization, ...flags }) {
-    const phone_messaging_business_account_id = Option.getOrNull(business_account)
-    const input = yield* Admin.typed(ConnectChannel, { ...flags, phone_messaging_business_account_id })
-    const channel = yield* Admin.asOperator(organization, Channels.use((channels) => channels.connect(input))).pipe(
-      Effect.catchTags({
-        BusinessAccountMismatch: Admin.refuse(
-          "A phone_messaging channel needs --business-account; no other channel has one."
-        ),
-        ChannelAddressTaken: Admin.refuse("A channel of this type and address is connected already.")
-      })
+  Effect.fnUntraced(function*({ business_account, json, organization, token_file, ...flags }) {
+    const input = yield* Admin.typed(ConnectChannel, {
+      ...Struct.pick(flags, ["address", "name", "type"]),
+      phone_messaging_business_account_id: Option.getOrNull(business_account)
+    })
+    const names = yield* AccountFlags.readNames(flags)
+    if (Option.isSome(names) && Option.isNone(token_file)) {
+      yield* Admin.refuse("An account needs its token: give --token-file.")()
+    }
+    const connecting = Effect.gen(function*() {
+      return Option.isNone(token_file)
+        ? yield* Channels.use((channels) => channels.connect(input))
+        : yield* connectAccount(input, names, token_file.value)
+    })
+    const channel = yield* Admin.asOperator(organization, connecting).pipe(
+      Effect.catchTags(Struct.pick(refusals, ["AccountTaken", "BusinessAccountMismatch", "ChannelAddressTaken"]))
     )
     yield* Print.result(json, toJson(channel), `Channel ${channel.id} (${channel.type}, ${channel.address}).`)
   })
-).pipe(Command.withDescription("Connect a channel"))
+).pipe(Command.withDescription("Connect a channel, with its account at the real networks where --token-file is given"))
+
+/** Replaces the token of a channel, once the network has not refused it. Returns whether the channel was paused. */
+const replaceToken = Effect.fnUntraced(function*(
+  id: ChannelId,
+  names: Option.Option<AccountNames>,
+  token: ChannelToken
+) {
+  const channel = (yield* Channels.use((channels) => channels.list)).find((each) => each.id === id)
+  if (channel === undefined) return yield* refusals.ChannelNotFound()
+  const known = yield* CloudAccounts.use((accounts) => accounts.find(channel))
+  // An account of CLOUD_ACCOUNTS is stored from now on, under the names that it has there.
+  const kept = Option.orElse(names, () => Option.map(known, namesOf))
+  if (Option.isSome(kept)) yield* AccountFlags.requireGood(candidate(channel, kept.value, token, id))
+  const holds = yield* ChannelHolds.use(({ list }) => list)
+  yield* ChannelAccounts.use((accounts) => accounts.setToken(id, token, kept))
+  return holds.some((hold) => hold.channel_id === id && isPause(hold))
+}, Effect.provide(Providers.accountCheck))
+
+const setToken = Command.make(
+  "set-token",
+  {
+    organization: Admin.organization,
+    channel: Flag.String("channel").pipe(Flag.withSchema(ChannelId), Flag.withDescription("The id of the channel")),
+    ...AccountFlags.names,
+    token_file: AccountFlags.token_file,
+    json: Print.json
+  },
+  Effect.fnUntraced(function*({ channel, json, organization, token_file, ...flags }) {
+    const names = yield* AccountFlags.readNames(flags)
+    const token = yield* AccountFlags.readToken(token_file)
+    const resumed = yield* Admin.asOperator(organization, replaceToken(channel, names, token)).pipe(
+      Effect.catchTags(Struct.pick(refusals, ["AccountTaken", "AccountUnknown", "ChannelNotFound"]))
+    )
+    const more = resumed ? " It was paused; what waits is sent within two minutes." : ""
+    yield* Print.result(json, { id: channel, resumed }, `Channel ${channel} has a new token.${more}`)
+  })
+).pipe(Command.withDescription("Replace the token of a channel's account at the real networks"))
+
+const stateOf = (hold: ChannelHold | undefined) => ({
+  state: hold === undefined ? "open" : isPause(hold) ? "paused" : "throttled",
+  reason: hold?.reason ?? null,
+  since: hold === undefined ? null : DateTime.formatIso(hold.held_at)
+})
 
 const list = Command.make(
   "list",
@@ -43,11 +137,30 @@ const list = Command.make(
     json: Print.json
   },
   Effect.fnUntraced(function*({ json, organization }) {
-    const found = yield* Admin.asOperator(organization, Channels.use((channels) => channels.list))
-    const rows = found.map((row) => toJson(row))
+    const all = Effect.all({
+      channels: Channels.use((channels) => channels.list),
+      holds: ChannelHolds.use((holds) => holds.list)
+    })
+    const { channels, holds } = yield* Admin.asOperator(organization, all)
+    const rows = channels.map((row) => ({
+      ...toJson(row),
+      ...stateOf(holds.find(({ channel_id }) => channel_id === row.id))
+    }))
     yield* Print.result(json, rows, Print.table(rows))
   })
-).pipe(Command.withDescription("List the channels"))
+).pipe(Command.withDescription("List the channels, and which are paused or throttled"))
+
+/** Checks the account of a channel, and resumes a paused one that passes. */
+const checkOne = Effect.fnUntraced(function*(channel: Channel) {
+  const account = yield* AccountCheck.use(({ check }) => check(channel))
+  const resumed = account === "ok" && (yield* ChannelHolds.use(({ resume }) => resume(channel.id)))
+  return { ...Struct.pick(channel, ["id", "type", "address"]), account, resumed }
+})
+
+const checkAll = Channels.use((channels) => channels.list).pipe(
+  Effect.flatMap((found) => Effect.forEach(found, checkOne, { concurrency: 4 })),
+  Effect.provide(Providers.accountCheck)
+)
 
 const check = Command.make(
   "check",
@@ -56,27 +169,19 @@ const check = Command.make(
     json: Print.json
   },
   Effect.fnUntraced(function*({ json, organization }) {
-    const found = yield* Admin.asOperator(organization, Channels.use((channels) => channels.list))
-    const rows = yield* Effect.forEach(
-      found,
-      (channel) =>
-        Effect.map(AccountCheck.use(({ check }) => check(channel)), (account) => ({
-          id: channel.id,
-          type: channel.type,
-          address: channel.address,
-          account
-        })),
-      { concurrency: 4 }
-    ).pipe(Effect.provide(Providers.accountCheck))
+    yield* readRequired(settings.secret_key)
+    const rows = yield* Admin.asOperator(organization, checkAll)
     yield* Print.result(json, rows, Print.table(rows))
     const bad = rows.filter(({ account }) => account !== "ok")
     if (bad.length > 0) yield* Admin.refuse(`${bad.length} of ${rows.length} channels cannot send.`)()
   })
 ).pipe(
-  Command.withDescription("Ask the networks whether each channel's account in CLOUD_ACCOUNTS works; sends nothing")
+  Command.withDescription(
+    "Ask the networks whether each channel's account works, and resume those that do; sends nothing"
+  )
 )
 
 export const channels = Command.make("channels").pipe(
   Command.withDescription("Channels of an organization"),
-  Command.withSubcommands([connect, list, check])
+  Command.withSubcommands([connect, setToken, list, check])
 )

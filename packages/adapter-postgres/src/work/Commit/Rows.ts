@@ -27,6 +27,8 @@ const order = [
   "tags",
   "contact_fields",
   "channels",
+  "channel_accounts",
+  "channel_holds",
   "api_keys",
   "webhooks",
   "webhook_deliveries"

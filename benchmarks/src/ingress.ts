@@ -1,0 +1,202 @@
+/**
+ * Measures how callbacks of the real networks are taken: `npm run bench:ingress`, or with
+ * another number of seconds, `npm run bench:ingress -- 20`.
+ *
+ * 500 signed posts a second, one status or message each, reach one process that answers
+ * them and takes them in; then come 5,000 mutated bodies, each with the right signature,
+ * with a wrong one, and with none. Load, server and database share the machine. Prints
+ * one JSON document, and fails when a limit is exceeded.
+ */
+import * as Client from "@messaging-crm/adapter-postgres/Client"
+import { Clock, Effect, Random, Redacted, Schedule, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { createHmac } from "node:crypto"
+import { readFileSync } from "node:fs"
+import { Agent, request } from "node:http"
+import { performance } from "node:perf_hooks"
+import { bodyOf, messagePart, statusPart } from "../../packages/provider-cloud/src/fake/Bodies.ts"
+import { mutatedBody } from "../../packages/provider-cloud/testing/MutatedBodies.ts"
+import * as Processes from "../../packages/server/testing/Processes.ts"
+import * as Service from "./Service.ts"
+
+const seconds = Number(process.argv[2] ?? 10)
+const posts_per_second = 500
+const mutated_bodies = 5000
+const limits = { p99_milliseconds: 250, memory_mib: 100 } as const
+
+const Setting = Schema.fromJsonString(Schema.Struct({
+  apps: Schema.NonEmptyArray(Schema.Struct({ secret: Schema.String })),
+  channels: Schema.NonEmptyArray(Schema.Struct({ phone_number_id: Schema.String }))
+}))
+
+interface Post {
+  readonly body: Buffer
+  readonly signature: string
+}
+
+const agent = new Agent({ keepAlive: true, maxSockets: 64 })
+
+/** Posts a body, and returns the status; 0 where there was no answer. */
+const send = (url: string, { body, signature }: Post): Promise<number> =>
+  new Promise((resolve) => {
+    const headers = { "content-type": "application/json", "x-hub-signature-256": signature }
+    request(`${url}/ingress/graph`, { method: "POST", agent, headers }, (response) => {
+      response.resume().once("end", () => resolve(response.statusCode ?? 0))
+    }).once("error", () => resolve(0)).end(body)
+  })
+
+const signedWith = (secret: string) => (text: string): Post => {
+  const body = Buffer.from(text)
+  return { body, signature: `sha256=${createHmac("sha256", secret).update(body).digest("hex")}` }
+}
+
+/** A body as networks post most: for each message that comes in, the three statuses of one that was sent from elsewhere. */
+const bodyAt = (phone_number_id: string, index: number): string => {
+  const at = Math.floor(Date.now() / 1000)
+  const person = `49151${String(10_000_000 + index % 5000).padStart(8, "0")}`
+  const part = index % 4 === 0
+    ? messagePart(phone_number_id, { wa_id: person, name: "Ana Lima" }, {
+      id: `wamid.${index}`,
+      timestamp: String(at),
+      type: "text",
+      text: { body: `Message ${index} 👋` }
+    })
+    : statusPart(phone_number_id, {
+      id: `wamid.sent.${index - index % 4}`,
+      status: (["sent", "delivered", "read"] as const)[index % 4 - 1] ?? "read",
+      timestamp: at,
+      recipient_id: person,
+      reference: null
+    })
+  return bodyOf([part])
+}
+
+/** Posts at a steady rate, whatever the answers take, and returns the status and time of each, from its due moment on. */
+const load = (url: string, posts: ReadonlyArray<Post>) =>
+  Effect.promise(() =>
+    new Promise<ReadonlyArray<{ readonly status: number; readonly milliseconds: number }>>((resolve) => {
+      const results: Array<{ readonly status: number; readonly milliseconds: number }> = []
+      const began = performance.now()
+      let next = 0
+      const timer = setInterval(() => {
+        const due = Math.min(posts.length, Math.floor((performance.now() - began) / 1000 * posts_per_second))
+        for (; next < due; next++) {
+          const post = posts[next]
+          if (post === undefined) continue
+          const due_at = began + next / posts_per_second * 1000
+          void send(url, post).then((status) => {
+            results.push({ status, milliseconds: performance.now() - due_at })
+            if (results.length === posts.length) resolve(results)
+          })
+        }
+        if (next === posts.length) clearInterval(timer)
+      }, 5)
+    })
+  )
+
+const percentile = (sorted: ReadonlyArray<number>, part: number): number =>
+  Math.round(10 * (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0)) / 10
+
+const mib = (bytes: number): number => Math.round(bytes / 1024 / 1024)
+
+/** Returns the resident memory of a process. */
+const memoryOf = (pid: number): number =>
+  1024 * Number(/^VmRSS:\s+([0-9]+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1])
+
+const countBy = (statuses: ReadonlyArray<number>) =>
+  Object.fromEntries(Array.from(Map.groupBy(statuses, (status) => status), ([status, all]) => [status, all.length]))
+
+/** Posts mutated bodies, a few at once, each with the right signature, a wrong one and none. */
+const postMutated = Effect.fnUntraced(function*(url: string, account: string, sign: (text: string) => Post) {
+  const bodies = yield* Effect.forEach(
+    Array.from({ length: mutated_bodies }, (_, index) => index),
+    (index) => mutatedBody(account, index)
+  )
+  const postAll = (signatureOf: (post: Post) => string) =>
+    Effect.forEach(
+      bodies,
+      ({ text }) => {
+        const post = sign(text)
+        return Effect.promise(() => send(url, { ...post, signature: signatureOf(post) }))
+      },
+      { concurrency: 16 }
+    )
+  const unsigned = [
+    ...yield* postAll(() => `sha256=${"0".repeat(64)}`),
+    ...yield* postAll(() => "")
+  ]
+  return { signed: yield* postAll(({ signature }) => signature), unsigned }
+})
+
+/** Waits until every body is taken in, and returns how long that took. */
+const drained = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const began = yield* Clock.currentTimeMillis
+  yield* sql<{ readonly count: number }>`SELECT count(*)::integer AS count FROM provider_callbacks`.pipe(
+    Effect.repeat({ schedule: Schedule.spaced("100 millis"), times: 3000, until: ([row]) => row?.count === 0 })
+  )
+  return (yield* Clock.currentTimeMillis) - began
+})
+
+const benchmark = Effect.gen(function*() {
+  const { database_url, environment, servers: [server] } = yield* Service.cluster(1, "cloud")
+  if (server === undefined) return yield* Effect.die("There is no server.")
+  const { apps: [app], channels: [account] } = yield* Schema.decodeUnknownEffect(Setting)(environment["CLOUD_ACCOUNTS"])
+  const sign = signedWith(app.secret)
+  const { child } = yield* Processes.serve(environment, server)
+  const pid = child.pid ?? 0
+  const bodies = (count: number, first: number) =>
+    Array.from({ length: count }, (_, index) => sign(bodyAt(account.phone_number_id, first + index)))
+  const database = Client.layer({ url: Redacted.make(database_url), connections: 1 })
+
+  const stage = (name: string) => Effect.sync(() => process.stderr.write(`${name}\n`))
+
+  yield* stage("warming up")
+  // Memory at rest is that of a process whose code has run.
+  yield* load(server.url, bodies(1000, 10_000_000))
+  yield* Effect.provide(drained, database)
+  yield* Effect.sleep("3 seconds")
+  const rest = memoryOf(pid)
+  let peak = rest
+  yield* Effect.forkScoped(
+    Effect.sync(() => {
+      peak = Math.max(peak, memoryOf(pid))
+    }).pipe(Effect.repeat(Schedule.spaced("50 millis")))
+  )
+
+  yield* stage("posting")
+  const results = yield* load(server.url, bodies(seconds * posts_per_second, 0))
+  yield* stage("taking in")
+  const drain_milliseconds = yield* Effect.provide(drained, database)
+  const [{ stored } = { stored: -1 }] = yield* SqlClient.SqlClient.use((sql) =>
+    sql<{ readonly stored: number }>`SELECT count(*)::integer AS stored FROM messages WHERE direction = 'inbound'`
+  ).pipe(Effect.provide(database))
+  yield* stage("mutated bodies")
+  const { signed, unsigned } = yield* postMutated(server.url, account.phone_number_id, sign).pipe(
+    Random.withSeed("ingress")
+  )
+
+  const times = results.map(({ milliseconds }) => milliseconds).toSorted((a, b) => a - b)
+  const measured = {
+    posts: results.length,
+    posts_per_second,
+    statuses: countBy(results.map(({ status }) => status)),
+    milliseconds: { p50: percentile(times, 0.5), p99: percentile(times, 0.99), max: percentile(times, 1) },
+    drain_milliseconds,
+    messages: { posted: (seconds * posts_per_second + 1000) / 4, stored },
+    mutated: { signed: countBy(signed), unsigned: countBy(unsigned) },
+    memory_mib: { rest: mib(rest), peak: mib(peak) }
+  }
+  const violations = [
+    measured.milliseconds.p99 < limits.p99_milliseconds ? null : "p99",
+    results.every(({ status }) => status === 200) ? null : "a signed post was not answered with 200",
+    measured.messages.posted === stored ? null : "not every message was stored once",
+    signed.every((status) => status === 200 || status === 400) ? null : "a mutated body had another answer",
+    unsigned.every((status) => status === 401) ? null : "a body without the right signature was not refused",
+    peak - rest < limits.memory_mib * 1024 * 1024 ? null : "memory"
+  ].filter((violation) => violation !== null)
+  if (violations.length > 0) process.exitCode = 1
+  return { ...measured, violations }
+})
+
+await Service.measure(() => Effect.orDie(benchmark), { timeout: "5 minutes" })

@@ -1,0 +1,57 @@
+import { ChannelAccountRows, ChannelAccountStore, type OwnedAccount } from "@messaging-crm/core/ChannelAccounts"
+import { DateTime, Layer, Option, Result } from "effect"
+import { apply } from "../work/Commit.ts"
+import * as Table from "../world/Table.ts"
+import { type Rows, World } from "../world/World.ts"
+
+const all = ({ tables }: Rows): ReadonlyArray<OwnedAccount> =>
+  Table.everywhere(tables, ChannelAccountRows).map(({ organization_id, row }) => ({
+    organization_id,
+    account: Table.plain(row)
+  }))
+
+const firstOf = (found: ReadonlyArray<OwnedAccount>) => Option.fromUndefinedOr(found[0])
+
+/** Layer that keeps accounts of channels in the in-memory world. */
+export const layer = Layer.effect(
+  ChannelAccountStore,
+  World.useSync(({ modify, read }) =>
+    ChannelAccountStore.of({
+      find: (organization_id, channel_id) =>
+        read(({ tables }) => Table.get(tables, ChannelAccountRows, organization_id, channel_id)),
+      locate: (channel_id) =>
+        read((rows) => firstOf(all(rows).filter(({ account }) => account.channel_id === channel_id))),
+      locateByAccount: (type, account_id) =>
+        read((rows) =>
+          firstOf(all(rows).filter(({ account }) => account.channel_type === type && account.account_id === account_id))
+        ),
+      locateByBusinessAccount: (id) =>
+        read((rows) =>
+          firstOf(
+            all(rows)
+              .filter(({ account }) => account.business_account_id === id)
+              .toSorted((a, b) => DateTime.Order(b.account.token_set_at, a.account.token_set_at))
+          )
+        ),
+      sealedOtherwise: (prefix, after, limit) =>
+        read((rows) =>
+          all(rows)
+            .map(({ account, organization_id }) => ({
+              organization_id,
+              id: account.channel_id,
+              sealed_secret: account.sealed_token
+            }))
+            .filter(({ id, sealed_secret }) => !sealed_secret.startsWith(prefix) && (after === null || id > after))
+            .toSorted((a, b) => a.id < b.id ? -1 : 1)
+            .slice(0, limit)
+        ),
+      reseal: (organization_id, id, before, sealed_token) =>
+        modify((rows) => {
+          const found = Table.get(rows.tables, ChannelAccountRows, organization_id, id)
+          if (Option.isNone(found) || found.value.sealed_token !== before) return [undefined, rows]
+          const changes = ChannelAccountRows.update(found.value, { sealed_token })
+          return [undefined, Result.getOrThrow(apply(rows, organization_id, changes, null))]
+        })
+    })
+  )
+)

@@ -1,0 +1,171 @@
+/** Sends of channels that their network refuses or throttles. */
+import { assert, it } from "@effect/vitest"
+import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
+import type { ChannelId, SendId } from "@messaging-crm/core/Ids"
+import { ProviderBusy, ProviderRejected } from "@messaging-crm/core/MessagingProvider"
+import { Phone } from "@messaging-crm/core/Phones"
+import { Sends } from "@messaging-crm/core/Sends"
+import { Duration, Effect, Latch } from "effect"
+import { TestClock } from "effect/testing"
+import { type Outcome, ScriptedProvider } from "../Provider.ts"
+import { begin, crm, type Storage, work } from "./Scene.ts"
+
+/** A channel, and sends to other numbers on it. */
+const scene = Effect.gen(function*() {
+  const { as, channel, get, provider, start } = yield* begin
+  const startWith = (digits: string) =>
+    Sends.use((sends) =>
+      sends.start({
+        channel_id: channel.id,
+        phone: Phone.make(`+49151123456${digits}`),
+        template: { id: "greeting", components: [{ type: "body", parameters: [{ type: "text", text: "Kim" }] }] }
+      })
+    ).pipe(as, Effect.orDie)
+  const stateOf = (id: SendId) =>
+    Effect.map(get(id), ({ failure_reason, status }) => status === "failed" ? failure_reason : status)
+  return { as, channel, provider, start, startWith, stateOf }
+})
+
+const attemptsOn = Effect.fnUntraced(function*(channel_id: ChannelId) {
+  const all = yield* ScriptedProvider.use((provider) => provider.received)
+  return all.filter(({ channel }) => channel.id === channel_id).length
+})
+
+const accept = (reference: SendId): Outcome => Effect.succeed({ provider_message_id: `p.${reference}` })
+
+const refused = new ProviderRejected({ reason: "provider_auth", pauses_channel: true })
+
+/** Lets time pass, and the worker work, every few seconds. */
+const pass = Effect.fnUntraced(function*(seconds: number, step = 5) {
+  for (let passed = 0; passed < seconds; passed += step) {
+    yield* TestClock.adjust(Duration.seconds(Math.min(step, seconds - passed)))
+    yield* work
+  }
+})
+
+export const suite = (storage: Storage) => {
+  it.layer(crm(storage), { timeout: "60 seconds" })("a channel that its network refuses", (it) => {
+    it.effect("is paused: the send that met it fails, the others wait, and are sent once it is resumed", () =>
+      Effect.gen(function*() {
+        const { as, channel, provider, start, startWith, stateOf } = yield* scene
+        const other = yield* scene
+        yield* provider.answer((message) => message.channel.id === channel.id ? refused : accept(message.reference))
+        const met = yield* start()
+        yield* work
+        const waiting = [yield* start("b"), yield* startWith("01"), yield* startWith("02")]
+        const elsewhere = yield* other.start()
+        yield* pass(600, 60)
+        assert.strictEqual(yield* stateOf(met.id), "provider_auth")
+        for (const { id } of waiting) assert.strictEqual(yield* stateOf(id), "queued")
+        assert.strictEqual(yield* attemptsOn(channel.id), 1)
+        assert.strictEqual(yield* other.stateOf(elsewhere.id), "sent")
+        const [hold] = yield* ChannelHolds.use(({ list }) => list).pipe(as)
+        assert.deepInclude(hold, { channel_id: channel.id, reason: "provider_auth", until: null })
+        yield* provider.answer(({ reference }) => accept(reference))
+        assert.isTrue(yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as))
+        assert.isFalse(yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as))
+        yield* pass(120, 30)
+        for (const { id } of waiting) assert.strictEqual(yield* stateOf(id), "sent")
+        assert.deepStrictEqual(yield* ChannelHolds.use(({ list }) => list).pipe(as), [])
+      }))
+
+    it.effect("counts as paused once, however many sends met it at once", () =>
+      Effect.gen(function*() {
+        const { as, channel, provider, startWith, stateOf } = yield* scene
+        const together = yield* Latch.make()
+        let met = 0
+        yield* provider.answer(() =>
+          Effect.suspend(() => ++met === 4 ? together.open : together.await).pipe(Effect.andThen(refused))
+        )
+        const before = yield* ChannelHolds.use(({ countPaused }) => countPaused)
+        const sends = yield* Effect.forEach(["01", "02", "03", "04"], startWith)
+        yield* work
+        for (const { id } of sends) assert.strictEqual(yield* stateOf(id), "provider_auth")
+        assert.strictEqual(yield* ChannelHolds.use(({ countPaused }) => countPaused), before + 1)
+        yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as)
+      }))
+
+    it.effect("fails its sends after a day, with the reason", () =>
+      Effect.gen(function*() {
+        const { as, channel, provider, startWith, stateOf } = yield* scene
+        yield* provider.answer(() => refused)
+        yield* startWith("01")
+        yield* work
+        const { id } = yield* startWith("02")
+        yield* pass(86_400 - 300, 3600)
+        assert.strictEqual(yield* stateOf(id), "queued")
+        yield* pass(600, 120)
+        assert.strictEqual(yield* stateOf(id), "provider_auth")
+        assert.strictEqual(yield* attemptsOn(channel.id), 1)
+        yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as)
+      }))
+
+    it.effect("is not paused by a refusal of one message", () =>
+      Effect.gen(function*() {
+        const { as, provider, startWith, stateOf } = yield* scene
+        yield* provider.answer(() => Effect.fail(new ProviderRejected({ reason: "recipient_unreachable" })))
+        const { id } = yield* startWith("01")
+        yield* work
+        assert.strictEqual(yield* stateOf(id), "recipient_unreachable")
+        assert.deepStrictEqual(yield* ChannelHolds.use(({ list }) => list).pipe(as), [])
+      }))
+  })
+
+  it.layer(crm(storage), { timeout: "60 seconds" })("a throttled", (it) => {
+    it.effect("channel holds its sends back for the time that the network asks for, and others go on", () =>
+      Effect.gen(function*() {
+        const { channel, provider, startWith, stateOf } = yield* scene
+        const other = yield* scene
+        const busy = new ProviderBusy({ reason: "rate_limited", retry_after_seconds: 30, throttles: "channel" })
+        yield* provider.answer((message) => message.channel.id === channel.id ? busy : accept(message.reference))
+        const met = yield* startWith("01")
+        yield* work
+        const waiting = yield* Effect.forEach(["02", "03", "04"], startWith)
+        const elsewhere = yield* other.start()
+        yield* provider.answer(({ reference }) => accept(reference))
+        yield* pass(29)
+        assert.strictEqual(yield* attemptsOn(channel.id), 1)
+        assert.strictEqual(yield* other.stateOf(elsewhere.id), "sent")
+        yield* pass(1)
+        assert.strictEqual(yield* stateOf(met.id), "sent")
+        // The others are spread over the four seconds that follow.
+        yield* pass(4, 1)
+        for (const { id } of waiting) assert.strictEqual(yield* stateOf(id), "sent")
+      }))
+
+    it.effect("recipient waits 1, 4, 16 and 64 seconds, and other recipients of the channel go on", () =>
+      Effect.gen(function*() {
+        const { channel, provider, start, startWith, stateOf } = yield* scene
+        const busy = new ProviderBusy({ reason: "rate_limited", retry_after_seconds: null, throttles: "recipient" })
+        const { id } = yield* start()
+        yield* provider.answer(({ reference }) => reference === id ? busy : accept(reference))
+        yield* work
+        const elsewhere = yield* startWith("02")
+        yield* work
+        assert.strictEqual(yield* stateOf(elsewhere.id), "sent")
+        for (const [index, seconds] of [1, 4, 16, 64].entries()) {
+          yield* pass(seconds - 1, 63)
+          assert.strictEqual(yield* attemptsOn(channel.id), index + 2)
+          yield* pass(1)
+          assert.strictEqual(yield* attemptsOn(channel.id), index + 3)
+        }
+        assert.strictEqual(yield* stateOf(id), "rate_limited")
+      }))
+
+    it.effect("send keeps to its two minutes, and one that waited before its first attempt does not count them", () =>
+      Effect.gen(function*() {
+        const { provider, startWith, stateOf } = yield* scene
+        const busy = new ProviderBusy({ reason: "rate_limited", retry_after_seconds: 300, throttles: "channel" })
+        yield* provider.answer(() => busy)
+        const met = yield* startWith("01")
+        yield* work
+        const waiting = yield* startWith("02")
+        yield* provider.answer(({ reference }) => accept(reference))
+        yield* pass(299, 60)
+        assert.strictEqual(yield* stateOf(met.id), "rate_limited")
+        assert.strictEqual(yield* stateOf(waiting.id), "queued")
+        yield* pass(5, 1)
+        assert.strictEqual(yield* stateOf(waiting.id), "sent")
+      }))
+  })
+}

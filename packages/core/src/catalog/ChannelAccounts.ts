@@ -1,0 +1,285 @@
+/**
+ * Channel accounts: where each channel is on its network, and the token that opens it there.
+ *
+ * A token is a secret at rest: it is encrypted under the newest root key, bound to
+ * its organization and channel, and leaves this module only redacted.
+ */
+import { Cache, Context, Data, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
+import { CurrentActor } from "../kernel/Actor.ts"
+import { ChannelId, Ids, type OrganizationId } from "../kernel/Ids.ts"
+import { limits } from "../kernel/Limits.ts"
+import { resealAll, type SealedSecrets } from "../kernel/Resealing.ts"
+import { Secrets } from "../kernel/Secrets.ts"
+import { line, trimmedText } from "../kernel/Text.ts"
+import { Timestamp } from "../kernel/Timestamps.ts"
+import * as Changes from "../work/Changes.ts"
+import { Decide, type Fresh, together } from "../work/Decide.ts"
+import { ChannelHoldRows } from "./ChannelHolds.ts"
+import {
+  type BusinessAccountMismatch,
+  type Channel,
+  type ChannelAddressTaken,
+  ChannelStore,
+  ChannelType,
+  connect,
+  type ConnectChannel
+} from "./Channels.ts"
+
+// ---------------------------------------------------------------- data
+
+/** A token as it stands in an HTTP header: 1 to 4,096 visible ASCII characters. */
+export const ChannelToken = Schema.RedactedFromValue(Schema.String.check(Schema.isPattern(/^[\x21-\x7e]{1,4096}$/)))
+export type ChannelToken = typeof ChannelToken.Type
+
+/** The names of a channel on its network. */
+export const AccountNames = Schema.Struct({
+  /** The app whose secret signs the callbacks of the channel. */
+  app_id: trimmedText({ min: 1, max: limits.name_chars_max }),
+  /** The network's id of the number, page or account. It is not the number itself. */
+  account_id: trimmedText({ min: 1, max: limits.name_chars_max }),
+  /** The page that a photo account is connected to; null for one with a login of its own, and on other channels. */
+  page_id: line(limits.name_chars_max)
+})
+export interface AccountNames extends Schema.Schema.Type<typeof AccountNames> {}
+
+export const ChannelAccount = Schema.Struct({
+  channel_id: ChannelId,
+  channel_type: ChannelType,
+  app_id: Schema.String,
+  account_id: Schema.String,
+  page_id: Schema.NullOr(Schema.String),
+  /** The channel's `phone_messaging_business_account_id`, whose templates the token may read. */
+  business_account_id: Schema.NullOr(Schema.String),
+  /** When the token was set. */
+  token_set_at: Timestamp
+})
+export interface ChannelAccount extends Schema.Schema.Type<typeof ChannelAccount> {}
+
+/** An account with its decrypted token. */
+export interface OpenedAccount extends ChannelAccount {
+  readonly token: ChannelToken
+}
+
+export interface ChannelAccountColumns extends ChannelAccount {
+  /** The token, encrypted. */
+  readonly sealed_token: string
+}
+
+export interface ChannelAccountRow extends ChannelAccountColumns {
+  readonly version: Changes.Version
+}
+
+/** An account with the organization that owns its channel. */
+export interface OwnedAccount {
+  readonly organization_id: OrganizationId
+  readonly account: ChannelAccountColumns
+}
+
+export const ChannelAccountRows = Changes.rows<ChannelAccountColumns>()("channel_accounts", ["channel_id"], [
+  "channel_type",
+  "app_id",
+  "account_id",
+  "page_id",
+  "business_account_id",
+  "token_set_at",
+  "sealed_token"
+])
+
+/** An encrypted token under its context, a key of the cache. Equal by value. */
+class SealedToken extends Data.Class<{ readonly context: string; readonly sealed: string }> {}
+
+// -------------------------------------------------------------- errors
+
+export class ChannelNotFound extends Schema.TaggedError<ChannelNotFound>()("ChannelNotFound", {}) {}
+
+/** Another channel is connected to this account of the network. */
+export class AccountTaken extends Schema.TaggedError<AccountTaken>()("AccountTaken", {}) {}
+
+/** The channel has no account yet, so that its names must be given together with the token. */
+export class AccountUnknown extends Schema.TaggedError<AccountUnknown>()("AccountUnknown", {}) {}
+
+// ----------------------------------------------------------- decisions
+
+/** How many decrypted tokens a process caches. */
+const tokens_max = 1000
+
+/** Returns the encryption context of a channel's token, so that the ciphertext cannot be decrypted for another channel. */
+export const tokenContext = (organization_id: OrganizationId, id: ChannelId): string =>
+  `channel-token|${organization_id}|${id}`
+
+const columnsOf = (
+  { id, phone_messaging_business_account_id, type }: Channel,
+  names: AccountNames,
+  sealed_token: string,
+  { now }: Pick<Fresh, "now">
+): ChannelAccountColumns => ({
+  channel_id: id,
+  channel_type: type,
+  ...names,
+  business_account_id: phone_messaging_business_account_id,
+  token_set_at: now,
+  sealed_token
+})
+
+const isOther = (taker: Option.Option<OwnedAccount>, id: ChannelId): boolean =>
+  Option.isSome(taker) && taker.value.account.channel_id !== id
+
+/** Sets the token of a channel, and its names where they are given, and resumes it. A channel without an account gets one. */
+export const setToken = (
+  { account, channel, taker }: {
+    readonly channel: Option.Option<Channel>
+    readonly account: Option.Option<ChannelAccountRow>
+    readonly taker: Option.Option<OwnedAccount>
+  },
+  names: Option.Option<AccountNames>,
+  sealed_token: string,
+  { now }: Pick<Fresh, "now">
+): Result.Result<Changes.Decision<void>, ChannelNotFound | AccountTaken | AccountUnknown> => {
+  if (Option.isNone(channel)) return Result.fail(new ChannelNotFound())
+  if (isOther(taker, channel.value.id)) return Result.fail(new AccountTaken())
+  const set = { ...Option.getOrElse(names, () => ({})), sealed_token, token_set_at: now }
+  const written = Option.isSome(account)
+    ? Option.some(ChannelAccountRows.update(account.value, set))
+    : Option.map(names, (given) => ChannelAccountRows.insert(columnsOf(channel.value, given, sealed_token, { now })))
+  if (Option.isNone(written)) return Result.fail(new AccountUnknown())
+  const resumed = ChannelHoldRows.remove({ channel_id: channel.value.id })
+  return Result.succeed({ answer: undefined, changes: Changes.all(written.value, resumed) })
+}
+
+// ---------------------------------------------------------------- port
+
+/**
+ * Port: reads accounts of channels, and replaces their encrypted tokens. Commits write all else.
+ *
+ * **Contract** (checked by `conformance/ChannelAccounts.ts`)
+ *
+ * - `find` returns what was committed last, and none for another organization's channel.
+ * - `locate`, `locateByAccount` and `locateByBusinessAccount` return an account of any
+ *   organization; the last one the account whose token was set most recently.
+ * - At most one channel of a type has an account of one `account_id`.
+ * - `sealedOtherwise` and `reseal` are as for secrets of webhooks; the id is the channel's.
+ */
+export class ChannelAccountStore extends Context.Service<
+  ChannelAccountStore,
+  SealedSecrets<ChannelId> & {
+    readonly find: (
+      organization_id: OrganizationId,
+      channel_id: ChannelId
+    ) => Effect.Effect<Option.Option<ChannelAccountRow>>
+    readonly locate: (channel_id: ChannelId) => Effect.Effect<Option.Option<OwnedAccount>>
+    readonly locateByAccount: (type: ChannelType, account_id: string) => Effect.Effect<Option.Option<OwnedAccount>>
+    readonly locateByBusinessAccount: (id: string) => Effect.Effect<Option.Option<OwnedAccount>>
+  }
+>()("@messaging-crm/core/ChannelAccounts/ChannelAccountStore") {}
+
+// ---------------------------------------------------------- operations
+
+/** Operations on accounts: the current actor's where they write, those of any organization where a provider reads. */
+export class ChannelAccounts extends Context.Service<ChannelAccounts, {
+  /** Connects a channel together with its account. */
+  readonly connect: (input: ConnectChannel, names: AccountNames, token: ChannelToken) => Effect.Effect<
+    Channel,
+    ChannelAddressTaken | BusinessAccountMismatch | AccountTaken,
+    CurrentActor
+  >
+  /**
+   * Replaces the token of a channel, and the names where they are given, which a channel
+   * without an account needs. A paused channel is resumed.
+   */
+  readonly setToken: (
+    channel_id: ChannelId,
+    token: ChannelToken,
+    names: Option.Option<AccountNames>
+  ) => Effect.Effect<void, ChannelNotFound | AccountTaken | AccountUnknown, CurrentActor>
+  /** Returns the account of a channel; none where it has none, or no root key decrypts its token. */
+  readonly open: (channel_id: ChannelId) => Effect.Effect<Option.Option<OpenedAccount>>
+  readonly openByAccount: (type: ChannelType, account_id: string) => Effect.Effect<Option.Option<OpenedAccount>>
+  readonly openByBusinessAccount: (id: string) => Effect.Effect<Option.Option<OpenedAccount>>
+  /** Re-encrypts the tokens that an older root key encrypted, and returns their number. */
+  readonly reseal: Effect.Effect<number>
+}>()("@messaging-crm/core/ChannelAccounts") {
+  static readonly layer = Layer.effect(
+    ChannelAccounts,
+    Effect.gen(function*() {
+      const channels = yield* ChannelStore
+      const { decide } = yield* Decide
+      const ids = yield* Ids
+      const secrets = yield* Secrets
+      const store = yield* ChannelAccountStore
+
+      const seal = (organization_id: OrganizationId, id: ChannelId, token: ChannelToken) =>
+        secrets.seal(tokenContext(organization_id, id), Redacted.value(token))
+
+      const takerOf = ({ type }: Pick<Channel, "type">, { account_id }: AccountNames) =>
+        store.locateByAccount(type, account_id)
+
+      const connectChannel = Effect.fn("ChannelAccounts.connect")(
+        function*(input: ConnectChannel, names: AccountNames, token: ChannelToken) {
+          const { organization_id } = yield* CurrentActor
+          const id = ChannelId.make(ids.next())
+          const sealed_token = yield* seal(organization_id, id, token)
+          return yield* decide(organization_id, {
+            load: Effect.all({ others: channels.list(organization_id), taker: takerOf(input, names) }, together),
+            decide: ({ others, taker }, fresh) =>
+              Result.gen(function*() {
+                const { answer, changes } = yield* connect(others, id, input, fresh)
+                if (Option.isSome(taker)) return yield* Result.fail(new AccountTaken())
+                const account = ChannelAccountRows.insert(columnsOf(answer, names, sealed_token, fresh))
+                return { answer, changes: Changes.all(changes, account) }
+              })
+          })
+        }
+      )
+
+      const replaceToken = Effect.fn("ChannelAccounts.setToken")(
+        function*(channel_id: ChannelId, token: ChannelToken, names: Option.Option<AccountNames>) {
+          const { organization_id } = yield* CurrentActor
+          const sealed_token = yield* seal(organization_id, channel_id, token)
+          const load = Effect.gen(function*() {
+            const found = yield* Effect.all({
+              channel: channels.find(organization_id, channel_id),
+              account: store.find(organization_id, channel_id)
+            }, together)
+            const taker = Option.isSome(found.channel) && Option.isSome(names)
+              ? yield* takerOf(found.channel.value, names.value)
+              : Option.none()
+            return { ...found, taker }
+          })
+          return yield* decide(organization_id, {
+            load,
+            decide: (loaded, fresh) => setToken(loaded, names, sealed_token, fresh)
+          })
+        }
+      )
+
+      /** Decrypts a token once, not for each message. */
+      const tokens = yield* Cache.make({
+        capacity: tokens_max,
+        lookup: ({ context, sealed }: SealedToken) =>
+          Effect.map(secrets.open(context, sealed), Option.map((token): ChannelToken => Redacted.make(token)))
+      })
+
+      const openFound = Effect.fnUntraced(function*(found: Option.Option<OwnedAccount>) {
+        if (Option.isNone(found)) return Option.none()
+        const { account: { sealed_token: sealed, ...account }, organization_id } = found.value
+        const context = tokenContext(organization_id, account.channel_id)
+        const token = yield* Cache.get(tokens, new SealedToken({ context, sealed }))
+        if (Option.isNone(token)) {
+          yield* Effect.logError("No key of SECRET_KEY decrypts the token of a channel: set it again").pipe(
+            Effect.annotateLogs({ channel_id: account.channel_id })
+          )
+        }
+        return Option.map(token, (token): OpenedAccount => ({ ...account, token }))
+      })
+
+      return ChannelAccounts.of({
+        connect: connectChannel,
+        setToken: replaceToken,
+        open: (channel_id) => Effect.flatMap(store.locate(channel_id), openFound),
+        openByAccount: (type, account_id) => Effect.flatMap(store.locateByAccount(type, account_id), openFound),
+        openByBusinessAccount: (id) => Effect.flatMap(store.locateByBusinessAccount(id), openFound),
+        reseal: resealAll(secrets, store, tokenContext)
+      })
+    })
+  )
+}

@@ -1,0 +1,91 @@
+/** An organization with a channel of each type on the fake network, over a whole core in memory, at noon. */
+import { assert, it } from "@effect/vitest"
+import * as Memory from "@messaging-crm/adapter-memory"
+import * as WebhookTransport from "@messaging-crm/adapter-memory/WebhookTransport"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { Channels, type ChannelType } from "@messaging-crm/core/Channels"
+import { Conversations } from "@messaging-crm/core/Conversations"
+import * as Crm from "@messaging-crm/core/Crm"
+import { Messages } from "@messaging-crm/core/Messages"
+import type { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
+import { Organizations } from "@messaging-crm/core/Organizations"
+import { Sends } from "@messaging-crm/core/Sends"
+import { Worker } from "@messaging-crm/core/Worker"
+import type { MediaLoader } from "@messaging-crm/provider-cloud/MediaLoader"
+import { Context, DateTime, Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { messagePart } from "../src/fake/Bodies.ts"
+import { FakeGraph } from "../src/fake/FakeGraph.ts"
+import { over } from "./Network.ts"
+
+export const noon = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
+export const seconds = noon.epochMilliseconds / 1000
+
+const crm = Crm.layer.pipe(Layer.provide([Memory.layer, WebhookTransport.layer]))
+
+/** An organization with a channel of each type, at noon. */
+export class Acme extends Context.Service<Acme, Readonly<Record<ChannelType, string>>>()("test/Acme") {}
+
+const connect = (type: ChannelType, address: string) =>
+  Channels.use((channels) =>
+    channels.connect({
+      type,
+      name: "Support",
+      address,
+      phone_messaging_business_account_id: type === "phone_messaging" ? "acme" : null
+    })
+  ).pipe(Effect.map(({ id }) => id))
+
+const acme = Layer.effectContext(Effect.gen(function*() {
+  yield* TestClock.setTime(noon.epochMilliseconds)
+  const { organization, owner } = yield* Organizations.use((organizations) =>
+    organizations.create({ name: "Acme", owner_name: "Ada", owner_email: "ada@acme.example" })
+  )
+  const actor = { organization_id: organization.id, member_id: owner.id }
+  const channels = yield* Effect.all({
+    phone_messaging: connect("phone_messaging", "+493012345678"),
+    page_messaging: connect("page_messaging", "acme"),
+    photo_social: connect("photo_social", "@acme")
+  }).pipe(Effect.provideService(CurrentActor, actor))
+  return Context.make(Acme, channels).pipe(Context.add(CurrentActor, actor))
+}))
+
+export const service = Layer.provideMerge(acme, over(crm))
+
+/** Registers a note as a test on a service of its own. */
+export const note = <E>(
+  name: string,
+  test: () => Effect.Effect<void, E, Acme | Crm.Operations | CurrentActor | FakeGraph | MediaLoader | MessagingProvider>
+) => it.effect(name, () => Effect.provide(test(), service))
+
+const all = { status: null, assigned_user_id: null, cursor: null, page_size: 100 }
+export const conversations = Effect.map(Conversations.use(({ list }) => list(all)), ({ data }) => data)
+export const messages = Effect.gen(function*() {
+  const [conversation] = yield* conversations
+  if (conversation === undefined) return []
+  return (yield* Messages.use(({ list }) => list(conversation.id, null))).data
+})
+
+/** A person writes to the number, and the network posts a callback. */
+export const write = Effect.fnUntraced(function*(wa_id: string, body: string, id = `wamid.${body}`) {
+  const fake = yield* FakeGraph
+  const { phone_messaging } = yield* Acme
+  yield* fake.enqueue(
+    messagePart(phone_messaging, { wa_id, name: "Ana" }, {
+      id,
+      timestamp: String(seconds),
+      type: "text",
+      text: { body }
+    })
+  )
+  return yield* fake.post()
+})
+
+/** Queues an answer to whoever wrote, and lets the worker have its turn. */
+export const answer = Effect.fnUntraced(function*(text: string) {
+  const [conversation] = yield* conversations
+  if (conversation === undefined) return assert.fail("Nobody wrote.")
+  const { id } = yield* Sends.use(({ send }) => send(conversation.id, { type: "text", text }))
+  yield* Worker.use(({ runOnce }) => runOnce)
+  return id
+})

@@ -1,0 +1,131 @@
+/** What refusals and throttles of the network do to other messages, over a whole core in memory. */
+import { assert, describe } from "@effect/vitest"
+import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
+import type { ChannelType } from "@messaging-crm/core/Channels"
+import { ChannelId } from "@messaging-crm/core/Ids"
+import { Sends } from "@messaging-crm/core/Sends"
+import { Worker } from "@messaging-crm/core/Worker"
+import { Duration, Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { always, ordinary } from "../src/fake/Behaviours.ts"
+import { messagePart, socialPart } from "../src/fake/Bodies.ts"
+import { FakeGraph } from "../src/fake/FakeGraph.ts"
+import { Acme, conversations, noon, note, seconds } from "./Acme.ts"
+
+const people = ["4915112345601", "4915112345602", "4915112345603"]
+
+/** Three people write to the number, and one to the page; every conversation is found by who wrote. */
+const written = Effect.gen(function*() {
+  const fake = yield* FakeGraph
+  const { page_messaging, phone_messaging } = yield* Acme
+  const text = (id: string) => ({ id, timestamp: String(seconds), type: "text", text: { body: "Hi" } })
+  yield* fake.enqueue(
+    ...people.map((wa_id) => messagePart(phone_messaging, { wa_id }, text(`wamid.${wa_id}`))),
+    socialPart("page", {
+      account: page_messaging,
+      person: "24601",
+      timestamp: noon.epochMilliseconds,
+      item: { message: { mid: "m_1", text: "Hi" } }
+    })
+  )
+  yield* fake.post({ batch: 10 })
+  const found = yield* conversations
+  return (who: string) =>
+    Effect.fromNullishOr(found.find(({ contact }) => contact.external_id === who || contact.external_id === `+${who}`))
+})
+
+/** Queues an answer to a person, and returns how to read its state. */
+const reply = Effect.fnUntraced(function*(conversationOf: Effect.Success<typeof written>, who: string) {
+  const { id: conversation_id } = yield* conversationOf(who)
+  const { id } = yield* Sends.use(({ send }) => send(conversation_id, { type: "text", text: `To ${who}` }))
+  return Effect.map(
+    Sends.use(({ get }) => get(id)),
+    ({ failure_reason, status }) => failure_reason ?? status
+  )
+})
+
+const work = Effect.gen(function*() {
+  const worker = yield* Worker
+  while ((yield* worker.runOnce) > 0) continue
+})
+
+/** Lets seconds pass, one by one, and the worker work. */
+const pass = (count: number) =>
+  Effect.repeat(Effect.andThen(TestClock.adjust(Duration.seconds(1)), work), { times: count - 1 })
+
+const accepted = Effect.map(FakeGraph.use((fake) => fake.accepted), (all) => all.map(({ recipient }) => recipient))
+
+const channelOf = (type: ChannelType) => Effect.map(Acme, (acme) => ChannelId.make(acme[type]))
+
+describe("what is held back", () => {
+  note(
+    "a token that has expired pauses its channel alone, and nothing of it reaches the network until it is resumed",
+    () =>
+      Effect.gen(function*() {
+        const fake = yield* FakeGraph
+        const conversationOf = yield* written
+        const [first = "", second = "", third = ""] = people
+        yield* fake.scriptNext(always({ answer: "refuse", code: 190, status: 401 }))
+        const met = yield* reply(conversationOf, first)
+        yield* work
+        assert.strictEqual(yield* met, "provider_auth")
+        const waiting = [yield* reply(conversationOf, second), yield* reply(conversationOf, third)]
+        const elsewhere = yield* reply(conversationOf, "24601")
+        yield* pass(60)
+        assert.deepStrictEqual(yield* Effect.all(waiting), ["queued", "queued"])
+        assert.strictEqual(yield* elsewhere, "sent")
+        assert.deepStrictEqual(yield* accepted, ["24601"])
+        const id = yield* channelOf("phone_messaging")
+        const [hold, ...others] = yield* ChannelHolds.use(({ list }) => list)
+        assert.deepInclude(hold, { channel_id: id, reason: "provider_auth" })
+        assert.deepStrictEqual(others, [])
+        yield* ChannelHolds.use(({ resume }) => resume(id))
+        yield* pass(30)
+        assert.deepStrictEqual(yield* Effect.all(waiting), ["sent", "sent"])
+        assert.sameMembers(yield* accepted, ["24601", second, third])
+      })
+  )
+
+  note(
+    "a throttled number holds back for the time that the network demands, and the page goes on",
+    () =>
+      Effect.gen(function*() {
+        const fake = yield* FakeGraph
+        const conversationOf = yield* written
+        const [first = "", second = "", third = ""] = people
+        yield* fake.scriptNext(always({ answer: "refuse", code: 130429, status: 429, retry_after_seconds: 30 }))
+        const met = yield* reply(conversationOf, first)
+        yield* work
+        const waiting = [yield* reply(conversationOf, second), yield* reply(conversationOf, third)]
+        const elsewhere = yield* reply(conversationOf, "24601")
+        yield* pass(29)
+        assert.strictEqual(yield* elsewhere, "sent")
+        assert.deepStrictEqual(yield* accepted, ["24601"])
+        assert.deepStrictEqual(yield* Effect.all([met, ...waiting]), ["queued", "queued", "queued"])
+        yield* pass(6)
+        assert.deepStrictEqual(yield* Effect.all([met, ...waiting]), ["sent", "sent", "sent"])
+      })
+  )
+
+  note(
+    "a throttled recipient waits 1, 4 and 16 seconds, and other recipients of the number go on",
+    () =>
+      Effect.gen(function*() {
+        const fake = yield* FakeGraph
+        const conversationOf = yield* written
+        const [first = "", second = ""] = people
+        const pairRate = { answer: "refuse", code: 131056 } as const
+        yield* fake.script(first, { ...ordinary, answers: [pairRate, pairRate, pairRate, { answer: "take" }] })
+        const met = yield* reply(conversationOf, first)
+        yield* work
+        const elsewhere = yield* reply(conversationOf, second)
+        yield* work
+        assert.strictEqual(yield* elsewhere, "sent")
+        yield* pass(20)
+        assert.strictEqual(yield* met, "queued")
+        yield* pass(1)
+        assert.strictEqual(yield* met, "sent")
+        assert.deepStrictEqual(yield* accepted, [second, first])
+      })
+  )
+})

@@ -1,0 +1,84 @@
+/** Accounts that core stores, beside those of a setting. */
+import { assert, it } from "@effect/vitest"
+import * as Memory from "@messaging-crm/adapter-memory"
+import * as Fixtures from "@messaging-crm/conformance/Fixtures"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { ChannelAccounts, ChannelToken } from "@messaging-crm/core/ChannelAccounts"
+import type { Channel, ChannelType } from "@messaging-crm/core/Channels"
+import * as Crm from "@messaging-crm/core/Crm"
+import { Ids } from "@messaging-crm/core/Ids"
+import { CloudAccounts, nameOf } from "@messaging-crm/provider-cloud/CloudAccounts"
+import { Effect, Layer, Option, Redacted, Schema } from "effect"
+
+const services = Crm.channelAccounts.pipe(Layer.provideMerge(Layer.merge(Memory.layer, Ids.layer)))
+
+const apps = [{ id: "app", secret: "s", verify_token: "v" }, { id: "other", secret: "s2", verify_token: "v2" }]
+
+/** The accounts, with one of the setting for a channel. */
+const accountsWith = (channel: Channel) => {
+  const { id: channel_id, phone_messaging_business_account_id: business_account_id, type } = channel
+  const account = {
+    type,
+    channel_id,
+    app_id: "app",
+    token: "of the setting",
+    phone_number_id: "1",
+    business_account_id
+  }
+  return CloudAccounts.layerStored(Redacted.make(JSON.stringify({ apps, channels: [account] })))
+}
+
+const store = Effect.fnUntraced(function*(channel: Channel, account_id: string, page_id: string | null = null) {
+  const token = Schema.decodeSync(ChannelToken)("stored")
+  const names = Option.some({ app_id: "other", account_id, page_id })
+  yield* ChannelAccounts.use((accounts) => accounts.setToken(channel.id, token, names))
+})
+
+const told = (found: Effect.Effect<Option.Option<{ readonly token: Redacted.Redacted }>, never, CloudAccounts>) =>
+  Effect.map(found, (account) => Option.isNone(account) ? null : Redacted.value(account.value.token))
+
+it.effect("an account of the setting counts until one is stored for its channel", () =>
+  Effect.gen(function*() {
+    const organization_id = yield* Fixtures.organization
+    const channel = yield* Fixtures.channel(organization_id)
+    const business_account_id = channel.phone_messaging_business_account_id ?? ""
+    yield* Effect.gen(function*() {
+      const find = told(CloudAccounts.use((accounts) => accounts.find(channel)))
+      const ofBusiness = told(CloudAccounts.use((accounts) => accounts.findByBusinessAccount(business_account_id)))
+      const locate = (app_id: string, id: string, type: ChannelType = "phone_messaging") =>
+        told(CloudAccounts.use((accounts) => accounts.locate(app_id, { type, id })))
+      assert.deepStrictEqual([yield* find, yield* ofBusiness], ["of the setting", "of the setting"])
+      assert.strictEqual(yield* locate("app", "1"), "of the setting")
+      yield* store(channel, "2")
+      assert.deepStrictEqual([yield* find, yield* ofBusiness], ["stored", "stored"])
+      assert.isNull(yield* locate("app", "1"))
+      assert.strictEqual(yield* locate("other", "2"), "stored")
+      // Another app must not send events for it, and another type is another account.
+      assert.isNull(yield* locate("app", "2"))
+      assert.isNull(yield* locate("other", "2", "page_messaging"))
+    }).pipe(
+      Effect.provideService(CurrentActor, { organization_id, member_id: null }),
+      Effect.provide(accountsWith(channel))
+    )
+  }).pipe(Effect.provide(services)))
+
+it.effect("each type of channel has the names of its network", () =>
+  Effect.gen(function*() {
+    const organization_id = yield* Fixtures.organization
+    const as = Effect.provideService(CurrentActor, { organization_id, member_id: null })
+    for (
+      const [type, page_id, expected] of [
+        ["phone_messaging", null, { phone_number_id: "7" }],
+        ["page_messaging", null, { page_id: "7" }],
+        ["photo_social", "99", { account_id: "7", page_id: "99" }]
+      ] as const
+    ) {
+      const channel = yield* Fixtures.channel(organization_id, type)
+      yield* store(channel, "7", page_id).pipe(as)
+      const account = yield* CloudAccounts.use((accounts) => accounts.find(channel)).pipe(
+        Effect.provide(CloudAccounts.layerStored(Redacted.make(JSON.stringify({ apps }))))
+      )
+      assert.deepInclude(Option.getOrNull(account), { type, ...expected })
+      assert.deepStrictEqual(Option.getOrNull(Option.map(account, nameOf)), { type, id: "7" })
+    }
+  }).pipe(Effect.provide(services)))

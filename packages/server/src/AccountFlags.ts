@@ -1,0 +1,59 @@
+/** The flags for the account of a channel at the real networks: its names, and a file with its token. */
+import { AccountNames, ChannelToken } from "@messaging-crm/core/ChannelAccounts"
+import { AccountCheck } from "@messaging-crm/provider-cloud/AccountCheck"
+import type { CloudAccount } from "@messaging-crm/provider-cloud/CloudAccounts"
+import { Effect, FileSystem, Option, Schema, Stdio, Stream } from "effect"
+import { Flag } from "effect/cli"
+import * as Admin from "./Admin.ts"
+import { readRequired, settings } from "./Config.ts"
+import * as Print from "./Print.ts"
+
+export const names = {
+  account: Flag.String("account").pipe(
+    Flag.optional,
+    Flag.withDescription("The network's id of the number, page or account")
+  ),
+  app: Flag.String("app").pipe(Flag.optional, Flag.withDescription("The id of the app that gets its callbacks")),
+  page: Flag.String("page").pipe(
+    Flag.optional,
+    Flag.withDescription("The page that a photo_social account is connected to")
+  )
+}
+
+/** A token is never a flag itself: flags stay in the shell's history, and everybody on the machine can list them. */
+export const token_file = Flag.String("token-file").pipe(
+  Flag.withDescription("A file with the token of the account, or - for stdin")
+)
+
+type GivenNames = { readonly [Name in keyof typeof names]: Option.Option<string> }
+
+/** Returns the names; none where none is given. */
+export const readNames = Effect.fnUntraced(function*({ account, app, page }: GivenNames) {
+  if ([account, app, page].every(Option.isNone)) return Option.none<AccountNames>()
+  if (Option.isNone(account) || Option.isNone(app)) {
+    return yield* Admin.refuse("--account and --app are given together, with the id of each at the network.")()
+  }
+  const input = { account_id: account.value, app_id: app.value, page_id: Option.getOrNull(page) }
+  return Option.some(yield* Admin.typed(AccountNames, input))
+})
+
+const decodeToken = Schema.decodeOption(ChannelToken)
+
+/** Reads a token. It can only be stored under `SECRET_KEY`. */
+export const readToken = Effect.fnUntraced(function*(file: string) {
+  yield* readRequired(settings.secret_key)
+  const text = file === "-"
+    ? yield* Stream.mkString(Stream.decodeText((yield* Stdio.Stdio).stdin))
+    : yield* (yield* FileSystem.FileSystem).readFileString(file)
+  const token = decodeToken(text.trim())
+  return Option.isSome(token)
+    ? token.value
+    : yield* Admin.refuse("The token file must hold the token alone: 1 to 4096 visible ASCII characters.")()
+})
+
+/** Refuses an account that the network refuses. Without an answer of the network it is taken unchecked, with a note. */
+export const requireGood = Effect.fnUntraced(function*(account: CloudAccount) {
+  const verdict = yield* AccountCheck.use(({ checkAccount }) => checkAccount(account))
+  if (verdict === "unreachable") return yield* Print.note("The network does not answer, so the token is not checked.")
+  if (verdict !== "ok") yield* Admin.refuse(`The network refuses this account: ${verdict}. Nothing was changed.`)()
+})

@@ -1,0 +1,177 @@
+/** Tokens of channels in the database, from the command line to the network: set, broken, replaced, and shown nowhere. */
+import { assert, it } from "@effect/vitest"
+import * as Client from "@messaging-crm/adapter-postgres/Client"
+import { Effect, Redacted, Schedule, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import * as Processes from "../testing/Processes.ts"
+
+const Account = Schema.Struct({ token: Schema.String, phone_number_id: Schema.String, app_id: Schema.String })
+const Setting = Schema.fromJsonString(
+  Schema.Struct({ apps: Schema.Array(Schema.Unknown), channels: Schema.NonEmptyArray(Account) })
+)
+const Send = Schema.fromJsonString(Schema.Struct({
+  data: Schema.Struct({
+    id: Schema.String,
+    status: Schema.String,
+    failure_reason: Schema.NullOr(Schema.String)
+  })
+}))
+const States = Schema.fromJsonString(Schema.Array(Schema.Struct({
+  state: Schema.String,
+  reason: Schema.NullOr(Schema.String)
+})))
+const Refusal = Schema.fromJsonString(Schema.Struct({ error: Schema.Struct({ message: Schema.String }) }))
+const Health = Schema.fromJsonString(Schema.Struct({
+  status: Schema.String,
+  paused_channels: Schema.optionalKey(Schema.Int)
+}))
+
+const decode = <A, I>(schema: Schema.Codec<A, I>, text: string) =>
+  Effect.orDie(Schema.decodeUnknownEffect(schema)(text))
+
+const textAt = (url: string) => Effect.promise(async () => (await fetch(url)).text())
+
+/** Makes the network refuse the token with the next message. */
+const refuseNext = (network_url: string) =>
+  Effect.promise(async () => {
+    const behaviour = { answers: [{ answer: "refuse", code: 190, status: 401 }], statuses: ["sent"], reply: null }
+    const body = JSON.stringify({ next_calls: 1, behaviour })
+    const headers = { "content-type": "application/json" }
+    await (await fetch(`${network_url}/fake/script`, { method: "POST", headers, body })).arrayBuffer()
+  })
+
+/** What the database holds of accounts. */
+const stored = (database_url: string) =>
+  SqlClient.SqlClient.use((sql) => sql`SELECT a::text FROM channel_accounts a`).pipe(
+    Effect.map((rows) => JSON.stringify(rows)),
+    Effect.provide(Client.layer({ url: Redacted.make(database_url), connections: 1 }))
+  )
+
+const often = { schedule: Schedule.spaced("100 millis"), times: 600 }
+
+it.live(
+  "a token is stored, pauses its channel when the network refuses it, and resumes it when it is replaced",
+  () =>
+    Effect.gen(function*() {
+      const { acme, database_url, environment: given, network_url, servers: [server], template_id } = yield* Processes
+        .cluster({ servers: 1, environment: {}, provider: "cloud" })
+      if (server === undefined) return assert.fail("there is no server")
+      const setting = yield* decode(Setting, given["CLOUD_ACCOUNTS"] ?? "")
+      const [{ app_id, phone_number_id, token }] = setting.channels
+      // Nothing but the app is in the environment.
+      const environment = { ...given, CLOUD_ACCOUNTS: JSON.stringify({ apps: setting.apps }) }
+      const of = ["--organization", acme.organization_id]
+      const names = ["--account", phone_number_id, "--app", app_id]
+      const outputs: Array<string> = []
+      const run = (args: ReadonlyArray<string>, stdin = "", env: Processes.Environment = environment) =>
+        Processes.run(["channels", ...args, ...of, "--json"], env, stdin).pipe(
+          Effect.tap(({ stderr, stdout }) => Effect.sync(() => outputs.push(stdout, stderr)))
+        )
+      const refused = (args: ReadonlyArray<string>, stdin = "", env: Processes.Environment = environment) =>
+        Effect.flatMap(run(args, stdin, env), ({ code, stderr }) => {
+          assert.strictEqual(code, 1)
+          return Effect.map(decode(Refusal, stderr.trim().split("\n").at(-1) ?? ""), ({ error }) => error.message)
+        })
+      const setToken = ["set-token", "--channel", acme.channel_id, "--token-file", "-"]
+      const states = Effect.flatMap(run(["list"]), ({ stdout }) => decode(States, stdout))
+
+      assert.include(yield* refused(setToken, token), "give --account and --app")
+      assert.include(yield* refused([...setToken, "--app", app_id], token), "are given together")
+      assert.include(yield* refused([...setToken, ...names], "an old token"), "visible ASCII")
+      assert.include(
+        yield* refused([...setToken, ...names], "swordfish"),
+        "The network refuses this account: provider_auth"
+      )
+      const { SECRET_KEY: _, ...keyless }: Processes.Environment = environment
+      assert.include(yield* refused([...setToken, ...names], token, keyless), "SECRET_KEY is required")
+      const elsewhere = { ...environment, GRAPH_URL: "http://127.0.0.1:9" }
+      const unchecked = yield* run([...setToken, ...names], "swordfish", elsewhere)
+      assert.strictEqual(unchecked.code, 0)
+      assert.include(unchecked.stderr, "the token is not checked")
+      assert.strictEqual((yield* run(setToken, token)).code, 0)
+
+      yield* Processes.serve(environment, server)
+      const start = (phone: string) =>
+        Processes.request(server, "POST", "/conversations", {
+          key: acme.key,
+          json: Processes.greeting(acme.channel_id, phone, "Kim", template_id),
+          idempotency_key: `start-${phone}`
+        }).pipe(Effect.flatMap(({ text }) => decode(Send, text)), Effect.map(({ data }) => data.id))
+      const read = (id: string) =>
+        Processes.request(server, "GET", `/sends/${id}`, { key: acme.key }).pipe(
+          Effect.flatMap(({ text }) => decode(Send, text)),
+          Effect.map(({ data }) => data.failure_reason ?? data.status)
+        )
+      const until = (id: string, wanted: string) =>
+        Effect.map(
+          Effect.repeat(read(id), { ...often, until: (state) => state === wanted }),
+          (state) => assert.strictEqual(state, wanted)
+        )
+      const health = Effect.flatMap(textAt(`${server.url}/health/ready`), (text) => decode(Health, text))
+
+      yield* until(yield* start("+4915112345601"), "sent")
+      assert.deepStrictEqual(yield* states, [{ state: "open", reason: null }])
+      assert.deepStrictEqual(yield* health, { status: "ok" })
+
+      yield* refuseNext(network_url)
+      yield* until(yield* start("+4915112345602"), "provider_auth")
+      const waiting = yield* start("+4915112345603")
+      assert.deepStrictEqual(yield* states, [{ state: "paused", reason: "provider_auth" }])
+      assert.deepStrictEqual(yield* health, { status: "degraded", paused_channels: 1 })
+      const metrics = yield* textAt(`${server.url}/metrics`)
+      assert.match(metrics, /messaging_crm_channels_paused\{[^}]*reason="provider_auth"[^}]*\} 1/)
+      assert.strictEqual(yield* read(waiting), "queued")
+      assert.include(yield* refused(setToken, "swordfish"), "The network refuses this account")
+      assert.deepStrictEqual(yield* states, [{ state: "paused", reason: "provider_auth" }])
+      const replaced = yield* run(setToken, token)
+      assert.deepStrictEqual(JSON.parse(replaced.stdout), { id: acme.channel_id, resumed: true })
+      yield* until(waiting, "sent")
+      assert.deepStrictEqual(yield* states, [{ state: "open", reason: null }])
+
+      yield* refuseNext(network_url)
+      yield* until(yield* start("+4915112345604"), "provider_auth")
+      const checked = yield* run(["check"])
+      assert.strictEqual(checked.code, 0, checked.stderr)
+      assert.deepInclude(JSON.parse(checked.stdout)[0], { account: "ok", resumed: true })
+      assert.deepStrictEqual(yield* health, { status: "ok" })
+
+      assert.notInclude(outputs.join("\n"), token)
+      assert.notInclude(outputs.join("\n"), "swordfish")
+      assert.notInclude(yield* stored(database_url), token)
+    }).pipe(Effect.scoped),
+  120_000
+)
+
+it.live("a channel is connected together with its account, or not at all", () =>
+  Effect.gen(function*() {
+    const { acme, environment } = yield* Processes.cluster({ servers: 1, environment: {}, provider: "cloud" })
+    const setting = yield* decode(Setting, environment["CLOUD_ACCOUNTS"] ?? "")
+    const [{ app_id, token }] = setting.channels
+    const args = (address: string) =>
+      ["channels", "connect", "--organization", acme.organization_id, "--json", "--type", "page_messaging"].concat(
+        ["--name", "Page", "--address", address, "--account", "1784", "--app", app_id, "--token-file", "-"]
+      )
+    const bad = yield* Processes.run(args("acme"), environment, "swordfish")
+    assert.include(bad.stderr, "The network refuses this account: provider_auth")
+    const good = yield* Processes.run(args("acme"), environment, `${token}\n`)
+    assert.strictEqual(good.code, 0, good.stderr)
+    const taken = yield* Processes.run(args("another"), environment, token)
+    assert.include(taken.stderr, "Another channel is connected to this account")
+    const { stdout } = yield* Processes.run(
+      ["channels", "list", "--organization", acme.organization_id, "--json"],
+      environment
+    )
+    const types = JSON.parse(stdout).map(({ type }: { readonly type: string }) => type)
+    assert.deepStrictEqual(types, ["phone_messaging", "page_messaging"])
+    // A token of the environment counts until it is moved into the database, under the names that it has there.
+    const of = ["--organization", acme.organization_id, "--json"]
+    const withoutChannels = { ...environment, CLOUD_ACCOUNTS: JSON.stringify({ apps: setting.apps }) }
+    const accounts = (env: Processes.Environment) =>
+      Effect.map(Processes.run(["channels", "check", ...of], env), ({ stdout }) =>
+        JSON.parse(stdout).map(({ account }: { readonly account: string }) => account))
+    assert.deepStrictEqual(yield* accounts(environment), ["ok", "ok"])
+    assert.deepStrictEqual(yield* accounts(withoutChannels), ["not_connected", "ok"])
+    const move = ["channels", "set-token", "--channel", acme.channel_id, "--token-file", "-", ...of]
+    assert.strictEqual((yield* Processes.run(move, environment, token)).code, 0)
+    assert.deepStrictEqual(yield* accounts(withoutChannels), ["ok", "ok"])
+  }).pipe(Effect.scoped), 120_000)
