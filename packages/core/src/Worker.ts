@@ -6,6 +6,7 @@ import { Ids } from "./kernel/Ids.ts"
 import { work_age, work_items } from "./kernel/Metrics.ts"
 import * as Traces from "./kernel/Traces.ts"
 import { Dispatch } from "./messaging/Dispatch.ts"
+import { Media } from "./messaging/Media.ts"
 import { Messages } from "./messaging/Messages.ts"
 import { WebhookDeliveries } from "./webhooks/WebhookDeliveries.ts"
 import { Webhooks } from "./webhooks/Webhooks.ts"
@@ -85,6 +86,7 @@ export class Worker extends Context.Service<Worker, {
       const idempotency = yield* Idempotency
       const ids = yield* Ids
       const lease = yield* LeaseTime
+      const media = yield* Media
       const messages = yield* Messages
       const queue = yield* WorkQueue
       const signal = yield* WorkSignal
@@ -195,7 +197,7 @@ export class Worker extends Context.Service<Worker, {
         ),
         // A purge that fails does not prevent the others.
         Effect.forEach(
-          [untilNone(idempotency.purge), untilNone(deliveries.purge), untilNone(messages.purge), webhooks.reseal],
+          [...[idempotency, deliveries, messages, media].map(({ purge }) => untilNone(purge)), webhooks.reseal],
           logAndPause("The purge"),
           { discard: true }
         ).pipe(Effect.repeat(Schedule.spaced(purge_interval)))

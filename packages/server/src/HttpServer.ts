@@ -86,10 +86,14 @@ const refusalOf = ({ httpVersion, rawHeaders }: IncomingMessage): Refusal | null
 }
 
 /** Node's response that a socket is writing, which it keeps for itself. */
-const isAnswering = (socket: Duplex): boolean => {
+const responseOf = (socket: Duplex) => {
   const { _httpMessage: response } = socket as { readonly _httpMessage?: { readonly headersSent?: boolean } | null }
-  return response?.headersSent === true
+  return response
 }
+
+const isAnswering = (socket: Duplex): boolean => responseOf(socket)?.headersSent === true
+
+const isPreparing = (socket: Duplex): boolean => responseOf(socket)?.headersSent === false
 
 /** An HTTP server whose routes see only requests that the edge lets pass. */
 class EdgeServer extends Server {
@@ -97,7 +101,7 @@ class EdgeServer extends Server {
   /** Requests that came before anybody listened for them, which Node would drop; null once somebody does. */
   private early: Array<readonly [IncomingMessage, ServerResponse]> | null = []
 
-  constructor(logRefused: (refused: Refused) => void) {
+  constructor(logRefused: (refused: Refused) => void, stall_millis: number) {
     super({
       headersTimeout: 10_000,
       requestTimeout: 20_000,
@@ -113,6 +117,9 @@ class EdgeServer extends Server {
     this.maxHeadersCount = 100
     this.maxRequestsPerSocket = 1000
     this.maxConnections = 4096
+    this.timeout = stall_millis
+    // An answer that is still being prepared has its own limits. One that nobody takes is given up.
+    this.on("timeout", (socket) => isPreparing(socket) ? undefined : socket.destroy())
     this.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => this.refuseSocket(error, socket))
     this.on("checkExpectation", (request, response) => this.refuse(unexpected, request, response))
     this.on("connect", (request, socket) => this.writeRefusal(noTunnel, socket, idOf(request)))
@@ -167,6 +174,16 @@ class EdgeServer extends Server {
   }
 }
 
-/** Creates an HTTP server with limits of our own; Node's defaults suit trusted networks. `logRefused` is called with each refusal. */
-export const createHttpServer = (logRefused: (refused: Refused) => void = () => {}): Server =>
-  new EdgeServer(logRefused)
+/** How long a client may take nothing of an answer. */
+const stall_time_max_millis = 30_000
+
+/**
+ * Creates an HTTP server with limits of our own; Node's defaults suit trusted networks.
+ *
+ * `logRefused` is called with each refusal. A connection whose client takes nothing
+ * of its answer for `stall_millis` is closed.
+ */
+export const createHttpServer = (
+  logRefused: (refused: Refused) => void = () => {},
+  stall_millis: number = stall_time_max_millis
+): Server => new EdgeServer(logRefused, stall_millis)

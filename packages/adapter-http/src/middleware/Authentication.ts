@@ -6,6 +6,7 @@ import {
   type RateLimited,
   type Unauthorized
 } from "@messaging-crm/core/ApiKeys"
+import type { ApiKeyId } from "@messaging-crm/core/Ids"
 import { Clock, Context, Effect, Layer } from "effect"
 import * as Errors from "../api/Errors.ts"
 import { Authentication, RequiredScope } from "../api/Pipeline.ts"
@@ -61,7 +62,7 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const apiKeys = yield* ApiKeys
     const at_once = yield* Turns.RequestsAtOnce
-    const inTurn = Turns.make(at_once)
+    const turns = Turns.make<ApiKeyId>(at_once)
     const refused = tooMany(at_once)
 
     return Authentication.of({
@@ -71,7 +72,7 @@ export const layer = Layer.effect(
           onSuccess: ({ actor, key_id, quota }) =>
             Effect.andThen(
               announce(quota),
-              inTurn(key_id, Effect.provideService(httpEffect, CurrentActor, actor), refused)
+              turns.carryOut(key_id, Effect.provideService(httpEffect, CurrentActor, actor), refused)
             )
         })
     })

@@ -14,6 +14,7 @@ import { prepare as prepare0009 } from "./migrations/0009_copies.ts"
 import m0010 from "./migrations/0010_claims.ts"
 import m0011 from "./migrations/0011_reads.ts"
 import m0012 from "./migrations/0012_callbacks.ts"
+import m0017 from "./migrations/0017_media_slices.ts"
 import { StatementDeadline } from "./StatementDeadline.ts"
 
 /** Every migration, in order. They are imported, not read from a folder, so that a bundle contains them. */
@@ -29,7 +30,8 @@ export const record = {
   "0009_commits": m0009,
   "0010_claims": m0010,
   "0011_reads": m0011,
-  "0012_callbacks": m0012
+  "0012_callbacks": m0012,
+  "0017_media_slices": m0017
 }
 
 const table = "messaging_crm_migrations"
