@@ -67,5 +67,5 @@ export const measure = async <A extends object, E>(
   }).pipe(Effect.scoped, Effect.timeout(options.timeout ?? "1 hour"))
   const results = await Effect.runPromise(program)
   if (options.print ?? true) console.log(JSON.stringify(results, null, 2))
-  process.exit(0)
+  process.exit()
 }
