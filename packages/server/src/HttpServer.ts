@@ -101,7 +101,9 @@ class EdgeServer extends Server {
   /** Requests that came before anybody listened for them, which Node would drop; null once somebody does. */
   private early: Array<readonly [IncomingMessage, ServerResponse]> | null = []
 
-  constructor(logRefused: (refused: Refused) => void, stall_millis: number) {
+  private open = 0
+
+  constructor(logRefused: (refused: Refused) => void, { connections_max, stall_millis }: ConnectionLimits) {
     super({
       headersTimeout: 10_000,
       requestTimeout: 20_000,
@@ -116,7 +118,8 @@ class EdgeServer extends Server {
     this.logRefused = logRefused
     this.maxHeadersCount = 100
     this.maxRequestsPerSocket = 1000
-    this.maxConnections = 4096
+    this.maxConnections = connections_max
+    this.on("connection", (socket) => this.makeRoom(socket, connections_max * 3 / 4))
     this.timeout = stall_millis
     // An answer that is still being prepared has its own limits. One that nobody takes is given up.
     this.on("timeout", (socket) => isPreparing(socket) ? undefined : socket.destroy())
@@ -140,6 +143,13 @@ class EdgeServer extends Server {
     else if (this.early !== null) this.early.push([request, response])
     else return Reflect.apply(super.emit, this, [event, ...values])
     return true
+  }
+
+  /** Closes connections that wait for a next request once many are open, so that idle ones keep nobody out. */
+  private makeRoom(socket: Duplex, crowd: number): void {
+    this.open++
+    socket.once("close", () => this.open--)
+    if (this.open > crowd) this.closeIdleConnections()
   }
 
   private release(): void {
@@ -174,16 +184,23 @@ class EdgeServer extends Server {
   }
 }
 
-/** How long a client may take nothing of an answer. */
-const stall_time_max_millis = 30_000
+/** The limits of connections that a test sets lower. */
+interface ConnectionLimits {
+  readonly connections_max: number
+  /** How long a client may take nothing of an answer. */
+  readonly stall_millis: number
+}
+
+const connectionLimits: ConnectionLimits = { connections_max: 4096, stall_millis: 30_000 }
 
 /**
  * Creates an HTTP server with limits of our own; Node's defaults suit trusted networks.
  *
  * `logRefused` is called with each refusal. A connection whose client takes nothing
- * of its answer for `stall_millis` is closed.
+ * of its answer for `stall_millis` is closed. When three quarters of `connections_max`
+ * are open, those that wait for a next request are closed.
  */
 export const createHttpServer = (
   logRefused: (refused: Refused) => void = () => {},
-  stall_millis: number = stall_time_max_millis
-): Server => new EdgeServer(logRefused, stall_millis)
+  limits: Partial<ConnectionLimits> = {}
+): Server => new EdgeServer(logRefused, { ...connectionLimits, ...limits })

@@ -7,16 +7,17 @@ import { connect } from "node:net"
 import { createHttpServer } from "../src/HttpServer.ts"
 import * as Layers from "../src/Layers.ts"
 
+const hello = HttpRouter.use((router) =>
+  Effect.andThen(
+    router.add("GET", "/hello", Effect.succeed(HttpServerResponse.text("hello"))),
+    router.add("POST", "/hello", Effect.succeed(HttpServerResponse.text("hello")))
+  )
+)
+
 /** A server with one route on a port of its own. */
-const served = HttpRouter.serve(
-  HttpRouter.use((router) =>
-    Effect.andThen(
-      router.add("GET", "/hello", Effect.succeed(HttpServerResponse.text("hello"))),
-      router.add("POST", "/hello", Effect.succeed(HttpServerResponse.text("hello")))
-    )
-  ),
-  { disableLogger: true, disableListenLog: true }
-).pipe(Layer.provideMerge(Layers.listen({ host: "127.0.0.1", port: 0 })))
+const served = HttpRouter.serve(hello, { disableLogger: true, disableListenLog: true }).pipe(
+  Layer.provideMerge(Layers.listen({ host: "127.0.0.1", port: 0 }))
+)
 
 interface Answer {
   readonly status: number
@@ -155,7 +156,7 @@ describe("a client that takes nothing of its answer", () => {
       const endless = Stream.repeat(Stream.make(new Uint8Array(262_144)), Schedule.forever).pipe(
         Stream.onExit(() => Effect.sync(() => ended++))
       )
-      const server = createHttpServer(undefined, 50)
+      const server = createHttpServer(undefined, { stall_millis: 50 })
       yield* Effect.gen(function*() {
         const url = new URL(yield* HttpServer.addressFormattedWith(Effect.succeed))
         for (const path of ["/whole", "/stream"]) {
@@ -178,4 +179,30 @@ describe("a client that takes nothing of its answer", () => {
       )
       assert.strictEqual(ended, 1)
     }))
+})
+
+describe("connections that wait for a next request", () => {
+  it.live("keep nobody out: they are closed when many are open", () =>
+    Effect.gen(function*() {
+      const url = new URL(yield* HttpServer.addressFormattedWith(Effect.succeed))
+      const ask = Effect.callback<string>((resume) => {
+        const socket = connect(Number(url.port), url.hostname, () => socket.write(request("GET /hello HTTP/1.1", host)))
+        socket.once("data", (answer: Buffer) => resume(Effect.succeed(answer.toString().slice(9, 12))))
+        socket.once("error", () => {}).once("close", () => resume(Effect.succeed("closed")))
+      })
+      const answers = yield* Effect.replicateEffect(ask, 30)
+      assert.deepStrictEqual(answers, Array(30).fill("200"))
+    }).pipe(
+      Effect.provide(
+        HttpRouter.serve(hello, { disableLogger: true, disableListenLog: true }).pipe(
+          Layer.provideMerge(
+            NodeHttpServer.layer(() => createHttpServer(undefined, { connections_max: 8 }), {
+              host: "127.0.0.1",
+              port: 0,
+              gracefulShutdownTimeout: 0
+            })
+          )
+        )
+      )
+    ))
 })
