@@ -42,6 +42,24 @@ interface Operation {
   readonly requestBody?: { readonly content: { readonly "application/json": { readonly examples: object } } }
 }
 
+/** How the idempotency keys begin that the forms show. */
+const tried = "try-"
+
+/**
+ * Gives each request of a form a key of its own, so that a form may be sent again with
+ * another body. A key that the reader writes is sent as it is.
+ */
+const freshKeys = `<script>
+  const send = window.fetch.bind(window)
+  window.fetch = (input, init) => {
+    const request = new Request(input, init)
+    const key = request.headers.get("idempotency-key") ?? ""
+    const own = Date.now().toString(36) + Math.random().toString(36).slice(2, 8)
+    if (key.startsWith("${tried}")) request.headers.set("idempotency-key", key + "-" + own)
+    return send(request)
+  }
+</script>`
+
 /**
  * An operation with changes for the page's form, in each of its examples: an optional
  * parameter is off until it is ticked, and each operation has its own idempotency key.
@@ -49,7 +67,7 @@ interface Operation {
 const form = ({ operationId, parameters, requestBody, ...operation }: Operation) => {
   const names = Object.keys(requestBody?.content["application/json"].examples ?? {})
   const field = ({ example, ...parameter }: Parameter) => {
-    const filled = parameter.name === "Idempotency-Key" ? `try-${operationId}` : example
+    const filled = parameter.name === "Idempotency-Key" ? `${tried}${operationId}` : example
     const value = filled ?? parameter.schema.default ?? ""
     const given = { value, "x-disabled": !parameter.required }
     return { ...parameter, examples: Object.fromEntries([...names, "default"].map((name) => [name, given])) }
@@ -58,7 +76,8 @@ const form = ({ operationId, parameters, requestBody, ...operation }: Operation)
     ...operation,
     operationId,
     ...(requestBody === undefined ? {} : { requestBody }),
-    parameters: parameters.map((parameter) => "$ref" in parameter ? parameter : field(parameter))
+    // The one reference is to `X-Request-Id`, which a form would send without a value.
+    parameters: parameters.flatMap((parameter) => "$ref" in parameter ? [] : [field(parameter)])
   }
 }
 
@@ -98,7 +117,7 @@ const policyOf = Effect.fnUntraced(function*(html: string) {
 })
 
 const htmlOf = ({ body }: HttpServerResponse.HttpServerResponse): string =>
-  body._tag === "Uint8Array" ? new TextDecoder().decode(body.body) : ""
+  (body._tag === "Uint8Array" ? new TextDecoder().decode(body.body) : "").replace("<body>", `<body>${freshKeys}`)
 
 const prepared = Effect.fnUntraced(function*(html: string) {
   return yield* FixedAnswer.prepare({

@@ -29,6 +29,8 @@ export interface Options {
 
 const connect_timeout = "5 seconds"
 const read_bytes_max = 16_384
+/** How often an answer may be announced by interim ones, whatever their size. */
+const announced_max = 10
 const kept_bytes_max = limits.webhook_response_bytes_max
 
 const unanswered = (failure_code: WebhookRequestFailed["failure_code"]) =>
@@ -51,13 +53,20 @@ interface PartialAnswer {
  * A stream of the body would be simpler, but its chunks stay in memory until V8's
  * next full garbage collection, so an endless response could exhaust the memory.
  */
-const dispatch = ({ client }: Connection, url: URL, { body, headers }: WebhookRequest, answer: PartialAnswer) =>
+const dispatch = ({ client, socket }: Connection, url: URL, { body, headers }: WebhookRequest, answer: PartialAnswer) =>
   Effect.callback<void, WebhookRequestFailed>((resume) => {
     const decoder = new TextDecoder()
+    const before = socket.bytesRead
+    let announced = 0
     client.dispatch({ path: url.pathname + url.search, method: "POST", headers, body }, {
       onRequestStart: () => {},
-      onResponseStart: (_controller, status, { "retry-after": retry_after = null }) => {
-        if (status < 200) return
+      onResponseStart: (controller, status, { "retry-after": retry_after = null }) => {
+        if (status < 200) {
+          // An answer may be announced any number of times, which must not cost more than an answer.
+          if (++announced <= announced_max || socket.bytesRead - before < read_bytes_max) return
+          controller.pause()
+          return resume(unanswered("protocol_error"))
+        }
         answer.status = status
         answer.retry_after = Array.isArray(retry_after) ? retry_after.join(", ") : retry_after
       },

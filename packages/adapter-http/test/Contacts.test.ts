@@ -340,3 +340,23 @@ it("narrows the list by text, tag, owner, stage and channel, together", async ()
   const other = await service.request("GET", `/v1/contacts?page_size=1&query=a&cursor=${cursor}`, { key })
   assert.strictEqual(other.body.error.param, "cursor")
 })
+
+it("a page of long notes is shorter, and the pages together hold every contact", async () => {
+  const { key } = await service.organization()
+  const names = Array.from({ length: 25 }, (_, index) => `Contact ${index}`)
+  for (const first_name of names) {
+    // As JSON, with its empty custom values, each has 50,000 characters, and twenty are the limit.
+    const json = { first_name, notes: "x".repeat(49_993) }
+    assert.strictEqual((await service.request("POST", "/v1/contacts", { key, json, ...idempotency() })).status, 201)
+  }
+  const found: Array<string> = []
+  const sizes: Array<number> = []
+  for (let cursor: string | null = ""; cursor !== null;) {
+    const { body } = await service.request("GET", `/v1/contacts?page_size=100&cursor=${cursor}`, { key })
+    sizes.push(body.data.length)
+    found.push(...body.data.map(({ first_name }: { readonly first_name: string }) => first_name))
+    cursor = body.next_cursor
+  }
+  assert.deepStrictEqual(sizes, [20, 5])
+  assert.sameMembers(found, names)
+})

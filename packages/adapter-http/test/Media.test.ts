@@ -1,14 +1,17 @@
 /** Messages with files, and the links to them, followed as a browser does. */
 import { assert, describe, it } from "@effect/vitest"
+import * as Memory from "@messaging-crm/adapter-memory"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { MediaId } from "@messaging-crm/core/Ids"
 import { Inbound, type ProviderMessageReceived } from "@messaging-crm/core/Inbound"
-import { Media, PublicUrl, type ReceivedMedia } from "@messaging-crm/core/Media"
+import { Media, MediaStore, PublicUrl, type ReceivedMedia } from "@messaging-crm/core/Media"
 import { MessageType } from "@messaging-crm/core/Messages"
 import { picture } from "@messaging-crm/provider-mock"
-import { DateTime, Effect, Layer } from "effect"
+import { DateTime, Duration, Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { afterAll } from "vitest"
+import { DownloadsAtOnce, DownloadTime } from "../src/handlers/Media.ts"
+import { TurnWait } from "../src/middleware/Turns.ts"
 import { idempotency, start } from "./Service.ts"
 
 const service = start()
@@ -255,5 +258,114 @@ describe("a link", () => {
     const { media } = await newest(theirs, await write(theirs, {}, elsewhere), elsewhere)
     assert.match(media.url, /^https:\/\/crm\.example\/api\/media\//)
     await elsewhere.stop()
+  })
+})
+
+const large = new Uint8Array(1_000_000).map((_, index) => index % 251)
+
+/** A store that counts the bytes that it is asked for. */
+const counted = (counts: { bytes: number }) =>
+  Layer.effect(
+    MediaStore,
+    Effect.map(MediaStore, (store) =>
+      MediaStore.of({
+        ...store,
+        read: (organization_id, id, range) =>
+          Effect.tap(store.read(organization_id, id, range), (slice) =>
+            Effect.sync(() =>
+              counts.bytes += Option.match(slice, { onNone: () => 0, onSome: (bytes) => bytes.length })
+            ))
+      }))
+  ).pipe(Layer.provideMerge(Memory.layer))
+
+describe("the bytes of a file", () => {
+  it("are read slice by slice as they are taken, only those that are asked for, and none for HEAD", async () => {
+    const counts = { bytes: 0 }
+    const counting = start({ storage: counted(counts) })
+    const ours = await counting.organization()
+    const path = await write(ours, { media: { ...image, bytes: large } }, counting)
+    const { url } = (await newest(ours, path, counting)).media
+    await counting.fetch(url, { method: "HEAD" })
+    assert.strictEqual(counts.bytes, 0)
+    const part = await counting.fetch(url, { headers: { range: "bytes=300000-300009" } })
+    assert.deepStrictEqual(await bytesOf(part), large.slice(300_000, 300_010))
+    assert.strictEqual(counts.bytes, 10)
+    const reader = (await counting.fetch(url)).body?.getReader()
+    await reader?.read()
+    assert.isBelow(counts.bytes, large.length)
+    await reader?.cancel()
+    assert.deepStrictEqual(await bytesOf(await counting.fetch(url)), large)
+    await counting.stop()
+  })
+
+  it("are handed out to so many callers of an organization at once, and to so many in all", async () => {
+    const limited = start({
+      tuning: Layer.empty,
+      instead: Layer.merge(
+        Layer.succeed(DownloadsAtOnce, { of_one: 2, of_all: 3 }),
+        Layer.succeed(TurnWait, Duration.millis(1))
+      )
+    })
+    const linkOf = async () => {
+      const ours = await limited.organization()
+      const path = await write(ours, { media: { ...image, bytes: large } }, limited)
+      return (await newest(ours, path, limited)).media.url as string
+    }
+    const [ours, theirs] = [await linkOf(), await linkOf()]
+    const open = async (url: string) => {
+      const response = await limited.fetch(url)
+      return { response, reader: response.body?.getReader() }
+    }
+    const [first, second] = [await open(ours), await open(ours)]
+    assert.deepStrictEqual([first.response.status, second.response.status], [200, 200])
+    const third = await limited.request("GET", new URL(ours).pathname)
+    assert.deepStrictEqual([third.status, third.body.error.code, third.headers.get("retry-after")], [
+      429,
+      "rate_limited",
+      "1"
+    ])
+    assert.strictEqual(third.headers.get("cache-control"), "no-store")
+    assert.strictEqual((await limited.fetch(ours, { method: "HEAD" })).status, 200)
+    const other = await open(theirs)
+    assert.strictEqual(other.response.status, 200)
+    assert.strictEqual((await limited.request("GET", new URL(theirs).pathname)).status, 429)
+    // One is read to its end, the others are given up: each makes room.
+    while (!(await first.reader?.read())?.done) { /* read on */ }
+    await second.reader?.cancel()
+    await other.reader?.cancel()
+    for (const url of [ours, ours, theirs]) assert.deepStrictEqual((await open(url)).response.status, 200)
+    await limited.stop()
+  })
+
+  it("stop when the time of a download is over", async () => {
+    const hasty = start({ instead: Layer.succeed(DownloadTime, Duration.zero) })
+    const ours = await hasty.organization()
+    const { media: { url } } = await newest(ours, await write(ours, {}, hasty), hasty)
+    const response = await hasty.fetch(url)
+    assert.strictEqual(response.status, 200)
+    const read = await bytesOf(response).then(({ byteLength }) => byteLength, () => 0)
+    assert.strictEqual(read, 0)
+    await hasty.stop()
+  })
+
+  it("end in a broken answer, and never in half a file, when the file is removed meanwhile", async () => {
+    const ours = await service.organization()
+    const provider_message_id = globalThis.crypto.randomUUID()
+    const path = await write(ours, { provider_message_id, media: { ...image, bytes: large } })
+    const reader = (await service.fetch((await newest(ours, path)).media.url)).body?.getReader()
+    await reader?.read()
+    await service.runtime.runPromise(
+      Effect.flatMap(
+        DateTime.now,
+        (at) =>
+          Inbound.use((inbound) =>
+            inbound.receive({ event: "message_deleted", channel_id: ours.channel.id, provider_message_id, at })
+          )
+      )
+    )
+    const rest = async () => {
+      while (!(await reader?.read())?.done) { /* read on */ }
+    }
+    assert.strictEqual(await rest().then(() => "complete", () => "broken"), "broken")
   })
 })

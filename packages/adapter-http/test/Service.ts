@@ -35,12 +35,13 @@ export interface Answer {
 export const start = (options: {
   readonly instead?: Layer.Layer<never, never, Crm.Operations>
   readonly provider?: typeof Mock.layer
+  readonly storage?: Layer.Layer<Crm.StoragePorts>
   readonly tuning?: Layer.Layer<never>
 } = {}) => {
-  const { instead = Layer.empty, provider = Mock.layer, tuning = Layer.empty } = options
+  const { instead = Layer.empty, provider = Mock.layer, storage = Memory.layer, tuning = Layer.empty } = options
   const crm = Crm.layer.pipe(
     Layer.provide(tuning),
-    Layer.provideMerge(Layer.mergeAll(Memory.layer, provider, WebhookTransport.layer))
+    Layer.provideMerge(Layer.mergeAll(storage, provider, WebhookTransport.layer))
   )
   const quiet = Layer.succeed(References.MinimumLogLevel, "None")
   const runtime = ManagedRuntime.make(Layer.mergeAll(crm, quiet))

@@ -134,6 +134,16 @@ describe("an endpoint that does not answer", () => {
       assert.strictEqual(yield* codeOf(`https://hooks.example:${port}/`), "connection_reset")
     }).pipe(local(), Effect.scoped))
 
+  it.live("but tells of one to come without end is given up after 16,384 bytes", () =>
+    Effect.gen(function*() {
+      const hints = `HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n`.repeat(100)
+      const port = yield* accepting((socket) => {
+        const timer = setInterval(() => socket.write(hints), 1)
+        socket.once("close", () => clearInterval(timer))
+      })
+      assert.strictEqual(yield* codeOf(`http://hooks.example:${port}/`), "protocol_error")
+    }).pipe(local("10 seconds"), Effect.scoped))
+
   it.live("in time has timed out: silent in the handshake, or with news of an answer to come", () =>
     Effect.gen(function*() {
       const port = yield* accepting((socket) => {

@@ -21,6 +21,12 @@ const failing = (sql: SqlClient.SqlClient) =>
       "a raised error",
       sql.unsafe(`DO $$ BEGIN RAISE EXCEPTION 'refused' USING DETAIL = '${canary}', HINT = '${canary}'; END $$`)
     ],
+    [
+      "a raised message",
+      sql.unsafe(`DO $$ BEGIN RAISE EXCEPTION '${canary}' USING ERRCODE = '53100', CONSTRAINT = 'some_rule'; END $$`)
+    ],
+    ["a number out of range", sql`SELECT ${`99999999999999999999`}::text::integer, ${canary}::text`],
+    ["a name of a time zone", sql`SELECT now() AT TIME ZONE ${canary}::text`],
     ["an array", sql`SELECT ${`{"${canary}`}::text::integer[]`]
   ] as const
 

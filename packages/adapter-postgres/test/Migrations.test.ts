@@ -143,6 +143,10 @@ const former = Effect.gen(function*() {
     INSERT INTO parked_reports (organization_id, channel_id, provider_message_id, status, at, parked_at)
     VALUES (${one("0")}, ${one("1")}, 'early', 'read', '2026-01-01T00:00:00Z', now())
   `
+  yield* sql`
+    INSERT INTO media (organization_id, id, filename, bytes)
+    VALUES (${one("0")}, ${one("5")}, 'a.bin', convert_to(repeat(chr(7), 100000), 'UTF8'))
+  `
 })
 
 const one = (digit: string): string => `0000000${digit}-0000-7000-8000-000000000000`
@@ -222,6 +226,14 @@ const early = SqlClient.SqlClient.use((sql) =>
   sql`SELECT provider_message_id, early_updates FROM provider_messages WHERE message_id IS NULL`
 )
 
+const files = SqlClient.SqlClient.use((sql) =>
+  sql`
+    SELECT filename, byte_size, start, encode(substring(bytes FROM 99999 FOR 9), 'hex') AS slice
+    FROM media
+    JOIN media_slices ON (media.organization_id, media.id) = (media_slices.organization_id, media_id)
+  `
+)
+
 const earlyUpdates = [
   { provider_message_id: "early", early_updates: [{ status: "read", at: "2026-01-01T00:00:00.000Z" }] }
 ]
@@ -241,11 +253,13 @@ it.layer(empty, { excludeTestServices: true })("An upgrade from 0008", (it) => {
         [11, "reads"],
         [12, "callbacks"],
         [13, "spare_claims"],
-        [14, "weeks"]
+        [14, "weeks"],
+        [17, "media_slices"]
       ]
       assert.deepStrictEqual(done.filter((migrations) => migrations.length > 0), [applied])
       assert.deepStrictEqual(yield* wrong, [])
       assert.deepStrictEqual(yield* early, earlyUpdates)
+      assert.deepStrictEqual(yield* files, [{ filename: "a.bin", byte_size: 100_000, start: 0, slice: "0707" }])
       const indexes = yield* sql`
         SELECT indexdef ~ 'owner_user_id IS NOT NULL' AS partial, indisvalid AS valid
         FROM pg_indexes

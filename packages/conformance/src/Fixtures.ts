@@ -23,6 +23,7 @@ import {
   EventId,
   IdentityId,
   Ids,
+  MediaId,
   MemberId,
   MessageId,
   OrganizationId,
@@ -30,6 +31,7 @@ import {
   TagId,
   WebhookId
 } from "@messaging-crm/core/Ids"
+import { type MediaFile, MediaRows, MediaStore, slice_bytes } from "@messaging-crm/core/Media"
 import { type Member, MemberRows, type Role, toColumns } from "@messaging-crm/core/Members"
 import type { Message } from "@messaging-crm/core/Messages"
 import { OrganizationStore } from "@messaging-crm/core/Organizations"
@@ -257,5 +259,22 @@ export const event = Effect.fnUntraced(function*(fields: Partial<Changes.RaisedE
     created_at: noon,
     ...fields
   }
+  return row
+})
+
+/** Stores a file. */
+export const file = Effect.fnUntraced(function*(
+  organization_id: OrganizationId,
+  fields: Partial<Omit<MediaFile, "byte_size">> = {},
+  bytes: Uint8Array = Uint8Array.of(1, 2, 3)
+) {
+  const store = yield* MediaStore
+  const id = MediaId.make(yield* uuid)
+  const row: MediaFile = { id, mime_type: "image/png", filename: null, ...fields, byte_size: bytes.byteLength }
+  yield* store.begin(organization_id, row.id, noon)
+  for (let start = 0; start < bytes.byteLength; start += slice_bytes) {
+    yield* store.append(organization_id, row.id, { start, bytes: bytes.subarray(start, start + slice_bytes) })
+  }
+  yield* write(organization_id, MediaRows.insert(row))
   return row
 })

@@ -8,6 +8,7 @@ import { Ids } from "./kernel/Ids.ts"
 import { work_age, work_items } from "./kernel/Metrics.ts"
 import * as Traces from "./kernel/Traces.ts"
 import { Dispatch } from "./messaging/Dispatch.ts"
+import { Media } from "./messaging/Media.ts"
 import { Messages } from "./messaging/Messages.ts"
 import { type ClaimedDelivery, WebhookDeliveries, WebhookDeliveryStore } from "./webhooks/WebhookDeliveries.ts"
 import { Webhooks } from "./webhooks/Webhooks.ts"
@@ -95,6 +96,7 @@ export class Worker extends Context.Service<Worker, {
       const ids = yield* Ids
       const lease = yield* LeaseTime
       const contacts = yield* ContactStore
+      const media = yield* Media
       const messages = yield* Messages
       const queue = yield* WorkQueue
       const signal = yield* WorkSignal
@@ -215,9 +217,7 @@ export class Worker extends Context.Service<Worker, {
         // A purge that fails does not prevent the others.
         Effect.forEach(
           [
-            untilNone(idempotency.purge),
-            untilNone(deliveries.purge),
-            untilNone(messages.purge),
+            ...[idempotency, deliveries, messages, media].map(({ purge }) => untilNone(purge)),
             webhooks.reseal,
             accounts.reseal
           ],

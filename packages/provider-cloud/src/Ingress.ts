@@ -12,6 +12,7 @@ import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse 
 import { isCallback } from "./Callback.ts"
 import { CloudAccounts, type CloudApp } from "./CloudAccounts.ts"
 import { isSignature, signatureHeader, verify } from "./Signature.ts"
+import * as UnsignedBodies from "./UnsignedBodies.ts"
 
 /** The path of the endpoint. */
 export const path = "/ingress/graph"
@@ -24,6 +25,14 @@ const answer = (status: number, text: string) =>
 
 const unsigned = answer(401, "The signature does not fit.")
 const tooLarge = answer(413, "The body is larger than 4 MiB.")
+const busy = HttpServerResponse.setHeader(
+  answer(503, "Too many callbacks are being read. Send it again."),
+  "retry-after",
+  "1"
+)
+
+/** The maximum of bytes that a process holds of bodies whose signature is not verified yet. */
+export const unsigned_bytes_max = 4 * body_bytes_max
 
 const Handshake = Schema.Struct({
   "hub.mode": Schema.Literal("subscribe"),
@@ -37,6 +46,7 @@ const utf8 = new TextDecoder("utf-8", { ignoreBOM: true })
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const accounts = yield* CloudAccounts
   const inbox = yield* CallbackInbox
+  const readUnsigned = UnsignedBodies.make({ of_one: body_bytes_max, of_all: unsigned_bytes_max })
 
   /** Answers the registration of the callback URL: returns the challenge if the verify token is that of an app. */
   const handshake = HttpServerRequest.schemaSearchParams(Handshake).pipe(
@@ -70,16 +80,22 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     const signature = request.headers[signatureHeader] ?? ""
     if (!isSignature(signature)) return unsigned
     if (Number(request.headers["content-length"] ?? 0) > body_bytes_max) return tooLarge
-    const body = yield* request.arrayBuffer
-    const signer = yield* signerOf(body, signature)
-    return yield* Option.match(signer, {
+    const signed = yield* readUnsigned(
+      request,
+      (body) => Effect.map(signerOf(body, signature), Option.map((app) => ({ app, body })))
+    )
+    return yield* Option.match(signed, {
       onNone: () => Effect.succeed(unsigned),
-      onSome: (app) => receiveSigned(app, body)
+      onSome: ({ app, body }) => receiveSigned(app, body)
     })
   }).pipe(
     Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(body_bytes_max)),
-    // The error is either a broken connection, which gets no answer, or a body without a length that is too large.
-    Effect.catchTag("HttpServerError", () => Effect.succeed(tooLarge))
+    Effect.catchTags({
+      BodyTooLarge: () => Effect.succeed(tooLarge),
+      Busy: () => Effect.succeed(busy),
+      // The error is either a broken connection, which gets no answer, or a body without a length that is too large.
+      HttpServerError: () => Effect.succeed(tooLarge)
+    })
   )
 
   yield* router.add("GET", path, handshake)

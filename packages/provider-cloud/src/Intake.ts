@@ -6,6 +6,7 @@
  */
 import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
+import { FileUnavailable } from "@messaging-crm/core/Media"
 import { Context, DateTime, Duration, Effect, Exit, Layer, Metric, Option, RcMap, Semaphore } from "effect"
 import { type Notice, type Notices, read } from "./Callback.ts"
 import { type CloudAccount, CloudAccounts } from "./CloudAccounts.ts"
@@ -15,7 +16,7 @@ import { callbacks_ignored } from "./Metrics.ts"
 /** How long a message may wait for its file. After that it is stored without it. */
 const file_wait_max = Duration.hours(1)
 
-/** The maximum number of files in memory at once. */
+/** The maximum number of files that are downloaded at once. */
 const files_max = 4
 
 /** The maximum number of people whose notices are processed concurrently. */
@@ -57,27 +58,30 @@ export class Intake extends Context.Service<Intake, {
       const loader = yield* MediaLoader
       const turns = yield* RcMap.make({ lookup: (_lane: string) => Semaphore.make(1) })
 
-      /** Loads a file. None where it does not exist, or is unavailable and the message has waited long enough. */
-      const load = Effect.fnUntraced(function*(account: CloudAccount, { event, file }: Notice) {
-        if (file === null || event.event !== "message_received") return Option.none()
+      const eventOf = (account: CloudAccount, { event, file }: Notice): ProviderEvent => {
+        const located: ProviderEvent = { ...event, channel_id: account.channel_id }
+        return located.event !== "message_received" || located.media === null || file === null
+          ? located
+          : { ...located, media: { ...located.media, bytes: loader.load(account, file) } }
+      }
+
+      /** Stores an event without its file, if it has waited for it long enough. */
+      const receiveFileless = Effect.fnUntraced(function*(event: ProviderEvent) {
+        if (event.event !== "message_received" || event.media === null) return yield* new FileUnavailable()
         const now = yield* DateTime.now
         const isLate = DateTime.isGreaterThan(now, DateTime.addDuration(event.sent_at, file_wait_max))
-        const loaded = loader.load(account, file)
-        return yield* isLate ? Effect.orElseSucceed(loaded, () => Option.none()) : loaded
+        if (!isLate) return yield* new FileUnavailable()
+        yield* inbound.receive({ ...event, media: { ...event.media, bytes: null } })
       })
 
-      const eventOf = Effect.fnUntraced(function*(account: CloudAccount, notice: Notice) {
-        const event: ProviderEvent = { ...notice.event, channel_id: account.channel_id }
-        if (event.event !== "message_received" || event.media === null) return event
-        const bytes = Option.getOrNull(yield* load(account, notice))
-        return { ...event, media: { ...event.media, bytes } }
-      })
-
-      const receiveLocated = Effect.fnUntraced(function*(account: CloudAccount, notice: Notice) {
-        const event = yield* eventOf(account, notice)
-        // Repeating an event for an unknown channel would not help, so it counts as received.
-        yield* Effect.catchTag(inbound.receive(event), "ChannelUnknown", () => countIgnored("unconnected"))
-      })
+      const receiveLocated = (account: CloudAccount, notice: Notice) => {
+        const event = eventOf(account, notice)
+        return inbound.receive(event).pipe(
+          Effect.catchTag("FileUnavailable", () => receiveFileless(event)),
+          // Repeating an event for an unknown channel would not help, so it counts as received.
+          Effect.catchTag("ChannelUnknown", () => countIgnored("unconnected"))
+        )
+      }
 
       const receiveNotice = Effect.fnUntraced(function*(app_id: string, notice: Notice) {
         const found = yield* accounts.locate(app_id, notice.account)

@@ -1,23 +1,18 @@
 /**
- * Media loader: downloads the files of received messages.
+ * Media loader: downloads the files of received messages, as streams.
  *
  * On phone messaging a file has an id. A request with the id returns a link that
  * is valid for five minutes. The other two networks send the link in the callback.
  */
 import { limits } from "@messaging-crm/core/Limits"
-import { Context, Data, Effect, Layer, Option, Schema, Stream } from "effect"
-import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
+import { FileAbsent, type FileStream, FileUnavailable } from "@messaging-crm/core/Media"
+import { Context, Data, Effect, Layer, Schema, Stream } from "effect"
+import { HttpClient, HttpClientRequest } from "effect/http"
 import type { FileReference } from "./Callback.ts"
 import type { CloudAccount } from "./CloudAccounts.ts"
 import { CloudSettings } from "./CloudSettings.ts"
 import { call, type CallError, rootOf } from "./Graph.ts"
 import { lenient } from "./Wire.ts"
-
-/** The file cannot be loaded at the moment. A later attempt may succeed. */
-export class FileUnavailable extends Data.TaggedError("FileUnavailable")<{}> {}
-
-/** The file does not exist, or is larger than the limit. */
-class NoFile extends Data.TaggedError("NoFile")<{}> {}
 
 /** The link has expired. */
 class LinkExpired extends Data.TaggedError("LinkExpired")<{}> {}
@@ -39,36 +34,12 @@ const links_max = 3
 const web = /^https?:\/\/./i
 
 const linkFailed = (error: CallError) =>
-  error._tag === "Refused" && gone_codes.has(error.refusal.code) ? new NoFile() : new FileUnavailable()
-
-/** Reads a file as a stream, and fails as soon as it exceeds the limit. */
-const bytesOf = Effect.fnUntraced(function*(response: HttpClientResponse.HttpClientResponse) {
-  if (Number(response.headers["content-length"] ?? 0) > limits.media_bytes_max) return yield* new NoFile()
-  let byte_size = 0
-  const slices = yield* response.stream.pipe(
-    Stream.mapError(() => new FileUnavailable()),
-    Stream.mapEffect((slice) => {
-      byte_size += slice.byteLength
-      return byte_size > limits.media_bytes_max ? Effect.fail(new NoFile()) : Effect.succeed(slice)
-    }),
-    Stream.runCollect
-  )
-  const bytes = new Uint8Array(byte_size)
-  let at = 0
-  for (const slice of slices) {
-    bytes.set(slice, at)
-    at += slice.byteLength
-  }
-  return bytes
-})
+  error._tag === "Refused" && gone_codes.has(error.refusal.code) ? new FileAbsent() : new FileUnavailable()
 
 /** Port: loads the files of received messages. */
 export class MediaLoader extends Context.Service<MediaLoader, {
-  /** Returns a file; none where it does not exist or is larger than the limit. */
-  readonly load: (
-    account: CloudAccount,
-    file: FileReference
-  ) => Effect.Effect<Option.Option<Uint8Array>, FileUnavailable>
+  /** The bytes of a file, which is requested when the stream is read. `FileAbsent` for one that is larger than the limit. */
+  readonly load: (account: CloudAccount, file: FileReference) => FileStream
 }>()("@messaging-crm/provider-cloud/MediaLoader") {
   static readonly layer = Layer.effect(
     MediaLoader,
@@ -77,11 +48,12 @@ export class MediaLoader extends Context.Service<MediaLoader, {
       const settings = yield* CloudSettings
 
       const open = Effect.fnUntraced(function*(request: HttpClientRequest.HttpClientRequest) {
-        if (!web.test(request.url)) return yield* new NoFile()
+        if (!web.test(request.url)) return yield* new FileAbsent()
         const response = yield* Effect.mapError(client.execute(request), () => new FileUnavailable())
         if (response.status >= 500 || response.status === 429) return yield* new FileUnavailable()
         if (response.status < 200 || response.status > 299) return yield* new LinkExpired()
-        return yield* bytesOf(response)
+        if (Number(response.headers["content-length"] ?? 0) > limits.media_bytes_max) return yield* new FileAbsent()
+        return Stream.mapError(response.stream, () => new FileUnavailable())
         // The link itself grants access, so it must not appear in traces.
       }, Effect.withTracerEnabled(false))
 
@@ -92,28 +64,24 @@ export class MediaLoader extends Context.Service<MediaLoader, {
         })
         const answer = yield* Effect.mapError(call(client, account, about), linkFailed)
         const { file_size = 0, url } = yield* Effect.mapError(decodeLink(answer), () => new FileUnavailable())
-        if (file_size > limits.media_bytes_max) return yield* new NoFile()
+        if (file_size > limits.media_bytes_max) return yield* new FileAbsent()
         return yield* open(HttpClientRequest.bearerToken(HttpClientRequest.get(url), account.token))
       })
 
-      const load = Effect.fn("MediaLoader.load")((account: CloudAccount, file: FileReference) =>
-        ("media_id" in file
+      const request = (account: CloudAccount, file: FileReference) =>
+        "media_id" in file
           ? loadById(account, file.media_id).pipe(
             Effect.retry({ times: links_max - 1, while: ({ _tag }) => _tag === "LinkExpired" })
           )
           // Such a link needs no token, and its host must not get ours.
-          : open(HttpClientRequest.get(file.url))).pipe(
-            Effect.map(Option.some),
-            Effect.catchTags({
-              LinkExpired: () => Effect.succeed(Option.none<Uint8Array>()),
-              NoFile: () => Effect.succeed(Option.none<Uint8Array>())
-            }),
-            Effect.timeoutOrElse({
-              duration: settings.file_time_max,
-              orElse: () => Effect.fail(new FileUnavailable())
-            })
-          )
-      )
+          : open(HttpClientRequest.get(file.url))
+
+      const tooSlow = Effect.andThen(Effect.sleep(settings.file_time_max), new FileUnavailable())
+
+      const load = (account: CloudAccount, file: FileReference): FileStream =>
+        Stream.unwrap(Effect.catchTag(request(account, file), "LinkExpired", () => new FileAbsent())).pipe(
+          Stream.interruptWhen(tooSlow)
+        )
 
       return MediaLoader.of({ load })
     })

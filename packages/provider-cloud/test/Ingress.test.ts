@@ -1,7 +1,7 @@
 /** The address that the networks call back: who may, with what, and what becomes of it. */
 import { assert, layer } from "@effect/vitest"
 import { limits } from "@messaging-crm/core/Limits"
-import { body_bytes_max, path } from "@messaging-crm/provider-cloud/Ingress"
+import { body_bytes_max, path, unsigned_bytes_max } from "@messaging-crm/provider-cloud/Ingress"
 import { DateTime, Effect, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { request as ask } from "node:http"
@@ -104,6 +104,34 @@ layer(over(recorder))("Ingress", (it) => {
       const streamed = yield* Effect.exit(request({ method: "POST", headers, body: slices, duplex: "half" }))
       assert.isTrue(streamed._tag === "Failure" || streamed.value.status === 413)
       assert.deepStrictEqual(yield* texts, ["large"])
+    }))
+
+  it.effect("bodies that nobody has signed yet take a bounded number of bytes together, and give them back", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      const { url } = fake
+      const headers = { "x-hub-signature-256": `sha256=${"0".repeat(64)}`, "content-length": body_bytes_max }
+      // Each sends all of its body but the last byte, and then waits.
+      const stalled = Array.from({ length: unsigned_bytes_max / body_bytes_max }, () => {
+        const sent = ask(`${url}${path}`, { method: "POST", headers })
+        sent.on("error", () => {})
+        sent.write(new Uint8Array(body_bytes_max - 1))
+        return sent
+      })
+      const statusUntil = (status: number) =>
+        Effect.repeat(fake.postRaw(bytes(`{}${" ".repeat(100)}`)), { until: (answered) => answered === status })
+      assert.strictEqual(yield* statusUntil(503), 503)
+      for (const sent of stalled) sent.destroy()
+      assert.strictEqual(yield* statusUntil(200), 200)
+      // Who sends nothing takes nothing.
+      const silent = Array.from({ length: 20 }, () => {
+        const sent = ask(`${url}${path}`, { method: "POST", headers })
+        sent.on("error", () => {})
+        sent.flushHeaders()
+        return sent
+      })
+      assert.strictEqual(yield* fake.postRaw(bytes("{}")), 200)
+      for (const sent of silent) sent.destroy()
     }))
 
   it.effect("a thousand notices of several channels in one body are each accepted once, and in order for each person", () =>

@@ -9,7 +9,7 @@ import * as CloudSettings from "@messaging-crm/provider-cloud/CloudSettings"
 import * as Ingress from "@messaging-crm/provider-cloud/Ingress"
 import { Intake } from "@messaging-crm/provider-cloud/Intake"
 import { MediaLoader } from "@messaging-crm/provider-cloud/MediaLoader"
-import { Context, DateTime, Effect, Layer, Redacted, Ref, References } from "effect"
+import { Context, DateTime, Effect, Layer, Redacted, Ref, References, Stream } from "effect"
 import { FetchHttpClient, HttpRouter, HttpServer } from "effect/http"
 import { createServer } from "node:http"
 import * as FakeAccounts from "../src/fake/FakeAccounts.ts"
@@ -75,13 +75,24 @@ export class Received extends Context.Service<Received, {
   readonly breakOn: (fits: (event: ProviderEvent) => boolean) => Effect.Effect<void>
 }>()("@messaging-crm/provider-cloud/test/Received") {}
 
+/** The event with its file in memory, as core would store it. */
+const withFile = Effect.fnUntraced(function*(event: ProviderEvent) {
+  if (event.event !== "message_received" || event.media === null || !Stream.isStream(event.media.bytes)) return event
+  const bytes = yield* Stream.runCollect(event.media.bytes).pipe(
+    Effect.map((chunks) => new Uint8Array(Buffer.concat(chunks))),
+    Effect.catchTag("FileAbsent", () => Effect.succeed(null))
+  )
+  return { ...event, media: { ...event.media, bytes } }
+})
+
 /** Layer for a core that only records the events it receives. */
 export const recorder = Layer.effectContext(Effect.gen(function*() {
   const events = yield* Ref.make<ReadonlyArray<ProviderEvent>>([])
   const broken = yield* Ref.make<(event: ProviderEvent) => boolean>(() => false)
   const receive = Effect.fnUntraced(function*(event: ProviderEvent) {
     if ((yield* Ref.get(broken))(event)) return yield* Effect.die("broken")
-    yield* Ref.update(events, (all) => [...all, event])
+    const stored = yield* withFile(event)
+    yield* Ref.update(events, (all) => [...all, stored])
   })
   return Context.make(Inbound, { receive }).pipe(
     Context.add(Received, {

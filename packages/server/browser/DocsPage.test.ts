@@ -126,4 +126,24 @@ it.layer(Docs.layer, { timeout: "1 minute" })("the docs page", (it) => {
       assert.deepStrictEqual(complaints, [])
       assert.match(headers["content-security-policy"] ?? "", /script-src 'sha256-[^;]+'; .*connect-src 'self'/)
     }))
+
+  it.effect("sends a form under another idempotency key each time, and no empty header", () =>
+    Effect.gen(function*() {
+      const { page, ready } = yield* Docs
+      const headers = yield* Effect.promise(async () => {
+        await page.goto(ready.docs_url, { waitUntil: "networkidle" })
+        await page.getByRole("button", { name: "Test Request (post /contacts)", exact: true }).click()
+        await page.locator(".scalar-password-input:visible").last().fill(ready.api_key)
+        const send = async () => {
+          const asked = page.waitForRequest((request) => request.method() === "POST")
+          await page.getByRole("button", { name: /Send post request to/ }).click()
+          return (await asked).allHeaders()
+        }
+        return [await send(), await send()]
+      })
+      const keys = headers.map((each) => each["idempotency-key"] ?? "")
+      assert.strictEqual(new Set(keys).size, 2)
+      for (const key of keys) assert.match(key, /^try-createContact-[a-z0-9]{8,}$/)
+      assert.deepStrictEqual(headers.map((each) => each["x-request-id"]), [undefined, undefined])
+    }))
 })

@@ -86,10 +86,14 @@ const refusalOf = ({ httpVersion, rawHeaders }: IncomingMessage): Refusal | null
 }
 
 /** Node's response that a socket is writing, which it keeps for itself. */
-const isAnswering = (socket: Duplex): boolean => {
+const responseOf = (socket: Duplex) => {
   const { _httpMessage: response } = socket as { readonly _httpMessage?: { readonly headersSent?: boolean } | null }
-  return response?.headersSent === true
+  return response
 }
+
+const isAnswering = (socket: Duplex): boolean => responseOf(socket)?.headersSent === true
+
+const isPreparing = (socket: Duplex): boolean => responseOf(socket)?.headersSent === false
 
 /** An HTTP server whose routes see only requests that the edge lets pass. */
 class EdgeServer extends Server {
@@ -97,7 +101,9 @@ class EdgeServer extends Server {
   /** Requests that came before anybody listened for them, which Node would drop; null once somebody does. */
   private early: Array<readonly [IncomingMessage, ServerResponse]> | null = []
 
-  constructor(logRefused: (refused: Refused) => void) {
+  private open = 0
+
+  constructor(logRefused: (refused: Refused) => void, { connections_max, stall_millis }: ConnectionLimits) {
     super({
       headersTimeout: 10_000,
       requestTimeout: 20_000,
@@ -112,7 +118,11 @@ class EdgeServer extends Server {
     this.logRefused = logRefused
     this.maxHeadersCount = 100
     this.maxRequestsPerSocket = 1000
-    this.maxConnections = 4096
+    this.maxConnections = connections_max
+    this.on("connection", (socket) => this.makeRoom(socket, connections_max * 3 / 4))
+    this.timeout = stall_millis
+    // An answer that is still being prepared has its own limits. One that nobody takes is given up.
+    this.on("timeout", (socket) => isPreparing(socket) ? undefined : socket.destroy())
     this.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => this.refuseSocket(error, socket))
     this.on("checkExpectation", (request, response) => this.refuse(unexpected, request, response))
     this.on("connect", (request, socket) => this.writeRefusal(noTunnel, socket, idOf(request)))
@@ -133,6 +143,13 @@ class EdgeServer extends Server {
     else if (this.early !== null) this.early.push([request, response])
     else return Reflect.apply(super.emit, this, [event, ...values])
     return true
+  }
+
+  /** Closes connections that wait for a next request once many are open, so that idle ones keep nobody out. */
+  private makeRoom(socket: Duplex, crowd: number): void {
+    this.open++
+    socket.once("close", () => this.open--)
+    if (this.open > crowd) this.closeIdleConnections()
   }
 
   private release(): void {
@@ -167,6 +184,23 @@ class EdgeServer extends Server {
   }
 }
 
-/** Creates an HTTP server with limits of our own; Node's defaults suit trusted networks. `logRefused` is called with each refusal. */
-export const createHttpServer = (logRefused: (refused: Refused) => void = () => {}): Server =>
-  new EdgeServer(logRefused)
+/** The limits of connections that a test sets lower. */
+interface ConnectionLimits {
+  readonly connections_max: number
+  /** How long a client may take nothing of an answer. */
+  readonly stall_millis: number
+}
+
+const connectionLimits: ConnectionLimits = { connections_max: 4096, stall_millis: 30_000 }
+
+/**
+ * Creates an HTTP server with limits of our own; Node's defaults suit trusted networks.
+ *
+ * `logRefused` is called with each refusal. A connection whose client takes nothing
+ * of its answer for `stall_millis` is closed. When three quarters of `connections_max`
+ * are open, those that wait for a next request are closed.
+ */
+export const createHttpServer = (
+  logRefused: (refused: Refused) => void = () => {},
+  limits: Partial<ConnectionLimits> = {}
+): Server => new EdgeServer(logRefused, { ...connectionLimits, ...limits })

@@ -1,20 +1,23 @@
 /** The edge of the HTTP server, asked through raw sockets: what no HTTP client would send. */
+import { NodeHttpServer } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Schedule, Stream } from "effect"
 import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
 import { connect } from "node:net"
+import { createHttpServer } from "../src/HttpServer.ts"
 import * as Layers from "../src/Layers.ts"
 
+const hello = HttpRouter.use((router) =>
+  Effect.andThen(
+    router.add("GET", "/hello", Effect.succeed(HttpServerResponse.text("hello"))),
+    router.add("POST", "/hello", Effect.succeed(HttpServerResponse.text("hello")))
+  )
+)
+
 /** A server with one route on a port of its own. */
-const served = HttpRouter.serve(
-  HttpRouter.use((router) =>
-    Effect.andThen(
-      router.add("GET", "/hello", Effect.succeed(HttpServerResponse.text("hello"))),
-      router.add("POST", "/hello", Effect.succeed(HttpServerResponse.text("hello")))
-    )
-  ),
-  { disableLogger: true, disableListenLog: true }
-).pipe(Layer.provideMerge(Layers.listen({ host: "127.0.0.1", port: 0 })))
+const served = HttpRouter.serve(hello, { disableLogger: true, disableListenLog: true }).pipe(
+  Layer.provideMerge(Layers.listen({ host: "127.0.0.1", port: 0 }))
+)
 
 interface Answer {
   readonly status: number
@@ -138,4 +141,68 @@ describe("a connection", () => {
       )
       assert.include([100, 200], answer.status)
     }).pipe(Effect.provide(served)))
+})
+
+describe("a client that takes nothing of its answer", () => {
+  it.live("loses the connection, whether the answer is written at once or as a stream", () =>
+    Effect.gen(function*() {
+      const routes = HttpRouter.use((router) =>
+        Effect.andThen(
+          router.add("GET", "/whole", Effect.succeed(HttpServerResponse.uint8Array(new Uint8Array(32_000_000)))),
+          router.add("GET", "/stream", Effect.succeed(HttpServerResponse.stream(endless)))
+        )
+      )
+      let ended = 0
+      const endless = Stream.repeat(Stream.make(new Uint8Array(262_144)), Schedule.forever).pipe(
+        Stream.onExit(() => Effect.sync(() => ended++))
+      )
+      const server = createHttpServer(undefined, { stall_millis: 50 })
+      yield* Effect.gen(function*() {
+        const url = new URL(yield* HttpServer.addressFormattedWith(Effect.succeed))
+        for (const path of ["/whole", "/stream"]) {
+          yield* Effect.callback<void>((resume) => {
+            const socket = connect(Number(url.port), url.hostname, () =>
+              socket.write(request(`GET ${path} HTTP/1.1`, host)))
+            socket.pause()
+            server.once("connection", (taken) =>
+              taken.once("close", () =>
+                resume(Effect.void)))
+            return Effect.sync(() => socket.destroy())
+          })
+        }
+      }).pipe(
+        Effect.provide(
+          HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
+            Layer.provideMerge(NodeHttpServer.layer(() => server, { host: "127.0.0.1", port: 0 }))
+          )
+        )
+      )
+      assert.strictEqual(ended, 1)
+    }))
+})
+
+describe("connections that wait for a next request", () => {
+  it.live("keep nobody out: they are closed when many are open", () =>
+    Effect.gen(function*() {
+      const url = new URL(yield* HttpServer.addressFormattedWith(Effect.succeed))
+      const ask = Effect.callback<string>((resume) => {
+        const socket = connect(Number(url.port), url.hostname, () => socket.write(request("GET /hello HTTP/1.1", host)))
+        socket.once("data", (answer: Buffer) => resume(Effect.succeed(answer.toString().slice(9, 12))))
+        socket.once("error", () => {}).once("close", () => resume(Effect.succeed("closed")))
+      })
+      const answers = yield* Effect.replicateEffect(ask, 30)
+      assert.deepStrictEqual(answers, Array(30).fill("200"))
+    }).pipe(
+      Effect.provide(
+        HttpRouter.serve(hello, { disableLogger: true, disableListenLog: true }).pipe(
+          Layer.provideMerge(
+            NodeHttpServer.layer(() => createHttpServer(undefined, { connections_max: 8 }), {
+              host: "127.0.0.1",
+              port: 0,
+              gracefulShutdownTimeout: 0
+            })
+          )
+        )
+      )
+    ))
 })

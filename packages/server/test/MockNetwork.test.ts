@@ -202,7 +202,9 @@ describe("the ingress", () => {
           const { channel_id } = event
           const name = "provider_message_id" in event ? event.provider_message_id : event.former_external_id
           if (event.event === "message_received") {
-            return Ref.update(received, (names) => [...names, `${name}: ${event.media?.bytes?.byteLength} bytes`])
+            const bytes = event.media?.bytes
+            const size = bytes instanceof Uint8Array ? bytes.byteLength : 0
+            return Ref.update(received, (names) => [...names, `${name}: ${size} bytes`])
           }
           if (name === "broken") return Effect.die("The database is away.")
           if (name === "foreign") return Effect.fail(new ChannelUnknown({ channel_id }))

@@ -104,3 +104,26 @@ it.live("one key on three processes gets exactly 120 answers a minute", () =>
       assert.isTrue(Number.isInteger(wait) && wait >= 1 && wait <= 60, headers.get("retry-after") ?? "none")
     }
   }).pipe(Effect.scoped), 120_000)
+
+it.live(
+  "`serve` and `worker` show their metrics on a port of their own, where one is set, and nowhere else",
+  () =>
+    Effect.gen(function*() {
+      const { environment, servers: [server] } = yield* Processes.cluster({ servers: 1, environment: {} })
+      if (server === undefined) return assert.fail("There is a server.")
+      const [of_server, of_worker] = [yield* Processes.freePort, yield* Processes.freePort]
+      yield* Processes.serveApi({ ...environment, METRICS_PORT: String(of_server) }, server)
+      yield* Processes.start(Processes.main, ["worker"], { ...environment, METRICS_PORT: String(of_worker) })
+      for (const port of [of_server, of_worker]) {
+        const url = `http://127.0.0.1:${port}`
+        yield* Processes.untilUp(`${url}/metrics`)
+        const metrics = yield* Effect.promise(async () => (await fetch(`${url}/metrics`)).text())
+        assert.include(metrics, "messaging_crm_work_items")
+        for (const path of ["/v1/tags", "/health/live", "/docs"]) {
+          assert.strictEqual((yield* Effect.promise(() => fetch(`${url}${path}`))).status, 404)
+        }
+      }
+      assert.strictEqual((yield* Effect.promise(() => fetch(`${server.url}/metrics`))).status, 404)
+    }).pipe(Effect.scoped),
+  120_000
+)

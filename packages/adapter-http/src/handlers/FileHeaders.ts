@@ -1,6 +1,9 @@
 /** The headers under which a stranger's file is handed out, so that no browser runs any of it. */
 import type { MediaFile } from "@messaging-crm/core/Media"
 
+/** What the headers say of a file. */
+type Described = Pick<MediaFile, "filename" | "mime_type">
+
 /** What a browser can show without running it. Anything else is saved, SVG and HTML above all. */
 const showable = /^(?:image\/(?:avif|bmp|gif|jpeg|png|webp)|audio\/[\w.+-]+|video\/[\w.+-]+)(?:;|$)/i
 
@@ -10,7 +13,7 @@ const media_type_chars_max = 127
 const mediaType = /^[\w.+-]+\/[\w.+-]+(?:; ?[\w-]+=(?:[\w.+-]+|"[\w., +-]*"))*$/
 
 /** Returns the media type, or the one of mere bytes for what no header may carry. */
-export const contentType = ({ mime_type }: MediaFile): string =>
+export const contentType = ({ mime_type }: Described): string =>
   mime_type !== null && mime_type.length <= media_type_chars_max && mediaType.test(mime_type)
     ? mime_type
     : "application/octet-stream"
@@ -34,7 +37,7 @@ const extendedName = (name: string): string => encodeURIComponent(name).replace(
  *
  * The header has the name twice: in ASCII for old clients, and in full.
  */
-export const contentDisposition = (file: MediaFile): string => {
+export const contentDisposition = (file: Described): string => {
   const disposition = showable.test(contentType(file)) ? "inline" : "attachment"
   if (file.filename === null) return disposition
   const name = safeName(file.filename)

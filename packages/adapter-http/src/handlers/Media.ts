@@ -1,47 +1,102 @@
-import { Media, type MediaFile } from "@messaging-crm/core/Media"
-import { Duration, Effect } from "effect"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { limits } from "@messaging-crm/core/Limits"
+import { Media, type MediaFile, type OpenedFile } from "@messaging-crm/core/Media"
+import { Clock, Context, Duration, Effect, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Errors from "../api/Errors.ts"
 import { answerWith } from "../middleware/Headers.ts"
+import * as Turns from "../middleware/Turns.ts"
 import { contentDisposition, contentType, rangeOf } from "./FileHeaders.ts"
 
-const respond = (file: MediaFile, { headers: asked, method }: HttpServerRequest.HttpServerRequest) => {
+/** How long a download may take. After that its connection is closed, and the rest can be asked for as a range. */
+export const DownloadTime = Context.Reference<Duration.Duration>(
+  "@messaging-crm/adapter-http/handlers/Media/DownloadTime",
+  { defaultValue: () => Duration.minutes(10) }
+)
+
+/** How many files a process hands out at once. References, so that a test may set them. */
+export const DownloadsAtOnce = Context.Reference(
+  "@messaging-crm/adapter-http/handlers/Media/DownloadsAtOnce",
+  {
+    defaultValue: () => ({
+      of_all: limits.downloads_max as number,
+      of_one: limits.organization_downloads_max as number
+    })
+  }
+)
+
+/** The status and headers of an answer, and the part of the file that it carries. */
+const planOf = (file: MediaFile, { headers: asked, method }: HttpServerRequest.HttpServerRequest) => {
   // The bytes of an id never change, so the id is the version.
   const etag = `"${file.id}"`
-  const size = file.bytes.byteLength
+  const size = file.byte_size
   const isCurrent = asked["if-range"] === undefined || asked["if-range"] === etag
   const range = method === "GET" && isCurrent ? rangeOf(asked["range"] ?? "", size) : null
   const headers = {
     "accept-ranges": "bytes",
     "content-disposition": contentDisposition(file),
     "content-security-policy": "default-src 'none'; sandbox",
+    "content-type": contentType(file),
     etag
   }
-  const options = { contentType: contentType(file), headers }
-  if (range === null) return HttpServerResponse.uint8Array(file.bytes, options)
+  if (range === null) return { status: 200, headers, start: 0, end: size }
   const { end, start } = range
-  return HttpServerResponse.uint8Array(file.bytes.subarray(start, end), {
-    ...options,
-    status: 206,
-    headers: { ...headers, "content-range": `bytes ${start}-${end - 1}/${size}` }
-  })
+  return { status: 206, headers: { ...headers, "content-range": `bytes ${start}-${end - 1}/${size}` }, start, end }
 }
+
+type Plan = ReturnType<typeof planOf>
+
+/** The bytes, read slice by slice as the caller takes them, until its time is over. */
+const bytesOf = Effect.fnUntraced(function*({ read }: OpenedFile, { end, start }: Plan) {
+  const until_millis = (yield* Clock.currentTimeMillis) + Duration.toMillis(yield* DownloadTime)
+  const inTime = Effect.flatMap(Clock.currentTimeMillis, (now) => now < until_millis ? Effect.void : Effect.interrupt)
+  return Stream.tap(read(start, end), () => inTime)
+})
 
 const absent = Effect.map(
   Errors.make("not_found", "The link leads to nothing, or has expired. Read the message again for a new one."),
   (body) => HttpServerResponse.jsonUnsafe(body, { status: 404 })
 )
 
+const tooMany = (at_once: number) =>
+  Effect.map(
+    Errors.make(
+      "rate_limited",
+      `More than ${at_once} files are being downloaded at once. Wait until some are complete.`
+    ),
+    (body) => HttpServerResponse.jsonUnsafe(body, { status: 429, headers: { "retry-after": "1" } })
+  )
+
 /** Layer that answers `/media/{link}`: the link is all the caller needs, so no step of the API stands before it. */
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const media = yield* Media
+  const { of_all, of_one } = yield* DownloadsAtOnce
+  const turns = Turns.make<OrganizationId>(of_one)
+  const turnsOfAll = Turns.make(of_all)
+
+  /** Holds a place until the answer is sent. A link has no key, so the places are those of its organization. */
+  const download = Effect.fnUntraced(function*(opened: OpenedFile, plan: Plan) {
+    if (!(yield* turns.hold(opened.organization_id))) return yield* tooMany(of_one)
+    if (!(yield* turnsOfAll.hold("all"))) return yield* tooMany(of_all)
+    const { end, headers, start, status } = plan
+    const contentLength = end - start
+    return HttpServerResponse.stream(yield* bytesOf(opened, plan), { status, headers, contentLength })
+  })
 
   const answer = Effect.gen(function*() {
     const request = yield* HttpServerRequest.HttpServerRequest
     const { link = "" } = yield* HttpRouter.params
-    const { expires_in, file } = yield* media.open(link)
-    yield* answerWith({ "cache-control": `private, max-age=${Math.floor(Duration.toSeconds(expires_in))}, immutable` })
-    return respond(file, request)
+    const opened = yield* media.open(link)
+    const plan = planOf(opened.file, request)
+    const max_age = Math.floor(Duration.toSeconds(opened.expires_in))
+    if (request.method === "HEAD") {
+      const headers = { ...plan.headers, "content-length": String(plan.end - plan.start) }
+      yield* answerWith({ "cache-control": `private, max-age=${max_age}, immutable` })
+      return HttpServerResponse.empty({ status: plan.status, headers })
+    }
+    const response = yield* download(opened, plan)
+    if (response.status < 400) yield* answerWith({ "cache-control": `private, max-age=${max_age}, immutable` })
+    return response
   }).pipe(Effect.catchTag("MediaNotFound", () => absent))
 
   yield* router.add("GET", "/media/:link", answer)

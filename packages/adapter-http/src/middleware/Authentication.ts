@@ -6,10 +6,15 @@ import {
   type RateLimited,
   type Unauthorized
 } from "@messaging-crm/core/ApiKeys"
-import { Clock, Context, Effect, Layer } from "effect"
+import type { ApiKeyId } from "@messaging-crm/core/Ids"
+import { limits } from "@messaging-crm/core/Limits"
+import { Secrets } from "@messaging-crm/core/Secrets"
+import { Clock, Context, Data, Effect, Layer, Option, Redacted } from "effect"
+import { HttpServerRequest } from "effect/http"
 import * as Errors from "../api/Errors.ts"
 import { Authentication, RequiredScope } from "../api/Pipeline.ts"
 import { answerWith } from "./Headers.ts"
+import * as Strangers from "./Strangers.ts"
 import * as Turns from "./Turns.ts"
 
 /** How much of the window is left, in the usual headers and in those of the IETF draft. */
@@ -28,7 +33,17 @@ const rateHeaders = ({ limit, remaining, reset_seconds }: Quota, now_millis: num
 const announce = (quota: Quota) =>
   Effect.flatMap(Clock.currentTimeMillis, (now_millis) => answerWith(rateHeaders(quota, now_millis)))
 
-const refuse = Effect.fnUntraced(function*(error: Unauthorized | RateLimited | InsufficientScope) {
+const tooManyUnknown = Errors.failUntil(
+  "rate_limited",
+  "Too many keys that are not known are being looked up from this address. Try again.",
+  1
+)
+
+/** Too many keys that are not known are looked up from one address. */
+class TooManyUnknown extends Data.TaggedError("TooManyUnknown") {}
+
+const refuse = Effect.fnUntraced(function*(error: Unauthorized | RateLimited | InsufficientScope | TooManyUnknown) {
+  if (error._tag === "TooManyUnknown") return yield* tooManyUnknown
   if (error._tag === "Unauthorized") {
     yield* answerWith({ "www-authenticate": "Bearer" })
     return yield* Errors.fail(
@@ -61,19 +76,26 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const apiKeys = yield* ApiKeys
     const at_once = yield* Turns.RequestsAtOnce
-    const inTurn = Turns.make(at_once)
+    const turns = Turns.make<ApiKeyId>(at_once)
     const refused = tooMany(at_once)
 
+    const secrets = yield* Secrets
+    const ofStranger = Strangers.make(limits.unknown_keys_at_once)
+
     return Authentication.of({
-      bearer: (httpEffect, { credential, endpoint }) =>
-        Effect.matchEffect(apiKeys.authenticate(credential, Context.getUnsafe(endpoint.annotations, RequiredScope)), {
-          onFailure: refuse,
-          onSuccess: ({ actor, key_id, quota }) =>
-            Effect.andThen(
-              announce(quota),
-              inTurn(key_id, Effect.provideService(httpEffect, CurrentActor, actor), refused)
-            )
-        })
+      bearer: Effect.fnUntraced(function*(httpEffect, { credential, endpoint }) {
+        const digest = yield* secrets.sha256(Redacted.value(credential))
+        const { remoteAddress } = yield* HttpServerRequest.HttpServerRequest
+        const scope = Context.getUnsafe(endpoint.annotations, RequiredScope)
+        const lookedUp = ofStranger(
+          { digest, address: Option.getOrNull(remoteAddress) },
+          apiKeys.authenticate(credential, scope),
+          new TooManyUnknown()
+        )
+        const { actor, key_id, quota } = yield* Effect.catch(lookedUp, refuse)
+        yield* announce(quota)
+        return yield* turns.carryOut(key_id, Effect.provideService(httpEffect, CurrentActor, actor), refused)
+      })
     })
   })
 )

@@ -1,5 +1,4 @@
-/** How many requests of one key are at work at once in a process: one key cannot take the others' turns. */
-import type { ApiKeyId } from "@messaging-crm/core/Ids"
+/** How many things of one key, or of one organization, a process does at once: none can take the others' turns. */
 import { limits } from "@messaging-crm/core/Limits"
 import { Context, Duration, Effect } from "effect"
 
@@ -13,24 +12,17 @@ export const RequestsAtOnce = Context.Reference<number>("@messaging-crm/adapter-
   defaultValue: () => limits.requests_at_once
 })
 
-/** The requests of a key: how many are at work, and those that wait, the first first. */
+/** What one holder has: how much is at work, and what waits, the first first. */
 interface Turns {
   running: number
   readonly waiting: Set<() => void>
 }
 
-/** Returns what carries out a request of a key when it is its turn, or something else when that takes too long. */
-export const make = (at_once: number) => {
-  const all = new Map<ApiKeyId, Turns>()
+/** Makes turns of which each holder has so many at once. */
+export const make = <Holder extends string>(at_once: number) => {
+  const all = new Map<Holder, Turns>()
 
-  const leave = (key_id: ApiKeyId, turns: Turns) => {
-    const [next] = turns.waiting
-    if (next !== undefined) return next()
-    turns.running--
-    if (turns.running === 0) all.delete(key_id)
-  }
-
-  /** Waits in line. A finished request hands its place to the first that waits, so the count does not change. */
+  /** Waits in line. What has finished hands its place to the first that waits, so the count does not change. */
   const wait = (turns: Turns, duration: Duration.Duration) =>
     Effect.callback<boolean>((resume) => {
       const answer = (isTurn: boolean) => {
@@ -43,24 +35,43 @@ export const make = (at_once: number) => {
       turns.waiting.add(take)
     })
 
-  return <A, E, R, B, E2, R2>(
-    key_id: ApiKeyId,
+  /** Takes a turn, and returns whether there was one in time. Not interruptible: who has a turn must leave. */
+  const enter = (holder: Holder): Effect.Effect<boolean> =>
+    Effect.flatMap(TurnWait, (duration) => {
+      const turns = all.get(holder) ?? { running: 0, waiting: new Set() }
+      all.set(holder, turns)
+      if (turns.running >= at_once) return Effect.uninterruptible(wait(turns, duration))
+      turns.running++
+      return Effect.succeed(true)
+    })
+
+  const leave = (holder: Holder): Effect.Effect<void> =>
+    Effect.sync(() => {
+      const turns = all.get(holder)
+      if (turns === undefined) return
+      const [next] = turns.waiting
+      if (next !== undefined) return next()
+      turns.running--
+      if (turns.running === 0) all.delete(holder)
+    })
+
+  /** Takes a turn until the scope ends, and returns whether there was one in time. */
+  const hold = (holder: Holder) =>
+    Effect.acquireRelease(enter(holder), (isTurn) => isTurn ? leave(holder) : Effect.void)
+
+  /** Carries something out in a turn, or something else when there was none in time. */
+  const carryOut = <A, E, R, B, E2, R2>(
+    holder: Holder,
     work: Effect.Effect<A, E, R>,
     otherwise: Effect.Effect<B, E2, R2>
   ): Effect.Effect<A | B, E | E2, R | R2> =>
     Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(TurnWait, (duration) => {
-        const turns = all.get(key_id) ?? { running: 0, waiting: new Set() }
-        all.set(key_id, turns)
-        const carriedOut = Effect.ensuring(restore(work), Effect.sync(() => leave(key_id, turns)))
-        if (turns.running < at_once) {
-          turns.running++
-          return carriedOut
-        }
-        return Effect.flatMap(
-          wait(turns, duration),
-          (isTurn): Effect.Effect<A | B, E | E2, R | R2> => isTurn ? carriedOut : otherwise
-        )
-      })
+      Effect.flatMap(
+        enter(holder),
+        (isTurn): Effect.Effect<A | B, E | E2, R | R2> =>
+          isTurn ? Effect.ensuring(restore(work), leave(holder)) : otherwise
+      )
     )
+
+  return { hold, carryOut }
 }

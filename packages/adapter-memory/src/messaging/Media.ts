@@ -1,15 +1,75 @@
+import * as Changes from "@messaging-crm/core/Changes"
+import type { MediaId } from "@messaging-crm/core/Ids"
 import { MediaRows, MediaStore } from "@messaging-crm/core/Media"
-import { Layer, Option } from "effect"
+import type { Timestamp } from "@messaging-crm/core/Timestamps"
+import { DateTime, Layer, Option } from "effect"
 import * as Table from "../world/Table.ts"
-import { World } from "../world/World.ts"
+import { type Rows, World } from "../world/World.ts"
+
+interface StoredBytes {
+  readonly id: MediaId
+  readonly begun_at: Timestamp
+  readonly slices: ReadonlyArray<{ readonly start: number; readonly bytes: Uint8Array }>
+}
+
+/** The bytes of files, whether their row is committed or not. */
+const BytesRows = Changes.rows<StoredBytes>()("media_bytes", ["id"], ["begun_at", "slices"])
+
+/** Removes the bytes of files without a row. */
+const discarded = (tables: Table.Tables, stored: ReadonlyArray<Table.Owned<StoredBytes>>) => {
+  const unfinished = stored.filter(({ organization_id, row }) => !Table.has(tables, MediaRows, organization_id, row.id))
+  return [
+    unfinished.length,
+    unfinished.reduce(
+      (left, { organization_id, row }) => Table.remove(left, BytesRows, organization_id, row.id),
+      tables
+    )
+  ] as const
+}
 
 /** Layer that keeps the files of messages in the in-memory world. */
 export const layer = Layer.effect(
   MediaStore,
-  World.useSync(({ read }) =>
-    MediaStore.of({
+  World.useSync(({ modify, read }) => {
+    const change = (f: (tables: Table.Tables) => Table.Tables) =>
+      modify((rows: Rows) => [undefined, { ...rows, tables: f(rows.tables) }])
+
+    return MediaStore.of({
       find: (organization_id, id) =>
-        read(({ tables }) => Option.map(Table.get(tables, MediaRows, organization_id, id), Table.plain))
+        read(({ tables }) => Option.map(Table.get(tables, MediaRows, organization_id, id), Table.plain)),
+      read: (organization_id, id, { length, start }) =>
+        read(({ tables }) =>
+          Option.gen(function*() {
+            yield* Table.get(tables, MediaRows, organization_id, id)
+            const { slices } = yield* Table.get(tables, BytesRows, organization_id, id)
+            const slice = yield* Option.fromUndefinedOr(slices.findLast((slice) => slice.start <= start))
+            const bytes = slice.bytes.subarray(start - slice.start, start - slice.start + length)
+            return yield* bytes.byteLength === 0 ? Option.none() : Option.some(bytes)
+          })
+        ),
+      begin: (organization_id, id, begun_at) =>
+        change((tables) =>
+          Option.getOrThrow(Table.put(tables, BytesRows, organization_id, { id, begun_at, slices: [], version: 1 }))
+        ),
+      append: (organization_id, id, slice) =>
+        change((tables) =>
+          Table.change(tables, BytesRows, organization_id, id, (row) => ({ ...row, slices: [...row.slices, slice] }))
+        ),
+      discard: (organization_id, id) =>
+        change((tables) =>
+          Option.match(Table.get(tables, BytesRows, organization_id, id), {
+            onNone: () => tables,
+            onSome: (row) => discarded(tables, [{ organization_id, row }])[1]
+          })
+        ),
+      purge: (before, limit) =>
+        modify((rows) => {
+          const old = Table.everywhere(rows.tables, BytesRows)
+            .filter(({ row }) => DateTime.isLessThan(row.begun_at, before))
+            .filter(({ organization_id, row }) => !Table.has(rows.tables, MediaRows, organization_id, row.id))
+          const [count, tables] = discarded(rows.tables, old.slice(0, limit))
+          return [count, { ...rows, tables }]
+        })
     })
-  )
+  })
 )

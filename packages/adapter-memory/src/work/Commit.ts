@@ -105,7 +105,7 @@ const written = (
       const found = Table.get(before, one, owner, Table.keyOf(one, one.key))
       yield* Option.filter(found, ({ version }) => version === one.version)
     }
-    let tables = remove.reduce((left, one) => Table.remove(left, one, owner, Table.keyOf(one, one.key)), before)
+    let tables = remove.reduce((left, one) => Table.removeWhole(left, one, owner, Table.keyOf(one, one.key)), before)
     for (const one of update) tables = yield* updated(tables, owner, one)
     for (const one of insert) {
       for (const row of one.rows) tables = yield* inserted(tables, owner, one, row)

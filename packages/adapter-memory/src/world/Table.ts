@@ -129,6 +129,18 @@ export const remove = (
   }
 }
 
+/** Tables whose rows go with the row of the same key. */
+const parts: Readonly<Record<string, Of<never>>> = {
+  media: { table: { name: "media_bytes", key: ["id"], columns: [] } }
+}
+
+/** Removes a row with what belongs to it. */
+export const removeWhole = (tables: Tables, of: Of<never>, owner: OrganizationId, key: string): Tables => {
+  const part = parts[of.table.name]
+  const rest = remove(tables, of, owner, key)
+  return part === undefined ? rest : remove(rest, part, owner, key)
+}
+
 /** Inserts a row, or replaces the one with its key. None when another row has its unique values. */
 export const put = <Columns extends object>(
   tables: Tables,

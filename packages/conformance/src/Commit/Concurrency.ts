@@ -3,8 +3,8 @@ import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { ContactRows } from "@messaging-crm/core/Contacts"
 import { ConversationRows } from "@messaging-crm/core/Conversations"
-import { EventId, MediaId, type OrganizationId } from "@messaging-crm/core/Ids"
-import { type MediaFile, MediaRows, MediaStore } from "@messaging-crm/core/Media"
+import { EventId, type OrganizationId } from "@messaging-crm/core/Ids"
+import { MediaRows, MediaStore } from "@messaging-crm/core/Media"
 import { OrganizationRows } from "@messaging-crm/core/Organizations"
 import { TagRows } from "@messaging-crm/core/Tags"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
@@ -96,13 +96,8 @@ export const apart = (it: It) => {
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const on = yield* Fixtures.thread(ours)
       const tag = yield* Fixtures.tag(ours, "a")
-      const file: MediaFile = {
-        id: MediaId.make(yield* Fixtures.uuid),
-        mime_type: null,
-        filename: null,
-        bytes: Uint8Array.of(1)
-      }
-      yield* Fixtures.write(ours, MediaRows.insert(file), { remember: record })
+      const file = yield* Fixtures.file(ours)
+      yield* Fixtures.write(ours, { remember: record })
       const webhook = yield* Fixtures.webhook(ours)
       const event = yield* Fixtures.event()
       yield* Fixtures.write(ours, Changes.raise(event))

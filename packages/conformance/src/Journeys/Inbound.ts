@@ -6,7 +6,7 @@ import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import { Media } from "@messaging-crm/core/Media"
 import { Messages, type MessageStatus } from "@messaging-crm/core/Messages"
 import { Sends } from "@messaging-crm/core/Sends"
-import { Arbitrary, DateTime, Duration, Effect, Option, Schema } from "effect"
+import { Arbitrary, DateTime, Duration, Effect, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Fixtures from "../Fixtures.ts"
 import { begin, crm, type Storage, work } from "./Scene.ts"
@@ -210,7 +210,8 @@ export const suite = (storage: Storage) => {
         assert.lengthOf(data, 1)
         assert.deepStrictEqual(described, { ...media, byte_size: 3 })
         const opened = Media.use(({ open }) => open((url ?? "").slice("/media/".length)))
-        assert.deepStrictEqual(Array.from((yield* opened).file.bytes), [1, 2, 3])
+        const { read } = yield* opened
+        assert.deepStrictEqual(yield* Stream.runCollect(read(0, 3)), [Uint8Array.of(1, 2, 3)])
         yield* deleted("m1")
         assert.strictEqual((yield* Effect.flip(opened))._tag, "MediaNotFound")
         // A deletion that comes before its message.

@@ -10,10 +10,8 @@ import { Context, Effect, Exit, Layer, Option, Result, Schema } from "effect"
 import { type Channel, ChannelStore } from "../catalog/Channels.ts"
 import { changeIdentity, findOrCreateByIdentity, namesOf } from "../contacts/ContactIdentities.ts"
 import { ContactStore, type LoadedContact, type Person } from "../contacts/Contacts.ts"
-import { ChannelId, MessageId, type OrganizationId, SendId } from "../kernel/Ids.ts"
+import { ChannelId, MessageId, type OrganizationId } from "../kernel/Ids.ts"
 import { canonical } from "../kernel/Phones.ts"
-import { Text, text } from "../kernel/Text.ts"
-import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh, together } from "../work/Decide.ts"
@@ -25,95 +23,22 @@ import {
   insert,
   type Message,
   MessageStore,
-  MessageType,
   type MessageUpdate,
   type ProviderMessage,
   revise,
-  StatusUpdate,
+  type StatusUpdate,
   storeEarlyUpdate
 } from "./Messages.ts"
+import type {
+  MessageDeleted,
+  MessageStatusReported,
+  ProviderEvent,
+  ProviderMessageReceived,
+  Sender
+} from "./ProviderEvents.ts"
 import * as SendCompletion from "./SendCompletion.ts"
 
-// ---------------------------------------------------------------- data
-
-const ProviderId = text({ min: 1, max: 500 })
-
-/**
- * A person's identity on the channel.
- *
- * On phone messaging `external_id` is the number, `+` and digits, if the network
- * provides it.
- */
-const Sender = Schema.Struct({
-  external_id: ProviderId,
-  /** Other ids of the same person, if the network has several. */
-  aliases: Schema.optionalKey(Schema.Array(ProviderId)),
-  display_name: Schema.NullOr(Text),
-  username: Schema.NullOr(Text)
-})
-
-const OfMessage = { channel_id: ChannelId, provider_message_id: ProviderId }
-
-/** The status of an outbound message changed. */
-export const MessageStatusReported = Schema.Struct({
-  event: Schema.Literal("message_status_reported"),
-  ...OfMessage,
-  /** The send's reference, if the provider returns it. */
-  reference: Schema.NullOr(SendId),
-  /** Other ids of the recipient, if the network reports them. */
-  recipient_aliases: Schema.optionalKey(Schema.Array(ProviderId)),
-  ...StatusUpdate.fields
-})
-export interface MessageStatusReported extends Schema.Schema.Type<typeof MessageStatusReported> {}
-
-/** A person sent a message. */
-export const ProviderMessageReceived = Schema.Struct({
-  event: Schema.Literal("message_received"),
-  ...OfMessage,
-  from: Sender,
-  type: MessageType,
-  /** The text of the message, or the caption of its media. */
-  text: Schema.NullOr(Text),
-  media: Schema.NullOr(Media.ReceivedMedia),
-  /** The provider's time. */
-  sent_at: Timestamp
-})
-export interface ProviderMessageReceived extends Schema.Schema.Type<typeof ProviderMessageReceived> {}
-
-/** The author of a message changed its text or caption. */
-export const MessageEdited = Schema.Struct({
-  event: Schema.Literal("message_edited"),
-  ...OfMessage,
-  text: Schema.NullOr(Text),
-  at: Timestamp
-})
-export interface MessageEdited extends Schema.Schema.Type<typeof MessageEdited> {}
-
-/** The author of a message deleted it. */
-export const MessageDeleted = Schema.Struct({
-  event: Schema.Literal("message_deleted"),
-  ...OfMessage,
-  at: Timestamp
-})
-export interface MessageDeleted extends Schema.Schema.Type<typeof MessageDeleted> {}
-
-/** The id of a person changed, for example to a new number. */
-export const IdentityChanged = Schema.Struct({
-  event: Schema.Literal("identity_changed"),
-  channel_id: ChannelId,
-  former_external_id: ProviderId,
-  now: Sender
-})
-export interface IdentityChanged extends Schema.Schema.Type<typeof IdentityChanged> {}
-
-export const ProviderEvent = Schema.Union([
-  MessageStatusReported,
-  ProviderMessageReceived,
-  MessageEdited,
-  MessageDeleted,
-  IdentityChanged
-])
-export type ProviderEvent = typeof ProviderEvent.Type
+export * from "./ProviderEvents.ts"
 
 // -------------------------------------------------------------- errors
 
@@ -200,7 +125,8 @@ interface ReceivedLoaded {
 export const messageReceived = (
   { found, threads, withPhone }: ReceivedLoaded,
   channel: Channel,
-  event: ProviderMessageReceived,
+  event: Omit<ProviderMessageReceived, "media">,
+  file: Media.MessageMedia | null,
   fresh: Fresh
 ): Changes.Changes => {
   if (Option.isSome(Option.flatMap(found, ({ message }) => message))) return Changes.none
@@ -227,14 +153,13 @@ export const messageReceived = (
   const early = Option.match(found, { onNone: () => [], onSome: ({ early_updates }) => early_updates })
   const revised = early.reduce(applyUpdate, received)
   // The file of a message whose deletion arrived before it is not stored.
-  const isFileless = event.media === null || revised.deleted_at !== null
-  const media = isFileless ? { answer: null, changes: Changes.none } : Media.insert(event.media, fresh.uuid)
-  const message = { ...revised, media: media.answer }
+  const media = revised.deleted_at === null ? file : null
+  const message = { ...revised, media }
   const data = { conversation_id: message.conversation_id, message_id: message.id }
   return Changes.all(
     who.changes,
     conversation.changes,
-    media.changes,
+    media === null ? Changes.none : Media.publish(media),
     insert(channel.id, who.answer.contact_id, found, message),
     Changes.raise(Events.make("message.received", data, fresh))
   )
@@ -261,7 +186,7 @@ const laneOf = (event: ProviderEvent): string => {
 
 export class Inbound extends Context.Service<Inbound, {
   /** Applies one event, and returns when it is committed. Applying it again changes nothing. */
-  readonly receive: (event: ProviderEvent) => Effect.Effect<void, ChannelUnknown>
+  readonly receive: (event: ProviderEvent) => Effect.Effect<void, ChannelUnknown | Media.FileUnavailable>
 }>()("@messaging-crm/core/Inbound") {
   static readonly layer = Layer.effect(
     Inbound,
@@ -271,6 +196,7 @@ export class Inbound extends Context.Service<Inbound, {
       const conversations = yield* ConversationStore
       const { decide } = yield* Decide
       const loadCompletion = yield* SendCompletion.loader
+      const media = yield* Media.Media
       const messages = yield* MessageStore
 
       /** Commits the changes that an event causes. Such a decision has no answer and cannot refuse. */
@@ -320,20 +246,48 @@ export class Inbound extends Context.Service<Inbound, {
         return { known, contact }
       })
 
-      const apply = (organization_id: OrganizationId, channel: Channel, event: ProviderEvent): Effect.Effect<void> => {
+      const storeMessage = (
+        organization_id: OrganizationId,
+        channel: Channel,
+        event: ProviderMessageReceived,
+        file: Media.MessageMedia | null
+      ) =>
+        commit(
+          organization_id,
+          Effect.map(
+            Effect.all([
+              findMessage(organization_id, event),
+              loadSender(organization_id, channel, personOf(channel, event.from))
+            ], together),
+            ([found, sender]) => ({ found, ...sender })
+          ),
+          (loaded, fresh) => messageReceived(loaded, channel, event, file, fresh)
+        )
+
+      const receiveMessage = Effect.fnUntraced(function*(
+        organization_id: OrganizationId,
+        channel: Channel,
+        event: ProviderMessageReceived
+      ) {
+        if (event.media === null) return yield* storeMessage(organization_id, channel, event, null)
+        // The file of a repeated event is not read again.
+        const found = yield* findMessage(organization_id, event)
+        if (Option.isSome(Option.flatMap(found, ({ message }) => message))) return
+        yield* media.receive(
+          organization_id,
+          event.media,
+          (file) => storeMessage(organization_id, channel, event, file)
+        )
+      })
+
+      const apply = (
+        organization_id: OrganizationId,
+        channel: Channel,
+        event: ProviderEvent
+      ): Effect.Effect<void, Media.FileUnavailable> => {
         switch (event.event) {
           case "message_received":
-            return commit(
-              organization_id,
-              Effect.map(
-                Effect.all([
-                  findMessage(organization_id, event),
-                  loadSender(organization_id, channel, personOf(channel, event.from))
-                ], together),
-                ([found, sender]) => ({ found, ...sender })
-              ),
-              (loaded, fresh) => messageReceived(loaded, channel, event, fresh)
-            )
+            return receiveMessage(organization_id, channel, event)
           case "message_status_reported":
             return commit(
               organization_id,
@@ -385,7 +339,7 @@ export const receiveEach = Effect.fn("Inbound.receiveEach")(function*(
   { receive }: Inbound["Service"],
   events: ReadonlyArray<ProviderEvent>
 ) {
-  const exits = new Map<ProviderEvent, Exit.Exit<void, ChannelUnknown>>()
+  const exits = new Map<ProviderEvent, Exit.Exit<void, ChannelUnknown | Media.FileUnavailable>>()
   const receiveOne = (event: ProviderEvent) => Effect.map(Effect.exit(receive(event)), (exit) => exits.set(event, exit))
   const lanes = Map.groupBy(events, laneOf)
   yield* Effect.forEach(lanes.values(), Effect.forEach(receiveOne), { concurrency: lanes_max, discard: true })

@@ -4,12 +4,27 @@
  * A link gives access to one file for an hour, without a key. Every read of a
  * message makes a new link; links are not stored.
  */
-import { Clock, Context, Duration, Effect, Layer, Option, Schema } from "effect"
+import {
+  Cause,
+  Clock,
+  Context,
+  DateTime,
+  Duration,
+  Effect,
+  Layer,
+  Option,
+  Predicate,
+  Schema,
+  SchemaGetter,
+  SchemaIssue,
+  Stream
+} from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
-import { MediaId, OrganizationId } from "../kernel/Ids.ts"
+import { Ids, MediaId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { Secrets } from "../kernel/Secrets.ts"
 import { Text } from "../kernel/Text.ts"
+import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 
 // ---------------------------------------------------------------- data
@@ -17,14 +32,49 @@ import * as Changes from "../work/Changes.ts"
 export const MediaKind = Schema.Literals(["image", "video", "audio", "document", "sticker"])
 export type MediaKind = typeof MediaKind.Type
 
+/** The provider has no such file any more. Its message is stored without it. */
+export class FileAbsent extends Schema.TaggedError<FileAbsent>()("FileAbsent", {}) {}
+
+/** The file cannot be read at the moment, so its message is not stored either: the event should be repeated later. */
+export class FileUnavailable extends Schema.TaggedError<FileUnavailable>()("FileUnavailable", {}) {}
+
+/** The bytes of a file as they arrive, in chunks of any size. */
+export type FileStream = Stream.Stream<Uint8Array, FileAbsent | FileUnavailable>
+
+/** The bytes of a file: in memory, or as a stream that is read once the file is stored. */
+export type FileBytes = Uint8Array | FileStream
+
+const isFileBytes = (value: unknown): value is FileBytes => Predicate.isUint8Array(value) || Stream.isStream(value)
+
+const concat = (chunks: ReadonlyArray<Uint8Array>): Uint8Array => {
+  const whole = new Uint8Array(chunks.reduce((total, { byteLength }) => total + byteLength, 0))
+  chunks.reduce((start, chunk) => (whole.set(chunk, start), start + chunk.byteLength), 0)
+  return whole
+}
+
+/** Schema of a file's bytes: base64 in JSON, for which a stream is read to its end. */
+const FileBytes = Schema.Uint8ArrayFromBase64.pipe(
+  Schema.decodeTo(Schema.declare(isFileBytes), {
+    decode: SchemaGetter.passthroughSubtype(),
+    encode: SchemaGetter.transformEffect((bytes) =>
+      Predicate.isUint8Array(bytes)
+        ? Effect.succeed(bytes)
+        : Stream.runCollect(bytes).pipe(
+          Effect.map(concat),
+          Effect.mapError(({ _tag }) => new SchemaIssue.InvalidValue({ expected: `a file, and not ${_tag}` }))
+        )
+    )
+  })
+)
+
 /** A file as a provider delivers it with a message. */
 export const ReceivedMedia = Schema.Struct({
   kind: MediaKind,
   mime_type: Schema.NullOr(Text),
   filename: Schema.NullOr(Text),
   transcript: Schema.NullOr(Text),
-  /** The bytes, in base64 in JSON; null where the provider did not deliver them. */
-  bytes: Schema.NullOr(Schema.Uint8ArrayFromBase64)
+  /** The bytes; null where the provider did not deliver them. */
+  bytes: Schema.NullOr(FileBytes)
 })
 export interface ReceivedMedia extends Schema.Schema.Type<typeof ReceivedMedia> {}
 
@@ -51,7 +101,7 @@ export const LinkedMedia = Schema.Struct({
   }),
   url: Schema.NullOr(Schema.String.annotate({ format: "uri" })).annotate({
     description:
-      "Gives access to the file for an hour, without a key. Each read of the message makes a new link. Null where the file is not stored: it is larger than 16 MB, or the provider did not deliver it."
+      "Gives access to the file for an hour, without a key. Each read of the message makes a new link. At most 8 files of an organization are handed out at once; more get 429 with `Retry-After`. Null where the file is not stored: it is larger than 16 MB, or the provider did not deliver it."
   })
 }).annotate({ identifier: "Media", description: "The file that came with a message." })
 export interface LinkedMedia extends Schema.Schema.Type<typeof LinkedMedia> {}
@@ -61,10 +111,16 @@ export interface MediaFile {
   readonly id: MediaId
   readonly mime_type: string | null
   readonly filename: string | null
-  readonly bytes: Uint8Array
+  readonly byte_size: number
 }
 
-export const MediaRows = Changes.rows<MediaFile>()("media", ["id"], ["mime_type", "filename", "bytes"])
+export const MediaRows = Changes.rows<MediaFile>()("media", ["id"], ["mime_type", "filename", "byte_size"])
+
+/** The bytes that one statement writes or reads. A process holds no more of a file than this. */
+export const slice_bytes = 262_144
+
+/** How long a file may be in the making. After that it is abandoned, and its slices are removed. */
+export const unfinished_age_max = Duration.days(1)
 
 /** How long a link is valid. */
 export const link_time_max = Duration.hours(1)
@@ -83,30 +139,44 @@ export class MediaNotFound extends Schema.TaggedError<MediaNotFound>()("MediaNot
 
 // ----------------------------------------------------------- decisions
 
-/** Stores a file and returns its description for the message. A file larger than the limit is described only. */
-export const insert = (
-  { bytes, filename, kind, mime_type, transcript }: ReceivedMedia,
-  uuid: () => string
-): Changes.Decision<MessageMedia> => {
-  const byte_size = bytes?.byteLength ?? null
-  const described: MessageMedia = { id: null, kind, mime_type, filename, byte_size, transcript }
-  if (bytes === null || bytes.byteLength > limits.media_bytes_max) return { answer: described, changes: Changes.none }
-  const id = MediaId.make(uuid())
-  return { answer: { ...described, id }, changes: MediaRows.insert({ id, mime_type, filename, bytes }) }
-}
+/** Makes the file of a message appear, in the message's commit. Its bytes are stored already. */
+export const publish = ({ byte_size, filename, id, mime_type }: MessageMedia): Changes.Changes =>
+  id === null || byte_size === null ? Changes.none : MediaRows.insert({ id, mime_type, filename, byte_size })
 
 // ---------------------------------------------------------------- port
 
 /**
- * Port: where the files of messages are read.
+ * Port: stores the files of messages in slices.
+ *
+ * A file is begun, gets its slices one after the other, and appears when a commit
+ * inserts its row. A file that was begun and not committed is seen by nobody.
  *
  * **Contract** (checked by `conformance/Media.ts`)
  *
- * - `find` returns a file with the exact bytes that were committed, up to the limit.
- * - It never reads another organization's files.
+ * - `find` returns a file once its row is committed.
+ * - `read` returns bytes from `start`, at least one and at most `length`, exactly
+ *   as they were appended; none where the file ends or was removed.
+ * - Removing the row removes the bytes.
+ * - `discard` removes a file that is not committed, and leaves a committed one alone.
+ * - `purge` discards at most `limit` files that were begun before a time and never
+ *   committed, and returns how many.
+ * - None of them reads or writes another organization's files.
  */
 export class MediaStore extends Context.Service<MediaStore, {
   readonly find: (organization_id: OrganizationId, id: MediaId) => Effect.Effect<Option.Option<MediaFile>>
+  readonly read: (
+    organization_id: OrganizationId,
+    id: MediaId,
+    range: { readonly start: number; readonly length: number }
+  ) => Effect.Effect<Option.Option<Uint8Array>>
+  readonly begin: (organization_id: OrganizationId, id: MediaId, at: Timestamp) => Effect.Effect<void>
+  readonly append: (
+    organization_id: OrganizationId,
+    id: MediaId,
+    slice: { readonly start: number; readonly bytes: Uint8Array }
+  ) => Effect.Effect<void>
+  readonly discard: (organization_id: OrganizationId, id: MediaId) => Effect.Effect<void>
+  readonly purge: (before: Timestamp, limit: number) => Effect.Effect<number>
 }>()("@messaging-crm/core/Media/MediaStore") {}
 
 // ---------------------------------------------------------- operations
@@ -114,17 +184,72 @@ export class MediaStore extends Context.Service<MediaStore, {
 /** The purpose of these signatures, so that a signature made for another purpose with the same key is refused. */
 const purpose = "media"
 
+/** What is described of a file that is not stored. */
+const unstored = { id: null, byte_size: null }
+
+/** The file is larger than the limit. */
+class TooLarge extends Schema.TaggedError<TooLarge>()("TooLarge", {}) {}
+
+/** A file that a link opened. */
+export interface OpenedFile {
+  readonly organization_id: OrganizationId
+  readonly file: MediaFile
+  /** The bytes from `start` up to and without `end`. It dies if the file is removed meanwhile. */
+  readonly read: (start: number, end: number) => Stream.Stream<Uint8Array>
+  readonly expires_in: Duration.Duration
+}
+
+/** Cuts chunks of any size into slices, and passes each on with its place. Returns the number of bytes. */
+const inSlices = Effect.fnUntraced(function*(
+  bytes: FileStream,
+  take: (slice: { readonly start: number; readonly bytes: Uint8Array }) => Effect.Effect<void>
+) {
+  const buffer = new Uint8Array(slice_bytes)
+  let [start, filled] = [0, 0]
+  const flush = Effect.suspend(() => {
+    const slice = { start, bytes: buffer.slice(0, filled) }
+    start += filled
+    filled = 0
+    return slice.bytes.byteLength === 0 ? Effect.void : take(slice)
+  })
+  yield* Stream.runForEach(
+    bytes,
+    Effect.fnUntraced(function*(chunk) {
+      if (start + filled + chunk.byteLength > limits.media_bytes_max) return yield* new TooLarge()
+      for (let taken = 0; taken < chunk.byteLength;) {
+        const part = chunk.subarray(taken, taken + slice_bytes - filled)
+        buffer.set(part, filled)
+        filled += part.byteLength
+        taken += part.byteLength
+        if (filled === slice_bytes) yield* flush
+      }
+    })
+  )
+  yield* flush
+  return start
+})
+
 export class Media extends Context.Service<Media, {
   /** Returns the description with a new link. No two links are equal. */
   readonly link: (media: MessageMedia) => Effect.Effect<LinkedMedia, never, CurrentActor>
   /** Returns the file of a link (the part after `/media/`). Requires no actor: the link itself grants access. */
-  readonly open: (
-    link: string
-  ) => Effect.Effect<{ readonly file: MediaFile; readonly expires_in: Duration.Duration }, MediaNotFound>
+  readonly open: (link: string) => Effect.Effect<OpenedFile, MediaNotFound>
+  /**
+   * Stores the bytes of a received file, and hands its description to a commit that publishes it.
+   * What the commit does not publish is removed. A file larger than the limit is described only.
+   */
+  readonly receive: <A, E, R>(
+    organization_id: OrganizationId,
+    received: ReceivedMedia,
+    commit: (media: MessageMedia) => Effect.Effect<A, E, R>
+  ) => Effect.Effect<A, E | FileUnavailable, R>
+  /** Removes files that were never published. Returns how many. */
+  readonly purge: Effect.Effect<number>
 }>()("@messaging-crm/core/Media") {
   static readonly layer = Layer.effect(
     Media,
     Effect.gen(function*() {
+      const ids = yield* Ids
       const secrets = yield* Secrets
       const store = yield* MediaStore
 
@@ -140,6 +265,16 @@ export class Media extends Context.Service<Media, {
         return linked
       })
 
+      const readerOf = (organization_id: OrganizationId, { id }: MediaFile) => (start: number, end: number) =>
+        Stream.unfold(start, (at) => {
+          if (at >= end) return Effect.undefined
+          const slice = store.read(organization_id, id, { start: at, length: Math.min(slice_bytes, end - at) })
+          return Effect.map(slice, (found) => {
+            const bytes = Option.getOrThrowWith(found, () => new Cause.NoSuchElementError("The file was removed"))
+            return [bytes, at + bytes.byteLength] as const
+          })
+        })
+
       const open = Effect.fn("Media.open")(function*(link: string) {
         const end = link.lastIndexOf(".")
         const [claim, signature] = [link.slice(0, end), link.slice(end + 1)]
@@ -148,12 +283,53 @@ export class Media extends Context.Service<Media, {
         const [organization_id = "", id = "", expires_millis = ""] = claim.split(".")
         const rest_millis = Number(expires_millis) - (yield* Clock.currentTimeMillis)
         if (rest_millis <= 0) return yield* new MediaNotFound()
-        const file = yield* store.find(OrganizationId.make(organization_id), MediaId.make(id))
+        const owner = OrganizationId.make(organization_id)
+        const file = yield* store.find(owner, MediaId.make(id))
         if (Option.isNone(file)) return yield* new MediaNotFound()
-        return { file: file.value, expires_in: Duration.millis(rest_millis) }
+        const read = readerOf(owner, file.value)
+        return { organization_id: owner, file: file.value, read, expires_in: Duration.millis(rest_millis) }
       })
 
-      return Media.of({ link, open })
+      /** Stores the bytes, and returns what is described of the file. */
+      const storeBytes = Effect.fnUntraced(
+        function*(
+          organization_id: OrganizationId,
+          id: MediaId,
+          bytes: FileBytes
+        ) {
+          if (Predicate.isUint8Array(bytes) && bytes.byteLength > limits.media_bytes_max) {
+            return { id: null, byte_size: bytes.byteLength }
+          }
+          yield* store.begin(organization_id, id, yield* DateTime.now)
+          const stream: FileStream = Predicate.isUint8Array(bytes) ? Stream.make(bytes) : bytes
+          const byte_size = yield* inSlices(stream, (slice) => store.append(organization_id, id, slice))
+          return { id, byte_size }
+        },
+        Effect.catchTags({
+          FileAbsent: () => Effect.succeed(unstored),
+          TooLarge: () => Effect.succeed(unstored)
+        })
+      )
+
+      const receive = <A, E, R>(
+        organization_id: OrganizationId,
+        { bytes, ...described }: ReceivedMedia,
+        commit: (media: MessageMedia) => Effect.Effect<A, E, R>
+      ): Effect.Effect<A, E | FileUnavailable, R> => {
+        if (bytes === null) return commit({ ...described, ...unstored })
+        const id = MediaId.make(ids.next())
+        return storeBytes(organization_id, id, bytes).pipe(
+          Effect.flatMap((stored) => commit({ ...described, ...stored })),
+          Effect.ensuring(store.discard(organization_id, id))
+        )
+      }
+
+      const purge = Effect.flatMap(
+        DateTime.now,
+        (now) => store.purge(DateTime.subtractDuration(now, unfinished_age_max), 100)
+      )
+
+      return Media.of({ link, open, receive: Effect.fn("Media.receive")(receive), purge })
     })
   )
 }

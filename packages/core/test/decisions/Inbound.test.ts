@@ -4,6 +4,7 @@ import * as Conversations from "@messaging-crm/core/Conversations"
 import * as Events from "@messaging-crm/core/Events"
 import { MediaId, MessageId } from "@messaging-crm/core/Ids"
 import * as Inbound from "@messaging-crm/core/Inbound"
+import type { MessageMedia } from "@messaging-crm/core/Media"
 import * as Messages from "@messaging-crm/core/Messages"
 import { Option } from "effect"
 import * as SendCompletion from "../../src/messaging/SendCompletion.ts"
@@ -118,12 +119,14 @@ describe("an inbound event", () => {
   const known = { name: phone, identity: { ...identity, contact_id: contact.id, version: 2 }, contact, conversation }
   const receive = (
     fields: Partial<Parameters<typeof Inbound.messageReceived>[0]> = {},
-    given: Partial<Inbound.ProviderMessageReceived> = {}
+    given: Partial<Inbound.ProviderMessageReceived> = {},
+    file: MessageMedia | null = null
   ) =>
     Inbound.messageReceived(
       { found: Option.none(), threads: [known], withPhone: Option.none(), ...fields },
       channel,
       { ...event, ...given },
+      file,
       fresh()
     )
   const { version: _version, ...columns } = message
@@ -190,11 +193,12 @@ describe("an inbound event", () => {
         news(101)
       )
     )
-    const media = { kind: "image", mime_type: null, filename: null, transcript: null, bytes: Uint8Array.of(1) } as const
+    const stored = MediaId.make(id(20))
+    const file = { id: stored, kind: "image", mime_type: null, filename: null, byte_size: 1, transcript: null } as const
     const inserts = ({ insert = [] }: Changes.Changes) => insert.map(({ table }) => table.name)
-    assert.include(inserts(receive({}, { media })), "media")
+    assert.include(inserts(receive({}, {}, file)), "media")
     const deleted = early({ status: "deleted", at: after(4) })
-    assert.deepStrictEqual(inserts(receive({ found: deleted }, { media })), ["messages"])
+    assert.deepStrictEqual(inserts(receive({ found: deleted }, {}, file)), ["messages"])
   })
 
   const status: Inbound.MessageStatusReported = {

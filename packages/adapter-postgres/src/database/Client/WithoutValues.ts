@@ -4,8 +4,15 @@ import type { SqlError } from "effect/sql"
 /** The fields of PostgreSQL's errors that contain values. Code, table, column and constraint stay. */
 const fieldsWithValues = ["detail", "hint", "where", "internalQuery"]
 
-/** The value in a message about an invalid one, which follows a colon. */
-const value = /:\s*".*$/su
+/** The value in a message about an invalid one, in quotes. */
+const value = /".*"/su
+
+/** Returns the message without values. What a function of the database raises may consist of them. */
+const messageOf = (error: Error): string => {
+  const code = "code" in error ? String(error.code) : ""
+  if ("routine" in error && error.routine === "exec_stmt_raise") return `A function of the database raised ${code}`
+  return code.startsWith("22") ? error.message.replace(value, "a value") : error.message
+}
 
 /** Removes the values from an error of the driver. The code and the names of the schema still identify the failure. */
 export const withoutValues = (error: SqlError.SqlError): SqlError.SqlError => {
@@ -13,7 +20,7 @@ export const withoutValues = (error: SqlError.SqlError): SqlError.SqlError => {
   if (!(cause instanceof Error)) return error
   for (const field of fieldsWithValues) Reflect.deleteProperty(cause, field)
   const { message, stack } = cause
-  const cleaned = message.replace(value, "")
+  const cleaned = messageOf(cause)
   // The stack begins with the original message.
   if (cleaned !== message) Object.assign(cause, { message: cleaned, stack: stack?.replace(message, cleaned) })
   return error

@@ -21,7 +21,7 @@ const tablesOf = (rows: ReadonlyArray<{ readonly table: Table }> = []): string =
 export const shapeOf = (changes: Changes): string | null => {
   const { abandon = [], aliases = [], enqueue = [], expect, insert = [], raise = [], remove, throttle = [] } = changes
   const { remember, settle, touch, update = [] } = changes
-  if (abandon.length > 0 || insert.some(({ table }) => table.name === "media")) return null
+  if (abandon.length > 0) return null
   const contact = update.filter(({ table }) => table.name === "contacts")
   return [
     settle === undefined ? "" : `${settle.claimed.kind} ${settle.outcome}`,

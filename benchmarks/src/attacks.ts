@@ -1,0 +1,214 @@
+/**
+ * Attacks a server and measures another organization meanwhile: `npm run bench:attacks`, with other
+ * seconds for each attack `-- 60`, or `-- --quick` for 5.
+ *
+ * The other organization reads and writes over a kept connection, and reads over a new
+ * one each time. Its p99 must stay below 500 ms, the server's memory below what
+ * it has at rest and 100 MiB, and afterwards every socket is released. Attacks
+ * come from a process of their own, to 127.0.0.1 only. Prints a table, and ends
+ * with 1 where a bound was crossed.
+ */
+import { ChannelId } from "@messaging-crm/core/Ids"
+import { Clock, DateTime, Effect, Schedule, Schema } from "effect"
+import { readdirSync, readFileSync } from "node:fs"
+import { Agent, get, request as ask } from "node:http"
+import { fileURLToPath } from "node:url"
+import * as Processes from "../../packages/server/testing/Processes.ts"
+import * as Service from "./Service.ts"
+
+const seconds = process.argv.includes("--quick") ? 5 : Number(process.argv[2] ?? 30)
+const bounds = { p99_ms: 500, memory_mib: 100 }
+const endpoints = 16
+
+const attacker = fileURLToPath(new URL("./attackerProcess.ts", import.meta.url))
+
+const memoryOf = (pid: number): number =>
+  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1024
+
+const filesOf = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length
+
+const kept = new Agent({ keepAlive: true, maxSockets: 1 })
+
+/** Sends a request and returns how many milliseconds its answer took, or the time limit where there was none. */
+const timed = (
+  url: string,
+  options: { readonly method?: string; readonly agent?: Agent; readonly key: string; readonly body?: string }
+) =>
+  Effect.callback<{ readonly millis: number; readonly status: number }>((resume) => {
+    const begun = performance.now()
+    const done = (status: number) => resume(Effect.succeed({ millis: performance.now() - begun, status }))
+    const { agent, body = "", key, method = "GET" } = options
+    const headers = {
+      authorization: `Bearer ${key}`,
+      ...(method === "GET"
+        ? {}
+        : { "content-type": "application/json", "idempotency-key": globalThis.crypto.randomUUID() })
+    }
+    const asked = ask(url, { method, headers, agent: agent ?? false, timeout: 10_000 }, (answer) => {
+      answer.resume().once("end", () => done(answer.statusCode ?? 0))
+    })
+    asked.once("timeout", () => asked.destroy(new Error("late")))
+    asked.once("error", () => done(0))
+    asked.end(body)
+  })
+
+interface Measured {
+  readonly requests: number
+  readonly failed: number
+  readonly p50_ms: number
+  readonly p99_ms: number
+  readonly memory_mib: number
+}
+
+/** Lets the other organization work for the set time. */
+const measure = Effect.fnUntraced(function*(server: Processes.Server, key: string, pid: number) {
+  const answers: Array<{ readonly millis: number; readonly status: number }> = []
+  let memory_mib = 0
+  const until = (yield* Clock.currentTimeMillis) + seconds * 1000
+  const loop = (act: () => Effect.Effect<{ readonly millis: number; readonly status: number }>) =>
+    Effect.gen(function*() {
+      while ((yield* Clock.currentTimeMillis) < until) {
+        answers.push(yield* act())
+        memory_mib = Math.max(memory_mib, memoryOf(pid))
+        yield* Effect.sleep("10 millis")
+      }
+    })
+  const url = `${server.url}/v1`
+  yield* Effect.all([
+    loop(() => timed(`${url}/contacts`, { key, agent: kept })),
+    loop(() => timed(`${url}/contacts`, { key })),
+    loop(() => timed(`${url}/contacts`, { key, method: "POST", body: "{\"first_name\":\"Kim\"}", agent: kept }))
+  ], { concurrency: "unbounded" })
+  const sorted = answers.map(({ millis }) => millis).toSorted((a, b) => a - b)
+  const at = (share: number) => Math.round(sorted[Math.floor(sorted.length * share)] ?? 0)
+  const failed = answers.filter(({ status }) => status === 0 || status >= 400).length
+  const measured: Measured = { requests: sorted.length, failed, p50_ms: at(0.5), p99_ms: at(0.99), memory_mib }
+  return measured
+})
+
+const Link = Schema.fromJsonString(Schema.Struct({
+  data: Schema.Array(Schema.Struct({ media: Schema.NullOr(Schema.Struct({ url: Schema.String })) }))
+}))
+const Conversations = Schema.fromJsonString(Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String })) }))
+
+/** A person writes to the attacker's organization, with the largest file or none. */
+const message = (channel_id: string, bytes: Uint8Array | null) =>
+  Effect.map(DateTime.now, (sent_at) => ({
+    event: "message_received" as const,
+    channel_id: ChannelId.make(channel_id),
+    provider_message_id: globalThis.crypto.randomUUID(),
+    from: { external_id: "+4915112345678", display_name: "Kim", username: null },
+    type: bytes === null ? "text" as const : "video" as const,
+    text: "Hi",
+    media: bytes === null
+      ? null
+      : { kind: "video" as const, mime_type: "video/mp4", filename: null, transcript: null, bytes },
+    sent_at
+  }))
+
+/** Stores the largest file there is and returns the path of a link to it. */
+const linkOf = Effect.fnUntraced(function*(cluster: Service.Cluster, server: Processes.Server) {
+  const { channel_id, key } = cluster.acme
+  const callBack = yield* Processes.callbackSender(cluster.environment)
+  yield* callBack(server, [yield* message(channel_id, new Uint8Array(16_000_000))])
+  const conversations = yield* Processes.request(server, "GET", "/conversations", { key })
+  const { data: [conversation] } = yield* Schema.decodeUnknownEffect(Conversations)(conversations.text)
+  const messages = yield* Processes.request(server, "GET", `/conversations/${conversation?.id}/messages`, { key })
+  const { data: [newest] } = yield* Schema.decodeUnknownEffect(Link)(messages.text)
+  return new URL(newest?.media?.url ?? "/", server.url).pathname
+})
+
+/** Subscribes hostile endpoints and raises events for them until it is interrupted. */
+const provoke = Effect.fnUntraced(function*(cluster: Service.Cluster, server: Processes.Server, url: string) {
+  const { channel_id, key } = cluster.acme
+  const callBack = yield* Processes.callbackSender(cluster.environment)
+  for (let number = 0; number < endpoints; number++) {
+    const json = { url: `${url}/${number}`, event_types: ["message.received"] }
+    yield* Processes.request(server, "POST", "/webhooks", { key, json })
+  }
+  yield* Effect.repeat(
+    Effect.flatMap(message(channel_id, null), (event) => callBack(server, [event])),
+    Schedule.spaced("500 millis")
+  )
+})
+
+/** Carries out one attack while the other organization works. */
+const attacked = (
+  cluster: Service.Cluster,
+  server: Processes.Server,
+  other: { readonly key: string },
+  pid: number,
+  link: string
+) =>
+  Effect.fnUntraced(function*(name: string) {
+    const { child } = yield* Processes.start(attacker, [name, server.url, cluster.acme.key, link], {})
+    const line = yield* Effect.callback<string>((resume) =>
+      void child.stdout?.once("data", (line: Buffer) => resume(Effect.succeed(line.toString().trim())))
+    )
+    if (name === "hostile endpoints") yield* Effect.forkScoped(provoke(cluster, server, line))
+    return yield* measure(server, other.key, pid)
+  }, Effect.scoped)
+
+/** Waits until the server has as few files open as before, for 90 s at most. */
+const released = (pid: number, before: number) =>
+  Effect.sync(() => filesOf(pid) <= before + 5).pipe(
+    Effect.repeat({ schedule: Schedule.spaced("250 millis"), times: 360, until: (isReleased) => isReleased })
+  )
+
+/** The attacks, by the provider that a server needs for them. */
+const attacks = {
+  mock: ["unsigned posts", "upgraded sockets", "slow readers", "slow writers", "worst keys", "hostile endpoints"],
+  cloud: ["signed by nobody"]
+} as const
+
+/** Asks for what is prepared at its first request, so that it belongs to the rest. */
+const warm = ({ url }: Processes.Server) =>
+  Effect.forEach(
+    ["/docs", "/v1/openapi.json"],
+    (path) =>
+      Effect.callback<void>((resume) =>
+        void get(`${url}${path}`, (answer) => answer.resume().once("end", () => resume(Effect.void)))
+      )
+  )
+
+/** Carries out the attacks on a server with one provider, one after the other. */
+const attackAll = Effect.fnUntraced(function*(provider: keyof typeof attacks) {
+  const cluster = yield* Processes.cluster({
+    servers: 1,
+    provider,
+    environment: { WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8", RATE_LIMIT_PER_MINUTE: "1000000" }
+  })
+  const [server] = cluster.servers
+  if (server === undefined) return yield* Effect.die(new Error("There is no server."))
+  const { child } = yield* Processes.serve(cluster.environment, server)
+  const pid = child.pid ?? 0
+  const other = yield* Processes.organization(cluster.environment)
+  const link = provider === "mock" ? yield* linkOf(cluster, server) : "/"
+  yield* warm(server)
+  const rest = yield* measure(server, other.key, pid)
+  const rows = yield* Effect.forEach(attacks[provider], (name) =>
+    Effect.gen(function*() {
+      const files = filesOf(pid)
+      const measured = yield* attacked(cluster, server, other, pid, link)(name)
+      const isReleased = yield* released(pid, files)
+      const grown_mib = measured.memory_mib - rest.memory_mib
+      const holds = measured.p99_ms < bounds.p99_ms && grown_mib < bounds.memory_mib && isReleased &&
+        measured.failed === 0
+      return { attack: name, ...measured, grown_mib, released: isReleased, holds }
+    }))
+  return [{ attack: `none, ${provider}`, ...rest, grown_mib: 0, released: true, holds: true }, ...rows]
+}, Effect.scoped)
+
+const benchmark = Effect.gen(function*() {
+  const rows = [...yield* attackAll("mock"), ...yield* attackAll("cloud")]
+  console.table(rows.map((row) => ({
+    ...row,
+    memory_mib: Math.round(row.memory_mib),
+    grown_mib: Math.round(row.grown_mib)
+  })))
+  const crossed = rows.filter(({ holds }) => !holds).length
+  process.exitCode = crossed === 0 ? 0 : 1
+  return { seconds, bounds, crossed }
+})
+
+await Service.measure(() => benchmark, { timeout: "20 minutes" })

@@ -1,0 +1,47 @@
+/**
+ * Keys that this process has not seen at work: those of one address take turns,
+ * so that whoever tries keys costs the database a bounded number of statements at once.
+ *
+ * They are not counted by the minute: behind a proxy all callers have one
+ * address, and whoever tries keys there would lock the others out.
+ */
+import { Effect } from "effect"
+import * as Turns from "./Turns.ts"
+
+/** The maximum of digests that are remembered. Beyond that the oldest is forgotten. */
+const known_max = 10_000
+
+/**
+ * Makes a function that carries out the look-up of a key, or something else when its turn does not come in time.
+ *
+ * `digest` is the key's; a null `address`, of a server without one, has no turns.
+ */
+export const make = (at_once: number) => {
+  const known = new Set<string>()
+  const turns = Turns.make(at_once)
+
+  const remember = (digest: string) => {
+    known.add(digest)
+    const [oldest] = known
+    if (known.size > known_max && oldest !== undefined) known.delete(oldest)
+  }
+
+  return <A, E extends { readonly _tag: string }, R, B, E2, R2>(
+    { address, digest }: { readonly address: string | null; readonly digest: string },
+    lookUp: Effect.Effect<A, E, R>,
+    otherwise: Effect.Effect<B, E2, R2>
+  ): Effect.Effect<A | B, E | E2, R | R2> => {
+    const tried = Effect.matchEffect(lookUp, {
+      onFailure: (error) => {
+        if (error._tag === "Unauthorized") known.delete(digest)
+        else remember(digest)
+        return Effect.fail(error)
+      },
+      onSuccess: (found) => {
+        if (!known.has(digest)) remember(digest)
+        return Effect.succeed(found)
+      }
+    })
+    return address === null || known.has(digest) ? tried : turns.carryOut(address, tried, otherwise)
+  }
+}

@@ -1,0 +1,86 @@
+/** The events that a provider tells of, as every adapter of a provider makes them. */
+import { Schema } from "effect"
+import { ChannelId, SendId } from "../kernel/Ids.ts"
+import { Text, text } from "../kernel/Text.ts"
+import { Timestamp } from "../kernel/Timestamps.ts"
+import { ReceivedMedia } from "./Media.ts"
+import { MessageType, StatusUpdate } from "./Messages.ts"
+
+const ProviderId = text({ min: 1, max: 500 })
+
+/**
+ * A person's identity on the channel.
+ *
+ * On phone messaging `external_id` is the number, `+` and digits, if the network
+ * provides it.
+ */
+export const Sender = Schema.Struct({
+  external_id: ProviderId,
+  /** Other ids of the same person, if the network has several. */
+  aliases: Schema.optionalKey(Schema.Array(ProviderId)),
+  display_name: Schema.NullOr(Text),
+  username: Schema.NullOr(Text)
+})
+
+const OfMessage = { channel_id: ChannelId, provider_message_id: ProviderId }
+
+/** The status of an outbound message changed. */
+export const MessageStatusReported = Schema.Struct({
+  event: Schema.Literal("message_status_reported"),
+  ...OfMessage,
+  /** The send's reference, if the provider returns it. */
+  reference: Schema.NullOr(SendId),
+  /** Other ids of the recipient, if the network reports them. */
+  recipient_aliases: Schema.optionalKey(Schema.Array(ProviderId)),
+  ...StatusUpdate.fields
+})
+export interface MessageStatusReported extends Schema.Schema.Type<typeof MessageStatusReported> {}
+
+/** A person sent a message. */
+export const ProviderMessageReceived = Schema.Struct({
+  event: Schema.Literal("message_received"),
+  ...OfMessage,
+  from: Sender,
+  type: MessageType,
+  /** The text of the message, or the caption of its media. */
+  text: Schema.NullOr(Text),
+  media: Schema.NullOr(ReceivedMedia),
+  /** The provider's time. */
+  sent_at: Timestamp
+})
+export interface ProviderMessageReceived extends Schema.Schema.Type<typeof ProviderMessageReceived> {}
+
+/** The author of a message changed its text or caption. */
+export const MessageEdited = Schema.Struct({
+  event: Schema.Literal("message_edited"),
+  ...OfMessage,
+  text: Schema.NullOr(Text),
+  at: Timestamp
+})
+export interface MessageEdited extends Schema.Schema.Type<typeof MessageEdited> {}
+
+/** The author of a message deleted it. */
+export const MessageDeleted = Schema.Struct({
+  event: Schema.Literal("message_deleted"),
+  ...OfMessage,
+  at: Timestamp
+})
+export interface MessageDeleted extends Schema.Schema.Type<typeof MessageDeleted> {}
+
+/** The id of a person changed, for example to a new number. */
+export const IdentityChanged = Schema.Struct({
+  event: Schema.Literal("identity_changed"),
+  channel_id: ChannelId,
+  former_external_id: ProviderId,
+  now: Sender
+})
+export interface IdentityChanged extends Schema.Schema.Type<typeof IdentityChanged> {}
+
+export const ProviderEvent = Schema.Union([
+  MessageStatusReported,
+  ProviderMessageReceived,
+  MessageEdited,
+  MessageDeleted,
+  IdentityChanged
+])
+export type ProviderEvent = typeof ProviderEvent.Type
