@@ -5,8 +5,8 @@
  * styles, and its content security policy allows each script by its hash: a
  * reader pastes an API key into the page, so no other script may run there.
  */
-import { Context, Effect, Record, Ref } from "effect"
-import { HttpRouter, type HttpServerResponse } from "effect/http"
+import { Context, Effect, Layer, Record, Ref, type Scope } from "effect"
+import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { HttpApiScalar, OpenApi } from "effect/http-api"
 import { Api } from "./api/Api.ts"
 import * as FixedAnswer from "./FixedAnswer.ts"
@@ -134,6 +134,12 @@ const prepared = Effect.fnUntraced(function*(html: string) {
 /** Scalar's own page. Its scripts are 13 MB in memory, so they are loaded when somebody wants to see it. */
 const rendered = Effect.scoped(
   Effect.flatMap(HttpRouter.toHttpEffect(HttpApiScalar.layer(page, { path: "/docs", scalar })), Effect.map(htmlOf))
+    .pipe(
+      // Its router is not that of this request, which the layers that are built already would bring.
+      Effect.updateContext((context: Context.Context<HttpServerRequest.HttpServerRequest | Scope.Scope>) =>
+        Context.omit(Layer.CurrentMemoMap)(context)
+      )
+    )
 )
 
 /**
