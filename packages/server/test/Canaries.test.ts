@@ -9,15 +9,23 @@ import { ChannelId } from "@messaging-crm/core/Ids"
 import { DateTime, Effect, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { spawn } from "node:child_process"
-import type { ServerResponse } from "node:http"
 import { answering } from "../testing/Answering.ts"
 import * as Processes from "../testing/Processes.ts"
-
-const word = "kanarienvogel"
-const phone = "+4915155501234"
-
-/** What no record may contain, in lower case: each marked value has one of these in it. */
-const marked = [word, phone.slice(3, -1)]
+import {
+  answers,
+  bodiesOf,
+  commands,
+  conflicts,
+  contact,
+  faults,
+  marked,
+  message,
+  mistakes,
+  phone,
+  prepare,
+  type Respond,
+  word
+} from "./Canaries.ts"
 
 /** Everything that was recorded, with the place where it was found. */
 type Records = Array<{ readonly where: string; readonly text: string }>
@@ -46,68 +54,6 @@ const serve = Effect.fnUntraced(function*(
   yield* Processes.untilUp(`${url}/health/ready`)
 })
 
-/** Makes a write of a row end in the fault that one of its values names, such as `fault-53100`. */
-const prepare = Effect.gen(function*() {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql.unsafe(`
-    CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
-    DECLARE wanted text := substring(NEW::text FROM 'fault-([0-9A-Za-z]+)');
-    BEGIN
-      IF wanted IS NULL THEN RETURN NEW; END IF;
-      IF wanted = 'lost' THEN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NEW; END IF;
-      RAISE EXCEPTION '${word} in %', NEW USING
-        ERRCODE = wanted, DETAIL = NEW::text, HINT = NEW::text, CONSTRAINT = 'some_constraint';
-    END $$`)
-  const tables = ["contacts", "tags", "conversations", "messages", "sends", "webhooks", "media", "idempotency_keys"]
-  for (const table of tables) {
-    yield* sql.unsafe(`CREATE TRIGGER fail BEFORE INSERT OR UPDATE ON ${table} FOR EACH ROW EXECUTE FUNCTION fail()`)
-  }
-})
-
-const faults = {
-  "unique_violation": "23505",
-  "check_violation": "23514",
-  "foreign_key_violation": "23503",
-  "not_null_violation": "23502",
-  "string_too_long": "22001",
-  "invalid_text": "22P02",
-  "serialization_failure": "40001",
-  "deadlock_detected": "40P01",
-  "lock_not_available": "55P03",
-  "statement_timeout": "57014",
-  "disk_full": "53100",
-  "out_of_memory": "53200",
-  "too_many_connections": "53300",
-  "io_error": "58030",
-  "data_corrupted": "XX001",
-  "read_only": "25006",
-  "insufficient_privilege": "42501",
-  "raised": "P0001",
-  "connection_lost": "lost"
-} as const
-
-/** The faults that are repeated as conflicts. */
-const conflicts = ["unique_violation", "serialization_failure", "deadlock_detected", "lock_not_available"]
-
-type Respond = (response: ServerResponse) => void
-
-/** What a provider or an endpoint may answer: each repeats what it must not. */
-const answers: Readonly<Record<string, Respond>> = {
-  "500": (response) => response.writeHead(500).end(`{"error":"${word} ${phone}"}`),
-  "no JSON": (response) => response.writeHead(200).end(`${word} ${phone}`),
-  "other JSON": (response) => response.writeHead(200).end(`{"provider_message_id":{"${word}":"${phone}"}}`),
-  "a reason that nobody knows": (response) => response.writeHead(422).end(`{"reason":"${word}"}`),
-  "a redirect": (response) => response.writeHead(302, { location: `http://${word}.example/${phone}` }).end(),
-  "no HTTP": (response) => void response.socket?.end(`${word} ${phone}\r\n\r\n`),
-  "a reset connection": (response) => void response.socket?.destroy(),
-  "half an answer": (response) => {
-    response.writeHead(200, { "content-length": "100", "x-canary": word }).write(word)
-    response.socket?.destroySoon()
-  },
-  "429": (response) => response.writeHead(429, { "retry-after": word }).end(`{"reason":"${word}"}`),
-  "410": (response) => response.writeHead(410, word).end(word)
-}
-
 /** A provider and an endpoint in one, whose next answers are set. */
 const outside = Effect.gen(function*() {
   let respond: Respond = (response) => response.writeHead(500).end(word)
@@ -118,59 +64,6 @@ const outside = Effect.gen(function*() {
   })
   return { url, asked, answerWith: (next: Respond) => void (respond = next) }
 })
-
-/** Bodies with a text in each field that a person fills. */
-const bodiesOf = (text: string) => ({
-  contact: {
-    first_name: text,
-    last_name: text,
-    primary_email: `${text}@example.com`,
-    company: text,
-    job_title: text,
-    city: text,
-    region: text,
-    country: text,
-    street_address: text,
-    postal_code: text,
-    website_url: `https://example.com/${text}`,
-    network_url: `https://example.com/${text}`,
-    source: text,
-    notes: text
-  },
-  tag: { name: text, color: "red" },
-  message: { type: "text", text }
-})
-
-const { contact, message, tag } = bodiesOf(word)
-
-/** The mistakes of callers, each with a marked value in it. */
-const mistakes: ReadonlyArray<readonly [path: string, init: RequestInit]> = [
-  ["/v1/contacts", { method: "POST", body: `{"first_name":"${word}` }],
-  ["/v1/contacts", { method: "POST", body: JSON.stringify({ primary_email: word, primary_phone: word }) }],
-  ["/v1/contacts", { method: "POST", body: JSON.stringify({ first_name: [word] }) }],
-  ["/v1/contacts", { method: "POST", body: word, headers: { "content-type": `text/${word}` } }],
-  [`/v1/contacts?query=${word}&cursor=${word}`, {}],
-  [`/v1/contacts?lifecycle_stage=${word}`, {}],
-  [`/v1/contacts?query=${word}`, {}],
-  [`/v1/contacts/${word}`, {}],
-  [`/v1/${word}`, {}],
-  [`/media/${word}`, {}],
-  ["/v1/tags", { headers: { authorization: `Bearer ${word}` } }],
-  ["/v1/tags", { method: "POST", headers: { "idempotency-key": `${word} \u00e4` }, body: JSON.stringify(tag) }],
-  ["/v1/webhooks", { method: "POST", body: JSON.stringify({ url: `ftp://${word}`, event_types: [word] }) }],
-  ["/ingress/mock", { method: "POST", body: word, headers: { "x-mock-signature": word } }]
-]
-
-/** Commands that fail, with a marked value in what they are given. */
-const commands = (
-  organization_id: string
-): ReadonlyArray<readonly [ReadonlyArray<string>, Processes.Environment, string?]> => [
-  [["migrate"], { DATABASE_URL: `postgres://${word}:${word}@127.0.0.1:1/${word}` }],
-  [["serve"], { SECRET_KEY: word }],
-  [["serve"], { PROVIDER: "cloud", CLOUD_ACCOUNTS: `{"apps":[{"secret":"${word}"}]}` }],
-  [["serve"], { PROVIDER: "cloud", CLOUD_ACCOUNTS: word }],
-  [["contacts", "import", "--organization", organization_id, "-"], {}, `first_name,primary_email\n${word},${word}\n`]
-]
 
 /** A collector of OpenTelemetry that keeps what it gets. */
 const collector = (records: Records) =>
@@ -245,13 +138,43 @@ const resources = Effect.fnUntraced(function*({ elsewhere, receive, request }: S
   yield* receive(word)
   const { data: { id: contact_id } } = yield* made("/contacts", contact)
   const hook = { url: `${elsewhere.url}/${word}`, event_types: ["message.received"] }
-  const { data: { signing_secret = "no secret" } } = yield* made("/webhooks", hook)
+  const { data: { id: webhook_id, signing_secret = "no secret" } } = yield* made("/webhooks", hook)
   const conversations = yield* request("GET", "/conversations")
   const { data: [conversation] } = yield* Schema.decodeUnknownEffect(ListOf)(conversations.text)
-  return { contact_id, conversation_id: conversation?.id ?? "none", signing_secret }
+  return { contact_id, conversation_id: conversation?.id ?? "none", signing_secret, webhook_id }
 })
 
 type Resources = Effect.Success<ReturnType<typeof resources>>
+
+/** Every kind of read, and the writes without a text. */
+const readAll = (
+  { acme: { channel_id, member_id }, request }: Scene,
+  { contact_id, conversation_id, webhook_id }: Resources
+) => {
+  const paths = [
+    "/channels",
+    "/contact-fields",
+    "/contacts",
+    `/contacts?query=${word}`,
+    `/contacts/${contact_id}`,
+    "/conversations",
+    `/conversations/${conversation_id}`,
+    `/conversations/${conversation_id}/messages`,
+    "/members",
+    `/sends/${contact_id}`,
+    "/tags",
+    `/templates?channel_id=${channel_id}`,
+    "/webhooks",
+    `/webhooks/${webhook_id}/deliveries`
+  ]
+  return Effect.all([
+    ...paths.map((path) => request("GET", path)),
+    request("POST", `/conversations/${conversation_id}/assignment`, { assigned_user_id: member_id }),
+    request("POST", `/conversations/${conversation_id}/reopen`, {}),
+    request("POST", `/webhooks/${contact_id}/disable`, {}),
+    request("POST", `/webhooks/${webhook_id}/deliveries/${contact_id}/retry`, {})
+  ], { concurrency: "unbounded" })
+}
 
 /** Every kind of write, with a text in every field. */
 const writeAll = (
@@ -291,12 +214,12 @@ const failInDatabase = Effect.fnUntraced(function*(scene: Scene, made: Resources
   // A row that nobody can read, and a table that is not there.
   yield* sql`ALTER TABLE contacts DROP CONSTRAINT contacts_custom_values_check`
   yield* sql`UPDATE contacts SET custom_values = to_jsonb(${word}::text)`
-  const read = Effect.all([scene.request("GET", "/contacts"), scene.request("GET", `/contacts/${made.contact_id}`)])
-  yield* read
+  yield* readAll(scene, made)
   yield* sql`UPDATE contacts SET custom_values = '{}'`
-  yield* sql`ALTER TABLE contacts RENAME TO contacts_elsewhere`
-  yield* Effect.all([read, writeAll(scene, made, word)], { concurrency: "unbounded" })
-  yield* sql`ALTER TABLE contacts_elsewhere RENAME TO contacts`
+  const tables = ["contacts", "conversations", "messages", "channels", "tags", "webhooks", "sends", "members"]
+  for (const table of tables) yield* sql`ALTER TABLE ${sql(table)} RENAME TO ${sql(`${table}_elsewhere`)}`
+  yield* Effect.all([readAll(scene, made), writeAll(scene, made, word)], { concurrency: "unbounded" })
+  for (const table of tables) yield* sql`ALTER TABLE ${sql(`${table}_elsewhere`)} RENAME TO ${sql(table)}`
   return imported.stdout + imported.stderr
 })
 
