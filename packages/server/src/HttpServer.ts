@@ -102,6 +102,8 @@ class EdgeServer extends Server {
   private early: Array<readonly [IncomingMessage, ServerResponse]> | null = []
 
   private open = 0
+  /** The connections that wait for a next request, the one that has waited longest first. */
+  private readonly idle = new Set<Duplex>()
 
   constructor(logRefused: (refused: Refused) => void, { connections_max, stall_millis }: ConnectionLimits) {
     super({
@@ -138,6 +140,7 @@ class EdgeServer extends Server {
     if (!isRequest || !(request instanceof IncomingMessage) || !(response instanceof ServerResponse)) {
       return Reflect.apply(super.emit, this, [event, ...values])
     }
+    this.follow(request, response)
     const refusal = refusalOf(request)
     if (refusal !== null) this.refuse(refusal, request, response)
     else if (this.early !== null) this.early.push([request, response])
@@ -145,11 +148,24 @@ class EdgeServer extends Server {
     return true
   }
 
-  /** Closes connections that wait for a next request once many are open, so that idle ones keep nobody out. */
+  /** Closes the connections that have waited longest for a next request once many are open, so that they keep nobody out. */
   private makeRoom(socket: Duplex, crowd: number): void {
     this.open++
-    socket.once("close", () => this.open--)
-    if (this.open > crowd) this.closeIdleConnections()
+    socket.once("close", () => {
+      this.open--
+      this.idle.delete(socket)
+    })
+    let surplus = this.open - crowd
+    for (const waiting of this.idle) {
+      if (surplus-- <= 0) return
+      waiting.destroy()
+    }
+  }
+
+  /** Keeps in mind whether a connection waits for a next request. */
+  private follow({ socket }: IncomingMessage, response: ServerResponse): void {
+    this.idle.delete(socket)
+    response.once("close", () => socket.destroyed ? undefined : this.idle.add(socket))
   }
 
   private release(): void {
@@ -198,7 +214,7 @@ const connectionLimits: ConnectionLimits = { connections_max: 4096, stall_millis
  *
  * `logRefused` is called with each refusal. A connection whose client takes nothing
  * of its answer for `stall_millis` is closed. When three quarters of `connections_max`
- * are open, those that wait for a next request are closed.
+ * are open, those that have waited longest for a next request are closed.
  */
 export const createHttpServer = (
   logRefused: (refused: Refused) => void = () => {},

@@ -31,6 +31,8 @@ export const listen = (options: { readonly host: string; readonly port: number }
       void run(Effect.logDebug("Refused").pipe(Effect.annotateLogs({ ...refused })))
     return NodeHttpServer.layer(() => createHttpServer(logRefused), {
       ...options,
+      // A queue of the system's usual maximum, so that many connections at once delay no other by a second.
+      backlog: 4096,
       gracefulShutdownTimeout: "20 seconds"
     })
   }))
