@@ -34,18 +34,7 @@ const add = Command.make(
   })
 ).pipe(Command.withDescription("Add a member"))
 
-const list = Command.make(
-  "list",
-  {
-    organization: Admin.organization,
-    json: Print.json
-  },
-  Effect.fnUntraced(function*({ json, organization }) {
-    const found = yield* Admin.asOperator(organization, Members.use((members) => members.list))
-    const rows = found.map((row) => toJson(row))
-    yield* Print.result(json, rows, Print.table(rows))
-  })
-).pipe(Command.withDescription("List the members"))
+const list = Admin.list("List the members", Members.use((members) => members.list), toJson)
 
 const setRole = Command.make(
   "set-role",
