@@ -141,10 +141,10 @@ it("asks the provider for its templates for a template only, and once", async ()
   })
 })
 
-it("logs of a request its method, route, status, code and duration, and nothing that was sent", async () => {
+it("logs of a request its method, route, status, code, duration and caller, and nothing that was sent", async () => {
   const { layer, lines } = logged()
   await serving({ instead: layer }, async (service) => {
-    const { key } = await service.organization()
+    const { key, organization } = await service.organization()
     const canary = "canary-0123456789"
     const id = "01990000-0000-7000-8000-00000000c0de"
     const json = { first_name: canary, primary_phone: "+4915100000042", notes: canary }
@@ -167,8 +167,11 @@ it("logs of a request its method, route, status, code and duration, and nothing 
       const { annotations, message } = JSON.parse(line)
       return message === "Answered" ? [annotations] : []
     })
-    for (const { duration_ms, request_id } of answered) {
+    for (const { duration_ms, key_id, organization_id, request_id, route } of answered) {
       assert.isNumber(duration_ms)
+      // What has no route is not authenticated.
+      assert.strictEqual(organization_id, route === null ? undefined : organization.id)
+      assert.strictEqual(key_id === undefined, route === null)
       assert.match(request_id, /^[0-9a-f-]{36}$/)
     }
     assert.deepStrictEqual(

@@ -17,6 +17,7 @@ import * as Sends from "./messaging/Sends.ts"
 import * as Events from "./webhooks/Events.ts"
 import * as WebhookDeliveries from "./webhooks/WebhookDeliveries.ts"
 import * as Webhooks from "./webhooks/Webhooks.ts"
+import * as Audit from "./work/Audit.ts"
 import * as Commit from "./work/Commit.ts"
 import * as Idempotency from "./work/Idempotency.ts"
 import * as WorkQueue from "./work/WorkQueue.ts"
@@ -25,6 +26,7 @@ import { World } from "./world/World.ts"
 /** Layer for every storage port, in a given world. */
 export const stores: Layer.Layer<StoragePorts, never, World> = Layer.mergeAll(
   ApiKeys.layer,
+  Audit.layer,
   CallbackInbox.layer,
   ChannelAccounts.layer,
   ChannelHolds.layer,

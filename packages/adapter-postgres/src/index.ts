@@ -18,6 +18,7 @@ import * as Sends from "./messaging/Sends.ts"
 import * as Events from "./webhooks/Events.ts"
 import * as WebhookDeliveries from "./webhooks/WebhookDeliveries.ts"
 import * as Webhooks from "./webhooks/Webhooks.ts"
+import * as Audit from "./work/Audit.ts"
 import * as Commit from "./work/Commit.ts"
 import * as Idempotency from "./work/Idempotency.ts"
 import * as WorkQueue from "./work/WorkQueue.ts"
@@ -25,6 +26,7 @@ import * as WorkQueue from "./work/WorkQueue.ts"
 /** Layer that keeps everything in PostgreSQL. The database must be migrated. */
 export const layer: Layer.Layer<StoragePorts, never, SqlClient.SqlClient> = Layer.mergeAll(
   ApiKeys.layer,
+  Audit.layer,
   CallbackInbox.layer,
   ChannelAccounts.layer,
   ChannelHolds.layer,

@@ -254,6 +254,7 @@ it.layer(empty, { excludeTestServices: true })("An upgrade from 0008", (it) => {
         [12, "callbacks"],
         [13, "spare_claims"],
         [14, "weeks"],
+        [15, "audit"],
         [17, "media_slices"],
         [18, "channel_accounts"],
         [19, "channel_holds"]

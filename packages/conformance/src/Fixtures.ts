@@ -1,5 +1,6 @@
 /** Rows that tests need before they begin, each written by a commit. */
 import type { Vitest } from "@effect/vitest"
+import { type AuditRecord, make } from "@messaging-crm/core/Audit"
 import * as Changes from "@messaging-crm/core/Changes"
 import { type Channel, ChannelRows, type ChannelType } from "@messaging-crm/core/Channels"
 import { Commit } from "@messaging-crm/core/Commit"
@@ -87,6 +88,12 @@ export const outcome = (organization_id: OrganizationId, ...changes: ReadonlyArr
     onSuccess: () => "committed" as const
   })
 
+/** A record of the audit about a resource, that is not stored yet. */
+export const record = Effect.fnUntraced(function*(resource_id: string, fields: Partial<AuditRecord> = {}) {
+  const made = make("contacts.create", resource_id, { member_id: null }, null, yield* fresh)
+  return { ...made, ...fields }
+})
+
 /** A new organization and its owner. */
 export const founded = Effect.gen(function*() {
   const organization_id = OrganizationId.make(yield* uuid)
@@ -98,7 +105,10 @@ export const founded = Effect.gen(function*() {
     created_at: noon
   }
   yield* OrganizationStore.use((store) =>
-    store.insert({ id: organization_id, name: "Acme", created_at: noon }, toColumns(owner))
+    Effect.flatMap(
+      record(organization_id, { operation: "organizations.create" }),
+      (made) => store.insert({ id: organization_id, name: "Acme", created_at: noon }, toColumns(owner), made)
+    )
   )
   return { organization_id, owner }
 })

@@ -25,6 +25,7 @@ import type { EventStore } from "./webhooks/Events.ts"
 import { WebhookDeliveries, type WebhookDeliveryStore } from "./webhooks/WebhookDeliveries.ts"
 import { Webhooks, type WebhookStore } from "./webhooks/Webhooks.ts"
 import type { WebhookTransport } from "./webhooks/WebhookTransport.ts"
+import { Audit, type AuditStore } from "./work/Audit.ts"
 import type { Commit } from "./work/Commit.ts"
 import { Decide } from "./work/Decide.ts"
 import { Idempotency, type IdempotencyStore } from "./work/Idempotency.ts"
@@ -34,6 +35,7 @@ import { Worker } from "./Worker.ts"
 /** Every port that a storage adapter must provide. A port added here does not compile until every adapter has it. */
 export type StoragePorts =
   | ApiKeyStore
+  | AuditStore
   | CallbackStore
   | ChannelAccountStore
   | ChannelHoldStore
@@ -57,6 +59,7 @@ export type StoragePorts =
 /** Every operation of the CRM. */
 export type Operations =
   | ApiKeys
+  | Audit
   | CallbackInbox
   | ChannelAccounts
   | ChannelHolds
@@ -90,6 +93,7 @@ export const channelAccounts: Layer.Layer<ChannelAccounts, never, StoragePorts> 
 )
 
 const catalogues = Layer.mergeAll(
+  Audit.layer,
   ChannelAccounts.layer,
   ChannelHolds.layer,
   Channels.layer,

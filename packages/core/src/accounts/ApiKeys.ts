@@ -178,9 +178,9 @@ const create = (
 const revoke = (
   found: Option.Option<ApiKeyRow>,
   { now }: Fresh
-): Result.Result<Changes.Decision<void>, ApiKeyNotFound> =>
+): Result.Result<Changes.Decision<ApiKeyRow>, ApiKeyNotFound> =>
   Result.map(Result.fromOption(found, () => new ApiKeyNotFound()), (key) => ({
-    answer: undefined,
+    answer: key,
     changes: key.revoked_at === null ? ApiKeyRows.update(key, { revoked_at: now }) : Changes.none
   }))
 
@@ -229,7 +229,7 @@ export class ApiKeys extends Context.Service<ApiKeys, {
   static readonly layer = Layer.effect(
     ApiKeys,
     Effect.gen(function*() {
-      const { decide } = yield* Decide
+      const { act } = yield* Decide
       const limit = yield* RequestsPerMinute
       const members = yield* MemberStore
       const secrets = yield* Secrets
@@ -246,8 +246,8 @@ export class ApiKeys extends Context.Service<ApiKeys, {
           return yield* new RateLimited({ quota, retry_after_seconds: waitSeconds(metered) })
         }
         if (!metered.scopes.includes(required)) return yield* new InsufficientScope({ quota, required })
-        const actor = { organization_id: metered.organization_id, member_id: metered.created_by }
-        return { key_id: metered.key_id, actor, quota }
+        const { created_by: member_id, key_id, organization_id } = metered
+        return { key_id, actor: { organization_id, member_id, key_id }, quota }
       })
 
       const createApiKey = Effect.fn("ApiKeys.create")(function*(input: CreateApiKey) {
@@ -255,7 +255,7 @@ export class ApiKeys extends Context.Service<ApiKeys, {
         const random = yield* secrets.randomBase62(37)
         const key = `svc_live_${random}${checksum(random)}`
         const made = { digest: yield* secrets.sha256(key), last_four: key.slice(-4) }
-        const api_key = yield* decide(organization_id, {
+        const api_key = yield* act("api_keys.create", {
           load: members.find(organization_id, input.created_by),
           decide: (member, fresh) => create(member, input, made, fresh)
         })
@@ -268,7 +268,7 @@ export class ApiKeys extends Context.Service<ApiKeys, {
 
       const revokeApiKey = Effect.fn("ApiKeys.revoke")(function*(id: ApiKeyId) {
         const { organization_id } = yield* CurrentActor
-        yield* decide(organization_id, {
+        yield* act("api_keys.revoke", {
           load: store.find(organization_id, id),
           decide: (found, fresh) => revoke(found, fresh)
         })

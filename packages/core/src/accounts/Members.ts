@@ -150,7 +150,7 @@ export class Members extends Context.Service<Members, {
   static readonly layer = Layer.effect(
     Members,
     Effect.gen(function*() {
-      const { decide } = yield* Decide
+      const { act } = yield* Decide
       const store = yield* MemberStore
 
       const list = CurrentActor.use(({ organization_id }) => store.list(organization_id)).pipe(
@@ -165,7 +165,7 @@ export class Members extends Context.Service<Members, {
 
       const addMember = Effect.fn("Members.add")(function*(input: AddMember) {
         const { organization_id } = yield* CurrentActor
-        return yield* decide(organization_id, {
+        return yield* act("members.add", {
           load: store.list(organization_id),
           decide: (others, fresh) => add(others, input, fresh)
         })
@@ -182,7 +182,7 @@ export class Members extends Context.Service<Members, {
 
       const setRole = Effect.fn("Members.setRole")(function*(id: MemberId, role: Role) {
         const { organization_id } = yield* CurrentActor
-        return yield* decide(organization_id, {
+        return yield* act("members.set_role", {
           load: loadForChange(organization_id, id),
           decide: (loaded) => change(loaded, { role })
         })
@@ -190,7 +190,7 @@ export class Members extends Context.Service<Members, {
 
       const remove = Effect.fn("Members.remove")(function*(id: MemberId) {
         const { organization_id } = yield* CurrentActor
-        yield* decide(organization_id, {
+        yield* act("members.remove", {
           load: loadForChange(organization_id, id),
           decide: (loaded, { now }) => change(loaded, { left_at: now })
         })
