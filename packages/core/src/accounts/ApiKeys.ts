@@ -3,67 +3,28 @@
  */
 import { Context, DateTime, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
 import { type Actor, CurrentActor } from "../kernel/Actor.ts"
-import { ApiKeyId, MemberId, type OrganizationId } from "../kernel/Ids.ts"
+import { ApiKeyId, MemberId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { checksum, Secrets } from "../kernel/Secrets.ts"
 import { trimmedText } from "../kernel/Text.ts"
-import { Timestamp } from "../kernel/Timestamps.ts"
+import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh } from "../work/Decide.ts"
-import { MemberNotFound, type MemberRow, MemberRows, MemberStore, present, type Role } from "./Members.ts"
+import {
+  type ApiKey,
+  type ApiKeyColumns,
+  type ApiKeyRow,
+  ApiKeyRows,
+  ApiKeyStore,
+  Expiry,
+  type Metered,
+  Scope
+} from "./ApiKey.ts"
+import { mayHoldKeys, MemberNotFound, type MemberRow, MemberRows, MemberStore, present } from "./Members.ts"
 
 // ---------------------------------------------------------------- data
 
-export const Scope = Schema.Literals([
-  "contacts:read",
-  "contacts:write",
-  "conversations:read",
-  "conversations:write",
-  "messages:send",
-  "templates:read",
-  "members:read",
-  "tags:read",
-  "webhooks:manage"
-])
-export type Scope = typeof Scope.Type
-
-/** The lifetime of a key, chosen at its creation: 90 days or 1 year. */
-export const Expiry = Schema.Literals(["90d", "1y"])
-export type Expiry = typeof Expiry.Type
-
-/** A key as it is listed: without the key itself, except its last four characters. */
-export const ApiKey = Schema.Struct({
-  id: ApiKeyId,
-  name: Schema.String,
-  last_four: Schema.String,
-  scopes: Schema.Array(Scope),
-  created_by: MemberId,
-  created_at: Timestamp,
-  expires_at: Timestamp,
-  revoked_at: Schema.NullOr(Timestamp)
-}).annotate({ identifier: "ApiKey" })
-export interface ApiKey extends Schema.Schema.Type<typeof ApiKey> {}
-
-/** A key with its version, as it is loaded for a decision. */
-export interface ApiKeyRow extends ApiKey {
-  readonly version: Changes.Version
-}
-
-/** The columns of a key. The key itself is not stored, only its digest. */
-export interface ApiKeyColumns extends ApiKey {
-  readonly digest: string
-}
-
-export const ApiKeyRows = Changes.rows<ApiKeyColumns>()("api_keys", ["id"], [
-  "name",
-  "last_four",
-  "scopes",
-  "created_by",
-  "created_at",
-  "expires_at",
-  "revoked_at",
-  "digest"
-])
+export * from "./ApiKey.ts"
 
 export const CreateApiKey = Schema.Struct({
   created_by: MemberId,
@@ -86,18 +47,6 @@ export interface Authentication {
   readonly key_id: ApiKeyId
   readonly actor: Actor
   readonly quota: Quota
-}
-
-/** The result of `ApiKeyStore.authenticate` for a valid key. Its times are those of the clock that measures the window. */
-export interface Metered {
-  readonly key_id: ApiKeyId
-  readonly organization_id: OrganizationId
-  readonly created_by: MemberId
-  readonly scopes: ReadonlyArray<Scope>
-  /** The requests of this window, including this one. It may stop growing above the limit. */
-  readonly count: number
-  readonly window_ends_at: Timestamp
-  readonly now: Timestamp
 }
 
 /** How many requests a key may make in one window. A reference, so that an operator can raise it. */
@@ -134,9 +83,6 @@ export class ApiKeyNotFound extends Schema.TaggedError<ApiKeyNotFound>()("ApiKey
 
 // ----------------------------------------------------------- decisions
 
-/** Returns whether a member of this role may create and hold keys (contract §4.2). */
-export const mayHoldKeys = (role: Role): boolean => role === "owner" || role === "admin"
-
 /** Returns when a key that is created now expires. */
 export const expiresAt = (expires: Expiry, now: Timestamp): Timestamp =>
   expires === "90d" ? DateTime.add(now, { days: 90 }) : DateTime.add(now, { years: 1 })
@@ -167,11 +113,13 @@ const create = (
     last_four,
     created_at: now,
     expires_at: expiresAt(expires, now),
-    revoked_at: null
+    revoked_at: null,
+    last_used_at: null
   }
   return Result.succeed({
     answer: api_key,
-    changes: Changes.all(ApiKeyRows.insert({ ...api_key, digest }), MemberRows.expect(member))
+    // The member is written, so that a concurrent change of role, which revokes the member's keys, does not miss this one.
+    changes: Changes.all(ApiKeyRows.insert({ ...api_key, digest }), MemberRows.update(member, {}))
   })
 }
 
@@ -183,28 +131,6 @@ const revoke = (
     answer: key,
     changes: key.revoked_at === null ? ApiKeyRows.update(key, { revoked_at: now }) : Changes.none
   }))
-
-// ---------------------------------------------------------------- port
-
-/**
- * Port: reads API keys, and counts their requests. Commits write the keys.
- *
- * **Contract** (checked by `conformance/ApiKeys.ts`)
- *
- * - `authenticate` returns none unless the digest belongs to a key that is neither
- *   revoked nor expired, whose creator is currently a present owner or admin.
- *   Otherwise it counts the request atomically: concurrent calls in one window each
- *   get a different count, up to `limit` + 1.
- * - A window begins with the key's first request and lasts 60 s. Requests above
- *   the limit do not extend it. Each key has its own window.
- * - A store that several processes share uses its own clock. `now` is for a store without one.
- * - `list` returns the organization's keys, newest first; `find` one of them.
- */
-export class ApiKeyStore extends Context.Service<ApiKeyStore, {
-  readonly list: (organization_id: OrganizationId) => Effect.Effect<ReadonlyArray<ApiKey>>
-  readonly find: (organization_id: OrganizationId, id: ApiKeyId) => Effect.Effect<Option.Option<ApiKeyRow>>
-  readonly authenticate: (digest: string, limit: number, now: Timestamp) => Effect.Effect<Option.Option<Metered>>
-}>()("@messaging-crm/core/ApiKeys/ApiKeyStore") {}
 
 // ---------------------------------------------------------- operations
 

@@ -37,7 +37,11 @@ const create = Command.make(
   })
 ).pipe(Command.withDescription("Create a key and print it, once"))
 
-const list = Admin.list("List the keys, without the secrets themselves", ApiKeys.use((keys) => keys.list), toJson)
+const list = Admin.list(
+  "List the keys with their last use, without the secrets themselves",
+  ApiKeys.use((keys) => keys.list),
+  toJson
+)
 
 const revoke = Command.make(
   "revoke",

@@ -50,7 +50,7 @@ const setRole = Command.make(
     )
     yield* Print.result(json, toJson(changed), `Member ${changed.id} is ${changed.role} now.`)
   })
-).pipe(Command.withDescription("Change a member's role; keys of a member who is no longer owner or admin stop at once"))
+).pipe(Command.withDescription("Change a member's role; keys of a member who is no longer owner or admin are revoked"))
 
 const remove = Command.make(
   "remove",
@@ -65,7 +65,7 @@ const remove = Command.make(
     )
     yield* Print.result(json, { id: member }, `Member ${member} has left.`)
   })
-).pipe(Command.withDescription("Remove a member; their keys stop at once"))
+).pipe(Command.withDescription("Remove a member; their keys are revoked"))
 
 export const members = Command.make("members").pipe(
   Command.withDescription("Members of an organization"),
