@@ -14,6 +14,7 @@ import * as CallbackInbox from "./messaging/CallbackInbox.ts"
 import * as Conversations from "./messaging/Conversations.ts"
 import * as Media from "./messaging/Media.ts"
 import * as Messages from "./messaging/Messages.ts"
+import * as PersonalData from "./messaging/PersonalData.ts"
 import * as Sends from "./messaging/Sends.ts"
 import * as Events from "./webhooks/Events.ts"
 import * as WebhookDeliveries from "./webhooks/WebhookDeliveries.ts"
@@ -41,6 +42,7 @@ export const layer: Layer.Layer<StoragePorts, never, SqlClient.SqlClient> = Laye
   Members.layer,
   Messages.layer,
   Organizations.layer,
+  PersonalData.layer,
   Sends.layer,
   Tags.layer,
   WebhookDeliveries.layer,

@@ -19,6 +19,7 @@ import { Inbound } from "./messaging/Inbound.ts"
 import { Media, type MediaStore } from "./messaging/Media.ts"
 import { Messages, type MessageStore } from "./messaging/Messages.ts"
 import type { MessagingProvider } from "./messaging/MessagingProvider.ts"
+import { PersonalData, type PersonalDataStore } from "./messaging/PersonalData.ts"
 import { Sends, type SendStore } from "./messaging/Sends.ts"
 import { Templates } from "./messaging/Templates.ts"
 import type { EventStore } from "./webhooks/Events.ts"
@@ -50,6 +51,7 @@ export type StoragePorts =
   | MemberStore
   | MessageStore
   | OrganizationStore
+  | PersonalDataStore
   | SendStore
   | TagStore
   | WebhookDeliveryStore
@@ -74,6 +76,7 @@ export type Operations =
   | Members
   | Messages
   | Organizations
+  | PersonalData
   | Sends
   | Tags
   | Templates
@@ -105,7 +108,13 @@ const catalogues = Layer.mergeAll(
   Webhooks.layer
 )
 
-const threads = Layer.mergeAll(Conversations.layer, Messages.layer, Contacts.layer, ContactImports.layer)
+const threads = Layer.mergeAll(
+  Conversations.layer,
+  Messages.layer,
+  Contacts.layer,
+  ContactImports.layer,
+  PersonalData.layer
+)
 
 /**
  * Layer that provides every operation of the CRM, given storage, a messaging provider and a transport for webhooks.

@@ -20,6 +20,7 @@ export const AuditedOperation = Schema.Literals([
   "contact_fields.create",
   "contacts.add_note",
   "contacts.create",
+  "contacts.erase",
   "contacts.import",
   "contacts.update",
   "conversations.assign",
