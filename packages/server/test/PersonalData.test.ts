@@ -1,7 +1,9 @@
 /** `contacts export` and `contacts erase`, as a person runs them, and what they leave in the whole database. */
 import { assert, it } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
+import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { AuditRecord } from "@messaging-crm/core/Audit"
+import * as Changes from "@messaging-crm/core/Changes"
 import { ContactFields } from "@messaging-crm/core/ContactFields"
 import { Contacts } from "@messaging-crm/core/Contacts"
 import { export_schema } from "@messaging-crm/core/PersonalData"
@@ -62,6 +64,9 @@ addFormats.default(ajv)
 
 const schemaFile = new URL("../../../docs/contact-export.schema.json", import.meta.url)
 
+/** What an endpoint answered to an event about the person. */
+const endpoint_canary = "canary-endpoint"
+
 const Records = Schema.fromJsonString(Schema.Array(AuditRecord))
 
 it("the schema of an export is published as the service writes it", async () => {
@@ -73,7 +78,7 @@ it.layer(layer, { excludeTestServices: true, timeout: "60 seconds" })("a person'
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const environment = yield* Environment
-      const { as, contact_id, number, organization_id } = yield* person
+      const { as, contact_id, conversation_id, number, organization_id } = yield* person
       const field = yield* as(
         ContactFields.use((fields) => fields.create({ key: "plan", name: "Plan", type: "text", options: null }))
       )
@@ -85,6 +90,10 @@ it.layer(layer, { excludeTestServices: true, timeout: "60 seconds" })("a person'
         SET display_name = ${canaries.shown}, username = ${canaries.account}
         WHERE contact_id = ${contact_id}
       `
+      const webhook = yield* Fixtures.webhook(organization_id)
+      const event = yield* Fixtures.event({ body: JSON.stringify({ data: { conversation_id } }) })
+      yield* Fixtures.write(organization_id, Changes.raise(event))
+      yield* sql`UPDATE webhook_deliveries SET response_body = ${endpoint_canary} WHERE webhook_id = ${webhook.id}`
       const of = ["--organization", organization_id, "--contact", contact_id]
       const contacts = (...args: ReadonlyArray<string>) => Processes.run(["contacts", ...args], environment)
 
@@ -102,7 +111,8 @@ it.layer(layer, { excludeTestServices: true, timeout: "60 seconds" })("a person'
       assert.strictEqual((yield* Effect.promise(() => stat(file))).mode & 0o777, 0o600)
       assert.strictEqual((yield* contacts("export", ...of, "--output", file)).code, 1)
 
-      const words = [...Object.values(canaries).filter((word) => word !== canaries.callback), number, number.slice(1)]
+      const said = Object.values(canaries).filter((word) => word !== canaries.callback)
+      const words = [...said, number, number.slice(1), endpoint_canary]
       const before = yield* dump
       for (const word of words) assert.include(before, word)
       for (const _ of ["erased", "again"]) {

@@ -52,6 +52,7 @@ const refuse = Effect.fnUntraced(function*(error: Unauthorized | RateLimited | I
       "The API key is missing, malformed, expired or revoked, or its creator may no longer hold keys."
     )
   }
+  yield* identify(error)
   yield* announce(error.quota)
   if (error._tag === "InsufficientScope") {
     return yield* Errors.fail("insufficient_scope", `This operation needs a key with the scope ${error.required}.`)

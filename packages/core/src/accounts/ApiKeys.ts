@@ -3,7 +3,7 @@
  */
 import { Context, DateTime, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
 import { type Actor, CurrentActor } from "../kernel/Actor.ts"
-import { ApiKeyId, MemberId } from "../kernel/Ids.ts"
+import { ApiKeyId, MemberId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { checksum, Secrets } from "../kernel/Secrets.ts"
 import { trimmedText } from "../kernel/Text.ts"
@@ -61,17 +61,22 @@ const keyPattern = /^svc_live_[A-Za-z0-9_-]{43}$/
 
 const QuotaFields = { limit: Schema.Int, remaining: Schema.Int, reset_seconds: Schema.Int }
 
+/** Who was refused, for the log. */
+const CallerFields = { organization_id: OrganizationId, key_id: ApiKeyId }
+
 /** No valid key was presented. It has no fields, so that a caller cannot learn which check failed. */
 export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", {}) {}
 
 /** The key's window is used up. */
 export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited", {
+  ...CallerFields,
   quota: Schema.Struct(QuotaFields),
   retry_after_seconds: Schema.Int
 }) {}
 
 /** The key is valid, but lacks the scope that the operation requires. */
 export class InsufficientScope extends Schema.TaggedError<InsufficientScope>()("InsufficientScope", {
+  ...CallerFields,
   quota: Schema.Struct(QuotaFields),
   required: Scope
 }) {}
@@ -167,12 +172,14 @@ export class ApiKeys extends Context.Service<ApiKeys, {
         const found = yield* store.authenticate(digest, limit, yield* DateTime.now)
         if (Option.isNone(found)) return yield* new Unauthorized()
         const metered = found.value
+        const { created_by: member_id, key_id, organization_id } = metered
         const quota = quotaOf(metered, limit)
         if (metered.count > limit) {
-          return yield* new RateLimited({ quota, retry_after_seconds: waitSeconds(metered) })
+          return yield* new RateLimited({ organization_id, key_id, quota, retry_after_seconds: waitSeconds(metered) })
         }
-        if (!metered.scopes.includes(required)) return yield* new InsufficientScope({ quota, required })
-        const { created_by: member_id, key_id, organization_id } = metered
+        if (!metered.scopes.includes(required)) {
+          return yield* new InsufficientScope({ organization_id, key_id, quota, required })
+        }
         return { key_id, actor: { organization_id, member_id, key_id }, quota }
       })
 
