@@ -31,7 +31,11 @@ export const layer = Layer.effect(
 
     /** Runs statements in one transaction without a limit of their time: some read a table without an index. */
     const patiently = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-      sql.withTransaction(Effect.andThen(sql`SET LOCAL statement_timeout = 0`, effect)).pipe(
+      sql.withTransaction(Effect.gen(function*() {
+        yield* sql`SET LOCAL statement_timeout = 0`
+        yield* sql`SET LOCAL transaction_timeout = 0`
+        return yield* effect
+      })).pipe(
         Effect.provideService(StatementDeadline, Duration.infinity),
         Effect.orDie
       )
