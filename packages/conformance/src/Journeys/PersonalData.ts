@@ -186,6 +186,32 @@ export const suite = (storage: Storage) => {
         assert.strictEqual(untouched.conversations[0]?.messages[0]?.text, "stays")
       }))
 
+    it.effect("is erased by the next run, where one was interrupted after any of its steps", () =>
+      Effect.gen(function*() {
+        for (const steps of [1, 2, 3]) {
+          const { as, contact_id, number, organization_id } = yield* person
+          const store = yield* PersonalDataStore
+          yield* store.eraseMessages(organization_id, contact_id, steps === 1 ? 1 : 100)
+          if (steps > 2) yield* store.eraseRest(organization_id, contact_id)
+          const before = yield* as(exported(contact_id))
+          assert.include(before, number)
+          yield* as(PersonalData.use((data) => data.erase(contact_id)))
+          const text = yield* as(exported(contact_id))
+          for (const canary of [...Object.values(canaries), number]) assert.notInclude(text, canary)
+        }
+      }))
+
+    it.effect("is exported with every message, however many were stored at one time", () =>
+      Effect.gen(function*() {
+        const { as, contact_id, number, written } = yield* person
+        const texts = Array.from({ length: 120 }, (_, index) => `text ${index}`)
+        yield* Effect.forEach(texts, (text, index) => written(`many.${index}.${number}`, text), { concurrency: 8 })
+        const document = yield* decode(yield* as(exported(contact_id)))
+        const found = document.conversations.flatMap(({ messages }) => messages.map(({ text }) => text))
+        assert.lengthOf(found, 123)
+        assert.deepStrictEqual(texts.filter((text) => !found.includes(text)), [])
+      }))
+
     it.effect("of a person who writes after the erasure belongs to a new contact, and a late report brings nothing back", () =>
       Effect.gen(function*() {
         const { as, contact_id, number, reported, sent, written } = yield* person
