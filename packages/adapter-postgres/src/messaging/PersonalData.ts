@@ -65,7 +65,8 @@ export const layer = Layer.effect(
       Effect.andThen(
         sql`
           UPDATE conversations
-          SET last_activity_preview = ${erased}, close_category = NULL, last_inbound_at = NULL, version = version + 1
+          SET last_activity_preview = CASE WHEN last_activity_preview IS NOT NULL THEN ${erased} END,
+            close_category = NULL, last_inbound_at = NULL, version = version + 1
           WHERE organization_id = ${organization_id}
             AND id IN (${threads(organization_id, contact_id)})
             AND (last_activity_preview <> ${erased} OR close_category IS NOT NULL OR last_inbound_at IS NOT NULL)
