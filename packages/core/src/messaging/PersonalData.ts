@@ -18,7 +18,7 @@ import {
   type LoadedContact
 } from "../contacts/Contacts.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
-import type { ContactId, OrganizationId } from "../kernel/Ids.ts"
+import type { ContactId, MediaId, OrganizationId } from "../kernel/Ids.ts"
 import type { PageRequest, Position } from "../kernel/Page.ts"
 import { erased } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
@@ -212,9 +212,22 @@ export class PersonalData extends Context.Service<PersonalData, {
       const messages = yield* MessageStore
       const store = yield* PersonalDataStore
 
+      /** Returns the bytes of a file, or null if it is removed meanwhile. */
+      const readFile = Effect.fnUntraced(function*(organization_id: OrganizationId, id: MediaId) {
+        const file = yield* media.find(organization_id, id)
+        if (Option.isNone(file)) return null
+        const bytes = new Uint8Array(file.value.byte_size)
+        for (let start = 0; start < bytes.byteLength;) {
+          const slice = yield* media.read(organization_id, id, { start, length: bytes.byteLength - start })
+          if (Option.isNone(slice)) return null
+          bytes.set(slice.value, start)
+          start += slice.value.byteLength
+        }
+        return bytes
+      })
+
       const exportMessage = Effect.fnUntraced(function*(organization_id: OrganizationId, message: Message) {
-        const file = message.media?.id ? yield* media.find(organization_id, message.media.id) : Option.none()
-        const bytes = Option.getOrNull(Option.map(file, (found) => found.bytes))
+        const bytes = message.media?.id ? yield* readFile(organization_id, message.media.id) : null
         return toJson.message({ ...message, media: message.media === null ? null : { ...message.media, bytes } })
       })
 
