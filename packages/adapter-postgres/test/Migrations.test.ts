@@ -292,7 +292,9 @@ it.layer(empty, { excludeTestServices: true })("An upgrade from 0012", (it) => {
   it.effect("revokes keys that did not work because of their member, and no other; records cannot be changed", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
-      const { "0015_audit": _, ...before } = Migrations.record
+      const before = Object.fromEntries(
+        Object.entries(Migrations.record).filter(([name]) => Number.parseInt(name) < 15)
+      )
       yield* Migrations.migrate(before)
       yield* sql`INSERT INTO organizations (id, name, created_at) VALUES (${one("0")}, 'Acme', now())`
       const members = [["1", "owner", null], ["2", "member", null], ["3", "admin", new Date(0)]] as const

@@ -17,6 +17,8 @@ export const AuditedOperation = Schema.Literals([
   "api_keys.create",
   "api_keys.revoke",
   "channels.connect",
+  "channels.resume",
+  "channels.set_token",
   "contact_fields.create",
   "contacts.add_note",
   "contacts.create",
