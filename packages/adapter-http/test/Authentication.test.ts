@@ -32,7 +32,7 @@ const make = async () => {
 }
 
 describe("a key", () => {
-  it("stops at once when it is revoked, when it expires, and when its creator leaves or may no longer hold one", async () => {
+  it("stops for good when it is revoked, when it expires, and when its creator leaves or may no longer hold one", async () => {
     const { add, newKey, run, tags } = await make()
     const [demoted, gone] = [await add("admin"), await add("owner")]
     const [revoked, ofDemoted, ofGone] = [
@@ -52,7 +52,10 @@ describe("a key", () => {
       assert.deepStrictEqual({ ...body.error, request_id: "" }, { ...refusals[0]?.body.error, request_id: "" })
     }
     await run(Members.use((members) => members.setRole(demoted.id, "admin")))
-    assert.strictEqual((await tags(working[1] ?? "")).status, 200)
+    assert.strictEqual((await tags(working[1] ?? "")).status, 401)
+    const keys = await run(ApiKeys.use((all) => all.list))
+    const ids = new Set([revoked, ofDemoted, ofGone].map(({ api_key }) => api_key.id))
+    assert.isTrue(keys.every(({ id, revoked_at }) => (revoked_at !== null) === ids.has(id)))
   })
 
   it("counts what is refused and what is replayed, and at its limit is told so before its scope", async () => {

@@ -141,10 +141,11 @@ it("asks the provider for its templates for a template only, and once", async ()
   })
 })
 
-it("logs of a request its method, route, status, code and duration, and nothing that was sent", async () => {
+it("logs of a request its method, route, status, code, duration and caller, and nothing that was sent", async () => {
   const { layer, lines } = logged()
   await serving({ instead: layer }, async (service) => {
-    const { key } = await service.organization()
+    const { key, organization, owner } = await service.organization()
+    const actor = { organization_id: organization.id, member_id: owner.id }
     const canary = "canary-0123456789"
     const id = "01990000-0000-7000-8000-00000000c0de"
     const json = { first_name: canary, primary_phone: "+4915100000042", notes: canary }
@@ -161,14 +162,18 @@ it("logs of a request its method, route, status, code and duration, and nothing 
       const headers = { "idempotency-key": `${canary}-${lines.length}` }
       await service.request(method, path, { key, ...options, headers })
     }
+    await service.request("GET", "/v1/contacts", { key: await service.keyWith(actor, ["tags:read"]) })
     const all = lines.join("\n")
     for (const secret of ["canary", "4915100000042", "svc_live_", key, id]) assert.notInclude(all, secret)
     const answered = lines.flatMap((line) => {
       const { annotations, message } = JSON.parse(line)
       return message === "Answered" ? [annotations] : []
     })
-    for (const { duration_ms, request_id } of answered) {
+    for (const { duration_ms, key_id, organization_id, request_id, route } of answered) {
       assert.isNumber(duration_ms)
+      // What has no route is not authenticated.
+      assert.strictEqual(organization_id, route === null ? undefined : organization.id)
+      assert.strictEqual(key_id === undefined, route === null)
       assert.match(request_id, /^[0-9a-f-]{36}$/)
     }
     assert.deepStrictEqual(
@@ -179,7 +184,8 @@ it("logs of a request its method, route, status, code and duration, and nothing 
         ["POST", "/v1/contacts", 400, "invalid_json"],
         ["GET", "/v1/contacts", 200, null],
         ["GET", "/v1/contacts/:contact_id", 404, "not_found"],
-        ["GET", null, 404, "not_found"]
+        ["GET", null, 404, "not_found"],
+        ["GET", "/v1/contacts", 403, "insufficient_scope"]
       ]
     )
   })

@@ -154,7 +154,7 @@ describe("a refusal", () => {
     assert.strictEqual(first.status, 404)
     await service.runtime.runPromise(Effect.gen(function*() {
       const contact = newContact(ContactId.make(absent), { phone }, yield* DateTime.now)
-      yield* ContactStore.use((contacts) => contacts.insertNew(organization.id, [contact]))
+      yield* ContactStore.use((contacts) => contacts.insertNew(organization.id, [contact], []))
     }))
     const again = await patch("early-key")
     assert.strictEqual(again.status, 404)

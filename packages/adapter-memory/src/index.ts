@@ -13,10 +13,12 @@ import * as CallbackInbox from "./messaging/CallbackInbox.ts"
 import * as Conversations from "./messaging/Conversations.ts"
 import * as Media from "./messaging/Media.ts"
 import * as Messages from "./messaging/Messages.ts"
+import * as PersonalData from "./messaging/PersonalData.ts"
 import * as Sends from "./messaging/Sends.ts"
 import * as Events from "./webhooks/Events.ts"
 import * as WebhookDeliveries from "./webhooks/WebhookDeliveries.ts"
 import * as Webhooks from "./webhooks/Webhooks.ts"
+import * as Audit from "./work/Audit.ts"
 import * as Commit from "./work/Commit.ts"
 import * as Idempotency from "./work/Idempotency.ts"
 import * as WorkQueue from "./work/WorkQueue.ts"
@@ -25,6 +27,7 @@ import { World } from "./world/World.ts"
 /** Layer for every storage port, in a given world. */
 export const stores: Layer.Layer<StoragePorts, never, World> = Layer.mergeAll(
   ApiKeys.layer,
+  Audit.layer,
   CallbackInbox.layer,
   ChannelAccounts.layer,
   ChannelHolds.layer,
@@ -39,6 +42,7 @@ export const stores: Layer.Layer<StoragePorts, never, World> = Layer.mergeAll(
   Members.layer,
   Messages.layer,
   Organizations.layer,
+  PersonalData.layer,
   Sends.layer,
   Tags.layer,
   WebhookDeliveries.layer,

@@ -21,27 +21,34 @@ const begin = Effect.gen(function*() {
     created_by: id,
     created_at: Fixtures.noon,
     expires_at: after(200_000),
-    revoked_at: null
+    revoked_at: null,
+    last_used_at: null
   }
   yield* Fixtures.write(organization_id, ApiKeyRows.insert({ ...key, digest }))
-  return (millis: number) => store.authenticate(digest, 2, after(millis))
+  return {
+    authenticate: (millis: number) => store.authenticate(digest, 2, after(millis)),
+    lastUse: Effect.map(store.list(organization_id), ([key]) => key?.last_used_at)
+  }
 })
 
 it.layer(Layer.merge(layer, Ids.layer))("a key's window", (it) => {
   it.effect("begins with the first request, lasts 60 seconds, and is not extended by requests above the limit", () =>
     Effect.gen(function*() {
-      const authenticate = yield* begin
+      const { authenticate, lastUse } = yield* begin
       const at = (millis: number) =>
         Effect.map(authenticate(millis), (answer) => {
           const { count, now, window_ends_at } = Option.getOrThrow(answer)
           assert.deepStrictEqual(now, after(millis))
           return { count, ends: DateTime.distance(Fixtures.noon, window_ends_at) }
         })
+      assert.isNull(yield* lastUse)
       const first = yield* at(500)
       const rest = yield* Effect.forEach([500, 30_000, 60_000, 60_499], at)
       assert.deepStrictEqual([first, ...rest].map(({ count }) => count), [1, 2, 3, 3, 3])
       for (const { ends } of [first, ...rest]) assert.deepStrictEqual(ends, first.ends)
+      assert.deepStrictEqual(yield* lastUse, after(500))
       const next = yield* at(60_500)
+      assert.deepStrictEqual(yield* lastUse, after(60_500))
       assert.strictEqual(next.count, 1)
       assert.notDeepEqual(next.ends, first.ends)
       assert.strictEqual((yield* at(120_499)).count, 2)

@@ -3,27 +3,34 @@ import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { type ApiKey, ApiKeyRows, ApiKeyStore } from "@messaging-crm/core/ApiKeys"
 import { ApiKeyId } from "@messaging-crm/core/Ids"
 import { Array, DateTime, Effect, Option } from "effect"
+import { SqlClient } from "effect/sql"
 import * as Processes from "./Processes.ts"
 
 const digest = "a".repeat(64)
 
+/** Inserts a key and returns its organization. */
+const newKey = Effect.fnUntraced(function*(digest: string) {
+  const organization_id = yield* Fixtures.organization
+  const owner = yield* Fixtures.member(organization_id)
+  const key: ApiKey = {
+    id: ApiKeyId.make(yield* Fixtures.uuid),
+    name: "Key",
+    last_four: "aaaa",
+    scopes: ["tags:read"],
+    created_by: owner.id,
+    created_at: Fixtures.noon,
+    expires_at: DateTime.makeUnsafe("2999-01-01T00:00:00Z"),
+    revoked_at: null,
+    last_used_at: null
+  }
+  yield* Fixtures.write(organization_id, ApiKeyRows.insert({ ...key, digest }))
+  return organization_id
+})
+
 it.layer(Processes.database, { excludeTestServices: true })("ApiKeys", (it) => {
   it.effect("accepts exactly the limit of 1500 requests to three processes", () =>
     Effect.gen(function*() {
-      const organization_id = yield* Fixtures.organization
-      const owner = yield* Fixtures.member(organization_id)
-      const key: ApiKey = {
-        id: ApiKeyId.make(yield* Fixtures.uuid),
-        name: "Key",
-        last_four: "aaaa",
-        scopes: ["tags:read"],
-        created_by: owner.id,
-        created_at: Fixtures.noon,
-        expires_at: DateTime.makeUnsafe("2999-01-01T00:00:00Z"),
-        revoked_at: null
-      }
-      yield* Fixtures.write(organization_id, ApiKeyRows.insert({ ...key, digest }))
-
+      yield* newKey(digest)
       const authenticate = ApiKeyStore.use((store) => store.authenticate(digest, 120, Fixtures.noon))
       const requests = Effect.all(Array.makeBy(500, () => authenticate), { concurrency: "unbounded" })
       const processes = yield* Effect.replicateEffect(Processes.start, 3)
@@ -34,5 +41,28 @@ it.layer(Processes.database, { excludeTestServices: true })("ApiKeys", (it) => {
       const accepted = counts.filter((count) => count <= 120).toSorted((a, b) => a - b)
       assert.deepStrictEqual(accepted, Array.range(1, 120))
       assert.deepStrictEqual(new Set(counts.filter((count) => count > 120)), new Set([121]))
+    }))
+
+  it.effect("keeps the first use of each window, and writes no other", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const other = "b".repeat(64)
+      const organization_id = yield* newKey(other)
+      const authenticate = ApiKeyStore.use((store) => store.authenticate(other, 120, Fixtures.noon))
+      const used = sql<{ readonly last_used_at: Date; readonly xmin: string; readonly is_recent: boolean }>`
+        SELECT last_used_at, xmin::text, last_used_at > now() - interval '1 minute' AS is_recent
+        FROM api_keys
+        WHERE organization_id = ${organization_id}
+      `
+      yield* Effect.replicateEffect(authenticate, 2)
+      const first = yield* used
+      assert.deepStrictEqual(first.map(({ is_recent }) => is_recent), [true])
+      yield* Effect.replicateEffect(authenticate, 3)
+      assert.deepStrictEqual(yield* used, first)
+      yield* sql`UPDATE api_key_windows SET opened_at = opened_at - interval '61 s'`
+      yield* sql`UPDATE api_keys SET last_used_at = last_used_at - interval '61 s'`
+      assert.deepStrictEqual((yield* used).map(({ is_recent }) => is_recent), [false])
+      yield* authenticate
+      assert.deepStrictEqual((yield* used).map(({ is_recent }) => is_recent), [true])
     }))
 })

@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
-import { Effect, Fiber, Latch, Layer, Logger } from "effect"
+import { Effect, Exit, Fiber, Latch, Layer, Logger } from "effect"
 import { SqlClient, Statement } from "effect/sql"
 import { prepare } from "../src/database/migrations/0009_copies.ts"
 import * as Database from "../testing/Database.ts"
@@ -254,6 +254,7 @@ it.layer(empty, { excludeTestServices: true })("An upgrade from 0008", (it) => {
         [12, "callbacks"],
         [13, "spare_claims"],
         [14, "weeks"],
+        [15, "audit"],
         [17, "media_slices"],
         [18, "channel_accounts"],
         [19, "channel_holds"]
@@ -284,5 +285,46 @@ it.layer(empty, { excludeTestServices: true })("An upgrade from 0008", (it) => {
       yield* Migrations.migrate(Migrations.record)
       assert.deepStrictEqual(yield* wrong, [])
       assert.deepStrictEqual(yield* early, earlyUpdates)
+    }))
+})
+
+it.layer(empty, { excludeTestServices: true })("An upgrade from 0012", (it) => {
+  it.effect("revokes keys that did not work because of their member, and no other; records cannot be changed", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const before = Object.fromEntries(
+        Object.entries(Migrations.record).filter(([name]) => Number.parseInt(name) < 15)
+      )
+      yield* Migrations.migrate(before)
+      yield* sql`INSERT INTO organizations (id, name, created_at) VALUES (${one("0")}, 'Acme', now())`
+      const members = [["1", "owner", null], ["2", "member", null], ["3", "admin", new Date(0)]] as const
+      for (const [digit, role, left_at] of members) {
+        yield* sql`
+          INSERT INTO members (organization_id, id, name, email, email_key, role, created_at, left_at)
+          VALUES (${one("0")}, ${one(digit)}, 'Ada', ${`${digit}@b`}, ${`${digit}@b`}, ${role}, now(), ${left_at})
+        `
+        // As a process of the earlier version writes it, which may run beside the later one.
+        yield* sql`
+          INSERT INTO api_keys
+            (organization_id, id, digest, name, last_four, scopes, created_by, created_at, expires_at)
+          VALUES (${one("0")}, ${one(digit)}, ${digit.repeat(64)}, 'k', 'aaaa', '["tags:read"]', ${
+          one(digit)
+        }, now(), now())
+        `
+      }
+      yield* Migrations.migrate(Migrations.record)
+      const keys = yield* sql`SELECT id, revoked_at IS NOT NULL AS revoked, version FROM api_keys ORDER BY id`
+      assert.deepStrictEqual(keys, [
+        { id: one("1"), revoked: false, version: 1 },
+        { id: one("2"), revoked: true, version: 2 },
+        { id: one("3"), revoked: true, version: 2 }
+      ])
+      yield* sql`
+        INSERT INTO audit_records (organization_id, at, id, operation, resource_id)
+        VALUES (${one("0")}, now(), ${one("1")}, 'tags.create', ${one("2")})
+      `
+      const changed = yield* Effect.exit(sql`UPDATE audit_records SET operation = 'tags.remove'`)
+      assert.isTrue(Exit.isFailure(changed))
+      assert.deepStrictEqual(yield* sql`SELECT operation FROM audit_records`, [{ operation: "tags.create" }])
     }))
 })

@@ -161,7 +161,7 @@ const writes: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>
   "a note": Contacts.use((contacts) => contacts.addNote(contact, { text: "Hi" })),
   "a new contact": Contacts.use((contacts) => contacts.create({ first_name: "Kim", tag_ids: [tag(1).tag_id] })),
   "imported contacts": ContactStore.use((store) =>
-    Effect.flatMap(Effect.replicateEffect(Fixtures.stranger, 100), (all) => store.insertNew(Crowd.large, all))
+    Effect.flatMap(Effect.replicateEffect(Fixtures.stranger, 100), (all) => store.insertNew(Crowd.large, all, []))
   ),
   "a new tag": Tags.use((tags) => tags.create({ name: "New", color: "red" })),
   "an idempotency record": Effect.gen(function*() {

@@ -148,6 +148,7 @@ export const plansOf = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effec
 
 /** Tables that no statement may read completely. */
 const large = new Set([
+  "audit_records",
   "contacts",
   "contact_tags",
   "contact_texts",

@@ -28,6 +28,7 @@ export const suite = (it: It, { runs }: Options) => {
       created_at: Fixtures.noon,
       expires_at: never,
       revoked_at: null,
+      last_used_at: null,
       ...fields
     }
     const digest = id.replaceAll("-", "").padEnd(64, "0")
@@ -74,13 +75,14 @@ export const suite = (it: It, { runs }: Options) => {
       const ours = yield* Fixtures.organization
       const { id } = yield* Fixtures.member(ours)
       const { digest, key } = yield* newKey(ours, id)
-      assert.isTrue(yield* isAuthenticated(digest))
       assert.deepStrictEqual(yield* store.find(ours, key.id), Option.some({ ...key, version: 1 }))
+      assert.isTrue(yield* isAuthenticated(digest))
+      const { last_used_at } = Option.getOrThrow(yield* store.find(ours, key.id))
       yield* Fixtures.write(ours, ApiKeyRows.update({ id: key.id, version: 1 }, { revoked_at: after(1) }))
       assert.isFalse(yield* isAuthenticated(digest))
       assert.deepStrictEqual(
         yield* store.find(ours, key.id),
-        Option.some({ ...key, revoked_at: after(1), version: 2 })
+        Option.some({ ...key, last_used_at, revoked_at: after(1), version: 2 })
       )
       assert.deepStrictEqual((yield* store.list(ours)).map(({ revoked_at }) => revoked_at), [after(1)])
       const expired = yield* newKey(ours, id, { expires_at: longAgo })
@@ -98,6 +100,38 @@ export const suite = (it: It, { runs }: Options) => {
       assert.isTrue(yield* isAuthenticated(digest))
       yield* Fixtures.write(ours, MemberRows.update({ id, version: 3 }, { left_at: after(1) }))
       assert.isFalse(yield* isAuthenticated(digest))
+    }))
+
+  it.effect("keeps when a key was last used, once for each window, and leaves its version", () =>
+    Effect.gen(function*() {
+      const store = yield* ApiKeyStore
+      const ours = yield* Fixtures.organization
+      const { id } = yield* Fixtures.member(ours)
+      const [used, unused] = [yield* newKey(ours, id), yield* newKey(ours, id)]
+      const row = Effect.map(store.find(ours, used.key.id), Option.getOrThrow)
+      assert.isNull((yield* row).last_used_at)
+      const { now } = Option.getOrThrow(yield* authenticate(used.digest))
+      const first = yield* row
+      assert.isNotNull(first.last_used_at)
+      assert.isAtMost(Math.abs(DateTime.toEpochMillis(first.last_used_at ?? never) - DateTime.toEpochMillis(now)), 1)
+      yield* authenticate(used.digest)
+      assert.deepStrictEqual(yield* row, first)
+      assert.strictEqual(first.version, 1)
+      assert.isNull(Option.getOrThrow(yield* store.find(ours, unused.key.id)).last_used_at)
+    }))
+
+  it.effect("finds the keys that act for a member, without those that are revoked", () =>
+    Effect.gen(function*() {
+      const store = yield* ApiKeyStore
+      const ours = yield* Fixtures.organization
+      const [ada, bob] = [yield* Fixtures.member(ours), yield* Fixtures.member(ours)]
+      const [one, two] = [yield* newKey(ours, ada.id), yield* newKey(ours, ada.id)]
+      yield* newKey(ours, ada.id, { revoked_at: after(1) })
+      yield* newKey(ours, bob.id)
+      const held = (yield* store.heldBy(ours, ada.id)).toSorted((a, b) => a.id < b.id ? -1 : 1)
+      const expected = [one.key, two.key].toSorted((a, b) => a.id < b.id ? -1 : 1)
+      assert.deepStrictEqual(held, expected.map((key) => ({ ...key, version: 1 })))
+      assert.deepStrictEqual(yield* store.heldBy(yield* Fixtures.organization, ada.id), [])
     }))
 
   it.effect("gives each of many concurrent requests a count of its own, up to one beyond the limit", () =>

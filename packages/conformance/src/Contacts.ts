@@ -56,14 +56,14 @@ export const suite = (it: It, { runs }: Options) => {
         }))
       const ids = fresh.map(({ id }) => id).toSorted()
       const again = { ...known, first_name: "again", tags: [tag], updated_at: after(9) }
-      assert.deepStrictEqual((yield* store.insertNew(ours, [again, ...fresh])).toSorted(), ids)
-      assert.deepStrictEqual(yield* store.insertNew(ours, fresh), [])
+      assert.deepStrictEqual((yield* store.insertNew(ours, [again, ...fresh], [])).toSorted(), ids)
+      assert.deepStrictEqual(yield* store.insertNew(ours, fresh, []), [])
       for (const contact of [known, ...fresh]) {
         assert.deepStrictEqual(yield* store.load(ours, contact.id), Option.some({ ...contact, version: 1 }))
         assert.deepStrictEqual(yield* store.find(theirs, contact.id), Option.none())
       }
       const elsewhere = fresh.map((contact) => ({ ...contact, owner_user_id: null, tags: [] }))
-      assert.deepStrictEqual((yield* store.insertNew(theirs, elsewhere)).toSorted(), ids)
+      assert.deepStrictEqual((yield* store.insertNew(theirs, elsewhere, [])).toSorted(), ids)
       const search_terms = fresh.map(searchText)
       const found = yield* store.list(ours, { ...Fixtures.everyone, search_terms }, { after: null, size: 99 })
       assert.includeMembers(found.map(({ id }) => id), ids)
@@ -72,7 +72,7 @@ export const suite = (it: It, { runs }: Options) => {
   it.effect("inserts nothing of nothing", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
-      assert.deepStrictEqual(yield* ContactStore.use((store) => store.insertNew(ours, [])), [])
+      assert.deepStrictEqual(yield* ContactStore.use((store) => store.insertNew(ours, [], [])), [])
     }))
 
   it.effect("lets exactly one of concurrent calls insert a contact, in any order of the identities", () =>
@@ -82,7 +82,7 @@ export const suite = (it: It, { runs }: Options) => {
       const contacts = yield* Effect.replicateEffect(Fixtures.stranger, 40)
       const calls = Array.from({ length: 16 }, (_, index) => {
         const some = [...contacts.slice(index), ...contacts.slice(0, index)].slice(0, 30)
-        return store.insertNew(ours, index % 2 === 0 ? some : some.toReversed())
+        return store.insertNew(ours, index % 2 === 0 ? some : some.toReversed(), [])
       })
       const inserted = (yield* Effect.all(calls, { concurrency: "unbounded" })).flat()
       assert.deepStrictEqual(inserted.toSorted(), contacts.map(({ id }) => id).toSorted())

@@ -1,5 +1,6 @@
 /** Rows that tests need before they begin, each written by a commit. */
 import type { Vitest } from "@effect/vitest"
+import { type AuditRecord, make } from "@messaging-crm/core/Audit"
 import * as Changes from "@messaging-crm/core/Changes"
 import { type Channel, ChannelRows, type ChannelType } from "@messaging-crm/core/Channels"
 import { Commit } from "@messaging-crm/core/Commit"
@@ -16,6 +17,7 @@ import {
 import { open } from "@messaging-crm/core/Conversations"
 import type * as Crm from "@messaging-crm/core/Crm"
 import type { Fresh } from "@messaging-crm/core/Decide"
+import { EventStore, type EventType } from "@messaging-crm/core/Events"
 import {
   ChannelId,
   ContactId,
@@ -38,6 +40,7 @@ import { OrganizationStore } from "@messaging-crm/core/Organizations"
 import type { SendColumns } from "@messaging-crm/core/Sends"
 import { type Tag, TagRows } from "@messaging-crm/core/Tags"
 import { foldCase } from "@messaging-crm/core/Text"
+import type { WebhookDelivery } from "@messaging-crm/core/WebhookDeliveries"
 import { healthy, type WebhookColumns, WebhookRows } from "@messaging-crm/core/Webhooks"
 import { DateTime, Effect, Option } from "effect"
 
@@ -85,6 +88,12 @@ export const outcome = (organization_id: OrganizationId, ...changes: ReadonlyArr
     onSuccess: () => "committed" as const
   })
 
+/** A record of the audit about a resource, that is not stored yet. */
+export const record = Effect.fnUntraced(function*(resource_id: string, fields: Partial<AuditRecord> = {}) {
+  const made = make("contacts.create", resource_id, { member_id: null }, null, yield* fresh)
+  return { ...made, ...fields }
+})
+
 /** A new organization and its owner. */
 export const founded = Effect.gen(function*() {
   const organization_id = OrganizationId.make(yield* uuid)
@@ -96,7 +105,10 @@ export const founded = Effect.gen(function*() {
     created_at: noon
   }
   yield* OrganizationStore.use((store) =>
-    store.insert({ id: organization_id, name: "Acme", created_at: noon }, toColumns(owner))
+    Effect.flatMap(
+      record(organization_id, { operation: "organizations.create" }),
+      (made) => store.insert({ id: organization_id, name: "Acme", created_at: noon }, toColumns(owner), made)
+    )
   )
   return { organization_id, owner }
 })
@@ -277,4 +289,32 @@ export const file = Effect.fnUntraced(function*(
   }
   yield* write(organization_id, MediaRows.insert(row))
   return row
+})
+
+/** The delivery to a webhook that the commit of an event makes. */
+export const deliveryOf = (
+  { created_at, id: event_id }: Changes.RaisedEvent,
+  { id: webhook_id }: Pick<WebhookColumns, "id">,
+  event_type: EventType = "message.sent"
+): WebhookDelivery => ({
+  id: Changes.deliveryIdOf(event_id, webhook_id),
+  webhook_id,
+  event_id,
+  event_type,
+  status: "pending",
+  attempt_count: 0,
+  response_status: null,
+  response_body: null,
+  failure_code: null,
+  duration_ms: null,
+  last_attempt_at: null,
+  next_attempt_at: created_at,
+  created_at
+})
+
+/** Removes the events of other tests that were raised before a time. */
+export const withoutEvents = Effect.fnUntraced(function*(before: DateTime.Utc) {
+  const store = yield* EventStore
+  while ((yield* store.purge(before, 1000)) > 0) continue
+  return store
 })

@@ -1,6 +1,7 @@
 /** The promises of several ports together: sends, inbound events and webhooks from beginning to end, with every failure of the outside. */
 import * as Holds from "./Journeys/Holds.ts"
 import * as Inbound from "./Journeys/Inbound.ts"
+import * as PersonalData from "./Journeys/PersonalData.ts"
 import type { Storage } from "./Journeys/Scene.ts"
 import * as Sends from "./Journeys/Sends.ts"
 import * as WebhookRaces from "./Journeys/WebhookRaces.ts"
@@ -12,4 +13,5 @@ export const suite = (storage: Storage) => {
   Inbound.suite(storage)
   Webhooks.suite(storage)
   WebhookRaces.suite(storage)
+  PersonalData.suite(storage)
 }

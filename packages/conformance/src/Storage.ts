@@ -3,6 +3,7 @@ import type { StoragePorts } from "@messaging-crm/core/Crm"
 import { Ids } from "@messaging-crm/core/Ids"
 import { Layer } from "effect"
 import * as ApiKeys from "./ApiKeys.ts"
+import * as Audit from "./Audit.ts"
 import * as CallbackInbox from "./CallbackInbox.ts"
 import * as ChannelAccounts from "./ChannelAccounts.ts"
 import * as ChannelHolds from "./ChannelHolds.ts"
@@ -28,6 +29,7 @@ import * as WorkQueue from "./WorkQueue.ts"
 /** The suite of each port. The type requires one for every port. */
 const ports: Readonly<Record<string, (it: It, options: Options) => void>> = {
   ApiKeyStore: ApiKeys.suite,
+  AuditStore: Audit.suite,
   CallbackStore: CallbackInbox.suite,
   ChannelAccountStore: ChannelAccounts.suite,
   ChannelHoldStore: ChannelHolds.suite,

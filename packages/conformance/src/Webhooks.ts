@@ -1,7 +1,6 @@
 /** The promises of `EventStore`, `WebhookStore` and `WebhookDeliveryStore`, as tests. */
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
-import { EventStore } from "@messaging-crm/core/Events"
 import { EventId, type OrganizationId, WebhookDeliveryId } from "@messaging-crm/core/Ids"
 import {
   type Attempt,
@@ -21,22 +20,7 @@ import { start } from "./WorkQueue/Scene.ts"
 const raised = Effect.fnUntraced(function*(organization_id: OrganizationId, to: WebhookColumns, millis = 0) {
   const event = yield* Fixtures.event({ created_at: after(millis) })
   yield* Fixtures.write(organization_id, Changes.raise(event))
-  const delivery: WebhookDelivery = {
-    id: Changes.deliveryIdOf(event.id, to.id),
-    webhook_id: to.id,
-    event_id: event.id,
-    event_type: "message.sent",
-    status: "pending",
-    attempt_count: 0,
-    response_status: null,
-    response_body: null,
-    failure_code: null,
-    duration_ms: null,
-    last_attempt_at: null,
-    next_attempt_at: event.created_at,
-    created_at: event.created_at
-  }
-  return delivery
+  return Fixtures.deliveryOf(event, to)
 })
 
 const newestFirst = <Row extends { readonly id: string }>(rows: ReadonlyArray<Row>, at: (row: Row) => number) =>
@@ -69,8 +53,7 @@ const events = (it: It, { runs }: Options) => {
 
   it.effect("deletes events that are old enough, with their deliveries, up to the limit", () =>
     Effect.gen(function*() {
-      const store = yield* EventStore
-      while ((yield* store.purge(after(0), 1000)) > 0) continue
+      const store = yield* Fixtures.withoutEvents(after(0))
       const ours = yield* Fixtures.organization
       const to = yield* Fixtures.webhook(ours)
       yield* Effect.forEach([-3, -2, -1], (millis) => raised(ours, to, millis))

@@ -19,12 +19,14 @@ import { Inbound } from "./messaging/Inbound.ts"
 import { Media, type MediaStore } from "./messaging/Media.ts"
 import { Messages, type MessageStore } from "./messaging/Messages.ts"
 import type { MessagingProvider } from "./messaging/MessagingProvider.ts"
+import { PersonalData, type PersonalDataStore } from "./messaging/PersonalData.ts"
 import { Sends, type SendStore } from "./messaging/Sends.ts"
 import { Templates } from "./messaging/Templates.ts"
 import type { EventStore } from "./webhooks/Events.ts"
 import { WebhookDeliveries, type WebhookDeliveryStore } from "./webhooks/WebhookDeliveries.ts"
 import { Webhooks, type WebhookStore } from "./webhooks/Webhooks.ts"
 import type { WebhookTransport } from "./webhooks/WebhookTransport.ts"
+import { Audit, type AuditStore } from "./work/Audit.ts"
 import type { Commit } from "./work/Commit.ts"
 import { Decide } from "./work/Decide.ts"
 import { Idempotency, type IdempotencyStore } from "./work/Idempotency.ts"
@@ -34,6 +36,7 @@ import { Worker } from "./Worker.ts"
 /** Every port that a storage adapter must provide. A port added here does not compile until every adapter has it. */
 export type StoragePorts =
   | ApiKeyStore
+  | AuditStore
   | CallbackStore
   | ChannelAccountStore
   | ChannelHoldStore
@@ -48,6 +51,7 @@ export type StoragePorts =
   | MemberStore
   | MessageStore
   | OrganizationStore
+  | PersonalDataStore
   | SendStore
   | TagStore
   | WebhookDeliveryStore
@@ -57,6 +61,7 @@ export type StoragePorts =
 /** Every operation of the CRM. */
 export type Operations =
   | ApiKeys
+  | Audit
   | CallbackInbox
   | ChannelAccounts
   | ChannelHolds
@@ -71,6 +76,7 @@ export type Operations =
   | Members
   | Messages
   | Organizations
+  | PersonalData
   | Sends
   | Tags
   | Templates
@@ -90,6 +96,7 @@ export const channelAccounts: Layer.Layer<ChannelAccounts, never, StoragePorts> 
 )
 
 const catalogues = Layer.mergeAll(
+  Audit.layer,
   ChannelAccounts.layer,
   ChannelHolds.layer,
   Channels.layer,
@@ -101,7 +108,13 @@ const catalogues = Layer.mergeAll(
   Webhooks.layer
 )
 
-const threads = Layer.mergeAll(Conversations.layer, Messages.layer, Contacts.layer, ContactImports.layer)
+const threads = Layer.mergeAll(
+  Conversations.layer,
+  Messages.layer,
+  Contacts.layer,
+  ContactImports.layer,
+  PersonalData.layer
+)
 
 /**
  * Layer that provides every operation of the CRM, given storage, a messaging provider and a transport for webhooks.

@@ -12,6 +12,7 @@ import { Media } from "./messaging/Media.ts"
 import { Messages } from "./messaging/Messages.ts"
 import { type ClaimedDelivery, WebhookDeliveries, WebhookDeliveryStore } from "./webhooks/WebhookDeliveries.ts"
 import { Webhooks } from "./webhooks/Webhooks.ts"
+import { Audit } from "./work/Audit.ts"
 import { Idempotency } from "./work/Idempotency.ts"
 import { type Backlog, type ClaimedWork, LeaseTime, WorkKind, WorkQueue, WorkSignal } from "./work/WorkQueue.ts"
 
@@ -89,6 +90,7 @@ export class Worker extends Context.Service<Worker, {
     Worker,
     Effect.gen(function*() {
       const accounts = yield* ChannelAccounts
+      const audit = yield* Audit
       const deliveries = yield* WebhookDeliveries
       const deliveryStore = yield* WebhookDeliveryStore
       const dispatch = yield* Dispatch
@@ -217,7 +219,7 @@ export class Worker extends Context.Service<Worker, {
         // A purge that fails does not prevent the others.
         Effect.forEach(
           [
-            ...[idempotency, deliveries, messages, media].map(({ purge }) => untilNone(purge)),
+            ...[idempotency, deliveries, messages, media, audit].map(({ purge }) => untilNone(purge)),
             webhooks.reseal,
             accounts.reseal
           ],

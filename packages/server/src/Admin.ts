@@ -3,11 +3,12 @@ import { CurrentActor } from "@messaging-crm/core/Actor"
 import { OrganizationId } from "@messaging-crm/core/Ids"
 import { Organizations } from "@messaging-crm/core/Organizations"
 import { Data, Effect, Layer, Schema } from "effect"
-import { Flag } from "effect/cli"
+import { Command, Flag } from "effect/cli"
 import { readRequired, settings } from "./Config.ts"
 import * as Database from "./Database.ts"
 import * as Layers from "./Layers.ts"
 import * as Logging from "./Logging.ts"
+import * as Print from "./Print.ts"
 import * as Providers from "./Providers.ts"
 
 /** The command was refused. The message is shown to the user. */
@@ -47,3 +48,18 @@ export const typed = <A, I>(schema: Schema.Codec<A, I>, input: I) =>
   Schema.decodeEffect(schema)(input).pipe(
     Effect.mapError((error) => new Refused({ message: String(error.message) }))
   )
+
+/** Makes the command that lists what an organization has: as a table, or as JSON. */
+export const list = <A, E, R>(
+  description: string,
+  found: Effect.Effect<ReadonlyArray<A>, E, R>,
+  toJson: (row: A) => Readonly<Record<string, unknown>>
+) =>
+  Command.make(
+    "list",
+    { organization, json: Print.json },
+    Effect.fnUntraced(function*({ json, organization }) {
+      const rows = (yield* asOperator(organization, found)).map(toJson)
+      yield* Print.result(json, rows, Print.table(rows))
+    })
+  ).pipe(Command.withDescription(description))

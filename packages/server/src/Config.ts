@@ -109,6 +109,13 @@ export const settings = {
     expected: "a number from 1 to 1000000",
     parse: integer(1, 1_000_000)
   }),
+  audit_days: setting({
+    name: "AUDIT_DAYS",
+    meaning: "how many days the records of the audit are stored",
+    otherwise: "400",
+    expected: "a number from 1 to 36500",
+    parse: integer(1, 36_500)
+  }),
   requests_at_once: setting({
     name: "REQUESTS_AT_ONCE",
     meaning: "how many requests of a key a process carries out at once; more wait for a second",

@@ -7,6 +7,7 @@ import * as Memory from "@messaging-crm/adapter-memory"
 import * as Postgres from "@messaging-crm/adapter-postgres"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
+import { AuditAgeMax } from "@messaging-crm/core/Audit"
 import * as Crm from "@messaging-crm/core/Crm"
 import { Ids } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
@@ -14,7 +15,7 @@ import { PublicUrl } from "@messaging-crm/core/Media"
 import { RootKeys } from "@messaging-crm/core/Secrets"
 import { AllowedAddresses } from "@messaging-crm/core/WebhookTransport"
 import { Worker } from "@messaging-crm/core/Worker"
-import { Effect, Layer, Option, type Redacted } from "effect"
+import { Duration, Effect, Layer, Option, type Redacted } from "effect"
 import { HttpRouter } from "effect/http"
 import { read, readOr, settings } from "./Config.ts"
 import * as Health from "./Health.ts"
@@ -45,6 +46,7 @@ export const database = (url: Redacted.Redacted) =>
 export const tuning = Layer.unwrap(Effect.gen(function*() {
   const requests = yield* readOr(settings.rate_limit_per_minute, limits.requests_per_minute)
   const at_once = yield* readOr(settings.requests_at_once, limits.requests_at_once)
+  const audit_days = yield* readOr(settings.audit_days, Duration.toDays(AuditAgeMax.defaultValue()))
   const keys = yield* read(settings.secret_key)
   const public_url = yield* read(settings.public_url)
   const networks = yield* read(settings.webhook_allowed_networks)
@@ -52,6 +54,7 @@ export const tuning = Layer.unwrap(Effect.gen(function*() {
     NodeDigests.layer,
     Layer.succeed(RequestsPerMinute, requests),
     Layer.succeed(Http.RequestsAtOnce, at_once),
+    Layer.succeed(AuditAgeMax, Duration.days(audit_days)),
     Option.isNone(keys) ? Layer.empty : Layer.succeed(RootKeys, keys.value),
     Option.isNone(public_url) ? Layer.empty : Layer.succeed(PublicUrl, public_url.value),
     Option.isNone(networks) ? Layer.empty : Layer.succeed(AllowedAddresses, networks.value)

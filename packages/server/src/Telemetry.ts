@@ -19,6 +19,8 @@ const exportedAttributes: ReadonlySet<string> = new Set([
   "http.request.method",
   "http.response.status_code",
   "http.route",
+  "key_id",
+  "organization_id",
   "request_id",
   "server.address",
   "server.port",

@@ -5,6 +5,7 @@ import { Cause, Effect, Exit, type Runtime } from "effect"
 import { Command } from "effect/cli"
 import { HttpServerError } from "effect/http"
 import { setFlagsFromString } from "node:v8"
+import { audit } from "./commands/audit.ts"
 import { channels } from "./commands/channels.ts"
 import { contactFields } from "./commands/contactFields.ts"
 import { contacts } from "./commands/contacts.ts"
@@ -34,6 +35,7 @@ const root = Command.make("messaging-crm").pipe(
     organizations,
     members,
     keys,
+    audit,
     channels,
     contactFields,
     contacts,

@@ -174,6 +174,9 @@ it.live(
       ) {
         assert.isTrue(isBelow(trace, span, above), `${span?.name} below ${above?.name}`)
       }
+      const ids = Object.fromEntries(request?.attributes.map(({ key, value }) => [key, value["stringValue"]]) ?? [])
+      assert.strictEqual(ids["organization_id"], acme.organization_id)
+      assert.match(String(ids["key_id"]), /^[0-9a-f-]{36}$/)
       const statements = trace.filter(({ attributes }) => attributes.some((each) => each.key === "db.query.text"))
       assert.isTrue(statements.some((span) => isBelow(trace, span, request) && !isBelow(trace, span, worker)))
       assert.isTrue(statements.some((span) => isBelow(trace, span, worker)))

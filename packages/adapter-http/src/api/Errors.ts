@@ -4,13 +4,12 @@
  * Core's errors contain nothing about HTTP. Handlers and middleware translate them
  * with the constructors below; a domain error that is not translated does not compile.
  */
-import { Context, Effect, Schema } from "effect"
+import { RequestId } from "@messaging-crm/core/Actor"
+import { Effect, Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 
 /** The id of the current request, as in its `X-Request-Id` header. */
-export const RequestId = Context.Reference<string>("@messaging-crm/adapter-http/api/Errors/RequestId", {
-  defaultValue: () => "unknown"
-})
+export const requestId = Effect.map(RequestId, (id) => id ?? "unknown")
 
 const body = <const Codes extends ReadonlyArray<string>>(
   identifier: string,
@@ -79,7 +78,7 @@ export const ProviderUnavailable = HttpApiSchema.WithHeaders(
 
 /** Makes the error body for the current request. */
 export const make = <const Code extends string>(code: Code, message: string, param: string | null = null) =>
-  Effect.map(RequestId, (request_id) => ({ error: { code, message, param, request_id } }))
+  Effect.map(requestId, (request_id) => ({ error: { code, message, param, request_id } }))
 
 /** Fails with an error body for the current request. */
 export const fail = <const Code extends string>(code: Code, message: string, param: string | null = null) =>

@@ -13,6 +13,7 @@ import { Clock, Context, Data, Effect, Layer, Option, Redacted } from "effect"
 import { HttpServerRequest } from "effect/http"
 import * as Errors from "../api/Errors.ts"
 import { Authentication, RequiredScope } from "../api/Pipeline.ts"
+import { identify } from "./Caller.ts"
 import { answerWith } from "./Headers.ts"
 import * as Strangers from "./Strangers.ts"
 import * as Turns from "./Turns.ts"
@@ -51,6 +52,7 @@ const refuse = Effect.fnUntraced(function*(error: Unauthorized | RateLimited | I
       "The API key is missing, malformed, expired or revoked, or its creator may no longer hold keys."
     )
   }
+  yield* identify(error)
   yield* announce(error.quota)
   if (error._tag === "InsufficientScope") {
     return yield* Errors.fail("insufficient_scope", `This operation needs a key with the scope ${error.required}.`)
@@ -93,6 +95,7 @@ export const layer = Layer.effect(
           new TooManyUnknown()
         )
         const { actor, key_id, quota } = yield* Effect.catch(lookedUp, refuse)
+        yield* identify(actor)
         yield* announce(quota)
         return yield* turns.carryOut(key_id, Effect.provideService(httpEffect, CurrentActor, actor), refused)
       })

@@ -95,7 +95,7 @@ export const layer = Layer.effect(
       const outcome = yield* idempotency.once({
         key: key.value,
         fingerprint: yield* fingerprintOf(request, json),
-        request_id: yield* Errors.RequestId,
+        request_id: yield* Errors.requestId,
         is_secret: Option.isSome(Context.getOption(endpoint.annotations, SecretAnswer)),
         encode: (data) =>
           Effect.map(encode(data), (answer) => {

@@ -1,7 +1,9 @@
+import { RequestId } from "@messaging-crm/core/Actor"
 import { Ids } from "@messaging-crm/core/Ids"
 import { Cause, Clock, Context, Duration, Effect, LogLevel, Option, References, Schema, type Types } from "effect"
 import { HttpEffect, HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Errors from "../api/Errors.ts"
+import { Caller } from "./Caller.ts"
 import { AnswerHeaders } from "./Headers.ts"
 import { requestsWith, secondsWith } from "./Metrics.ts"
 import { methodsOf, pathOf, type Route, routesOf } from "./Routes.ts"
@@ -25,7 +27,7 @@ const unrouted = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServ
 })
 
 const failed = Effect.fnUntraced(function*(cause: Cause.Cause<Types.unhandled>) {
-  yield* Effect.logError("The request failed", cause)
+  yield* Effect.annotateLogs(Effect.logError("The request failed", cause), yield* Caller)
   const body = yield* Errors.make("internal_error", "The service failed. The request id finds the cause in its log.")
   return HttpServerResponse.jsonUnsafe(body, { status: 500 })
 })
@@ -89,15 +91,22 @@ const logRequest = Effect.fnUntraced(function*(
   response: HttpServerResponse.HttpServerResponse,
   duration_ms: number
 ) {
-  const line = { method, route: route?.template ?? null, status: response.status, code: codeOf(response), duration_ms }
+  const line = {
+    method,
+    route: route?.template ?? null,
+    status: response.status,
+    code: codeOf(response),
+    duration_ms,
+    ...yield* Caller
+  }
   yield* (route === undefined ? Effect.logDebug("Answered") : Effect.logInfo("Answered")).pipe(
     Effect.annotateLogs(line)
   )
 })
 
 /**
- * Counts and logs an answer. Only what is listed here and the request id is ever
- * recorded: no header, body, query or path parameter.
+ * Counts and logs an answer. Only what is listed here, the request id and the ids
+ * of the caller are ever recorded: no header, body, query or path parameter.
  */
 const recordRequest = (
   request: HttpServerRequest.HttpServerRequest,
@@ -142,8 +151,9 @@ const around = <R>(
       Effect.flatMap((response) => recordRequest(request, route, response, started_millis)),
       Effect.updateContext((context: Context.Context<R>) =>
         context.pipe(
-          Context.add(Errors.RequestId, request_id),
+          Context.add(RequestId, request_id),
           Context.add(AnswerHeaders, headers),
+          Context.add(Caller, {}),
           Context.add(References.CurrentLogAnnotations, {
             ...fiber.getRef(References.CurrentLogAnnotations),
             request_id

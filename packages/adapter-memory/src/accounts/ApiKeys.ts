@@ -1,5 +1,5 @@
-import { type ApiKey, ApiKeyRows, ApiKeyStore, mayHoldKeys } from "@messaging-crm/core/ApiKeys"
-import { MemberRows } from "@messaging-crm/core/Members"
+import { type ApiKey, ApiKeyRows, ApiKeyStore } from "@messaging-crm/core/ApiKeys"
+import { mayHoldKeys, MemberRows } from "@messaging-crm/core/Members"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { DateTime, HashMap, Layer, Option, Struct } from "effect"
 import { byAge } from "../world/Order.ts"
@@ -40,6 +40,12 @@ export const layer = Layer.effect(
         ),
       find: (organization_id, id) =>
         read(({ tables }) => Option.map(Table.get(tables, ApiKeyRows, organization_id, id), Struct.omit(["digest"]))),
+      heldBy: (organization_id, member_id) =>
+        read(({ tables }) =>
+          Table.all(tables, ApiKeyRows, organization_id)
+            .filter(({ created_by, revoked_at }) => created_by === member_id && revoked_at === null)
+            .map(Struct.omit(["digest"]))
+        ),
       authenticate: (digest, limit, now) =>
         modify((rows) => {
           const found = Option.filter(
@@ -59,9 +65,12 @@ export const layer = Layer.effect(
             window_ends_at: windowEnd(window.opened_at),
             now
           }
+          const tables = window.count > 1
+            ? rows.tables
+            : Table.change(rows.tables, ApiKeyRows, organization_id, id, (key) => ({ ...key, last_used_at: now }))
           return [
             Option.some(metered),
-            { ...rows, api_key_windows: HashMap.set(rows.api_key_windows, id, window) }
+            { ...rows, tables, api_key_windows: HashMap.set(rows.api_key_windows, id, window) }
           ]
         })
     })

@@ -12,9 +12,9 @@ export const layer = Layer.effect(
   OrganizationStore,
   World.useSync(({ modify, read }) =>
     OrganizationStore.of({
-      insert: (organization, owner) =>
+      insert: (organization, owner, audit) =>
         modify((rows) => {
-          const changes = Changes.all(OrganizationRows.insert(organization), MemberRows.insert(owner))
+          const changes = Changes.all(OrganizationRows.insert(organization), MemberRows.insert(owner), { audit })
           return [undefined, Result.getOrThrow(apply(rows, organization.id, changes, null))]
         }),
       list: read(({ tables }) =>

@@ -1,3 +1,4 @@
+import type { AuditRecord } from "@messaging-crm/core/Audit"
 import * as Changes from "@messaging-crm/core/Changes"
 import type { ChannelType } from "@messaging-crm/core/Channels"
 import { IdentityNameRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
@@ -13,6 +14,7 @@ import {
 } from "@messaging-crm/core/Contacts"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Option, Result, Struct } from "effect"
+import { AuditRows } from "../work/AuditRows.ts"
 import { apply } from "../work/Commit.ts"
 import { page } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
@@ -79,10 +81,14 @@ export const layer = Layer.effect(
             toLoaded
           )
         }),
-      insertNew: (organization_id, contacts) =>
+      insertNew: (organization_id, contacts, records) =>
         modify((rows) => {
           const absent = contacts.filter(({ id }) => !Table.has(rows.tables, ContactRows, organization_id, id))
-          const changes = Changes.all(...absent.map(insert))
+          const isInserted = ({ resource_id }: AuditRecord) => absent.some(({ id }) => id === resource_id)
+          const changes = Changes.all(
+            ...absent.map(insert),
+            ...records.filter(isInserted).map((record) => AuditRows.insert(record))
+          )
           return [absent.map(({ id }) => id), Result.getOrThrow(apply(rows, organization_id, changes, null))]
         }),
       index: () => Effect.succeed(0)

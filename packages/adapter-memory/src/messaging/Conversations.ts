@@ -15,7 +15,7 @@ import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 
 /** Returns a conversation with the present columns of its channel, contact and identity. */
-const toRow =
+export const toRow =
   (tables: Table.Tables, organization_id: OrganizationId) =>
   (thread: Table.Row<ConversationColumns>): ConversationRow => {
     const channel = Option.getOrThrow(Table.get(tables, ChannelRows, organization_id, thread.channel_id))

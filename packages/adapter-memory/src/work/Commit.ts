@@ -13,6 +13,7 @@ import { DateTime, Effect, Layer, Option, Result } from "effect"
 import { newest } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { type Rows, World } from "../world/World.ts"
+import { AuditRows } from "./AuditRows.ts"
 import { EventRows } from "./EventRows.ts"
 import { IdempotencyRows } from "./Idempotency.ts"
 import { enqueued, settled, throttled } from "./WorkQueue.ts"
@@ -146,7 +147,7 @@ export const apply = (
   trace: string | null
 ): Result.Result<Rows, Conflict | KeyUsed | LeaseLost> =>
   Result.gen(function*() {
-    const { aliases = [], raise = [], remember, settle, throttle = [], touch } = changes
+    const { aliases = [], audit, raise = [], remember, settle, throttle = [], touch } = changes
     if (remember !== undefined && Table.has(rows.tables, IdempotencyRows, owner, remember.key)) {
       return yield* Result.fail(new KeyUsed())
     }
@@ -154,6 +155,7 @@ export const apply = (
     const whole = Changes.all(
       changes,
       remember === undefined ? Changes.none : IdempotencyRows.insert(remember),
+      audit === undefined ? Changes.none : AuditRows.insert(audit),
       ...raise.map(raised(rows.tables, owner)),
       ...abandoned(rows.tables, owner, changes)
     )

@@ -5,10 +5,19 @@ import { SqlClient } from "effect/sql"
 import { At, OptionalAt } from "../database/Columns.ts"
 import { first, rows } from "../database/Rows.ts"
 
-const Row = Schema.Struct({ ...ApiKey.fields, created_at: At, expires_at: At, revoked_at: OptionalAt })
+const Row = Schema.Struct({
+  ...ApiKey.fields,
+  created_at: At,
+  expires_at: At,
+  revoked_at: OptionalAt,
+  last_used_at: OptionalAt
+})
 
 const keys = rows(Row)
-const key = first(Schema.Struct({ ...Row.fields, version: Schema.Int }))
+const LoadedRow = Schema.Struct({ ...Row.fields, version: Schema.Int })
+
+const loaded = rows(LoadedRow)
+const key = first(LoadedRow)
 const metered = first(Schema.Struct({
   key_id: ApiKeyId,
   organization_id: OrganizationId,
@@ -25,7 +34,9 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
 
-    const columns = sql.literal("id, name, last_four, scopes, created_by, created_at, expires_at, revoked_at")
+    const columns = sql.literal(
+      "id, name, last_four, scopes, created_by, created_at, expires_at, revoked_at, last_used_at"
+    )
 
     return ApiKeyStore.of({
       list: (organization_id) =>
@@ -40,6 +51,12 @@ export const layer = Layer.effect(
           SELECT ${columns}, version
           FROM api_keys
           WHERE organization_id = ${organization_id} AND id = ${id}
+        `),
+      heldBy: (organization_id, member_id) =>
+        loaded(sql`
+          SELECT ${columns}, version
+          FROM api_keys
+          WHERE organization_id = ${organization_id} AND created_by = ${member_id} AND revoked_at IS NULL
         `),
       // One statement, so that check and count are atomic and use the database's clock.
       authenticate: (digest, limit) =>
@@ -63,6 +80,13 @@ export const layer = Layer.effect(
               END,
               opened_at = CASE WHEN w.opened_at <= now() - interval '60 s' THEN now() ELSE w.opened_at END
             RETURNING count, opened_at
+          ), used AS (
+            -- Only the request that opens a window writes, so at most one in a minute.
+            UPDATE api_keys
+            SET last_used_at = counted.opened_at
+            FROM counted, usable
+            WHERE counted.opened_at = now()
+              AND api_keys.organization_id = usable.organization_id AND api_keys.id = usable.id
           )
           SELECT usable.id AS key_id, usable.organization_id, usable.created_by, usable.scopes, counted.count,
             counted.opened_at + interval '60 s' AS window_ends_at, now() AS now

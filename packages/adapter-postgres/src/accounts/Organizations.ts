@@ -1,8 +1,9 @@
 import { Organization, OrganizationStore } from "@messaging-crm/core/Organizations"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { At, date, optionalDate } from "../database/Columns.ts"
+import { At, date, json, optionalDate } from "../database/Columns.ts"
 import { first, rows } from "../database/Rows.ts"
+import * as Audit from "../work/Audit.ts"
 
 const organization = first(Schema.Struct({ ...Organization.fields, created_at: At, version: Schema.Int }))
 
@@ -15,10 +16,12 @@ export const layer = Layer.effect(
     const sql = yield* SqlClient.SqlClient
 
     return OrganizationStore.of({
-      insert: ({ created_at, id, name }, owner) =>
+      insert: ({ created_at, id, name }, owner, record) =>
         sql`
           WITH organization AS (
             INSERT INTO organizations ${sql.insert({ id, name, created_at: date(created_at) })}
+          ), audited AS (
+            ${sql.literal(Audit.insert)}(NULL::audit_records, ${json([{ ...record, organization_id: id }])})
           )
           INSERT INTO members ${
           sql.insert({

@@ -1,9 +1,11 @@
+import type { AuditRecord } from "@messaging-crm/core/Audit"
 import { Contact, ContactStore, Identity, searchText } from "@messaging-crm/core/Contacts"
 import { ContactId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, json, OptionalAt } from "../database/Columns.ts"
 import { first, rows } from "../database/Rows.ts"
+import * as Audit from "../work/Audit.ts"
 import * as Search from "./ContactSearch.ts"
 
 const Row = Schema.Struct({ ...Contact.fields, last_activity_at: OptionalAt, updated_at: At })
@@ -33,7 +35,11 @@ export const layer = Layer.effect(
     const columns = sql.literal(insertable.map((column) => `c.${column}`).join(", "))
 
     // Ordered by id, so that concurrent imports of the same contacts do not deadlock.
-    const insertNew = (organization_id: OrganizationId, contacts: ReadonlyArray<Contact>) => {
+    const insertNew = (
+      organization_id: OrganizationId,
+      contacts: ReadonlyArray<Contact>,
+      records: ReadonlyArray<AuditRecord>
+    ) => {
       const rows = contacts.map((contact) => ({ ...contact, search_text: searchText(contact) }))
       const columns = sql.literal([...insertable, "search_text"].join(", "))
       return Effect.map(
@@ -53,6 +59,11 @@ export const layer = Layer.effect(
           INSERT INTO contact_tags (organization_id, contact_id, tag_id)
           SELECT ${organization_id}::uuid, id, (tag ->> 'id')::uuid
           FROM inserted, jsonb_array_elements(tags) AS tag
+        ), audited AS (
+          ${sql.literal(Audit.insert)}(NULL::audit_records, ${
+          json(records.map((record) => ({ ...record, organization_id })))
+        })
+          WHERE resource_id IN (SELECT id FROM inserted)
         )
         SELECT id
         FROM inserted

@@ -16,6 +16,7 @@ import m0011 from "./migrations/0011_reads.ts"
 import m0012 from "./migrations/0012_callbacks.ts"
 import m0013 from "./migrations/0013_spare_claims.ts"
 import m0014, { prepare as prepare0014 } from "./migrations/0014_weeks.ts"
+import m0015 from "./migrations/0015_audit.ts"
 import m0017 from "./migrations/0017_media_slices.ts"
 import m0018 from "./migrations/0018_channel_accounts.ts"
 import m0019 from "./migrations/0019_channel_holds.ts"
@@ -37,6 +38,7 @@ export const record = {
   "0012_callbacks": m0012,
   "0013_spare_claims": m0013,
   "0014_weeks": m0014,
+  "0015_audit": m0015,
   "0017_media_slices": m0017,
   "0018_channel_accounts": m0018,
   "0019_channel_holds": m0019

@@ -1,7 +1,9 @@
-/** Decodes the rows that a statement returns into core's types. */
+/** Decodes the rows that a statement returns into core's types, and deletes old rows. */
+import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { trusted, TrustOwnValues } from "@messaging-crm/core/TrustedCodecs"
 import { Array, Effect, Option, Schema } from "effect"
-import type { SqlError } from "effect/sql"
+import type { SqlClient, SqlError } from "effect/sql"
+import { date } from "./Columns.ts"
 
 /** A statement. Its database errors become defects. */
 type Statement = Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError>
@@ -36,3 +38,19 @@ export const first = <S extends Row>(schema: S) => {
 /** Runs a statement and returns the number of rows. */
 export const count = (statement: Statement): Effect.Effect<number> =>
   Effect.orDie(Effect.map(statement, (found) => found.length))
+
+/** Makes a function that deletes at most `limit` rows of a table, the oldest by a column, and returns their number. */
+export const purge =
+  (sql: SqlClient.SqlClient, table: string, column: string) =>
+  (before: Timestamp, limit: number): Effect.Effect<number> =>
+    count(sql`
+      DELETE FROM ${sql(table)}
+      WHERE ctid = ANY(ARRAY(
+        SELECT ctid
+        FROM ${sql(table)}
+        WHERE ${sql(column)} < ${date(before)}
+        ORDER BY ${sql(column)}
+        LIMIT ${limit}
+      ))
+      RETURNING 1
+    `)

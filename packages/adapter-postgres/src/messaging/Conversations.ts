@@ -36,7 +36,8 @@ const Row = Schema.Struct({
   contact_version: Schema.Int
 })
 
-const conversations = rows(Row)
+/** Decodes conversations with the columns of `selectConversations`. */
+export const conversations = rows(Row)
 const conversation = first(Row)
 
 const threads = rows(Schema.Struct({
@@ -48,22 +49,25 @@ const threads = rows(Schema.Struct({
   )
 }))
 
+/** The text that selects conversations `v`, up to their conditions. */
+export const selectConversations = `
+  SELECT v.id, v.channel_id, h.type AS channel_type, v.contact_id, c.first_name, c.last_name, v.identity_id,
+    i.external_id, i.display_name, i.username, v.status, v.close_category, v.assigned_user_id, v.agent_id,
+    v.created_at, v.opened_at, v.closed_at, v.last_activity_at, v.last_activity_preview, v.last_inbound_at,
+    v.version, c.version AS contact_version
+  FROM conversations v
+  JOIN channels h ON h.organization_id = v.organization_id AND h.id = v.channel_id
+  JOIN contacts c ON c.organization_id = v.organization_id AND c.id = v.contact_id
+  JOIN identities i ON i.organization_id = v.organization_id AND i.id = v.identity_id
+`
+
 /** Layer that reads conversations in PostgreSQL. */
 export const layer = Layer.effect(
   ConversationStore,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
 
-    const select = sql.literal(`
-      SELECT v.id, v.channel_id, h.type AS channel_type, v.contact_id, c.first_name, c.last_name, v.identity_id,
-        i.external_id, i.display_name, i.username, v.status, v.close_category, v.assigned_user_id, v.agent_id,
-        v.created_at, v.opened_at, v.closed_at, v.last_activity_at, v.last_activity_preview, v.last_inbound_at,
-        v.version, c.version AS contact_version
-      FROM conversations v
-      JOIN channels h ON h.organization_id = v.organization_id AND h.id = v.channel_id
-      JOIN contacts c ON c.organization_id = v.organization_id AND c.id = v.contact_id
-      JOIN identities i ON i.organization_id = v.organization_id AND i.id = v.identity_id
-    `)
+    const select = sql.literal(selectConversations)
 
     const conditions = (
       organization_id: OrganizationId,

@@ -6,7 +6,8 @@ import { SqlClient } from "effect/sql"
 import { At, OptionalAt } from "../database/Columns.ts"
 import { first } from "../database/Rows.ts"
 
-const send = first(Schema.Struct({
+/** The row of a send. */
+export const SendRow = Schema.Struct({
   ...Send.fields,
   created_at: At,
   channel_id: ChannelId,
@@ -16,7 +17,9 @@ const send = first(Schema.Struct({
   first_attempt_at: OptionalAt,
   may_be_sent: Schema.Boolean,
   version: Schema.Int
-}))
+})
+
+const send = first(SendRow)
 
 /** Layer that reads sends in PostgreSQL. */
 export const layer = Layer.effect(

@@ -2,9 +2,8 @@ import { type IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idemp
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { date } from "../database/Columns.ts"
 import { CommitConnections } from "../database/CommitConnections.ts"
-import { count, first } from "../database/Rows.ts"
+import { first, purge } from "../database/Rows.ts"
 
 const record = first(Schema.Struct({
   fingerprint: Schema.String,
@@ -37,18 +36,7 @@ export const layer = Layer.effect(
           Effect.serviceOption(sql.transactionService),
           (outer) => find(Option.isSome(outer) ? sql : own, organization_id, key)
         ),
-      purge: (before, limit) =>
-        count(sql`
-          DELETE FROM idempotency_keys
-          WHERE ctid = ANY(ARRAY(
-            SELECT ctid
-            FROM idempotency_keys
-            WHERE created_at < ${date(before)}
-            ORDER BY created_at
-            LIMIT ${limit}
-          ))
-          RETURNING key
-        `)
+      purge: purge(sql, "idempotency_keys", "created_at")
     })
   })
 )

@@ -1,7 +1,6 @@
 /** Commits that raise events. */
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
-import { EventStore } from "@messaging-crm/core/Events"
 import { State, WebhookDeliveryRows, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookRows } from "@messaging-crm/core/Webhooks"
 import { Effect, Option } from "effect"
@@ -26,21 +25,7 @@ export const events = (it: It, { runs }: Options) => {
       const event = yield* Fixtures.event({ body, created_at: after(3) })
       yield* Fixtures.write(ours, Changes.raise(event))
       for (const { id: webhook_id } of webhooks) {
-        const delivery = {
-          id: Changes.deliveryIdOf(event.id, webhook_id),
-          webhook_id,
-          event_id: event.id,
-          event_type: "message.sent" as const,
-          status: "pending" as const,
-          attempt_count: 0,
-          response_status: null,
-          response_body: null,
-          failure_code: null,
-          duration_ms: null,
-          last_attempt_at: null,
-          next_attempt_at: after(3),
-          created_at: after(3)
-        }
+        const delivery = Fixtures.deliveryOf(event, { id: webhook_id })
         assert.deepStrictEqual(yield* store.list(ours, webhook_id, 9), [delivery])
         const loaded = Option.getOrThrow(yield* store.load(ours, delivery.id))
         assert.strictEqual(loaded.body, body)
@@ -64,8 +49,7 @@ export const events = (it: It, { runs }: Options) => {
 
   it.effect("keeps each of several events of a commit, and none without a subscriber", () =>
     Effect.gen(function*() {
-      const store = yield* EventStore
-      while ((yield* store.purge(after(100), 1000)) > 0) continue
+      const store = yield* Fixtures.withoutEvents(after(100))
       const ours = yield* Fixtures.organization
       const webhook = yield* Fixtures.webhook(ours)
       const event = Fixtures.event()

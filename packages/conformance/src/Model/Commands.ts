@@ -109,6 +109,7 @@ const commands = {
   getContact: { id: choice },
   updateContact: { id: choice, contact },
   addNote: { id: choice, text },
+  eraseContact: { id: choice },
   listContacts: {
     query: seldom(oneOf([hardText({ min: 1, max: 2 }), literal("151", "(+49) 151-0", "acme", "KIM@", " ")])),
     tag: seldom(choice),

@@ -60,7 +60,7 @@ const grant = (organization: Organization, contact: Contact, { custom_values, pl
 /** Every field that a caller may write and that has one value. */
 const fields = Object.keys(CreateContact.fields).filter((field) => field !== "custom_values" && field !== "tag_ids")
 
-const nothingKnown = Object.fromEntries(fields.map((field) => [field, null]))
+export const nothingKnown = Object.fromEntries(fields.map((field) => [field, null]))
 
 /** Returns a new contact without any values. */
 export const newContact = (at: Moment, organization: Organization): Contact => {

@@ -8,6 +8,7 @@ import { Conversations as ConversationOperations } from "@messaging-crm/core/Con
 import { ChannelId, ConversationId, MessageId, SendId, TagId, WebhookId } from "@messaging-crm/core/Ids"
 import { Inbound } from "@messaging-crm/core/Inbound"
 import { Messages as MessageOperations } from "@messaging-crm/core/Messages"
+import { PersonalData as PersonalDataOperations } from "@messaging-crm/core/PersonalData"
 import { Phone } from "@messaging-crm/core/Phones"
 import { Sends as SendOperations } from "@messaging-crm/core/Sends"
 import { Tags } from "@messaging-crm/core/Tags"
@@ -21,6 +22,7 @@ import * as Contacts from "./Contacts.ts"
 import * as Conversations from "./Conversations.ts"
 import * as Events from "./Events.ts"
 import * as Messages from "./Messages.ts"
+import * as PersonalData from "./PersonalData.ts"
 import {
   agree,
   agreeOnCatalogues,
@@ -145,6 +147,14 @@ const perform: Perform = {
     const expected = Contacts.addNote(scene.at, contact, command.text)
     return agree(scene, expected, ContactOperations.use(({ addNote }) => addNote(id, { text: command.text })))
   },
+
+  eraseContact: (scene, command) =>
+    Effect.gen(function*() {
+      const { contact, id } = chooseContact(scene, command.id)
+      const expected = PersonalData.erase(scene.at, scene.ours, contact, scene.names.idOf)
+      yield* agree(scene, expected, PersonalDataOperations.use(({ erase }) => erase(id)))
+      yield* agreeOnLists(scene, scene.ours.conversations)
+    }),
 
   listContacts: (scene, { owner, page_size, tag, ...rest }) => {
     const chosen = tag === null ? null : choose(scene, tag, ({ tags }) => tags)

@@ -10,7 +10,7 @@ import { Contacts as ContactOperations } from "@messaging-crm/core/Contacts"
 import { Conversations as ConversationOperations } from "@messaging-crm/core/Conversations"
 import type { Operations } from "@messaging-crm/core/Crm"
 import { canonicalJson } from "@messaging-crm/core/Idempotency"
-import { ContactId, ConversationId, MemberId, SendId, WebhookId } from "@messaging-crm/core/Ids"
+import { ContactId, ConversationId, MemberId, OrganizationId, SendId, WebhookId } from "@messaging-crm/core/Ids"
 import { Members } from "@messaging-crm/core/Members"
 import { Messages } from "@messaging-crm/core/Messages"
 import type { Page } from "@messaging-crm/core/Page"
@@ -55,7 +55,7 @@ export interface Scene {
 /** Runs an operation for a member of the organization. */
 const as = (organization: Organization) =>
   Effect.provideService(CurrentActor, {
-    organization_id: organization.id,
+    organization_id: OrganizationId.make(organization.id),
     member_id: organization.members[0]?.id ?? null
   })
 

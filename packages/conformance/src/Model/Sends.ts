@@ -121,7 +121,7 @@ export const applyStatus = (
   what: Report,
   with_reference: boolean
 ) => {
-  if (send === undefined) return
+  if (send === undefined || send.recipient === null) return
   const { message } = send
   const before = message === null ? null : showMessage(message).status
   send.reports.push(what)

@@ -71,8 +71,9 @@ export interface Message {
   readonly conversation: Conversation
   readonly type: string
   readonly text: string | null
-  readonly sender: { readonly type: string; readonly name: string | null }
-  readonly provider_message_id: Name | string
+  sender: { readonly type: string; readonly name: string | null }
+  /** Null once the person is erased. */
+  provider_message_id: Name | string | null
   readonly created_at: DateTime.Utc
   readonly sent_at: DateTime.Utc
   /** The status updates of an outbound message; null for an inbound one. */
@@ -93,7 +94,8 @@ export interface Report {
 export interface Send {
   readonly id: Name
   readonly conversation: Conversation
-  readonly recipient: string
+  /** Null once the person is erased. */
+  recipient: string | null
   readonly content: { readonly type: "text" | "template"; readonly text: string }
   readonly created_at: DateTime.Utc
   readonly reports: Array<Report>
@@ -234,7 +236,11 @@ export const showMessage = (message: Message) => {
     conversation_id: message.conversation.id,
     direction: message.reports === null ? "inbound" : "outbound",
     type: message.type,
-    text: deleted_at === null ? edit === null ? message.text : edit.text : null,
+    text: message.provider_message_id === null
+      ? "[erased]"
+      : deleted_at === null
+      ? edit === null ? message.text : edit.text
+      : null,
     sender: message.sender,
     status: message.reports === null ? "received" : reported,
     media: null,

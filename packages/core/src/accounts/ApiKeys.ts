@@ -3,67 +3,28 @@
  */
 import { Context, DateTime, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
 import { type Actor, CurrentActor } from "../kernel/Actor.ts"
-import { ApiKeyId, MemberId, type OrganizationId } from "../kernel/Ids.ts"
+import { ApiKeyId, MemberId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { checksum, Secrets } from "../kernel/Secrets.ts"
 import { trimmedText } from "../kernel/Text.ts"
-import { Timestamp } from "../kernel/Timestamps.ts"
+import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh } from "../work/Decide.ts"
-import { MemberNotFound, type MemberRow, MemberRows, MemberStore, present, type Role } from "./Members.ts"
+import {
+  type ApiKey,
+  type ApiKeyColumns,
+  type ApiKeyRow,
+  ApiKeyRows,
+  ApiKeyStore,
+  Expiry,
+  type Metered,
+  Scope
+} from "./ApiKey.ts"
+import { mayHoldKeys, MemberNotFound, type MemberRow, MemberRows, MemberStore, present } from "./Members.ts"
 
 // ---------------------------------------------------------------- data
 
-export const Scope = Schema.Literals([
-  "contacts:read",
-  "contacts:write",
-  "conversations:read",
-  "conversations:write",
-  "messages:send",
-  "templates:read",
-  "members:read",
-  "tags:read",
-  "webhooks:manage"
-])
-export type Scope = typeof Scope.Type
-
-/** The lifetime of a key, chosen at its creation: 90 days or 1 year. */
-export const Expiry = Schema.Literals(["90d", "1y"])
-export type Expiry = typeof Expiry.Type
-
-/** A key as it is listed: without the key itself, except its last four characters. */
-export const ApiKey = Schema.Struct({
-  id: ApiKeyId,
-  name: Schema.String,
-  last_four: Schema.String,
-  scopes: Schema.Array(Scope),
-  created_by: MemberId,
-  created_at: Timestamp,
-  expires_at: Timestamp,
-  revoked_at: Schema.NullOr(Timestamp)
-}).annotate({ identifier: "ApiKey" })
-export interface ApiKey extends Schema.Schema.Type<typeof ApiKey> {}
-
-/** A key with its version, as it is loaded for a decision. */
-export interface ApiKeyRow extends ApiKey {
-  readonly version: Changes.Version
-}
-
-/** The columns of a key. The key itself is not stored, only its digest. */
-export interface ApiKeyColumns extends ApiKey {
-  readonly digest: string
-}
-
-export const ApiKeyRows = Changes.rows<ApiKeyColumns>()("api_keys", ["id"], [
-  "name",
-  "last_four",
-  "scopes",
-  "created_by",
-  "created_at",
-  "expires_at",
-  "revoked_at",
-  "digest"
-])
+export * from "./ApiKey.ts"
 
 export const CreateApiKey = Schema.Struct({
   created_by: MemberId,
@@ -88,18 +49,6 @@ export interface Authentication {
   readonly quota: Quota
 }
 
-/** The result of `ApiKeyStore.authenticate` for a valid key. Its times are those of the clock that measures the window. */
-export interface Metered {
-  readonly key_id: ApiKeyId
-  readonly organization_id: OrganizationId
-  readonly created_by: MemberId
-  readonly scopes: ReadonlyArray<Scope>
-  /** The requests of this window, including this one. It may stop growing above the limit. */
-  readonly count: number
-  readonly window_ends_at: Timestamp
-  readonly now: Timestamp
-}
-
 /** How many requests a key may make in one window. A reference, so that an operator can raise it. */
 export const RequestsPerMinute = Context.Reference<number>("@messaging-crm/core/ApiKeys/RequestsPerMinute", {
   defaultValue: () => limits.requests_per_minute
@@ -112,17 +61,22 @@ const keyPattern = /^svc_live_[A-Za-z0-9_-]{43}$/
 
 const QuotaFields = { limit: Schema.Int, remaining: Schema.Int, reset_seconds: Schema.Int }
 
+/** Who was refused, for the log. */
+const CallerFields = { organization_id: OrganizationId, key_id: ApiKeyId }
+
 /** No valid key was presented. It has no fields, so that a caller cannot learn which check failed. */
 export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", {}) {}
 
 /** The key's window is used up. */
 export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited", {
+  ...CallerFields,
   quota: Schema.Struct(QuotaFields),
   retry_after_seconds: Schema.Int
 }) {}
 
 /** The key is valid, but lacks the scope that the operation requires. */
 export class InsufficientScope extends Schema.TaggedError<InsufficientScope>()("InsufficientScope", {
+  ...CallerFields,
   quota: Schema.Struct(QuotaFields),
   required: Scope
 }) {}
@@ -133,9 +87,6 @@ export class MemberMayNotHoldKeys extends Schema.TaggedError<MemberMayNotHoldKey
 export class ApiKeyNotFound extends Schema.TaggedError<ApiKeyNotFound>()("ApiKeyNotFound", {}) {}
 
 // ----------------------------------------------------------- decisions
-
-/** Returns whether a member of this role may create and hold keys (contract §4.2). */
-export const mayHoldKeys = (role: Role): boolean => role === "owner" || role === "admin"
 
 /** Returns when a key that is created now expires. */
 export const expiresAt = (expires: Expiry, now: Timestamp): Timestamp =>
@@ -167,44 +118,24 @@ const create = (
     last_four,
     created_at: now,
     expires_at: expiresAt(expires, now),
-    revoked_at: null
+    revoked_at: null,
+    last_used_at: null
   }
   return Result.succeed({
     answer: api_key,
-    changes: Changes.all(ApiKeyRows.insert({ ...api_key, digest }), MemberRows.expect(member))
+    // The member is written, so that a concurrent change of role, which revokes the member's keys, does not miss this one.
+    changes: Changes.all(ApiKeyRows.insert({ ...api_key, digest }), MemberRows.update(member, {}))
   })
 }
 
 const revoke = (
   found: Option.Option<ApiKeyRow>,
   { now }: Fresh
-): Result.Result<Changes.Decision<void>, ApiKeyNotFound> =>
+): Result.Result<Changes.Decision<ApiKeyRow>, ApiKeyNotFound> =>
   Result.map(Result.fromOption(found, () => new ApiKeyNotFound()), (key) => ({
-    answer: undefined,
+    answer: key,
     changes: key.revoked_at === null ? ApiKeyRows.update(key, { revoked_at: now }) : Changes.none
   }))
-
-// ---------------------------------------------------------------- port
-
-/**
- * Port: reads API keys, and counts their requests. Commits write the keys.
- *
- * **Contract** (checked by `conformance/ApiKeys.ts`)
- *
- * - `authenticate` returns none unless the digest belongs to a key that is neither
- *   revoked nor expired, whose creator is currently a present owner or admin.
- *   Otherwise it counts the request atomically: concurrent calls in one window each
- *   get a different count, up to `limit` + 1.
- * - A window begins with the key's first request and lasts 60 s. Requests above
- *   the limit do not extend it. Each key has its own window.
- * - A store that several processes share uses its own clock. `now` is for a store without one.
- * - `list` returns the organization's keys, newest first; `find` one of them.
- */
-export class ApiKeyStore extends Context.Service<ApiKeyStore, {
-  readonly list: (organization_id: OrganizationId) => Effect.Effect<ReadonlyArray<ApiKey>>
-  readonly find: (organization_id: OrganizationId, id: ApiKeyId) => Effect.Effect<Option.Option<ApiKeyRow>>
-  readonly authenticate: (digest: string, limit: number, now: Timestamp) => Effect.Effect<Option.Option<Metered>>
-}>()("@messaging-crm/core/ApiKeys/ApiKeyStore") {}
 
 // ---------------------------------------------------------- operations
 
@@ -229,7 +160,7 @@ export class ApiKeys extends Context.Service<ApiKeys, {
   static readonly layer = Layer.effect(
     ApiKeys,
     Effect.gen(function*() {
-      const { decide } = yield* Decide
+      const { act } = yield* Decide
       const limit = yield* RequestsPerMinute
       const members = yield* MemberStore
       const secrets = yield* Secrets
@@ -241,13 +172,15 @@ export class ApiKeys extends Context.Service<ApiKeys, {
         const found = yield* store.authenticate(digest, limit, yield* DateTime.now)
         if (Option.isNone(found)) return yield* new Unauthorized()
         const metered = found.value
+        const { created_by: member_id, key_id, organization_id } = metered
         const quota = quotaOf(metered, limit)
         if (metered.count > limit) {
-          return yield* new RateLimited({ quota, retry_after_seconds: waitSeconds(metered) })
+          return yield* new RateLimited({ organization_id, key_id, quota, retry_after_seconds: waitSeconds(metered) })
         }
-        if (!metered.scopes.includes(required)) return yield* new InsufficientScope({ quota, required })
-        const actor = { organization_id: metered.organization_id, member_id: metered.created_by }
-        return { key_id: metered.key_id, actor, quota }
+        if (!metered.scopes.includes(required)) {
+          return yield* new InsufficientScope({ organization_id, key_id, quota, required })
+        }
+        return { key_id, actor: { organization_id, member_id, key_id }, quota }
       })
 
       const createApiKey = Effect.fn("ApiKeys.create")(function*(input: CreateApiKey) {
@@ -255,7 +188,7 @@ export class ApiKeys extends Context.Service<ApiKeys, {
         const random = yield* secrets.randomBase62(37)
         const key = `svc_live_${random}${checksum(random)}`
         const made = { digest: yield* secrets.sha256(key), last_four: key.slice(-4) }
-        const api_key = yield* decide(organization_id, {
+        const api_key = yield* act("api_keys.create", {
           load: members.find(organization_id, input.created_by),
           decide: (member, fresh) => create(member, input, made, fresh)
         })
@@ -268,7 +201,7 @@ export class ApiKeys extends Context.Service<ApiKeys, {
 
       const revokeApiKey = Effect.fn("ApiKeys.revoke")(function*(id: ApiKeyId) {
         const { organization_id } = yield* CurrentActor
-        yield* decide(organization_id, {
+        yield* act("api_keys.revoke", {
           load: store.find(organization_id, id),
           decide: (found, fresh) => revoke(found, fresh)
         })

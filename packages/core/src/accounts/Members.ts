@@ -10,7 +10,8 @@ import { limits } from "../kernel/Limits.ts"
 import { foldCase, trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
-import { Decide, type Fresh } from "../work/Decide.ts"
+import { Decide, type Fresh, together } from "../work/Decide.ts"
+import { type ApiKeyRow, ApiKeyRows, ApiKeyStore } from "./ApiKey.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -78,6 +79,9 @@ export const toMember = (row: MemberRow): Member => Struct.omit(row, ["left_at",
 export const present = (found: Option.Option<MemberRow>): Option.Option<MemberRow> =>
   Option.filter(found, ({ left_at }) => left_at === null)
 
+/** Returns whether a member of this role may create and hold keys (contract §4.2). */
+export const mayHoldKeys = (role: Role): boolean => role === "owner" || role === "admin"
+
 /** Returns the columns of a new member. */
 export const toColumns = (member: Member): MemberColumns => ({
   ...member,
@@ -96,8 +100,9 @@ const add = (
     : Result.succeed({ answer: member, changes: MemberRows.insert(toColumns(member)) })
 }
 
-/** A member, and another owner whom the organization would keep. */
+/** A member, another owner whom the organization would keep, and the keys that act for the member. */
 interface ChangeLoaded {
+  readonly keys: ReadonlyArray<ApiKeyRow>
   readonly found: Option.Option<MemberRow>
   readonly other: Option.Option<MemberRow>
 }
@@ -105,17 +110,23 @@ interface ChangeLoaded {
 const isOwner = ({ left_at, role }: MemberRow): boolean => role === "owner" && left_at === null
 
 export const change = (
-  { found, other }: ChangeLoaded,
-  set: Partial<Pick<MemberRow, "left_at" | "role">>
+  { found, keys, other }: ChangeLoaded,
+  set: Partial<Pick<MemberRow, "left_at" | "role">>,
+  now: Timestamp
 ): Result.Result<Changes.Decision<Member>, LastOwner | MemberNotFound> =>
   Result.gen(function*() {
     const row = yield* Result.fromOption(present(found), () => new MemberNotFound())
     const changed = { ...row, ...set }
     const answer = toMember(changed)
-    if (!isOwner(row) || isOwner(changed)) return { answer, changes: MemberRows.update(row, set) }
+    const mayKeep = changed.left_at === null && mayHoldKeys(changed.role)
+    const changes = Changes.all(
+      MemberRows.update(row, set),
+      ...mayKeep ? [] : keys.map((key) => ApiKeyRows.update(key, { revoked_at: now }))
+    )
+    if (!isOwner(row) || isOwner(changed)) return { answer, changes }
     // When two owners remove each other at the same time, this makes one of the two commits fail.
     const left = yield* Result.fromOption(Option.filter(other, isOwner), () => new LastOwner())
-    return { answer, changes: Changes.all(MemberRows.update(row, set), MemberRows.expect(left)) }
+    return { answer, changes: Changes.all(changes, MemberRows.expect(left)) }
   })
 
 // ---------------------------------------------------------------- port
@@ -142,15 +153,16 @@ export class Members extends Context.Service<Members, {
   /** Returns a member who has not left. */
   readonly get: (id: MemberId) => Effect.Effect<Member, MemberNotFound, CurrentActor>
   readonly add: (input: AddMember) => Effect.Effect<Member, MemberEmailTaken, CurrentActor>
-  /** Changes a role. A key of a member who is no longer owner or admin stops working at once. */
+  /** Changes a role. The keys of a member who is no longer owner or admin are revoked. */
   readonly setRole: (id: MemberId, role: Role) => Effect.Effect<Member, LastOwner | MemberNotFound, CurrentActor>
-  /** Marks a member as having left. Their keys stop working; contacts and conversations keep referring to them. */
+  /** Marks a member as having left. Their keys are revoked; contacts and conversations keep referring to them. */
   readonly remove: (id: MemberId) => Effect.Effect<void, LastOwner | MemberNotFound, CurrentActor>
 }>()("@messaging-crm/core/Members") {
   static readonly layer = Layer.effect(
     Members,
     Effect.gen(function*() {
-      const { decide } = yield* Decide
+      const { act } = yield* Decide
+      const keys = yield* ApiKeyStore
       const store = yield* MemberStore
 
       const list = CurrentActor.use(({ organization_id }) => store.list(organization_id)).pipe(
@@ -165,7 +177,7 @@ export class Members extends Context.Service<Members, {
 
       const addMember = Effect.fn("Members.add")(function*(input: AddMember) {
         const { organization_id } = yield* CurrentActor
-        return yield* decide(organization_id, {
+        return yield* act("members.add", {
           load: store.list(organization_id),
           decide: (others, fresh) => add(others, input, fresh)
         })
@@ -173,26 +185,29 @@ export class Members extends Context.Service<Members, {
 
       /** Loads a member, and for an owner another one. */
       const loadForChange = Effect.fnUntraced(function*(organization_id: OrganizationId, id: MemberId) {
-        const found = yield* store.find(organization_id, id)
-        const loaded: ChangeLoaded = { found, other: Option.none() }
+        const { found, held } = yield* Effect.all({
+          found: store.find(organization_id, id),
+          held: keys.heldBy(organization_id, id)
+        }, together)
+        const loaded: ChangeLoaded = { found, keys: held, other: Option.none() }
         if (!Option.exists(found, isOwner)) return loaded
         const other = (yield* store.list(organization_id)).find((member) => member.role === "owner" && member.id !== id)
-        return other === undefined ? loaded : { found, other: yield* store.find(organization_id, other.id) }
+        return other === undefined ? loaded : { ...loaded, other: yield* store.find(organization_id, other.id) }
       })
 
       const setRole = Effect.fn("Members.setRole")(function*(id: MemberId, role: Role) {
         const { organization_id } = yield* CurrentActor
-        return yield* decide(organization_id, {
+        return yield* act("members.set_role", {
           load: loadForChange(organization_id, id),
-          decide: (loaded) => change(loaded, { role })
+          decide: (loaded, { now }) => change(loaded, { role }, now)
         })
       })
 
       const remove = Effect.fn("Members.remove")(function*(id: MemberId) {
         const { organization_id } = yield* CurrentActor
-        yield* decide(organization_id, {
+        yield* act("members.remove", {
           load: loadForChange(organization_id, id),
-          decide: (loaded, { now }) => change(loaded, { left_at: now })
+          decide: (loaded, { now }) => change(loaded, { left_at: now }, now)
         })
       })
 

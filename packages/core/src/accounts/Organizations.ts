@@ -4,10 +4,12 @@
  * An operator creates them. The REST API has no operation for them.
  */
 import { Context, DateTime, Effect, Layer, type Option, Schema } from "effect"
+import { RequestId } from "../kernel/Actor.ts"
 import { Ids, MemberId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
+import * as Audit from "../work/Audit.ts"
 import * as Changes from "../work/Changes.ts"
 import { type Member, type MemberColumns, toColumns } from "./Members.ts"
 
@@ -49,12 +51,13 @@ export class OrganizationNotFound extends Schema.TaggedError<OrganizationNotFoun
  *
  * **Contract** (checked by `conformance/Organizations.ts`)
  *
- * - `insert` stores an organization with its first member, both or neither.
+ * - `insert` stores an organization with its first member and the record of the
+ *   audit, all or none.
  * - `find` returns what `insert` was given, and none for any other id.
  * - `list` returns every organization, oldest first, then by id.
  */
 export class OrganizationStore extends Context.Service<OrganizationStore, {
-  readonly insert: (organization: Organization, owner: MemberColumns) => Effect.Effect<void>
+  readonly insert: (organization: Organization, owner: MemberColumns, record: Audit.AuditRecord) => Effect.Effect<void>
   readonly find: (id: OrganizationId) => Effect.Effect<Option.Option<OrganizationRow>>
   readonly list: Effect.Effect<ReadonlyArray<Organization>>
 }>()("@messaging-crm/core/Organizations/OrganizationStore") {}
@@ -86,7 +89,10 @@ export class Organizations extends Context.Service<Organizations, {
           role: "owner",
           created_at
         }
-        yield* store.insert(organization, toColumns(owner))
+        const actor = { member_id: null }
+        const fresh = { now: created_at, uuid: ids.next }
+        const record = Audit.make("organizations.create", organization.id, actor, yield* RequestId, fresh)
+        yield* store.insert(organization, toColumns(owner), record)
         return { organization, owner }
       })
 

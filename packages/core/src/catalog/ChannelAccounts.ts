@@ -202,7 +202,7 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
     ChannelAccounts,
     Effect.gen(function*() {
       const channels = yield* ChannelStore
-      const { decide } = yield* Decide
+      const { act } = yield* Decide
       const ids = yield* Ids
       const secrets = yield* Secrets
       const store = yield* ChannelAccountStore
@@ -218,7 +218,7 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
           const { organization_id } = yield* CurrentActor
           const id = ChannelId.make(ids.next())
           const sealed_token = yield* seal(organization_id, id, token)
-          return yield* decide(organization_id, {
+          return yield* act("channels.connect", {
             load: Effect.all({ others: channels.list(organization_id), taker: takerOf(input, names) }, together),
             decide: ({ others, taker }, fresh) =>
               Result.gen(function*() {
@@ -245,9 +245,13 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
               : Option.none()
             return { ...found, taker }
           })
-          return yield* decide(organization_id, {
+          yield* act("channels.set_token", {
             load,
-            decide: (loaded, fresh) => setToken(loaded, names, sealed_token, fresh)
+            decide: (loaded, fresh) =>
+              Result.map(
+                setToken(loaded, names, sealed_token, fresh),
+                ({ changes }) => ({ answer: { id: channel_id }, changes })
+              )
           })
         }
       )

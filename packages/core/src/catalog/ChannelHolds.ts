@@ -164,7 +164,7 @@ export class ChannelHolds extends Context.Service<ChannelHolds, {
   static readonly layer = Layer.effect(
     ChannelHolds,
     Effect.gen(function*() {
-      const { decide } = yield* Decide
+      const { act } = yield* Decide
       const store = yield* ChannelHoldStore
 
       const list = Effect.gen(function*() {
@@ -176,14 +176,15 @@ export class ChannelHolds extends Context.Service<ChannelHolds, {
 
       const resume = Effect.fn("ChannelHolds.resume")(function*(channel_id: ChannelId) {
         const { organization_id } = yield* CurrentActor
-        return yield* decide(organization_id, {
+        const { isResumed } = yield* act("channels.resume", {
           load: store.find(organization_id, channel_id),
           decide: (found) =>
             Result.succeed({
-              answer: Option.exists(found, isPause),
+              answer: { id: channel_id, isResumed: Option.exists(found, isPause) },
               changes: Option.isNone(found) ? Changes.none : ChannelHoldRows.remove({ channel_id })
             })
         })
+        return isResumed
       })
 
       const countPaused = Effect.map(store.countPaused, (all) => all.reduce((sum, { count }) => sum + count, 0))

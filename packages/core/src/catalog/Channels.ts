@@ -111,7 +111,7 @@ export class Channels extends Context.Service<Channels, {
   static readonly layer = Layer.effect(
     Channels,
     Effect.gen(function*() {
-      const { decide } = yield* Decide
+      const { act } = yield* Decide
       const store = yield* ChannelStore
 
       const list = CurrentActor.use(({ organization_id }) => store.list(organization_id)).pipe(
@@ -120,7 +120,7 @@ export class Channels extends Context.Service<Channels, {
 
       const connectChannel = Effect.fn("Channels.connect")(function*(input: ConnectChannel) {
         const { organization_id } = yield* CurrentActor
-        return yield* decide(organization_id, {
+        return yield* act("channels.connect", {
           load: store.list(organization_id),
           decide: (others, fresh) => connect(others, ChannelId.make(fresh.uuid()), input, fresh)
         })

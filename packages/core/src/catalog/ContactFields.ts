@@ -153,7 +153,7 @@ export class ContactFields extends Context.Service<ContactFields, {
   static readonly layer = Layer.effect(
     ContactFields,
     Effect.gen(function*() {
-      const { decide } = yield* Decide
+      const { act } = yield* Decide
       const organizations = yield* OrganizationStore
       const store = yield* ContactFieldStore
 
@@ -163,7 +163,7 @@ export class ContactFields extends Context.Service<ContactFields, {
 
       const createContactField = Effect.fn("ContactFields.create")(function*(input: CreateContactField) {
         const { organization_id } = yield* CurrentActor
-        return yield* decide(organization_id, {
+        return yield* act("contact_fields.create", {
           load: Effect.all({
             fields: store.list(organization_id),
             organization: organizations.find(organization_id)

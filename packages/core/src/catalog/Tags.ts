@@ -116,13 +116,13 @@ export class Tags extends Context.Service<Tags, {
   static readonly layer = Layer.effect(
     Tags,
     Effect.gen(function*() {
-      const { decide } = yield* Decide
+      const { act } = yield* Decide
       const organizations = yield* OrganizationStore
       const store = yield* TagStore
 
       const createTag = Effect.fn("Tags.create")(function*(input: CreateTag) {
         const { organization_id } = yield* CurrentActor
-        return yield* decide(organization_id, {
+        return yield* act("tags.create", {
           load: Effect.all({
             organization: organizations.find(organization_id),
             tags: store.list(organization_id)

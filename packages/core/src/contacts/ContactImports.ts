@@ -8,8 +8,9 @@
 import { Array, Context, DateTime, Effect, Layer, Result, type Schema } from "effect"
 import { ContactFields } from "../catalog/ContactFields.ts"
 import { Tags } from "../catalog/Tags.ts"
-import { CurrentActor } from "../kernel/Actor.ts"
-import { ContactId, type OrganizationId, uuidOf } from "../kernel/Ids.ts"
+import { CurrentActor, RequestId } from "../kernel/Actor.ts"
+import { ContactId, Ids, type OrganizationId, uuidOf } from "../kernel/Ids.ts"
+import * as Audit from "../work/Audit.ts"
 import { canonicalJson } from "../work/Idempotency.ts"
 import { reader } from "./ContactReferences.ts"
 import {
@@ -101,22 +102,26 @@ export class ContactImports extends Context.Service<ContactImports, {
     ContactImports,
     Effect.gen(function*() {
       const fields = yield* ContactFields
+      const { next: uuid } = yield* Ids
       const read = yield* reader
       const store = yield* ContactStore
       const tags = yield* Tags
 
       const insertMissing = Effect.fnUntraced(function*<E>(described: ReadonlyArray<Result.Result<Described, E>>) {
-        const { organization_id } = yield* CurrentActor
+        const actor = yield* CurrentActor
+        const { organization_id } = actor
+        const request_id = yield* RequestId
         const references = yield* read(Array.getSuccesses(described).map(({ input }) => input))
-        const updated_at = yield* DateTime.now
+        const now = yield* DateTime.now
         const contacts = described.map(Result.flatMap((one) =>
           Result.map(
             compose(references, one.input),
-            (contact): Contact => ({ ...contact, id: idOf(organization_id, one), updated_at })
+            (contact): Contact => ({ ...contact, id: idOf(organization_id, one), updated_at: now })
           )
         ))
         const distinct = Array.dedupeWith(Array.getSuccesses(contacts), (a, b) => a.id === b.id)
-        const inserted = new Set(yield* store.insertNew(organization_id, distinct))
+        const records = distinct.map(({ id }) => Audit.make("contacts.import", id, actor, request_id, { now, uuid }))
+        const inserted = new Set(yield* store.insertNew(organization_id, distinct, records))
         // `delete` is true once for each id, so only the first of several equal contacts counts as created.
         return contacts.map(Result.map(({ id }): Outcome => inserted.delete(id) ? "created" : "unchanged"))
       })

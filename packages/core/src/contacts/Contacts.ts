@@ -8,6 +8,7 @@ import { ContactId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { type CursorInvalid, Cursors, type Page, type PageRequest } from "../kernel/Page.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
+import type { AuditRecord } from "../work/Audit.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh, together } from "../work/Decide.ts"
 import {
@@ -176,7 +177,7 @@ const present = (values: Readonly<Record<string, string | null>>): Record<string
  * - `findByPhone` returns the most recently updated contact with that `primary_phone`.
  * - `insertNew` inserts the contacts whose ids the organization does not have,
  *   and returns the inserted ids. The ids given are distinct. Existing contacts
- *   stay as they are. Of any number of concurrent calls exactly one inserts a
+ *   stay as they are. Of the audit's records it stores those of inserted contacts. Of any number of concurrent calls exactly one inserts a
  *   contact, and none fails. It is for imports; every other write is a commit.
  * - `index` prepares contacts that were created or updated for fast lists, `most`
  *   at most, and returns how many. What a list returns does not depend on it.
@@ -200,7 +201,8 @@ export class ContactStore extends Context.Service<ContactStore, {
   ) => Effect.Effect<Option.Option<LoadedContact>>
   readonly insertNew: (
     organization_id: OrganizationId,
-    contacts: ReadonlyArray<Contact>
+    contacts: ReadonlyArray<Contact>,
+    records: ReadonlyArray<AuditRecord>
   ) => Effect.Effect<ReadonlyArray<ContactId>>
   readonly index: (most: number) => Effect.Effect<number>
 }>()("@messaging-crm/core/Contacts/ContactStore") {}
@@ -233,13 +235,12 @@ export class Contacts extends Context.Service<Contacts, {
     Contacts,
     Effect.gen(function*() {
       const cursors = yield* Cursors
-      const { decide } = yield* Decide
+      const { act } = yield* Decide
       const read = yield* reader
       const store = yield* ContactStore
 
       const createContact = Effect.fn("Contacts.create")(function*(input: CreateContact) {
-        const { organization_id } = yield* CurrentActor
-        return yield* decide(organization_id, {
+        return yield* act("contacts.create", {
           load: read([input]),
           decide: (references, fresh) => create(references, input, fresh)
         })
@@ -253,7 +254,7 @@ export class Contacts extends Context.Service<Contacts, {
 
       const updateContact = Effect.fn("Contacts.update")(function*(id: ContactId, input: UpdateContact) {
         const { organization_id } = yield* CurrentActor
-        return yield* decide(organization_id, {
+        return yield* act("contacts.update", {
           load: Effect.all({ found: store.load(organization_id, id), references: read([input]) }, together),
           decide: ({ found, references }, fresh) => update(found, references, input, fresh)
         })
@@ -261,7 +262,7 @@ export class Contacts extends Context.Service<Contacts, {
 
       const addNoteToContact = Effect.fn("Contacts.addNote")(function*(id: ContactId, input: AddNote) {
         const { organization_id } = yield* CurrentActor
-        return yield* decide(organization_id, {
+        return yield* act("contacts.add_note", {
           load: store.load(organization_id, id),
           decide: (found, fresh) => addNote(found, input, fresh)
         })

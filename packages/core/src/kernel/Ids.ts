@@ -19,6 +19,9 @@ const uuid = <const Brand extends string>(brand: Brand) =>
 export const ApiKeyId = uuid("ApiKeyId")
 export type ApiKeyId = typeof ApiKeyId.Type
 
+export const AuditRecordId = uuid("AuditRecordId")
+export type AuditRecordId = typeof AuditRecordId.Type
+
 export const ChannelId = uuid("ChannelId")
 export type ChannelId = typeof ChannelId.Type
 

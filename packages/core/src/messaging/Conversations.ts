@@ -330,7 +330,7 @@ export class Conversations extends Context.Service<Conversations, {
     Conversations,
     Effect.gen(function*() {
       const cursors = yield* Cursors
-      const { decide } = yield* Decide
+      const { act } = yield* Decide
       const members = yield* MemberStore
       const store = yield* ConversationStore
 
@@ -362,7 +362,7 @@ export class Conversations extends Context.Service<Conversations, {
         function*(id: ConversationId, input: AssignConversation) {
           const { organization_id } = yield* CurrentActor
           const { assigned_user_id } = input
-          return yield* decide(organization_id, {
+          return yield* act("conversations.assign", {
             load: Effect.all({
               conversation: store.find(organization_id, id),
               member: assigned_user_id === null ? Effect.succeedNone : members.find(organization_id, assigned_user_id)
@@ -375,7 +375,7 @@ export class Conversations extends Context.Service<Conversations, {
       const closeConversation = Effect.fn("Conversations.close")(
         function*(id: ConversationId, input: CloseConversation) {
           const { organization_id } = yield* CurrentActor
-          return yield* decide(organization_id, {
+          return yield* act("conversations.close", {
             load: store.find(organization_id, id),
             decide: (conversation, fresh) => close(conversation, input, fresh)
           })
@@ -384,7 +384,7 @@ export class Conversations extends Context.Service<Conversations, {
 
       const reopenConversation = Effect.fn("Conversations.reopen")(function*(id: ConversationId) {
         const { organization_id } = yield* CurrentActor
-        return yield* decide(organization_id, { load: store.find(organization_id, id), decide: reopen })
+        return yield* act("conversations.reopen", { load: store.find(organization_id, id), decide: reopen })
       })
 
       return Conversations.of({

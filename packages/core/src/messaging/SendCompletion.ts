@@ -5,6 +5,7 @@ import { Effect, Option } from "effect"
 import { type MemberRow, MemberStore } from "../accounts/Members.ts"
 import { addAliases } from "../contacts/ContactIdentities.ts"
 import { type ChannelId, MessageId, type OrganizationId, type SendId } from "../kernel/Ids.ts"
+import { erased } from "../kernel/Text.ts"
 import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
 import { type Fresh, together } from "../work/Decide.ts"
@@ -97,6 +98,8 @@ export const complete = (
 ): Changes.Changes => {
   if (Option.isNone(send) || Option.isNone(conversation)) return Changes.none
   const row = send.value
+  // What the provider says of a person who was erased is not stored.
+  if (row.recipient === erased) return Changes.none
   const { channel_type, contact_id, identity_id } = conversation.value
   const aliases = addAliases(channel_type, identity_id, recipient_aliases)
   const known = Option.flatMap(provider_message, ({ message }) => message)

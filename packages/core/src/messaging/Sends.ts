@@ -306,7 +306,7 @@ export class Sends extends Context.Service<Sends, {
       const channels = yield* ChannelStore
       const contacts = yield* ContactStore
       const conversations = yield* ConversationStore
-      const { decide } = yield* Decide
+      const { act } = yield* Decide
       const store = yield* SendStore
       const templates = yield* Templates
 
@@ -337,7 +337,7 @@ export class Sends extends Context.Service<Sends, {
           Effect.all({ person: loadPerson, choice: loadTemplate }, together),
           ({ choice, person }) => ({ ...person, ...choice })
         )
-        return yield* decide(organization_id, {
+        return yield* act("sends.start", {
           load,
           decide: (loaded, fresh) => start(loaded, member_id, input, fresh)
         })
@@ -353,7 +353,7 @@ export class Sends extends Context.Service<Sends, {
           const channel = yield* channels.find(organization_id, conversation.value.channel_id)
           return { conversation, channel, template: yield* findTemplate(channel, input.template) }
         })
-        return yield* decide(organization_id, {
+        return yield* act("sends.send", {
           load,
           decide: (loaded, fresh) => send(loaded, member_id, input, fresh)
         })

@@ -268,7 +268,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
   static readonly layer = Layer.effect(
     WebhookDeliveries,
     Effect.gen(function*() {
-      const { decide, settle } = yield* Decide
+      const { act, settle } = yield* Decide
       const events = yield* EventStore
       const post = yield* makePost
       const store = yield* WebhookDeliveryStore
@@ -287,7 +287,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
       const retryDelivery = Effect.fn("WebhookDeliveries.retry")(
         function*(webhook_id: WebhookId, id: WebhookDeliveryId) {
           const { organization_id } = yield* CurrentActor
-          return yield* decide(organization_id, {
+          return yield* act("webhook_deliveries.retry", {
             load: Effect.all({
               outgoing: store.load(organization_id, id),
               webhook: webhooks.find(organization_id, webhook_id)

@@ -272,7 +272,7 @@ export class Webhooks extends Context.Service<Webhooks, {
     Webhooks,
     Effect.gen(function*() {
       const allowed = yield* AllowedAddresses
-      const { decide } = yield* Decide
+      const { act } = yield* Decide
       const ids = yield* Ids
       const organizations = yield* OrganizationStore
       const secrets = yield* Secrets
@@ -287,7 +287,7 @@ export class Webhooks extends Context.Service<Webhooks, {
         const id = WebhookId.make(ids.next())
         const signing_secret = Redacted.value(yield* newSecret)
         const sealed_secret = yield* secrets.seal(secretContext(organization_id, id), signing_secret)
-        return yield* decide(organization_id, {
+        return yield* act("webhooks.create", {
           load: Effect.all({
             active: store.countActive(organization_id),
             organization: organizations.find(organization_id)
@@ -305,7 +305,7 @@ export class Webhooks extends Context.Service<Webhooks, {
 
       const disableWebhook = Effect.fn("Webhooks.disable")(function*(id: WebhookId) {
         const { organization_id } = yield* CurrentActor
-        return yield* decide(organization_id, {
+        return yield* act("webhooks.disable", {
           load: store.find(organization_id, id),
           decide: (found, { now }) =>
             Result.map(

@@ -14,6 +14,7 @@
  */
 import type { ContactId, ConversationId, EventId, WebhookDeliveryId, WebhookId } from "../kernel/Ids.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
+import type { AuditRecord } from "./Audit.ts"
 import type { ClaimedWork, Work, WorkKind } from "./WorkQueue.ts"
 
 /** The version of a row: 1 when it is inserted, one more with every update. Activity does not change it. */
@@ -141,6 +142,7 @@ export interface Changes {
   readonly abandon?: ReadonlyArray<{ readonly webhook_id: WebhookId; readonly limit: number }>
   readonly settle?: Settlement
   readonly remember?: Remembered
+  readonly audit?: AuditRecord
 }
 
 /** The result of a decision: the answer of the operation, and its changes. */
@@ -155,6 +157,7 @@ export const none: Changes = {}
 /** Returns whether there is nothing to commit. */
 export const isNone = (changes: Changes): boolean =>
   changes.settle === undefined && changes.remember === undefined && changes.touch === undefined &&
+  changes.audit === undefined &&
   lists.every((name) => (changes[name]?.length ?? 0) === 0)
 
 const lists = [
@@ -169,7 +172,7 @@ const lists = [
   "abandon"
 ] as const
 
-/** Combines changes. At most one part may settle work, and at most one may touch. */
+/** Combines changes. At most one part may settle work, touch, or have a record. */
 export const all = (...parts: ReadonlyArray<Changes>): Changes => {
   const whole: Record<string, unknown> = Object.assign({}, ...parts)
   for (const name of lists) {

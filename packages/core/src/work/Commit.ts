@@ -37,6 +37,7 @@ export class LeaseLost extends Data.TaggedError("LeaseLost") {}
  * - Work is inserted unless an item of its kind exists for its `ref`. It carries
  *   the trace that the commit runs in. In a fifo lane, work of a commit that began
  *   after another had returned comes after that one's work.
+ * - A record of the audit is stored with the other changes.
  * - `abandon` fails pending deliveries, except those that the same commit updates.
  * - A settlement by a claim that no longer holds its item is `LeaseLost`.
  * - A row is written once: two updates of one row in one commit are a defect.

@@ -8,9 +8,11 @@
  *    changed. Otherwise it fails with `Conflict`, and all three steps run again.
  */
 import { Context, DateTime, Duration, Effect, Layer, Metric, Random, Result, Semaphore } from "effect"
+import { CurrentActor, RequestId } from "../kernel/Actor.ts"
 import { Ids, type OrganizationId } from "../kernel/Ids.ts"
 import { conflicts } from "../kernel/Metrics.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
+import * as Audit from "./Audit.ts"
 import * as Changes from "./Changes.ts"
 import { Commit, type Conflict, type KeyUsed, LeaseLost } from "./Commit.ts"
 import { type ClaimedWork, type WorkKind, WorkSignal } from "./WorkQueue.ts"
@@ -66,9 +68,18 @@ const kindsOf = ({ enqueue = [], raise = [], throttle = [] }: Changes.Changes): 
     ...raise.map(() => "webhook_delivery" as const)
   ])
 
-/** The two ways to write. One instance serves the whole process, because its operations share the semaphores for retries. */
+/** The ways to write. One instance serves the whole process, because its operations share the semaphores for retries. */
 export class Decide extends Context.Service<Decide, {
-  /** Runs one operation in an organization, and returns its answer once it is committed. */
+  /**
+   * Runs one operation of the current actor, and returns its answer once it is
+   * committed. The commit includes a record of the audit about the resource with
+   * the answer's id, unless the operation changes nothing.
+   */
+  readonly act: <Loaded, Answer extends { readonly id: string }, Refusal, R>(
+    name: Audit.AuditedOperation,
+    operation: Operation<Loaded, Answer, Refusal, R>
+  ) => Effect.Effect<Answer, Refusal, R | CurrentActor>
+  /** Runs one operation in an organization that no actor asked for, such as storing a message that comes in. */
   readonly decide: <Loaded, Answer, Refusal, R>(
     organization_id: OrganizationId,
     operation: Operation<Loaded, Answer, Refusal, R>
@@ -136,12 +147,31 @@ export class Decide extends Context.Service<Decide, {
         return answer
       })
 
+      const decideIn = <Loaded, Answer, Refusal, R>(
+        organization_id: OrganizationId,
+        operation: Operation<Loaded, Answer, Refusal, R>
+      ): Effect.Effect<Answer, Refusal, R> =>
+        run(organization_id, operation).pipe(
+          // Only work has a lease, and only `settle` carries out work.
+          Effect.catch((error) => error instanceof LeaseLost ? Effect.die(error) : Effect.fail(error))
+        )
+
       return Decide.of({
-        decide: (organization_id, operation) =>
-          run(organization_id, operation).pipe(
-            // Only work has a lease, and only `settle` carries out work.
-            Effect.catch((error) => error instanceof LeaseLost ? Effect.die(error) : Effect.fail(error))
-          ),
+        act: Effect.fnUntraced(function*(name, { decide, load }) {
+          const actor = yield* CurrentActor
+          const request_id = yield* RequestId
+          return yield* decideIn(actor.organization_id, {
+            load,
+            decide: (loaded, fresh) =>
+              Result.map(decide(loaded, fresh), ({ answer, changes }) => ({
+                answer,
+                changes: Changes.isNone(changes)
+                  ? changes
+                  : { ...changes, audit: Audit.make(name, answer.id, actor, request_id, fresh) }
+              }))
+          })
+        }),
+        decide: decideIn,
         settle: ({ organization_id }, { decide, load }) =>
           run(organization_id, { load, decide: (loaded, fresh) => Result.succeed(decide(loaded, fresh)) }).pipe(
             Effect.catch(() => Effect.succeed(null))

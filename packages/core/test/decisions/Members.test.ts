@@ -1,8 +1,9 @@
 import { assert, it } from "@effect/vitest"
-import { MemberId } from "@messaging-crm/core/Ids"
+import { ApiKeyId, MemberId } from "@messaging-crm/core/Ids"
 import { LastOwner, MemberNotFound, type MemberRow, type Role } from "@messaging-crm/core/Members"
 import { DateTime, Option, Result } from "effect"
-import { change } from "../../src/accounts/Members.ts"
+import type { ApiKeyRow } from "../../src/accounts/ApiKey.ts"
+import { change as changeAt } from "../../src/accounts/Members.ts"
 
 const now = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
 
@@ -15,6 +16,13 @@ const member = (number: number, role: Role, left_at: MemberRow["left_at"] = null
   left_at,
   version: 7
 })
+
+type Loaded = Parameters<typeof changeAt>[0]
+
+const change = (
+  { keys = [], ...loaded }: Omit<Loaded, "keys"> & Partial<Pick<Loaded, "keys">>,
+  set: Parameters<typeof changeAt>[1]
+) => changeAt({ ...loaded, keys }, set, now)
 
 const [ada, bob] = [member(1, "owner"), member(2, "owner")]
 const leaving = [{ left_at: now }, { role: "admin" }, { role: "member" }] as const
@@ -44,4 +52,27 @@ it("everybody else may go without", () => {
     change({ found: gone, other: Option.none() }, { role: "admin" }),
     Result.fail(new MemberNotFound())
   )
+})
+
+it("the keys of a member who leaves or may not hold keys are revoked in the same commit, those of others stay", () => {
+  const key: ApiKeyRow = {
+    id: ApiKeyId.make("01990000-0000-7000-8000-0000000000aa"),
+    name: "shop",
+    last_four: "aaaa",
+    scopes: ["tags:read"],
+    created_by: ada.id,
+    created_at: now,
+    expires_at: now,
+    revoked_at: null,
+    last_used_at: null,
+    version: 5
+  }
+  const changesOf = (set: Parameters<typeof change>[1]) =>
+    Result.getOrThrow(change({ found: Option.some(ada), other: Option.some(bob), keys: [key] }, set)).changes
+  for (const set of [{ left_at: now }, { role: "member" }] as const) {
+    const [, revoked] = changesOf(set).update ?? []
+    assert.deepStrictEqual(revoked?.set, { revoked_at: now })
+    assert.deepStrictEqual([revoked?.key, revoked?.version], [{ id: key.id }, 5])
+  }
+  for (const role of ["owner", "admin"] as const) assert.lengthOf(changesOf({ role }).update ?? [], 1)
 })

@@ -33,18 +33,7 @@ const create = Command.make(
   })
 ).pipe(Command.withDescription("Create a contact field"))
 
-const list = Command.make(
-  "list",
-  {
-    organization: Admin.organization,
-    json: Print.json
-  },
-  Effect.fnUntraced(function*({ json, organization }) {
-    const found = yield* Admin.asOperator(organization, ContactFields.use((fields) => fields.list))
-    const rows = found.map((row) => toJson(row))
-    yield* Print.result(json, rows, Print.table(rows))
-  })
-).pipe(Command.withDescription("List the contact fields"))
+const list = Admin.list("List the contact fields", ContactFields.use((fields) => fields.list), toJson)
 
 export const contactFields = Command.make("contact-fields").pipe(
   Command.withDescription("Contact fields of an organization"),

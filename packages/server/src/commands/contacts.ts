@@ -5,6 +5,7 @@ import * as Admin from "../Admin.ts"
 import * as Csv from "../Csv.ts"
 import { type BadLine, type BatchOutcome, importCsv } from "../CsvImport.ts"
 import * as Print from "../Print.ts"
+import { eraseContact, exportContact, exportSchema } from "./personalData.ts"
 
 interface Summary {
   readonly created: number
@@ -118,5 +119,5 @@ const importContacts = Command.make(
 
 export const contacts = Command.make("contacts").pipe(
   Command.withDescription("Contacts of an organization"),
-  Command.withSubcommands([importContacts])
+  Command.withSubcommands([importContacts, exportContact, exportSchema, eraseContact])
 )

@@ -37,18 +37,11 @@ const create = Command.make(
   })
 ).pipe(Command.withDescription("Create a key and print it, once"))
 
-const list = Command.make(
-  "list",
-  {
-    organization: Admin.organization,
-    json: Print.json
-  },
-  Effect.fnUntraced(function*({ json, organization }) {
-    const found = yield* Admin.asOperator(organization, ApiKeys.use((keys) => keys.list))
-    const rows = found.map((row) => toJson(row))
-    yield* Print.result(json, rows, Print.table(rows))
-  })
-).pipe(Command.withDescription("List the keys, without the secrets themselves"))
+const list = Admin.list(
+  "List the keys with their last use, without the secrets themselves",
+  ApiKeys.use((keys) => keys.list),
+  toJson
+)
 
 const revoke = Command.make(
   "revoke",

@@ -34,18 +34,7 @@ const add = Command.make(
   })
 ).pipe(Command.withDescription("Add a member"))
 
-const list = Command.make(
-  "list",
-  {
-    organization: Admin.organization,
-    json: Print.json
-  },
-  Effect.fnUntraced(function*({ json, organization }) {
-    const found = yield* Admin.asOperator(organization, Members.use((members) => members.list))
-    const rows = found.map((row) => toJson(row))
-    yield* Print.result(json, rows, Print.table(rows))
-  })
-).pipe(Command.withDescription("List the members"))
+const list = Admin.list("List the members", Members.use((members) => members.list), toJson)
 
 const setRole = Command.make(
   "set-role",
@@ -61,7 +50,7 @@ const setRole = Command.make(
     )
     yield* Print.result(json, toJson(changed), `Member ${changed.id} is ${changed.role} now.`)
   })
-).pipe(Command.withDescription("Change a member's role; keys of a member who is no longer owner or admin stop at once"))
+).pipe(Command.withDescription("Change a member's role; keys of a member who is no longer owner or admin are revoked"))
 
 const remove = Command.make(
   "remove",
@@ -76,7 +65,7 @@ const remove = Command.make(
     )
     yield* Print.result(json, { id: member }, `Member ${member} has left.`)
   })
-).pipe(Command.withDescription("Remove a member; their keys stop at once"))
+).pipe(Command.withDescription("Remove a member; their keys are revoked"))
 
 export const members = Command.make("members").pipe(
   Command.withDescription("Members of an organization"),

@@ -114,15 +114,11 @@ const listen = Command.make(
 
 const toJson = Schema.encodeSync(Webhook)
 
-const list = Command.make(
-  "list",
-  { organization: Admin.organization, json: Print.json },
-  Effect.fnUntraced(function*({ json, organization }) {
-    const found = yield* Admin.asOperator(organization, Webhooks.use((webhooks) => webhooks.list))
-    const rows = found.map((row) => toJson(row))
-    yield* Print.result(json, rows, Print.table(rows))
-  })
-).pipe(Command.withDescription("List the webhooks as the API does: the 100 most recent, active ones first"))
+const list = Admin.list(
+  "List the webhooks as the API does: the 100 most recent, active ones first",
+  Webhooks.use((webhooks) => webhooks.list),
+  toJson
+)
 
 const disable = Command.make(
   "disable",

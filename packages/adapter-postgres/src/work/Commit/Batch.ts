@@ -1,5 +1,6 @@
 /** Decides which commits can share a statement, and builds it. */
 import type { Changes, Settlement, Table } from "@messaging-crm/core/Changes"
+import * as Audit from "../Audit.ts"
 import * as Lanes from "../Lanes.ts"
 import * as Contacts from "./Contacts.ts"
 import * as Events from "./Events.ts"
@@ -20,12 +21,13 @@ const tablesOf = (rows: ReadonlyArray<{ readonly table: Table }> = []): string =
  */
 export const shapeOf = (changes: Changes): string | null => {
   const { abandon = [], aliases = [], enqueue = [], expect, insert = [], raise = [], remove, throttle = [] } = changes
-  const { remember, settle, touch, update = [] } = changes
+  const { audit, remember, settle, touch, update = [] } = changes
   if (abandon.length > 0) return null
   const contact = update.filter(({ table }) => table.name === "contacts")
   return [
     settle === undefined ? "" : `${settle.claimed.kind} ${settle.outcome}`,
     remember !== undefined,
+    audit !== undefined,
     tablesOf(expect),
     tablesOf(remove),
     tablesOf(update),
@@ -88,6 +90,12 @@ const remembered = (
   requires: exactly("remembered", parameter(records.length))
 })
 
+const audited = ({ json, parameter }: Values, records: ReadonlyArray<Owned<NonNullable<Changes["audit"]>>>): Part => ({
+  name: "audited",
+  body: `${Audit.insert}(NULL::audit_records, ${json(records)}) RETURNING 1`,
+  requires: exactly("audited", parameter(records.length))
+})
+
 /** Merges the changes of several commits. */
 const merged = (commissions: Commissions) => {
   const each = <Row extends object>(rowsOf: (changes: Changes) => ReadonlyArray<Row> | undefined) =>
@@ -114,13 +122,14 @@ const merged = (commissions: Commissions) => {
     settle: commissions.flatMap(({ changes: { settle } }): ReadonlyArray<Settlement> =>
       settle === undefined ? [] : [settle]
     ),
-    remember: one(({ remember }) => remember)
+    remember: one(({ remember }) => remember),
+    audit: one(({ audit }) => audit)
   }
 }
 
 /** Returns the parts of the changes, in the order in which they lock rows. */
 const partsOf = (values: Values, commissions: Commissions): ReadonlyArray<Part> => {
-  const { aliases, enqueue, expect, insert, raise, remember, remove, settle, throttle, touch, update } = merged(
+  const { aliases, audit, enqueue, expect, insert, raise, remember, remove, settle, throttle, touch, update } = merged(
     commissions
   )
   const [first] = commissions
@@ -153,7 +162,8 @@ const partsOf = (values: Values, commissions: Commissions): ReadonlyArray<Part> 
     ...(aliases.length === 0 ? [] : [Contacts.aliased(values, aliases)]),
     ...((first.changes.abandon ?? []).length === 0 ? [] : [Events.abandoned(values, first)]),
     ...(raise.length === 0 ? [] : Events.raised(values, raise)),
-    ...Work.queued(values, { enqueue, raises: raise.length > 0, settle, throttle })
+    ...Work.queued(values, { enqueue, raises: raise.length > 0, settle, throttle }),
+    ...(audit.length === 0 ? [] : [audited(values, audit)])
   ]
 }
 

@@ -1,0 +1,19 @@
+/** Who makes the current request, for the log and the span that are around its authentication. */
+import type { Actor } from "@messaging-crm/core/Actor"
+import { Context, Effect } from "effect"
+
+/** The ids of the key and of its organization; empty until the request is authenticated. */
+export type CallerIds = Partial<Record<"key_id" | "organization_id", string>>
+
+/** The caller of the current request: one object, filled by authentication. Outside of a request nobody reads it. */
+export const Caller = Context.Reference<CallerIds>("@messaging-crm/adapter-http/middleware/Caller", {
+  defaultValue: () => ({})
+})
+
+/** Names the caller in the log entries and on the span of the current request. */
+export const identify = ({ key_id, organization_id }: Pick<Actor, "key_id" | "organization_id">): Effect.Effect<void> =>
+  Effect.flatMap(Caller, (caller) => {
+    const ids = { organization_id, ...(key_id === undefined ? {} : { key_id }) }
+    Object.assign(caller, ids)
+    return Effect.annotateCurrentSpan(ids)
+  })

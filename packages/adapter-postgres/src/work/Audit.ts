@@ -1,0 +1,46 @@
+import { type AuditFilters, AuditRecord, AuditStore } from "@messaging-crm/core/Audit"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { At, date } from "../database/Columns.ts"
+import { purge, rows } from "../database/Rows.ts"
+
+const records = rows(Schema.Struct({ ...AuditRecord.fields, at: At }))
+
+const columns = Object.keys(AuditRecord.fields).join(", ")
+
+/** The text that inserts records, up to the arguments `(NULL::audit_records, JSON)`: each record with its `organization_id`. */
+export const insert = `INSERT INTO audit_records (organization_id, ${columns})
+  SELECT organization_id, ${columns} FROM jsonb_populate_recordset`
+
+/** Layer that reads and purges the records of the audit in PostgreSQL. */
+export const layer = Layer.effect(
+  AuditStore,
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+
+    const conditions = (
+      organization_id: OrganizationId,
+      { before, key_id, member_id, resource_id }: AuditFilters
+    ) =>
+      sql.and([
+        sql`organization_id = ${organization_id}`,
+        ...(resource_id === null ? [] : [sql`resource_id = ${resource_id}`]),
+        ...(key_id === null ? [] : [sql`key_id = ${key_id}`]),
+        ...(member_id === null ? [] : [sql`member_id = ${member_id}`]),
+        ...(before === null ? [] : [sql`at < ${date(before)}`])
+      ])
+
+    return AuditStore.of({
+      list: (organization_id, filters, limit) =>
+        records(sql`
+          SELECT ${sql.literal(columns)}
+          FROM audit_records
+          WHERE ${conditions(organization_id, filters)}
+          ORDER BY at DESC, id DESC
+          LIMIT ${limit}
+        `),
+      purge: purge(sql, "audit_records", "at")
+    })
+  })
+)

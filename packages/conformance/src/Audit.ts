@@ -1,0 +1,139 @@
+/** The promises of `AuditStore`, as tests, and of the records that commits, imports and new organizations store. */
+import { assert } from "@effect/vitest"
+import { type AuditFilters, type AuditRecord, AuditStore } from "@messaging-crm/core/Audit"
+import { ContactRows, ContactStore } from "@messaging-crm/core/Contacts"
+import { ApiKeyId, MemberId, type OrganizationId } from "@messaging-crm/core/Ids"
+import { Effect } from "effect"
+import { hardText } from "./Arbitraries.ts"
+import * as Fixtures from "./Fixtures.ts"
+import { after, type It, type Options, outcome } from "./Fixtures.ts"
+
+const every: AuditFilters = { resource_id: null, key_id: null, member_id: null, before: null }
+
+const listed = (organization_id: OrganizationId, filters: Partial<AuditFilters> = {}, limit = 100) =>
+  AuditStore.use((store) => store.list(organization_id, { ...every, ...filters }, limit)).pipe(
+    // Every organization has the record of its own creation.
+    Effect.map((records) => records.filter(({ operation }) => operation !== "organizations.create"))
+  )
+
+const newest = (records: ReadonlyArray<AuditRecord>): ReadonlyArray<AuditRecord> =>
+  records.toSorted((a, b) => Number(b.at.epochMilliseconds) - Number(a.at.epochMilliseconds) || (a.id < b.id ? 1 : -1))
+
+export const suite = (it: It, { runs }: Options) => {
+  it.effect.prop("returns a record as it was committed, to its organization only", {
+    request_id: hardText({ min: 1, max: 100 })
+  }, ({ request_id }) =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const record = yield* Fixtures.record(yield* Fixtures.uuid, {
+        key_id: ApiKeyId.make(yield* Fixtures.uuid),
+        member_id: MemberId.make(yield* Fixtures.uuid),
+        request_id
+      })
+      const operators = yield* Fixtures.record(yield* Fixtures.uuid)
+      yield* Fixtures.write(ours, { audit: record })
+      yield* Fixtures.write(ours, { audit: operators })
+      assert.deepStrictEqual(yield* listed(ours), newest([record, operators]))
+      assert.deepStrictEqual(yield* listed(yield* Fixtures.organization), [])
+    }), { arbitrary: { runs } })
+
+  it.effect("lists the newest first, those that pass every filter", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const [resource_id, other] = [yield* Fixtures.uuid, yield* Fixtures.uuid]
+      const key_id = ApiKeyId.make(yield* Fixtures.uuid)
+      const member_id = MemberId.make(yield* Fixtures.uuid)
+      const records = [
+        yield* Fixtures.record(resource_id, { at: after(2), key_id, member_id }),
+        yield* Fixtures.record(other, { at: after(3), key_id, member_id }),
+        yield* Fixtures.record(resource_id, { at: after(1), member_id }),
+        yield* Fixtures.record(other, { at: after(1) })
+      ]
+      for (const audit of records) yield* Fixtures.write(ours, { audit })
+      const [first, second, third, fourth] = records
+      const expected: ReadonlyArray<readonly [Partial<AuditFilters>, ReadonlyArray<AuditRecord | undefined>]> = [
+        [{ resource_id }, [first, third]],
+        [{ key_id }, [second, first]],
+        [{ member_id }, [second, first, third]],
+        [{ before: after(2), resource_id: other }, [fourth]],
+        [{ key_id, resource_id: other, before: after(3) }, []]
+      ]
+      assert.deepStrictEqual(yield* listed(ours), newest(records))
+      assert.deepStrictEqual(yield* listed(ours, {}, 2), newest(records).slice(0, 2))
+      for (const [filters, found] of expected) assert.deepStrictEqual<unknown>(yield* listed(ours, filters), found)
+    }))
+
+  it.effect("stores no record of a commit that is refused", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const { id } = yield* Fixtures.contact(ours)
+      const audit = yield* Fixtures.record(id)
+      const change = ContactRows.update({ id, version: 2 }, { company: "Brick" })
+      assert.strictEqual(yield* outcome(ours, change, { audit }), "Conflict")
+      assert.deepStrictEqual(yield* listed(ours), [])
+      assert.strictEqual(
+        yield* outcome(ours, ContactRows.update({ id, version: 1 }, { company: "Brick" }), { audit }),
+        "committed"
+      )
+      assert.deepStrictEqual(yield* listed(ours), [audit])
+    }))
+
+  it.effect("stores each record of many commits at once", () =>
+    Effect.gen(function*() {
+      const organizations = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const records = yield* Effect.forEach(
+        Array.from({ length: 40 }, (_, number) => number),
+        (number) => Fixtures.record(`${number}`.padStart(8, "0") + "-0000-4000-8000-000000000000")
+      )
+      const owner = (number: number) => organizations[number % 2] ?? organizations[0]
+      yield* Effect.forEach(records, (audit, number) =>
+        Effect.flatMap(Fixtures.stranger, (contact) =>
+          Fixtures.write(owner(number) as OrganizationId, ContactRows.insert({ ...contact, search_text: "" }), {
+            audit
+          })), {
+        concurrency: "unbounded"
+      })
+      for (const [parity, ours] of organizations.entries()) {
+        assert.deepStrictEqual(
+          yield* listed(ours),
+          newest(records.filter((_, number) =>
+            number % 2 === parity
+          ))
+        )
+      }
+    }))
+
+  it.effect("stores the records of contacts that an import inserts, and of a new organization", () =>
+    Effect.gen(function*() {
+      const store = yield* ContactStore
+      const ours = yield* Fixtures.organization
+      const founded = yield* AuditStore.use((audit) => audit.list(ours, every, 9))
+      assert.deepStrictEqual(
+        founded.map(({ operation, resource_id }) => ({ operation, resource_id })),
+        [{ operation: "organizations.create", resource_id: ours }]
+      )
+      const known = yield* Fixtures.contact(ours)
+      const fresh = yield* Fixtures.stranger
+      const recordOf = (id: string) => Fixtures.record(id, { operation: "contacts.import" })
+      const records = [yield* recordOf(known.id), yield* recordOf(fresh.id)]
+      assert.deepStrictEqual(yield* store.insertNew(ours, [known, fresh], records), [fresh.id])
+      assert.deepStrictEqual(yield* listed(ours), records.slice(1))
+    }))
+
+  it.effect("deletes records that are old enough, up to the limit", () =>
+    Effect.gen(function*() {
+      const store = yield* AuditStore
+      const old = after(-1_000_000)
+      while ((yield* store.purge(old, 1000)) > 0) continue
+      const ours = yield* Fixtures.organization
+      const records = yield* Effect.forEach(
+        [-1_000_003, -1_000_002, -1_000_001, -1_000_000],
+        (millis) => Effect.flatMap(Fixtures.uuid, (id) => Fixtures.record(id, { at: after(millis) }))
+      )
+      for (const audit of records) yield* Fixtures.write(ours, { audit })
+      assert.strictEqual(yield* store.purge(old, 2), 2)
+      assert.strictEqual(yield* store.purge(old, 2), 1)
+      assert.strictEqual(yield* store.purge(old, 2), 0)
+      assert.deepStrictEqual(yield* listed(ours), records.slice(3))
+    }))
+}

@@ -1,0 +1,244 @@
+/** Journeys of a person's data: exported whole, and erased until no word of the person is left. */
+import { assert, it } from "@effect/vitest"
+import { type AuditFilters, AuditStore } from "@messaging-crm/core/Audit"
+import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
+import { Contacts } from "@messaging-crm/core/Contacts"
+import { Conversations } from "@messaging-crm/core/Conversations"
+import { Idempotency, type IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
+import { ContactId } from "@messaging-crm/core/Ids"
+import { MediaStore } from "@messaging-crm/core/Media"
+import { insert } from "@messaging-crm/core/Messages"
+import { ContactExport, PersonalData, PersonalDataStore } from "@messaging-crm/core/PersonalData"
+import { SendStore } from "@messaging-crm/core/Sends"
+import { DateTime, Effect, Option, Result, Schema, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import * as Fixtures from "../Fixtures.ts"
+import { begin, crm, type Storage, work } from "./Scene.ts"
+
+/** What the person said, and is called, somewhere. */
+export const canaries = {
+  name: "Canaria",
+  family: "Kanarienvogel",
+  email: "canary-mail@example.com",
+  notes: "canary-notes",
+  value: "canary-value",
+  account: "canary-account",
+  shown: "canary-shown",
+  text: "canary-text",
+  file: "canary-file.pdf",
+  bytes: "canary-bytes",
+  transcript: "canary-transcript",
+  template: "canary-template",
+  queued: "canary-queued",
+  category: "canary-category",
+  callback: "canary-callback"
+} as const
+
+const encoder = new TextEncoder()
+const decoder = new TextDecoder()
+const every: AuditFilters = { resource_id: null, key_id: null, member_id: null, before: null }
+const key = "canary-key-1234" as IdempotencyKey
+
+const callbackOf = (...from: ReadonlyArray<string>) =>
+  encoder.encode(JSON.stringify({
+    object: "account",
+    entry: from.map((id) => ({ id: "1", messages: [{ from: id, text: { body: `${canaries.callback} ${id}` } }] }))
+  }))
+
+/** A person with something in every place that can hold a word of them, and another who must stay as they are. */
+export const person = Effect.gen(function*() {
+  const scene = yield* begin
+  const { as, number, organization_id, received, start, written } = scene
+  yield* written(`m.1.${number}`, canaries.text)
+  yield* received(`m.2.${number}`, {
+    type: "document",
+    text: null,
+    media: {
+      kind: "document",
+      mime_type: "application/pdf",
+      filename: canaries.file,
+      transcript: canaries.transcript,
+      bytes: encoder.encode(canaries.bytes)
+    }
+  })
+  const { id: sent } = yield* start(canaries.template)
+  yield* work
+  const { conversation_id } = yield* scene.get(sent)
+  const { contact } = yield* as(Conversations.use((all) => all.get(conversation_id)))
+  const update = Contacts.use((all) =>
+    all.update(ContactId.make(contact.id), {
+      first_name: canaries.name,
+      last_name: canaries.family,
+      primary_email: canaries.email,
+      notes: canaries.notes
+    })
+  )
+  yield* as(Idempotency.use((idempotency) =>
+    idempotency.once({
+      key,
+      fingerprint: "f".repeat(64),
+      request_id: "request",
+      is_secret: false,
+      encode: (answer) => Effect.succeed({ status: 200, body: encoder.encode(JSON.stringify(answer)) }),
+      work: Effect.as(update, { status: 200, body: new Uint8Array() })
+    })
+  )).pipe(Effect.orDie)
+  const { id: queued } = yield* start(canaries.queued)
+  yield* as(Conversations.use((all) => all.close(conversation_id, { category: canaries.category })))
+  const callback = {
+    id: yield* Fixtures.uuid,
+    source: "app",
+    body: callbackOf(number.slice(1), "another"),
+    received_at: yield* DateTime.now
+  }
+  yield* CallbackStore.use((store) => store.insert(callback))
+  const other = yield* Fixtures.thread(organization_id)
+  const message = yield* Fixtures.message(other.conversation_id, { text: "stays" })
+  yield* Fixtures.write(organization_id, insert(other.channel.id, other.contact_id, Option.none(), message))
+  return { ...scene, callback, contact_id: ContactId.make(contact.id), conversation_id, other, queued, sent }
+})
+
+const exported = (id: ContactId) =>
+  PersonalData.use((data) => Stream.runCollect(data.export(id))).pipe(
+    Effect.map((pieces) => Array.from(pieces).join(""))
+  )
+
+const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(ContactExport))
+
+const tagOf = <A, E extends { readonly _tag: string }, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.map(Effect.result(effect), (result) => Result.isFailure(result) ? result.failure._tag : "done")
+
+export const suite = (storage: Storage) => {
+  it.layer(crm(storage), { timeout: "60 seconds" })("a person's data", (it) => {
+    it.effect("is exported whole, as one document: fields, names, conversations, sends, messages and files", () =>
+      Effect.gen(function*() {
+        const { as, contact_id, conversation_id, number, queued, sent } = yield* person
+        const text = yield* as(exported(contact_id))
+        const document = yield* decode(text)
+        for (const [place, canary] of Object.entries(canaries)) {
+          const isIn = !["account", "shown", "value", "callback", "bytes"].includes(place)
+          if (isIn) assert.include(text, canary, place)
+        }
+        assert.deepStrictEqual(document.contact, yield* as(Contacts.use((all) => all.get(contact_id))))
+        assert.deepStrictEqual(document.names.map(({ name }) => name), [number])
+        const [thread] = document.conversations
+        assert.lengthOf(document.conversations, 1)
+        assert.strictEqual(thread?.conversation.id, conversation_id)
+        assert.deepStrictEqual(thread?.sends.map(({ id }) => id).toSorted(), [queued, sent].toSorted())
+        assert.deepStrictEqual(thread?.messages.map(({ type }) => type), ["template", "document", "text"])
+        const bytes = thread?.messages[1]?.media?.bytes ?? new Uint8Array()
+        assert.strictEqual(decoder.decode(bytes), canaries.bytes)
+      }))
+
+    it.effect("is erased, while conversations keep their shape; a repeat changes nothing; both are in the audit once", () =>
+      Effect.gen(function*() {
+        const { as, callback, contact_id, number, organization_id, other, queued, sent } = yield* person
+        const others = yield* as(exported(other.contact_id))
+        const before = yield* decode(yield* as(exported(contact_id)))
+        const erase = as(PersonalData.use((data) => data.erase(contact_id)))
+        yield* erase
+        const text = yield* as(exported(contact_id))
+        for (const canary of [...Object.values(canaries), number, number.slice(1)]) assert.notInclude(text, canary)
+        const after = yield* decode(text)
+        const shape = (document: typeof before) =>
+          document.conversations.map(({ conversation, messages }) => [
+            conversation.id,
+            conversation.status,
+            messages.map(({ created_at, direction, id, status, type }) => ({ created_at, direction, id, status, type }))
+          ])
+        assert.deepStrictEqual(shape(after), shape(before))
+        const [thread] = after.conversations
+        assert.isTrue(thread?.messages.every(({ media, text }) => text === "[erased]" && media === null))
+        assert.strictEqual(thread?.conversation.last_activity_preview, "[erased]")
+        assert.strictEqual(after.contact.first_name, "[erased]")
+        assert.deepStrictEqual(after.names, [])
+
+        const sends = yield* SendStore
+        const failed = Option.getOrThrow(yield* sends.find(organization_id, queued))
+        assert.deepStrictEqual([failed.status, failed.failure_reason], ["failed", "recipient_opted_out"])
+        assert.strictEqual((yield* as(exported(contact_id))).length, text.length)
+        assert.isTrue(Option.isNone(yield* IdempotencyStore.use((store) => store.find(organization_id, key))))
+        const file = before.conversations[0]?.messages[1]?.media?.id
+        if (!file) return assert.fail("The file was stored.")
+        assert.isTrue(Option.isNone(yield* MediaStore.use((store) => store.find(organization_id, file))))
+        const callbacks = yield* PersonalDataStore.use((store) => store.findCallbacks([callback.id, "another"]))
+        const rest = decoder.decode(callbacks.find(({ id }) => id === callback.id)?.body)
+        assert.notInclude(rest, number.slice(1))
+        assert.include(rest, `${canaries.callback} another`)
+
+        const records = Effect.map(
+          AuditStore.use((store) => store.list(organization_id, every, 100)),
+          (all) => all.filter(({ operation }) => operation === "contacts.erase").map(({ resource_id }) => resource_id)
+        )
+        assert.deepStrictEqual(yield* records, [contact_id])
+        const whole = yield* as(exported(contact_id))
+        yield* erase
+        assert.deepStrictEqual(yield* records, [contact_id])
+        const again = yield* decode(yield* as(exported(contact_id)))
+        assert.deepStrictEqual({ ...again, exported_at: null }, { ...(yield* decode(whole)), exported_at: null })
+
+        // The worker finds nothing to send, and what the provider still says of the send stays unwritten.
+        yield* work
+        assert.deepStrictEqual((yield* as(exported(contact_id))).length, whole.length)
+        assert.strictEqual(Option.getOrThrow(yield* sends.find(organization_id, sent)).recipient, "[erased]")
+        const [untouched, former] = [yield* decode(yield* as(exported(other.contact_id))), yield* decode(others)]
+        assert.deepStrictEqual({ ...untouched, exported_at: null }, { ...former, exported_at: null })
+        assert.strictEqual(untouched.conversations[0]?.messages[0]?.text, "stays")
+      }))
+
+    it.effect("is erased by the next run, where one was interrupted after any of its steps", () =>
+      Effect.gen(function*() {
+        for (const steps of [1, 2, 3]) {
+          const { as, contact_id, number, organization_id } = yield* person
+          const store = yield* PersonalDataStore
+          yield* store.eraseMessages(organization_id, contact_id, steps === 1 ? 1 : 100)
+          if (steps > 2) yield* store.eraseRest(organization_id, contact_id)
+          const before = yield* as(exported(contact_id))
+          assert.include(before, number)
+          yield* as(PersonalData.use((data) => data.erase(contact_id)))
+          const text = yield* as(exported(contact_id))
+          for (const canary of [...Object.values(canaries), number]) assert.notInclude(text, canary)
+        }
+      }))
+
+    it.effect("is exported with every message, however many were stored at one time", () =>
+      Effect.gen(function*() {
+        const { as, contact_id, number, written } = yield* person
+        const texts = Array.from({ length: 120 }, (_, index) => `text ${index}`)
+        yield* Effect.forEach(texts, (text, index) => written(`many.${index}.${number}`, text), { concurrency: 8 })
+        const document = yield* decode(yield* as(exported(contact_id)))
+        const found = document.conversations.flatMap(({ messages }) => messages.map(({ text }) => text))
+        assert.lengthOf(found, 123)
+        assert.deepStrictEqual(texts.filter((text) => !found.includes(text)), [])
+      }))
+
+    it.effect("of a person who writes after the erasure belongs to a new contact, and a late report brings nothing back", () =>
+      Effect.gen(function*() {
+        const { as, contact_id, number, reported, sent, written } = yield* person
+        yield* as(PersonalData.use((data) => data.erase(contact_id)))
+        const erased = yield* as(exported(contact_id))
+        yield* TestClock.adjust("1 second")
+        yield* reported(sent, { status: "read", at: yield* DateTime.now }, { recipient_aliases: ["canary-alias"] })
+        yield* written(`m.9.${number}`, "Hello again")
+        const same = yield* as(exported(contact_id))
+        assert.strictEqual(same.length, erased.length)
+        assert.notInclude(same, "canary-alias")
+        const found = yield* as(
+          Conversations.use((all) => all.list({ status: null, assigned_user_id: null, cursor: null, page_size: 9 }))
+        )
+        assert.isTrue(found.data.some(({ contact }) => contact.external_id === number && contact.id !== contact_id))
+      }))
+
+    it.effect("of nobody, or of another organization's contact, is neither exported nor erased", () =>
+      Effect.gen(function*() {
+        const { as, contact_id } = yield* person
+        const theirs = yield* begin
+        const whole = yield* as(exported(contact_id))
+        for (const id of [contact_id, ContactId.make(yield* Fixtures.uuid)]) {
+          assert.strictEqual(yield* tagOf(theirs.as(exported(id))), "ContactNotFound")
+          assert.strictEqual(yield* tagOf(theirs.as(PersonalData.use((data) => data.erase(id)))), "ContactNotFound")
+        }
+        assert.strictEqual((yield* as(exported(contact_id))).length, whole.length)
+      }))
+  })
+}

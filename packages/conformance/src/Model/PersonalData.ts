@@ -1,0 +1,49 @@
+/** The model of an erasure (contract §20.2). */
+import { nothingKnown } from "./Contacts.ts"
+import type { Name } from "./Names.ts"
+import { type Answer, type Contact, type Moment, ok, type Organization, refused } from "./State.ts"
+
+const erased = "[erased]"
+
+const isErased = ({ custom_values, identities, plain, tags }: Contact): boolean =>
+  Object.entries({ ...nothingKnown, first_name: erased }).every(([field, value]) => (plain[field] ?? null) === value) &&
+  Object.keys(custom_values).length === 0 && tags.length === 0 &&
+  identities.every(({ external_id }) => external_id.startsWith("erased-"))
+
+export const erase = (
+  at: Moment,
+  organization: Organization,
+  contact: Contact | undefined,
+  idOf: (name: Name) => string
+): Answer => {
+  if (contact === undefined) return refused("ContactNotFound")
+  const ours = <A extends { readonly conversation: { readonly contact: Contact } }>(all: ReadonlyArray<A>) =>
+    all.filter(({ conversation }) => conversation.contact === contact)
+  for (const message of ours(organization.messages)) {
+    // What comes later about this id is about another message.
+    organization.revisions.delete(`${message.conversation.channel.id} ${message.provider_message_id}`)
+    message.provider_message_id = null
+    if (message.reports === null) message.sender = { ...message.sender, name: null }
+  }
+  for (const send of ours(organization.sends)) {
+    send.recipient = null
+    if (send.status !== "sent") send.failure_reason ??= "recipient_opted_out"
+    if (send.status !== "sent") send.status = "failed"
+  }
+  for (const conversation of organization.conversations.filter((one) => one.contact === contact)) {
+    conversation.preview &&= erased
+    conversation.close_category = null
+    conversation.last_inbound_at = null
+  }
+  if (contact.last !== null) contact.last = { ...contact.last, preview: erased }
+  if (isErased(contact)) return ok(undefined)
+  contact.plain = { ...nothingKnown, first_name: erased }
+  contact.custom_values = {}
+  contact.tags = []
+  for (const identity of contact.identities) {
+    identity.external_id = `erased-${idOf(identity.id)}`
+    identity.display_name = null
+  }
+  contact.updated_at = at.now
+  return ok(undefined)
+}

@@ -1,0 +1,99 @@
+/**
+ * The data of an API key, and where keys are stored (contract §4).
+ */
+import { Context, type Effect, type Option, Schema } from "effect"
+import { ApiKeyId, MemberId, type OrganizationId } from "../kernel/Ids.ts"
+import { Timestamp } from "../kernel/Timestamps.ts"
+import * as Changes from "../work/Changes.ts"
+
+export const Scope = Schema.Literals([
+  "contacts:read",
+  "contacts:write",
+  "conversations:read",
+  "conversations:write",
+  "messages:send",
+  "templates:read",
+  "members:read",
+  "tags:read",
+  "webhooks:manage"
+])
+export type Scope = typeof Scope.Type
+
+/** The lifetime of a key, chosen at its creation: 90 days or 1 year. */
+export const Expiry = Schema.Literals(["90d", "1y"])
+export type Expiry = typeof Expiry.Type
+
+/** A key as it is listed: without the key itself, except its last four characters. */
+export const ApiKey = Schema.Struct({
+  id: ApiKeyId,
+  name: Schema.String,
+  last_four: Schema.String,
+  scopes: Schema.Array(Scope),
+  created_by: MemberId,
+  created_at: Timestamp,
+  expires_at: Timestamp,
+  revoked_at: Schema.NullOr(Timestamp),
+  /** When the key was last used, at most a minute too early; null before its first use. */
+  last_used_at: Schema.NullOr(Timestamp)
+}).annotate({ identifier: "ApiKey" })
+export interface ApiKey extends Schema.Schema.Type<typeof ApiKey> {}
+
+/** A key with its version, as it is loaded for a decision. */
+export interface ApiKeyRow extends ApiKey {
+  readonly version: Changes.Version
+}
+
+/** The columns of a key. The key itself is not stored, only its digest. */
+export interface ApiKeyColumns extends ApiKey {
+  readonly digest: string
+}
+
+export const ApiKeyRows = Changes.rows<ApiKeyColumns>()("api_keys", ["id"], [
+  "name",
+  "last_four",
+  "scopes",
+  "created_by",
+  "created_at",
+  "expires_at",
+  "revoked_at",
+  "last_used_at",
+  "digest"
+])
+
+/** The result of `ApiKeyStore.authenticate` for a valid key. Its times are those of the clock that measures the window. */
+export interface Metered {
+  readonly key_id: ApiKeyId
+  readonly organization_id: OrganizationId
+  readonly created_by: MemberId
+  readonly scopes: ReadonlyArray<Scope>
+  /** The requests of this window, including this one. It may stop growing above the limit. */
+  readonly count: number
+  readonly window_ends_at: Timestamp
+  readonly now: Timestamp
+}
+
+/**
+ * Port: reads API keys, and counts their requests. Commits write the keys.
+ *
+ * **Contract** (checked by `conformance/ApiKeys.ts`)
+ *
+ * - `authenticate` returns none unless the digest belongs to a key that is neither
+ *   revoked nor expired, whose creator is currently a present owner or admin.
+ *   Otherwise it counts the request atomically: concurrent calls in one window each
+ *   get a different count, up to `limit` + 1.
+ * - A window begins with the key's first request and lasts 60 s. Requests above
+ *   the limit do not extend it. Each key has its own window.
+ * - The request that begins a window sets `last_used_at`, which changes no version.
+ * - A store that several processes share uses its own clock. `now` is for a store without one.
+ * - `list` returns the organization's keys, newest first; `find` one of them;
+ *   `heldBy` those that act for a member and are not revoked.
+ */
+export class ApiKeyStore extends Context.Service<ApiKeyStore, {
+  readonly list: (organization_id: OrganizationId) => Effect.Effect<ReadonlyArray<ApiKey>>
+  readonly find: (organization_id: OrganizationId, id: ApiKeyId) => Effect.Effect<Option.Option<ApiKeyRow>>
+  readonly heldBy: (
+    organization_id: OrganizationId,
+    member_id: MemberId
+  ) => Effect.Effect<ReadonlyArray<ApiKeyRow>>
+  readonly authenticate: (digest: string, limit: number, now: Timestamp) => Effect.Effect<Option.Option<Metered>>
+}>()("@messaging-crm/core/ApiKeys/ApiKeyStore") {}
