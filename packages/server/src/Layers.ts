@@ -81,19 +81,10 @@ const metricsBeside = Layer.unwrap(
   Effect.map(read(settings.metrics_port), (port) => Option.isNone(port) ? Metrics.layer : Layer.empty)
 )
 
-/**
- * Layer for every route of the HTTP server. The operations are given to the routes, not to what is
- * around: the context of the server is copied for each request.
- */
-export const api = <E, R>(
-  operations: Layer.Layer<Crm.Operations, E, R>,
-  isReady: Effect.Effect<boolean>,
-  { ingress }: Pick<Provider, "ingress">
-) =>
+/** Layer for every route of the HTTP server. */
+export const api = (isReady: Effect.Effect<boolean>, { ingress }: Pick<Provider, "ingress">) =>
   HttpRouter.serve(
-    Layer.mergeAll(Http.layer, Docs.layer, Health.layer(isReady), metricsBeside, ingress).pipe(
-      Layer.provide(operations)
-    ),
+    Layer.mergeAll(Http.layer, Docs.layer, Health.layer(isReady), metricsBeside, ingress),
     { routerConfig: Http.routerConfig, disableLogger: true, disableListenLog: true }
   ).pipe(Layer.provide(Http.tracing))
 

@@ -53,14 +53,16 @@ export const serve = Effect.fnUntraced(function*(provider: Provider, options: Se
   const { database, operations, settled } = yield* production(provider, options)
   const host = options.host ?? (yield* readOr(settings.host, "0.0.0.0"))
   const listen = Layers.listen({ host, port: options.port ?? (yield* readOr(settings.port, 3000)) })
-  const isReady = Layer.build(database).pipe(
-    Effect.flatMap((context) => Effect.provideContext(Database.isReady, context))
+  const api = Layer.unwrap(Effect.map(Database.isReady, (isReady) => Layers.api(isReady, provider))).pipe(
+    Layer.provide(database)
   )
-  const api = Layer.unwrap(Effect.map(isReady, (isReady) => Layers.api(operations, isReady, provider)))
   const announce = Print.announce(options.json ?? false, (address) => ({ base_url: `${address}/v1` }))
   const work = options.worker ?? true ? Layers.worker : Layer.empty
-  const background = Layer.mergeAll(work, provider.background, Layers.metrics(host)).pipe(Layer.provide(operations))
-  const service = Layer.merge(api, announce).pipe(Layer.provide(listen), Layer.merge(background))
+  const service = Layer.mergeAll(api, work, provider.background, announce).pipe(
+    Layer.provide(listen),
+    Layer.merge(Layers.metrics(host)),
+    Layer.provide(operations)
+  )
   return yield* Layer.launch(service.pipe(Layer.provide(settled)))
 }, Effect.provide(reporting))
 

@@ -100,20 +100,13 @@ export const dev = Command.make("dev", {
     const socket = yield* Layer.build(Layers.listen({ host, port }))
     const address = yield* Effect.provideContext(HttpServer.addressFormattedWith(Effect.succeed), socket)
     const { network, provider } = yield* providerAt(address)
-    const settled = Layer.mergeAll(Layers.tuning, keys, storage.clock)
-    const [known, scope] = [yield* Layer.makeMemoMap, yield* Effect.scope]
-    // With what is known, so that the provider that calls back is the one that messages go to.
-    const build = <A, E, R>(layer: Layer.Layer<A, E, R>) => Layer.buildWithMemoMap(layer, known, scope)
-    // Built here, because the routes are built apart from the rest and would have a storage of their own.
-    const operations = Layer.succeedContext(
-      yield* build(Layers.operations(storage.ports, provider).pipe(Layer.provide(settled)))
-    )
-    const api = Layers.api(operations, storage.isReady, provider)
+    const operations = Layers.operations(storage.ports, provider)
+    const api = Layers.api(storage.isReady, provider)
     const service = Layer.mergeAll(api, Layers.worker, provider.background, Layers.metrics(host)).pipe(
       Layer.provideMerge(operations),
-      Layer.provide([Layer.succeedContext(socket), settled])
+      Layer.provide([Layer.succeedContext(socket), Layers.tuning, keys, storage.clock])
     )
-    const running = yield* build(service)
+    const running = yield* Layer.build(service)
     const seeded = yield* Demo.prepare(flags).pipe(
       Effect.provideContext(running),
       Effect.provide(storage.clock)
