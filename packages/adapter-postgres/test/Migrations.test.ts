@@ -255,9 +255,9 @@ it.layer(empty, { excludeTestServices: true })("An upgrade from 0008", (it) => {
         [13, "spare_claims"],
         [14, "weeks"],
         [15, "audit"],
-        [17, "media_slices"],
-        [18, "channel_accounts"],
-        [19, "channel_holds"]
+        [16, "media_slices"],
+        [17, "channel_accounts"],
+        [18, "channel_holds"]
       ]
       assert.deepStrictEqual(done.filter((migrations) => migrations.length > 0), [applied])
       assert.deepStrictEqual(yield* wrong, [])

@@ -17,9 +17,9 @@ import m0012 from "./migrations/0012_callbacks.ts"
 import m0013 from "./migrations/0013_spare_claims.ts"
 import m0014, { prepare as prepare0014 } from "./migrations/0014_weeks.ts"
 import m0015 from "./migrations/0015_audit.ts"
-import m0017 from "./migrations/0017_media_slices.ts"
-import m0018 from "./migrations/0018_channel_accounts.ts"
-import m0019 from "./migrations/0019_channel_holds.ts"
+import m0016 from "./migrations/0016_media_slices.ts"
+import m0017 from "./migrations/0017_channel_accounts.ts"
+import m0018 from "./migrations/0018_channel_holds.ts"
 import { StatementDeadline } from "./StatementDeadline.ts"
 
 /** Every migration, in order. They are imported, not read from a folder, so that a bundle contains them. */
@@ -39,9 +39,9 @@ export const record = {
   "0013_spare_claims": m0013,
   "0014_weeks": m0014,
   "0015_audit": m0015,
-  "0017_media_slices": m0017,
-  "0018_channel_accounts": m0018,
-  "0019_channel_holds": m0019
+  "0016_media_slices": m0016,
+  "0017_channel_accounts": m0017,
+  "0018_channel_holds": m0018
 }
 
 const table = "messaging_crm_migrations"

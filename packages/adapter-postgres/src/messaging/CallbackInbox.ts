@@ -2,6 +2,7 @@ import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, date, OptionalAt } from "../database/Columns.ts"
+import { CommitConnections } from "../database/CommitConnections.ts"
 import { first, rows } from "../database/Rows.ts"
 
 const claimed = rows(Schema.Struct({
@@ -20,6 +21,8 @@ export const layer = Layer.effect(
   CallbackStore,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
+    // Claims join by index alone there, also where their plan was made while the table was empty.
+    const claiming = Option.getOrElse(yield* Effect.serviceOption(CommitConnections), () => sql)
 
     return CallbackStore.of({
       insert: ({ body, id, received_at, source }) =>
@@ -28,7 +31,7 @@ export const layer = Layer.effect(
           VALUES (${id}, ${source}, ${body}, ${date(received_at)}, ${date(received_at)})
         `)),
       claim: ({ lease_until, limit, now, token }) =>
-        claimed(sql`
+        claimed(claiming`
           WITH due AS (
             SELECT id, due_at
             FROM provider_callbacks
