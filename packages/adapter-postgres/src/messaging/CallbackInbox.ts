@@ -2,8 +2,8 @@ import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, date, OptionalAt } from "../database/Columns.ts"
-import { CommitConnections } from "../database/CommitConnections.ts"
 import { first, rows } from "../database/Rows.ts"
+import { claimClient } from "../work/WorkQueue.ts"
 
 const claimed = rows(Schema.Struct({
   id: Schema.String,
@@ -22,7 +22,7 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     // Claims join by index alone there, also where their plan was made while the table was empty.
-    const claiming = Option.getOrElse(yield* Effect.serviceOption(CommitConnections), () => sql)
+    const claiming = yield* claimClient
 
     return CallbackStore.of({
       insert: ({ body, id, received_at, source }) =>
@@ -31,7 +31,8 @@ export const layer = Layer.effect(
           VALUES (${id}, ${source}, ${body}, ${date(received_at)}, ${date(received_at)})
         `)),
       claim: ({ lease_until, limit, now, token }) =>
-        claimed(claiming`
+        Effect.flatMap(claiming, (client) =>
+          claimed(client`
           WITH due AS (
             SELECT id, due_at
             FROM provider_callbacks
@@ -49,7 +50,7 @@ export const layer = Layer.effect(
           SELECT id, source, body, received_at, attempt, token
           FROM taken
           ORDER BY was_due_at, id
-        `),
+        `)),
       finish: (id) => Effect.asVoid(Effect.orDie(sql`DELETE FROM provider_callbacks WHERE id = ${id}`)),
       postpone: ({ id, token }, due_at) =>
         Effect.asVoid(Effect.orDie(sql`
