@@ -5,10 +5,11 @@
  * styles, and its content security policy allows each script by its hash: a
  * reader pastes an API key into the page, so no other script may run there.
  */
-import { Context, Effect, Layer, Record, Ref, type Scope } from "effect"
+import { Context, Effect, Layer, Record, Ref, type Scope, Struct } from "effect"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { HttpApiScalar, OpenApi } from "effect/http-api"
 import { Api } from "./api/Api.ts"
+import * as Examples from "./api/Examples.ts"
 import * as FixedAnswer from "./FixedAnswer.ts"
 
 /** Scalar's settings. Several that turn off links and requests to other hosts are not in the type of Effect's layer. */
@@ -91,6 +92,21 @@ const page = Api.annotate(OpenApi.Transform, (generated) => {
   return { ...document, paths: Record.map(paths, Record.map(form)) }
 })
 
+/**
+ * The ids on the page in place of those of the examples, by the parameter that holds them: `dev` shows those of its
+ * demo, so that a form works as it is. The page waits for them.
+ */
+export const ExampleIds = Context.Reference<Effect.Effect<Partial<typeof Examples.ids>>>(
+  "@messaging-crm/adapter-http/Docs/ExampleIds",
+  { defaultValue: () => Effect.succeed({}) }
+)
+
+const withIds = (html: string, known: Partial<typeof Examples.ids>): string =>
+  Struct.keys(Examples.ids).reduce(
+    (text, name) => text.replaceAll(Examples.ids[name], known[name] ?? Examples.ids[name]),
+    html
+  )
+
 const inline = /<script>([\s\S]*?)<\/script>/g
 
 /** Returns the source expression of a script for a content security policy. */
@@ -148,8 +164,10 @@ const rendered = Effect.scoped(
  */
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const known = yield* Ref.make<Effect.Success<ReturnType<typeof prepared>> | null>(null)
+  const ids = yield* ExampleIds
+  const html = Effect.zipWith(rendered, ids, withIds)
   const answer = Effect.gen(function*() {
-    const ready = (yield* Ref.get(known)) ?? (yield* Effect.flatMap(rendered, prepared))
+    const ready = (yield* Ref.get(known)) ?? (yield* Effect.flatMap(html, prepared))
     yield* Ref.set(known, ready)
     return yield* ready
   })

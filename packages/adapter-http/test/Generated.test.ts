@@ -1,13 +1,18 @@
 /**
  * The service against its own document: requests that it allows, and requests with one thing changed, for every operation.
  *
- * `GENERATED_REQUESTS=5000 GENERATED_SEED=7` for more of them, and others.
+ * `GENERATED_REQUESTS=5000 GENERATED_SEED=7` for more of them, and others;
+ * `GENERATED_DATABASE_URL=postgres://…`, of an empty database, for PostgreSQL in place of memory.
  */
 import { assert, describe, it } from "@effect/vitest"
+import * as Memory from "@messaging-crm/adapter-memory"
+import * as Postgres from "@messaging-crm/adapter-postgres"
+import * as Client from "@messaging-crm/adapter-postgres/Client"
+import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
 import { ContactFields } from "@messaging-crm/core/ContactFields"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Redacted } from "effect"
 import { afterAll, beforeAll } from "vitest"
 import { documented, flawOf } from "./Document.ts"
 import { generator, type Pool, randomOf, type Schema } from "./Generated.ts"
@@ -16,7 +21,13 @@ import { idempotency, start } from "./Service.ts"
 const requests = Number(process.env["GENERATED_REQUESTS"] ?? 200)
 const seed = Number(process.env["GENERATED_SEED"] ?? 1)
 
-const service = start({ tuning: Layer.succeed(RequestsPerMinute, 1_000_000_000) })
+const database_url = process.env["GENERATED_DATABASE_URL"]
+const storage = database_url === undefined ? Memory.layer : Postgres.layer.pipe(
+  Layer.provide(Migrations.layer),
+  Layer.provide(Client.layer({ url: Redacted.make(database_url) }))
+)
+
+const service = start({ storage, tuning: Layer.succeed(RequestsPerMinute, 1_000_000_000) })
 afterAll(() => service.stop())
 
 const absent = "01990000-0000-7000-8000-00000000c0de"

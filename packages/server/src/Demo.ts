@@ -9,13 +9,14 @@ import { Conversations } from "@messaging-crm/core/Conversations"
 import { type ChannelId, MemberId, OrganizationId } from "@messaging-crm/core/Ids"
 import { Inbound, type ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { Members } from "@messaging-crm/core/Members"
+import { Messages } from "@messaging-crm/core/Messages"
 import { Organizations } from "@messaging-crm/core/Organizations"
 import { Phone } from "@messaging-crm/core/Phones"
 import { Sends } from "@messaging-crm/core/Sends"
 import { Tags } from "@messaging-crm/core/Tags"
 import { Templates } from "@messaging-crm/core/Templates"
 import { picture } from "@messaging-crm/provider-mock"
-import { Array, DateTime, Effect, Option, Redacted, Schema } from "effect"
+import { Array, DateTime, Effect, Option, Predicate, Record, Redacted, Schema } from "effect"
 import { join } from "node:path"
 import * as Print from "./Print.ts"
 import * as SecretFile from "./SecretFile.ts"
@@ -238,6 +239,8 @@ const seedContacts = Effect.fnUntraced(function*(total: number) {
 
 const none = { api_key: null, organization_id: null, member_id: null, channels: [], template_ids: [] }
 
+type Prepared = Effect.Success<ReturnType<typeof prepare>>
+
 /** Creates the demo organization at the first start, or finds the existing one, and returns its ids and key. */
 export const prepare = Effect.fnUntraced(function*(options: {
   readonly data_dir: string
@@ -258,6 +261,32 @@ export const prepare = Effect.fnUntraced(function*(options: {
     return { api_key, organization_id, member_id, channels, template_ids: templates.map(({ id }) => id) }
   }).pipe(Effect.provideService(CurrentActor, { organization_id, member_id }))
 })
+
+/** Returns ids of the demo for the forms of the docs page. */
+export const exampleIds = Effect.fnUntraced(
+  function*({ channels, member_id, organization_id, template_ids }: Prepared) {
+    if (organization_id === null) return {}
+    return yield* Effect.gen(function*() {
+      const filters = { status: "open", assigned_user_id: null, cursor: null, page_size: 1 } as const
+      const { data: [conversation] } = yield* Effect.orDie(Conversations.use(({ list }) => list(filters)))
+      const messages = conversation === undefined
+        ? []
+        : (yield* Effect.orDie(Messages.use(({ list }) => list(conversation.id, null)))).data
+      const ids = {
+        contact_id: conversation?.contact.id,
+        conversation_id: conversation?.id,
+        message_id: messages[0]?.id,
+        tag_id: (yield* Tags.use(({ list }) => list))[0]?.id,
+        owner_user_id: member_id,
+        assigned_user_id: member_id,
+        contact_field_id: (yield* ContactFields.use(({ list }) => list))[0]?.id,
+        channel_id: channels.find(({ type }) => type === "phone_messaging")?.id,
+        template_id: template_ids[0]
+      }
+      return Record.filter(ids, Predicate.isString)
+    }).pipe(Effect.provideService(CurrentActor, { organization_id, member_id }))
+  }
+)
 
 /** Lines to paste into a shell: a list, and the start of a conversation. */
 export const curlLines = ({ api_key, base_url, channels, template_ids }: Ready): ReadonlyArray<string> => {

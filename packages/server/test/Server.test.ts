@@ -117,6 +117,26 @@ describe("dev", () => {
     60_000
   )
 
+  it.live("has what the forms of its docs page name", () =>
+    Effect.gen(function*() {
+      const { ready, server } = yield* dev(yield* folder, ["--storage", "memory"])
+      const page = yield* Effect.promise(async () => (await fetch(ready.docs_url)).text())
+      for (const path of ["/contacts/{contact_id}", "/conversations/{conversation_id}/messages/{message_id}"]) {
+        const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => {
+          const value = new RegExp(`"name":"${name}"[^{}]*?"example":"([^"]+)"|"name":"${name}".*?"value":"([^"]+)"`)
+            .exec(page)
+          return value?.[1] ?? value?.[2] ?? "missing"
+        })
+        assert.strictEqual(
+          (yield* Processes.request(server, "GET", filled, { key: ready.api_key })).status,
+          200,
+          filled
+        )
+      }
+      const known = [ready.member_id, ...ready.channels.slice(0, 1).map(({ id }) => id), ready.template_ids[0] ?? ""]
+      for (const id of known) assert.include(page, id)
+    }).pipe(Effect.scoped), 60_000)
+
   it.live("carries out a keyed write once, also one whose target is no URL", () =>
     Effect.gen(function*() {
       const { ready, server } = yield* dev(yield* folder, ["--storage", "memory"])

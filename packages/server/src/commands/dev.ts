@@ -1,6 +1,7 @@
+import { ExampleIds } from "@messaging-crm/adapter-http/Docs"
 import type * as Crm from "@messaging-crm/core/Crm"
 import { RootKeys } from "@messaging-crm/core/Secrets"
-import { Effect, Layer, Option, Redacted } from "effect"
+import { Deferred, Effect, Layer, Option, Redacted } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import { join } from "node:path"
@@ -102,15 +103,18 @@ export const dev = Command.make("dev", {
     const { network, provider } = yield* providerAt(address)
     const operations = Layers.operations(storage.ports, provider)
     const api = Layers.api(storage.isReady, provider)
+    const exampleIds = yield* Deferred.make<Effect.Success<ReturnType<typeof Demo.exampleIds>>>()
     const service = Layer.mergeAll(api, Layers.worker, provider.background, Layers.metrics(host)).pipe(
       Layer.provideMerge(operations),
-      Layer.provide([Layer.succeedContext(socket), Layers.tuning, keys, storage.clock])
+      Layer.provide([Layer.succeedContext(socket), Layers.tuning, keys, storage.clock]),
+      Layer.provide(Layer.succeed(ExampleIds, Deferred.await(exampleIds)))
     )
     const running = yield* Layer.build(service)
     const seeded = yield* Demo.prepare(flags).pipe(
       Effect.provideContext(running),
       Effect.provide(storage.clock)
     )
+    yield* Deferred.complete(exampleIds, Effect.provideContext(Demo.exampleIds(seeded), running))
     const ready: Demo.Ready = {
       base_url: `${address}/v1`,
       docs_url: `${address}/docs`,
