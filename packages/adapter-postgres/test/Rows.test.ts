@@ -17,7 +17,7 @@ describe("trusted rows are equal to checked rows", () => {
 })
 
 it("rows with a union are checked: early updates, and the content of a send", () => {
-  const fields = checked.map(nameOf)
+  const fields = Array.from(new Set(checked.map(nameOf)))
   assert.lengthOf(fields, 2)
   assert.include(fields[0], "early_updates")
   assert.include(fields[1], "content")
