@@ -113,7 +113,7 @@ for (const name of installed) {
     const named = new Set([self, ...Object.keys({ ...dependencies, ...peerDependencies })])
     for (const file of globSync("dist/**/*.{js,d.ts}", { cwd: folderOf(name) })) {
       const code = readFileSync(join(folderOf(name), file), "utf8")
-      for (const [, specifier] of code.matchAll(/(?<!")\b(?:from|import)\s*\(?\s*"([^"\n]+)"/g)) {
+      for (const [, specifier] of code.matchAll(/(?<![".])\b(?:from|import)\s*\(?\s*"([^"\n]+)"/g)) {
         if (specifier.startsWith(".") || specifier.startsWith("node:")) continue
         require(named.has(packageOf(specifier)), `${file} imports ${specifier}`)
       }
