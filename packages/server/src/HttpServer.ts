@@ -101,6 +101,8 @@ class EdgeServer extends Server {
   /** Requests that came before anybody listened for them, which Node would drop; null once somebody does. */
   private early: Array<readonly [IncomingMessage, ServerResponse]> | null = []
 
+  /** How many connections may be open before some that wait are closed. */
+  private readonly crowd: number
   private open = 0
   /** The connections that wait for a next request, the one that has waited longest first. */
   private readonly idle = new Set<Duplex>()
@@ -121,7 +123,8 @@ class EdgeServer extends Server {
     this.maxHeadersCount = 100
     this.maxRequestsPerSocket = 1000
     this.maxConnections = connections_max
-    this.on("connection", (socket) => this.makeRoom(socket, connections_max * 3 / 4))
+    this.crowd = connections_max * 3 / 4
+    this.on("connection", (socket) => this.count(socket))
     this.timeout = stall_millis
     // An answer that is still being prepared has its own limits. One that nobody takes is given up.
     this.on("timeout", (socket) => isPreparing(socket) ? undefined : socket.destroy())
@@ -148,14 +151,18 @@ class EdgeServer extends Server {
     return true
   }
 
-  /** Closes the connections that have waited longest for a next request once many are open, so that they keep nobody out. */
-  private makeRoom(socket: Duplex, crowd: number): void {
+  private count(socket: Duplex): void {
     this.open++
     socket.once("close", () => {
       this.open--
       this.idle.delete(socket)
     })
-    let surplus = this.open - crowd
+    this.makeRoom()
+  }
+
+  /** Closes the connections that have waited longest for a next request once many are open, so that they keep nobody out. */
+  private makeRoom(): void {
+    let surplus = this.open - this.crowd
     for (const waiting of this.idle) {
       if (surplus-- <= 0) return
       waiting.destroy()
@@ -165,7 +172,12 @@ class EdgeServer extends Server {
   /** Keeps in mind whether a connection waits for a next request. */
   private follow({ socket }: IncomingMessage, response: ServerResponse): void {
     this.idle.delete(socket)
-    response.once("close", () => socket.destroyed ? undefined : this.idle.add(socket))
+    response.once("close", () => {
+      if (socket.destroyed) return
+      this.idle.add(socket)
+      // Of connections that came at once none waited yet, and when all places are taken no other one comes to make room.
+      this.makeRoom()
+    })
   }
 
   private release(): void {

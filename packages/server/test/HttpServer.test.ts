@@ -1,7 +1,7 @@
 /** The edge of the HTTP server, asked through raw sockets: what no HTTP client would send. */
 import { NodeHttpServer } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Schedule, Stream } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Schedule, Stream } from "effect"
 import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
 import { connect } from "node:net"
 import { createHttpServer } from "../src/HttpServer.ts"
@@ -214,4 +214,37 @@ describe("connections that wait for a next request", () => {
         )
       )
     ))
+
+  it.live("keep nobody out, also when they came at once and took all places", () =>
+    Effect.gen(function*() {
+      const places = 8
+      const arrived = Array.from({ length: places }, () => Deferred.makeUnsafe<void>())
+      const answer = Deferred.makeUnsafe<void>()
+      const server = createHttpServer(undefined, { connections_max: places })
+      const routes = HttpRouter.use((router) => {
+        let number = 0
+        const wait = Effect.suspend(() => {
+          const one = arrived[number++]
+          return one === undefined ? Effect.void : Effect.andThen(Deferred.done(one, Exit.void), Deferred.await(answer))
+        })
+        return router.add("GET", "/hello", Effect.as(wait, HttpServerResponse.text("hello")))
+      })
+      yield* Layer.build(
+        HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
+          Layer.provide(NodeHttpServer.layer(() => server, { host: "127.0.0.1", port: 0, gracefulShutdownTimeout: 0 }))
+        )
+      )
+      const address = server.address()
+      const port = typeof address === "object" && address !== null ? address.port : 0
+      const ask = Effect.callback<string>((resume) => {
+        const socket = connect(port, "127.0.0.1", () => socket.write(request("GET /hello HTTP/1.1", host)))
+        socket.once("data", (answer: Buffer) => resume(Effect.succeed(answer.toString().slice(9, 12))))
+        socket.once("error", () => {}).once("close", () => resume(Effect.succeed("closed")))
+      })
+      const first = yield* Effect.forkChild(Effect.replicateEffect(ask, places, { concurrency: "unbounded" }))
+      yield* Effect.forEach(arrived, Deferred.await)
+      yield* Deferred.done(answer, Exit.void)
+      assert.deepStrictEqual(yield* Fiber.join(first), Array(places).fill("200"))
+      assert.strictEqual(yield* ask, "200")
+    }).pipe(Effect.scoped))
 })
