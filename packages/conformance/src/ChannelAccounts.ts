@@ -101,15 +101,7 @@ export const suite = (it: It, { runs }: Options) => {
       yield* Fixtures.write(ours, ChannelAccountRows.insert(old))
       yield* Fixtures.write(ours, ChannelAccountRows.insert(young))
       yield* Fixtures.write(theirs, ChannelAccountRows.insert(other))
-      const found: Array<Effect.Success<ReturnType<typeof store.sealedOtherwise>>[number]> = []
-      for (;;) {
-        const page = yield* store.sealedOtherwise(prefix, found.at(-1)?.id ?? null, 2)
-        assert.isAtMost(page.length, 2)
-        if (page.length === 0) break
-        found.push(...page)
-      }
-      const ids = found.map(({ id }) => id)
-      assert.deepStrictEqual(ids, Array.from(new Set(ids)).toSorted())
+      const found = yield* Fixtures.sealedOtherwise(store, prefix, 2)
       assert.deepStrictEqual(
         found.filter(({ organization_id }) => organization_id === ours || organization_id === theirs),
         [

@@ -1,5 +1,5 @@
 /** Rows that tests need before they begin, each written by a commit. */
-import type { Vitest } from "@effect/vitest"
+import { assert, type Vitest } from "@effect/vitest"
 import { type AuditRecord, make } from "@messaging-crm/core/Audit"
 import * as Changes from "@messaging-crm/core/Changes"
 import { type Channel, ChannelRows, type ChannelType } from "@messaging-crm/core/Channels"
@@ -317,4 +317,24 @@ export const withoutEvents = Effect.fnUntraced(function*(before: DateTime.Utc) {
   const store = yield* EventStore
   while ((yield* store.purge(before, 1000)) > 0) continue
   return store
+})
+
+/** Returns the secrets of a store that do not begin with a prefix, read in pages of a size: ordered by id, each once. */
+export const sealedOtherwise = Effect.fnUntraced(function*<Id extends string, Row extends { readonly id: Id }>(
+  store: {
+    readonly sealedOtherwise: (prefix: string, after: Id | null, limit: number) => Effect.Effect<ReadonlyArray<Row>>
+  },
+  prefix: string,
+  size: number
+) {
+  const found: Array<Row> = []
+  for (;;) {
+    const page = yield* store.sealedOtherwise(prefix, found.at(-1)?.id ?? null, size)
+    assert.isAtMost(page.length, size)
+    if (page.length === 0) break
+    found.push(...page)
+  }
+  const ids = found.map(({ id }) => id)
+  assert.deepStrictEqual(ids, Array.from(new Set(ids)).toSorted())
+  return found
 })

@@ -26,7 +26,7 @@ import { type OrganizationRow, OrganizationRows, OrganizationStore } from "../ac
 import { CurrentActor } from "../kernel/Actor.ts"
 import { Ids, type OrganizationId, WebhookId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
-import { resealAll } from "../kernel/Resealing.ts"
+import { resealAll, type SealedSecrets } from "../kernel/Resealing.ts"
 import { Secrets } from "../kernel/Secrets.ts"
 import { jsonSchemaOnly, Text } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
@@ -228,24 +228,14 @@ export const disable = (
  *   of all organizations that do not begin with `prefix`, ordered by webhook id,
  *   beginning after `after`. `reseal` replaces a secret if it is still `before`.
  */
-export class WebhookStore extends Context.Service<WebhookStore, {
-  readonly list: (organization_id: OrganizationId, limit: number) => Effect.Effect<ReadonlyArray<Webhook>>
-  readonly countActive: (organization_id: OrganizationId) => Effect.Effect<number>
-  readonly find: (organization_id: OrganizationId, id: WebhookId) => Effect.Effect<Option.Option<WebhookRow>>
-  readonly sealedOtherwise: (prefix: string, after: WebhookId | null, limit: number) => Effect.Effect<
-    ReadonlyArray<{
-      readonly organization_id: OrganizationId
-      readonly id: WebhookId
-      readonly sealed_secret: string
-    }>
-  >
-  readonly reseal: (
-    organization_id: OrganizationId,
-    id: WebhookId,
-    before: string,
-    after: string
-  ) => Effect.Effect<void>
-}>()("@messaging-crm/core/Webhooks/WebhookStore") {}
+export class WebhookStore extends Context.Service<
+  WebhookStore,
+  SealedSecrets<WebhookId> & {
+    readonly list: (organization_id: OrganizationId, limit: number) => Effect.Effect<ReadonlyArray<Webhook>>
+    readonly countActive: (organization_id: OrganizationId) => Effect.Effect<number>
+    readonly find: (organization_id: OrganizationId, id: WebhookId) => Effect.Effect<Option.Option<WebhookRow>>
+  }
+>()("@messaging-crm/core/Webhooks/WebhookStore") {}
 
 // ---------------------------------------------------------- operations
 
