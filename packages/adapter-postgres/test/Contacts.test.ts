@@ -10,6 +10,7 @@ import { foldCase } from "@messaging-crm/core/Text"
 import { WorkSignal } from "@messaging-crm/core/WorkQueue"
 import { Arbitrary, Array, DateTime, Effect, Fiber, Latch, Layer, Option, Result, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import * as Plans from "./Plans.ts"
 import * as Processes from "./Processes.ts"
 
 const phone = "+4915112345678"
@@ -152,5 +153,40 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
       const last = yield* Effect.fromNullishOr(first.at(-1))
       const second = yield* store.list(ours, match, { after: { at: last.updated_at, id: last.id }, size: 51 })
       assert.deepStrictEqual(second.map(({ id }) => id), ids.slice(51, 102))
+    }))
+
+  it.effect("reads few contacts for a text that few have, although none is indexed by its week", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const store = yield* ContactStore
+      const ours = yield* Fixtures.organization
+      const newest = DateTime.toDateUtc(Fixtures.after(0))
+      yield* sql`
+        WITH inserted AS (
+          INSERT INTO contacts (organization_id, id, custom_values, search_text, updated_at)
+          SELECT ${ours}::uuid, gen_random_uuid(), '{}', CASE WHEN n % 30 = 0 AND n <= 600 THEN 'tarlin' ELSE 'known' END,
+            ${newest}::timestamptz - interval '1 ms' * n
+          FROM generate_series(1, 7000) AS n
+          RETURNING organization_id, id, search_text
+        )
+        INSERT INTO contact_texts (organization_id, contact_id, search_text)
+        SELECT *
+        FROM inserted
+      `
+      // Those who have the text are indexed, as after an import of which a part is indexed.
+      yield* sql`UPDATE contacts SET indexed_week = date_bin('7 days', updated_at, '2001-01-01T00:00:00Z') WHERE organization_id = ${ours} AND search_text = 'tarlin'`
+      yield* sql`
+        INSERT INTO contact_weeks (organization_id, contact_id, week, search_text, features)
+        SELECT organization_id, id, indexed_week, search_text, '{}'
+        FROM contacts
+        WHERE organization_id = ${ours} AND search_text = 'tarlin'
+      `
+      // As the worker does when tables have grown.
+      yield* sql`ANALYZE contacts, contact_texts, contact_weeks`
+      const match = { ...Fixtures.everyone, search_terms: ["tarlin"] }
+      assert.lengthOf(yield* store.list(ours, match, { after: null, size: 51 }), 20)
+      const plans = yield* Plans.plansOf(store.list(ours, match, { after: null, size: 51 }))
+      const read = plans.at(-1)?.reads.find(({ relation }) => relation === "contacts")
+      assert.isBelow(read?.by_index ?? Number.MAX_SAFE_INTEGER, 300)
     }))
 })

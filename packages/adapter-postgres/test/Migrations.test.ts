@@ -257,7 +257,8 @@ it.layer(empty, { excludeTestServices: true })("An upgrade from 0008", (it) => {
         [15, "audit"],
         [16, "media_slices"],
         [17, "channel_accounts"],
-        [18, "channel_holds"]
+        [18, "channel_holds"],
+        [20, "search"]
       ]
       assert.deepStrictEqual(done.filter((migrations) => migrations.length > 0), [applied])
       assert.deepStrictEqual(yield* wrong, [])
