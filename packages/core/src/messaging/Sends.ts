@@ -188,6 +188,9 @@ const queue = (
 /** The result of looking a template up in the catalogue of a channel's business account. */
 export type FoundTemplate = Result.Result<Template, TemplateNotFound | ProviderUnavailable>
 
+/** A look-up without a template to look for. One value, because an error records its stack each time it is made. */
+const noTemplate: FoundTemplate = Result.fail(new TemplateNotFound())
+
 const templateContent = (
   channel: Channel,
   found: FoundTemplate,
@@ -313,7 +316,7 @@ export class Sends extends Context.Service<Sends, {
       const findTemplate = (channel: Option.Option<Channel>, choice: TemplateChoice): Effect.Effect<FoundTemplate> => {
         const account = Option.getOrNull(channel)?.phone_messaging_business_account_id ?? null
         return account === null
-          ? Effect.succeed(Result.fail(new TemplateNotFound()))
+          ? Effect.succeed(noTemplate)
           : Effect.result(templates.find(account, choice.id))
       }
 
@@ -348,7 +351,7 @@ export class Sends extends Context.Service<Sends, {
         const load = Effect.gen(function*() {
           const conversation = yield* conversations.find(organization_id, conversation_id)
           if (input.type === "text" || Option.isNone(conversation)) {
-            return { conversation, channel: Option.none<Channel>(), template: Result.fail(new TemplateNotFound()) }
+            return { conversation, channel: Option.none<Channel>(), template: noTemplate }
           }
           const channel = yield* channels.find(organization_id, conversation.value.channel_id)
           return { conversation, channel, template: yield* findTemplate(channel, input.template) }
