@@ -24,3 +24,27 @@ export const within = (trace: string | null): Pick<Tracer.SpanOptions, "parent" 
     ? { root: true }
     : { parent: Tracer.externalSpan({ traceId, spanId }) }
 }
+
+/**
+ * Makes an operation of a generator function, as `Effect.fn` does: each call has a span of that name.
+ *
+ * Where no spans are made, a call costs nothing more. `Effect.fn` would still record where it was called from, and
+ * derive two contexts.
+ */
+export const traced = (name: string): Effect.fn.Untraced => {
+  const define = (...definition: Parameters<typeof untraced>) => {
+    const operation = untraced(...definition)
+    return (...values: ReadonlyArray<unknown>) =>
+      Effect.withFiber(({ cache }) =>
+        cache.tracerEnabled
+          ? Effect.withSpan(operation(...values), name, { captureStackTrace: false })
+          : operation(...values)
+      )
+  }
+  return define as Effect.fn.Untraced
+}
+
+// Whatever it is given, it takes and returns the same as `Effect.fnUntraced`, whose many forms need not be repeated here.
+const untraced = Effect.fnUntraced as (
+  ...definition: ReadonlyArray<unknown>
+) => (...values: ReadonlyArray<unknown>) => Effect.Effect<unknown>

@@ -21,6 +21,7 @@ import { limits } from "../kernel/Limits.ts"
 import { Phone } from "../kernel/Phones.ts"
 import { visibleText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
+import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh, together } from "../work/Decide.ts"
 import type { Content } from "./Content.ts"
@@ -320,7 +321,7 @@ export class Sends extends Context.Service<Sends, {
           : Effect.result(templates.find(account, choice.id))
       }
 
-      const startConversation = Effect.fn("Sends.start")(function*(input: StartConversation) {
+      const startConversation = traced("Sends.start")(function*(input: StartConversation) {
         const { member_id, organization_id } = yield* CurrentActor
         const { channel_id, phone } = input
         const loadPerson = Effect.gen(function*() {
@@ -346,7 +347,7 @@ export class Sends extends Context.Service<Sends, {
         })
       })
 
-      const sendMessage = Effect.fn("Sends.send")(function*(conversation_id: ConversationId, input: SendMessage) {
+      const sendMessage = traced("Sends.send")(function*(conversation_id: ConversationId, input: SendMessage) {
         const { member_id, organization_id } = yield* CurrentActor
         const load = Effect.gen(function*() {
           const conversation = yield* conversations.find(organization_id, conversation_id)
@@ -362,7 +363,7 @@ export class Sends extends Context.Service<Sends, {
         })
       })
 
-      const get = Effect.fn("Sends.get")(function*(id: SendId) {
+      const get = traced("Sends.get")(function*(id: SendId) {
         const { organization_id } = yield* CurrentActor
         const found = yield* store.find(organization_id, id)
         return toSend(yield* Effect.fromOption(found, () => new SendNotFound()))

@@ -12,6 +12,7 @@ import type { OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { Secrets } from "../kernel/Secrets.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
+import { traced } from "../kernel/Traces.ts"
 import type { Remembered } from "./Changes.ts"
 import { Commit, Conflict } from "./Commit.ts"
 import { Remember } from "./Decide.ts"
@@ -164,7 +165,7 @@ export class Idempotency extends Context.Service<Idempotency, {
         return yield* Effect.die(new Error("No key of SECRET_KEY decrypts the recorded response."))
       })
 
-      const once = Effect.fn("Idempotency.once")(function*<E, R>(options: {
+      const once = traced("Idempotency.once")(function*<E, R>(options: {
         readonly key: IdempotencyKey
         readonly fingerprint: string
         readonly request_id: string
