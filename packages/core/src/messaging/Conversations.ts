@@ -373,15 +373,13 @@ export class Conversations extends Context.Service<Conversations, {
         }
       )
 
-      const closeConversation = traced("Conversations.close")(
-        function*(id: ConversationId, input: CloseConversation) {
-          const { organization_id } = yield* CurrentActor
-          return yield* act("conversations.close", {
-            load: store.find(organization_id, id),
-            decide: (conversation, fresh) => close(conversation, input, fresh)
-          })
-        }
-      )
+      const closeConversation = traced("Conversations.close")(function*(id: ConversationId, input: CloseConversation) {
+        const { organization_id } = yield* CurrentActor
+        return yield* act("conversations.close", {
+          load: store.find(organization_id, id),
+          decide: (conversation, fresh) => close(conversation, input, fresh)
+        })
+      })
 
       const reopenConversation = traced("Conversations.reopen")(function*(id: ConversationId) {
         const { organization_id } = yield* CurrentActor
