@@ -70,11 +70,12 @@ export const reader = Effect.gen(function*() {
     const owner_ids = Array.dedupe(contacts.flatMap(({ owner_user_id }) => owner_user_id ?? []))
     const tag_ids: ReadonlyArray<TagId> = Array.dedupe(contacts.flatMap(({ tag_ids }) => tag_ids ?? []))
     const hasValues = contacts.some(({ custom_values }) => Object.keys(custom_values ?? {}).length > 0)
+    const reads = [owner_ids.length > 0, hasValues, tag_ids.length > 0].filter((isNeeded) => isNeeded).length
     const { fields, owners, tags } = yield* Effect.all({
       owners: Effect.forEach(owner_ids, (id) => members.find(organization_id, id), together),
       fields: hasValues ? fieldStore.list(organization_id) : Effect.succeed([]),
       tags: tag_ids.length > 0 ? tagStore.findMany(organization_id, tag_ids) : Effect.succeed([])
-    }, together)
+    }, reads > 1 ? together : {})
     const references: References = {
       owners: new Map(
         owners.flatMap(Option.toArray).flatMap((row) => row.left_at === null ? [[row.id, row]] : [])

@@ -11,7 +11,7 @@ import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import type { AuditRecord } from "../work/Audit.ts"
 import * as Changes from "../work/Changes.ts"
-import { Decide, type Fresh, together } from "../work/Decide.ts"
+import { both, Decide, type Fresh } from "../work/Decide.ts"
 import {
   type AddNote,
   Contact,
@@ -256,8 +256,8 @@ export class Contacts extends Context.Service<Contacts, {
       const updateContact = traced("Contacts.update")(function*(id: ContactId, input: UpdateContact) {
         const { organization_id } = yield* CurrentActor
         return yield* act("contacts.update", {
-          load: Effect.all({ found: store.load(organization_id, id), references: read([input]) }, together),
-          decide: ({ found, references }, fresh) => update(found, references, input, fresh)
+          load: both(store.load(organization_id, id), read([input])),
+          decide: ([found, references], fresh) => update(found, references, input, fresh)
         })
       })
 
