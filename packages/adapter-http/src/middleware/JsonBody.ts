@@ -64,23 +64,25 @@ const isNodeBody = (source: object): source is NodeBody =>
 const arrived = ({ source }: HttpServerRequest.HttpServerRequest): Uint8Array<ArrayBuffer> | null =>
   isNodeBody(source) && source.complete ? source.read() : null
 
-/** Returns the request with the text of its body, for those who read it again. */
+/** Lets whoever reads the body again have its text. Not a derived object: V8 would make a class for each. */
 const withText = (request: HttpServerRequest.HttpServerRequest, text: string): HttpServerRequest.HttpServerRequest =>
-  Object.create(request, { text: { value: Effect.succeed(text) } })
+  Object.defineProperty(request, "text", { value: Effect.succeed(text) })
 
 interface Received {
   readonly request: HttpServerRequest.HttpServerRequest
   readonly body: RequestBody["Service"]
 }
 
+type Receiving = Effect.Effect<Received, Effect.Error<typeof cutShort | typeof notJson | typeof tooLarge>>
+
 /** Parses the bytes of a body that is called JSON. */
 const accept = (
   request: HttpServerRequest.HttpServerRequest,
   bytes: ArrayBuffer | Uint8Array<ArrayBuffer>,
   isRequired: boolean
-) => {
+): Receiving => {
   if (bytes.byteLength > limits.body_bytes_max) return tooLarge
-  if (bytes.byteLength === 0 && !isRequired) return Effect.succeed<Received>({ request, body: absent })
+  if (bytes.byteLength === 0 && !isRequired) return Effect.succeed({ request, body: absent })
   const parsed = parse(bytes)
   if (Option.isNone(parsed)) {
     return Errors.fail(
@@ -89,18 +91,29 @@ const accept = (
     )
   }
   const { json, text } = parsed.value
-  return Effect.succeed<Received>({ request: withText(request, text), body: { json, flaw: flawOf(text) } })
+  return Effect.succeed({ request: withText(request, text), body: { json, flaw: flawOf(text) } })
 }
 
-const receive = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, isRequired: boolean) {
-  const isNamed = isJson(request)
-  if (declaresBytes(request) && !isNamed) return yield* notJson
-  if (isNamed) return yield* accept(request, arrived(request) ?? (yield* read(request)), isRequired)
-  // No header announces every body, and an empty body counts as none, whatever its content type.
+/**
+ * Receives a body that is not called JSON. No header announces every body, and
+ * an empty one counts as none, whatever its content type.
+ */
+const receiveUnnamed = (request: HttpServerRequest.HttpServerRequest, isRequired: boolean): Receiving => {
+  if (declaresBytes(request)) return notJson
   const named = request.modify({ headers: Headers.set(request.headers, "content-type", "application/json") })
-  const bytes = yield* Effect.catch(read(named), () => notJson)
-  return bytes.byteLength > 0 ? yield* notJson : yield* accept(named, bytes, isRequired)
-})
+  return Effect.flatMap(
+    Effect.catch(read(named), () => notJson),
+    (bytes) => bytes.byteLength > 0 ? notJson : accept(named, bytes, isRequired)
+  )
+}
+
+const receive = (request: HttpServerRequest.HttpServerRequest, isRequired: boolean): Receiving => {
+  if (!isJson(request)) return receiveUnnamed(request, isRequired)
+  const bytes = arrived(request)
+  return bytes === null
+    ? Effect.flatMap(read(request), (bytes) => accept(request, bytes, isRequired))
+    : accept(request, bytes, isRequired)
+}
 
 const requiresBody = ({ annotations, payload }: HttpApiEndpoint.Top): boolean =>
   payload.size > 0 && Option.isNone(Context.getOption(annotations, OptionalBody))
@@ -115,11 +128,11 @@ const requiresBody = ({ annotations, payload }: HttpApiEndpoint.Top): boolean =>
 export const layer = Layer.succeed(JsonBody, (httpEffect, { endpoint }) => {
   if (endpoint.method === "GET") return Effect.provideService(httpEffect, RequestBody, absent)
   const isRequired = requiresBody(endpoint)
-  return Effect.gen(function*() {
-    const { body, request } = yield* receive(yield* HttpServerRequest.HttpServerRequest, isRequired)
-    return yield* httpEffect.pipe(
-      Effect.provideService(RequestBody, body),
-      Effect.provideService(HttpServerRequest.HttpServerRequest, request)
-    )
-  })
+  return HttpServerRequest.HttpServerRequest.use((whole) =>
+    Effect.flatMap(receive(whole, isRequired), ({ body, request }) =>
+      httpEffect.pipe(
+        Effect.provideService(RequestBody, body),
+        Effect.provideService(HttpServerRequest.HttpServerRequest, request)
+      ))
+  )
 })
