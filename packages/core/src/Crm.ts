@@ -1,4 +1,4 @@
-import { Layer } from "effect"
+import { type Context, Layer } from "effect"
 import { ApiKeys, type ApiKeyStore } from "./accounts/ApiKeys.ts"
 import { Members, type MemberStore } from "./accounts/Members.ts"
 import { Organizations, type OrganizationStore } from "./accounts/Organizations.ts"
@@ -58,31 +58,35 @@ export type StoragePorts =
   | WebhookStore
   | WorkQueue
 
+/** The services whose operations make up the CRM. */
+export const operations = [
+  ApiKeys,
+  Audit,
+  CallbackInbox,
+  ChannelAccounts,
+  ChannelHolds,
+  Channels,
+  ContactFields,
+  ContactImports,
+  Contacts,
+  Conversations,
+  Idempotency,
+  Inbound,
+  Media,
+  Members,
+  Messages,
+  Organizations,
+  PersonalData,
+  Sends,
+  Tags,
+  Templates,
+  WebhookDeliveries,
+  Webhooks,
+  Worker
+] as const
+
 /** Every operation of the CRM. */
-export type Operations =
-  | ApiKeys
-  | Audit
-  | CallbackInbox
-  | ChannelAccounts
-  | ChannelHolds
-  | Channels
-  | ContactFields
-  | ContactImports
-  | Contacts
-  | Conversations
-  | Idempotency
-  | Inbound
-  | Media
-  | Members
-  | Messages
-  | Organizations
-  | PersonalData
-  | Sends
-  | Tags
-  | Templates
-  | WebhookDeliveries
-  | Webhooks
-  | Worker
+export type Operations = Context.Service.Identifier<typeof operations[number]>
 
 /** The services that all operations share. */
 const foundation = Layer.mergeAll(Cursors.layer, Decide.layer).pipe(

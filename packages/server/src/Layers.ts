@@ -15,8 +15,8 @@ import { PublicUrl } from "@messaging-crm/core/Media"
 import { RootKeys } from "@messaging-crm/core/Secrets"
 import { AllowedAddresses } from "@messaging-crm/core/WebhookTransport"
 import { Worker } from "@messaging-crm/core/Worker"
-import { Duration, Effect, Layer, Option, type Redacted } from "effect"
-import { HttpRouter } from "effect/http"
+import { Context, Duration, Effect, Layer, Option, type Redacted } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
 import { read, readOr, settings } from "./Config.ts"
 import * as Health from "./Health.ts"
 import { createHttpServer, type Refused } from "./HttpServer.ts"
@@ -81,12 +81,26 @@ const metricsBeside = Layer.unwrap(
   Effect.map(read(settings.metrics_port), (port) => Option.isNone(port) ? Metrics.layer : Layer.empty)
 )
 
+/**
+ * Layer for a server whose requests carry the settings that are around, but no operations: each route was given its own
+ * when it was built, and the context of a request is copied several times.
+ */
+const requestServer = Layer.effect(
+  HttpServer.HttpServer,
+  Effect.map(HttpServer.HttpServer, ({ address, serve }) => {
+    const lean = (...given: Parameters<typeof serve>) =>
+      Effect.updateContext(serve(...given), Context.omit(...Crm.operations))
+    // It takes and returns the same as `serve`, which has several forms.
+    return HttpServer.make({ address, serve: lean as typeof serve })
+  })
+)
+
 /** Layer for every route of the HTTP server. */
 export const api = (isReady: Effect.Effect<boolean>, { ingress }: Pick<Provider, "ingress">) =>
   HttpRouter.serve(
     Layer.mergeAll(Http.layer, Docs.layer, Health.layer(isReady), metricsBeside, ingress),
     { routerConfig: Http.routerConfig, disableLogger: true, disableListenLog: true }
-  ).pipe(Layer.provide(Http.tracing))
+  ).pipe(Layer.provide([Http.tracing, requestServer]))
 
 /** Layer for the storage in memory. */
 export const memory: Layer.Layer<Crm.StoragePorts> = Memory.layer

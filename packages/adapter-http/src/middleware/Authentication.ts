@@ -43,6 +43,9 @@ const tooManyUnknown = Errors.failUntil(
 /** Too many keys that are not known are looked up from one address. */
 class TooManyUnknown extends Data.TaggedError("TooManyUnknown") {}
 
+// Made only where it is needed: an error records its stack.
+const tooManyAreUnknown = Effect.suspend(() => Effect.fail(new TooManyUnknown()))
+
 const refuse = Effect.fnUntraced(function*(error: Unauthorized | RateLimited | InsufficientScope | TooManyUnknown) {
   if (error._tag === "TooManyUnknown") return yield* tooManyUnknown
   if (error._tag === "Unauthorized") {
@@ -92,7 +95,7 @@ export const layer = Layer.effect(
         const lookedUp = ofStranger(
           { digest, address: Option.getOrNull(remoteAddress) },
           apiKeys.authenticate(credential, scope),
-          new TooManyUnknown()
+          tooManyAreUnknown
         )
         const { actor, key_id, quota } = yield* Effect.catch(lookedUp, refuse)
         yield* identify(actor)

@@ -56,8 +56,22 @@ const processing = () =>
 /** Returns the query in one spelling. Not `new URL`, which throws at some targets that reach a route. */
 const queryOf = ({ url }: HttpServerRequest.HttpServerRequest): string => {
   const search = /\?([^#]*)/.exec(url)?.[1] ?? ""
+  if (search === "") return ""
   return Array.from(new URLSearchParams(search), (pair) => pair.join("=")).toSorted().join("&")
 }
+
+/** What an endpoint determines of its writes. */
+interface Write {
+  readonly policy: "required" | "optional"
+  readonly is_secret: boolean
+  readonly encode: (data: unknown) => Effect.Effect<Answer>
+}
+
+const writeOf = (endpoint: HttpApiEndpoint.Top, policy: Write["policy"]): Write => ({
+  policy,
+  is_secret: Option.isSome(Context.getOption(endpoint.annotations, SecretAnswer)),
+  encode: encodeFor(endpoint)
+})
 
 /** Layer that runs a keyed write at most once and replays its answer, byte for byte. */
 export const layer = Layer.effect(
@@ -73,8 +87,7 @@ export const layer = Layer.effect(
 
     const once = Effect.fnUntraced(function*<E, R>(
       httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
-      endpoint: HttpApiEndpoint.Top,
-      policy: "required" | "optional"
+      { encode, is_secret, policy }: Write
     ) {
       const { flaw, json } = yield* RequestBody
       const request = yield* HttpServerRequest.HttpServerRequest
@@ -91,12 +104,11 @@ export const layer = Layer.effect(
       if (flaw !== null) return yield* Errors.invalid(flaw.param, flaw.message)
       if (Option.isNone(key)) return yield* httpEffect
       let encoded: HttpServerResponse.HttpServerResponse | null = null
-      const encode = encodeFor(endpoint)
       const outcome = yield* idempotency.once({
         key: key.value,
         fingerprint: yield* fingerprintOf(request, json),
         request_id: yield* Errors.requestId,
-        is_secret: Option.isSome(Context.getOption(endpoint.annotations, SecretAnswer)),
+        is_secret,
         encode: (data) =>
           Effect.map(encode(data), (answer) => {
             encoded = toResponse(answer)
@@ -113,7 +125,7 @@ export const layer = Layer.effect(
     return IdempotentWrites.of((httpEffect, { endpoint }) =>
       Option.match(Context.getOption(endpoint.annotations, IdempotencyPolicy), {
         onNone: () => httpEffect,
-        onSome: (policy) => once(httpEffect, endpoint, policy)
+        onSome: (policy) => once(httpEffect, writeOf(endpoint, policy))
       })
     )
   })

@@ -16,10 +16,12 @@ const json = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i
 const isEncoded = (encoding = "identity"): boolean => encoding.trim().toLowerCase() !== "identity"
 
 /** A JSON text and its value, or none for bytes that are not JSON in UTF-8. */
-const parse = Option.liftThrowable((bytes: ArrayBuffer): { readonly text: string; readonly json: unknown } => {
-  const text = decoder.decode(bytes)
-  return { text, json: JSON.parse(text) }
-})
+const parse = Option.liftThrowable(
+  (bytes: ArrayBuffer | Uint8Array<ArrayBuffer>): { readonly text: string; readonly json: unknown } => {
+    const text = decoder.decode(bytes)
+    return { text, json: JSON.parse(text) }
+  }
+)
 
 const declaresBytes = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   (headers["content-length"] ?? "0") !== "0"
@@ -49,26 +51,69 @@ const read = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRe
   return isTooLarge(bytes.failure) ? yield* tooLarge : yield* cutShort
 })
 
-const receive = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, isRequired: boolean) {
-  const isNamed = isJson(request)
-  if (declaresBytes(request) && !isNamed) return yield* notJson
-  // No header announces every body, and an empty body counts as none, whatever its content type.
-  const named = isNamed
-    ? request
-    : request.modify({ headers: Headers.set(request.headers, "content-type", "application/json") })
-  const bytes = isNamed ? yield* read(named) : yield* Effect.catch(read(named), () => notJson)
-  if (bytes.byteLength > 0 && !isNamed) return yield* notJson
-  if (bytes.byteLength === 0 && !isRequired) {
-    return { request: named, body: absent }
-  }
+/** Node's stream of a body, as far as it is used here. */
+interface NodeBody {
+  readonly complete: boolean
+  readonly read: () => Uint8Array<ArrayBuffer> | null
+}
+
+const isNodeBody = (source: object): source is NodeBody =>
+  "complete" in source && "read" in source && typeof source.read === "function"
+
+/** Returns a body that has arrived as a whole, as most have when the key is authenticated; none has to be waited for. */
+const arrived = ({ source }: HttpServerRequest.HttpServerRequest): Uint8Array<ArrayBuffer> | null =>
+  isNodeBody(source) && source.complete ? source.read() : null
+
+/** Lets whoever reads the body again have its text. Not a derived object: V8 would make a class for each. */
+const withText = (request: HttpServerRequest.HttpServerRequest, text: string): HttpServerRequest.HttpServerRequest =>
+  Object.defineProperty(request, "text", { value: Effect.succeed(text) })
+
+interface Received {
+  readonly request: HttpServerRequest.HttpServerRequest
+  readonly body: RequestBody["Service"]
+}
+
+type Receiving = Effect.Effect<Received, Effect.Error<typeof cutShort | typeof notJson | typeof tooLarge>>
+
+/** Parses the bytes of a body that is called JSON. */
+const accept = (
+  request: HttpServerRequest.HttpServerRequest,
+  bytes: ArrayBuffer | Uint8Array<ArrayBuffer>,
+  isRequired: boolean
+): Receiving => {
+  if (bytes.byteLength > limits.body_bytes_max) return tooLarge
+  if (bytes.byteLength === 0 && !isRequired) return Effect.succeed({ request, body: absent })
   const parsed = parse(bytes)
   if (Option.isNone(parsed)) {
-    const message = bytes.byteLength === 0 ? "A JSON body is required." : "The body is not valid JSON."
-    return yield* Errors.fail("invalid_json", message)
+    return Errors.fail(
+      "invalid_json",
+      bytes.byteLength === 0 ? "A JSON body is required." : "The body is not valid JSON."
+    )
   }
   const { json, text } = parsed.value
-  return { request: named, body: RequestBody.of({ json, flaw: flawOf(text) }) }
-})
+  return Effect.succeed({ request: withText(request, text), body: { json, flaw: flawOf(text) } })
+}
+
+/**
+ * Receives a body that is not called JSON. No header announces every body, and
+ * an empty one counts as none, whatever its content type.
+ */
+const receiveUnnamed = (request: HttpServerRequest.HttpServerRequest, isRequired: boolean): Receiving => {
+  if (declaresBytes(request)) return notJson
+  const named = request.modify({ headers: Headers.set(request.headers, "content-type", "application/json") })
+  return Effect.flatMap(
+    Effect.catch(read(named), () => notJson),
+    (bytes) => bytes.byteLength > 0 ? notJson : accept(named, bytes, isRequired)
+  )
+}
+
+const receive = (request: HttpServerRequest.HttpServerRequest, isRequired: boolean): Receiving => {
+  if (!isJson(request)) return receiveUnnamed(request, isRequired)
+  const bytes = arrived(request)
+  return bytes === null
+    ? Effect.flatMap(read(request), (bytes) => accept(request, bytes, isRequired))
+    : accept(request, bytes, isRequired)
+}
 
 const requiresBody = ({ annotations, payload }: HttpApiEndpoint.Top): boolean =>
   payload.size > 0 && Option.isNone(Context.getOption(annotations, OptionalBody))
@@ -83,11 +128,11 @@ const requiresBody = ({ annotations, payload }: HttpApiEndpoint.Top): boolean =>
 export const layer = Layer.succeed(JsonBody, (httpEffect, { endpoint }) => {
   if (endpoint.method === "GET") return Effect.provideService(httpEffect, RequestBody, absent)
   const isRequired = requiresBody(endpoint)
-  return Effect.gen(function*() {
-    const { body, request } = yield* receive(yield* HttpServerRequest.HttpServerRequest, isRequired)
-    return yield* httpEffect.pipe(
-      Effect.provideService(RequestBody, body),
-      Effect.provideService(HttpServerRequest.HttpServerRequest, request)
-    )
-  })
+  return HttpServerRequest.HttpServerRequest.use((whole) =>
+    Effect.flatMap(receive(whole, isRequired), ({ body, request }) =>
+      httpEffect.pipe(
+        Effect.provideService(RequestBody, body),
+        Effect.provideService(HttpServerRequest.HttpServerRequest, request)
+      ))
+  )
 })

@@ -15,31 +15,41 @@ export const RequestsAtOnce = Context.Reference<number>("@messaging-crm/adapter-
 /** What one holder has: how much is at work, and what waits, the first first. */
 interface Turns {
   running: number
-  readonly waiting: Set<() => void>
+  waiting: ReadonlyArray<() => void>
 }
+
+/** The maximum of holders that are remembered while they have nothing at work. */
+const idle_max = 10_000
 
 /** Makes turns of which each holder has so many at once. */
 export const make = <Holder extends string>(at_once: number) => {
   const all = new Map<Holder, Turns>()
+
+  const turnsOf = (holder: Holder): Turns => {
+    const known = all.get(holder)
+    if (known !== undefined) return known
+    const made: Turns = { running: 0, waiting: [] }
+    all.set(holder, made)
+    return made
+  }
 
   /** Waits in line. What has finished hands its place to the first that waits, so the count does not change. */
   const wait = (turns: Turns, duration: Duration.Duration) =>
     Effect.callback<boolean>((resume) => {
       const answer = (isTurn: boolean) => {
         clearTimeout(timer)
-        turns.waiting.delete(take)
+        turns.waiting = turns.waiting.filter((each) => each !== take)
         resume(Effect.succeed(isTurn))
       }
       const take = () => answer(true)
       const timer = setTimeout(() => answer(false), Duration.toMillis(duration))
-      turns.waiting.add(take)
+      turns.waiting = [...turns.waiting, take]
     })
 
   /** Takes a turn, and returns whether there was one in time. Not interruptible: who has a turn must leave. */
   const enter = (holder: Holder): Effect.Effect<boolean> =>
     Effect.flatMap(TurnWait, (duration) => {
-      const turns = all.get(holder) ?? { running: 0, waiting: new Set() }
-      all.set(holder, turns)
+      const turns = turnsOf(holder)
       if (turns.running >= at_once) return Effect.uninterruptible(wait(turns, duration))
       turns.running++
       return Effect.succeed(true)
@@ -52,7 +62,7 @@ export const make = <Holder extends string>(at_once: number) => {
       const [next] = turns.waiting
       if (next !== undefined) return next()
       turns.running--
-      if (turns.running === 0) all.delete(holder)
+      if (turns.running === 0 && all.size > idle_max) all.delete(holder)
     })
 
   /** Takes a turn until the scope ends, and returns whether there was one in time. */

@@ -37,7 +37,7 @@ interface Entry<Item, A, E> {
 /** Returns a function that requests one item, which is run in a gathering. A request cannot be interrupted. */
 export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
   type Request = Entry<Item, A, E>
-  const waiting = new Set<Request>()
+  let waiting: ReadonlyArray<Request> = []
   /** The rows and lanes of the running items. */
   const busy = new Set<string>()
   /** Groups whose next gathering starts in the next turn of the event loop. */
@@ -45,7 +45,6 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
   let running = 0
 
   const begin = (entry: Request): void => {
-    waiting.delete(entry)
     for (const name of [...entry.rows, ...entry.lanes]) busy.add(name)
   }
 
@@ -56,6 +55,7 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
    */
   const take = (matches: (entry: Request) => boolean, lanes: Set<string> | null): ReadonlyArray<Request> => {
     const taken: Array<Request> = []
+    const left: Array<Request> = []
     const blocked = new Set<string>()
     for (const entry of waiting) {
       const isFree = entry.rows.every((row) => !busy.has(row) && !blocked.has(row)) &&
@@ -65,9 +65,11 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
         taken.push(entry)
         for (const lane of entry.lanes) lanes?.add(lane)
       } else {
+        left.push(entry)
         for (const row of entry.rows) blocked.add(row)
       }
     }
+    waiting = left
     return taken
   }
 
@@ -126,7 +128,7 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
         lanes: options.lanesOf(item),
         turn: Deferred.makeUnsafe()
       }
-      waiting.add(entry)
+      waiting = [...waiting, entry]
       if (entry.group === null || !starting.has(entry.group)) next()
       return Effect.flatMap(Deferred.await(entry.turn), (outcome) => outcome ?? lead(entry))
     }))

@@ -8,6 +8,7 @@ import { limits } from "../kernel/Limits.ts"
 import { checksum, Secrets } from "../kernel/Secrets.ts"
 import { trimmedText } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
+import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh } from "../work/Decide.ts"
 import {
@@ -166,7 +167,7 @@ export class ApiKeys extends Context.Service<ApiKeys, {
       const secrets = yield* Secrets
       const store = yield* ApiKeyStore
 
-      const authenticate = Effect.fn("ApiKeys.authenticate")(function*(presented: Redacted.Redacted, required: Scope) {
+      const authenticate = traced("ApiKeys.authenticate")(function*(presented: Redacted.Redacted, required: Scope) {
         if (!keyPattern.test(Redacted.value(presented))) return yield* new Unauthorized()
         const digest = yield* secrets.sha256(Redacted.value(presented))
         const found = yield* store.authenticate(digest, limit, yield* DateTime.now)
@@ -183,7 +184,7 @@ export class ApiKeys extends Context.Service<ApiKeys, {
         return { key_id, actor: { organization_id, member_id, key_id }, quota }
       })
 
-      const createApiKey = Effect.fn("ApiKeys.create")(function*(input: CreateApiKey) {
+      const createApiKey = traced("ApiKeys.create")(function*(input: CreateApiKey) {
         const { organization_id } = yield* CurrentActor
         const random = yield* secrets.randomBase62(37)
         const key = `svc_live_${random}${checksum(random)}`
@@ -199,7 +200,7 @@ export class ApiKeys extends Context.Service<ApiKeys, {
         Effect.withSpan("ApiKeys.list")
       )
 
-      const revokeApiKey = Effect.fn("ApiKeys.revoke")(function*(id: ApiKeyId) {
+      const revokeApiKey = traced("ApiKeys.revoke")(function*(id: ApiKeyId) {
         const { organization_id } = yield* CurrentActor
         yield* act("api_keys.revoke", {
           load: store.find(organization_id, id),

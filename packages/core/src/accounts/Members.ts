@@ -9,6 +9,7 @@ import { MemberId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { foldCase, trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
+import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh, together } from "../work/Decide.ts"
 import { type ApiKeyRow, ApiKeyRows, ApiKeyStore } from "./ApiKey.ts"
@@ -169,13 +170,13 @@ export class Members extends Context.Service<Members, {
         Effect.withSpan("Members.list")
       )
 
-      const get = Effect.fn("Members.get")(function*(id: MemberId) {
+      const get = traced("Members.get")(function*(id: MemberId) {
         const { organization_id } = yield* CurrentActor
         const found = yield* store.find(organization_id, id)
         return toMember(yield* Effect.fromOption(present(found), () => new MemberNotFound()))
       })
 
-      const addMember = Effect.fn("Members.add")(function*(input: AddMember) {
+      const addMember = traced("Members.add")(function*(input: AddMember) {
         const { organization_id } = yield* CurrentActor
         return yield* act("members.add", {
           load: store.list(organization_id),
@@ -195,7 +196,7 @@ export class Members extends Context.Service<Members, {
         return other === undefined ? loaded : { ...loaded, other: yield* store.find(organization_id, other.id) }
       })
 
-      const setRole = Effect.fn("Members.setRole")(function*(id: MemberId, role: Role) {
+      const setRole = traced("Members.setRole")(function*(id: MemberId, role: Role) {
         const { organization_id } = yield* CurrentActor
         return yield* act("members.set_role", {
           load: loadForChange(organization_id, id),
@@ -203,7 +204,7 @@ export class Members extends Context.Service<Members, {
         })
       })
 
-      const remove = Effect.fn("Members.remove")(function*(id: MemberId) {
+      const remove = traced("Members.remove")(function*(id: MemberId) {
         const { organization_id } = yield* CurrentActor
         yield* act("members.remove", {
           load: loadForChange(organization_id, id),

@@ -9,6 +9,7 @@ import { Ids, MemberId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
+import { traced } from "../kernel/Traces.ts"
 import * as Audit from "../work/Audit.ts"
 import * as Changes from "../work/Changes.ts"
 import { type Member, type MemberColumns, toColumns } from "./Members.ts"
@@ -79,7 +80,7 @@ export class Organizations extends Context.Service<Organizations, {
       const ids = yield* Ids
       const store = yield* OrganizationStore
 
-      const create = Effect.fn("Organizations.create")(function*(input: CreateOrganization) {
+      const create = traced("Organizations.create")(function*(input: CreateOrganization) {
         const created_at = yield* DateTime.now
         const organization: Organization = { id: OrganizationId.make(yield* ids.uuid), name: input.name, created_at }
         const owner: Member = {
@@ -96,7 +97,7 @@ export class Organizations extends Context.Service<Organizations, {
         return { organization, owner }
       })
 
-      const get = Effect.fn("Organizations.get")(function*(id: OrganizationId) {
+      const get = traced("Organizations.get")(function*(id: OrganizationId) {
         const found = yield* store.find(id)
         const { version: _version, ...organization } = yield* Effect.fromOption(found, () => new OrganizationNotFound())
         return organization

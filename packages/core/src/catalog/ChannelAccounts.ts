@@ -12,6 +12,7 @@ import { resealAll, type SealedSecrets } from "../kernel/Resealing.ts"
 import { Secrets } from "../kernel/Secrets.ts"
 import { line, trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
+import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh, together } from "../work/Decide.ts"
 import { ChannelHoldRows } from "./ChannelHolds.ts"
@@ -213,7 +214,7 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
       const takerOf = ({ type }: Pick<Channel, "type">, { account_id }: AccountNames) =>
         store.locateByAccount(type, account_id)
 
-      const connectChannel = Effect.fn("ChannelAccounts.connect")(
+      const connectChannel = traced("ChannelAccounts.connect")(
         function*(input: ConnectChannel, names: AccountNames, token: ChannelToken) {
           const { organization_id } = yield* CurrentActor
           const id = ChannelId.make(ids.next())
@@ -231,7 +232,7 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
         }
       )
 
-      const replaceToken = Effect.fn("ChannelAccounts.setToken")(
+      const replaceToken = traced("ChannelAccounts.setToken")(
         function*(channel_id: ChannelId, token: ChannelToken, names: Option.Option<AccountNames>) {
           const { organization_id } = yield* CurrentActor
           const sealed_token = yield* seal(organization_id, channel_id, token)

@@ -17,6 +17,7 @@ import { FailureReason } from "../kernel/FailureReason.ts"
 import { ChannelId, type OrganizationId } from "../kernel/Ids.ts"
 import { channels_paused } from "../kernel/Metrics.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
+import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide } from "../work/Decide.ts"
 
@@ -174,7 +175,7 @@ export class ChannelHolds extends Context.Service<ChannelHolds, {
         return found.filter((hold) => Option.isSome(active(Option.some(hold), now)))
       }).pipe(Effect.withSpan("ChannelHolds.list"))
 
-      const resume = Effect.fn("ChannelHolds.resume")(function*(channel_id: ChannelId) {
+      const resume = traced("ChannelHolds.resume")(function*(channel_id: ChannelId) {
         const { organization_id } = yield* CurrentActor
         const { isResumed } = yield* act("channels.resume", {
           load: store.find(organization_id, channel_id),

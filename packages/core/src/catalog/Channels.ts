@@ -7,6 +7,7 @@ import { ChannelId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { line, trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
+import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh } from "../work/Decide.ts"
 
@@ -118,7 +119,7 @@ export class Channels extends Context.Service<Channels, {
         Effect.withSpan("Channels.list")
       )
 
-      const connectChannel = Effect.fn("Channels.connect")(function*(input: ConnectChannel) {
+      const connectChannel = traced("Channels.connect")(function*(input: ConnectChannel) {
         const { organization_id } = yield* CurrentActor
         return yield* act("channels.connect", {
           load: store.list(organization_id),

@@ -8,6 +8,7 @@ import { ContactFieldId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
+import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh, together } from "../work/Decide.ts"
 
@@ -161,7 +162,7 @@ export class ContactFields extends Context.Service<ContactFields, {
         Effect.withSpan("ContactFields.list")
       )
 
-      const createContactField = Effect.fn("ContactFields.create")(function*(input: CreateContactField) {
+      const createContactField = traced("ContactFields.create")(function*(input: CreateContactField) {
         const { organization_id } = yield* CurrentActor
         return yield* act("contact_fields.create", {
           load: Effect.all({

@@ -10,6 +10,7 @@ import { CurrentActor } from "../kernel/Actor.ts"
 import { type OrganizationId, TagId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { foldCase, trimmedText } from "../kernel/Text.ts"
+import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh, together } from "../work/Decide.ts"
 
@@ -120,7 +121,7 @@ export class Tags extends Context.Service<Tags, {
       const organizations = yield* OrganizationStore
       const store = yield* TagStore
 
-      const createTag = Effect.fn("Tags.create")(function*(input: CreateTag) {
+      const createTag = traced("Tags.create")(function*(input: CreateTag) {
         const { organization_id } = yield* CurrentActor
         return yield* act("tags.create", {
           load: Effect.all({

@@ -10,6 +10,7 @@ import { ContactFields } from "../catalog/ContactFields.ts"
 import { Tags } from "../catalog/Tags.ts"
 import { CurrentActor, RequestId } from "../kernel/Actor.ts"
 import { ContactId, Ids, type OrganizationId, uuidOf } from "../kernel/Ids.ts"
+import { traced } from "../kernel/Traces.ts"
 import * as Audit from "../work/Audit.ts"
 import { canonicalJson } from "../work/Idempotency.ts"
 import { reader } from "./ContactReferences.ts"
@@ -130,7 +131,7 @@ export class ContactImports extends Context.Service<ContactImports, {
         insertMissing(inputs.map((input) => Result.succeed(byEverything(input))))
       )
 
-      const open = Effect.fn("ContactImports.open")(function*(columns: ReadonlyArray<string>, key: string | null) {
+      const open = traced("ContactImports.open")(function*(columns: ReadonlyArray<string>, key: string | null) {
         const catalogues = { fields: yield* fields.list, tags: yield* tags.list }
         return yield* Effect.fromResult(readColumns(columns, key, catalogues))
       })

@@ -2,7 +2,7 @@
  * The references of a contact to be written: its owner, contact fields and tags. They are loaded together for any
  * number of contacts, then resolved for each.
  */
-import { Array, Effect, Option, Result, Schema } from "effect"
+import { Effect, Option, Result, Schema } from "effect"
 import { type MemberRow, MemberStore } from "../accounts/Members.ts"
 import { accepts, type ContactField, ContactFieldStore } from "../catalog/ContactFields.ts"
 import { type Tag, TagStore } from "../catalog/Tags.ts"
@@ -67,14 +67,15 @@ export const reader = Effect.gen(function*() {
 
   return Effect.fnUntraced(function*(contacts: ReadonlyArray<WritableContact>) {
     const { organization_id } = yield* CurrentActor
-    const owner_ids = Array.dedupe(contacts.flatMap(({ owner_user_id }) => owner_user_id ?? []))
-    const tag_ids: ReadonlyArray<TagId> = Array.dedupe(contacts.flatMap(({ tag_ids }) => tag_ids ?? []))
+    const owner_ids = Array.from(new Set(contacts.flatMap(({ owner_user_id }) => owner_user_id ?? [])))
+    const tag_ids: ReadonlyArray<TagId> = Array.from(new Set(contacts.flatMap(({ tag_ids }) => tag_ids ?? [])))
     const hasValues = contacts.some(({ custom_values }) => Object.keys(custom_values ?? {}).length > 0)
+    const reads = [owner_ids.length > 0, hasValues, tag_ids.length > 0].filter((isNeeded) => isNeeded).length
     const { fields, owners, tags } = yield* Effect.all({
       owners: Effect.forEach(owner_ids, (id) => members.find(organization_id, id), together),
       fields: hasValues ? fieldStore.list(organization_id) : Effect.succeed([]),
       tags: tag_ids.length > 0 ? tagStore.findMany(organization_id, tag_ids) : Effect.succeed([])
-    }, together)
+    }, reads > 1 ? together : {})
     const references: References = {
       owners: new Map(
         owners.flatMap(Option.toArray).flatMap((row) => row.left_at === null ? [[row.id, row]] : [])

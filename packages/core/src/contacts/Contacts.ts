@@ -8,9 +8,10 @@ import { ContactId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { type CursorInvalid, Cursors, type Page, type PageRequest } from "../kernel/Page.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
+import { traced } from "../kernel/Traces.ts"
 import type { AuditRecord } from "../work/Audit.ts"
 import * as Changes from "../work/Changes.ts"
-import { Decide, type Fresh, together } from "../work/Decide.ts"
+import { both, Decide, type Fresh } from "../work/Decide.ts"
 import {
   type AddNote,
   Contact,
@@ -239,28 +240,28 @@ export class Contacts extends Context.Service<Contacts, {
       const read = yield* reader
       const store = yield* ContactStore
 
-      const createContact = Effect.fn("Contacts.create")(function*(input: CreateContact) {
+      const createContact = traced("Contacts.create")(function*(input: CreateContact) {
         return yield* act("contacts.create", {
           load: read([input]),
           decide: (references, fresh) => create(references, input, fresh)
         })
       })
 
-      const get = Effect.fn("Contacts.get")(function*(id: ContactId) {
+      const get = traced("Contacts.get")(function*(id: ContactId) {
         const { organization_id } = yield* CurrentActor
         const found = yield* store.find(organization_id, id)
         return yield* Effect.fromOption(found, () => new ContactNotFound())
       })
 
-      const updateContact = Effect.fn("Contacts.update")(function*(id: ContactId, input: UpdateContact) {
+      const updateContact = traced("Contacts.update")(function*(id: ContactId, input: UpdateContact) {
         const { organization_id } = yield* CurrentActor
         return yield* act("contacts.update", {
-          load: Effect.all({ found: store.load(organization_id, id), references: read([input]) }, together),
-          decide: ({ found, references }, fresh) => update(found, references, input, fresh)
+          load: both(store.load(organization_id, id), read([input])),
+          decide: ([found, references], fresh) => update(found, references, input, fresh)
         })
       })
 
-      const addNoteToContact = Effect.fn("Contacts.addNote")(function*(id: ContactId, input: AddNote) {
+      const addNoteToContact = traced("Contacts.addNote")(function*(id: ContactId, input: AddNote) {
         const { organization_id } = yield* CurrentActor
         return yield* act("contacts.add_note", {
           load: store.load(organization_id, id),

@@ -2,7 +2,7 @@
  * Traces across the work queue: work that is queued within a trace is carried out
  * within the same trace, in any process and at any later time.
  */
-import { Cause, Effect, Tracer } from "effect"
+import { Effect, Tracer } from "effect"
 
 const traceparent = /^00-([0-9a-f]{32})-([0-9a-f]{16})-01$/
 
@@ -10,14 +10,12 @@ const traceparent = /^00-([0-9a-f]{32})-([0-9a-f]{16})-01$/
  * Returns the current trace as the text of a W3C `traceparent` header, or null
  * when there is none or it is not sampled.
  */
-export const current: Effect.Effect<string | null> = Effect.currentSpan.pipe(
-  Effect.map(({ sampled, spanId, traceId }) => {
-    // A caller's trace id may have 64 bits, as in B3.
-    const trace = `00-${traceId.padStart(32, "0")}-${spanId}-01`
-    return sampled && traceparent.test(trace) ? trace : null
-  }),
-  Effect.catchIf(Cause.isNoSuchElementError, () => Effect.succeed(null))
-)
+export const current: Effect.Effect<string | null> = Effect.withFiber(({ cache: { span } }) => {
+  if (span?._tag !== "Span" || !span.sampled) return Effect.succeed(null)
+  // A caller's trace id may have 64 bits, as in B3.
+  const trace = `00-${span.traceId.padStart(32, "0")}-${span.spanId}-01`
+  return Effect.succeed(traceparent.test(trace) ? trace : null)
+})
 
 /** Returns the span options that continue the trace of a `traceparent`, or start a new one for null. */
 export const within = (trace: string | null): Pick<Tracer.SpanOptions, "parent" | "root"> => {
@@ -26,3 +24,27 @@ export const within = (trace: string | null): Pick<Tracer.SpanOptions, "parent" 
     ? { root: true }
     : { parent: Tracer.externalSpan({ traceId, spanId }) }
 }
+
+/**
+ * Makes an operation of a generator function, as `Effect.fn` does: each call has a span of that name.
+ *
+ * Where no spans are made, a call costs nothing more. `Effect.fn` would still record where it was called from, and
+ * derive two contexts.
+ */
+export const traced = (name: string): Effect.fn.Untraced => {
+  const define = (...definition: Parameters<typeof untraced>) => {
+    const operation = untraced(...definition)
+    return (...values: ReadonlyArray<unknown>) =>
+      Effect.withFiber(({ cache }) =>
+        cache.tracerEnabled
+          ? Effect.withSpan(operation(...values), name, { captureStackTrace: false })
+          : operation(...values)
+      )
+  }
+  return define as Effect.fn.Untraced
+}
+
+// Whatever it is given, it takes and returns the same as `Effect.fnUntraced`, whose many forms need not be repeated here.
+const untraced = Effect.fnUntraced as (
+  ...definition: ReadonlyArray<unknown>
+) => (...values: ReadonlyArray<unknown>) => Effect.Effect<unknown>

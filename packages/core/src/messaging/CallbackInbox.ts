@@ -9,6 +9,7 @@ import { Context, DateTime, Duration, Effect, FiberSet, Latch, Layer, Metric } f
 import { Ids } from "../kernel/Ids.ts"
 import { callbacks_age, callbacks_waiting } from "../kernel/Metrics.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
+import { traced } from "../kernel/Traces.ts"
 import { LeaseTime } from "../work/WorkQueue.ts"
 
 // ---------------------------------------------------------------- data
@@ -101,7 +102,7 @@ export class CallbackInbox extends Context.Service<CallbackInbox, {
       const ids = yield* Ids
       const lease = yield* LeaseTime
 
-      const store = Effect.fn("CallbackInbox.store")(function*(source: string, body: Uint8Array) {
+      const store = traced("CallbackInbox.store")(function*(source: string, body: Uint8Array) {
         yield* callbacks.insert({ id: yield* ids.uuid, source, body, received_at: yield* DateTime.now })
         yield* arrived.open
       })
@@ -130,7 +131,7 @@ export class CallbackInbox extends Context.Service<CallbackInbox, {
           Effect.annotateLogs({ callback_id: claimed.id, attempt: claimed.attempt })
         )
 
-      const runOnce = Effect.fn("CallbackInbox.runOnce")(function*(take: TakeCallback) {
+      const runOnce = traced("CallbackInbox.runOnce")(function*(take: TakeCallback) {
         const claimed = yield* claim(in_hand_max)
         yield* Effect.forEach(claimed, takeIn(take), { concurrency: "unbounded", discard: true })
         return claimed.length

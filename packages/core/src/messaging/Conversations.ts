@@ -26,6 +26,7 @@ import { limits } from "../kernel/Limits.ts"
 import { type CursorInvalid, Cursors, type Page, type PageRequest } from "../kernel/Page.ts"
 import { line } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
+import { traced } from "../kernel/Traces.ts"
 import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh, together } from "../work/Decide.ts"
@@ -334,7 +335,7 @@ export class Conversations extends Context.Service<Conversations, {
       const members = yield* MemberStore
       const store = yield* ConversationStore
 
-      const get = Effect.fn("Conversations.get")(function*(id: ConversationId) {
+      const get = traced("Conversations.get")(function*(id: ConversationId) {
         const { organization_id } = yield* CurrentActor
         const found = yield* store.find(organization_id, id)
         return toConversation(yield* Effect.fromOption(found, () => new ConversationNotFound()))
@@ -358,7 +359,7 @@ export class Conversations extends Context.Service<Conversations, {
         return { ...page, data: page.data.map(toConversation) }
       })
 
-      const assignConversation = Effect.fn("Conversations.assign")(
+      const assignConversation = traced("Conversations.assign")(
         function*(id: ConversationId, input: AssignConversation) {
           const { organization_id } = yield* CurrentActor
           const { assigned_user_id } = input
@@ -372,17 +373,15 @@ export class Conversations extends Context.Service<Conversations, {
         }
       )
 
-      const closeConversation = Effect.fn("Conversations.close")(
-        function*(id: ConversationId, input: CloseConversation) {
-          const { organization_id } = yield* CurrentActor
-          return yield* act("conversations.close", {
-            load: store.find(organization_id, id),
-            decide: (conversation, fresh) => close(conversation, input, fresh)
-          })
-        }
-      )
+      const closeConversation = traced("Conversations.close")(function*(id: ConversationId, input: CloseConversation) {
+        const { organization_id } = yield* CurrentActor
+        return yield* act("conversations.close", {
+          load: store.find(organization_id, id),
+          decide: (conversation, fresh) => close(conversation, input, fresh)
+        })
+      })
 
-      const reopenConversation = Effect.fn("Conversations.reopen")(function*(id: ConversationId) {
+      const reopenConversation = traced("Conversations.reopen")(function*(id: ConversationId) {
         const { organization_id } = yield* CurrentActor
         return yield* act("conversations.reopen", { load: store.find(organization_id, id), decide: reopen })
       })

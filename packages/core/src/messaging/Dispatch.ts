@@ -22,6 +22,7 @@ import { addAliases } from "../contacts/ContactIdentities.ts"
 import { SendId } from "../kernel/Ids.ts"
 import { send_attempts } from "../kernel/Metrics.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
+import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh, together } from "../work/Decide.ts"
 import type { ClaimedWork } from "../work/WorkQueue.ts"
@@ -351,7 +352,7 @@ export class Dispatch extends Context.Service<Dispatch, {
           })
         )
 
-      const attempt = Effect.fn("Dispatch.attempt")(function*(claimed: ClaimedWork) {
+      const attempt = traced("Dispatch.attempt")(function*(claimed: ClaimedWork) {
         const begun = yield* settle(claimed, {
           load: load(claimed),
           decide: (loaded, fresh) => begin(claimed, loaded, provider.expectedAliases, fresh)

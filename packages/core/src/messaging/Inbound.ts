@@ -12,6 +12,7 @@ import { changeIdentity, findOrCreateByIdentity, namesOf } from "../contacts/Con
 import { ContactStore, type LoadedContact, type Person } from "../contacts/Contacts.ts"
 import { ChannelId, MessageId, type OrganizationId } from "../kernel/Ids.ts"
 import { canonical } from "../kernel/Phones.ts"
+import { traced } from "../kernel/Traces.ts"
 import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh, together } from "../work/Decide.ts"
@@ -318,7 +319,7 @@ export class Inbound extends Context.Service<Inbound, {
         }
       }
 
-      const receive = Effect.fn("Inbound.receive")(function*(event: ProviderEvent) {
+      const receive = traced("Inbound.receive")(function*(event: ProviderEvent) {
         const located = yield* channels.locate(event.channel_id)
         if (Option.isNone(located)) return yield* new ChannelUnknown({ channel_id: event.channel_id })
         const { channel, organization_id } = located.value
@@ -335,7 +336,7 @@ export class Inbound extends Context.Service<Inbound, {
  * exits in the same order. A person's messages are applied in order, events of
  * different lanes concurrently.
  */
-export const receiveEach = Effect.fn("Inbound.receiveEach")(function*(
+export const receiveEach = traced("Inbound.receiveEach")(function*(
   { receive }: Inbound["Service"],
   events: ReadonlyArray<ProviderEvent>
 ) {

@@ -25,6 +25,7 @@ import { limits } from "../kernel/Limits.ts"
 import { Secrets } from "../kernel/Secrets.ts"
 import { Text } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
+import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 
 // ---------------------------------------------------------------- data
@@ -275,7 +276,7 @@ export class Media extends Context.Service<Media, {
           })
         })
 
-      const open = Effect.fn("Media.open")(function*(link: string) {
+      const open = traced("Media.open")(function*(link: string) {
         const end = link.lastIndexOf(".")
         const [claim, signature] = [link.slice(0, end), link.slice(end + 1)]
         if (!(yield* secrets.verify(purpose, claim, signature))) return yield* new MediaNotFound()

@@ -8,6 +8,7 @@ import { limits } from "../kernel/Limits.ts"
 import { type CursorInvalid, Cursors, type Page, type PageRequest } from "../kernel/Page.ts"
 import { preview, Text } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
+import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { ConversationNotFound, ConversationStore } from "./Conversations.ts"
 import { LinkedMedia, Media, MediaRows, MessageMedia } from "./Media.ts"
@@ -381,7 +382,7 @@ export class Messages extends Context.Service<Messages, {
         return { data: yield* Effect.forEach(data, link), next_cursor }
       })
 
-      const get = Effect.fn("Messages.get")(function*(conversation_id: ConversationId, id: MessageId) {
+      const get = traced("Messages.get")(function*(conversation_id: ConversationId, id: MessageId) {
         const { organization_id } = yield* CurrentActor
         const found = yield* store.find(organization_id, conversation_id, id)
         return yield* link(yield* Effect.fromOption(found, () => new MessageNotFound()))

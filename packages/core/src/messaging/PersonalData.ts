@@ -22,6 +22,7 @@ import type { ContactId, MediaId, OrganizationId } from "../kernel/Ids.ts"
 import type { PageRequest, Position } from "../kernel/Page.ts"
 import { erased } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
+import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh, together } from "../work/Decide.ts"
 import { Content } from "./Content.ts"
@@ -284,7 +285,7 @@ export class PersonalData extends Context.Service<PersonalData, {
           Effect.andThen(store.eraseRest(organization_id, id))
         )
 
-      const eraseContact = Effect.fn("PersonalData.erase")(function*(id: ContactId) {
+      const eraseContact = traced("PersonalData.erase")(function*(id: ContactId) {
         const { organization_id } = yield* CurrentActor
         const load = Effect.all({
           found: contacts.load(organization_id, id),

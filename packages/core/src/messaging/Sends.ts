@@ -21,6 +21,7 @@ import { limits } from "../kernel/Limits.ts"
 import { Phone } from "../kernel/Phones.ts"
 import { visibleText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
+import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh, together } from "../work/Decide.ts"
 import type { Content } from "./Content.ts"
@@ -188,6 +189,9 @@ const queue = (
 /** The result of looking a template up in the catalogue of a channel's business account. */
 export type FoundTemplate = Result.Result<Template, TemplateNotFound | ProviderUnavailable>
 
+/** A look-up without a template to look for. One value, because an error records its stack each time it is made. */
+const noTemplate: FoundTemplate = Result.fail(new TemplateNotFound())
+
 const templateContent = (
   channel: Channel,
   found: FoundTemplate,
@@ -313,11 +317,11 @@ export class Sends extends Context.Service<Sends, {
       const findTemplate = (channel: Option.Option<Channel>, choice: TemplateChoice): Effect.Effect<FoundTemplate> => {
         const account = Option.getOrNull(channel)?.phone_messaging_business_account_id ?? null
         return account === null
-          ? Effect.succeed(Result.fail(new TemplateNotFound()))
+          ? Effect.succeed(noTemplate)
           : Effect.result(templates.find(account, choice.id))
       }
 
-      const startConversation = Effect.fn("Sends.start")(function*(input: StartConversation) {
+      const startConversation = traced("Sends.start")(function*(input: StartConversation) {
         const { member_id, organization_id } = yield* CurrentActor
         const { channel_id, phone } = input
         const loadPerson = Effect.gen(function*() {
@@ -343,12 +347,12 @@ export class Sends extends Context.Service<Sends, {
         })
       })
 
-      const sendMessage = Effect.fn("Sends.send")(function*(conversation_id: ConversationId, input: SendMessage) {
+      const sendMessage = traced("Sends.send")(function*(conversation_id: ConversationId, input: SendMessage) {
         const { member_id, organization_id } = yield* CurrentActor
         const load = Effect.gen(function*() {
           const conversation = yield* conversations.find(organization_id, conversation_id)
           if (input.type === "text" || Option.isNone(conversation)) {
-            return { conversation, channel: Option.none<Channel>(), template: Result.fail(new TemplateNotFound()) }
+            return { conversation, channel: Option.none<Channel>(), template: noTemplate }
           }
           const channel = yield* channels.find(organization_id, conversation.value.channel_id)
           return { conversation, channel, template: yield* findTemplate(channel, input.template) }
@@ -359,7 +363,7 @@ export class Sends extends Context.Service<Sends, {
         })
       })
 
-      const get = Effect.fn("Sends.get")(function*(id: SendId) {
+      const get = traced("Sends.get")(function*(id: SendId) {
         const { organization_id } = yield* CurrentActor
         const found = yield* store.find(organization_id, id)
         return toSend(yield* Effect.fromOption(found, () => new SendNotFound()))

@@ -7,6 +7,7 @@
 import { Cache, Clock, Context, Duration, Effect, Exit, Layer, Option, Ref, Result, Schema } from "effect"
 import { ChannelStore } from "../catalog/Channels.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
+import { traced } from "../kernel/Traces.ts"
 import { MessagingProvider, ProviderUnavailable } from "./MessagingProvider.ts"
 import type { Template, TemplateParameter, TemplateValues } from "./Template.ts"
 
@@ -185,7 +186,7 @@ export class Templates extends Context.Service<Templates, {
         timeToLive: (exit) => Exit.isSuccess(exit) ? copy_fresh : retry_pause
       })
 
-      const find = Effect.fn("Templates.find")(function*(business_account_id: string, id: string) {
+      const find = traced("Templates.find")(function*(business_account_id: string, id: string) {
         const all = yield* Effect.catch(Cache.get(fresh, business_account_id), () => copied(business_account_id))
         return yield* Effect.fromNullishOr(all.find((candidate) => candidate.id === id)).pipe(
           Effect.mapError(() => new TemplateNotFound())

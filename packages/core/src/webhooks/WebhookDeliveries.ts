@@ -17,6 +17,7 @@ import { CurrentActor } from "../kernel/Actor.ts"
 import { EventId, type OrganizationId, WebhookDeliveryId, WebhookId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
+import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh, together } from "../work/Decide.ts"
 import { type Claim, type ClaimedWork, lanes } from "../work/WorkQueue.ts"
@@ -274,7 +275,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
       const store = yield* WebhookDeliveryStore
       const webhooks = yield* WebhookStore
 
-      const list = Effect.fn("WebhookDeliveries.list")(function*(webhook_id: WebhookId) {
+      const list = traced("WebhookDeliveries.list")(function*(webhook_id: WebhookId) {
         const { organization_id } = yield* CurrentActor
         const { deliveries, webhook } = yield* Effect.all({
           webhook: webhooks.find(organization_id, webhook_id),
@@ -284,7 +285,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         return deliveries
       })
 
-      const retryDelivery = Effect.fn("WebhookDeliveries.retry")(
+      const retryDelivery = traced("WebhookDeliveries.retry")(
         function*(webhook_id: WebhookId, id: WebhookDeliveryId) {
           const { organization_id } = yield* CurrentActor
           return yield* act("webhook_deliveries.retry", {
@@ -323,7 +324,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
             Changes.all(WebhookDeliveryRows.update(delivery, State.abandon(failure_code)), finish(claimed))
         )
 
-      const attempt = Effect.fn("WebhookDeliveries.attempt")(function*(
+      const attempt = traced("WebhookDeliveries.attempt")(function*(
         { claimed, outgoing: known }: ClaimedDelivery,
         markSpare?: Effect.Effect<void>
       ) {

@@ -2,6 +2,7 @@
 import { DateTime, Duration, Effect, Redacted, Schema } from "effect"
 import { Digests } from "../kernel/Digests.ts"
 import { equalConstantTime } from "../kernel/Secrets.ts"
+import { traced } from "../kernel/Traces.ts"
 
 /** The signed parts of an attempt. */
 export interface Signed {
@@ -24,7 +25,7 @@ export const newSecret: Effect.Effect<Redacted.Redacted> = Effect.sync(() =>
 const seconds = (timestamp: DateTime.Utc): string => String(Math.floor(DateTime.toEpochMillis(timestamp) / 1000))
 
 /** Returns the signature of an attempt: `v1,` and an HMAC-SHA256 of id, time and body in base64. */
-export const sign = Effect.fn("Signature.sign")(function*(
+export const sign = traced("Signature.sign")(function*(
   secret: Redacted.Redacted,
   { body, id, timestamp }: Signed
 ) {
@@ -56,7 +57,7 @@ const tolerance = Duration.minutes(5)
  *
  * The header names must be in lower case, and the body must be the unchanged text.
  */
-export const verify = Effect.fn("Signature.verify")(function*(
+export const verify = traced("Signature.verify")(function*(
   secret: Redacted.Redacted,
   headers: Readonly<Record<string, string | undefined>>,
   body: string

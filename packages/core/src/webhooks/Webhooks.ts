@@ -30,6 +30,7 @@ import { resealAll, type SealedSecrets } from "../kernel/Resealing.ts"
 import { Secrets } from "../kernel/Secrets.ts"
 import { jsonSchemaOnly, Text } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
+import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh, together } from "../work/Decide.ts"
 import { lanes } from "../work/WorkQueue.ts"
@@ -268,7 +269,7 @@ export class Webhooks extends Context.Service<Webhooks, {
       const secrets = yield* Secrets
       const store = yield* WebhookStore
 
-      const createWebhook = Effect.fn("Webhooks.create")(function*({ event_types, url: given }: CreateWebhook) {
+      const createWebhook = traced("Webhooks.create")(function*({ event_types, url: given }: CreateWebhook) {
         const { organization_id } = yield* CurrentActor
         const url = yield* Effect.mapError(
           Effect.fromResult(accepted(given, allowed)),
@@ -293,7 +294,7 @@ export class Webhooks extends Context.Service<Webhooks, {
       const list = CurrentActor.use(({ organization_id }) => store.list(organization_id, limits.webhook_list_size))
         .pipe(Effect.withSpan("Webhooks.list"))
 
-      const disableWebhook = Effect.fn("Webhooks.disable")(function*(id: WebhookId) {
+      const disableWebhook = traced("Webhooks.disable")(function*(id: WebhookId) {
         const { organization_id } = yield* CurrentActor
         return yield* act("webhooks.disable", {
           load: store.find(organization_id, id),

@@ -9,6 +9,7 @@ import { Context, DateTime, Duration, Effect, Layer, Schema } from "effect"
 import { type Actor, CurrentActor } from "../kernel/Actor.ts"
 import { ApiKeyId, AuditRecordId, MemberId, type OrganizationId } from "../kernel/Ids.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
+import { traced } from "../kernel/Traces.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -128,7 +129,7 @@ export class Audit extends Context.Service<Audit, {
       const age_max = yield* AuditAgeMax
       const store = yield* AuditStore
 
-      const list = Effect.fn("Audit.list")(function*(filters: AuditFilters, limit: number) {
+      const list = traced("Audit.list")(function*(filters: AuditFilters, limit: number) {
         const { organization_id } = yield* CurrentActor
         return yield* store.list(organization_id, filters, limit)
       })

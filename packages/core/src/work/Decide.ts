@@ -7,7 +7,7 @@
  * 3. `Commit` applies the changes atomically if no row that they depend on has
  *    changed. Otherwise it fails with `Conflict`, and all three steps run again.
  */
-import { Context, DateTime, Duration, Effect, Layer, Metric, Random, Result, Semaphore } from "effect"
+import { Context, DateTime, Duration, Effect, Fiber, Layer, Metric, Random, Result, Semaphore } from "effect"
 import { CurrentActor, RequestId } from "../kernel/Actor.ts"
 import { Ids, type OrganizationId } from "../kernel/Ids.ts"
 import { conflicts } from "../kernel/Metrics.ts"
@@ -36,6 +36,16 @@ export const Remember = Context.Reference<
 
 /** Options of `Effect.all` for independent reads: they run concurrently. */
 export const together = { concurrency: "unbounded" } as const
+
+/** Carries out two independent reads concurrently, like `Effect.all`, but with one fiber more and not two. */
+export const both = <A, B, R1, R2>(
+  one: Effect.Effect<A, never, R1>,
+  other: Effect.Effect<B, never, R2>
+): Effect.Effect<readonly [A, B], never, R1 | R2> =>
+  Effect.flatMap(
+    Effect.forkChild(one, { startImmediately: true }),
+    (fiber) => Effect.flatMap(other, (b) => Effect.map(Fiber.join(fiber), (a) => [a, b] as const))
+  )
 
 /** The maximum of attempts of one operation, about two seconds of conflicts. After that it fails. */
 const tries_max = 50

@@ -12,6 +12,7 @@ import type { OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { Secrets } from "../kernel/Secrets.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
+import { traced } from "../kernel/Traces.ts"
 import type { Remembered } from "./Changes.ts"
 import { Commit, Conflict } from "./Commit.ts"
 import { Remember } from "./Decide.ts"
@@ -164,7 +165,7 @@ export class Idempotency extends Context.Service<Idempotency, {
         return yield* Effect.die(new Error("No key of SECRET_KEY decrypts the recorded response."))
       })
 
-      const once = Effect.fn("Idempotency.once")(function*<E, R>(options: {
+      const once = traced("Idempotency.once")(function*<E, R>(options: {
         readonly key: IdempotencyKey
         readonly fingerprint: string
         readonly request_id: string
@@ -175,11 +176,11 @@ export class Idempotency extends Context.Service<Idempotency, {
         const { encode, fingerprint, is_secret, key, request_id, work } = options
         const { organization_id } = yield* CurrentActor
 
-        const toRecord = Effect.fnUntraced(function*({ body, status }: Answer, created_at: Timestamp) {
-          const stored = is_secret ? yield* seal(organization_id, key, body) : { body, sealed: false }
-          const record: Remembered = { key, fingerprint, status, ...stored, request_id, created_at }
-          return record
-        })
+        const toRecord = ({ body, status }: Answer, created_at: Timestamp): Effect.Effect<Remembered> =>
+          Effect.map(
+            is_secret ? seal(organization_id, key, body) : Effect.succeed({ body, sealed: false }),
+            (stored) => ({ key, fingerprint, status, ...stored, request_id, created_at })
+          )
 
         const remember = (answer: unknown, now: Timestamp) =>
           Effect.flatMap(encode(answer), (encoded) => toRecord(encoded, now))
@@ -195,21 +196,23 @@ export class Idempotency extends Context.Service<Idempotency, {
         })
 
         /** Records a refusal, or replays the record if the key has one by now. */
-        const refuse = Effect.fnUntraced(function*(answer: Answer) {
-          const replayed = yield* replay
-          if (Option.isSome(replayed)) return replayed.value
-          const record = yield* toRecord(answer, yield* DateTime.now)
-          const committed = yield* Effect.result(commit(organization_id, { remember: record }))
-          if (Result.isSuccess(committed)) return { ...answer, request_id, replayed: false }
-          return yield* Effect.flatMap(replay, (outcome) => Effect.fromOption(outcome, () => new RequestProcessing()))
-        })
+        const refuse = (answer: Answer) =>
+          Effect.gen(function*() {
+            const replayed = yield* replay
+            if (Option.isSome(replayed)) return replayed.value
+            const record = yield* toRecord(answer, yield* DateTime.now)
+            const committed = yield* Effect.result(commit(organization_id, { remember: record }))
+            if (Result.isSuccess(committed)) return { ...answer, request_id, replayed: false }
+            return yield* Effect.flatMap(replay, (outcome) => Effect.fromOption(outcome, () => new RequestProcessing()))
+          })
 
         /** After a failure: replays the record of this request's commit if its outcome was unknown, or of another request's. */
-        const recover = Effect.fnUntraced(function*(cause: Cause.Cause<E | IdempotencyConflict | RequestProcessing>) {
-          const replayed = yield* replay
-          if (Option.isSome(replayed)) return replayed.value
-          return yield* isConflict(cause) ? new RequestProcessing() : Effect.failCause(cause)
-        })
+        const recover = (cause: Cause.Cause<E | IdempotencyConflict | RequestProcessing>) =>
+          Effect.gen(function*() {
+            const replayed = yield* replay
+            if (Option.isSome(replayed)) return replayed.value
+            return yield* isConflict(cause) ? new RequestProcessing() : Effect.failCause(cause)
+          })
 
         const run = Effect.flatMap(
           Effect.provideService(work, Remember, remember),
