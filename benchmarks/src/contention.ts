@@ -1,6 +1,7 @@
 /**
  * Measures how concurrent writers of one organization affect each other, through
- * HTTP and several processes: `npm run bench:contention`, or with other seconds, `-- 60`.
+ * HTTP and several processes: `npm run bench:contention`, or with other seconds, `-- 60`,
+ * and then fewer rounds, and a number of conversations a second, `-- 60 100 50`.
  *
  * - Concurrent tags, edits and notes of one contact: how many acknowledged updates
  *   are lost.
@@ -22,6 +23,8 @@ import * as Statements from "./Statements.ts"
 
 const seconds = Number(process.argv[2] ?? 30)
 const rounds = Number(process.argv[3] ?? 1000)
+/** How many conversations are started and closed a second, evenly. By default each client begins the next one at once. */
+const conversations_per_second = Number(process.argv[4] ?? Infinity)
 const writers = 12
 
 /** The fields that this benchmark reads from a resource. */
@@ -99,13 +102,16 @@ const busy = Effect.fnUntraced(function*(cluster: Service.Cluster) {
   const { channel_id, key } = cluster.acme
   const next = serversOf(cluster)
   const statuses = yield* Ref.make<Readonly<Record<string, number>>>({})
-  const until = (yield* Clock.currentTimeMillis) + seconds * 1000
+  const begun = yield* Clock.currentTimeMillis
+  const until = begun + seconds * 1000
   const write = (path: string, name: string, json: unknown) =>
     Processes.request(next(), "POST", path, { key, json, idempotency_key: name }).pipe(
       Effect.tap(({ status }) => Ref.update(statuses, (all) => ({ ...all, [status]: (all[status] ?? 0) + 1 })))
     )
   const writer = Effect.fnUntraced(function*(name: number) {
     for (let number = 0; (yield* Clock.currentTimeMillis) < until; number++) {
+      const turn = begun + (number * writers + name) * 1000 / conversations_per_second
+      yield* Effect.sleep(Math.max(0, turn - (yield* Clock.currentTimeMillis)))
       const phone = `+4915${String(name * 1_000_000 + number % 500 * 10 + 100).padStart(9, "0")}`
       const started = yield* write(
         "/conversations",
@@ -164,6 +170,7 @@ const contended = Effect.fnUntraced(function*(cluster: Service.Cluster) {
   const { connections, first } = yield* endpoint.received
   return {
     statuses,
+    events_made_per_second: Math.round((yield* count("SELECT count(*)::int AS count FROM webhook_events")) / seconds),
     deliveries_made: made,
     deliveries_pending: pending,
     deliveries_made_per_second: Math.round(made / seconds),
@@ -232,7 +239,7 @@ const benchmark = Effect.gen(function*() {
     const lost_updates = yield* lostUpdates(cluster)
     const reads_beside_a_held_row = yield* reads(cluster)
     const one_organization = yield* contended(cluster)
-    return { seconds, writers, lost_updates, reads_beside_a_held_row, one_organization }
+    return { seconds, writers, conversations_per_second, lost_updates, reads_beside_a_held_row, one_organization }
   }).pipe(Effect.provide(database))
 })
 

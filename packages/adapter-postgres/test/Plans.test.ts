@@ -100,7 +100,8 @@ const lookups: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>
   ),
   "the deliveries to a webhook": WebhookDeliveryStore.use((store) => store.list(Crowd.large, webhook, 100)),
   "a delivery": WebhookDeliveryStore.use((store) => store.load(Crowd.large, delivery)),
-  "a send": SendStore.use((store) => store.find(Crowd.large, send))
+  "a send": SendStore.use((store) => store.find(Crowd.large, send)),
+  "a send to attempt": SendStore.use((store) => store.load(Crowd.large, send))
 }
 
 const claim = (kind: WorkKind) => ({

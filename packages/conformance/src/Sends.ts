@@ -1,12 +1,13 @@
 /** The promises of `SendStore`, as tests. */
 import { assert } from "@effect/vitest"
+import { ChannelHoldRows } from "@messaging-crm/core/ChannelHolds"
 import { SendId } from "@messaging-crm/core/Ids"
 import { insert } from "@messaging-crm/core/Messages"
 import { type SendColumns, SendRows, SendStore } from "@messaging-crm/core/Sends"
 import { Effect, Option } from "effect"
 import { hardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
-import { after, type It, type Options } from "./Fixtures.ts"
+import { after, type It, noon, type Options } from "./Fixtures.ts"
 
 export const suite = (it: It, { runs }: Options) => {
   it.effect.prop("returns a send as it was inserted, with what is to be sent", {
@@ -59,6 +60,47 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(
         yield* store.find(ours, sent.id),
         Option.some({ ...sent, ...begun, ...accepted, version: 3 })
+      )
+    }))
+
+  it.effect("loads a send with its channel, the channel's hold, its person and its member's name", () =>
+    Effect.gen(function*() {
+      const store = yield* SendStore
+      const ours = yield* Fixtures.organization
+      const member = yield* Fixtures.member(ours)
+      const on = yield* Fixtures.thread(ours)
+      const [first, second] = [yield* Fixtures.send(on), { ...yield* Fixtures.send(on), member_id: member.id }]
+      yield* Fixtures.write(ours, SendRows.insert(first), SendRows.insert(second))
+      const who = { channel: on.channel, contact_id: on.contact_id, identity_id: on.identity_id }
+      assert.deepStrictEqual(
+        yield* store.load(ours, first.id),
+        Option.some({ ...who, send: { ...first, version: 1 }, hold: null, member_name: null })
+      )
+      const held = {
+        channel_id: on.channel.id,
+        held_at: noon,
+        reason: "rate_limited",
+        until: after(1),
+        level: 2
+      } as const
+      yield* Fixtures.write(ours, ChannelHoldRows.insert(held))
+      // Concurrent loads, of another organization and of no send too, each get their own.
+      const theirs = yield* Fixtures.organization
+      const nobody = SendId.make(yield* Fixtures.uuid)
+      const hold = { ...held, version: 1 }
+      assert.deepStrictEqual(
+        yield* Effect.all([
+          store.load(theirs, first.id),
+          store.load(ours, second.id),
+          store.load(ours, nobody),
+          store.load(ours, first.id)
+        ], { concurrency: "unbounded" }),
+        [
+          Option.none(),
+          Option.some({ ...who, send: { ...second, version: 1 }, hold, member_name: member.name }),
+          Option.none(),
+          Option.some({ ...who, send: { ...first, version: 1 }, hold, member_name: null })
+        ]
       )
     }))
 

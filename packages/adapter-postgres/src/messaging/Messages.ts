@@ -10,6 +10,7 @@ import {
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, date, OptionalAt, startOf } from "../database/Columns.ts"
+import * as Lookup from "../database/Lookup.ts"
 import { count, first, rows } from "../database/Rows.ts"
 
 const Row = Schema.Struct({
@@ -27,7 +28,8 @@ const messages = rows(Row)
 const message = first(Row)
 
 /** The row of a provider's message id, with the columns of its message in one object. */
-const providerMessage = first(Schema.Struct({
+const providerMessages = rows(Schema.Struct({
+  place: Schema.Int,
   channel_id: ChannelId,
   provider_message_id: Schema.String,
   early_updates: Schema.Array(Schema.Union([StatusUpdate, EditUpdate, DeletionUpdate])),
@@ -45,6 +47,21 @@ export const layer = Layer.effect(
 
     const select = sql.literal(`SELECT ${columns.join(", ")} FROM messages`)
 
+    const findByProviderId = Lookup.make(sql, {
+      key: { organization_id: "uuid", channel_id: "uuid", provider_message_id: "text" },
+      select: `
+        SELECT p.channel_id, p.provider_message_id, p.early_updates, p.version,
+          CASE WHEN m.id IS NOT NULL THEN to_jsonb(m) || jsonb_build_object('contact_id', v.contact_id) END AS message
+        FROM provider_messages p
+        LEFT JOIN messages m ON m.organization_id = p.organization_id
+          AND m.conversation_id = p.conversation_id AND m.id = p.message_id
+        LEFT JOIN conversations v ON v.organization_id = p.organization_id AND v.id = p.conversation_id
+        WHERE p.organization_id = k.organization_id
+          AND p.channel_id = k.channel_id
+          AND p.provider_message_id = k.provider_message_id`,
+      decode: providerMessages
+    })
+
     return MessageStore.of({
       find: (organization_id, conversation_id, id) =>
         message(sql`
@@ -53,18 +70,8 @@ export const layer = Layer.effect(
         `),
       findByProviderId: (organization_id, channel_id, provider_message_id) =>
         Effect.map(
-          providerMessage(sql`
-            SELECT p.channel_id, p.provider_message_id, p.early_updates, p.version,
-              CASE WHEN m.id IS NOT NULL THEN to_jsonb(m) || jsonb_build_object('contact_id', v.contact_id) END AS message
-            FROM provider_messages p
-            LEFT JOIN messages m ON m.organization_id = p.organization_id
-              AND m.conversation_id = p.conversation_id AND m.id = p.message_id
-            LEFT JOIN conversations v ON v.organization_id = p.organization_id AND v.id = p.conversation_id
-            WHERE p.organization_id = ${organization_id}
-              AND p.channel_id = ${channel_id}
-              AND p.provider_message_id = ${provider_message_id}
-          `),
-          Option.map((row): ProviderMessage => ({ ...row, message: Option.fromNullOr(row.message) }))
+          findByProviderId({ organization_id, channel_id, provider_message_id }),
+          Option.map(({ place: _, ...row }): ProviderMessage => ({ ...row, message: Option.fromNullOr(row.message) }))
         ),
       list: (organization_id, conversation_id, page) => {
         const { at, id } = startOf(page)

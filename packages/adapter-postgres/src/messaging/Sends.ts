@@ -1,10 +1,13 @@
+import { ChannelHold } from "@messaging-crm/core/ChannelHolds"
+import { Channel } from "@messaging-crm/core/Channels"
 import { Content } from "@messaging-crm/core/Content"
-import { ChannelId, MemberId } from "@messaging-crm/core/Ids"
+import { ChannelId, ContactId, IdentityId, MemberId } from "@messaging-crm/core/Ids"
 import { Send, SendStore } from "@messaging-crm/core/Sends"
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, OptionalAt } from "../database/Columns.ts"
-import { first } from "../database/Rows.ts"
+import * as Lookup from "../database/Lookup.ts"
+import { first, rows } from "../database/Rows.ts"
 
 /** The row of a send. */
 export const SendRow = Schema.Struct({
@@ -21,20 +24,57 @@ export const SendRow = Schema.Struct({
 
 const send = first(SendRow)
 
+const columns = Object.keys(SendRow.fields)
+
+const outgoing = rows(Schema.Struct({
+  place: Schema.Int,
+  ...SendRow.fields,
+  channel: Channel,
+  hold: Schema.NullOr(Schema.Struct({ ...ChannelHold.fields, version: Schema.Int })),
+  contact_id: ContactId,
+  identity_id: IdentityId,
+  member_name: Schema.NullOr(Schema.String)
+}))
+
 /** Layer that reads sends in PostgreSQL. */
 export const layer = Layer.effect(
   SendStore,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
 
+    const load = Lookup.make(sql, {
+      key: { organization_id: "uuid", id: "uuid" },
+      select: `
+        SELECT ${columns.map((column) => `s.${column}`).join(", ")}, to_jsonb(h) AS channel, to_jsonb(o) AS hold,
+          v.contact_id, v.identity_id, m.name AS member_name
+        FROM sends s
+        JOIN conversations v ON v.organization_id = s.organization_id AND v.id = s.conversation_id
+        JOIN channels h ON h.organization_id = s.organization_id AND h.id = s.channel_id
+        LEFT JOIN channel_holds o ON o.organization_id = s.organization_id AND o.channel_id = s.channel_id
+        LEFT JOIN members m ON m.organization_id = s.organization_id AND m.id = s.member_id
+        WHERE s.organization_id = k.organization_id AND s.id = k.id`,
+      decode: outgoing
+    })
+
     return SendStore.of({
       find: (organization_id, id) =>
         send(sql`
-          SELECT id, conversation_id, status, message_id, failure_reason, created_at, channel_id, recipient, member_id,
-            content, first_attempt_at, may_be_sent, version
+          SELECT ${sql.literal(columns.join(", "))}
           FROM sends
           WHERE organization_id = ${organization_id} AND id = ${id}
-        `)
+        `),
+      load: (organization_id, id) =>
+        Effect.map(
+          load({ organization_id, id }),
+          Option.map(({ channel, contact_id, hold, identity_id, member_name, place: _, ...send }) => ({
+            send,
+            channel,
+            hold,
+            contact_id,
+            identity_id,
+            member_name
+          }))
+        )
     })
   })
 )

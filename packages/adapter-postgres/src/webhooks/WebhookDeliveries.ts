@@ -1,12 +1,10 @@
-import { OrganizationId, type WebhookDeliveryId } from "@messaging-crm/core/Ids"
 import { Timestamp } from "@messaging-crm/core/Timestamps"
 import { type ClaimedDelivery, WebhookDelivery, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { Webhook } from "@messaging-crm/core/Webhooks"
-import { Effect, Exit, Layer, Option, Schema, Struct } from "effect"
+import { Effect, Layer, Option, Schema, Struct } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, OptionalAt } from "../database/Columns.ts"
-import { CommitConnections } from "../database/CommitConnections.ts"
-import * as Gathering from "../database/Gathering.ts"
+import * as Lookup from "../database/Lookup.ts"
 import { rows } from "../database/Rows.ts"
 import { claimClient, claimWork, Item } from "../work/WorkQueue.ts"
 
@@ -29,22 +27,12 @@ const Outgoing = Schema.Struct({
   })
 })
 
-const outgoing = rows(Schema.Struct({ organization_id: OrganizationId, ...Outgoing.fields }))
+const outgoing = rows(Schema.Struct({ place: Schema.Int, ...Outgoing.fields }))
 
 const claimedDeliveries = rows(Schema.Struct({
   ...Item.fields,
   ...Struct.map(Outgoing.fields, Schema.NullOr)
 }))
-
-/** The maximum of concurrent statements that load deliveries, and of deliveries in one statement. */
-const [statements_max, loaded_max] = [2, 128]
-
-interface DeliveryKey {
-  readonly organization_id: OrganizationId
-  readonly id: WebhookDeliveryId
-}
-
-const keyText = ({ id, organization_id }: DeliveryKey): string => `${organization_id}|${id}`
 
 /** Layer that reads deliveries in PostgreSQL. */
 export const layer = Layer.effect(
@@ -53,38 +41,17 @@ export const layer = Layer.effect(
     const sql = yield* SqlClient.SqlClient
 
     const claiming = yield* claimClient
-    // The settings of these connections make plans independent of table sizes.
-    const own = Option.getOrElse(yield* Effect.serviceOption(CommitConnections), () => sql)
-
     const columns = sql.literal(Object.keys(WebhookDelivery.fields).join(", "))
 
-    /** Loads deliveries with one statement, because workers claim many at a time. */
-    const loadAll = (keys: ReadonlyArray<DeliveryKey>, client: SqlClient.SqlClient) =>
-      outgoing(client`
-        SELECT d.organization_id, to_jsonb(d) AS delivery, e.body, to_jsonb(w) AS webhook
+    const load = Lookup.make(sql, {
+      key: { organization_id: "uuid", id: "uuid" },
+      select: `
+        SELECT to_jsonb(d) AS delivery, e.body, to_jsonb(w) AS webhook
         FROM webhook_deliveries d
         JOIN webhook_events e ON e.organization_id = d.organization_id AND e.id = d.event_id
         JOIN webhooks w ON w.organization_id = d.organization_id AND w.id = d.webhook_id
-        WHERE d.organization_id = ANY(${keys.map((key) => key.organization_id)}::uuid[])
-          AND d.id = ANY(${keys.map((key) => key.id)}::uuid[])
-      `).pipe(
-        Effect.map((found) => {
-          const byKey = new Map(
-            found.map((
-              { organization_id, ...loaded }
-            ) => [keyText({ organization_id, id: loaded.delivery.id }), loaded])
-          )
-          return keys.map((key) => Option.fromUndefinedOr(byKey.get(keyText(key))))
-        })
-      )
-
-    const load = Gathering.make({
-      concurrency: statements_max,
-      size: loaded_max,
-      groupOf: () => "load",
-      rowsOf: () => [],
-      lanesOf: () => [],
-      run: (keys: Gathering.Some<DeliveryKey>) => Effect.map(loadAll(keys, own), (found) => found.map(Exit.succeed))
+        WHERE d.organization_id = k.organization_id AND d.id = k.id`,
+      decode: outgoing
     })
 
     return WebhookDeliveryStore.of({
@@ -96,12 +63,8 @@ export const layer = Layer.effect(
           ORDER BY created_at DESC, id DESC
           LIMIT ${limit}
         `),
-      load: Effect.fnUntraced(function*(organization_id, id) {
-        const outer = yield* Effect.serviceOption(sql.transactionService)
-        if (Option.isNone(outer)) return yield* load({ organization_id, id })
-        const [found] = yield* loadAll([{ organization_id, id }], sql)
-        return found ?? Option.none()
-      }),
+      load: (organization_id, id) =>
+        Effect.map(load({ organization_id, id }), Option.map(({ place: _, ...found }) => found)),
       // A delivery that was committed while the claim began may be claimed, but is not seen by the rest of the statement.
       claim: (claim) =>
         Effect.flatMap(claiming, (client) =>

@@ -17,16 +17,15 @@
  */
 import { Context, DateTime, Duration, Effect, Layer, Metric, Option, Result, Schedule } from "effect"
 import * as Holds from "../catalog/ChannelHolds.ts"
-import { type Channel, ChannelStore } from "../catalog/Channels.ts"
+import type { Channel } from "../catalog/Channels.ts"
 import { addAliases } from "../contacts/ContactIdentities.ts"
 import { SendId } from "../kernel/Ids.ts"
 import { send_attempts } from "../kernel/Metrics.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
-import { Decide, type Fresh, together } from "../work/Decide.ts"
+import { Decide, type Fresh } from "../work/Decide.ts"
 import type { ClaimedWork } from "../work/WorkQueue.ts"
-import { type ConversationRow, ConversationStore } from "./Conversations.ts"
 import {
   type Accepted,
   type FailureReason,
@@ -37,7 +36,7 @@ import {
   type ProviderRejected
 } from "./MessagingProvider.ts"
 import { complete, fail, loader } from "./SendCompletion.ts"
-import { isOpen, type SendRow, SendRows, SendStore, State } from "./Sends.ts"
+import { isOpen, type OutgoingSend, type SendRow, SendRows, SendStore, State } from "./Sends.ts"
 
 // ----------------------------------------------------------- decisions
 
@@ -104,14 +103,6 @@ const finish = (claimed: ClaimedWork) => Changes.settle({ claimed, outcome: "fin
 
 const postpone = (claimed: ClaimedWork, due_at: Timestamp) => Changes.settle({ claimed, outcome: "postpone", due_at })
 
-/** The rows that an attempt needs. */
-interface Loaded {
-  readonly send: Option.Option<SendRow>
-  readonly conversation: Option.Option<ConversationRow>
-  readonly channel: Option.Option<Channel>
-  readonly hold: Option.Option<Holds.ChannelHoldRow>
-}
-
 /** A send with the status that it had before this attempt. */
 interface Begun {
   readonly send: SendRow
@@ -131,25 +122,23 @@ const wait = (claimed: ClaimedWork, send: SendRow, hold: Holds.ChannelHold, fres
 /** Begins an attempt. Returns null, and settles the work, if the send has already ended or its channel is held. */
 const begin = (
   claimed: ClaimedWork,
-  { channel, conversation, hold, send }: Loaded,
+  outgoing: Option.Option<OutgoingSend>,
   expectedAliases: MessagingProvider["Service"]["expectedAliases"],
   fresh: Fresh
 ): Changes.Decision<Begun | null> => {
   const { now } = fresh
-  if (Option.isNone(send) || !isOpen(send.value) || Option.isNone(conversation) || Option.isNone(channel)) {
-    return { answer: null, changes: finish(claimed) }
-  }
+  if (Option.isNone(outgoing) || !isOpen(outgoing.value.send)) return { answer: null, changes: finish(claimed) }
+  const { channel, hold, identity_id, send } = outgoing.value
   // A send that is `sending` lost its worker during an attempt. That it waits would hide it.
-  const held = Option.filter(Holds.active(hold, now), () => send.value.status === "queued")
-  if (Option.isSome(held)) return { answer: null, changes: wait(claimed, send.value, held.value, fresh) }
-  const set = State.begin(send.value, now)
-  const { channel_type, identity_id } = conversation.value
-  const aliases = expectedAliases?.(channel.value, send.value.recipient) ?? []
+  const held = Option.filter(Holds.active(Option.fromNullOr(hold), now), () => send.status === "queued")
+  if (Option.isSome(held)) return { answer: null, changes: wait(claimed, send, held.value, fresh) }
+  const set = State.begin(send, now)
+  const aliases = expectedAliases?.(channel, send.recipient) ?? []
   return {
-    answer: { send: { ...send.value, ...set, status: send.value.status }, channel: channel.value },
+    answer: { send: { ...send, ...set, status: send.status }, channel },
     changes: Changes.all(
-      SendRows.update(send.value, set),
-      addAliases(channel_type, identity_id, aliases),
+      SendRows.update(send, set),
+      addAliases(channel.type, identity_id, aliases),
       Changes.settle({ claimed, outcome: "hold" })
     )
   }
@@ -186,8 +175,6 @@ export class Dispatch extends Context.Service<Dispatch, {
   static readonly layer = Layer.effect(
     Dispatch,
     Effect.gen(function*() {
-      const channels = yield* ChannelStore
-      const conversations = yield* ConversationStore
       const { decide, settle } = yield* Decide
       const holds = yield* Holds.ChannelHoldStore
       const loadCompletion = yield* loader
@@ -196,21 +183,6 @@ export class Dispatch extends Context.Service<Dispatch, {
       const timeout = yield* UnknownOutcomeTimeout
 
       const find = ({ organization_id, ref }: ClaimedWork) => store.find(organization_id, SendId.make(ref))
-
-      const load = Effect.fnUntraced(function*(claimed: ClaimedWork) {
-        const send = yield* find(claimed)
-        if (Option.isNone(send)) {
-          return { send, conversation: Option.none(), channel: Option.none(), hold: Option.none() }
-        }
-        const { organization_id } = claimed
-        const { channel_id, conversation_id } = send.value
-        const others = yield* Effect.all({
-          conversation: conversations.find(organization_id, conversation_id),
-          channel: channels.find(organization_id, channel_id),
-          hold: holds.find(organization_id, channel_id)
-        }, together)
-        return { send, ...others }
-      })
 
       /** Settles the claim with the changes that follow for the send, or with none if it has already ended. */
       const settleSend = (
@@ -354,8 +326,8 @@ export class Dispatch extends Context.Service<Dispatch, {
 
       const attempt = traced("Dispatch.attempt")(function*(claimed: ClaimedWork) {
         const begun = yield* settle(claimed, {
-          load: load(claimed),
-          decide: (loaded, fresh) => begin(claimed, loaded, provider.expectedAliases, fresh)
+          load: store.load(claimed.organization_id, SendId.make(claimed.ref)),
+          decide: (outgoing, fresh) => begin(claimed, outgoing, provider.expectedAliases, fresh)
         })
         if (begun === null) return
         const { channel, send } = begun

@@ -2,14 +2,12 @@
  * Send completion: the changes that record that a send was accepted by the provider, or has failed (contract §12.4, §12.8).
  */
 import { Effect, Option } from "effect"
-import { type MemberRow, MemberStore } from "../accounts/Members.ts"
 import { addAliases } from "../contacts/ContactIdentities.ts"
 import { type ChannelId, MessageId, type OrganizationId, type SendId } from "../kernel/Ids.ts"
 import { erased } from "../kernel/Text.ts"
 import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
 import { type Fresh, together } from "../work/Decide.ts"
-import { type ConversationRow, ConversationStore } from "./Conversations.ts"
 import {
   applyUpdate,
   insert,
@@ -19,21 +17,18 @@ import {
   type ProviderMessage
 } from "./Messages.ts"
 import type { Accepted, FailureReason } from "./MessagingProvider.ts"
-import { isOpen, type SendRow, SendRows, SendStore, State } from "./Sends.ts"
+import { isOpen, type OutgoingSend, type SendRow, SendRows, SendStore, State } from "./Sends.ts"
 
 // ----------------------------------------------------------- decisions
 
 /** The rows that `complete` needs. */
 export interface Loaded {
-  readonly send: Option.Option<SendRow>
-  readonly conversation: Option.Option<ConversationRow>
-  readonly member: Option.Option<MemberRow>
+  readonly outgoing: Option.Option<OutgoingSend>
   readonly provider_message: Option.Option<ProviderMessage>
 }
 
 const messageOf = (
-  send: SendRow,
-  member: Option.Option<MemberRow>,
+  { member_name, send }: OutgoingSend,
   provider_message_id: string,
   { now, uuid }: Fresh
 ): Message => ({
@@ -44,7 +39,7 @@ const messageOf = (
   text: send.content.text,
   sender: send.member_id === null
     ? { type: "system", name: null }
-    : { type: "member", name: Option.getOrNull(Option.map(member, ({ name }) => name)) },
+    : { type: "member", name: member_name },
   status: "sent",
   media: null,
   provider_message_id,
@@ -91,22 +86,21 @@ const link = (send: SendRow, message: Message, fresh: Fresh): Changes.Changes =>
  * `outcome_unknown` stays failed, and its message is inserted all the same.
  */
 export const complete = (
-  { conversation, member, provider_message, send }: Loaded,
+  { outgoing, provider_message }: Loaded,
   { provider_message_id, recipient_aliases = [] }: Accepted,
   updates: ReadonlyArray<MessageUpdate>,
   fresh: Fresh
 ): Changes.Changes => {
-  if (Option.isNone(send) || Option.isNone(conversation)) return Changes.none
-  const row = send.value
+  if (Option.isNone(outgoing)) return Changes.none
+  const { channel, contact_id, identity_id, send: row } = outgoing.value
   // What the provider says of a person who was erased is not stored.
   if (row.recipient === erased) return Changes.none
-  const { channel_type, contact_id, identity_id } = conversation.value
-  const aliases = addAliases(channel_type, identity_id, recipient_aliases)
+  const aliases = addAliases(channel.type, identity_id, recipient_aliases)
   const known = Option.flatMap(provider_message, ({ message }) => message)
   if (Option.isSome(known)) return isOpen(row) ? Changes.all(aliases, link(row, known.value, fresh)) : aliases
   if (!isOpen(row) && row.failure_reason !== "outcome_unknown") return aliases
   const early = Option.match(provider_message, { onNone: () => [], onSome: ({ early_updates }) => early_updates })
-  const message = [...early, ...updates].reduce(applyUpdate, messageOf(row, member, provider_message_id, fresh))
+  const message = [...early, ...updates].reduce(applyUpdate, messageOf(outgoing.value, provider_message_id, fresh))
   return Changes.all(
     aliases,
     insert(row.channel_id, contact_id, provider_message, message),
@@ -117,31 +111,14 @@ export const complete = (
 
 // ---------------------------------------------------------- operations
 
-/** Makes the function that loads a send, its conversation and member, and the row of the provider's message id. */
+/** Makes the function that loads what `complete` needs. */
 export const loader = Effect.gen(function*() {
-  const conversations = yield* ConversationStore
-  const members = yield* MemberStore
   const messages = yield* MessageStore
   const sends = yield* SendStore
 
-  return Effect.fnUntraced(function*(
-    organization_id: OrganizationId,
-    channel_id: ChannelId,
-    id: SendId,
-    provider_message_id: string
-  ) {
-    const { provider_message, send } = yield* Effect.all({
-      send: sends.find(organization_id, id),
+  return (organization_id: OrganizationId, channel_id: ChannelId, id: SendId, provider_message_id: string) =>
+    Effect.all({
+      outgoing: sends.load(organization_id, id),
       provider_message: messages.findByProviderId(organization_id, channel_id, provider_message_id)
     }, together)
-    if (Option.isNone(send)) {
-      return { send, provider_message, conversation: Option.none(), member: Option.none() }
-    }
-    const { conversation_id, member_id } = send.value
-    const { conversation, member } = yield* Effect.all({
-      conversation: conversations.find(organization_id, conversation_id),
-      member: member_id === null ? Effect.succeedNone : members.find(organization_id, member_id)
-    }, together)
-    return { send, provider_message, conversation, member }
-  })
 })

@@ -12,11 +12,21 @@
  * | unknown | 15 minutes without a callback | failed |
  */
 import { Context, Effect, Layer, Option, Result, Schema, Struct } from "effect"
+import type { ChannelHoldRow } from "../catalog/ChannelHolds.ts"
 import { type Channel, ChannelStore } from "../catalog/Channels.ts"
 import { findOrCreateByIdentity } from "../contacts/ContactIdentities.ts"
 import { ContactStore, type LoadedContact, type Person, ReferenceUnknown } from "../contacts/Contacts.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
-import { ChannelId, ConversationId, type MemberId, MessageId, type OrganizationId, SendId } from "../kernel/Ids.ts"
+import {
+  ChannelId,
+  type ContactId,
+  ConversationId,
+  type IdentityId,
+  type MemberId,
+  MessageId,
+  type OrganizationId,
+  SendId
+} from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { Phone } from "../kernel/Phones.ts"
 import { visibleText } from "../kernel/Text.ts"
@@ -80,6 +90,18 @@ export interface SendColumns extends Send {
 
 export interface SendRow extends SendColumns {
   readonly version: Changes.Version
+}
+
+/** A send with what an attempt needs, and the message that comes of it. */
+export interface OutgoingSend {
+  readonly send: SendRow
+  readonly channel: Channel
+  /** Why the channel's sends wait, or waited last; null if they never did. */
+  readonly hold: ChannelHoldRow | null
+  readonly contact_id: ContactId
+  readonly identity_id: IdentityId
+  /** The name of the send's member; null when it has none. */
+  readonly member_name: string | null
 }
 
 export const SendRows = Changes.rows<SendColumns>()("sends", ["id"], [
@@ -279,10 +301,11 @@ export const send = (
  *
  * **Contract** (checked by `conformance/Sends.ts`)
  *
- * - `find` returns what was committed last, and none for another organization's send.
+ * - `find` and `load` return what was committed last, and none for another organization's send.
  */
 export class SendStore extends Context.Service<SendStore, {
   readonly find: (organization_id: OrganizationId, id: SendId) => Effect.Effect<Option.Option<SendRow>>
+  readonly load: (organization_id: OrganizationId, id: SendId) => Effect.Effect<Option.Option<OutgoingSend>>
 }>()("@messaging-crm/core/Sends/SendStore") {}
 
 // ---------------------------------------------------------- operations

@@ -133,6 +133,15 @@ export const row: Sends.SendRow = {
   version: 2
 }
 
+export const outgoing: Sends.OutgoingSend = {
+  send: row,
+  channel,
+  hold: null,
+  contact_id: contact.id,
+  identity_id: identity.id,
+  member_name: ada.name
+}
+
 export const message: Messages.MessageRow = {
   id: MessageId.make(id(11)),
   conversation_id: conversation.id,

@@ -9,7 +9,6 @@ import * as Messages from "@messaging-crm/core/Messages"
 import { Option } from "effect"
 import * as SendCompletion from "../../src/messaging/SendCompletion.ts"
 import {
-  ada,
   after,
   channel,
   contact,
@@ -20,6 +19,7 @@ import {
   identity,
   message,
   noon,
+  outgoing,
   phone,
   providerMessage,
   row
@@ -209,9 +209,7 @@ describe("an inbound event", () => {
     at: after(99)
   }
   const completion = (fields: Partial<SendCompletion.Loaded> = {}): SendCompletion.Loaded => ({
-    send: Option.some({ ...row, status: "unknown" }),
-    conversation: Option.some(conversation),
-    member: Option.some(ada),
+    outgoing: Option.some({ ...outgoing, send: { ...row, status: "unknown" } }),
     provider_message: Option.none(),
     ...fields
   })
@@ -225,9 +223,11 @@ describe("an inbound event", () => {
   })
 
   it("is stored for its message when its reference completes no send, and updates an existing message", () => {
-    const ended = completion({ send: Option.some({ ...row, status: "failed", failure_reason: "rate_limited" }) })
+    const ended = completion({
+      outgoing: Option.some({ ...outgoing, send: { ...row, status: "failed", failure_reason: "rate_limited" } })
+    })
     const kept = Inbound.update(Option.none(), of, { status: "delivered", at: after(99) }, fresh())
-    for (const loaded of [ended, null, completion({ send: Option.none() })]) {
+    for (const loaded of [ended, null, completion({ outgoing: Option.none() })]) {
       assert.deepStrictEqual(
         Inbound.statusReported({ found: Option.none(), completion: loaded }, status, fresh()),
         kept
@@ -236,7 +236,10 @@ describe("an inbound event", () => {
     const updated = Inbound.update(found, of, { status: "delivered", at: after(99) }, fresh())
     assert.deepStrictEqual(Inbound.statusReported({ found, completion: null }, status, fresh()), updated)
     // The message was stored between the first read and the second.
-    const sent = completion({ provider_message: found, send: Option.some({ ...row, status: "sent" }) })
+    const sent = completion({
+      provider_message: found,
+      outgoing: Option.some({ ...outgoing, send: { ...row, status: "sent" } })
+    })
     assert.deepStrictEqual(Inbound.statusReported({ found: Option.none(), completion: sent }, status, fresh()), updated)
   })
 })

@@ -21,6 +21,7 @@ import {
   id,
   identity,
   message,
+  outgoing,
   phone,
   providerMessage,
   refusal,
@@ -171,9 +172,7 @@ describe("a send", () => {
   ) =>
     SendCompletion.complete(
       {
-        send: Option.some(row),
-        conversation: Option.some(conversation),
-        member: Option.some(ada),
+        outgoing: Option.some(outgoing),
         provider_message: Option.none(),
         ...fields
       },
@@ -220,17 +219,17 @@ describe("a send", () => {
   it("that failed with an unknown outcome stays failed, and its message is inserted", () => {
     const failed = { ...row, status: "failed", failure_reason: "outcome_unknown" } as const
     assert.deepStrictEqual(
-      complete({ send: Option.some(failed) }),
+      complete({ outgoing: Option.some({ ...outgoing, send: failed }) }),
       Changes.all(
         Messages.insert(channel.id, contact.id, Option.none(), completed),
         Changes.raise(Events.make("message.sent", data, fresh(after(9), 101)))
       )
     )
     const rejected = { ...failed, failure_reason: "provider_rejected" } as const
-    assert.deepStrictEqual(complete({ send: Option.some(rejected) }), Changes.none)
+    assert.deepStrictEqual(complete({ outgoing: Option.some({ ...outgoing, send: rejected }) }), Changes.none)
     const sent = { ...row, status: "sent", message_id: message.id } as const
-    assert.deepStrictEqual(complete({ send: Option.some(sent) }), Changes.none)
-    assert.deepStrictEqual(complete({ send: Option.none() }), Changes.none)
+    assert.deepStrictEqual(complete({ outgoing: Option.some({ ...outgoing, send: sent }) }), Changes.none)
+    assert.deepStrictEqual(complete({ outgoing: Option.none() }), Changes.none)
   })
 
   it("whose message id exists is linked to that message in the same conversation, and fails in another", () => {
@@ -259,6 +258,9 @@ describe("a send", () => {
       )
     }
     const failed = { ...row, status: "failed", failure_reason: "outcome_unknown" } as const
-    assert.deepStrictEqual(complete({ send: Option.some(failed), provider_message: there }), Changes.none)
+    assert.deepStrictEqual(
+      complete({ outgoing: Option.some({ ...outgoing, send: failed }), provider_message: there }),
+      Changes.none
+    )
   })
 })
