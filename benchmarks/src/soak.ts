@@ -1,0 +1,79 @@
+/**
+ * Loads one process for minutes and shows whether its memory grows:
+ * `npm run bench:soak`, or with another number of minutes, `npm run bench:soak -- 2`.
+ *
+ * All requests of `npm run bench` come in turn over 32 connections, without a pause.
+ * Every 10 seconds the process's memory and its own measurement of the event loop's
+ * delay are read. Load, server and database share the machine. Prints one JSON
+ * document.
+ */
+import * as Client from "@messaging-crm/adapter-postgres/Client"
+import { Array, Effect, Redacted } from "effect"
+import { readFileSync } from "node:fs"
+import * as Processes from "../../packages/server/testing/Processes.ts"
+import * as Load from "./http/Load.ts"
+import * as Population from "./http/Population.ts"
+import * as Targets from "./http/Targets.ts"
+import { parts, workloads } from "./http/Workloads.ts"
+import * as Service from "./Service.ts"
+
+const minutes = Number(process.argv[2] ?? 10)
+const contacts = 10_000
+const [connections, seconds] = [32, 10]
+
+/** Returns the resident memory of a process, in MiB. */
+const memoryOf = (pid: number): number =>
+  Math.round(Number(/^VmRSS:\s+([0-9]+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024)
+
+/** Returns the 99th percentile of the event loop's delay since it was read last, in milliseconds. */
+const delayOf = Effect.fnUntraced(function*({ port }: Targets.Target) {
+  const response = yield* Effect.promise(() => fetch(`http://127.0.0.1:${port}/metrics`))
+  const text = yield* Effect.promise(() => response.text())
+  return 1000 * Number(/^nodejs_eventloop_lag_p99_seconds\S* (\S+)/m.exec(text)?.[1])
+})
+
+const medianOf = (values: ReadonlyArray<number>): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN
+
+const benchmark = (database_url: string) =>
+  Effect.gen(function*() {
+    const environment: Processes.Environment = {
+      DATABASE_URL: database_url,
+      HOST: "127.0.0.1",
+      PROVIDER: "mock",
+      SECRET_KEY: Buffer.from(globalThis.crypto.getRandomValues(new Uint8Array(32))).toString("base64")
+    }
+    yield* Processes.command(["migrate"], environment)
+    yield* Effect.promise(() => Population.fill(database_url, contacts))
+    const target = yield* Targets.start("ours", environment)
+    const load = yield* Load.start
+    yield* Targets.pin(load.pid, 1)
+    const cursor = yield* Targets.cursorOf(target, 100)
+    const rest = memoryOf(target.pid)
+    const requests = workloads.flatMap((workload) =>
+      workload.requests(contacts, cursor).slice(0, 64).map((request) =>
+        parts(request, `127.0.0.1:${target.port}`, `soak-${workload.name}`)
+      )
+    )
+    const samples = yield* Effect.forEach(Array.range(1, minutes * 60 / seconds), () =>
+      Effect.gen(function*() {
+        const { answered, failed } = yield* load.run({ port: target.port, requests, connections, seconds })
+        return { answered, failed, memory_mib: memoryOf(target.pid), delay_p99_ms: yield* delayOf(target) }
+      }))
+    const perMinute = Array.chunksOf(samples, 60 / seconds)
+    const delays = samples.map(({ delay_p99_ms }) => delay_p99_ms)
+    return {
+      answered: samples.reduce((sum, { answered }) => sum + answered, 0),
+      failed: samples.reduce((sum, { failed }) => sum + failed, 0),
+      memory_mib: {
+        rest,
+        at_most_in_each_minute: perMinute.map((minute) => Math.max(...minute.map(({ memory_mib }) => memory_mib)))
+      },
+      event_loop_delay_p99_ms: { median: medianOf(delays), at_most: Math.max(...delays) }
+    }
+  }).pipe(Effect.provide(Client.layer({ url: Redacted.make(database_url), connections: 1 })))
+
+await Service.measure(benchmark, {
+  settings: { shared_buffers: "1GB", max_wal_size: "4GB" },
+  timeout: `${minutes + 5} minutes`
+})
