@@ -82,14 +82,20 @@ const metricsBeside = Layer.unwrap(
 )
 
 /**
- * Layer for a server whose requests carry the settings that are around, but no operations: each route was given its own
- * when it was built, and the context of a request is copied several times.
+ * Returns the context that every request begins with: the settings that are around, and no operations, because each
+ * route was given its own when it was built.
+ *
+ * A context is copied with everything in it when it is added to often: by default for the ninth service, which is the
+ * last that a request adds before its route is found.
  */
+const contextOfRequests = <R>(around: Context.Context<R>): Context.Context<R> =>
+  Context.makeUnsafe(Context.omit(...Crm.operations)(around).mapUnsafe, { maxDepth: 16 })
+
+/** Layer for the server as the API is served: its requests begin with `contextOfRequests`. */
 const requestServer = Layer.effect(
   HttpServer.HttpServer,
   Effect.map(HttpServer.HttpServer, ({ address, serve }) => {
-    const lean = (...given: Parameters<typeof serve>) =>
-      Effect.updateContext(serve(...given), Context.omit(...Crm.operations))
+    const lean = (...given: Parameters<typeof serve>) => Effect.updateContext(serve(...given), contextOfRequests)
     // It takes and returns the same as `serve`, which has several forms.
     return HttpServer.make({ address, serve: lean as typeof serve })
   })

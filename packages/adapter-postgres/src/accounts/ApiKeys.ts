@@ -1,8 +1,8 @@
 import { ApiKey, ApiKeyStore, Scope } from "@messaging-crm/core/ApiKeys"
 import { ApiKeyId, MemberId, OrganizationId } from "@messaging-crm/core/Ids"
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { At, OptionalAt } from "../database/Columns.ts"
+import { At, date, OptionalAt } from "../database/Columns.ts"
 import { first, rows } from "../database/Rows.ts"
 
 const Row = Schema.Struct({
@@ -18,15 +18,17 @@ const LoadedRow = Schema.Struct({ ...Row.fields, version: Schema.Int })
 
 const loaded = rows(LoadedRow)
 const key = first(LoadedRow)
-const metered = first(Schema.Struct({
+const MeteredRow = Schema.Struct({
   key_id: ApiKeyId,
   organization_id: OrganizationId,
   created_by: MemberId,
   scopes: Schema.Array(Scope),
   count: Schema.Int,
+  opens_window: Schema.Boolean,
   window_ends_at: At,
   now: At
-}))
+})
+const metered = first(MeteredRow)
 
 /** Layer that keeps API keys and their request counts in PostgreSQL. */
 export const layer = Layer.effect(
@@ -37,6 +39,37 @@ export const layer = Layer.effect(
     const columns = sql.literal(
       "id, name, last_four, scopes, created_by, created_at, expires_at, revoked_at, last_used_at"
     )
+
+    // One statement, so that check and count are atomic and use the database's clock.
+    const count = (digest: string, limit: number) =>
+      metered(sql`
+        WITH usable AS (
+          SELECT k.id, k.organization_id, k.created_by, k.scopes
+          FROM api_keys k
+          JOIN members m ON m.organization_id = k.organization_id AND m.id = k.created_by
+          WHERE k.digest = ${digest} AND k.revoked_at IS NULL AND k.expires_at > now()
+            AND m.left_at IS NULL AND m.role IN ('owner', 'admin')
+        ), counted AS (
+          INSERT INTO api_key_windows AS w (key_id, opened_at, count)
+          SELECT id, now(), 1 FROM usable
+          ON CONFLICT (key_id) DO UPDATE SET
+            count = CASE
+              WHEN w.opened_at <= now() - interval '60 s' THEN 1
+              ELSE least(w.count + 1, ${limit}::integer + 1)
+            END,
+            opened_at = CASE WHEN w.opened_at <= now() - interval '60 s' THEN now() ELSE w.opened_at END
+          RETURNING count, opened_at
+        )
+        SELECT u.id AS key_id, u.organization_id, u.created_by, u.scopes, c.count, c.opened_at = now() AS opens_window,
+          c.opened_at + interval '60 s' AS window_ends_at, now() AS now
+        FROM usable u, counted c
+      `)
+
+    // Only for the request that opens a window, so at most once in a minute.
+    const recordUse = ({ key_id, now, organization_id }: typeof MeteredRow.Type) =>
+      Effect.orDie(sql`
+        UPDATE api_keys SET last_used_at = ${date(now)} WHERE organization_id = ${organization_id} AND id = ${key_id}
+      `)
 
     return ApiKeyStore.of({
       list: (organization_id) =>
@@ -58,40 +91,11 @@ export const layer = Layer.effect(
           FROM api_keys
           WHERE organization_id = ${organization_id} AND created_by = ${member_id} AND revoked_at IS NULL
         `),
-      // One statement, so that check and count are atomic and use the database's clock.
       authenticate: (digest, limit) =>
-        metered(sql`
-          WITH usable AS (
-            SELECT api_keys.id, api_keys.organization_id, api_keys.created_by, api_keys.scopes
-            FROM api_keys
-            JOIN members ON members.organization_id = api_keys.organization_id AND members.id = api_keys.created_by
-            WHERE api_keys.digest = ${digest}
-              AND api_keys.revoked_at IS NULL
-              AND api_keys.expires_at > now()
-              AND members.left_at IS NULL
-              AND members.role IN ('owner', 'admin')
-          ), counted AS (
-            INSERT INTO api_key_windows AS w (key_id, opened_at, count)
-            SELECT id, now(), 1 FROM usable
-            ON CONFLICT (key_id) DO UPDATE SET
-              count = CASE
-                WHEN w.opened_at <= now() - interval '60 s' THEN 1
-                ELSE least(w.count + 1, ${limit}::integer + 1)
-              END,
-              opened_at = CASE WHEN w.opened_at <= now() - interval '60 s' THEN now() ELSE w.opened_at END
-            RETURNING count, opened_at
-          ), used AS (
-            -- Only the request that opens a window writes, so at most one in a minute.
-            UPDATE api_keys
-            SET last_used_at = counted.opened_at
-            FROM counted, usable
-            WHERE counted.opened_at = now()
-              AND api_keys.organization_id = usable.organization_id AND api_keys.id = usable.id
-          )
-          SELECT usable.id AS key_id, usable.organization_id, usable.created_by, usable.scopes, counted.count,
-            counted.opened_at + interval '60 s' AS window_ends_at, now() AS now
-          FROM usable, counted
-        `)
+        Effect.tap(
+          count(digest, limit),
+          (found) => Option.isSome(found) && found.value.opens_window ? recordUse(found.value) : Effect.void
+        )
     })
   })
 )

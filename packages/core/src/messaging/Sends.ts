@@ -11,7 +11,7 @@
  * | sending | the answer was lost | unknown |
  * | unknown | 15 minutes without a callback | failed |
  */
-import { Context, Effect, Layer, Option, Result, Schema, Struct } from "effect"
+import { Context, Effect, Layer, Option, Result, Schema } from "effect"
 import type { ChannelHoldRow } from "../catalog/ChannelHolds.ts"
 import { type Channel, ChannelStore } from "../catalog/Channels.ts"
 import { findOrCreateByIdentity } from "../contacts/ContactIdentities.ts"
@@ -179,8 +179,9 @@ export const State = {
 }
 
 /** Returns the send as callers see it. */
-export const toSend = (row: SendRow | SendColumns): Send =>
-  Struct.pick(row, ["id", "conversation_id", "status", "message_id", "failure_reason", "created_at"])
+export const toSend = (
+  { conversation_id, created_at, failure_reason, id, message_id, status }: SendRow | SendColumns
+): Send => ({ id, conversation_id, status, message_id, failure_reason, created_at })
 
 /** Inserts a send and queues it in its conversation's lane, which keeps the order of acceptance. */
 const queue = (

@@ -81,7 +81,12 @@ const remembered = (
     )
     SELECT organization_id, key, fingerprint, status, decode(body, 'base64'), sealed, request_id, created_at
     FROM jsonb_to_recordset(${
-    json(records.map(({ body, ...record }) => ({ ...record, body: Buffer.from(body).toString("base64") })))
+    json(
+      records.map(({ body, ...record }) => ({
+        ...record,
+        body: Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("base64")
+      }))
+    )
   }) AS g (
       organization_id uuid, key text, fingerprint text, status smallint, body text, sealed boolean, request_id text,
       created_at timestamptz
