@@ -174,6 +174,6 @@ describe("every operation agrees with its document", () => {
           assert.isNull(flaw, `taken, though the document does not allow it: ${asked}`)
         }
       }
-    }, 120_000)
+    }, Math.max(120_000, requests * 100))
   }
 })

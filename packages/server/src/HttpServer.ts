@@ -101,13 +101,17 @@ class EdgeServer extends Server {
   /** Requests that came before anybody listened for them, which Node would drop; null once somebody does. */
   private early: Array<readonly [IncomingMessage, ServerResponse]> | null = []
 
-  /** How many connections may be open before some that wait are closed. */
-  private readonly crowd: number
-  private open = 0
-  /** The connections that wait for a next request, the one that has waited longest first. */
+  private readonly limits: ConnectionLimits
+  // Of each of these, the connection that has been in it longest comes first.
+  private readonly open = new Set<Duplex>()
+  /** The connections that have not asked for anything yet. */
+  private readonly silent = new Set<Duplex>()
+  /** The connections that wait for a next request. */
   private readonly idle = new Set<Duplex>()
+  /** The connections whose request is answered, though its body is still on its way. */
+  private readonly unread = new Set<Duplex>()
 
-  constructor(logRefused: (refused: Refused) => void, { connections_max, stall_millis }: ConnectionLimits) {
+  constructor(logRefused: (refused: Refused) => void, limits: ConnectionLimits) {
     super({
       headersTimeout: 10_000,
       requestTimeout: 20_000,
@@ -120,12 +124,11 @@ class EdgeServer extends Server {
       shouldUpgradeCallback: () => false
     })
     this.logRefused = logRefused
+    this.limits = limits
     this.maxHeadersCount = 100
     this.maxRequestsPerSocket = 1000
-    this.maxConnections = connections_max
-    this.crowd = connections_max * 3 / 4
     this.on("connection", (socket) => this.count(socket))
-    this.timeout = stall_millis
+    this.timeout = limits.stall_millis
     // An answer that is still being prepared has its own limits. One that nobody takes is given up.
     this.on("timeout", (socket) => isPreparing(socket) ? undefined : socket.destroy())
     this.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => this.refuseSocket(error, socket))
@@ -152,30 +155,50 @@ class EdgeServer extends Server {
   }
 
   private count(socket: Duplex): void {
-    this.open++
-    socket.once("close", () => {
-      this.open--
-      this.idle.delete(socket)
-    })
+    this.open.add(socket)
+    this.silent.add(socket)
+    socket.once("close", () => this.forget(socket))
     this.makeRoom()
   }
 
-  /** Closes the connections that have waited longest for a next request once many are open, so that they keep nobody out. */
+  private forget(socket: Duplex): void {
+    for (const sockets of [this.open, this.silent, this.idle, this.unread]) sockets.delete(socket)
+  }
+
+  /**
+   * Closes connections once too many are open: first those that wait for a next
+   * request, from three quarters of the maximum on, then those that never asked.
+   */
   private makeRoom(): void {
-    let surplus = this.open - this.crowd
-    for (const waiting of this.idle) {
-      if (surplus-- <= 0) return
-      waiting.destroy()
+    const { connections_max, unread_max } = this.limits
+    this.closeFirst(this.idle, this.open.size - connections_max * 3 / 4)
+    this.closeFirst(this.silent, this.open.size - connections_max)
+    // Each of these holds the part of its body that has arrived.
+    this.closeFirst(this.unread, this.unread.size - unread_max)
+  }
+
+  private closeFirst(sockets: ReadonlySet<Duplex>, count: number): void {
+    let left = count
+    for (const socket of sockets) {
+      if (left-- <= 0) return
+      this.forget(socket)
+      socket.destroy()
     }
   }
 
-  /** Keeps in mind whether a connection waits for a next request. */
-  private follow({ socket }: IncomingMessage, response: ServerResponse): void {
+  /** Keeps in mind whether a connection waits for a next request, or for the rest of one that is answered. */
+  private follow(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request
+    this.silent.delete(socket)
     this.idle.delete(socket)
     response.once("close", () => {
       if (socket.destroyed) return
       this.idle.add(socket)
-      // Of connections that came at once none waited yet, and when all places are taken no other one comes to make room.
+      if (!request.complete) {
+        this.unread.add(socket)
+        request.once("close", () => this.unread.delete(socket))
+      }
+      // When all places are taken, no other connection comes that would make room.
       this.makeRoom()
     })
   }
@@ -217,16 +240,19 @@ interface ConnectionLimits {
   readonly connections_max: number
   /** How long a client may take nothing of an answer. */
   readonly stall_millis: number
+  /** How many connections may still send the body of a request that is answered. */
+  readonly unread_max: number
 }
 
-const connectionLimits: ConnectionLimits = { connections_max: 4096, stall_millis: 30_000 }
+const connectionLimits: ConnectionLimits = { connections_max: 4096, stall_millis: 30_000, unread_max: 64 }
 
 /**
  * Creates an HTTP server with limits of our own; Node's defaults suit trusted networks.
  *
  * `logRefused` is called with each refusal. A connection whose client takes nothing
- * of its answer for `stall_millis` is closed. When three quarters of `connections_max`
- * are open, those that have waited longest for a next request are closed.
+ * of its answer for `stall_millis` is closed. From three quarters of `connections_max` on,
+ * those are closed that have waited longest for a next request, beyond it those that never
+ * asked, and beyond `unread_max` the first that still sends the body of an answered request.
  */
 export const createHttpServer = (
   logRefused: (refused: Refused) => void = () => {},

@@ -3,7 +3,7 @@ import { NodeHttpServer } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Schedule, Stream } from "effect"
 import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
-import { connect } from "node:net"
+import { connect, type Socket } from "node:net"
 import { createHttpServer } from "../src/HttpServer.ts"
 import * as Layers from "../src/Layers.ts"
 
@@ -18,6 +18,18 @@ const hello = HttpRouter.use((router) =>
 const served = HttpRouter.serve(hello, { disableLogger: true, disableListenLog: true }).pipe(
   Layer.provideMerge(Layers.listen({ host: "127.0.0.1", port: 0 }))
 )
+
+/** Such a server with lower limits. */
+const servedWith = (limits: Parameters<typeof createHttpServer>[1]) =>
+  HttpRouter.serve(hello, { disableLogger: true, disableListenLog: true }).pipe(
+    Layer.provideMerge(
+      NodeHttpServer.layer(() => createHttpServer(undefined, limits), {
+        host: "127.0.0.1",
+        port: 0,
+        gracefulShutdownTimeout: 0
+      })
+    )
+  )
 
 interface Answer {
   readonly status: number
@@ -201,19 +213,7 @@ describe("connections that wait for a next request", () => {
       })
       const answers = yield* Effect.replicateEffect(Effect.zip(ask, askAgain), 30)
       assert.deepStrictEqual(answers.flat(), Array(60).fill("200"))
-    }).pipe(
-      Effect.provide(
-        HttpRouter.serve(hello, { disableLogger: true, disableListenLog: true }).pipe(
-          Layer.provideMerge(
-            NodeHttpServer.layer(() => createHttpServer(undefined, { connections_max: 8 }), {
-              host: "127.0.0.1",
-              port: 0,
-              gracefulShutdownTimeout: 0
-            })
-          )
-        )
-      )
-    ))
+    }).pipe(Effect.provide(servedWith({ connections_max: 8 }))))
 
   it.live("keep nobody out, also when they came at once and took all places", () =>
     Effect.gen(function*() {
@@ -247,4 +247,49 @@ describe("connections that wait for a next request", () => {
       assert.deepStrictEqual(yield* Fiber.join(first), Array(places).fill("200"))
       assert.strictEqual(yield* ask, "200")
     }).pipe(Effect.scoped))
+
+  it.live("keep nobody out, also when they never asked for anything", () =>
+    Effect.gen(function*() {
+      const url = new URL(yield* HttpServer.addressFormattedWith(Effect.succeed))
+      const open = Effect.callback<Socket>((resume) => {
+        const socket = connect(Number(url.port), url.hostname, () => resume(Effect.succeed(socket)))
+        socket.on("error", () => {})
+      })
+      const silent = yield* Effect.replicateEffect(open, 12)
+      const last = yield* open
+      const answer = yield* Effect.callback<string>((resume) => {
+        last.once("data", (text: Buffer) => resume(Effect.succeed(text.toString().slice(9, 12))))
+        last.once("close", () => resume(Effect.succeed("closed")))
+        last.write(request("GET /hello HTTP/1.1", host))
+      })
+      assert.strictEqual(answer, "200")
+      for (const socket of [...silent, last]) socket.destroy()
+    }).pipe(Effect.provide(servedWith({ connections_max: 8 }))))
+})
+
+describe("a body that is still on its way when its request has been answered", () => {
+  it.live("keeps its connection, but only so many: the one that was answered first is closed", () =>
+    Effect.gen(function*() {
+      const url = new URL(yield* HttpServer.addressFormattedWith(Effect.succeed))
+      const post = request("POST /hello HTTP/1.1", host, "Content-Length: 5")
+      const answerTo = (socket: Socket, text: string) =>
+        Effect.callback<string>((resume) => {
+          socket.once("data", (answer: Buffer) => resume(Effect.succeed(answer.toString().slice(9, 12))))
+          socket.write(text)
+        })
+      const sockets = Array.from({ length: 4 }, () => connect(Number(url.port), url.hostname).on("error", () => {}))
+      const closed = sockets.map((socket) =>
+        Effect.callback<void>((resume) => void socket.once("close", () => resume(Effect.void)))
+      )
+      const [first, second] = yield* Effect.forEach(closed, (wait) => Effect.forkChild(wait))
+      const answers = yield* Effect.forEach(sockets, (socket) => answerTo(socket, post))
+      assert.deepStrictEqual(answers, ["200", "200", "200", "200"])
+      if (first !== undefined) yield* Fiber.join(first)
+      if (second !== undefined) yield* Fiber.join(second)
+      // The others send the rest, and ask again over the same connection.
+      for (const socket of sockets.slice(2)) {
+        assert.strictEqual(yield* answerTo(socket, `hello${request("GET /hello HTTP/1.1", host)}`), "200")
+        socket.destroy()
+      }
+    }).pipe(Effect.provide(servedWith({ unread_max: 2 }))))
 })
