@@ -110,6 +110,7 @@ class EdgeServer extends Server {
   private readonly idle = new Set<Duplex>()
   /** The connections whose request is answered, though its body is still on its way. */
   private readonly unread = new Set<Duplex>()
+  private isMakingRoom = false
 
   constructor(logRefused: (refused: Refused) => void, limits: ConnectionLimits) {
     super({
@@ -165,16 +166,21 @@ class EdgeServer extends Server {
     for (const sockets of [this.open, this.silent, this.idle, this.unread]) sockets.delete(socket)
   }
 
-  /**
-   * Closes connections once too many are open: first those that wait for a next
-   * request, from three quarters of the maximum on, then those that never asked.
-   */
+  /** Closes connections once too many are open. */
   private makeRoom(): void {
-    const { connections_max, unread_max } = this.limits
-    this.closeFirst(this.idle, this.open.size - connections_max * 3 / 4)
-    this.closeFirst(this.silent, this.open.size - connections_max)
-    // Each of these holds the part of its body that has arrived.
-    this.closeFirst(this.unread, this.unread.size - unread_max)
+    if (this.isMakingRoom) return
+    this.isMakingRoom = true
+    // At the end of this turn of the event loop the requests that have arrived are read, and their connections wait no more.
+    setImmediate(() => {
+      this.isMakingRoom = false
+      const { connections_max, unread_max } = this.limits
+      // Whoever floods pays: those who wait for a next request and those who never asked protect each other.
+      const more = this.idle.size > this.silent.size ? this.idle : this.silent
+      const places = more === this.idle ? connections_max * 3 / 4 : connections_max
+      this.closeFirst(more, this.open.size - places)
+      // Each of these holds the part of its body that has arrived.
+      this.closeFirst(this.unread, this.unread.size - unread_max)
+    })
   }
 
   private closeFirst(sockets: ReadonlySet<Duplex>, count: number): void {
@@ -251,8 +257,8 @@ const connectionLimits: ConnectionLimits = { connections_max: 4096, stall_millis
  *
  * `logRefused` is called with each refusal. A connection whose client takes nothing
  * of its answer for `stall_millis` is closed. From three quarters of `connections_max` on,
- * those are closed that have waited longest for a next request, beyond it those that never
- * asked, and beyond `unread_max` the first that still sends the body of an answered request.
+ * those are closed that have waited longest for a next request, or beyond it, where these are
+ * more, those that never asked; beyond `unread_max` the first whose body comes after its answer.
  */
 export const createHttpServer = (
   logRefused: (refused: Refused) => void = () => {},

@@ -255,15 +255,19 @@ describe("connections that wait for a next request", () => {
         const socket = connect(Number(url.port), url.hostname, () => resume(Effect.succeed(socket)))
         socket.on("error", () => {})
       })
+      const ask = (socket: Socket) =>
+        Effect.callback<string>((resume) => {
+          socket.once("data", (answer: Buffer) => resume(Effect.succeed(answer.toString().slice(9, 12))))
+          socket.once("close", () => resume(Effect.succeed("closed")))
+          socket.write(request("GET /hello HTTP/1.1", host))
+        })
+      const used = yield* open
+      assert.strictEqual(yield* ask(used), "200")
       const silent = yield* Effect.replicateEffect(open, 12)
       const last = yield* open
-      const answer = yield* Effect.callback<string>((resume) => {
-        last.once("data", (text: Buffer) => resume(Effect.succeed(text.toString().slice(9, 12))))
-        last.once("close", () => resume(Effect.succeed("closed")))
-        last.write(request("GET /hello HTTP/1.1", host))
-      })
-      assert.strictEqual(answer, "200")
-      for (const socket of [...silent, last]) socket.destroy()
+      assert.strictEqual(yield* ask(last), "200")
+      assert.strictEqual(yield* ask(used), "200", "whoever was here before stays")
+      for (const socket of [...silent, used, last]) socket.destroy()
     }).pipe(Effect.provide(servedWith({ connections_max: 8 }))))
 })
 
