@@ -2,13 +2,13 @@
 import * as Postgres from "@messaging-crm/adapter-postgres"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import { type ContactMatch, Contacts, ContactStore } from "@messaging-crm/core/Contacts"
+import { type ContactMatch, Contacts, ContactStore, UpdateContact } from "@messaging-crm/core/Contacts"
 import { type ConversationFilters, ConversationStore } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
 import { ContactId, ConversationId, Ids, MemberId, TagId } from "@messaging-crm/core/Ids"
 import { MessageStore } from "@messaging-crm/core/Messages"
 import type { PageRequest } from "@messaging-crm/core/Page"
-import { Sends } from "@messaging-crm/core/Sends"
+import { SendMessage, Sends } from "@messaging-crm/core/Sends"
 import { WorkSignal } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
@@ -115,12 +115,15 @@ export const cases: Readonly<Record<string, Case>> = {
   "a part of a number": text("+49 151 1", "491511"),
   // Writes come last: they make contacts the most recent ones.
   "update a contact's city": (size, run) =>
-    Contacts.use((contacts) => contacts.update(contactOf(size, run), { city: `City ${run}` })),
+    Contacts.use((contacts) => contacts.update(contactOf(size, run), UpdateContact.make({ city: `City ${run}` }))),
   "update a contact's name": (size, run) =>
-    Contacts.use((contacts) => contacts.update(contactOf(size, run), { first_name: `Kim ${run}` })),
+    Contacts.use((contacts) => contacts.update(contactOf(size, run), UpdateContact.make({ first_name: `Kim ${run}` }))),
   "send a text": (size, run) =>
     Sends.use((sends) =>
-      sends.send(size.conversations[run % size.conversations.length] ?? thread, { type: "text", text: "Hello" })
+      sends.send(
+        size.conversations[run % size.conversations.length] ?? thread,
+        SendMessage.make({ type: "text", text: "Hello" })
+      )
     )
 }
 

@@ -2,11 +2,11 @@ import { NodeRuntime } from "@effect/platform-node"
 import * as Memory from "@messaging-crm/adapter-memory"
 import * as WebhookTransport from "@messaging-crm/adapter-memory/WebhookTransport"
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import { Channels } from "@messaging-crm/core/Channels"
+import { Channels, ConnectChannel } from "@messaging-crm/core/Channels"
 import * as Crm from "@messaging-crm/core/Crm"
-import { Organizations } from "@messaging-crm/core/Organizations"
+import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
 import { Phone } from "@messaging-crm/core/Phones"
-import { Sends } from "@messaging-crm/core/Sends"
+import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { Worker } from "@messaging-crm/core/Worker"
 import { Console, Effect, Layer, Schedule } from "effect"
 import * as Network from "./Network.ts"
@@ -19,19 +19,19 @@ const crm = Worker.layerLoop.pipe(
 
 const greet = Effect.gen(function*() {
   const channel = yield* Channels.use((channels) =>
-    channels.connect({
+    channels.connect(ConnectChannel.make({
       type: "phone_messaging",
       name: "Support",
       address: "+493012345678",
       phone_messaging_business_account_id: "acme"
-    })
+    }))
   )
   const { id } = yield* Sends.use((sends) =>
-    sends.start({
+    sends.start(StartConversation.make({
       channel_id: channel.id,
       phone: Phone.make("+4915112345600"),
       template: { id: "greeting", components: [{ type: "body", parameters: [{ type: "text", text: "Kim" }] }] }
-    })
+    }))
   )
   return yield* Sends.use((sends) => sends.get(id)).pipe(
     Effect.repeat({ until: ({ status }) => status === "sent", schedule: Schedule.spaced("20 millis") }),
@@ -41,7 +41,7 @@ const greet = Effect.gen(function*() {
 
 const program = Effect.gen(function*() {
   const { organization, owner } = yield* Organizations.use((organizations) =>
-    organizations.create({ name: "Acme", owner_name: "Ada", owner_email: "ada@acme.example" })
+    organizations.create(CreateOrganization.make({ name: "Acme", owner_name: "Ada", owner_email: "ada@acme.example" }))
   )
   const send = yield* greet.pipe(
     Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })

@@ -7,7 +7,7 @@ import { CurrentActor } from "@messaging-crm/core/Actor"
 import { Conflict } from "@messaging-crm/core/Commit"
 import { Contacts, CreateContact } from "@messaging-crm/core/Contacts"
 import * as Crm from "@messaging-crm/core/Crm"
-import { Organizations } from "@messaging-crm/core/Organizations"
+import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
 import { Worker } from "@messaging-crm/core/Worker"
 import * as MockProvider from "@messaging-crm/provider-mock"
 import * as EmbeddedPostgres from "@messaging-crm/server/EmbeddedPostgres"
@@ -67,7 +67,9 @@ const program = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   yield* sql`CREATE TABLE IF NOT EXISTS shop_customers (contact_id uuid PRIMARY KEY, signed_up_at timestamptz NOT NULL)`
   const { organization, owner } = yield* Organizations.use((organizations) =>
-    organizations.create({ name: "The shop", owner_name: "Ada", owner_email: "ada@shop.example" })
+    organizations.create(
+      CreateOrganization.make({ name: "The shop", owner_name: "Ada", owner_email: "ada@shop.example" })
+    )
   )
   const contact = yield* signUp({ first_name: "Kim", primary_phone: "+49 151 12345678" }).pipe(
     Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })

@@ -4,8 +4,8 @@ import * as WebhookTransport from "@messaging-crm/adapter-memory/WebhookTranspor
 import { hardText } from "@messaging-crm/conformance/Arbitraries"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import * as Crm from "@messaging-crm/core/Crm"
-import { Organizations } from "@messaging-crm/core/Organizations"
-import { Tags } from "@messaging-crm/core/Tags"
+import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
+import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import * as MockProvider from "@messaging-crm/provider-mock"
 import { Effect, Layer } from "effect"
 import { label } from "../src/Labels.ts"
@@ -15,7 +15,9 @@ const crm = Crm.layer.pipe(Layer.provide([Memory.layer, MockProvider.layer, Webh
 /** An organization of its own for each run, so that no run sees what another left. */
 const asNewOwner = Effect.fnUntraced(function*<A, E, R>(effect: Effect.Effect<A, E, R>) {
   const { organization, owner } = yield* Organizations.use((organizations) =>
-    organizations.create({ name: "The shop", owner_name: "Ada", owner_email: "ada@shop.example" })
+    organizations.create(
+      CreateOrganization.make({ name: "The shop", owner_name: "Ada", owner_email: "ada@shop.example" })
+    )
   )
   const actor = { organization_id: organization.id, member_id: owner.id }
   return yield* Effect.provideService(effect, CurrentActor, actor)
@@ -28,7 +30,7 @@ it.layer(crm)((it) => {
     ({ name }) =>
       Effect.gen(function*() {
         const spellings = [name, name.toUpperCase(), name.toLowerCase()]
-        const labels = yield* Effect.forEach(spellings, (name) => label({ name, color: "amber" }), {
+        const labels = yield* Effect.forEach(spellings, (name) => label(CreateTag.make({ name, color: "amber" })), {
           concurrency: "unbounded"
         })
         const all = yield* Tags.use((tags) => tags.list)

@@ -3,9 +3,9 @@ import * as Http from "@messaging-crm/adapter-http"
 import * as WebhookTransport from "@messaging-crm/adapter-http/WebhookTransport"
 import * as Memory from "@messaging-crm/adapter-memory"
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import { ApiKeys } from "@messaging-crm/core/ApiKeys"
+import { ApiKeys, CreateApiKey } from "@messaging-crm/core/ApiKeys"
 import * as Crm from "@messaging-crm/core/Crm"
-import { Organizations } from "@messaging-crm/core/Organizations"
+import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
 import { Worker } from "@messaging-crm/core/Worker"
 import * as MockProvider from "@messaging-crm/provider-mock"
 import { Console, Effect, Layer } from "effect"
@@ -25,10 +25,19 @@ const service = Layer.merge(
 /** Whose data it is and who may ask for them: what the REST API leaves to operators. */
 const newKey = Effect.gen(function*() {
   const { organization, owner } = yield* Organizations.use((organizations) =>
-    organizations.create({ name: "The shop", owner_name: "Ada", owner_email: "ada@shop.example" })
+    organizations.create(
+      CreateOrganization.make({ name: "The shop", owner_name: "Ada", owner_email: "ada@shop.example" })
+    )
   )
   const { key } = yield* ApiKeys.use((keys) =>
-    keys.create({ created_by: owner.id, name: "app", scopes: ["contacts:read", "contacts:write"], expires: "1y" })
+    keys.create(
+      CreateApiKey.make({
+        created_by: owner.id,
+        name: "app",
+        scopes: ["contacts:read", "contacts:write"],
+        expires: "1y"
+      })
+    )
   ).pipe(Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id }))
   return key
 })

@@ -3,7 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys } from "@messaging-crm/core/ApiKeys"
 import { Audit } from "@messaging-crm/core/Audit"
-import { Members } from "@messaging-crm/core/Members"
+import { AddMember, Members } from "@messaging-crm/core/Members"
 import { Effect } from "effect"
 import { afterAll } from "vitest"
 import { operations } from "./Operations.ts"
@@ -118,7 +118,7 @@ it("every operation that writes leaves one record: the key, its member, the reso
 
   // An operator has no key, and what comes in by itself leaves no record.
   const added = await service.runtime.runPromise(
-    run(Members.use((members) => members.add({ name: "Bo", email: "bo@acme.example", role: "member" })))
+    run(Members.use((members) => members.add(AddMember.make({ name: "Bo", email: "bo@acme.example", role: "member" }))))
   )
   const [last, ...others] = await records()
   assert.deepStrictEqual(others, whole)

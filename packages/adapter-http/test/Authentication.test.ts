@@ -1,8 +1,8 @@
 /** Who is let in, how often, and before what else that is decided. */
 import { assert, describe, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import { ApiKeys } from "@messaging-crm/core/ApiKeys"
-import { Members } from "@messaging-crm/core/Members"
+import { ApiKeys, CreateApiKey } from "@messaging-crm/core/ApiKeys"
+import { AddMember, Members } from "@messaging-crm/core/Members"
 import { Tags } from "@messaging-crm/core/Tags"
 import { Deferred, Duration, Effect, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
@@ -20,11 +20,15 @@ const make = async () => {
   const as = Effect.provideService(CurrentActor, actor)
   const add = (role: "admin" | "owner") =>
     service.runtime.runPromise(
-      Members.use((members) => members.add({ name: "Eve", email: `${globalThis.crypto.randomUUID()}@x.example`, role }))
+      Members.use((members) =>
+        members.add(AddMember.make({ name: "Eve", email: `${globalThis.crypto.randomUUID()}@x.example`, role }))
+      )
         .pipe(as)
     )
   const newKey = (created_by = ours.owner.id) =>
-    ApiKeys.use((keys) => keys.create({ created_by, name: "test", scopes: ["tags:read"], expires: "90d" })).pipe(as)
+    ApiKeys.use((keys) =>
+      keys.create(CreateApiKey.make({ created_by, name: "test", scopes: ["tags:read"], expires: "90d" }))
+    ).pipe(as)
   const tags = (key: string) => service.request("GET", "/v1/tags", { key })
   const run = <A, E>(effect: Effect.Effect<A, E, ApiKeys | Members | CurrentActor>) =>
     service.runtime.runPromise(as(effect))

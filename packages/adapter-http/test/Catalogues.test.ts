@@ -2,7 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { limits } from "@messaging-crm/core/Limits"
-import { Tags } from "@messaging-crm/core/Tags"
+import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { MockProvider } from "@messaging-crm/provider-mock"
 import { Effect } from "effect"
 import { afterAll } from "vitest"
@@ -95,7 +95,7 @@ it("refuses a tag more than an organization may have, and says how many those ar
   await service.runtime.runPromise(
     Effect.forEach(
       Array.from({ length: limits.tags_max }).keys(),
-      (index) => Tags.use((tags) => tags.create({ name: `tag ${index}`, color: "red" }))
+      (index) => Tags.use((tags) => tags.create(CreateTag.make({ name: `tag ${index}`, color: "red" })))
     ).pipe(
       Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
     )

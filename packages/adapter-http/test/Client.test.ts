@@ -1,7 +1,9 @@
 /** The contract as an Effect client, against the service. */
 import { assert, it } from "@effect/vitest"
 import { Client, idempotencyKey } from "@messaging-crm/adapter-http/Client"
+import { CreateContact } from "@messaging-crm/core/Contacts"
 import { Ids } from "@messaging-crm/core/Ids"
+import { CreateTag } from "@messaging-crm/core/Tags"
 import { Effect, Layer, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { afterAll } from "vitest"
@@ -30,18 +32,23 @@ const connect = (script: ReadonlyArray<Fetch> = []) =>
 const create = Effect.gen(function*() {
   const crm = yield* Client
   const headers = yield* idempotencyKey
-  return yield* crm.contacts.create({ headers, payload: { first_name: "Kim" } })
+  return yield* crm.contacts.create({ headers, payload: CreateContact.make({ first_name: "Kim" }) })
 })
 
 it.live("calls the operations, and fails with the errors of the contract", () =>
   Effect.gen(function*() {
     const crm = yield* Client
-    const { data: tag } = yield* crm.tags.create({ headers: {}, payload: { name: "VIP", color: "amber" } })
+    const { data: tag } = yield* crm.tags.create({
+      headers: {},
+      payload: CreateTag.make({ name: "VIP", color: "amber" })
+    })
     assert.deepStrictEqual((yield* crm.tags.list({})).data, [tag])
     const { data: contact } = yield* create
     assert.strictEqual((yield* crm.contacts.get({ params: { contact_id: contact.id } })).data.first_name, "Kim")
     assert.lengthOf((yield* crm.contacts.list({ query: { page_size: 1 } })).data, 1)
-    const taken = yield* Effect.flip(crm.tags.create({ headers: {}, payload: { name: "vip", color: "red" } }))
+    const taken = yield* Effect.flip(
+      crm.tags.create({ headers: {}, payload: CreateTag.make({ name: "vip", color: "red" }) })
+    )
     assert.isTrue("error" in taken && taken.error.code === "conflict")
   }).pipe(Effect.provide(connect())))
 

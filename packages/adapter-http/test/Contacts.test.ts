@@ -1,7 +1,7 @@
 /** `/contacts`. */
 import { assert, describe, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import { ContactFields } from "@messaging-crm/core/ContactFields"
+import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
 import { emptyContact } from "@messaging-crm/core/Contacts"
 import { Effect } from "effect"
 import { afterAll } from "vitest"
@@ -117,9 +117,10 @@ describe("create", () => {
       options: ReadonlyArray<string> | null = null
     ) =>
       service.runtime.runPromise(
-        ContactFields.use((fields) => fields.create({ key: type, name: type, type, options })).pipe(
-          Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
-        )
+        ContactFields.use((fields) => fields.create(CreateContactField.make({ key: type, name: type, type, options })))
+          .pipe(
+            Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
+          )
       )
     const cases = [
       [await field("number"), "12.5", "twelve"],
@@ -228,7 +229,9 @@ describe("update", () => {
     const { organization, owner, patch } = await make()
     const field = (name: string) =>
       service.runtime.runPromise(
-        ContactFields.use((fields) => fields.create({ key: name, name, type: "text", options: null })).pipe(
+        ContactFields.use((fields) =>
+          fields.create(CreateContactField.make({ key: name, name, type: "text", options: null }))
+        ).pipe(
           Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
         )
       )

@@ -11,7 +11,7 @@ import * as Client from "@messaging-crm/adapter-postgres/Client"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
-import { ContactFields } from "@messaging-crm/core/ContactFields"
+import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
 import { Effect, Layer, Redacted } from "effect"
 import { afterAll, beforeAll } from "vitest"
 import { documented, flawOf } from "./Document.ts"
@@ -41,7 +41,9 @@ const settle = async () => {
   const contact = await post("/contacts", { first_name: "Kim" })
   const tags = [await post("/tags", { name: "one", color: "red" }), await post("/tags", { name: "two", color: "red" })]
   const field = await service.runtime.runPromise(
-    ContactFields.use((fields) => fields.create({ key: "plan", name: "Plan", type: "text", options: null })).pipe(
+    ContactFields.use((fields) =>
+      fields.create(CreateContactField.make({ key: "plan", name: "Plan", type: "text", options: null }))
+    ).pipe(
       Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
     )
   )

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Api } from "@messaging-crm/adapter-http/api/Api"
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import { ContactFields } from "@messaging-crm/core/ContactFields"
+import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
 import { CreateContact } from "@messaging-crm/core/Contacts"
 import { Cause, Context, Effect, Schema, type SchemaAST } from "effect"
 import { HttpApi } from "effect/http-api"
@@ -21,7 +21,9 @@ const make = async () => {
   const tag = (await write("POST", "/tags", { name: "VIP", color: "red" })).body.data
   const contact = (await write("POST", "/contacts", { first_name: "Kim" })).body.data
   const field = await service.runtime.runPromise(
-    ContactFields.use((fields) => fields.create({ key: "plan", name: "Plan", type: "text", options: null })).pipe(
+    ContactFields.use((fields) =>
+      fields.create(CreateContactField.make({ key: "plan", name: "Plan", type: "text", options: null }))
+    ).pipe(
       Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
     )
   )

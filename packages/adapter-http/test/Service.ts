@@ -7,12 +7,12 @@ import * as Http from "@messaging-crm/adapter-http"
 import * as Memory from "@messaging-crm/adapter-memory"
 import * as WebhookTransport from "@messaging-crm/adapter-memory/WebhookTransport"
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import { ApiKeys, Scope } from "@messaging-crm/core/ApiKeys"
-import { Channels } from "@messaging-crm/core/Channels"
+import { ApiKeys, CreateApiKey, Scope } from "@messaging-crm/core/ApiKeys"
+import { Channels, ConnectChannel } from "@messaging-crm/core/Channels"
 import * as Crm from "@messaging-crm/core/Crm"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { Inbound } from "@messaging-crm/core/Inbound"
-import { Organizations } from "@messaging-crm/core/Organizations"
+import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
 import { Worker } from "@messaging-crm/core/Worker"
 import * as Mock from "@messaging-crm/provider-mock"
 import { Context, Effect, Layer, ManagedRuntime, Option, Queue, Redacted, References } from "effect"
@@ -77,39 +77,39 @@ export const start = (options: {
   const organization = (name = "Acme") =>
     runtime.runPromise(Effect.gen(function*() {
       const organizations = yield* Organizations
-      const { organization, owner } = yield* organizations.create({
+      const { organization, owner } = yield* organizations.create(CreateOrganization.make({
         name,
         owner_name: "Ada",
         owner_email: "ada@acme.example"
-      })
+      }))
       const actor = { organization_id: organization.id, member_id: owner.id }
       const channel = yield* Channels.use((channels) =>
-        channels.connect({
+        channels.connect(ConnectChannel.make({
           type: "phone_messaging",
           name: "Support",
           address: "+4930123456",
           phone_messaging_business_account_id: `account-${organization.id}`
-        })
+        }))
       ).pipe(Effect.provideService(CurrentActor, actor))
       const social = yield* Channels.use((channels) =>
-        channels.connect({
+        channels.connect(ConnectChannel.make({
           type: "photo_social",
           name: "Photos",
           address: "@acme",
           phone_messaging_business_account_id: null
-        })
+        }))
       ).pipe(Effect.provideService(CurrentActor, actor))
       return { organization, owner, channel, social, key: yield* makeKey(actor, Scope.literals) }
     }))
 
   const makeKey = (actor: CurrentActor["Service"], scopes: ReadonlyArray<Scope>) =>
     ApiKeys.use((keys) =>
-      keys.create({
+      keys.create(CreateApiKey.make({
         created_by: Option.getOrThrow(Option.fromNullOr(actor.member_id)),
         name: "test",
         scopes,
         expires: "90d"
-      })
+      }))
     ).pipe(Effect.map(({ key }) => Redacted.value(key)), Effect.provideService(CurrentActor, actor))
 
   const keyWith = (

@@ -4,10 +4,10 @@ import * as Http from "@messaging-crm/adapter-http"
 import * as Memory from "@messaging-crm/adapter-memory"
 import * as WebhookTransport from "@messaging-crm/adapter-memory/WebhookTransport"
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import { ApiKeys, RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
+import { ApiKeys, CreateApiKey, RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
 import * as Crm from "@messaging-crm/core/Crm"
-import { Organizations } from "@messaging-crm/core/Organizations"
-import { Tags } from "@messaging-crm/core/Tags"
+import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
+import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import * as Mock from "@messaging-crm/provider-mock"
 import { Effect, Layer, ManagedRuntime, Redacted, References } from "effect"
 
@@ -22,16 +22,22 @@ const api = Http.toWebHandler(crm)
 it("answers with what the runtime holds, under its tuning", async () => {
   const { actor, key } = await crm.runPromise(Effect.gen(function*() {
     const { organization, owner } = yield* Organizations.use((organizations) =>
-      organizations.create({ name: "Acme", owner_name: "Ada", owner_email: "ada@acme.example" })
+      organizations.create(
+        CreateOrganization.make({ name: "Acme", owner_name: "Ada", owner_email: "ada@acme.example" })
+      )
     )
     const actor = { organization_id: organization.id, member_id: owner.id }
     const { key } = yield* ApiKeys.use((keys) =>
-      keys.create({ created_by: owner.id, name: "test", scopes: ["tags:read"], expires: "90d" })
+      keys.create(CreateApiKey.make({ created_by: owner.id, name: "test", scopes: ["tags:read"], expires: "90d" }))
     ).pipe(Effect.provideService(CurrentActor, actor))
     return { actor, key: Redacted.value(key) }
   }))
   const vip = await crm.runPromise(
-    Effect.provideService(Tags.use((tags) => tags.create({ name: "VIP", color: "amber" })), CurrentActor, actor)
+    Effect.provideService(
+      Tags.use((tags) => tags.create(CreateTag.make({ name: "VIP", color: "amber" }))),
+      CurrentActor,
+      actor
+    )
   )
   const list = () => api(new Request("http://crm.example/v1/tags", { headers: { authorization: `Bearer ${key}` } }))
   const first = await list()

@@ -106,6 +106,13 @@ describe("create", () => {
     assert.lengthOf((await get("/webhooks")).body.data, 2)
   })
 
+  it("stores and shows a URL as WHATWG URL serializes it", async () => {
+    const { create, get } = await begin()
+    const created = await create({ url: "https://bücher.example/x" })
+    assert.strictEqual(created.url, "https://xn--bcher-kva.example/x")
+    assert.strictEqual((await get("/webhooks")).body.data[0].url, created.url)
+  })
+
   it("refuses what is no public https URL, naming it", async () => {
     const { get, post } = await begin()
     for (

@@ -4,13 +4,13 @@ import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import * as Changes from "@messaging-crm/core/Changes"
 import { Commit } from "@messaging-crm/core/Commit"
-import { ContactRows, Contacts, ContactStore } from "@messaging-crm/core/Contacts"
+import { AddNote, ContactRows, Contacts, ContactStore, UpdateContact } from "@messaging-crm/core/Contacts"
 import { Idempotency, IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
 import { type ContactId, type OrganizationId, TagId } from "@messaging-crm/core/Ids"
 import { conflicts } from "@messaging-crm/core/Metrics"
 import { Phone } from "@messaging-crm/core/Phones"
-import { Sends } from "@messaging-crm/core/Sends"
-import { TagRows, Tags, TagStore } from "@messaging-crm/core/Tags"
+import { SendMessage, Sends, StartConversation } from "@messaging-crm/core/Sends"
+import { CreateTag, TagRows, Tags, TagStore } from "@messaging-crm/core/Tags"
 import { Array, Cause, Context, DateTime, Effect, Exit, Fiber, Metric, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Processes from "./Processes.ts"
@@ -41,8 +41,8 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
         const { id } = yield* Fixtures.contact(ours)
         const company = `${round}`
         yield* as(Effect.all([
-          Context.get(left, Contacts).update(id, { tag_ids: [tag.id] }),
-          Context.get(right, Contacts).update(id, { company })
+          Context.get(left, Contacts).update(id, UpdateContact.make({ tag_ids: [tag.id] })),
+          Context.get(right, Contacts).update(id, UpdateContact.make({ company }))
         ], unbounded))
         const { tags, ...contact } = yield* loadContact(ours, id)
         assert.deepStrictEqual([tags, contact.company, contact.version], [[tag], company, 3])
@@ -60,7 +60,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       const { id } = yield* Fixtures.contact(ours)
       const writer = (crm: typeof processes[number], text: string) =>
         Effect.forEach(["a", "b", "c", "d"], (letter) =>
-          Context.get(crm, Contacts).addNote(id, { text: `${text}${letter}` }))
+          Context.get(crm, Contacts).addNote(id, AddNote.make({ text: `${text}${letter}` })))
       yield* actor(ours)(Effect.all(
         processes.flatMap((crm, process) =>
           Array.makeBy(25, (index) => writer(crm, `${process}-${index}-`))
@@ -90,7 +90,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       )
       const sent = yield* actor(ours)(Effect.forEach(
         texts.flat(),
-        ({ crm, text }) => Context.get(crm, Sends).send(conversation_id, { type: "text", text }),
+        ({ crm, text }) => Context.get(crm, Sends).send(conversation_id, SendMessage.make({ type: "text", text })),
         { concurrency: 50 }
       ))
       assert.strictEqual(yield* conflictCount, before)
@@ -111,9 +111,9 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       const { id } = yield* Fixtures.contact(ours)
       const kinds = {
         "a contact's": (crm: typeof processes[number], index: number) =>
-          Context.get(crm, Contacts).update(id, { city: `${index}` }),
+          Context.get(crm, Contacts).update(id, UpdateContact.make({ city: `${index}` })),
         "a tag's": (crm: typeof processes[number]) =>
-          Context.get(crm, Tags).create({ name: "new", color: "red" }).pipe(Effect.orDie)
+          Context.get(crm, Tags).create(CreateTag.make({ name: "new", color: "red" })).pipe(Effect.orDie)
       }
       for (const [name, work] of Object.entries(kinds)) {
         for (const is_secret of [false, true]) {
@@ -153,7 +153,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       const ours = yield* Fixtures.organization
       const { id } = yield* Fixtures.contact(ours)
       const crm = yield* Processes.startCrm
-      const outer = Context.get(crm, Contacts).update(id, { city: "elsewhere" })
+      const outer = Context.get(crm, Contacts).update(id, UpdateContact.make({ city: "elsewhere" }))
       const renamed = Fixtures.commit(ours, ContactRows.update({ id, version: 1 }, { city: "undone" }))
       const exit = yield* Effect.exit(sql.withTransaction(Effect.andThen(renamed, Effect.fail("undo"))))
       assert.deepStrictEqual(exit, Exit.fail("undo"))
@@ -195,7 +195,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       const before = yield* conflictCount
       const writing = yield* whileHeld(id, (pid) =>
         Effect.gen(function*() {
-          const update = actor(ours)(Context.get(crm, Contacts).update(id, { city: "Bonn" }))
+          const update = actor(ours)(Context.get(crm, Contacts).update(id, UpdateContact.make({ city: "Bonn" })))
           const writing = yield* Effect.forkChild(update)
           yield* waiterFor(pid)
           yield* Effect.sleep("500 millis")
@@ -217,11 +217,11 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       const start = (index: number) => {
         const crm = processes[index % 3]
         if (crm === undefined) return Effect.die("There is no such process.")
-        return Context.get(crm, Sends).start({
+        return Context.get(crm, Sends).start(StartConversation.make({
           channel_id: channel.id,
           phone: Phone.make("+4915112345678"),
           template: { id: "greeting", components: [{ type: "body", parameters: [{ type: "text", text: `${index}` }] }] }
-        })
+        }))
       }
       const sends = yield* actor(ours)(Effect.all(Array.makeBy(200, start), unbounded))
       const decisions = 200 + (yield* conflictCount) - before
@@ -247,7 +247,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
         const tries = yield* breakOff(code, 2, code)
         const { id } = yield* Fixtures.contact(ours)
         const before = yield* conflictCount
-        yield* actor(ours)(Context.get(crm, Contacts).update(id, { company: code }))
+        yield* actor(ours)(Context.get(crm, Contacts).update(id, UpdateContact.make({ company: code })))
         assert.strictEqual(yield* tries, 3)
         assert.strictEqual(yield* conflictCount, before + 2)
         assert.deepInclude(yield* loadContact(ours, id), { company: code, version: 2 })
@@ -260,7 +260,9 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       const crm = yield* Processes.startCrm
       const tries = yield* breakOff("always fails", 1000, "40001")
       const { id } = yield* Fixtures.contact(ours)
-      const exit = yield* Effect.exit(actor(ours)(Context.get(crm, Contacts).update(id, { company: "always fails" })))
+      const exit = yield* Effect.exit(
+        actor(ours)(Context.get(crm, Contacts).update(id, UpdateContact.make({ company: "always fails" })))
+      )
       assert.isTrue(Exit.hasDies(exit))
       assert.strictEqual(yield* tries, 50)
       assert.deepInclude(yield* loadContact(ours, id), { company: null, version: 1 })
@@ -333,7 +335,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
             request_id: "r",
             is_secret: false,
             encode,
-            work: Effect.flatMap(Context.get(crm, Contacts).addNote(id, { text: "once" }), encode)
+            work: Effect.flatMap(Context.get(crm, Contacts).addNote(id, AddNote.make({ text: "once" })), encode)
           })
           const writing = yield* Effect.forkChild(actor(ours)(request))
           for (let kills = 0; kills < 3; kills++) {
@@ -353,7 +355,9 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       const { id } = yield* Fixtures.contact(ours)
       const interrupting = yield* whileHeld(id, (pid) =>
         Effect.gen(function*() {
-          const writing = yield* Effect.forkChild(actor(ours)(Context.get(crm, Contacts).update(id, { city: "Bonn" })))
+          const writing = yield* Effect.forkChild(
+            actor(ours)(Context.get(crm, Contacts).update(id, UpdateContact.make({ city: "Bonn" })))
+          )
           yield* waiterFor(pid)
           return yield* Effect.forkChild(Fiber.interrupt(writing))
         }))

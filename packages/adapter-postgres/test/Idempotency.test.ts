@@ -5,7 +5,7 @@ import type { Remembered } from "@messaging-crm/core/Changes"
 import { Commit } from "@messaging-crm/core/Commit"
 import { Idempotency, IdempotencyKey } from "@messaging-crm/core/Idempotency"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
-import { Tags } from "@messaging-crm/core/Tags"
+import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { Context, Deferred, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Processes from "./Processes.ts"
@@ -31,7 +31,7 @@ const record: Remembered = {
 const request = Effect.fnUntraced(function*(organization_id: OrganizationId) {
   const process = yield* Processes.startCrm
   const { once } = Context.get(process, Idempotency)
-  const work = Effect.flatMap(Context.get(process, Tags).create({ name: "New", color: "red" }), encode)
+  const work = Effect.flatMap(Context.get(process, Tags).create(CreateTag.make({ name: "New", color: "red" })), encode)
   const outcome = yield* Effect.provideService(
     once({ key, fingerprint, request_id: "ours", is_secret: false, encode, work }),
     CurrentActor,

@@ -8,8 +8,15 @@ import * as Changes from "@messaging-crm/core/Changes"
 import { ChannelAccountStore } from "@messaging-crm/core/ChannelAccounts"
 import { ChannelHoldStore } from "@messaging-crm/core/ChannelHolds"
 import { ChannelStore } from "@messaging-crm/core/Channels"
-import { type ContactMatch, Contacts, ContactStore } from "@messaging-crm/core/Contacts"
-import { Conversations, ConversationStore } from "@messaging-crm/core/Conversations"
+import {
+  AddNote,
+  type ContactMatch,
+  Contacts,
+  ContactStore,
+  CreateContact,
+  UpdateContact
+} from "@messaging-crm/core/Contacts"
+import { CloseConversation, Conversations, ConversationStore } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
 import type { StoragePorts } from "@messaging-crm/core/Crm"
 import { Decide } from "@messaging-crm/core/Decide"
@@ -21,8 +28,8 @@ import { Inbound, type ProviderMessageReceived } from "@messaging-crm/core/Inbou
 import { MemberStore } from "@messaging-crm/core/Members"
 import { MessageStore } from "@messaging-crm/core/Messages"
 import { Phone } from "@messaging-crm/core/Phones"
-import { Sends, SendStore } from "@messaging-crm/core/Sends"
-import { Tags, TagStore } from "@messaging-crm/core/Tags"
+import { SendMessage, Sends, SendStore, StartConversation } from "@messaging-crm/core/Sends"
+import { CreateTag, Tags, TagStore } from "@messaging-crm/core/Tags"
 import { WebhookDeliveries, WebhookDeliveryRows, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookRows, Webhooks, WebhookStore } from "@messaging-crm/core/Webhooks"
 import { WorkKind, WorkQueue, WorkSignal } from "@messaging-crm/core/WorkQueue"
@@ -123,16 +130,16 @@ const sendText = Effect.gen(function*() {
   const at = yield* DateTime.now
   const who = { conversation_id: conversation, contact_id: contact }
   yield* Fixtures.write(Crowd.large, Changes.touch({ ...who, at, preview: "Hi", last_inbound_at: at }))
-  return yield* Sends.use((sends) => sends.send(conversation, { type: "text", text: "Hello" }))
+  return yield* Sends.use((sends) => sends.send(conversation, SendMessage.make({ type: "text", text: "Hello" })))
 })
 
 const start = (phone: string) =>
   Sends.use((sends) =>
-    sends.start({
+    sends.start(StartConversation.make({
       channel_id: channel,
       phone: Phone.make(phone),
       template: { id: "greeting", components: [{ type: "body", parameters: [{ type: "text", text: "Kim" }] }] }
-    })
+    }))
   )
 
 const receive = (event: Omit<ProviderMessageReceived, "channel_id" | "event" | "sent_at">) =>
@@ -154,20 +161,27 @@ const report = (provider_message_id: string) =>
 
 /** Frequent operations that write: their loads and their commits. */
 const writes: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>> = {
-  "an update of a contact's city": Contacts.use((contacts) => contacts.update(contact, { city: "Bonn" })),
-  "an update of a contact's name, owner and tags": Contacts.use((contacts) =>
-    contacts.update(contact, { first_name: "Kim", ...owner(1), tag_ids: [tag(1).tag_id, tag(2).tag_id] })
+  "an update of a contact's city": Contacts.use((contacts) =>
+    contacts.update(contact, UpdateContact.make({ city: "Bonn" }))
   ),
-  "a note": Contacts.use((contacts) => contacts.addNote(contact, { text: "Hi" })),
-  "a new contact": Contacts.use((contacts) => contacts.create({ first_name: "Kim", tag_ids: [tag(1).tag_id] })),
+  "an update of a contact's name, owner and tags": Contacts.use((contacts) =>
+    contacts.update(
+      contact,
+      UpdateContact.make({ first_name: "Kim", ...owner(1), tag_ids: [tag(1).tag_id, tag(2).tag_id] })
+    )
+  ),
+  "a note": Contacts.use((contacts) => contacts.addNote(contact, AddNote.make({ text: "Hi" }))),
+  "a new contact": Contacts.use((contacts) =>
+    contacts.create(CreateContact.make({ first_name: "Kim", tag_ids: [tag(1).tag_id] }))
+  ),
   "imported contacts": ContactStore.use((store) =>
     Effect.flatMap(Effect.replicateEffect(Fixtures.stranger, 100), (all) => store.insertNew(Crowd.large, all, []))
   ),
-  "a new tag": Tags.use((tags) => tags.create({ name: "New", color: "red" })),
+  "a new tag": Tags.use((tags) => tags.create(CreateTag.make({ name: "New", color: "red" }))),
   "an idempotency record": Effect.gen(function*() {
     const idempotency = yield* Idempotency
     const encode = () => Effect.succeed({ status: 200, body: new Uint8Array([1, 2, 3]) })
-    const update = Contacts.use((contacts) => contacts.update(contact, { city: "Bonn" }))
+    const update = Contacts.use((contacts) => contacts.update(contact, UpdateContact.make({ city: "Bonn" })))
     return yield* idempotency.once({
       key: IdempotencyKey.make("a-new-key"),
       fingerprint: "f".repeat(64),
@@ -181,7 +195,11 @@ const writes: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>
     all.assign(conversation, { assigned_user_id: MemberId.make(Crowd.id("member", 2)) })
   ),
   "the closing and reopening of a conversation": Conversations.use((all) =>
-    Effect.all([all.reopen(conversation), all.close(conversation, {}), all.reopen(conversation)])
+    Effect.all([
+      all.reopen(conversation),
+      all.close(conversation, CloseConversation.make({})),
+      all.reopen(conversation)
+    ])
   ),
   "a text to send": sendText,
   "a first message to a known number": start("+4915111111111"),

@@ -1,12 +1,12 @@
 /** The promises of a contact import over any storage: each contact is created once, and no existing contact changes. */
 import { assert, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import { ContactFields } from "@messaging-crm/core/ContactFields"
+import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
 import { ContactImports } from "@messaging-crm/core/ContactImports"
-import { ContactStore, type CreateContact } from "@messaging-crm/core/Contacts"
+import { ContactStore, CreateContact } from "@messaging-crm/core/Contacts"
 import type * as Crm from "@messaging-crm/core/Crm"
 import { MemberId } from "@messaging-crm/core/Ids"
-import { Tags } from "@messaging-crm/core/Tags"
+import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { Arbitrary, Effect, type Layer, Result, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { hardText } from "./Arbitraries.ts"
@@ -19,9 +19,15 @@ const begin = Effect.gen(function*() {
   const organization_id = yield* Fixtures.organization
   const { id: owner_user_id } = yield* Fixtures.member(organization_id)
   const as = Effect.provideService(CurrentActor, { organization_id, member_id: null })
-  const vip = yield* Tags.use((tags) => tags.create({ name: "VIP", color: "red" })).pipe(as, Effect.orDie)
+  const vip = yield* Tags.use((tags) => tags.create(CreateTag.make({ name: "VIP", color: "red" }))).pipe(
+    as,
+    Effect.orDie
+  )
   const field = (key: string, type: "text" | "number") =>
-    ContactFields.use((fields) => fields.create({ key, name: key, type, options: null })).pipe(as, Effect.orDie)
+    ContactFields.use((fields) => fields.create(CreateContactField.make({ key, name: key, type, options: null }))).pipe(
+      as,
+      Effect.orDie
+    )
   const customer_number = yield* field("customer_number", "text")
   const visits = yield* field("visits", "number")
   const add = (inputs: ReadonlyArray<CreateContact>) => as(ContactImports.use((imports) => imports.add(inputs)))
@@ -57,8 +63,8 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
     }, ({ size, written }) =>
       Effect.gen(function*() {
         const { add, contacts } = yield* begin
-        const inputs = written.map(({ first_name, notes: [notes] }): CreateContact =>
-          notes === undefined ? { first_name } : { first_name, notes }
+        const inputs = written.map(({ first_name, notes: [notes] }) =>
+          CreateContact.make(notes === undefined ? { first_name } : { first_name, notes })
         )
         const distinct = new Set(inputs.map(({ first_name, notes }) => JSON.stringify([first_name, notes])))
         const portions = inputs.flatMap((_, index) =>
@@ -76,14 +82,14 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
     it.effect("takes contacts of which the same is said in other words for one", () =>
       Effect.gen(function*() {
         const { add, vip, visits } = yield* begin
-        const said: CreateContact = { first_name: "Kim", tag_ids: [vip.id], custom_values: { [visits.id]: "3" } }
-        const again: CreateContact = {
+        const said = CreateContact.make({ first_name: "Kim", tag_ids: [vip.id], custom_values: { [visits.id]: "3" } })
+        const again = CreateContact.make({
           tag_ids: [vip.id, vip.id],
           custom_values: { [visits.id]: "3" },
           last_name: null,
           first_name: "Kim"
-        }
-        const other: CreateContact = { ...said, custom_values: { [visits.id]: "4" } }
+        })
+        const other = CreateContact.make({ ...said, custom_values: { [visits.id]: "4" } })
         assert.deepStrictEqual(outcomes(yield* add([said, again, other])), ["created", "unchanged", "created"])
       }))
 
@@ -93,13 +99,13 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
         const { vip: foreign } = yield* begin
         const nobody = MemberId.make(yield* Fixtures.uuid)
         const answers = yield* add([
-          { first_name: "Kim", tag_ids: [vip.id] },
-          { company: "Acme" },
-          { first_name: "Kim", owner_user_id: nobody },
-          { first_name: "Kim", custom_values: { [nobody]: "3" } },
-          { first_name: "Kim", custom_values: { [visits.id]: "often" } },
-          { first_name: "Kim", tag_ids: [foreign.id] },
-          { first_name: "Lee" }
+          CreateContact.make({ first_name: "Kim", tag_ids: [vip.id] }),
+          CreateContact.make({ company: "Acme" }),
+          CreateContact.make({ first_name: "Kim", owner_user_id: nobody }),
+          CreateContact.make({ first_name: "Kim", custom_values: { [nobody]: "3" } }),
+          CreateContact.make({ first_name: "Kim", custom_values: { [visits.id]: "often" } }),
+          CreateContact.make({ first_name: "Kim", tag_ids: [foreign.id] }),
+          CreateContact.make({ first_name: "Lee" })
         ])
         assert.deepStrictEqual(outcomes(answers), [
           "created",
@@ -167,8 +173,8 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
     it.effect("imports the same into two organizations", () =>
       Effect.gen(function*() {
         const [ours, theirs] = [yield* begin, yield* begin]
-        assert.deepStrictEqual(outcomes(yield* ours.add([{ first_name: "Kim" }])), ["created"])
-        assert.deepStrictEqual(outcomes(yield* theirs.add([{ first_name: "Kim" }])), ["created"])
+        assert.deepStrictEqual(outcomes(yield* ours.add([CreateContact.make({ first_name: "Kim" })])), ["created"])
+        assert.deepStrictEqual(outcomes(yield* theirs.add([CreateContact.make({ first_name: "Kim" })])), ["created"])
       }))
   })
 }

@@ -2,11 +2,11 @@
 import { assert, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { Commit } from "@messaging-crm/core/Commit"
-import { type Contact, Contacts } from "@messaging-crm/core/Contacts"
+import { AddNote, type Contact, Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import * as Crm from "@messaging-crm/core/Crm"
 import { type Answer, Idempotency, IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
 import type { ContactId, OrganizationId } from "@messaging-crm/core/Ids"
-import { Tags, TagStore } from "@messaging-crm/core/Tags"
+import { CreateTag, Tags, TagStore } from "@messaging-crm/core/Tags"
 import { Deferred, Effect, Exit, Fiber, Layer, Option } from "effect"
 import { bytes } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
@@ -111,7 +111,7 @@ class Refused {
 const refused = (status: number) => <A, E extends { readonly _tag: string }, R>(operation: Effect.Effect<A, E, R>) =>
   Effect.catch(operation, ({ _tag }) => Effect.succeed(new Refused(status, _tag)))
 
-const createTag = (name = "vip") => Tags.use((tags) => tags.create({ name, color: "red" }))
+const createTag = (name = "vip") => Tags.use((tags) => tags.create(CreateTag.make({ name, color: "red" })))
 
 /** An organization with a contact, and the calls of the tests. */
 const begin = Effect.gen(function*() {
@@ -119,8 +119,10 @@ const begin = Effect.gen(function*() {
   const as = Effect.provideService(CurrentActor, { organization_id, member_id: null })
   const contact = yield* Fixtures.contact(organization_id, { first_name: "Kim" })
   const get = (id: ContactId = contact.id) => Effect.orDie(as(Contacts.use((contacts) => contacts.get(id))))
-  const rename = (first_name: string) => Contacts.use((contacts) => contacts.update(contact.id, { first_name }))
-  const addNote = (id: ContactId = contact.id) => Contacts.use((contacts) => contacts.addNote(id, { text: "Called" }))
+  const rename = (first_name: string) =>
+    Contacts.use((contacts) => contacts.update(contact.id, UpdateContact.make({ first_name })))
+  const addNote = (id: ContactId = contact.id) =>
+    Contacts.use((contacts) => contacts.addNote(id, AddNote.make({ text: "Called" })))
   const tags = TagStore.use((store) => store.list(organization_id))
   const found = IdempotencyStore.use((store) => store.find(organization_id, key))
   return { addNote, as, contact, found, get, organization_id, rename, tags }
@@ -166,7 +168,7 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
     it.effect("is remembered though it changes nothing", () =>
       Effect.gen(function*() {
         const { as, contact, found, rename } = yield* begin
-        const same = Contacts.use((contacts) => contacts.update(contact.id, {}))
+        const same = Contacts.use((contacts) => contacts.update(contact.id, UpdateContact.make({})))
         const first = yield* as(request(same))
         assert.isTrue(Option.isSome(yield* found))
         yield* as(rename("Eve"))

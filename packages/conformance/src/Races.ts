@@ -6,22 +6,22 @@
  */
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ChannelAccounts, ChannelAccountStore, ChannelToken } from "@messaging-crm/core/ChannelAccounts"
-import { Channels } from "@messaging-crm/core/Channels"
-import { type Contact, Contacts } from "@messaging-crm/core/Contacts"
-import { type Conversation, Conversations } from "@messaging-crm/core/Conversations"
+import { Channels, ConnectChannel } from "@messaging-crm/core/Channels"
+import { AddNote, type Contact, Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
+import { CloseConversation, type Conversation, Conversations } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
 import { Decide } from "@messaging-crm/core/Decide"
 import { Dispatch } from "@messaging-crm/core/Dispatch"
 import type { EventType } from "@messaging-crm/core/Events"
 import { Ids, type SendId } from "@messaging-crm/core/Ids"
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
-import { Members } from "@messaging-crm/core/Members"
+import { AddMember, Members } from "@messaging-crm/core/Members"
 import { Messages } from "@messaging-crm/core/Messages"
-import { Organizations } from "@messaging-crm/core/Organizations"
-import { type Send, Sends, SendStore } from "@messaging-crm/core/Sends"
-import { Tags } from "@messaging-crm/core/Tags"
+import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
+import { type Send, SendMessage, Sends, SendStore, StartConversation } from "@messaging-crm/core/Sends"
+import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
-import { Webhooks } from "@messaging-crm/core/Webhooks"
+import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { type ClaimedWork, WorkKind, WorkQueue, WorkSignal } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Layer, Option, Schema } from "effect"
 import * as Provider from "./Provider.ts"
@@ -43,25 +43,30 @@ const newPhone = "+4915112345679"
 /** One organization with all the rows that the operations use. */
 export const scene = Effect.gen(function*() {
   const { organization, owner } = yield* Organizations.use((all) =>
-    all.create({ name: "Acme", owner_name: "Olga", owner_email: "olga@acme.example" })
+    all.create(CreateOrganization.make({ name: "Acme", owner_name: "Olga", owner_email: "olga@acme.example" }))
   )
   const as = Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
   return yield* as(Effect.gen(function*() {
-    const ada = yield* Members.use((all) => all.add({ name: "Ada", email: "ada@acme.example", role: "member" }))
+    const ada = yield* Members.use((all) =>
+      all.add(AddMember.make({ name: "Ada", email: "ada@acme.example", role: "member" }))
+    )
     const channel = yield* Channels.use((all) =>
-      all.connect({
+      all.connect(ConnectChannel.make({
         type: "phone_messaging",
         name: "Support",
         address: "+4930123456",
         phone_messaging_business_account_id: "account"
-      })
+      }))
     )
-    const tags = yield* Effect.forEach(["a", "b"], (name) => Tags.use((all) => all.create({ name, color: "red" })))
+    const tags = yield* Effect.forEach(
+      ["a", "b"],
+      (name) => Tags.use((all) => all.create(CreateTag.make({ name, color: "red" })))
+    )
     const webhook = yield* Webhooks.use((all) =>
-      all.create({
+      all.create(CreateWebhook.make({
         url: "https://example.com/hook",
         event_types: ["message.received", "message.sent", "message.updated", "send.failed", "conversation.closed"]
-      })
+      }))
     )
     const now = yield* DateTime.now
     const receive = (event: ProviderEvent) => Inbound.use((inbound) => Effect.orDie(inbound.receive(event)))
@@ -84,7 +89,9 @@ export const scene = Effect.gen(function*() {
       return yield* Effect.die(new Error("A message opens a conversation."))
     }
     const text = (value: string) =>
-      Sends.use((all) => all.send(conversation.id, { type: "text", text: value }))
+      Sends.use((all) =>
+        all.send(conversation.id, SendMessage.make({ type: "text", text: value }))
+      )
     const reported = (provider_message_id: string, status: "delivered" | "read" | "sent", reference: SendId | null) =>
       receive({
         event: "message_status_reported",
@@ -171,14 +178,14 @@ type Operation = (scene: Scene) => Effect.Effect<unknown, { readonly _tag: strin
 const started = (to: string) => ({ channel }: Scene) =>
   Effect.map(
     Sends.use((all) =>
-      all.start({
+      all.start(StartConversation.make({
         channel_id: channel.id,
         phone: to as Parameters<Sends["Service"]["start"]>[0]["phone"],
         template: {
           id: "greeting",
           components: [{ type: "body", parameters: [{ type: "text", text: "Kim" }] }]
         }
-      })
+      }))
     ),
     sendAnswer
   )
@@ -199,20 +206,31 @@ const tokenOf = (account: string): Operation => ({ channel }) =>
 export const operations: Readonly<Record<string, Operation>> = {
   "tag": ({ conversation, tags }) =>
     Effect.map(
-      Contacts.use((all) => all.update(conversation.contact.id, { tag_ids: tags.slice(0, 1).map(({ id }) => id) })),
+      Contacts.use((all) =>
+        all.update(conversation.contact.id, UpdateContact.make({ tag_ids: tags.slice(0, 1).map(({ id }) => id) }))
+      ),
       contactAnswer
     ),
   "retag": ({ conversation, tags }) =>
     Effect.map(
       Contacts.use((all) =>
-        all.update(conversation.contact.id, { tag_ids: tags.slice(1).map(({ id }) => id), city: "Rome" })
+        all.update(
+          conversation.contact.id,
+          UpdateContact.make({ tag_ids: tags.slice(1).map(({ id }) => id), city: "Rome" })
+        )
       ),
       contactAnswer
     ),
   "edit": ({ conversation }) =>
-    Effect.map(Contacts.use((all) => all.update(conversation.contact.id, { company: "Brick" })), contactAnswer),
+    Effect.map(
+      Contacts.use((all) => all.update(conversation.contact.id, UpdateContact.make({ company: "Brick" }))),
+      contactAnswer
+    ),
   "note": ({ conversation }) =>
-    Effect.map(Contacts.use((all) => all.addNote(conversation.contact.id, { text: "called" })), contactAnswer),
+    Effect.map(
+      Contacts.use((all) => all.addNote(conversation.contact.id, AddNote.make({ text: "called" }))),
+      contactAnswer
+    ),
   "assign": ({ ada, conversation }) =>
     Effect.map(
       Conversations.use((all) => all.assign(conversation.id, { assigned_user_id: ada.id })),
@@ -224,7 +242,10 @@ export const operations: Readonly<Record<string, Operation>> = {
       conversationAnswer
     ),
   "close": ({ conversation }) =>
-    Effect.map(Conversations.use((all) => all.close(conversation.id, { category: "resolved" })), conversationAnswer),
+    Effect.map(
+      Conversations.use((all) => all.close(conversation.id, CloseConversation.make({ category: "resolved" }))),
+      conversationAnswer
+    ),
   "reopen": ({ conversation }) =>
     Effect.map(Conversations.use((all) => all.reopen(conversation.id)), conversationAnswer),
   "send": ({ text }) => Effect.map(text("three"), sendAnswer),
@@ -232,7 +253,8 @@ export const operations: Readonly<Record<string, Operation>> = {
   "start with a new number": started(newPhone),
   "set a token": tokenOf("one"),
   "set another token": tokenOf("two"),
-  "create a tag": () => Effect.map(Tags.use((all) => all.create({ name: "c", color: "red" })), ({ name }) => name),
+  "create a tag": () =>
+    Effect.map(Tags.use((all) => all.create(CreateTag.make({ name: "c", color: "red" }))), ({ name }) => name),
   "remove a member": ({ ada }) => Members.use((all) => all.remove(ada.id)),
   "receive": ({ received }) => received("m.2", phone, "hello"),
   "receive from a new number": ({ received }) => received("m.3", newPhone, "hello"),

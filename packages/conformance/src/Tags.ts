@@ -3,7 +3,7 @@ import { assert } from "@effect/vitest"
 import { TagId } from "@messaging-crm/core/Ids"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
-import { type CreateTag, type Tag, TagColor, TagRows, TagStore } from "@messaging-crm/core/Tags"
+import { CreateTag, type Tag, TagColor, TagRows, TagStore } from "@messaging-crm/core/Tags"
 import { byCodePoint, foldCase } from "@messaging-crm/core/Text"
 import { Arbitrary, Effect, Result } from "effect"
 import { hardText } from "./Arbitraries.ts"
@@ -27,7 +27,7 @@ export const suite = (it: It, { runs }: Options) => {
   it.effect.prop("returns a tag as it was inserted", { input: createTag }, ({ input }) =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
-      const tag = yield* insert(ours, input)
+      const tag = yield* insert(ours, CreateTag.make(input))
       assert.deepStrictEqual(yield* listed(ours), [tag])
     }), { arbitrary: { runs } })
 
@@ -37,9 +37,9 @@ export const suite = (it: It, { runs }: Options) => {
     ({ input }) =>
       Effect.gen(function*() {
         const ours = yield* Fixtures.organization
-        const tag = yield* insert(ours, input)
+        const tag = yield* insert(ours, CreateTag.make(input))
         const again = { ...input, name: input.name.toUpperCase() }
-        assert.strictEqual((yield* Effect.flip(insert(ours, again)))._tag, "Conflict")
+        assert.strictEqual((yield* Effect.flip(insert(ours, CreateTag.make(again))))._tag, "Conflict")
         assert.deepStrictEqual(yield* listed(ours), [tag])
       }),
     { arbitrary: { runs } }
@@ -50,7 +50,7 @@ export const suite = (it: It, { runs }: Options) => {
   }, ({ inputs }) =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
-      yield* Effect.forEach(inputs, (input) => Effect.ignore(insert(ours, input)))
+      yield* Effect.forEach(inputs, (input) => Effect.ignore(insert(ours, CreateTag.make(input))))
       const keys = (yield* listed(ours)).map((tag) => foldCase(tag.name))
       const expected = Array.from(new Set(inputs.map((input) => foldCase(input.name)))).toSorted(byCodePoint)
       assert.deepStrictEqual(keys, expected)
@@ -60,10 +60,10 @@ export const suite = (it: It, { runs }: Options) => {
     Effect.gen(function*() {
       const store = yield* TagStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      const b = yield* insert(ours, { name: "b", color: "red" })
-      const a = yield* insert(ours, { name: "a", color: "blue" })
-      yield* insert(ours, { name: "c", color: "blue" })
-      const foreign = yield* insert(theirs, { name: "a", color: "red" })
+      const b = yield* insert(ours, CreateTag.make({ name: "b", color: "red" }))
+      const a = yield* insert(ours, CreateTag.make({ name: "a", color: "blue" }))
+      yield* insert(ours, CreateTag.make({ name: "c", color: "blue" }))
+      const foreign = yield* insert(theirs, CreateTag.make({ name: "a", color: "red" }))
       const unknown = TagId.make(yield* Fixtures.uuid)
       assert.deepStrictEqual(yield* store.findMany(ours, [b.id, foreign.id, unknown, a.id, b.id]), [a, b])
       assert.deepStrictEqual(yield* store.findMany(ours, []), [])
@@ -75,7 +75,7 @@ export const suite = (it: It, { runs }: Options) => {
       const ours = yield* Fixtures.organization
       const names = ["vip", "VIP", "Vip", "vIp", "viP"]
       const results = yield* Effect.all(
-        names.map((name) => Effect.result(insert(ours, { name, color: "red" }))),
+        names.map((name) => Effect.result(insert(ours, CreateTag.make({ name, color: "red" })))),
         { concurrency: "unbounded" }
       )
       assert.lengthOf(results.filter(Result.isSuccess), 1)

@@ -12,7 +12,7 @@ import {
   ChannelToken
 } from "@messaging-crm/core/ChannelAccounts"
 import { ChannelHoldRows, ChannelHolds } from "@messaging-crm/core/ChannelHolds"
-import { Channels } from "@messaging-crm/core/Channels"
+import { Channels, ConnectChannel } from "@messaging-crm/core/Channels"
 import * as Crm from "@messaging-crm/core/Crm"
 import { ChannelId, Ids } from "@messaging-crm/core/Ids"
 import { RootKeys } from "@messaging-crm/core/Secrets"
@@ -50,7 +50,7 @@ const operator = Effect.map(Fixtures.organization, (organization_id) => ({
 }))
 
 const connect = (account_id: string) =>
-  ChannelAccounts.use((accounts) => accounts.connect(input, names(account_id), token("swordfish")))
+  ChannelAccounts.use((accounts) => accounts.connect(ConnectChannel.make(input), names(account_id), token("swordfish")))
 const setToken = (id: ChannelId, text: string, account_id: Option.Option<string> = Option.none()) =>
   ChannelAccounts.use((accounts) => accounts.setToken(id, token(text), Option.map(account_id, names)))
 const open = (id: ChannelId) =>
@@ -130,7 +130,7 @@ it.effect("a new token takes the place of the old one, and resumes the channel",
 it.effect("a channel that was connected without an account needs its names with the first token", () =>
   Effect.gen(function*() {
     const { as } = yield* operator
-    const { id } = yield* Channels.use((channels) => channels.connect(input)).pipe(as)
+    const { id } = yield* Channels.use((channels) => channels.connect(ConnectChannel.make(input))).pipe(as)
     assert.isNull(yield* open(id))
     assert.strictEqual((yield* Effect.flip(setToken(id, "new").pipe(as)))._tag, "AccountUnknown")
     yield* setToken(id, "new", Option.some("1")).pipe(as)

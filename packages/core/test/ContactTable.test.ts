@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { CreateContact } from "@messaging-crm/core/Contacts"
+import { WritableContact } from "@messaging-crm/core/Contacts"
 import { readColumns } from "@messaging-crm/core/ContactTable"
 import { ContactFieldId } from "@messaging-crm/core/Ids"
 import { DateTime, Result } from "effect"
@@ -26,7 +26,7 @@ const read = (names: ReadonlyArray<string>, key: string | null = null) =>
 
 describe("the columns of a table", () => {
   it("are the writable fields, tags by name, and contact fields by key or id", () => {
-    const fields = Object.keys(CreateContact.fields).filter((name) => name !== "custom_values")
+    const fields = Object.keys(WritableContact.fields).filter((name) => name !== "custom_values")
     const names = [...fields, "tags", "custom_values.plan"]
     assert.deepStrictEqual(read(names), { params: [...fields, "tags", `custom_values.${id}`], key: null })
     assert.deepStrictEqual(read([` custom_values.${id.toUpperCase()} `]), {

@@ -11,8 +11,8 @@ import { Idempotency, IdempotencyKey, IdempotencyStore } from "@messaging-crm/co
 import { Ids } from "@messaging-crm/core/Ids"
 import { Phone } from "@messaging-crm/core/Phones"
 import { RootKeys, Secrets } from "@messaging-crm/core/Secrets"
-import { Sends } from "@messaging-crm/core/Sends"
-import { Webhooks } from "@messaging-crm/core/Webhooks"
+import { Sends, StartConversation } from "@messaging-crm/core/Sends"
+import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { Worker } from "@messaging-crm/core/Worker"
 import { Cause, Effect, Exit, Layer, Option, Redacted } from "effect"
 
@@ -73,16 +73,19 @@ it.effect("delivers to a webhook during a rotation of the root key", () =>
     const posted = ScriptedEndpoints.use((endpoints) => endpoints.posted(url))
     const send = Effect.gen(function*() {
       yield* Sends.use((sends) =>
-        sends.start({
+        sends.start(StartConversation.make({
           channel_id: channel.id,
           phone: Phone.make("+4915112345678"),
           template: { id: "greeting", components: [{ type: "body", parameters: [{ type: "text", text: "Kim" }] }] }
-        })
+        }))
       ).pipe(as)
       const worker = yield* Worker
       while ((yield* worker.runOnce) > 0) continue
     })
-    yield* Webhooks.use((webhooks) => webhooks.create({ url, event_types: ["message.sent"] })).pipe(as, under(old))
+    yield* Webhooks.use((webhooks) => webhooks.create(CreateWebhook.make({ url, event_types: ["message.sent"] }))).pipe(
+      as,
+      under(old)
+    )
     yield* send.pipe(under(young, old))
     assert.lengthOf(yield* posted, 1)
     assert.strictEqual(yield* Webhooks.use((webhooks) => webhooks.reseal).pipe(under(young, old)), 1)
@@ -100,7 +103,7 @@ it.effect("stores a secret response encrypted, and replays the same bytes", () =
     const encode = (answer: unknown) =>
       Effect.succeed({ status: 200, body: new TextEncoder().encode(JSON.stringify(answer)) })
     const create = Webhooks.use((webhooks) =>
-      webhooks.create({ url: "https://shop.example/crm", event_types: ["message.sent"] })
+      webhooks.create(CreateWebhook.make({ url: "https://shop.example/crm", event_types: ["message.sent"] }))
     )
     const key = IdempotencyKey.make("create-webhook-1")
     const once = Idempotency.use((idempotency) =>

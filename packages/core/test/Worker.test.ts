@@ -6,12 +6,12 @@ import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import * as Provider from "@messaging-crm/conformance/Provider"
 import { ScriptedProvider } from "@messaging-crm/conformance/Provider"
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import { Conversations } from "@messaging-crm/core/Conversations"
+import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
 import { Ids, type SendId } from "@messaging-crm/core/Ids"
 import { Phone } from "@messaging-crm/core/Phones"
-import { Sends } from "@messaging-crm/core/Sends"
-import { Webhooks } from "@messaging-crm/core/Webhooks"
+import { Sends, StartConversation } from "@messaging-crm/core/Sends"
+import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { Worker } from "@messaging-crm/core/Worker"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Deferred, Effect, Fiber, Layer, Ref } from "effect"
@@ -29,11 +29,11 @@ const queued = Effect.gen(function*() {
     effect.pipe(Effect.provideService(CurrentActor, { organization_id, member_id: null }), Effect.orDie)
   const start = (phone: string) =>
     as(Sends.use((sends) =>
-      sends.start({
+      sends.start(StartConversation.make({
         channel_id: channel.id,
         phone: Phone.make(phone),
         template: { id: "greeting", components: [{ type: "body", parameters: [{ type: "text", text: "Kim" }] }] }
-      })
+      }))
     ))
   const get = (id: SendId) => as(Sends.use((sends) => sends.get(id)))
   return { as, get, start }
@@ -59,12 +59,14 @@ it.effect("posts events while the maximum of sends waits for the provider", () =
     yield* provider.answer(() => Effect.andThen(whenFull, Effect.never))
     const url = "https://shop.example/webhook"
     yield* ScriptedEndpoints.use(({ answer }) => answer(url, () => Effect.as(Deferred.succeed(posted, undefined), ok)))
-    yield* as(Webhooks.use((webhooks) => webhooks.create({ url, event_types: ["conversation.closed"] })))
+    yield* as(
+      Webhooks.use((webhooks) => webhooks.create(CreateWebhook.make({ url, event_types: ["conversation.closed"] })))
+    )
     const { conversation_id } = yield* start("+4915112345678")
     for (let index = 0; index < 300; index++) yield* start(`+491512${100_000 + index}`)
     const fiber = yield* Effect.forkChild(Worker.use((worker) => worker.run))
     yield* Deferred.await(full)
-    yield* as(Conversations.use((conversations) => conversations.close(conversation_id, {})))
+    yield* as(Conversations.use((conversations) => conversations.close(conversation_id, CloseConversation.make({}))))
     yield* Deferred.await(posted)
     assert.lengthOf(yield* provider.received, 256)
     const stopping = yield* Effect.forkChild(Fiber.interrupt(fiber))
@@ -86,11 +88,13 @@ it.effect("sends while the maximum of deliveries waits for endpoints that do not
     for (let index = 0; index < 40; index++) {
       const url = `https://shop-${index}.example/webhook`
       yield* endpoints.answer(url, () => hang)
-      yield* as(Webhooks.use((webhooks) => webhooks.create({ url, event_types: ["conversation.closed"] })))
+      yield* as(
+        Webhooks.use((webhooks) => webhooks.create(CreateWebhook.make({ url, event_types: ["conversation.closed"] })))
+      )
     }
     for (let index = 0; index < 8; index++) {
       const { conversation_id } = yield* start(`+491512${100_000 + index}`)
-      yield* as(Conversations.use((conversations) => conversations.close(conversation_id, {})))
+      yield* as(Conversations.use((conversations) => conversations.close(conversation_id, CloseConversation.make({}))))
     }
     const fiber = yield* Effect.forkChild(Worker.use((worker) => worker.run))
     yield* Deferred.await(full)

@@ -4,7 +4,7 @@
  * Their bytes are counted as they arrive, over all requests of the process: who
  * announces much and sends little takes nothing from the others.
  */
-import { Data, Effect, Stream } from "effect"
+import { Data, Effect, Option, Stream } from "effect"
 import type { HttpServerError, HttpServerRequest } from "effect/http"
 
 /** The body is larger than a callback may be. */
@@ -19,36 +19,63 @@ export interface Sizes {
   readonly of_all: number
 }
 
-/** Makes a function that reads a body and hands it to what checks its signature. The bytes count until that is done. */
+/**
+ * Gives the memory of bytes back that nobody reads any more. Garbage collection would leave
+ * a hundred megabytes of refused bodies first, because their bytes are outside of its heap.
+ */
+const release = ({ buffer, byteLength }: Uint8Array): void => {
+  // Other chunks may lie in the same buffer.
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0)
+}
+
+/**
+ * Makes a function that reads a body and hands it to what checks its signature, which returns
+ * none where it does not fit. The bytes count until that is done.
+ */
 export const make = ({ of_all, of_one }: Sizes) => {
   let held = 0
 
   return <A, E, R>(
     request: HttpServerRequest.HttpServerRequest,
-    check: (body: ArrayBuffer) => Effect.Effect<A, E, R>
-  ): Effect.Effect<A, BodyTooLarge | Busy | E | HttpServerError.HttpServerError, R> =>
+    check: (body: ArrayBuffer) => Effect.Effect<Option.Option<A>, E, R>
+  ): Effect.Effect<Option.Option<A>, BodyTooLarge | Busy | E | HttpServerError.HttpServerError, R> =>
     Effect.suspend(() => {
       let size = 0
       const chunks: Array<Uint8Array> = []
+      const refusalOf = (chunk: Uint8Array) => {
+        if (size + chunk.byteLength > of_one) return new BodyTooLarge()
+        return held + chunk.byteLength > of_all ? new Busy() : null
+      }
       const take = (chunk: Uint8Array) =>
         Effect.suspend((): Effect.Effect<void, BodyTooLarge | Busy> => {
-          if (size + chunk.byteLength > of_one) return new BodyTooLarge()
-          if (held + chunk.byteLength > of_all) return new Busy()
+          const refusal = refusalOf(chunk)
+          if (refusal !== null) {
+            release(chunk)
+            return refusal
+          }
           size += chunk.byteLength
           held += chunk.byteLength
           chunks.push(chunk)
           return Effect.void
         })
+      const joined = () => {
+        const body = new Uint8Array(size)
+        for (let [chunk, at] = [chunks.shift(), 0]; chunk !== undefined; chunk = chunks.shift()) {
+          body.set(chunk, at)
+          at += chunk.byteLength
+          release(chunk)
+        }
+        return body
+      }
       return Stream.runForEach(request.stream, take).pipe(
         Effect.flatMap(() => {
-          const body = new Uint8Array(size)
-          for (let [chunk, at] = [chunks.shift(), 0]; chunk !== undefined; chunk = chunks.shift()) {
-            body.set(chunk, at)
-            at += chunk.byteLength
-          }
-          return check(body.buffer)
+          const body = joined()
+          return Effect.tap(check(body.buffer), (signed) => Effect.sync(() => Option.isNone(signed) && release(body)))
         }),
-        Effect.ensuring(Effect.sync(() => held -= size))
+        Effect.ensuring(Effect.sync(() => {
+          held -= size
+          for (const chunk of chunks) release(chunk)
+        }))
       )
     })
 }

@@ -3,13 +3,13 @@ import { assert, it } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
 import * as WebhookTransport from "@messaging-crm/adapter-memory/WebhookTransport"
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import { Channels, type ChannelType } from "@messaging-crm/core/Channels"
+import { Channels, type ChannelType, ConnectChannel } from "@messaging-crm/core/Channels"
 import { Conversations } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
 import { Messages } from "@messaging-crm/core/Messages"
 import type { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
-import { Organizations } from "@messaging-crm/core/Organizations"
-import { Sends } from "@messaging-crm/core/Sends"
+import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
+import { SendMessage, Sends } from "@messaging-crm/core/Sends"
 import { Worker } from "@messaging-crm/core/Worker"
 import type { MediaLoader } from "@messaging-crm/provider-cloud/MediaLoader"
 import { Context, DateTime, Effect, Layer } from "effect"
@@ -28,18 +28,18 @@ export class Acme extends Context.Service<Acme, Readonly<Record<ChannelType, str
 
 const connect = (type: ChannelType, address: string) =>
   Channels.use((channels) =>
-    channels.connect({
+    channels.connect(ConnectChannel.make({
       type,
       name: "Support",
       address,
       phone_messaging_business_account_id: type === "phone_messaging" ? "acme" : null
-    })
+    }))
   ).pipe(Effect.map(({ id }) => id))
 
 const acme = Layer.effectContext(Effect.gen(function*() {
   yield* TestClock.setTime(noon.epochMilliseconds)
   const { organization, owner } = yield* Organizations.use((organizations) =>
-    organizations.create({ name: "Acme", owner_name: "Ada", owner_email: "ada@acme.example" })
+    organizations.create(CreateOrganization.make({ name: "Acme", owner_name: "Ada", owner_email: "ada@acme.example" }))
   )
   const actor = { organization_id: organization.id, member_id: owner.id }
   const channels = yield* Effect.all({
@@ -85,7 +85,7 @@ export const write = Effect.fnUntraced(function*(wa_id: string, body: string, id
 export const answer = Effect.fnUntraced(function*(text: string) {
   const [conversation] = yield* conversations
   if (conversation === undefined) return assert.fail("Nobody wrote.")
-  const { id } = yield* Sends.use(({ send }) => send(conversation.id, { type: "text", text }))
+  const { id } = yield* Sends.use(({ send }) => send(conversation.id, SendMessage.make({ type: "text", text })))
   yield* Worker.use(({ runOnce }) => runOnce)
   return id
 })

@@ -3,7 +3,7 @@ import { assert, describe } from "@effect/vitest"
 import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
 import type { ChannelType } from "@messaging-crm/core/Channels"
 import { ChannelId } from "@messaging-crm/core/Ids"
-import { Sends } from "@messaging-crm/core/Sends"
+import { SendMessage, Sends } from "@messaging-crm/core/Sends"
 import { Worker } from "@messaging-crm/core/Worker"
 import { Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
@@ -37,7 +37,9 @@ const written = Effect.gen(function*() {
 /** Queues an answer to a person, and returns how to read its state. */
 const reply = Effect.fnUntraced(function*(conversationOf: Effect.Success<typeof written>, who: string) {
   const { id: conversation_id } = yield* conversationOf(who)
-  const { id } = yield* Sends.use(({ send }) => send(conversation_id, { type: "text", text: `To ${who}` }))
+  const { id } = yield* Sends.use(({ send }) =>
+    send(conversation_id, SendMessage.make({ type: "text", text: `To ${who}` }))
+  )
   return Effect.map(
     Sends.use(({ get }) => get(id)),
     ({ failure_reason, status }) => failure_reason ?? status

@@ -8,7 +8,7 @@ import { Ids } from "@messaging-crm/core/Ids"
 import { Messages } from "@messaging-crm/core/Messages"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { Phone } from "@messaging-crm/core/Phones"
-import { Sends } from "@messaging-crm/core/Sends"
+import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { Worker } from "@messaging-crm/core/Worker"
 import { Intake } from "@messaging-crm/provider-cloud/Intake"
 import { Context, Effect, Layer } from "effect"
@@ -313,7 +313,7 @@ describe("notes that cost peers dearly", () => {
         )
         if (channel === undefined) return assert.fail("There is no channel.")
         yield* Sends.use(({ start }) =>
-          start({
+          start(StartConversation.make({
             channel_id: channel.id,
             phone: Phone.make("+4915112345678"),
             template: {
@@ -323,7 +323,7 @@ describe("notes that cost peers dearly", () => {
                 parameters: [{ type: "text", text: "{{2}}" }, { type: "text", text: "4711" }]
               }]
             }
-          })
+          }))
         )
         yield* Worker.use(({ runOnce }) => runOnce)
         const [shown] = yield* messages

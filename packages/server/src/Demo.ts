@@ -1,19 +1,19 @@
 /** The demo organization of `dev`: real data, created through the operations. */
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import { ApiKeys, Scope } from "@messaging-crm/core/ApiKeys"
-import { type Channel, Channels } from "@messaging-crm/core/Channels"
-import { ContactFields } from "@messaging-crm/core/ContactFields"
+import { ApiKeys, CreateApiKey, Scope } from "@messaging-crm/core/ApiKeys"
+import { type Channel, Channels, ConnectChannel } from "@messaging-crm/core/Channels"
+import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
 import { batch_size, ContactImports } from "@messaging-crm/core/ContactImports"
-import { Contacts } from "@messaging-crm/core/Contacts"
-import { Conversations } from "@messaging-crm/core/Conversations"
+import { Contacts, CreateContact } from "@messaging-crm/core/Contacts"
+import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import { type ChannelId, MemberId, OrganizationId } from "@messaging-crm/core/Ids"
 import { Inbound, type ProviderMessageReceived } from "@messaging-crm/core/Inbound"
-import { Members } from "@messaging-crm/core/Members"
+import { AddMember, Members } from "@messaging-crm/core/Members"
 import { Messages } from "@messaging-crm/core/Messages"
-import { Organizations } from "@messaging-crm/core/Organizations"
+import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
 import { Phone } from "@messaging-crm/core/Phones"
-import { Sends } from "@messaging-crm/core/Sends"
-import { Tags } from "@messaging-crm/core/Tags"
+import { Sends, StartConversation } from "@messaging-crm/core/Sends"
+import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { Templates } from "@messaging-crm/core/Templates"
 import { picture } from "@messaging-crm/provider-mock"
 import { Array, DateTime, Effect, Option, Predicate, Record, Redacted, Schema } from "effect"
@@ -57,14 +57,16 @@ const familyNames = ["Schmidt", "Costa", "Okafor", "Chen", "Nowak", "Haddad", "L
 
 /** More contacts than fit on a page, so that pagination can be tried. */
 const manyContacts = givenNames.flatMap((first_name, row) =>
-  familyNames.map((last_name, column) => ({
-    first_name,
-    last_name,
-    primary_email: `${row}.${column}@demo.example`,
-    primary_phone: Phone.make(`+49151900${row}${column}100`),
-    lifecycle_stage: column % 2 === 0 ? "lead" as const : "customer" as const,
-    source: "demo"
-  }))
+  familyNames.map((last_name, column) =>
+    CreateContact.make({
+      first_name,
+      last_name,
+      primary_email: `${row}.${column}@demo.example`,
+      primary_phone: Phone.make(`+49151900${row}${column}100`),
+      lifecycle_stage: column % 2 === 0 ? "lead" : "customer",
+      source: "demo"
+    })
+  )
 )
 
 const channelsToConnect = [
@@ -83,13 +85,24 @@ const catalogues = Effect.gen(function*() {
   const fields = yield* ContactFields
   const members = yield* Members
   const tags = yield* Tags
-  yield* Effect.orDie(members.add({ name: "Grace Hopper", email: "grace@demo.example", role: "admin" }))
-  yield* Effect.orDie(members.add({ name: "Alan Turing", email: "alan@demo.example", role: "member" }))
-  yield* Effect.orDie(fields.create({ key: "customer_number", name: "Customer number", type: "text", options: null }))
-  yield* Effect.orDie(fields.create({ key: "plan", name: "Plan", type: "select", options: ["basic", "plus", "pro"] }))
-  const vip = yield* Effect.orDie(tags.create({ name: "VIP", color: "amber" }))
-  yield* Effect.orDie(tags.create({ name: "Newsletter", color: "teal" }))
-  const connected = yield* Effect.forEach(channelsToConnect, (input) => Effect.orDie(channels.connect(input)))
+  yield* Effect.orDie(members.add(AddMember.make({ name: "Grace Hopper", email: "grace@demo.example", role: "admin" })))
+  yield* Effect.orDie(members.add(AddMember.make({ name: "Alan Turing", email: "alan@demo.example", role: "member" })))
+  yield* Effect.orDie(
+    fields.create(
+      CreateContactField.make({ key: "customer_number", name: "Customer number", type: "text", options: null })
+    )
+  )
+  yield* Effect.orDie(
+    fields.create(
+      CreateContactField.make({ key: "plan", name: "Plan", type: "select", options: ["basic", "plus", "pro"] })
+    )
+  )
+  const vip = yield* Effect.orDie(tags.create(CreateTag.make({ name: "VIP", color: "amber" })))
+  yield* Effect.orDie(tags.create(CreateTag.make({ name: "Newsletter", color: "teal" })))
+  const connected = yield* Effect.forEach(
+    channelsToConnect,
+    (input) => Effect.orDie(channels.connect(ConnectChannel.make(input)))
+  )
   return { vip, connected }
 })
 
@@ -141,16 +154,22 @@ const conversations = Effect.fnUntraced(function*(channels: ReadonlyArray<Channe
   const [phone, photo, page] = channels
   if (phone === undefined || photo === undefined || page === undefined || template === undefined) return
   for (const [index, [first_name, , number]] of people.slice(0, 4).entries()) {
-    yield* Effect.orDie(sends.start({
+    yield* Effect.orDie(sends.start(StartConversation.make({
       channel_id: phone.id,
       phone: Phone.make(number),
       template: orderReady(template.id, first_name, String(4711 + index))
-    }))
+    })))
   }
   // Numbers of the mock network: the first is unreachable, the second fails after it was sent.
   for (const number of ["+4915199990002", "+4915199990003"]) {
     yield* Effect.orDie(
-      sends.start({ channel_id: phone.id, phone: Phone.make(number), template: orderReady(template.id, "Max", "4719") })
+      sends.start(
+        StartConversation.make({
+          channel_id: phone.id,
+          phone: Phone.make(number),
+          template: orderReady(template.id, "Max", "4719")
+        })
+      )
     )
   }
   const receive = (
@@ -184,17 +203,19 @@ const closeAndAssign = Effect.fnUntraced(function*(assigned_user_id: MemberId) {
     conversations.list({ status: null, assigned_user_id: null, cursor: null, page_size: 2 })
   )
   const [first, second] = data
-  if (first !== undefined) yield* Effect.orDie(conversations.close(first.id, { category: "resolved" }))
+  if (first !== undefined) {
+    yield* Effect.orDie(conversations.close(first.id, CloseConversation.make({ category: "resolved" })))
+  }
   if (second !== undefined) yield* Effect.orDie(conversations.assign(second.id, { assigned_user_id }))
 })
 
 const seed = Effect.gen(function*() {
   const organizations = yield* Organizations
-  const { organization, owner } = yield* organizations.create({
+  const { organization, owner } = yield* organizations.create(CreateOrganization.make({
     name: "Demo Shop",
     owner_name: "Ada Lovelace",
     owner_email: "ada@demo.example"
-  })
+  }))
   const actor = { organization_id: organization.id, member_id: owner.id }
   return yield* Effect.gen(function*() {
     const contacts = yield* Contacts
@@ -203,13 +224,15 @@ const seed = Effect.gen(function*() {
     for (const [index, [first_name, last_name, number, company]] of people.entries()) {
       const tag_ids = index % 3 === 0 ? [vip.id] : []
       const primary_phone = Phone.make(number)
-      yield* Effect.orDie(contacts.create({ first_name, last_name, primary_phone, company, source: "demo", tag_ids }))
+      yield* Effect.orDie(
+        contacts.create(CreateContact.make({ first_name, last_name, primary_phone, company, source: "demo", tag_ids }))
+      )
     }
     yield* Effect.forEach(manyContacts, (input) => Effect.orDie(contacts.create(input)), { discard: true })
     yield* conversations(connected)
     yield* closeAndAssign(owner.id)
     const { key } = yield* Effect.orDie(
-      keys.create({ created_by: owner.id, name: "demo", scopes: Scope.literals, expires: "1y" })
+      keys.create(CreateApiKey.make({ created_by: owner.id, name: "demo", scopes: Scope.literals, expires: "1y" }))
     )
     return yield* Effect.orDie(encodeAccount({ ...actor, api_key: Redacted.value(key) }))
   }).pipe(Effect.provideService(CurrentActor, actor))
@@ -217,13 +240,13 @@ const seed = Effect.gen(function*() {
 
 const generatedContact = (index: number) => {
   const number = String(index).padStart(7, "0")
-  return {
+  return CreateContact.make({
     first_name: "Contact",
     last_name: number,
     primary_phone: Phone.make(`+4915${number}00`),
     primary_email: `contact-${number}@demo.example`,
     source: "seed"
-  }
+  })
 }
 
 /** Adds the generated contacts that do not exist from an earlier start. */

@@ -2,11 +2,11 @@
 import { assert, it } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import { ContactFields } from "@messaging-crm/core/ContactFields"
+import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
-import { Organizations } from "@messaging-crm/core/Organizations"
-import { Tags } from "@messaging-crm/core/Tags"
+import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
+import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { Context, Effect, Layer, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
@@ -51,11 +51,11 @@ const Summary = Schema.fromJsonString(Schema.Struct({
 /** An organization, and the command that imports contacts into it. */
 const begin = Effect.gen(function*() {
   const organizations = yield* Organizations
-  const { organization: { id }, owner } = yield* organizations.create({
+  const { organization: { id }, owner } = yield* organizations.create(CreateOrganization.make({
     name: "Acme",
     owner_name: "Ada",
     owner_email: "ada@acme.example"
-  })
+  }))
   const as = Effect.provideService(CurrentActor, { organization_id: id, member_id: null })
   const environment = yield* Environment
   const args = (...rest: ReadonlyArray<string>) => ["contacts", "import", "--organization", id, ...rest]
@@ -84,9 +84,11 @@ it.layer(layer, { excludeTestServices: true, timeout: "60 seconds" })("contacts 
     () =>
       Effect.gen(function*() {
         const { as, id, owner, summarize } = yield* begin
-        yield* as(Tags.use((tags) => tags.create({ name: "VIP", color: "red" })))
+        yield* as(Tags.use((tags) => tags.create(CreateTag.make({ name: "VIP", color: "red" }))))
         yield* as(
-          ContactFields.use((fields) => fields.create({ key: "plan", name: "Plan", type: "text", options: null }))
+          ContactFields.use((fields) =>
+            fields.create(CreateContactField.make({ key: "plan", name: "Plan", type: "text", options: null }))
+          )
         )
         const file = join(yield* folder, "contacts.csv")
         const text = [

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Contact, CreateContact } from "@messaging-crm/core/Contacts"
+import { Contact, WritableContact } from "@messaging-crm/core/Contacts"
 import { EventType } from "@messaging-crm/core/Events"
 import { FailureReason } from "@messaging-crm/core/MessagingProvider"
 import { SendStatus } from "@messaging-crm/core/Sends"
@@ -48,7 +48,7 @@ describe("the guides name what the code has", () => {
     const fields = cells.flatMap((cell) => Array.from(cell.matchAll(/`(\w+)`/g), ([, name = ""]) => name))
     assert.sameMembers(
       fields,
-      Array.from(new Set([...Object.keys(Contact.fields), ...Object.keys(CreateContact.fields)]))
+      Array.from(new Set([...Object.keys(Contact.fields), ...Object.keys(WritableContact.fields)]))
     )
   })
 

@@ -4,8 +4,8 @@ import * as Client from "@messaging-crm/adapter-postgres/Client"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { AuditRecord } from "@messaging-crm/core/Audit"
 import * as Changes from "@messaging-crm/core/Changes"
-import { ContactFields } from "@messaging-crm/core/ContactFields"
-import { Contacts } from "@messaging-crm/core/Contacts"
+import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
+import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import { export_schema } from "@messaging-crm/core/PersonalData"
 import addFormats from "ajv-formats"
 import { Ajv2020 } from "ajv/dist/2020.js"
@@ -80,10 +80,14 @@ it.layer(layer, { excludeTestServices: true, timeout: "60 seconds" })("a person'
       const environment = yield* Environment
       const { as, contact_id, conversation_id, number, organization_id } = yield* person
       const field = yield* as(
-        ContactFields.use((fields) => fields.create({ key: "plan", name: "Plan", type: "text", options: null }))
+        ContactFields.use((fields) =>
+          fields.create(CreateContactField.make({ key: "plan", name: "Plan", type: "text", options: null }))
+        )
       )
       yield* as(
-        Contacts.use((contacts) => contacts.update(contact_id, { custom_values: { [field.id]: canaries.value } }))
+        Contacts.use((contacts) =>
+          contacts.update(contact_id, UpdateContact.make({ custom_values: { [field.id]: canaries.value } }))
+        )
       )
       yield* sql`
         UPDATE identities

@@ -1,4 +1,4 @@
-import { Conversations } from "@messaging-crm/core/Conversations"
+import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import { limits } from "@messaging-crm/core/Limits"
 import { Sends } from "@messaging-crm/core/Sends"
 import { Effect } from "effect"
@@ -53,7 +53,7 @@ export const layer = HttpApiBuilder.group(
           })
         ),
       close: ({ endpoint, params, payload }) =>
-        conversations.close(params.conversation_id, payload ?? {}).pipe(
+        conversations.close(params.conversation_id, payload ?? CloseConversation.make({})).pipe(
           Effect.flatMap(Answers.single(endpoint)),
           Effect.catchTag("ConversationNotFound", Errors.absent("conversation"))
         ),

@@ -4,7 +4,7 @@ import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
 import type { ChannelId, SendId } from "@messaging-crm/core/Ids"
 import { ProviderBusy, ProviderRejected } from "@messaging-crm/core/MessagingProvider"
 import { Phone } from "@messaging-crm/core/Phones"
-import { Sends } from "@messaging-crm/core/Sends"
+import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { Duration, Effect, Latch } from "effect"
 import { TestClock } from "effect/testing"
 import { type Outcome, ScriptedProvider } from "../Provider.ts"
@@ -15,11 +15,11 @@ const scene = Effect.gen(function*() {
   const { as, channel, get, provider, start } = yield* begin
   const startWith = (digits: string) =>
     Sends.use((sends) =>
-      sends.start({
+      sends.start(StartConversation.make({
         channel_id: channel.id,
         phone: Phone.make(`+49151123456${digits}`),
         template: { id: "greeting", components: [{ type: "body", parameters: [{ type: "text", text: "Kim" }] }] }
-      })
+      }))
     ).pipe(as, Effect.orDie)
   const stateOf = (id: SendId) =>
     Effect.map(get(id), ({ failure_reason, status }) => status === "failed" ? failure_reason : status)

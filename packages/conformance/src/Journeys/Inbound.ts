@@ -5,7 +5,7 @@ import { Conversations, ConversationStore } from "@messaging-crm/core/Conversati
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import { Media } from "@messaging-crm/core/Media"
 import { Messages, type MessageStatus } from "@messaging-crm/core/Messages"
-import { Sends } from "@messaging-crm/core/Sends"
+import { SendMessage, Sends } from "@messaging-crm/core/Sends"
 import { Arbitrary, DateTime, Duration, Effect, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Fixtures from "../Fixtures.ts"
@@ -145,7 +145,8 @@ export const suite = (storage: Storage) => {
           yield* ConversationStore.use((store) => store.find(organization_id, conversation_id))
         )
         assert.deepStrictEqual(row.last_inbound_at, yield* DateTime.now)
-        const reply = Sends.use((sends) => sends.send(conversation_id, { type: "text", text: "Hi" })).pipe(as)
+        const reply = Sends.use((sends) => sends.send(conversation_id, SendMessage.make({ type: "text", text: "Hi" })))
+          .pipe(as)
         assert.strictEqual((yield* reply).status, "queued")
         yield* TestClock.adjust("24 hours")
         assert.strictEqual((yield* Effect.flip(reply))._tag, "ReplyWindowClosed")

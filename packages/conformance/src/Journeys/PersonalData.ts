@@ -2,8 +2,8 @@
 import { assert, it } from "@effect/vitest"
 import { type AuditFilters, AuditStore } from "@messaging-crm/core/Audit"
 import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
-import { Contacts } from "@messaging-crm/core/Contacts"
-import { Conversations } from "@messaging-crm/core/Conversations"
+import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
+import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import { Idempotency, type IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
 import { ContactId } from "@messaging-crm/core/Ids"
 import { MediaStore } from "@messaging-crm/core/Media"
@@ -66,12 +66,15 @@ export const person = Effect.gen(function*() {
   const { conversation_id } = yield* scene.get(sent)
   const { contact } = yield* as(Conversations.use((all) => all.get(conversation_id)))
   const update = Contacts.use((all) =>
-    all.update(ContactId.make(contact.id), {
-      first_name: canaries.name,
-      last_name: canaries.family,
-      primary_email: canaries.email,
-      notes: canaries.notes
-    })
+    all.update(
+      ContactId.make(contact.id),
+      UpdateContact.make({
+        first_name: canaries.name,
+        last_name: canaries.family,
+        primary_email: canaries.email,
+        notes: canaries.notes
+      })
+    )
   )
   yield* as(Idempotency.use((idempotency) =>
     idempotency.once({
@@ -84,7 +87,9 @@ export const person = Effect.gen(function*() {
     })
   )).pipe(Effect.orDie)
   const { id: queued } = yield* start(canaries.queued)
-  yield* as(Conversations.use((all) => all.close(conversation_id, { category: canaries.category })))
+  yield* as(
+    Conversations.use((all) => all.close(conversation_id, CloseConversation.make({ category: canaries.category })))
+  )
   const callback = {
     id: yield* Fixtures.uuid,
     source: "app",

@@ -7,7 +7,7 @@ import { Ids, type SendId } from "@messaging-crm/core/Ids"
 import { Inbound, type MessageStatusReported, type ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { Messages, type StatusUpdate } from "@messaging-crm/core/Messages"
 import { Phone } from "@messaging-crm/core/Phones"
-import { Sends } from "@messaging-crm/core/Sends"
+import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { Worker } from "@messaging-crm/core/Worker"
 import { DateTime, Duration, Effect, Layer } from "effect"
 import * as Fixtures from "../Fixtures.ts"
@@ -36,11 +36,11 @@ export const begin = Effect.gen(function*() {
   const as = Effect.provideService(CurrentActor, actor)
   const start = (text = "Kim") =>
     Sends.use((sends) =>
-      sends.start({
+      sends.start(StartConversation.make({
         channel_id: channel.id,
         phone: Phone.make(`+4915${number}`),
         template: { id: "greeting", components: [{ type: "body", parameters: [{ type: "text", text }] }] }
-      })
+      }))
     ).pipe(as, Effect.orDie)
   const get = (id: SendId) => Sends.use((sends) => sends.get(id)).pipe(as, Effect.orDie)
   const messageOf = Effect.fnUntraced(function*(id: SendId) {

@@ -4,7 +4,7 @@ import * as Changes from "@messaging-crm/core/Changes"
 import * as Events from "@messaging-crm/core/Events"
 import { ConversationId, Ids } from "@messaging-crm/core/Ids"
 import { WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
-import { abandoned_max, Webhooks } from "@messaging-crm/core/Webhooks"
+import { abandoned_max, CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { WebhookRequestFailed } from "@messaging-crm/core/WebhookTransport"
 import { DateTime, Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
@@ -27,7 +27,9 @@ const raised = Effect.fnUntraced(function*(count: number) {
 const subscribe = Effect.fnUntraced(function*(count: number) {
   const { as, organization_id } = yield* Scene.begin
   const url = `https://${yield* Fixtures.uuid}.shop.example/crm`
-  const { id } = yield* Webhooks.use((webhooks) => webhooks.create({ url, event_types: ["conversation.closed"] })).pipe(
+  const { id } = yield* Webhooks.use((webhooks) =>
+    webhooks.create(CreateWebhook.make({ url, event_types: ["conversation.closed"] }))
+  ).pipe(
     as,
     Effect.orDie
   )

@@ -1,8 +1,8 @@
 /** A scene with a webhook, what its endpoint answers and what it received. */
-import { Conversations } from "@messaging-crm/core/Conversations"
+import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import type * as Events from "@messaging-crm/core/Events"
 import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
-import { type CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
+import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { type WebhookRequest, WebhookRequestFailed } from "@messaging-crm/core/WebhookTransport"
 import { Effect, Redacted, Schema } from "effect"
 import { ok, type Outcome, ScriptedEndpoints } from "../Endpoints.ts"
@@ -27,7 +27,7 @@ export const begin = Effect.gen(function*() {
   const scene = yield* Scene.begin
   const endpoints = yield* ScriptedEndpoints
   const subscribe = Effect.fnUntraced(function*(...event_types: ReadonlyArray<Events.EventType>) {
-    const input: CreateWebhook = { url: `https://${yield* Fixtures.uuid}.shop.example/crm`, event_types }
+    const input = CreateWebhook.make({ url: `https://${yield* Fixtures.uuid}.shop.example/crm`, event_types })
     const { id, signing_secret, url } = yield* Webhooks.use((webhooks) => webhooks.create(input)).pipe(
       scene.as,
       Effect.orDie
@@ -48,7 +48,10 @@ export const begin = Effect.gen(function*() {
   })
   const close = Effect.fnUntraced(function*() {
     const { conversation_id } = yield* scene.start()
-    yield* Conversations.use((conversations) => conversations.close(conversation_id, {})).pipe(scene.as, Effect.orDie)
+    yield* Conversations.use((conversations) => conversations.close(conversation_id, CloseConversation.make({}))).pipe(
+      scene.as,
+      Effect.orDie
+    )
     return conversation_id
   })
   return { ...scene, close, subscribe }

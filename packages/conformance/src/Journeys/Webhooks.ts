@@ -2,13 +2,13 @@
 import { assert, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import * as Changes from "@messaging-crm/core/Changes"
-import { ConversationRows, Conversations } from "@messaging-crm/core/Conversations"
+import { CloseConversation, ConversationRows, Conversations } from "@messaging-crm/core/Conversations"
 import * as Events from "@messaging-crm/core/Events"
 import { Inbound } from "@messaging-crm/core/Inbound"
 import { limits } from "@messaging-crm/core/Limits"
 import { ProviderRejected } from "@messaging-crm/core/MessagingProvider"
 import { delays, WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
-import { Webhooks } from "@messaging-crm/core/Webhooks"
+import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { sign } from "@messaging-crm/core/WebhookSignature"
 import { Worker } from "@messaging-crm/core/Worker"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
@@ -60,8 +60,8 @@ export const suite = (storage: Scene.Storage) => {
         const failed = yield* start()
         yield* work
         const conversations = yield* Conversations
-        yield* conversations.close(conversation_id, {}).pipe(as)
-        yield* conversations.close(conversation_id, {}).pipe(as)
+        yield* conversations.close(conversation_id, CloseConversation.make({})).pipe(as)
+        yield* conversations.close(conversation_id, CloseConversation.make({})).pipe(as)
         yield* work
         const events = yield* all.events
         const found = events.map(({ data, type }) => `${type} ${data["status"] ?? data["failure_reason"] ?? ""}`.trim())
@@ -340,7 +340,7 @@ export const suite = (storage: Scene.Storage) => {
         const first = yield* subscribe("conversation.closed")
         yield* Effect.replicateEffect(Fixtures.webhook(organization_id), limits.webhooks_active_max - 2)
         const create = Webhooks.use((webhooks) =>
-          webhooks.create({ url: "https://shop.example/crm", event_types: ["message.sent"] })
+          webhooks.create(CreateWebhook.make({ url: "https://shop.example/crm", event_types: ["message.sent"] }))
         ).pipe(as)
         // Of concurrent requests for the last place, one succeeds.
         const results = yield* Effect.all(Array.from({ length: 5 }, () => Effect.result(create)), {

@@ -4,7 +4,7 @@
  * A new operation needs an entry here, one in `Perform.ts` (the compiler
  * requires it), and its meaning in the model.
  */
-import type { CreateContact } from "@messaging-crm/core/Contacts"
+import type { WritableContact } from "@messaging-crm/core/Contacts"
 import { EventType } from "@messaging-crm/core/Events"
 import { TagColor } from "@messaging-crm/core/Tags"
 import { Arbitrary, Schema } from "effect"
@@ -59,7 +59,7 @@ const text = hardText({ min: 1, max: 6 })
 const phone = literal("+4915100000001", "+4915100000002")
 
 /** A field that a caller may write and that has one value: each is generated. */
-type PlainField = Exclude<keyof CreateContact, "custom_values" | "owner_user_id" | "tag_ids">
+type PlainField = Exclude<keyof WritableContact, "custom_values" | "owner_user_id" | "tag_ids">
 
 const contact = partial({
   plain: partial(

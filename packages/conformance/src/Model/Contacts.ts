@@ -1,6 +1,6 @@
 /** The model of tags and contacts (contract §8, §9.3). */
 import type { ContactField } from "@messaging-crm/core/ContactFields"
-import { CreateContact } from "@messaging-crm/core/Contacts"
+import { WritableContact } from "@messaging-crm/core/Contacts"
 import type { TagColor } from "@messaging-crm/core/Tags"
 import { byCodePoint, foldCase } from "@messaging-crm/core/Text"
 import {
@@ -58,7 +58,7 @@ const grant = (organization: Organization, contact: Contact, { custom_values, pl
 }
 
 /** Every field that a caller may write and that has one value. */
-const fields = Object.keys(CreateContact.fields).filter((field) => field !== "custom_values" && field !== "tag_ids")
+const fields = Object.keys(WritableContact.fields).filter((field) => field !== "custom_values" && field !== "tag_ids")
 
 export const nothingKnown = Object.fromEntries(fields.map((field) => [field, null]))
 

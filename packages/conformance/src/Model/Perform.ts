@@ -3,16 +3,22 @@
  * The results must be equal.
  */
 import { assert } from "@effect/vitest"
-import { Contacts as ContactOperations, type UpdateContact } from "@messaging-crm/core/Contacts"
-import { Conversations as ConversationOperations } from "@messaging-crm/core/Conversations"
+import {
+  AddNote,
+  Contacts as ContactOperations,
+  CreateContact,
+  UpdateContact,
+  type WritableContact
+} from "@messaging-crm/core/Contacts"
+import { CloseConversation, Conversations as ConversationOperations } from "@messaging-crm/core/Conversations"
 import { ChannelId, ConversationId, MessageId, SendId, TagId, WebhookId } from "@messaging-crm/core/Ids"
 import { Inbound } from "@messaging-crm/core/Inbound"
 import { Messages as MessageOperations } from "@messaging-crm/core/Messages"
 import { PersonalData as PersonalDataOperations } from "@messaging-crm/core/PersonalData"
 import { Phone } from "@messaging-crm/core/Phones"
-import { Sends as SendOperations } from "@messaging-crm/core/Sends"
-import { Tags } from "@messaging-crm/core/Tags"
-import { Webhooks } from "@messaging-crm/core/Webhooks"
+import { SendMessage, Sends as SendOperations, StartConversation } from "@messaging-crm/core/Sends"
+import { CreateTag, Tags } from "@messaging-crm/core/Tags"
+import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { Worker } from "@messaging-crm/core/Worker"
 import { DateTime, Effect } from "effect"
 import { TestClock } from "effect/testing"
@@ -51,7 +57,7 @@ const chooseFields = (scene: Scene, { custom_values, owner, plain = {}, tags }: 
   const custom = values === undefined ? {} : { custom_values: values }
   const tag_ids = tags === undefined ? {} : { tag_ids: chosen?.map(({ id }) => TagId.make(id)) ?? null }
   const labels = tags === undefined ? {} : { tags: chosen?.map(({ thing }) => thing) ?? [] }
-  const input = { ...plain, ...known, ...custom, ...tag_ids } as UpdateContact // The generator keeps to its values.
+  const input = { ...plain, ...known, ...custom, ...tag_ids } as WritableContact // The generator keeps to its values.
   return { input, wish: { plain: { ...plain, ...known }, ...custom, ...labels } }
 }
 
@@ -120,13 +126,13 @@ const perform: Perform = {
     agree(
       scene,
       Contacts.createTag(scene.at, scene.ours, name, color),
-      Tags.use(({ create }) => create({ name, color }))
+      Tags.use(({ create }) => create(CreateTag.make({ name, color })))
     ),
 
   createContact: (scene, { contact }) => {
     const { input, wish } = chooseFields(scene, contact)
     const expected = Contacts.createContact(scene.at, scene.ours, wish)
-    return agree(scene, expected, ContactOperations.use(({ create }) => create(input)))
+    return agree(scene, expected, ContactOperations.use(({ create }) => create(CreateContact.make(input))))
   },
 
   getContact: (scene, command) => {
@@ -139,13 +145,14 @@ const perform: Perform = {
     const { contact, id } = chooseContact(scene, command.id)
     const { input, wish } = chooseFields(scene, command.contact)
     const expected = Contacts.updateContact(scene.at, scene.ours, contact, wish)
-    return agree(scene, expected, ContactOperations.use(({ update }) => update(id, input)))
+    return agree(scene, expected, ContactOperations.use(({ update }) => update(id, UpdateContact.make(input))))
   },
 
   addNote: (scene, command) => {
     const { contact, id } = chooseContact(scene, command.id)
     const expected = Contacts.addNote(scene.at, contact, command.text)
-    return agree(scene, expected, ContactOperations.use(({ addNote }) => addNote(id, { text: command.text })))
+    const input = AddNote.make({ text: command.text })
+    return agree(scene, expected, ContactOperations.use(({ addNote }) => addNote(id, input)))
   },
 
   eraseContact: (scene, command) =>
@@ -177,7 +184,9 @@ const perform: Perform = {
       const channel_id = ChannelId.make(id)
       const expected = Sends.start(scene.at, scene.ours, thing, { phone, template, value })
       const start = SendOperations.use((sends) =>
-        sends.start({ channel_id, phone: Phone.make(phone), template: choiceOf(template, value) })
+        sends.start(
+          StartConversation.make({ channel_id, phone: Phone.make(phone), template: choiceOf(template, value) })
+        )
       )
       yield* agree(scene, expected, start)
       yield* agreeOnLists(scene, [])
@@ -186,14 +195,15 @@ const perform: Perform = {
   sendText: (scene, command) => {
     const { conversation, id } = chooseConversation(scene, command.id)
     const expected = Sends.sendText(scene.at, scene.ours, conversation, command.text)
-    return agree(scene, expected, SendOperations.use(({ send }) => send(id, { type: "text", text: command.text })))
+    const input = SendMessage.make({ type: "text", text: command.text })
+    return agree(scene, expected, SendOperations.use(({ send }) => send(id, input)))
   },
 
   sendTemplate: (scene, { id: choice, template, value }) => {
     const { conversation, id } = chooseConversation(scene, choice)
     const expected = Sends.sendTemplate(scene.at, scene.ours, conversation, { template, value })
     const input = { type: "template", template: choiceOf(template, value) } as const
-    return agree(scene, expected, SendOperations.use(({ send }) => send(id, input)))
+    return agree(scene, expected, SendOperations.use(({ send }) => send(id, SendMessage.make(input))))
   },
 
   getSend: (scene, command) => {
@@ -231,7 +241,11 @@ const perform: Perform = {
     const { conversation, id } = chooseConversation(scene, command.id)
     const expected = Conversations.close(scene.at, scene.ours, conversation, command.category)
     const input = command.category === null ? {} : { category: command.category }
-    return agree(scene, expected, ConversationOperations.use(({ close }) => close(id, input)))
+    return agree(
+      scene,
+      expected,
+      ConversationOperations.use(({ close }) => close(id, CloseConversation.make(input)))
+    )
   },
 
   reopen: (scene, command) => {
@@ -351,7 +365,7 @@ const perform: Perform = {
 
   createWebhook: (scene, { event_types }) => {
     const url = `https://w${scene.ours.webhooks.length}.${scene.ours.id}.shop.example/`
-    const create = Webhooks.use((webhooks) => webhooks.create({ url, event_types }))
+    const create = Webhooks.use((webhooks) => webhooks.create(CreateWebhook.make({ url, event_types })))
     const withoutSecret = Effect.map(create, ({ signing_secret: _signing_secret, ...webhook }) => webhook)
     return agree(scene, Events.createWebhook(scene.at, scene.ours, url, event_types), withoutSecret)
   },

@@ -31,7 +31,7 @@ export const CreateApiKey = Schema.Struct({
   name: trimmedText({ min: 1, max: limits.name_chars_max }),
   scopes: Schema.Array(Scope).check(Schema.isMinLength(1)),
   expires: Expiry
-})
+}).pipe(Schema.brand("CreateApiKey"))
 export interface CreateApiKey extends Schema.Schema.Type<typeof CreateApiKey> {}
 
 /** The state of a key's rate limit. */

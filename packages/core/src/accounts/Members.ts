@@ -55,7 +55,7 @@ export const AddMember = Schema.Struct({
   name: trimmedText({ min: 1, max: limits.name_chars_max }),
   email: trimmedText({ min: 3, max: limits.email_chars_max }),
   role: Role
-})
+}).pipe(Schema.brand("AddMember"))
 export interface AddMember extends Schema.Schema.Type<typeof AddMember> {}
 
 // -------------------------------------------------------------- errors

@@ -37,7 +37,7 @@ export const CreateOrganization = Schema.Struct({
   name: trimmedText({ min: 1, max: limits.name_chars_max }),
   owner_name: trimmedText({ min: 1, max: limits.name_chars_max }),
   owner_email: trimmedText({ min: 3, max: limits.email_chars_max })
-})
+}).pipe(Schema.brand("CreateOrganization"))
 export interface CreateOrganization extends Schema.Schema.Type<typeof CreateOrganization> {}
 
 // -------------------------------------------------------------- errors

@@ -37,7 +37,7 @@ export const ConnectChannel = Schema.Struct({
   name: trimmedText({ min: 1, max: limits.name_chars_max }),
   address: trimmedText({ min: 1, max: limits.address_chars_max }),
   phone_messaging_business_account_id: line(limits.name_chars_max)
-})
+}).pipe(Schema.brand("ConnectChannel"))
 export interface ConnectChannel extends Schema.Schema.Type<typeof ConnectChannel> {}
 
 export const ChannelRows = Changes.rows<Channel>()("channels", ["id"], [

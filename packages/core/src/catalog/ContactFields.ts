@@ -38,7 +38,7 @@ export const CreateContactField = Schema.Struct({
   name: trimmedText({ min: 1, max: limits.name_chars_max }),
   type: ContactFieldType,
   options: Schema.NullOr(Schema.Array(trimmedText({ min: 1, max: limits.name_chars_max })))
-})
+}).pipe(Schema.brand("CreateContactField"))
 export interface CreateContactField extends Schema.Schema.Type<typeof CreateContactField> {}
 
 export const ContactFieldRows = Changes.rows<ContactField>()("contact_fields", ["id"], [

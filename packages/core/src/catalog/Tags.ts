@@ -44,7 +44,7 @@ export interface Tag extends Schema.Schema.Type<typeof Tag> {}
 export const CreateTag = Schema.Struct({
   name: TagName,
   color: TagColor
-}).annotate({ identifier: "CreateTag" })
+}).annotate({ identifier: "CreateTag" }).pipe(Schema.brand("CreateTag"))
 export interface CreateTag extends Schema.Schema.Type<typeof CreateTag> {}
 
 /** The columns of a tag. `name_key`, the case-folded name, is unique in the organization. */

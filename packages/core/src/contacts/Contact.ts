@@ -215,21 +215,21 @@ export const CreateContact = WritableContact.check(
   identifier: "CreateContact",
   description:
     "At least a name, a phone or an email is required. One-line texts are trimmed, and an empty one is stored as null."
-})
-export interface CreateContact extends WritableContact {}
+}).pipe(Schema.brand("CreateContact"))
+export interface CreateContact extends Schema.Schema.Type<typeof CreateContact> {}
 
 /** A partial update: an absent field keeps its value, null clears it (contract §8.4). */
 export const UpdateContact = WritableContact.annotate({
   identifier: "UpdateContact",
   description: "An absent field keeps its value; `null` clears it."
-})
-export interface UpdateContact extends WritableContact {}
+}).pipe(Schema.brand("UpdateContact"))
+export interface UpdateContact extends Schema.Schema.Type<typeof UpdateContact> {}
 
 export const AddNote = Schema.Struct({
   text: visibleText({ min: limits.note_text_chars_min, max: limits.note_text_chars_max }).annotate({
     description: "Appended to the notes after a blank line, unchanged."
   })
-}).annotate({ identifier: "AddNote" })
+}).annotate({ identifier: "AddNote" }).pipe(Schema.brand("AddNote"))
 export interface AddNote extends Schema.Schema.Type<typeof AddNote> {}
 
 /** A person as a network reports them: the input for finding or creating a contact. */

@@ -47,11 +47,20 @@ const jsonSchemaOf = (shape: Schema.Constraint) => {
 /** Schema for text before trimming. Its bounds apply after trimming, so here they are documented and not checked. */
 const untrimmed = (schema: JsonSchema.JsonSchema) => Text.check(jsonSchemaOnly(schema))
 
+/** A check that accepts what decoding leaves unchanged, for values that are made in code and never decoded. */
+const isLeftBy = <A>(normalize: (value: A) => A) =>
+  Schema.makeFilter((value: A) => normalize(value) === value, {
+    expected: "text without white space around it, null where nothing is left",
+    toJsonSchema: () => ({})
+  })
+
+const trim = (value: string): string => value.trim()
+
 /** Schema for one line of text that is trimmed before it is measured. */
 export const trimmedText = (options: { readonly min: number; readonly max: number }) =>
   untrimmed({ ...jsonSchemaOf(text(options)), ...(options.min === 0 ? {} : { pattern: "\\S" }) }).pipe(
-    Schema.decodeTo(text(options), {
-      decode: SchemaGetter.transform((value: string) => value.trim()),
+    Schema.decodeTo(text(options).check(isLeftBy(trim)), {
+      decode: SchemaGetter.transform(trim),
       encode: SchemaGetter.passthrough()
     })
   )
@@ -60,8 +69,7 @@ export const trimmedText = (options: { readonly min: number; readonly max: numbe
 export const line = (max: number) => lineOf(text({ min: 1, max }))
 
 /** Schema for an optional line of a particular shape: trimmed, null when empty, otherwise checked. */
-export const lineOf = <S extends Schema.Codec<string, string>>(shape: S) =>
-  unlessBlank(shape, (value: string) => value.trim())
+export const lineOf = <S extends Schema.Codec<string, string>>(shape: S) => unlessBlank(shape, trim)
 
 /** Schema for optional text that is stored unchanged; null when it is blank. */
 export const optionalText = (max: number) => unlessBlank(text({ min: 1, max }), (value: string) => value)
@@ -72,11 +80,11 @@ const unlessBlank = <S extends Schema.Codec<string, string>>(shape: S, normalize
   const schema = Number(minLength) > 1
     ? { pattern: `^\\s*(?:\\S[\\s\\S]{${Number(minLength) - 2},}\\S)?\\s*$`, ...rest }
     : rest
+  const nullIfBlank = (value: string | null): string | null =>
+    value === null || value.trim() === "" ? null : normalize(value)
   return Schema.NullOr(untrimmed(schema)).pipe(
-    Schema.decodeTo(Schema.NullOr(shape), {
-      decode: SchemaGetter.transform((value: string | null) =>
-        value === null || value.trim() === "" ? null : normalize(value)
-      ),
+    Schema.decodeTo(Schema.NullOr(shape).check(isLeftBy(nullIfBlank)), {
+      decode: SchemaGetter.transform(nullIfBlank),
       encode: SchemaGetter.passthrough({ strict: false })
     })
   )

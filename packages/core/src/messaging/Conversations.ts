@@ -136,7 +136,7 @@ const closeCategory = line(limits.close_category_chars_max).pipe(Schema.annotate
 
 export const CloseConversation = Schema.Struct({ category: Schema.optionalKey(closeCategory) }).annotate({
   identifier: "CloseConversation"
-})
+}).pipe(Schema.brand("CloseConversation"))
 export interface CloseConversation extends Schema.Schema.Type<typeof CloseConversation> {}
 
 // -------------------------------------------------------------- errors

@@ -101,7 +101,7 @@ export const StartConversation = Schema.Struct({
     Schema.annotateEncoded({ description: "With country code; spaces, `()-./` and a leading `00` are accepted." })
   ),
   template: TemplateChoice
-}).annotate({ identifier: "StartConversation" })
+}).annotate({ identifier: "StartConversation" }).pipe(Schema.brand("StartConversation"))
 export interface StartConversation extends Schema.Schema.Type<typeof StartConversation> {}
 
 export const SendMessage = Schema.Union([
@@ -113,7 +113,7 @@ export const SendMessage = Schema.Union([
     title: "A template",
     description: "At any time, on a phone-messaging channel."
   })
-]).annotate({ identifier: "SendMessage" })
+]).annotate({ identifier: "SendMessage" }).pipe(Schema.brand("SendMessage"))
 export type SendMessage = typeof SendMessage.Type
 
 // -------------------------------------------------------------- errors

@@ -73,7 +73,15 @@ const EventTypes = Schema.Array(Schema.String.check(jsonSchemaOnly({ enum: [...E
     expected: `only ${EventType.literals.join(", ")}`
   }),
   Schema.isUnique()
-).pipe(Schema.decodeTo(Schema.Array(EventType), SchemaTransformation.passthroughSupertype()))
+).pipe(
+  Schema.decodeTo(
+    Schema.Array(EventType).check(
+      Schema.isBetweenLength(limits.webhook_event_types_min, limits.webhook_event_types_max),
+      Schema.isUnique()
+    ),
+    SchemaTransformation.passthroughSupertype()
+  )
+)
 
 export const CreateWebhook = Schema.Struct({
   url: Text.check(jsonSchemaOnly({ maxLength: limits.url_chars_max, pattern: "^[Hh][Tt][Tt][Pp][Ss]?://[^/\\\\]" }))
@@ -82,7 +90,7 @@ export const CreateWebhook = Schema.Struct({
         "A public https endpoint: a host name, no user, no fragment, port 443 or above 1023. It is stored in ASCII, as WHATWG URL serializes it."
     }),
   event_types: EventTypes
-}).annotate({ identifier: "CreateWebhook" })
+}).annotate({ identifier: "CreateWebhook" }).pipe(Schema.brand("CreateWebhook"))
 export interface CreateWebhook extends Schema.Schema.Type<typeof CreateWebhook> {}
 
 /** The failures of an endpoint since its last success. */

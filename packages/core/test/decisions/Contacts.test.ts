@@ -9,13 +9,17 @@ import { ada, after, contact, field, fresh, id, noon, nothing, references, refus
 
 describe("a contact", () => {
   it("is created with the given fields, and expects its owner's version", () => {
-    const { answer, changes } = Result.getOrThrow(Contacts.create(references, {
-      first_name: "Kim",
-      company: "Acme",
-      owner_user_id: ada.id,
-      custom_values: { [field.id]: "gold" },
-      tag_ids: [tag.id]
-    }, fresh()))
+    const { answer, changes } = Result.getOrThrow(Contacts.create(
+      references,
+      Contacts.CreateContact.make({
+        first_name: "Kim",
+        company: "Acme",
+        owner_user_id: ada.id,
+        custom_values: { [field.id]: "gold" },
+        tag_ids: [tag.id]
+      }),
+      fresh()
+    ))
     const expected: Contacts.Contact = {
       ...Contacts.newContact(ContactId.make(id(100)), { phone: null }, after(9)),
       first_name: "Kim",
@@ -36,10 +40,19 @@ describe("a contact", () => {
 
   it("is not created without a name, or with a member, tag or field that does not exist", () => {
     const create = (input: Contacts.CreateContact) => refusal(Contacts.create(nothing, input, fresh()))
-    assert.strictEqual(create({ company: "Acme" }), "ContactUnnamed")
-    assert.strictEqual(create({ first_name: "Kim", owner_user_id: ada.id }), "ReferenceUnknown")
-    assert.strictEqual(create({ first_name: "Kim", tag_ids: [tag.id] }), "ReferenceUnknown")
-    assert.strictEqual(create({ first_name: "Kim", custom_values: { [field.id]: "x" } }), "ReferenceUnknown")
+    assert.strictEqual(create(Contacts.CreateContact.make({ company: "Acme" })), "ContactUnnamed")
+    assert.strictEqual(
+      create(Contacts.CreateContact.make({ first_name: "Kim", owner_user_id: ada.id })),
+      "ReferenceUnknown"
+    )
+    assert.strictEqual(
+      create(Contacts.CreateContact.make({ first_name: "Kim", tag_ids: [tag.id] })),
+      "ReferenceUnknown"
+    )
+    assert.strictEqual(
+      create(Contacts.CreateContact.make({ first_name: "Kim", custom_values: { [field.id]: "x" } })),
+      "ReferenceUnknown"
+    )
   })
 
   const update = (input: Contacts.UpdateContact, now = after(9)) =>
@@ -52,13 +65,13 @@ describe("a contact", () => {
 
   it("is updated by the given columns only, at the version that was loaded", () => {
     const row = { id: contact.id, version: 7 }
-    const { answer, changes } = Result.getOrThrow(update({ city: "Rome" }))
+    const { answer, changes } = Result.getOrThrow(update(Contacts.UpdateContact.make({ city: "Rome" })))
     const { version: _version, ...before } = contact
     assert.deepStrictEqual(answer, { ...before, city: "Rome", updated_at: after(9) })
     assert.deepStrictEqual(changes, Contacts.ContactRows.update(row, { city: "Rome", updated_at: after(9) }))
     const renamed = { ...before, first_name: "Lee", updated_at: after(9) }
     assert.deepStrictEqual(
-      Result.getOrThrow(update({ first_name: "Lee" })).changes,
+      Result.getOrThrow(update(Contacts.UpdateContact.make({ first_name: "Lee" }))).changes,
       Contacts.ContactRows.update(row, {
         first_name: "Lee",
         updated_at: after(9),
@@ -66,14 +79,14 @@ describe("a contact", () => {
       })
     )
     assert.deepStrictEqual(
-      Result.getOrThrow(update({ owner_user_id: ada.id, tag_ids: [tag.id] })).changes,
+      Result.getOrThrow(update(Contacts.UpdateContact.make({ owner_user_id: ada.id, tag_ids: [tag.id] }))).changes,
       Changes.all(
         Contacts.ContactRows.update(row, { owner_user_id: ada.id, tags: [tag], updated_at: after(9) }),
         MemberRows.expect(ada)
       )
     )
     assert.deepStrictEqual(
-      Result.getOrThrow(update({ tag_ids: null }, after(-9))).changes,
+      Result.getOrThrow(update(Contacts.UpdateContact.make({ tag_ids: null }), after(-9))).changes,
       Contacts.ContactRows.update(row, { tags: [], updated_at: noon })
     )
   })
@@ -81,24 +94,28 @@ describe("a contact", () => {
   it("has custom values that merge by key", () => {
     const found = Option.some({ ...contact, custom_values: { [field.id]: "gold", other: "1" } })
     const merged = (custom_values: Contacts.UpdateContact["custom_values"] & {}) =>
-      Result.getOrThrow(Contacts.update(found, references, { custom_values }, fresh())).answer.custom_values
+      Result.getOrThrow(Contacts.update(found, references, Contacts.UpdateContact.make({ custom_values }), fresh()))
+        .answer.custom_values
     assert.deepStrictEqual(merged({ [field.id]: "silver" }), { [field.id]: "silver", other: "1" })
     assert.deepStrictEqual(merged({ [field.id]: null }), { other: "1" })
   })
 
   it("does not change without fields, and is not found when it does not exist", () => {
-    assert.deepStrictEqual(Result.getOrThrow(update({})).changes, Changes.none)
-    assert.strictEqual(refusal(Contacts.update(Option.none(), nothing, {}, fresh())), "ContactNotFound")
+    assert.deepStrictEqual(Result.getOrThrow(update(Contacts.UpdateContact.make({}))).changes, Changes.none)
+    assert.strictEqual(
+      refusal(Contacts.update(Option.none(), nothing, Contacts.UpdateContact.make({}), fresh())),
+      "ContactNotFound"
+    )
     // What is wrong with the request comes first.
     assert.strictEqual(
-      refusal(Contacts.update(Option.none(), nothing, { tag_ids: [tag.id] }, fresh())),
+      refusal(Contacts.update(Option.none(), nothing, Contacts.UpdateContact.make({ tag_ids: [tag.id] }), fresh())),
       "ReferenceUnknown"
     )
   })
 
   it("takes a note after a blank line, up to the limit", () => {
     const add = (notes: string | null, text: string) =>
-      Contacts.addNote(Option.some({ ...contact, notes }), { text }, fresh())
+      Contacts.addNote(Option.some({ ...contact, notes }), Contacts.AddNote.make({ text }), fresh())
     assert.deepStrictEqual(
       Result.getOrThrow(add(null, "Called")).changes,
       Contacts.ContactRows.update(contact, { notes: "Called", updated_at: after(9) })
@@ -107,6 +124,9 @@ describe("a contact", () => {
     const full = "\u{1F600}".repeat(limits.notes_chars_max - 3)
     assert.isNull(refusal(add(full, "x")))
     assert.strictEqual(refusal(add(full, "xx")), "NotesTooLong")
-    assert.strictEqual(refusal(Contacts.addNote(Option.none(), { text: "x" }, fresh())), "ContactNotFound")
+    assert.strictEqual(
+      refusal(Contacts.addNote(Option.none(), Contacts.AddNote.make({ text: "x" }), fresh())),
+      "ContactNotFound"
+    )
   })
 })

@@ -61,7 +61,11 @@ describe("a conversation", () => {
   it("is closed once, with an event", () => {
     const closed = { status: "closed", close_category: "spam", closed_at: after(9) } as const
     const { answer, changes } = Result.getOrThrow(
-      Conversations.close(Option.some(conversation), { category: "spam" }, fresh())
+      Conversations.close(
+        Option.some(conversation),
+        Conversations.CloseConversation.make({ category: "spam" }),
+        fresh()
+      )
     )
     assert.deepInclude(answer, closed)
     assert.deepStrictEqual(
@@ -71,10 +75,17 @@ describe("a conversation", () => {
         Changes.raise(Events.make("conversation.closed", { conversation_id: conversation.id }, fresh(after(9), 100)))
       )
     )
-    const again = Conversations.close(Option.some({ ...conversation, ...closed }), { category: "other" }, fresh())
+    const again = Conversations.close(
+      Option.some({ ...conversation, ...closed }),
+      Conversations.CloseConversation.make({ category: "other" }),
+      fresh()
+    )
     assert.deepStrictEqual(Result.getOrThrow(again).changes, Changes.none)
     assert.strictEqual(Result.getOrThrow(again).answer.close_category, "spam")
-    assert.strictEqual(refusal(Conversations.close(Option.none(), {}, fresh())), "ConversationNotFound")
+    assert.strictEqual(
+      refusal(Conversations.close(Option.none(), Conversations.CloseConversation.make({}), fresh())),
+      "ConversationNotFound"
+    )
   })
 
   it("is reopened once", () => {

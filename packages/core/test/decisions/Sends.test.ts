@@ -77,32 +77,40 @@ describe("a send", () => {
   const text = { type: "text", text: "Hello" } as const
 
   it("with a text inside the reply window is enqueued in its conversation's lane", () => {
-    const { answer, changes } = Result.getOrThrow(send({}, text))
+    const { answer, changes } = Result.getOrThrow(send({}, Sends.SendMessage.make(text)))
     assert.deepStrictEqual(answer, Sends.toSend(queued(100)))
     assert.deepStrictEqual(changes, Changes.all(Sends.SendRows.insert(queued(100)), enqueued(queued(100))))
     for (const last_inbound_at of [null, DateTime.subtract(after(9), { hours: 24 })]) {
       const silent = Option.some({ ...conversation, last_inbound_at })
-      assert.strictEqual(refusal(send({ conversation: silent }, text)), "ReplyWindowClosed")
+      assert.strictEqual(refusal(send({ conversation: silent }, Sends.SendMessage.make(text))), "ReplyWindowClosed")
       assert.isNull(
-        refusal(send({ conversation: silent }, { type: "template", template: { id: "greeting", components } }))
+        refusal(
+          send(
+            { conversation: silent },
+            Sends.SendMessage.make({ type: "template", template: { id: "greeting", components } })
+          )
+        )
       )
     }
-    assert.strictEqual(refusal(send({ conversation: Option.none() }, text)), "ConversationNotFound")
+    assert.strictEqual(
+      refusal(send({ conversation: Option.none() }, Sends.SendMessage.make(text))),
+      "ConversationNotFound"
+    )
   })
 
   it("with a template is enqueued on a phone-messaging channel", () => {
     const input = { type: "template", template: { id: "greeting", components } } as const
     const expected = queued(100, { content })
     assert.deepStrictEqual(
-      Result.getOrThrow(send({}, input)).changes,
+      Result.getOrThrow(send({}, Sends.SendMessage.make(input))).changes,
       Changes.all(Sends.SendRows.insert(expected), enqueued(expected))
     )
     const social = Option.some({ ...channel, type: "photo_social" } as const)
-    assert.strictEqual(refusal(send({ channel: social }, input)), "ChannelTypeUnsuited")
+    assert.strictEqual(refusal(send({ channel: social }, Sends.SendMessage.make(input))), "ChannelTypeUnsuited")
     const paused = Result.succeed({ ...template, status: "PAUSED" })
-    assert.strictEqual(refusal(send({ template: paused }, input)), "TemplateNotApproved")
+    assert.strictEqual(refusal(send({ template: paused }, Sends.SendMessage.make(input))), "TemplateNotApproved")
     const bare = { type: "template", template: { id: "greeting", components: [] } } as const
-    assert.strictEqual(refusal(send({}, bare)), "TemplateValuesMismatch")
+    assert.strictEqual(refusal(send({}, Sends.SendMessage.make(bare))), "TemplateValuesMismatch")
   })
 
   const start = (fields: Partial<Parameters<typeof Sends.start>[0]>) =>
@@ -115,7 +123,11 @@ describe("a send", () => {
         ...fields
       },
       ada.id,
-      { channel_id: channel.id, phone: Phone.make(phone), template: { id: "greeting", components } },
+      Sends.StartConversation.make({
+        channel_id: channel.id,
+        phone: Phone.make(phone),
+        template: { id: "greeting", components }
+      }),
       fresh()
     )
 

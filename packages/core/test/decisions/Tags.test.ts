@@ -10,7 +10,7 @@ import { fresh, id, noon, refusal, tag } from "./Fixtures.ts"
 describe("a tag", () => {
   const organization = { id: OrganizationId.make(id(40)), name: "Acme", created_at: noon, version: 2 }
   const create = (tags: ReadonlyArray<Tags.Tag>, name = "VIP") =>
-    Tags.create({ organization: Option.some(organization), tags }, { name, color: "red" }, fresh())
+    Tags.create({ organization: Option.some(organization), tags }, Tags.CreateTag.make({ name, color: "red" }), fresh())
   const many = (count: number) =>
     Array.from({ length: count }, (_, index): Tags.Tag => ({ ...tag, id: TagId.make(id(index)), name: `${index}` }))
 

@@ -26,7 +26,7 @@ const refusals = {
 
 /** Returns an account that no channel has yet, for a check. */
 const candidate = (
-  { phone_messaging_business_account_id, type }: ConnectChannel,
+  { phone_messaging_business_account_id, type }: Pick<ConnectChannel, "phone_messaging_business_account_id" | "type">,
   names: AccountNames,
   token: ChannelToken,
   channel_id = ChannelId.make("00000000-0000-7000-8000-000000000000")
@@ -98,7 +98,9 @@ const replaceToken = Effect.fnUntraced(function*(
   const known = yield* CloudAccounts.use((accounts) => accounts.find(channel))
   // An account of CLOUD_ACCOUNTS is stored from now on, under the names that it has there.
   const kept = Option.orElse(names, () => Option.map(known, namesOf))
-  if (Option.isSome(kept)) yield* AccountFlags.requireGood(candidate(channel, kept.value, token, id))
+  if (Option.isSome(kept)) {
+    yield* AccountFlags.requireGood(candidate(channel, kept.value, token, id))
+  }
   const holds = yield* ChannelHolds.use(({ list }) => list)
   yield* ChannelAccounts.use((accounts) => accounts.setToken(id, token, kept))
   return holds.some((hold) => hold.channel_id === id && isPause(hold))

@@ -1,7 +1,7 @@
 import { Client, idempotencyKey } from "@messaging-crm/adapter-http/Client"
 import { Event, EventType } from "@messaging-crm/core/Events"
 import { Ids, WebhookId } from "@messaging-crm/core/Ids"
-import { type CreateWebhook, Webhook, Webhooks } from "@messaging-crm/core/Webhooks"
+import { CreateWebhook, Webhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { verify } from "@messaging-crm/core/WebhookSignature"
 import { DateTime, Effect, Layer, Option, Predicate, Redacted, Ref, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
@@ -98,10 +98,11 @@ const listen = Command.make(
 
     return yield* Effect.gen(function*() {
       const address = yield* HttpServer.addressFormattedWith(Effect.succeed)
-      const webhook = yield* subscribed({
+      const input = yield* Admin.typed(CreateWebhook, {
         url: Option.getOrElse(flags.receive_at, () => `${address}/`),
         event_types: flags.event_types.length === 0 ? EventType.literals : flags.event_types
       })
+      const webhook = yield* subscribed(input)
       const receive = yield* receiving(Redacted.make(webhook.signing_secret), flags.json)
       yield* HttpServer.serveEffect(receive)
       yield* Print.note(`Listening for ${webhook.event_types.join(", ")} at ${webhook.url}`)
