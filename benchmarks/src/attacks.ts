@@ -1,10 +1,10 @@
 /**
  * Attacks a server and measures another organization meanwhile: `npm run bench:attacks`, with other
- * seconds for each attack `-- 60`, or `-- --quick` for 5.
+ * seconds for each attack `-- 60`, or `-- --quick` for 5; `-- 30 "slow readers"` for the attacks that are named.
  *
  * The other organization reads and writes over a kept connection, and reads over a new
  * one each time. Its p99 must stay below 500 ms, the server's memory below what
- * it has at rest and 100 MiB, and afterwards every socket is released. Attacks
+ * it has at most while nobody attacks and 100 MiB, and afterwards every socket is released. Attacks
  * come from a process of their own, to 127.0.0.1 only. Prints a table, and ends
  * with 1 where a bound was crossed.
  */
@@ -16,7 +16,9 @@ import { fileURLToPath } from "node:url"
 import * as Processes from "../../packages/server/testing/Processes.ts"
 import * as Service from "./Service.ts"
 
-const seconds = process.argv.includes("--quick") ? 5 : Number(process.argv[2] ?? 30)
+const given = process.argv.slice(2)
+const seconds = given.includes("--quick") ? 5 : Number(given.find((word) => /^\d+$/.test(word)) ?? 30)
+const chosen = given.filter((word) => !word.startsWith("--") && !/^\d+$/.test(word))
 const bounds = { p99_ms: 500, memory_mib: 100 }
 const endpoints = 16
 
@@ -161,6 +163,10 @@ const attacks = {
   cloud: ["signed by nobody"]
 } as const
 
+type Provider = keyof typeof attacks
+
+const isChosen = (name: string): boolean => chosen.length === 0 || chosen.includes(name)
+
 /** Asks for what is prepared at its first request, so that it belongs to the rest. */
 const warm = ({ url }: Processes.Server) =>
   Effect.forEach(
@@ -172,7 +178,7 @@ const warm = ({ url }: Processes.Server) =>
   )
 
 /** Carries out the attacks on a server with one provider, one after the other. */
-const attackAll = Effect.fnUntraced(function*(provider: keyof typeof attacks) {
+const attackAll = Effect.fnUntraced(function*(provider: Provider) {
   const cluster = yield* Processes.cluster({
     servers: 1,
     provider,
@@ -186,7 +192,7 @@ const attackAll = Effect.fnUntraced(function*(provider: keyof typeof attacks) {
   const link = provider === "mock" ? yield* linkOf(cluster, server) : "/"
   yield* warm(server)
   const rest = yield* measure(server, other.key, pid)
-  const rows = yield* Effect.forEach(attacks[provider], (name) =>
+  const rows = yield* Effect.forEach(attacks[provider].filter(isChosen), (name) =>
     Effect.gen(function*() {
       const files = filesOf(pid)
       const measured = yield* attacked(cluster, server, other, pid, link)(name)
@@ -210,7 +216,8 @@ const show = (rows: Effect.Success<ReturnType<typeof attackAll>>) =>
 
 const benchmark = Effect.gen(function*() {
   // Mock comes last: its attacks leave thousands of ports that a server may not have for a while.
-  const all = yield* Effect.forEach(["cloud", "mock"] as const, (provider) => Effect.tap(attackAll(provider), show))
+  const providers = (["cloud", "mock"] as const).filter((provider) => attacks[provider].some(isChosen))
+  const all = yield* Effect.forEach(providers, (provider) => Effect.tap(attackAll(provider), show))
   const crossed = all.flat().filter(({ holds }) => !holds).length
   process.exitCode = crossed === 0 ? 0 : 1
   return { seconds, bounds, crossed }
