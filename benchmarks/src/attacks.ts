@@ -165,6 +165,13 @@ const attacks = {
 
 type Provider = keyof typeof attacks
 
+const unknown = chosen.find((name) =>
+  !Object.values(attacks).some((names: ReadonlyArray<string>) => names.includes(name))
+)
+if (unknown !== undefined) {
+  throw new Error(`There is no attack "${unknown}": ${Object.values(attacks).flat().join(", ")}`)
+}
+
 const isChosen = (name: string): boolean => chosen.length === 0 || chosen.includes(name)
 
 /** Asks for what is prepared at its first request, so that it belongs to the rest. */
