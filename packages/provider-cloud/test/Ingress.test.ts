@@ -4,7 +4,7 @@ import { limits } from "@messaging-crm/core/Limits"
 import { body_bytes_max, path, unsigned_bytes_max } from "@messaging-crm/provider-cloud/Ingress"
 import { DateTime, Effect, Redacted } from "effect"
 import { TestClock } from "effect/testing"
-import { request as ask } from "node:http"
+import { type ClientRequest, request as ask } from "node:http"
 import { bodyOf, messagePart, socialPart, statusPart } from "../src/fake/Bodies.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { app, over, Received, recorder } from "./Network.ts"
@@ -111,17 +111,19 @@ layer(over(recorder))("Ingress", (it) => {
       const fake = yield* FakeGraph
       const { url } = fake
       const headers = { "x-hub-signature-256": `sha256=${"0".repeat(64)}`, "content-length": body_bytes_max }
-      // Each sends all of its body but the last byte, and then waits.
-      const stalled = Array.from({ length: unsigned_bytes_max / body_bytes_max }, () => {
-        const sent = ask(`${url}${path}`, { method: "POST", headers })
+      const stalled = new Map<number, ClientRequest>()
+      // Each sends all of its body but the last byte, and then waits. One that finds no place beside a callback comes again.
+      const stall = (number: number): void => {
+        const sent = ask(`${url}${path}`, { method: "POST", headers }, () => stall(number))
         sent.on("error", () => {})
         sent.write(new Uint8Array(body_bytes_max - 1))
-        return sent
-      })
+        stalled.set(number, sent)
+      }
+      for (let number = 0; number < unsigned_bytes_max / body_bytes_max; number++) stall(number)
       const statusUntil = (status: number) =>
         Effect.repeat(fake.postRaw(bytes(`{}${" ".repeat(100)}`)), { until: (answered) => answered === status })
       assert.strictEqual(yield* statusUntil(503), 503)
-      for (const sent of stalled) sent.destroy()
+      for (const sent of stalled.values()) sent.destroy()
       assert.strictEqual(yield* statusUntil(200), 200)
       // Who sends nothing takes nothing.
       const silent = Array.from({ length: 20 }, () => {
