@@ -128,6 +128,8 @@ class EdgeServer extends Server {
     this.limits = limits
     this.maxHeadersCount = 100
     this.maxRequestsPerSocket = 1000
+    // Those whose requests come at once with them are never among the silent.
+    this.maxConnections = limits.connections_max * 5 / 4
     this.on("connection", (socket) => this.count(socket))
     this.timeout = limits.stall_millis
     // An answer that is still being prepared has its own limits. One that nobody takes is given up.
@@ -258,7 +260,8 @@ const connectionLimits: ConnectionLimits = { connections_max: 4096, stall_millis
  * `logRefused` is called with each refusal. A connection whose client takes nothing
  * of its answer for `stall_millis` is closed. From three quarters of `connections_max` on,
  * those are closed that have waited longest for a next request, or beyond it, where these are
- * more, those that never asked; beyond `unread_max` the first whose body comes after its answer.
+ * more, those that never asked; a quarter beyond it none is accepted. Of requests that are
+ * answered, the bodies of `unread_max` may still come.
  */
 export const createHttpServer = (
   logRefused: (refused: Refused) => void = () => {},

@@ -271,6 +271,39 @@ describe("connections that wait for a next request", () => {
     }).pipe(Effect.provide(servedWith({ connections_max: 8 }))))
 })
 
+describe("connections whose requests are being answered", () => {
+  it.live("are so many, and no more is accepted beside them", () =>
+    Effect.gen(function*() {
+      const places = 8
+      const arrived = Array.from({ length: places }, () => Deferred.makeUnsafe<void>())
+      const server = createHttpServer(undefined, { connections_max: places })
+      const routes = HttpRouter.use((router) => {
+        let number = 0
+        const wait = Effect.suspend(() => Deferred.done(arrived[number++] ?? Deferred.makeUnsafe<void>(), Exit.void))
+        return router.add("GET", "/hello", Effect.andThen(wait, Effect.never))
+      })
+      yield* Layer.build(
+        HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
+          Layer.provide(NodeHttpServer.layer(() => server, { host: "127.0.0.1", port: 0, gracefulShutdownTimeout: 0 }))
+        )
+      )
+      const address = server.address()
+      const port = typeof address === "object" && address !== null ? address.port : 0
+      const open = () => {
+        const socket = connect(port, "127.0.0.1", () => socket.write(request("GET /hello HTTP/1.1", host)))
+        return socket.on("error", () => {})
+      }
+      const sockets: Array<Socket> = []
+      for (const one of arrived) {
+        sockets.push(open())
+        yield* Deferred.await(one)
+      }
+      yield* Effect.callback<void>((resume) => void open().once("close", () => resume(Effect.void)))
+      for (const socket of sockets) assert.isFalse(socket.closed)
+      for (const socket of sockets) socket.destroy()
+    }).pipe(Effect.scoped))
+})
+
 describe("a body that is still on its way when its request has been answered", () => {
   it.live("keeps its connection, but only so many: the one that was answered first is closed", () =>
     Effect.gen(function*() {
