@@ -1,7 +1,7 @@
 /**
  * The worker: claims work from the queue and carries it out. The only polling loop in core.
  */
-import { Context, DateTime, Duration, Effect, FiberSet, Layer, Metric, Random, Schedule } from "effect"
+import { Clock, Context, DateTime, Duration, Effect, FiberSet, Layer, Metric, Random, Schedule } from "effect"
 import { ChannelAccounts } from "./catalog/ChannelAccounts.ts"
 import { ContactStore } from "./contacts/Contacts.ts"
 import { Ids } from "./kernel/Ids.ts"
@@ -14,6 +14,7 @@ import { type ClaimedDelivery, WebhookDeliveries, WebhookDeliveryStore } from ".
 import { Webhooks } from "./webhooks/Webhooks.ts"
 import { Audit } from "./work/Audit.ts"
 import { Idempotency } from "./work/Idempotency.ts"
+import * as Places from "./work/Places.ts"
 import { type Backlog, type ClaimedWork, LeaseTime, WorkKind, WorkQueue, WorkSignal } from "./work/WorkQueue.ts"
 
 /**
@@ -56,17 +57,30 @@ const logAndPause = (what: string) => <A, E, R>(effect: Effect.Effect<A, E, R>) 
 interface InProgress {
   readonly kind: WorkKind
   readonly items: FiberSet.FiberSet<void>
+  /** Starts an item. */
+  readonly run: (item: Effect.Effect<void>) => void
+  readonly places: Places.Places<Item>
   /** Items that no longer count towards the cap of their lane. The value is whether the item has been settled. */
   readonly spare: Map<ClaimedWork, boolean>
 }
 
-const noneInProgress = (kind: WorkKind) =>
-  Effect.map(FiberSet.make<void>(), (items): InProgress => ({ kind, items, spare: new Map() }))
+const noneInProgress = Effect.fnUntraced(function*(kind: WorkKind) {
+  const items = yield* FiberSet.make<void>()
+  // An item that another one starts does not inherit its context.
+  const run = yield* FiberSet.runtime(items)<never>()
+  const inProgress: InProgress = { kind, items, run, places: Places.make(), spare: new Map() }
+  return inProgress
+})
 
 const emptyBacklog = { due: 0, later: 0, held: 0, oldest_due_at: null }
 
-/** A claimed item. The delivery that it refers to is loaded, or null. */
-type Item = ClaimedDelivery
+/** A claimed item, with the milliseconds of its claim. The delivery that it refers to is loaded, or null. */
+interface Item extends ClaimedDelivery {
+  readonly at: number
+}
+
+/** For how long a loaded delivery is taken as it was: its webhook may have been disabled since. */
+const fresh_millis = 250
 
 /** Returns the age of the oldest due item, in seconds. */
 const ageOf = ({ oldest_due_at }: Backlog, now: DateTime.Utc): number =>
@@ -108,9 +122,10 @@ export class Worker extends Context.Service<Worker, {
         const now = yield* DateTime.now
         const lease_until = DateTime.addDuration(now, lease)
         const options = { kind, limit, now, lease_until, token: yield* ids.uuid, spare }
-        if (kind === "webhook_delivery") return yield* deliveryStore.claim(options)
-        const claimed = yield* queue.claim(options)
-        return claimed.map((claimed): Item => ({ claimed, outgoing: null }))
+        const found = kind === "webhook_delivery"
+          ? yield* deliveryStore.claim(options)
+          : (yield* queue.claim(options)).map((claimed) => ({ claimed, outgoing: null }))
+        return found.map((each): Item => ({ ...each, at: DateTime.toEpochMillis(now) }))
       })
 
       const carryOut = (item: Item, markSpare?: Effect.Effect<void>) => {
@@ -174,28 +189,44 @@ export class Worker extends Context.Service<Worker, {
         yield* Effect.timeoutOption(signal.wait(kind), Duration.millis(millis))
       })
 
-      /** Carries out an item. It is spare from the endpoint's 2xx on, which is before it is settled. */
-      const performSparing = ({ kind, spare }: InProgress, item: Item) => {
-        const markSpare = (isSettled: boolean) =>
-          Effect.andThen(Effect.sync(() => spare.set(item.claimed, isSettled)), signal.notify(kind))
-        return Effect.ensuring(perform(item, markSpare(false)), markSpare(true))
+      const release = Effect.forEach<Item, boolean, never, never>(({ claimed }) => queue.release(claimed))
+
+      /** Carries out an item. It is spare from the endpoint's 2xx on, which is before it is settled, and another begins. */
+      const performSparing = (inProgress: InProgress, item: Item): Effect.Effect<void> => {
+        const { kind, places, spare } = inProgress
+        const { claimed } = item
+        const succeed = Effect.gen(function*() {
+          spare.set(claimed, false)
+          const now = yield* Clock.currentTimeMillis
+          const { isLow, next } = places.succeed(claimed, now)
+          for (const item of next) begin(inProgress, now - item.at > fresh_millis ? { ...item, outgoing: null } : item)
+          if (isLow) yield* signal.notify(kind)
+        })
+        const end = Effect.gen(function*() {
+          const hasSucceeded = spare.has(claimed)
+          spare.set(claimed, true)
+          if (hasSucceeded) return
+          yield* release(places.fail(claimed))
+          yield* signal.notify(kind)
+        })
+        return Effect.ensuring(perform(item, succeed), end)
       }
+
+      const begin = (inProgress: InProgress, item: Item): void => inProgress.run(performSparing(inProgress, item))
 
       /** Claims as many items of a kind as the limits allow, starts them, and returns whether more may be due. */
       const fill = Effect.fnUntraced(function*(inProgress: InProgress) {
-        const { items, kind, spare } = inProgress
+        const { items, kind, places, spare } = inProgress
         const free = Math.min(in_progress_max - (yield* FiberSet.size(items)), batch_max)
         if (free <= 0) return false
         // Uninterruptible: a claimed item that is not started would be blocked until its lease ends.
         return yield* Effect.uninterruptible(Effect.gen(function*() {
           const settled = Array.from(spare).flatMap(([item, isSettled]) => isSettled ? [item] : [])
+          const ahead = places.ahead(yield* Clock.currentTimeMillis)
           // Without a span: the loop claims four times a second.
-          const claimed = yield* Effect.withTracerEnabled(claim(kind, free, Array.from(spare.keys())), false)
+          const claimed = yield* Effect.withTracerEnabled(claim(kind, free, [...spare.keys(), ...ahead]), false)
           for (const item of settled) spare.delete(item)
-          yield* Effect.forEach(
-            claimed,
-            (item) => FiberSet.run(items, Effect.interruptible(performSparing(inProgress, item)))
-          )
+          for (const item of places.add(claimed, ahead, yield* Clock.currentTimeMillis)) begin(inProgress, item)
           return claimed.length === free
         }))
       })
@@ -230,7 +261,10 @@ export class Worker extends Context.Service<Worker, {
 
       const run = Effect.gen(function*() {
         const all = yield* Effect.forEach(WorkKind.literals, noneInProgress)
-        const allDone = Effect.forEach(all, ({ items }) => FiberSet.awaitEmpty(items), { discard: true })
+        const allDone = Effect.andThen(
+          Effect.forEach(all, ({ places }) => release(places.clear()), { discard: true }),
+          Effect.forEach(all, ({ items }) => FiberSet.awaitEmpty(items), { discard: true })
+        )
         yield* Effect.addFinalizer(() => Effect.timeoutOption(Effect.interruptible(allDone), shutdown_time_max))
         yield* Effect.forkScoped(housekeeping)
         yield* Effect.forEach(all, loop, { concurrency: "unbounded", discard: true })

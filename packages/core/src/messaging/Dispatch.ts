@@ -17,7 +17,6 @@
  */
 import { Context, DateTime, Duration, Effect, Layer, Metric, Option, Result, Schedule } from "effect"
 import * as Holds from "../catalog/ChannelHolds.ts"
-import type { Channel } from "../catalog/Channels.ts"
 import { addAliases } from "../contacts/ContactIdentities.ts"
 import { SendId } from "../kernel/Ids.ts"
 import { send_attempts } from "../kernel/Metrics.ts"
@@ -30,13 +29,12 @@ import {
   type Accepted,
   type FailureReason,
   MessagingProvider,
-  type OutboundMessage,
   type ProviderBusy,
   ProviderOutcomeUnknown,
   type ProviderRejected
 } from "./MessagingProvider.ts"
 import { complete, fail, loader } from "./SendCompletion.ts"
-import { isOpen, type OutgoingSend, type SendRow, SendRows, SendStore, State } from "./Sends.ts"
+import { isOpen, type OutgoingSend, type SendRow, SendRows, type SendStatus, SendStore, State } from "./Sends.ts"
 
 // ----------------------------------------------------------- decisions
 
@@ -103,10 +101,10 @@ const finish = (claimed: ClaimedWork) => Changes.settle({ claimed, outcome: "fin
 
 const postpone = (claimed: ClaimedWork, due_at: Timestamp) => Changes.settle({ claimed, outcome: "postpone", due_at })
 
-/** A send with the status that it had before this attempt. */
+/** A send as it is once its attempt has begun, and the status that it had before. */
 interface Begun {
-  readonly send: SendRow
-  readonly channel: Channel
+  readonly outgoing: OutgoingSend
+  readonly before: SendStatus
 }
 
 /** Lets a send wait for its held channel, or fails it with the reason of the hold when it would wait too long. */
@@ -135,7 +133,10 @@ const begin = (
   const set = State.begin(send, now)
   const aliases = expectedAliases?.(channel, send.recipient) ?? []
   return {
-    answer: { send: { ...send, ...set, status: send.status }, channel },
+    answer: {
+      outgoing: { ...outgoing.value, send: { ...send, ...set, version: send.version + 1 } },
+      before: send.status
+    },
     changes: Changes.all(
       SendRows.update(send, set),
       addAliases(channel.type, identity_id, aliases),
@@ -244,9 +245,13 @@ export class Dispatch extends Context.Service<Dispatch, {
        *
        * Only this process has that fact, so it retries for almost the whole lease.
        */
-      const completeNow = (claimed: ClaimedWork, { channel_id, id }: SendRow, accepted: Accepted) =>
-        settle(claimed, {
-          load: loadCompletion(claimed.organization_id, channel_id, id, accepted.provider_message_id),
+      const completeNow = (claimed: ClaimedWork, outgoing: OutgoingSend, accepted: Accepted) => {
+        const { channel_id, id } = outgoing.send
+        const begun = [outgoing]
+        return settle(claimed, {
+          load: Effect.suspend(() =>
+            loadCompletion(claimed.organization_id, channel_id, id, accepted.provider_message_id, begun.pop())
+          ),
           decide: (loaded, fresh) => ({
             answer: undefined,
             changes: Changes.all(
@@ -262,6 +267,7 @@ export class Dispatch extends Context.Service<Dispatch, {
           Effect.orDie,
           Effect.uninterruptible
         )
+      }
 
       const retry = Effect.fnUntraced(function*(
         claimed: ClaimedWork,
@@ -303,14 +309,16 @@ export class Dispatch extends Context.Service<Dispatch, {
             : Changes.all(SendRows.update(send, { may_be_sent: true }), postpone(claimed, due_at.value)))
       })
 
-      const deliver = (claimed: ClaimedWork, send: SendRow, message: OutboundMessage) =>
-        provider.deliver(message).pipe(
+      const deliver = (claimed: ClaimedWork, outgoing: OutgoingSend) => {
+        const { channel, send } = outgoing
+        const { content, id: reference, recipient } = send
+        return provider.deliver({ channel, reference, recipient, content }).pipe(
           Effect.timeoutOrElse({ duration: attempt_time_max, orElse: () => Effect.fail(new ProviderOutcomeUnknown()) }),
           Effect.withSpan("MessagingProvider.deliver", { kind: "client" }),
           Effect.tap(() => count("accepted")),
           Effect.tapError((error) => count(outcomes[error._tag], "reason" in error ? error.reason : "none")),
           Effect.matchEffect({
-            onSuccess: (accepted) => completeNow(claimed, send, accepted),
+            onSuccess: (accepted) => completeNow(claimed, outgoing, accepted),
             onFailure: (error) => {
               switch (error._tag) {
                 case "ProviderRejected":
@@ -323,6 +331,7 @@ export class Dispatch extends Context.Service<Dispatch, {
             }
           })
         )
+      }
 
       const attempt = traced("Dispatch.attempt")(function*(claimed: ClaimedWork) {
         const begun = yield* settle(claimed, {
@@ -330,13 +339,10 @@ export class Dispatch extends Context.Service<Dispatch, {
           decide: (outgoing, fresh) => begin(claimed, outgoing, provider.expectedAliases, fresh)
         })
         if (begun === null) return
-        const { channel, send } = begun
         // A send that is already `sending` lost its worker during an attempt, whose outcome is therefore unknown.
-        if (send.status !== "queued" && provider.dedup !== "client_ref") {
-          return yield* handleUnknownOutcome(claimed, send)
-        }
-        const { content, id: reference, recipient } = send
-        yield* deliver(claimed, send, { channel, reference, recipient, content })
+        yield* begun.before !== "queued" && provider.dedup !== "client_ref"
+          ? handleUnknownOutcome(claimed, begun.outgoing.send)
+          : deliver(claimed, begun.outgoing)
       })
 
       const giveUp = Effect.fn("Dispatch.giveUp")((claimed: ClaimedWork) => failNow(claimed, "outcome_unknown"))

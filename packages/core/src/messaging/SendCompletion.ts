@@ -111,14 +111,28 @@ export const complete = (
 
 // ---------------------------------------------------------- operations
 
-/** Makes the function that loads what `complete` needs. */
+/**
+ * Makes the function that loads what `complete` needs.
+ *
+ * The send as it was when its attempt began is taken as it is, unless its message is stored already: whatever else
+ * has changed it is a conflict, after which it is loaded again.
+ */
 export const loader = Effect.gen(function*() {
   const messages = yield* MessageStore
   const sends = yield* SendStore
 
-  return (organization_id: OrganizationId, channel_id: ChannelId, id: SendId, provider_message_id: string) =>
-    Effect.all({
-      outgoing: sends.load(organization_id, id),
-      provider_message: messages.findByProviderId(organization_id, channel_id, provider_message_id)
-    }, together)
+  return Effect.fnUntraced(function*(
+    organization_id: OrganizationId,
+    channel_id: ChannelId,
+    id: SendId,
+    provider_message_id: string,
+    begun?: OutgoingSend
+  ) {
+    const load = sends.load(organization_id, id)
+    const found = messages.findByProviderId(organization_id, channel_id, provider_message_id)
+    if (begun === undefined) return yield* Effect.all({ outgoing: load, provider_message: found }, together)
+    const provider_message = yield* found
+    const isStored = Option.isSome(Option.flatMap(provider_message, ({ message }) => message))
+    return { outgoing: isStored ? yield* load : Option.some(begun), provider_message }
+  })
 })

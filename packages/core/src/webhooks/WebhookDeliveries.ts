@@ -8,7 +8,7 @@
  * | pending | the tenth attempt fails, the webhook is disabled | failed |
  * | succeeded, failed | retry | pending |
  *
- * At most eight deliveries of a webhook are attempted at a time. An attempt is
+ * At most eight deliveries of a webhook are attempted at a time, by all workers together. An attempt is
  * made before anything is committed. If a worker dies during one, another worker
  * makes it again, with the same id and bytes.
  */

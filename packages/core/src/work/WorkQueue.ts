@@ -74,7 +74,10 @@ export interface Claim {
   readonly now: Timestamp
   readonly lease_until: Timestamp
   readonly token: string
-  /** Claims of the caller whose items are carried out, settled or about to be. They no longer count towards the cap. */
+  /**
+   * Claims of the caller that do not count towards the cap: their items are carried out, settled or about to be, or
+   * will be before what is claimed now takes their place (`Places`).
+   */
   readonly spare?: ReadonlyArray<ClaimedWork>
 }
 
