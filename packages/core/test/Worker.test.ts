@@ -126,10 +126,12 @@ it.effect("posts eight events to a webhook at a time, holds others ready, and gi
         yield* Ref.update(running, (count) => count - 1)
         return ok
       }))
-    yield* as(Webhooks.use((webhooks) => webhooks.create({ url, event_types: ["conversation.closed"] })))
+    yield* as(
+      Webhooks.use((webhooks) => webhooks.create(CreateWebhook.make({ url, event_types: ["conversation.closed"] })))
+    )
     for (let index = 0; index < 30; index++) {
       const { conversation_id } = yield* start(`+491512${100_000 + index}`)
-      yield* as(Conversations.use((conversations) => conversations.close(conversation_id, {})))
+      yield* as(Conversations.use((conversations) => conversations.close(conversation_id, CloseConversation.make({}))))
     }
     const held = Effect.gen(function*() {
       const counts = yield* WorkQueue.use((queue) => Effect.flatMap(DateTime.now, queue.backlog))
