@@ -15,6 +15,19 @@ import { requiring } from "./Requirements.ts"
 const originOf = (request: HttpServerRequest.HttpServerRequest): string =>
   Option.match(HttpServerRequest.toURL(request), { onNone: () => "", onSome: ({ origin }) => origin })
 
+const refusals = {
+  ...Refusals.template,
+  ChannelTypeUnsuited: () =>
+    Errors.invalid("type", "Templates can be sent on phone_messaging channels only; send a text."),
+  ConversationNotFound: Errors.absent("conversation"),
+  ReplyWindowClosed: () =>
+    Errors.fail(
+      "conflict",
+      "The contact has not written in the last 24 hours, so only a template may be sent.",
+      "type"
+    )
+}
+
 /** Layer that answers `/conversations/{conversation_id}/messages`. */
 export const layer = HttpApiBuilder.group(
   Api,
@@ -47,18 +60,7 @@ export const layer = HttpApiBuilder.group(
       send: ({ endpoint, params, payload }) =>
         sends.send(params.conversation_id, payload).pipe(
           Effect.flatMap(Answers.single(endpoint)),
-          Effect.catchTags({
-            ...Refusals.template,
-            ChannelTypeUnsuited: () =>
-              Errors.invalid("type", "Templates can be sent on phone_messaging channels only; send a text."),
-            ConversationNotFound: Errors.absent("conversation"),
-            ReplyWindowClosed: () =>
-              Errors.fail(
-                "conflict",
-                "The contact has not written in the last 24 hours, so only a template may be sent.",
-                "type"
-              )
-          })
+          Effect.catchTags(refusals)
         )
     })
   })

@@ -104,16 +104,17 @@ export const layer = Layer.effect(
       if (flaw !== null) return yield* Errors.invalid(flaw.param, flaw.message)
       if (Option.isNone(key)) return yield* httpEffect
       let encoded: HttpServerResponse.HttpServerResponse | null = null
+      const encodeOnce = (data: unknown) =>
+        Effect.map(encode(data), (answer) => {
+          encoded = toResponse(answer)
+          return answer
+        })
       const outcome = yield* idempotency.once({
         key: key.value,
         fingerprint: yield* fingerprintOf(request, json),
         request_id: yield* Errors.requestId,
         is_secret,
-        encode: (data) =>
-          Effect.map(encode(data), (answer) => {
-            encoded = toResponse(answer)
-            return answer
-          }),
+        encode: encodeOnce,
         work: asAnswer(Effect.provideService(httpEffect, EncodedAnswer, () => encoded))
       }).pipe(
         Effect.catchTag("IdempotencyConflict", conflict),

@@ -61,18 +61,17 @@ const bounded = <E, R>(
       isLate = true
       fiber.interruptUnsafe()
     }, Duration.toMillis(duration))
-    return Effect.matchCauseEffect(httpEffect, {
-      onSuccess: (response) => {
-        clearTimeout(timer)
-        return Effect.succeed(response)
-      },
-      onFailure: (cause) => {
-        clearTimeout(timer)
-        return isLate
-          ? Effect.die(new Cause.TimeoutError(`The read took longer than ${Duration.format(duration)}`))
-          : Effect.failCause(cause)
-      }
-    })
+    const onSuccess = (response: HttpServerResponse.HttpServerResponse) => {
+      clearTimeout(timer)
+      return Effect.succeed(response)
+    }
+    const onFailure = (cause: Cause.Cause<E>) => {
+      clearTimeout(timer)
+      return isLate
+        ? Effect.die(new Cause.TimeoutError(`The read took longer than ${Duration.format(duration)}`))
+        : Effect.failCause(cause)
+    }
+    return Effect.matchCauseEffect(httpEffect, { onSuccess, onFailure })
   })
 
 const decodeError = Schema.decodeUnknownOption(

@@ -31,17 +31,16 @@ export const make = (at_once: number) => {
     lookUp: Effect.Effect<A, E, R>,
     otherwise: Effect.Effect<B, E2, R2>
   ): Effect.Effect<A | B, E | E2, R | R2> => {
-    const tried = Effect.matchEffect(lookUp, {
-      onFailure: (error) => {
-        if (error._tag === "Unauthorized") known.delete(digest)
-        else remember(digest)
-        return Effect.fail(error)
-      },
-      onSuccess: (found) => {
-        if (!known.has(digest)) remember(digest)
-        return Effect.succeed(found)
-      }
-    })
+    const onFailure = (error: E) => {
+      if (error._tag === "Unauthorized") known.delete(digest)
+      else remember(digest)
+      return Effect.fail(error)
+    }
+    const onSuccess = (found: A) => {
+      if (!known.has(digest)) remember(digest)
+      return Effect.succeed(found)
+    }
+    const tried = Effect.matchEffect(lookUp, { onFailure, onSuccess })
     return address === null || known.has(digest) ? tried : turns.carryOut(address, tried, otherwise)
   }
 }

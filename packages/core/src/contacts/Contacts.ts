@@ -255,10 +255,10 @@ export class Contacts extends Context.Service<Contacts, {
 
       const updateContact = traced("Contacts.update")(function*(id: ContactId, input: UpdateContact) {
         const { organization_id } = yield* CurrentActor
-        return yield* act("contacts.update", {
-          load: both(store.load(organization_id, id), read([input])),
-          decide: ([found, references], fresh) => update(found, references, input, fresh)
-        })
+        const load = both(store.load(organization_id, id), read([input]))
+        const decide = ([found, references]: Effect.Success<typeof load>, fresh: Fresh) =>
+          update(found, references, input, fresh)
+        return yield* act("contacts.update", { load, decide })
       })
 
       const addNoteToContact = traced("Contacts.addNote")(function*(id: ContactId, input: AddNote) {

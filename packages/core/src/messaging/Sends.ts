@@ -283,17 +283,20 @@ export const send = (
 ): Result.Result<
   Changes.Decision<Send>,
   ConversationNotFound | ChannelTypeUnsuited | ReplyWindowClosed | TemplateRefused
-> =>
-  Result.gen(function*() {
-    if (Option.isNone(conversation)) return yield* Result.fail(new ConversationNotFound())
-    const { channel_id, external_id: recipient, id: conversation_id } = conversation.value
-    const to = { conversation_id, channel_id, recipient, member_id }
-    if (input.type === "text") {
-      if (!isReplyWindowOpen(conversation.value, fresh.now)) return yield* Result.fail(new ReplyWindowClosed())
-      return queue(to, { type: "text", text: input.text }, fresh)
-    }
-    return queue(to, yield* templateContent(Option.getOrThrow(channel), template, input.template), fresh)
-  })
+> => {
+  if (Option.isNone(conversation)) return Result.fail(new ConversationNotFound())
+  const { channel_id, external_id: recipient, id: conversation_id } = conversation.value
+  const to = { conversation_id, channel_id, recipient, member_id }
+  if (input.type === "text") {
+    return isReplyWindowOpen(conversation.value, fresh.now)
+      ? Result.succeed(queue(to, { type: "text", text: input.text }, fresh))
+      : Result.fail(new ReplyWindowClosed())
+  }
+  return Result.map(
+    templateContent(Option.getOrThrow(channel), template, input.template),
+    (content) => queue(to, content, fresh)
+  )
+}
 
 // ---------------------------------------------------------------- port
 
@@ -371,20 +374,27 @@ export class Sends extends Context.Service<Sends, {
         })
       })
 
+      /** Loads the channel and the template that a message names. A text names none. */
+      const loadContent = Effect.fnUntraced(function*(
+        organization_id: OrganizationId,
+        conversation: Option.Option<ConversationRow>,
+        input: SendMessage
+      ) {
+        if (input.type === "text" || Option.isNone(conversation)) {
+          return { conversation, channel: Option.none<Channel>(), template: noTemplate }
+        }
+        const channel = yield* channels.find(organization_id, conversation.value.channel_id)
+        return { conversation, channel, template: yield* findTemplate(channel, input.template) }
+      })
+
       const sendMessage = traced("Sends.send")(function*(conversation_id: ConversationId, input: SendMessage) {
         const { member_id, organization_id } = yield* CurrentActor
-        const load = Effect.gen(function*() {
-          const conversation = yield* conversations.find(organization_id, conversation_id)
-          if (input.type === "text" || Option.isNone(conversation)) {
-            return { conversation, channel: Option.none<Channel>(), template: noTemplate }
-          }
-          const channel = yield* channels.find(organization_id, conversation.value.channel_id)
-          return { conversation, channel, template: yield* findTemplate(channel, input.template) }
-        })
-        return yield* act("sends.send", {
-          load,
-          decide: (loaded, fresh) => send(loaded, member_id, input, fresh)
-        })
+        const load = Effect.flatMap(
+          conversations.find(organization_id, conversation_id),
+          (conversation) => loadContent(organization_id, conversation, input)
+        )
+        const decide = (loaded: Effect.Success<typeof load>, fresh: Fresh) => send(loaded, member_id, input, fresh)
+        return yield* act("sends.send", { load, decide })
       })
 
       const get = traced("Sends.get")(function*(id: SendId) {

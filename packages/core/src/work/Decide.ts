@@ -23,6 +23,12 @@ export interface Fresh {
   readonly uuid: () => string
 }
 
+/**
+ * What an operation loads, and how it decides.
+ *
+ * Operations that are called often name their `decide` before the object, and make no generator function for a call. V8
+ * makes what belongs to these old at once, and so keeps all that the call had loaded until a major collection.
+ */
 export interface Operation<Loaded, Answer, Refusal, R> {
   /** Never fails: a row that does not exist is loaded as none, so that `decide` alone orders the refusals. */
   readonly load: Effect.Effect<Loaded, never, R>
@@ -170,16 +176,14 @@ export class Decide extends Context.Service<Decide, {
         act: Effect.fnUntraced(function*(name, { decide, load }) {
           const actor = yield* CurrentActor
           const request_id = yield* RequestId
-          return yield* decideIn(actor.organization_id, {
-            load,
-            decide: (loaded, fresh) =>
-              Result.map(decide(loaded, fresh), ({ answer, changes }) => ({
-                answer,
-                changes: Changes.isNone(changes)
-                  ? changes
-                  : { ...changes, audit: Audit.make(name, answer.id, actor, request_id, fresh) }
-              }))
-          })
+          const decideAudited: typeof decide = (loaded, fresh) =>
+            Result.map(decide(loaded, fresh), ({ answer, changes }) => ({
+              answer,
+              changes: Changes.isNone(changes)
+                ? changes
+                : { ...changes, audit: Audit.make(name, answer.id, actor, request_id, fresh) }
+            }))
+          return yield* decideIn(actor.organization_id, { load, decide: decideAudited })
         }),
         decide: decideIn,
         settle: ({ organization_id }, { decide, load }) =>
