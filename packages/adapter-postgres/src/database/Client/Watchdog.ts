@@ -13,6 +13,8 @@ export interface Pending {
   readonly bytes_written: number
   /** The caller was interrupted; the answer is still to arrive. */
   abandoned: boolean
+  /** The index among the pending statements. */
+  place: number
 }
 
 /**
@@ -25,7 +27,8 @@ export class Watchdog {
   private readonly address: () => NetConnectOpts
   private readonly sockets = new Set<Socket>()
   private accepted: Socket | undefined
-  private readonly pending = new Set<Pending>()
+  /** Not a set: V8 keeps the tables that it has outgrown, and the statements in them, until a major collection. */
+  private pending: Array<Pending> = []
   private bytes_read = 0
   private reservations = 0
   private isRetired = false
@@ -51,15 +54,30 @@ export class Watchdog {
   /** Records that a statement begins. Returns what `end` needs when it ends. */
   begin(deadline: Duration.Duration): Pending {
     const checks_max = Duration.toMillis(deadline) / check_interval
-    const statement = { checks: 0, checks_max, bytes_written: this.count("bytesWritten"), abandoned: false }
-    this.pending.add(statement)
+    const statement = {
+      checks: 0,
+      checks_max,
+      bytes_written: this.count("bytesWritten"),
+      abandoned: false,
+      place: this.pending.length
+    }
+    this.pending.push(statement)
     return statement
   }
 
   /** Records that a statement was answered or interrupted. If it was interrupted after it was sent, its answer stays due. */
   end(statement: Pending, answered: boolean): void {
-    if (answered || statement.bytes_written === this.count("bytesWritten")) this.pending.delete(statement)
+    if (answered || statement.bytes_written === this.count("bytesWritten")) this.forget(statement)
     else statement.abandoned = true
+  }
+
+  /** Removes a statement, unless the connection was closed meanwhile. The last one takes its place. */
+  private forget(statement: Pending): void {
+    if (this.pending[statement.place] !== statement) return
+    const last = this.pending.pop()
+    if (last === undefined || last === statement) return
+    this.pending[statement.place] = last
+    last.place = statement.place
   }
 
   reserve(): void {
@@ -83,20 +101,20 @@ export class Watchdog {
     const received = bytes_read !== this.bytes_read
     this.bytes_read = bytes_read
     this.quiet_checks = received ? 0 : this.quiet_checks + 1
-    for (const statement of this.pending) {
-      if (received && statement.abandoned) this.pending.delete(statement)
+    for (const statement of Array.from(this.pending)) {
+      if (received && statement.abandoned) this.forget(statement)
       statement.checks = received ? 0 : statement.checks + 1
     }
     return {
-      isUnresponsive: Array.from(this.pending).some(({ checks, checks_max }) => checks > checks_max),
-      isIdle: this.pending.size === 0 && this.reservations === 0,
+      isUnresponsive: this.pending.some(({ checks, checks_max }) => checks > checks_max),
+      isIdle: this.pending.length === 0 && this.reservations === 0,
       quiet_checks: this.quiet_checks
     }
   }
 
   /** Closes the connection, which fails every statement on it. */
   close(): void {
-    this.pending.clear()
+    this.pending = []
     for (const socket of this.sockets) socket.destroy(new Error("The database does not answer"))
   }
 
