@@ -4,7 +4,7 @@
  * Their bytes are counted as they arrive, over all requests of the process: who
  * announces much and sends little takes nothing from the others.
  */
-import { Data, Effect, Option, Stream } from "effect"
+import { Data, Deferred, Effect, Option, type Scope, Semaphore, Stream } from "effect"
 import type { HttpServerError, HttpServerRequest } from "effect/http"
 
 /** The body is larger than a callback may be. */
@@ -28,12 +28,30 @@ const release = ({ buffer, byteLength }: Uint8Array): void => {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0)
 }
 
+/** What a callback rarely exceeds. Smaller bodies wait for no turn. */
+const usual_bytes = 65_536
+
+/**
+ * Makes turns for large bodies: two at a time, so that a flood of them leaves time for other requests.
+ * A turn ends with its scope, or after a second: who sends slowly keeps the others waiting no longer.
+ */
+const makeTurns = () => {
+  const turns = Semaphore.makeUnsafe(2)
+  return Effect.gen(function*() {
+    const begun = yield* Deferred.make<void>()
+    const turn = Effect.andThen(Deferred.succeed(begun, undefined), Effect.sleep("1 second"))
+    yield* Effect.forkScoped(turns.withPermit(turn))
+    yield* Deferred.await(begun)
+  })
+}
+
 /**
  * Makes a function that reads a body and hands it to what checks its signature, which returns
  * none where it does not fit. The bytes count until that is done.
  */
 export const make = ({ of_all, of_one }: Sizes) => {
   let held = 0
+  const takeTurn = makeTurns()
 
   return <A, E, R>(
     request: HttpServerRequest.HttpServerRequest,
@@ -47,16 +65,17 @@ export const make = ({ of_all, of_one }: Sizes) => {
         return held + chunk.byteLength > of_all ? new Busy() : null
       }
       const take = (chunk: Uint8Array) =>
-        Effect.suspend((): Effect.Effect<void, BodyTooLarge | Busy> => {
+        Effect.suspend((): Effect.Effect<void, BodyTooLarge | Busy, Scope.Scope> => {
           const refusal = refusalOf(chunk)
           if (refusal !== null) {
             release(chunk)
             return refusal
           }
+          const isUsual = size <= usual_bytes
           size += chunk.byteLength
           held += chunk.byteLength
           chunks.push(chunk)
-          return Effect.void
+          return isUsual && size > usual_bytes ? takeTurn : Effect.void
         })
       const joined = () => {
         const body = new Uint8Array(size)
@@ -75,7 +94,8 @@ export const make = ({ of_all, of_one }: Sizes) => {
         Effect.ensuring(Effect.sync(() => {
           held -= size
           for (const chunk of chunks) release(chunk)
-        }))
+        })),
+        Effect.scoped
       )
     })
 }

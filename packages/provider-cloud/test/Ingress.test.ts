@@ -121,7 +121,10 @@ layer(over(recorder))("Ingress", (it) => {
       }
       for (let number = 0; number < unsigned_bytes_max / body_bytes_max; number++) stall(number)
       const statusUntil = (status: number) =>
-        Effect.repeat(fake.postRaw(bytes(`{}${" ".repeat(100)}`)), { until: (answered) => answered === status })
+        // Large bodies take turns of a second.
+        Effect.repeat(Effect.andThen(TestClock.adjust("1 second"), fake.postRaw(bytes(`{}${" ".repeat(100)}`))), {
+          until: (answered) => answered === status
+        })
       assert.strictEqual(yield* statusUntil(503), 503)
       for (const sent of stalled.values()) sent.destroy()
       assert.strictEqual(yield* statusUntil(200), 200)

@@ -1,23 +1,26 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option } from "effect"
+import { Effect, Fiber, Option } from "effect"
 import { HttpServerRequest } from "effect/http"
+import { TestClock } from "effect/testing"
 import * as UnsignedBodies from "../src/UnsignedBodies.ts"
 
 const chunk = (size: number) => new Uint8Array(new ArrayBuffer(size))
 
+const streaming = (body: ReadableStream<Uint8Array>) =>
+  HttpServerRequest.fromWeb(
+    // `duplex` is missing in the types of the DOM.
+    new Request("https://crm.example/ingress/graph", { method: "POST", duplex: "half", body } as RequestInit)
+  )
+
 /** A request whose body arrives in these chunks. */
 const requestOf = (...chunks: ReadonlyArray<Uint8Array<ArrayBuffer>>) =>
-  HttpServerRequest.fromWeb(
-    new Request("https://crm.example/ingress/graph", {
-      method: "POST",
-      duplex: "half",
-      body: new ReadableStream({
-        start: (controller) => {
-          for (const each of chunks) controller.enqueue(each)
-          controller.close()
-        }
-      })
-    } as RequestInit) // `duplex` is missing in the types of the DOM.
+  streaming(
+    new ReadableStream({
+      start: (controller) => {
+        for (const each of chunks) controller.enqueue(each)
+        controller.close()
+      }
+    })
   )
 
 const isReleased = ({ buffer }: Uint8Array<ArrayBuffer>): boolean => buffer.detached
@@ -55,5 +58,26 @@ describe("the memory of a body that nobody signed", () => {
       )
       assert.deepStrictEqual(Option.map(body, (bytes) => [...new Uint8Array(bytes)]), Option.some([1, 2, 9]))
       assert.deepStrictEqual([...shared], [1, 2, 3, 4])
+    }))
+})
+
+describe("large bodies that nobody signed yet", () => {
+  /** A body of which a part arrives, and then nothing. */
+  const stalled = () => streaming(new ReadableStream({ start: (controller) => controller.enqueue(chunk(70_000)) }))
+
+  it.effect("are read two at a time, and who sends slowly keeps the others waiting for a second; small ones wait for none", () =>
+    Effect.gen(function*() {
+      const read = UnsignedBodies.make({ of_one: 100_000, of_all: 1_000_000 })
+      const sizeOf = (request: HttpServerRequest.HttpServerRequest) =>
+        read(request, (body) => Effect.succeed(Option.some(body.byteLength)))
+      yield* Effect.forkChild(sizeOf(stalled()), { startImmediately: true })
+      yield* Effect.forkChild(sizeOf(stalled()), { startImmediately: true })
+      const third = yield* Effect.forkChild(sizeOf(requestOf(chunk(70_000), chunk(20))), { startImmediately: true })
+      for (let number = 0; number < 10; number++) {
+        assert.deepStrictEqual(yield* sizeOf(requestOf(chunk(65_000), chunk(20))), Option.some(65_020))
+      }
+      assert.isUndefined(third.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* Fiber.join(third), Option.some(70_020))
     }))
 })

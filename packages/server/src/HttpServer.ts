@@ -119,6 +119,8 @@ class EdgeServer extends Server {
       connectionsCheckingInterval: 2000,
       keepAliveTimeout: 65_000,
       maxHeaderSize: 16_384,
+      // Of a body that nobody reads, one chunk is held and not two.
+      highWaterMark: 16_384,
       // Refused below, in words.
       requireHostHeader: false,
       // An upgraded socket knows none of these limits, and nothing here needs one: the header is ignored, as RFC 9110 allows.
@@ -252,7 +254,7 @@ interface ConnectionLimits {
   readonly unread_max: number
 }
 
-const connectionLimits: ConnectionLimits = { connections_max: 4096, stall_millis: 30_000, unread_max: 64 }
+const connectionLimits: ConnectionLimits = { connections_max: 4096, stall_millis: 30_000, unread_max: 32 }
 
 /**
  * Creates an HTTP server with limits of our own; Node's defaults suit trusted networks.
