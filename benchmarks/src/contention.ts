@@ -177,6 +177,9 @@ const contended = Effect.fnUntraced(function*(cluster: Service.Cluster) {
     delivered_per_second: Math.round((made - pending) / seconds),
     all_done_after_ms: done - stopped,
     arrival: yield* delays(first.filter(([, at]) => at <= stopped)),
+    arrival_after_ten_seconds: yield* delays(
+      first.filter(([, at]) => at > stopped - (seconds - 10) * 1000 && at <= stopped)
+    ),
     arrival_of_all: yield* delays(first),
     connections,
     processor_seconds: Object.fromEntries(
