@@ -6,7 +6,7 @@ import { MemberRows } from "../accounts/Members.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { ContactId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
-import { type CursorInvalid, Cursors, type Page, type PageRequest } from "../kernel/Page.ts"
+import { type CursorInvalid, Cursors, type Page, type PageRequest, type Position } from "../kernel/Page.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import type { AuditRecord } from "../work/Audit.ts"
@@ -159,6 +159,11 @@ const merged = (
 const present = (values: Readonly<Record<string, string | null>>): Record<string, string> =>
   Object.fromEntries(Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== null))
 
+const position = ({ id, updated_at }: Contact): Position => ({ at: updated_at, id })
+
+/** Returns how many characters the long texts of a contact are as JSON. */
+const chars = ({ custom_values, notes }: Contact): number => JSON.stringify([custom_values, notes]).length
+
 // ---------------------------------------------------------------- port
 
 /**
@@ -269,7 +274,7 @@ export class Contacts extends Context.Service<Contacts, {
         })
       })
 
-      const list = Effect.fn("Contacts.list")(function*(
+      const list = traced("Contacts.list")(function*(
         { cursor, page_size, query, ...filters }: ContactFilters & {
           readonly cursor: string | null
           readonly page_size: number
@@ -277,14 +282,15 @@ export class Contacts extends Context.Service<Contacts, {
       ) {
         const { organization_id } = yield* CurrentActor
         const match = { ...filters, search_terms: searchTerms(query) }
+        const fetch = (page: PageRequest) => store.list(organization_id, match, page)
         return yield* cursors.page({
           list: "contacts",
           filters: { ...match },
           cursor,
           size: page_size,
-          fetch: (page) => store.list(organization_id, match, page),
-          position: (contact) => ({ at: contact.updated_at, id: contact.id }),
-          chars: ({ custom_values, notes }) => JSON.stringify([custom_values, notes]).length
+          fetch,
+          position,
+          chars
         })
       })
 

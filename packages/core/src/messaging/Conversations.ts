@@ -23,7 +23,7 @@ import {
 import { CurrentActor } from "../kernel/Actor.ts"
 import { ChannelId, ContactId, ConversationId, type IdentityId, MemberId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
-import { type CursorInvalid, Cursors, type Page, type PageRequest } from "../kernel/Page.ts"
+import { type CursorInvalid, Cursors, type Page, type PageRequest, type Position } from "../kernel/Page.ts"
 import { line } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
@@ -272,6 +272,8 @@ export const open = (
   }
 }
 
+const position = ({ id, last_activity_at }: ConversationRow): Position => ({ at: last_activity_at, id })
+
 // ---------------------------------------------------------------- port
 
 /**
@@ -341,21 +343,16 @@ export class Conversations extends Context.Service<Conversations, {
         return toConversation(yield* Effect.fromOption(found, () => new ConversationNotFound()))
       })
 
-      const list = Effect.fn("Conversations.list")(function*(
+      const list = traced("Conversations.list")(function*(
         { cursor, page_size, ...filters }: ConversationFilters & {
           readonly cursor: string | null
           readonly page_size: number
         }
       ) {
         const { organization_id } = yield* CurrentActor
-        const page = yield* cursors.page({
-          list: "conversations",
-          filters: { ...filters },
-          cursor,
-          size: page_size,
-          fetch: (request) => store.list(organization_id, filters, request),
-          position: (row) => ({ at: row.last_activity_at, id: row.id })
-        })
+        const fetch = (request: PageRequest) => store.list(organization_id, filters, request)
+        const rows = { list: "conversations", filters: { ...filters }, fetch, position }
+        const page = yield* cursors.page({ ...rows, cursor, size: page_size })
         return { ...page, data: page.data.map(toConversation) }
       })
 

@@ -5,7 +5,7 @@ import { Context, DateTime, Duration, Effect, Layer, Option, Schema, Struct } fr
 import { CurrentActor } from "../kernel/Actor.ts"
 import { type ChannelId, type ContactId, ConversationId, MessageId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
-import { type CursorInvalid, Cursors, type Page, type PageRequest } from "../kernel/Page.ts"
+import { type CursorInvalid, Cursors, type Page, type PageRequest, type Position } from "../kernel/Page.ts"
 import { preview, Text } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
@@ -300,6 +300,8 @@ const linked = (message: Message, media: LinkedMedia | null): LinkedMessage => (
   media
 })
 
+const position = ({ created_at, id }: Message): Position => ({ at: created_at, id })
+
 // ---------------------------------------------------------------- port
 
 /**
@@ -363,23 +365,22 @@ export class Messages extends Context.Service<Messages, {
           ? Effect.succeed(linked(message, null))
           : Effect.map(media.link(message.media), (file) => linked(message, file))
 
-      const list = Effect.fn("Messages.list")(function*(conversation_id: ConversationId, cursor: string | null) {
+      const list = traced("Messages.list")(function*(conversation_id: ConversationId, cursor: string | null) {
         const { organization_id } = yield* CurrentActor
         const conversation = Effect.flatMap(
           conversations.find(organization_id, conversation_id),
           Effect.fromOption(() => new ConversationNotFound())
         )
+        const fetch = (page: PageRequest) => store.list(organization_id, conversation_id, page)
         // A message or a cursor shows that there is a conversation, so it is looked for only without both.
-        const { data, next_cursor } = yield* cursors.page({
-          list: "messages",
-          filters: { conversation_id },
-          cursor,
-          size: limits.page_size_default,
-          fetch: (page) => store.list(organization_id, conversation_id, page),
-          position: (message) => ({ at: message.created_at, id: message.id })
-        }).pipe(Effect.tapErrorTag("CursorInvalid", () => conversation))
+        const rows = { list: "messages", filters: { conversation_id }, fetch, position }
+        const { data, next_cursor } = yield* cursors.page({ ...rows, cursor, size: limits.page_size_default }).pipe(
+          Effect.tapErrorTag("CursorInvalid", () => conversation)
+        )
         if (data.length === 0 && cursor === null) yield* conversation
-        return { data: yield* Effect.forEach(data, link), next_cursor }
+        const hasFiles = data.some(({ media }) => media !== null)
+        const all = hasFiles ? yield* Effect.forEach(data, link) : data.map((message) => linked(message, null))
+        return { data: all, next_cursor }
       })
 
       const get = traced("Messages.get")(function*(conversation_id: ConversationId, id: MessageId) {
