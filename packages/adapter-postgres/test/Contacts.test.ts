@@ -155,7 +155,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
       assert.deepStrictEqual(second.map(({ id }) => id), ids.slice(51, 102))
     }))
 
-  it.effect("reads few contacts for a text that few have, although none is indexed by its week", () =>
+  it.effect("reads few contacts for a text that few have, all updated together and few indexed by their week", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const store = yield* ContactStore
@@ -164,7 +164,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
       yield* sql`
         WITH inserted AS (
           INSERT INTO contacts (organization_id, id, custom_values, search_text, updated_at)
-          SELECT ${ours}::uuid, gen_random_uuid(), '{}', CASE WHEN n % 30 = 0 AND n <= 600 THEN 'tarlin' ELSE 'known' END,
+          SELECT ${ours}::uuid, gen_random_uuid(), '{}', CASE WHEN n % 9 = 0 AND n <= 180 THEN 'tarlin' ELSE 'known' END,
             ${newest}::timestamptz - interval '1 ms' * n
           FROM generate_series(1, 7000) AS n
           RETURNING organization_id, id, search_text

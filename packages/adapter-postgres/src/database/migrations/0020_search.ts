@@ -3,13 +3,12 @@ import { SqlClient } from "effect/sql"
 import { passes, readSpan } from "./0011_reads.ts"
 import { weekOf } from "./0014_weeks.ts"
 
-/** How many contacts the texts of all weeks match, at most, for their index to be read without looking at the weeks. */
-const frequent_min = 2000
+/** From how many matches in all weeks on a term is frequent. Fewer are all looked up in a millisecond. */
+const frequent_min = 500
 
 /**
  * Returns whether a term is frequent, judged by the week of a position and by the
- * first week: by as many matches in one of them as 2,000 in all weeks would
- * be, but 20 at least.
+ * first one: by as many matches there as each week has of 500, but 20 at least.
  */
 const frequent = `
   CREATE FUNCTION is_frequent(
@@ -61,6 +60,8 @@ const found = `
     candidates uuid[];
     span bigint := 100;
     found_before integer;
+    is_sparse boolean;
+    is_asked boolean;
   BEGIN
     LOOP
       found_before := cardinality(page);
@@ -76,19 +77,21 @@ const found = `
         EXIT WHEN candidates IS NOT NULL;
       END IF;
       -- If contacts match at the rate of this span, the next one, ten times as long, would not fill the page.
-      IF 10 * (cardinality(page) - found_before) < size - cardinality(page) THEN
+      is_sparse := 10 * (cardinality(page) - found_before) < size - cardinality(page);
+      -- The contacts with a term may have been updated together, so the first span says little about the others.
+      is_asked := span = 100 AND terms IS NOT NULL AND owner IS NULL AND stage IS NULL;
+      IF is_sparse OR is_asked THEN
         candidates := few_contacts(
           organization, CASE WHEN owner IS NOT NULL THEN stage END, tag, channel, 10 * span
         );
         IF candidates IS NULL AND terms IS NOT NULL THEN
           -- To find out that a term is frequent, the index of all texts needs the most time if it is.
-          IF span = 100 AND owner IS NULL AND stage IS NULL
-            AND is_frequent(organization, from_at, from_id, terms, patterns) THEN
+          IF NOT (is_asked AND is_frequent(organization, from_at, from_id, terms, patterns)) THEN
+            candidates := few_contacts_with(organization, terms, patterns, 10 * span);
+          ELSIF is_sparse THEN
             candidates := find_contacts_by_week(
               organization, from_at, from_id, size - cardinality(page), tag, channel, terms, patterns
             );
-          ELSE
-            candidates := few_contacts_with(organization, terms, patterns, 10 * span);
           END IF;
         END IF;
         EXIT WHEN candidates IS NOT NULL;
