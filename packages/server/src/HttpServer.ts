@@ -172,15 +172,16 @@ class EdgeServer extends Server {
 
   /** Closes connections once too many are open. */
   private makeRoom(): void {
-    if (this.isMakingRoom) return
+    const { connections_max, unread_max } = this.limits
+    const crowd = connections_max * 3 / 4
+    if (this.isMakingRoom || (this.open.size <= crowd && this.unread.size <= unread_max)) return
     this.isMakingRoom = true
     // At the end of this turn of the event loop the requests that have arrived are read, and their connections wait no more.
     setImmediate(() => {
       this.isMakingRoom = false
-      const { connections_max, unread_max } = this.limits
       // Whoever floods pays: those who wait for a next request and those who never asked protect each other.
       const more = this.idle.size > this.silent.size ? this.idle : this.silent
-      const places = more === this.idle ? connections_max * 3 / 4 : connections_max
+      const places = more === this.idle ? crowd : connections_max
       this.closeFirst(more, this.open.size - places)
       // Each of these holds the part of its body that has arrived.
       this.closeFirst(this.unread, this.unread.size - unread_max)

@@ -15,7 +15,7 @@ export const RequestsAtOnce = Context.Reference<number>("@messaging-crm/adapter-
 /** What one holder has: how much is at work, and what waits, the first first. */
 interface Turns {
   running: number
-  waiting: ReadonlyArray<() => void>
+  readonly waiting: Array<() => void>
 }
 
 /** The maximum of holders that are remembered while they have nothing at work. */
@@ -38,12 +38,13 @@ export const make = <Holder extends string>(at_once: number) => {
     Effect.callback<boolean>((resume) => {
       const answer = (isTurn: boolean) => {
         clearTimeout(timer)
-        turns.waiting = turns.waiting.filter((each) => each !== take)
+        // Who waits longest is the first, and answered first, in time or too late.
+        turns.waiting.splice(turns.waiting.indexOf(take), 1)
         resume(Effect.succeed(isTurn))
       }
       const take = () => answer(true)
       const timer = setTimeout(() => answer(false), Duration.toMillis(duration))
-      turns.waiting = [...turns.waiting, take]
+      turns.waiting.push(take)
     })
 
   /** Takes a turn, and returns whether there was one in time. Not interruptible: who has a turn must leave. */

@@ -37,7 +37,7 @@ interface Entry<Item, A, E> {
 /** Returns a function that requests one item, which is run in a gathering. A request cannot be interrupted. */
 export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
   type Request = Entry<Item, A, E>
-  let waiting: ReadonlyArray<Request> = []
+  let waiting: Array<Request> = []
   /** The rows and lanes of the running items. */
   const busy = new Set<string>()
   /** Groups whose next gathering starts in the next turn of the event loop. */
@@ -128,7 +128,7 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
         lanes: options.lanesOf(item),
         turn: Deferred.makeUnsafe()
       }
-      waiting = [...waiting, entry]
+      waiting.push(entry)
       if (entry.group === null || !starting.has(entry.group)) next()
       return Effect.flatMap(Deferred.await(entry.turn), (outcome) => outcome ?? lead(entry))
     }))

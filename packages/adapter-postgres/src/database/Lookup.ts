@@ -31,9 +31,9 @@ export const make = <Row extends { readonly place: number }, Column extends stri
     FROM unnest(${arrays.join(", ")}) WITH ORDINALITY AS k (${columns.join(", ")}, place)
     CROSS JOIN LATERAL (${select} LIMIT 1) AS found`
 
-  const find = (keys: ReadonlyArray<Key>): Effect.Effect<ReadonlyArray<Option.Option<Row>>> =>
+  const find = (keys: ReadonlyArray<Key>): Effect.Effect<ReadonlyArray<Option.Option<Omit<Row, "place">>>> =>
     Effect.map(decode(sql.unsafe(text, columns.map((column) => keys.map((each) => each[column])))), (found) => {
-      const byPlace = new Map(found.map((row) => [row.place, row]))
+      const byPlace = new Map(found.map(({ place, ...row }) => [place, row]))
       return keys.map((_, index) => Option.fromUndefinedOr(byPlace.get(index + 1)))
     })
 
@@ -46,7 +46,7 @@ export const make = <Row extends { readonly place: number }, Column extends stri
     run: (keys: Gathering.Some<Key>) => Effect.map(find(keys), (found) => found.map(Exit.succeed))
   })
 
-  return (of: Key): Effect.Effect<Option.Option<Row>> =>
+  return (of: Key): Effect.Effect<Option.Option<Omit<Row, "place">>> =>
     Effect.flatMap(
       Effect.serviceOption(sql.transactionService),
       (outer) => Option.isNone(outer) ? gather(of) : Effect.map(find([of]), ([row]) => row ?? Option.none())

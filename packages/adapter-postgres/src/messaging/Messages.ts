@@ -71,7 +71,7 @@ export const layer = Layer.effect(
       findByProviderId: (organization_id, channel_id, provider_message_id) =>
         Effect.map(
           findByProviderId({ organization_id, channel_id, provider_message_id }),
-          Option.map(({ place: _, ...row }): ProviderMessage => ({ ...row, message: Option.fromNullOr(row.message) }))
+          Option.map((row): ProviderMessage => ({ ...row, message: Option.fromNullOr(row.message) }))
         ),
       list: (organization_id, conversation_id, page) => {
         const { at, id } = startOf(page)

@@ -66,7 +66,7 @@ export const layer = Layer.effect(
       load: (organization_id, id) =>
         Effect.map(
           load({ organization_id, id }),
-          Option.map(({ channel, contact_id, hold, identity_id, member_name, place: _, ...send }) => ({
+          Option.map(({ channel, contact_id, hold, identity_id, member_name, ...send }) => ({
             send,
             channel,
             hold,

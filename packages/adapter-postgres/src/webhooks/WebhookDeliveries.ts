@@ -1,7 +1,7 @@
 import { Timestamp } from "@messaging-crm/core/Timestamps"
 import { type ClaimedDelivery, WebhookDelivery, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { Webhook } from "@messaging-crm/core/Webhooks"
-import { Effect, Layer, Option, Schema, Struct } from "effect"
+import { Effect, Layer, Schema, Struct } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, OptionalAt } from "../database/Columns.ts"
 import * as Lookup from "../database/Lookup.ts"
@@ -63,8 +63,7 @@ export const layer = Layer.effect(
           ORDER BY created_at DESC, id DESC
           LIMIT ${limit}
         `),
-      load: (organization_id, id) =>
-        Effect.map(load({ organization_id, id }), Option.map(({ place: _, ...found }) => found)),
+      load: (organization_id, id) => load({ organization_id, id }),
       // A delivery that was committed while the claim began may be claimed, but is not seen by the rest of the statement.
       claim: (claim) =>
         Effect.flatMap(claiming, (client) =>

@@ -43,16 +43,8 @@ import {
   type KnownThread,
   open
 } from "./Conversations.ts"
-import { FailureReason, type ProviderUnavailable } from "./MessagingProvider.ts"
-import {
-  render,
-  type Template,
-  TemplateChoice,
-  type TemplateNotApproved,
-  TemplateNotFound,
-  Templates,
-  type TemplateValuesMismatch
-} from "./Templates.ts"
+import { FailureReason } from "./MessagingProvider.ts"
+import { type FoundTemplate, noTemplate, render, TemplateChoice, type TemplateRefused, Templates } from "./Templates.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -149,8 +141,6 @@ export class ChannelTypeUnsuited extends Schema.TaggedError<ChannelTypeUnsuited>
 /** The contact has not written in the last 24 hours, so only a template may be sent. */
 export class ReplyWindowClosed extends Schema.TaggedError<ReplyWindowClosed>()("ReplyWindowClosed", {}) {}
 
-type TemplateRefused = TemplateNotFound | TemplateNotApproved | TemplateValuesMismatch | ProviderUnavailable
-
 // ----------------------------------------------------------- decisions
 
 /** Returns whether the send is neither `sent` nor `failed`. */
@@ -208,12 +198,6 @@ const queue = (
     )
   }
 }
-
-/** The result of looking a template up in the catalogue of a channel's business account. */
-export type FoundTemplate = Result.Result<Template, TemplateNotFound | ProviderUnavailable>
-
-/** A look-up without a template to look for. One value, because an error records its stack each time it is made. */
-const noTemplate: FoundTemplate = Result.fail(new TemplateNotFound())
 
 const templateContent = (
   channel: Channel,

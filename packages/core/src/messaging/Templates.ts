@@ -28,7 +28,16 @@ export class TemplateValuesMismatch extends Schema.TaggedError<TemplateValuesMis
   detail: Schema.String
 }) {}
 
+/** Why a template cannot be sent. */
+export type TemplateRefused = TemplateNotFound | TemplateNotApproved | TemplateValuesMismatch | ProviderUnavailable
+
 // ----------------------------------------------------------- decisions
+
+/** The result of looking a template up in the catalogue of a channel's business account. */
+export type FoundTemplate = Result.Result<Template, TemplateNotFound | ProviderUnavailable>
+
+/** A look-up without a template to look for. One value, because an error records its stack each time it is made. */
+export const noTemplate: FoundTemplate = Result.fail(new TemplateNotFound())
 
 const placeholder = /\{\{\s*([A-Za-z0-9_]+)\s*\}\}/g
 
