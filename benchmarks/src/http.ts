@@ -96,12 +96,7 @@ const measure = Effect.fnUntraced(function*(
 /** Compares the targets on a database with a number of contacts. */
 const compare = Effect.fnUntraced(function*(contacts: number) {
   const database_url = yield* Processes.database
-  const environment: Processes.Environment = {
-    DATABASE_URL: database_url,
-    HOST: "127.0.0.1",
-    PROVIDER: "mock",
-    SECRET_KEY: Buffer.from(globalThis.crypto.getRandomValues(new Uint8Array(32))).toString("base64")
-  }
+  const environment = Targets.environmentOf(database_url)
   yield* Processes.command(["migrate"], environment)
   const begun = Date.now()
   yield* Effect.promise(() => Population.fill(database_url, contacts))

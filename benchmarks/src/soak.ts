@@ -37,12 +37,7 @@ const medianOf = (values: ReadonlyArray<number>): number =>
 
 const benchmark = (database_url: string) =>
   Effect.gen(function*() {
-    const environment: Processes.Environment = {
-      DATABASE_URL: database_url,
-      HOST: "127.0.0.1",
-      PROVIDER: "mock",
-      SECRET_KEY: Buffer.from(globalThis.crypto.getRandomValues(new Uint8Array(32))).toString("base64")
-    }
+    const environment = Targets.environmentOf(database_url)
     yield* Processes.command(["migrate"], environment)
     yield* Effect.promise(() => Population.fill(database_url, contacts))
     const target = yield* Targets.start("ours", environment)

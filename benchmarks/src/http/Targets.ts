@@ -18,6 +18,14 @@ const peer = fileURLToPath(new URL("../../peer/main.ts", import.meta.url))
 
 const Ready = Schema.fromJsonString(Schema.Struct({ url: Schema.String }))
 
+/** Returns the service's environment on a database, with a new secret. */
+export const environmentOf = (database_url: string): Processes.Environment => ({
+  DATABASE_URL: database_url,
+  HOST: "127.0.0.1",
+  PROVIDER: "mock",
+  SECRET_KEY: Buffer.from(globalThis.crypto.getRandomValues(new Uint8Array(32))).toString("base64")
+})
+
 const settings = { NODE_ENV: "production", RATE_LIMIT_PER_MINUTE: "1000000" }
 
 /** With `PROFILE`, a directory, the service writes a profile of its processor time there when it ends. */

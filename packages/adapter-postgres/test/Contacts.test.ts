@@ -9,7 +9,7 @@ import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { foldCase } from "@messaging-crm/core/Text"
 import { WorkSignal } from "@messaging-crm/core/WorkQueue"
 import { Arbitrary, Array, DateTime, Effect, Fiber, Latch, Layer, Option, Result, Schema } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import * as Plans from "./Plans.ts"
 import * as Processes from "./Processes.ts"
 
@@ -38,6 +38,27 @@ const findOrCreate = Effect.fnUntraced(function*(organization_id: OrganizationId
     load: load(organization_id, met),
     decide: ({ known, withPhone }, fresh) => Result.succeed(findOrCreateByIdentity(met, known, withPhone, fresh))
   })
+})
+
+/** Inserts contacts by their number `n`, counted from 1: the SQL of a contact's text, and of how long ago it was updated. */
+const insertMany = Effect.fnUntraced(function*(
+  organization_id: OrganizationId,
+  count: number,
+  { age, search_text }: { readonly age: Statement.Fragment; readonly search_text: Statement.Fragment }
+) {
+  const sql = yield* SqlClient.SqlClient
+  const newest = DateTime.toDateUtc(Fixtures.after(0))
+  yield* sql`
+    WITH inserted AS (
+      INSERT INTO contacts (organization_id, id, custom_values, search_text, updated_at)
+      SELECT ${organization_id}::uuid, gen_random_uuid(), '{}', ${search_text}, ${newest}::timestamptz - (${age})
+      FROM generate_series(1, ${count}::int) AS n
+      RETURNING organization_id, id, search_text
+    )
+    INSERT INTO contact_texts (organization_id, contact_id, search_text)
+    SELECT *
+    FROM inserted
+  `
 })
 
 it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => {
@@ -127,19 +148,10 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
       const sql = yield* SqlClient.SqlClient
       const store = yield* ContactStore
       const ours = yield* Fixtures.organization
-      const newest = DateTime.toDateUtc(Fixtures.after(0))
-      yield* sql`
-        WITH inserted AS (
-          INSERT INTO contacts (organization_id, id, custom_values, search_text, updated_at)
-          SELECT ${ours}::uuid, gen_random_uuid(), '{}', CASE WHEN n > 1200 AND n % 11 > 0 THEN 'forgotten' ELSE 'known' END,
-            ${newest}::timestamptz - interval '1 ms' * n - CASE WHEN n > 1200 THEN interval '30 days' ELSE '0' END
-          FROM generate_series(1, 5000) AS n
-          RETURNING organization_id, id, search_text
-        )
-        INSERT INTO contact_texts (organization_id, contact_id, search_text)
-        SELECT *
-        FROM inserted
-      `
+      yield* insertMany(ours, 5000, {
+        search_text: sql`CASE WHEN n > 1200 AND n % 11 > 0 THEN 'forgotten' ELSE 'known' END`,
+        age: sql`interval '1 ms' * n + CASE WHEN n > 1200 THEN interval '30 days' ELSE '0' END`
+      })
       yield* Effect.repeat(store.index(500), { until: (count) => count === 0 })
       const ids = (yield* sql<{ readonly id: string }>`
         SELECT id
@@ -160,19 +172,10 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
       const sql = yield* SqlClient.SqlClient
       const store = yield* ContactStore
       const ours = yield* Fixtures.organization
-      const newest = DateTime.toDateUtc(Fixtures.after(0))
-      yield* sql`
-        WITH inserted AS (
-          INSERT INTO contacts (organization_id, id, custom_values, search_text, updated_at)
-          SELECT ${ours}::uuid, gen_random_uuid(), '{}', CASE WHEN n % 9 = 0 AND n <= 180 THEN 'tarlin' ELSE 'known' END,
-            ${newest}::timestamptz - interval '1 ms' * n
-          FROM generate_series(1, 7000) AS n
-          RETURNING organization_id, id, search_text
-        )
-        INSERT INTO contact_texts (organization_id, contact_id, search_text)
-        SELECT *
-        FROM inserted
-      `
+      yield* insertMany(ours, 7000, {
+        search_text: sql`CASE WHEN n % 9 = 0 AND n <= 180 THEN 'tarlin' ELSE 'known' END`,
+        age: sql`interval '1 ms' * n`
+      })
       // Those who have the text are indexed, as after an import of which a part is indexed.
       yield* sql`UPDATE contacts SET indexed_week = date_bin('7 days', updated_at, '2001-01-01T00:00:00Z') WHERE organization_id = ${ours} AND search_text = 'tarlin'`
       yield* sql`

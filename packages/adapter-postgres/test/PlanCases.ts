@@ -75,6 +75,29 @@ export const filters = {
   "a channel of fifty": { channel: "page_messaging" }
 } satisfies Matches
 
+/** Filters and terms whose contacts are not among the most recent, or few. */
+export const rare: ReadonlyArray<Partial<ContactMatch>> = [
+  queries["a term of many contacts without recent activity"],
+  { ...queries["a term of many contacts without recent activity"], ...filters["a second channel"] },
+  tag(3),
+  { ...tag(3), ...filters["a second channel"] },
+  queries["two characters of ten contacts"],
+  { ...queries["a term of many contacts without recent activity"], ...filters["a rare stage"] },
+  { ...tag(3), ...filters["an owner of many"] },
+  queries["a part of a number"],
+  queries["no letters"],
+  queries["a term of a hundredth of the contacts"],
+  filters["a channel of fifty"],
+  filters["a tag of fifty"],
+  { ...filters["a tag of a twentieth"], ...filters["a second channel"] },
+  { ...filters["an owner of many"], ...filters["a rare stage"] },
+  {
+    ...queries["a term of a hundredth of the contacts"],
+    ...filters["a tag of a twentieth"],
+    ...filters["phone messaging"]
+  }
+]
+
 /** Updates some contacts of all ages: when they were updated, their search text, or their tags. */
 export const changeSome = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient

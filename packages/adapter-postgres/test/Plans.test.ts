@@ -8,14 +8,7 @@ import * as Changes from "@messaging-crm/core/Changes"
 import { ChannelAccountStore } from "@messaging-crm/core/ChannelAccounts"
 import { ChannelHoldStore } from "@messaging-crm/core/ChannelHolds"
 import { ChannelStore } from "@messaging-crm/core/Channels"
-import {
-  AddNote,
-  type ContactMatch,
-  Contacts,
-  ContactStore,
-  CreateContact,
-  UpdateContact
-} from "@messaging-crm/core/Contacts"
+import { AddNote, Contacts, ContactStore, CreateContact, UpdateContact } from "@messaging-crm/core/Contacts"
 import { CloseConversation, Conversations, ConversationStore } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
 import type { StoragePorts } from "@messaging-crm/core/Crm"
@@ -44,13 +37,12 @@ import {
   conversation,
   conversationFilters,
   delivery,
-  filters,
   matching,
   message,
   now,
   owner,
   pages,
-  queries,
+  rare,
   searches,
   send,
   tag,
@@ -302,29 +294,6 @@ const chores: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>
   "purges events": EventStore.use((store) => store.purge(DateTime.subtract(now, { days: 30 }), 500)),
   "purges idempotency records": IdempotencyStore.use((store) => store.purge(DateTime.subtract(now, { hours: 72 }), 500))
 }
-
-/** Filters and terms whose contacts are not among the most recent, or few. */
-const rare: ReadonlyArray<Partial<ContactMatch>> = [
-  queries["a term of many contacts without recent activity"],
-  { ...queries["a term of many contacts without recent activity"], ...filters["a second channel"] },
-  tag(3),
-  { ...tag(3), ...filters["a second channel"] },
-  queries["two characters of ten contacts"],
-  { ...queries["a term of many contacts without recent activity"], ...filters["a rare stage"] },
-  { ...tag(3), ...filters["an owner of many"] },
-  queries["a part of a number"],
-  queries["no letters"],
-  queries["a term of a hundredth of the contacts"],
-  filters["a channel of fifty"],
-  filters["a tag of fifty"],
-  { ...filters["a tag of a twentieth"], ...filters["a second channel"] },
-  { ...filters["an owner of many"], ...filters["a rare stage"] },
-  {
-    ...queries["a term of a hundredth of the contacts"],
-    ...filters["a tag of a twentieth"],
-    ...filters["phone messaging"]
-  }
-]
 
 const crowd = Layer.effectDiscard(Crowd.fill)
 
