@@ -98,8 +98,8 @@ const isPreparing = (socket: Duplex): boolean => responseOf(socket)?.headersSent
 /** An HTTP server whose routes see only requests that the edge lets pass. */
 class EdgeServer extends Server {
   private readonly logRefused: (refused: Refused) => void
-  /** Requests that came before anybody listened for them, which Node would drop; null once somebody does. */
-  private early: Array<readonly [IncomingMessage, ServerResponse]> | null = []
+  /** Requests that arrived in this turn of the event loop, or before anybody listened for them, which Node would drop. */
+  private arrived: Array<readonly [IncomingMessage, ServerResponse]> = []
 
   private readonly limits: ConnectionLimits
   // Of each of these, the connection that has been in it longest comes first.
@@ -140,22 +140,20 @@ class EdgeServer extends Server {
     this.on("checkExpectation", (request, response) => this.refuse(unexpected, request, response))
     this.on("connect", (request, socket) => this.writeRefusal(noTunnel, socket, idOf(request)))
     this.on("newListener", (event) => {
-      if (event === "request") setImmediate(() => this.release())
+      if (event === "request") setImmediate(() => this.begin())
     })
   }
 
   // The one place that every request passes before its listeners.
   override emit(event: string | symbol, ...values: ReadonlyArray<unknown>): boolean {
     const [request, response] = values
-    const isRequest = event === "request" || event === "checkContinue"
-    if (!isRequest || !(request instanceof IncomingMessage) || !(response instanceof ServerResponse)) {
+    if (event !== "request" || !(request instanceof IncomingMessage) || !(response instanceof ServerResponse)) {
       return Reflect.apply(super.emit, this, [event, ...values])
     }
     this.follow(request, response)
     const refusal = refusalOf(request)
     if (refusal !== null) this.refuse(refusal, request, response)
-    else if (this.early !== null) this.early.push([request, response])
-    else return Reflect.apply(super.emit, this, [event, ...values])
+    else if (this.arrived.push([request, response]) === 1) setImmediate(() => this.begin())
     return true
   }
 
@@ -214,10 +212,12 @@ class EdgeServer extends Server {
     })
   }
 
-  private release(): void {
-    const waiting = this.early ?? []
-    this.early = null
-    for (const [request, response] of waiting) this.emit("request", request, response)
+  /** Passes on the requests of a turn together: what they ask of the database leaves in one write. */
+  private begin(): void {
+    if (this.listenerCount("request") === 0) return
+    const requests = this.arrived
+    this.arrived = []
+    for (const [request, response] of requests) super.emit("request", request, response)
   }
 
   private refuse(refusal: Refusal, request: IncomingMessage, response: ServerResponse): void {

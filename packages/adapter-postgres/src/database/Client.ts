@@ -109,7 +109,8 @@ const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) 
     hosts,
     watchdogs,
     connections: connections - commits,
-    statements_per_connection: 32,
+    // More share a write and cost less, but all of them wait for one that is slow.
+    statements_per_connection: 8,
     settings
   })
   // A single connection serves both.
