@@ -6,17 +6,22 @@ import * as WebhookTransport from "@messaging-crm/adapter-http/WebhookTransport"
 import * as Memory from "@messaging-crm/adapter-memory"
 import * as Postgres from "@messaging-crm/adapter-postgres"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
+import { CommitConnections } from "@messaging-crm/adapter-postgres/CommitConnections"
 import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
 import { AuditAgeMax } from "@messaging-crm/core/Audit"
 import * as Crm from "@messaging-crm/core/Crm"
+import { Dispatch } from "@messaging-crm/core/Dispatch"
 import { Ids } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { PublicUrl } from "@messaging-crm/core/Media"
 import { RootKeys } from "@messaging-crm/core/Secrets"
 import { AllowedAddresses } from "@messaging-crm/core/WebhookTransport"
 import { Worker } from "@messaging-crm/core/Worker"
-import { Context, Duration, Effect, Layer, Option, type Redacted } from "effect"
-import { HttpRouter, HttpServer } from "effect/http"
+import { Context, Duration, Effect, FileSystem, Layer, Option, Path, type Redacted, Stdio, Terminal } from "effect"
+import { CliOutput } from "effect/cli"
+import { Etag, HttpPlatform, HttpRouter, HttpServer } from "effect/http"
+import { ChildProcessSpawner } from "effect/process"
+import { SqlClient } from "effect/sql"
 import { read, readOr, settings } from "./Config.ts"
 import * as Health from "./Health.ts"
 import { createHttpServer, type Refused } from "./HttpServer.ts"
@@ -81,15 +86,32 @@ const metricsBeside = Layer.unwrap(
   Effect.map(read(settings.metrics_port), (port) => Option.isNone(port) ? Metrics.layer : Layer.empty)
 )
 
+/** Services of the process, which its routes were given when they were built. A request that carries them copies them. */
+const ofTheProcess = [
+  ...Crm.operations,
+  Dispatch,
+  SqlClient.SqlClient,
+  CommitConnections,
+  HttpServer.HttpServer,
+  HttpPlatform.HttpPlatform,
+  Etag.Generator,
+  FileSystem.FileSystem,
+  Path.Path,
+  Stdio.Stdio,
+  Terminal.Terminal,
+  ChildProcessSpawner.ChildProcessSpawner,
+  CliOutput.Presenter,
+  Layer.CurrentMemoMap
+] as const
+
 /**
- * Returns the context that every request begins with: the settings that are around, and no operations, because each
- * route was given its own when it was built.
+ * Returns the context that every request begins with: the settings that are around.
  *
  * A context is copied with everything in it when it is added to often: by default for the ninth service, which is the
  * last that a request adds before its route is found.
  */
 const contextOfRequests = <R>(around: Context.Context<R>): Context.Context<R> =>
-  Context.makeUnsafe(Context.omit(...Crm.operations)(around).mapUnsafe, { maxDepth: 16 })
+  Context.makeUnsafe(Context.omit(...ofTheProcess)(around).mapUnsafe, { maxDepth: 16 })
 
 /** Layer for the server as the API is served: its requests begin with `contextOfRequests`. */
 const requestServer = Layer.effect(
