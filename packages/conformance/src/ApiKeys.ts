@@ -148,6 +148,37 @@ export const suite = (it: It, { runs }: Options) => {
       assert.strictEqual(Option.getOrThrow(yield* authenticate(other.digest, 20)).count, 1)
     }))
 
+  it.effect("authenticates each of many concurrent requests as the key that it presents", () =>
+    Effect.gen(function*() {
+      const keys = yield* Effect.replicateEffect(
+        Effect.gen(function*() {
+          const ours = yield* Fixtures.organization
+          const { id } = yield* Fixtures.member(ours)
+          return yield* newKey(ours, id)
+        }),
+        10
+      )
+      const [revoked] = keys.splice(4, 1)
+      if (revoked !== undefined) {
+        const theirs = Option.getOrThrow(yield* authenticate(revoked.digest)).organization_id
+        yield* Fixtures.write(theirs, ApiKeyRows.update({ id: revoked.key.id, version: 1 }, { revoked_at: after(1) }))
+      }
+      const presented = [...keys, revoked, ...keys, undefined, ...keys]
+      const answers = yield* Effect.forEach(presented, (key) => authenticate(key?.digest ?? "e".repeat(64), 2), {
+        concurrency: "unbounded"
+      })
+      for (const [index, answer] of answers.entries()) {
+        const key = presented[index] === revoked ? undefined : presented[index]?.key.id
+        assert.strictEqual(Option.getOrUndefined(answer)?.key_id, key)
+      }
+      for (const { key } of keys) {
+        const counts = answers.flatMap(Option.toArray).filter(({ key_id }) => key_id === key.id).map(({ count }) =>
+          count
+        )
+        assert.deepStrictEqual(counts.toSorted(), [1, 2, 3])
+      }
+    }))
+
   it.effect("keeps organizations apart", () =>
     Effect.gen(function*() {
       const store = yield* ApiKeyStore

@@ -32,6 +32,21 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* store.list(ours), [older, tied, younger])
     }), { arbitrary: { runs } })
 
+  it.effect("returns to each of many concurrent callers the fields of its own organization", () =>
+    Effect.gen(function*() {
+      const store = yield* ContactFieldStore
+      const [ours, theirs, empty] = [
+        yield* Fixtures.organization,
+        yield* Fixtures.organization,
+        yield* Fixtures.organization
+      ]
+      const [mine, yours] = [yield* newField({}), yield* newField({})]
+      yield* Fixtures.write(ours, ContactFieldRows.insert(mine))
+      yield* Fixtures.write(theirs, ContactFieldRows.insert(yours))
+      const found = yield* Effect.forEach([ours, empty, theirs, ours, empty], store.list, { concurrency: "unbounded" })
+      assert.deepStrictEqual(found, [[mine], [], [yours], [mine], []])
+    }))
+
   it.effect("refuses a key that the organization has, and writes nothing", () =>
     Effect.gen(function*() {
       const store = yield* ContactFieldStore

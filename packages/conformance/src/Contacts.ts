@@ -280,6 +280,22 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(now?.identity, { ...first, display_name: "Kim", contact_id: id, version: 2 })
     }), { arbitrary: { runs } })
 
+  it.effect("finds each of many at once for its own organization", () =>
+    Effect.gen(function*() {
+      const store = yield* ContactStore
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const mine = yield* Effect.replicateEffect(Fixtures.contact(ours), 20)
+      const yours = yield* Effect.replicateEffect(Fixtures.contact(theirs), 20)
+      const asked = [...mine, ...yours, ...mine].flatMap((contact) => [[ours, contact], [theirs, contact]] as const)
+      const found = yield* Effect.forEach(asked, ([organization, { id }]) => store.find(organization, id), {
+        concurrency: "unbounded"
+      })
+      const expected = asked.map(([organization, contact]) =>
+        (organization === ours ? mine : yours).includes(contact) ? Option.some(contact) : Option.none()
+      )
+      assert.deepStrictEqual(found, expected)
+    }))
+
   it.effect("keeps organizations apart", () =>
     Effect.gen(function*() {
       const store = yield* ContactStore

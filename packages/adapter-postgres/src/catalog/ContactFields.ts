@@ -1,10 +1,12 @@
 import { ContactField, ContactFieldStore } from "@messaging-crm/core/ContactFields"
+import { OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At } from "../database/Columns.ts"
 import { rows } from "../database/Rows.ts"
+import * as Sharing from "../database/Sharing.ts"
 
-const fields = rows(Schema.Struct({ ...ContactField.fields, created_at: At }))
+const fields = rows(Schema.Struct({ ...ContactField.fields, organization_id: OrganizationId, created_at: At }))
 
 /** Layer that reads contact fields in PostgreSQL. */
 export const layer = Layer.effect(
@@ -12,14 +14,26 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
 
-    return ContactFieldStore.of({
-      list: (organization_id) =>
-        fields(sql`
-          SELECT id, key, name, type, options, created_at
+    // Every write of custom values reads the same rows.
+    const list = Sharing.make(
+      sql,
+      Effect.fnUntraced(function*(organization_ids: Sharing.Some<OrganizationId>) {
+        const found = yield* fields(sql`
+          SELECT organization_id, id, key, name, type, options, created_at
           FROM contact_fields
-          WHERE organization_id = ${organization_id}
+          WHERE organization_id = ANY(${Array.from(new Set(organization_ids))}::uuid[])
           ORDER BY created_at, id
         `)
-    })
+        const fieldsOf = new Map(
+          Array.from(Map.groupBy(found, ({ organization_id }) => organization_id), ([id, all]) => [
+            id,
+            all.map(({ organization_id: _, ...field }): ContactField => field)
+          ])
+        )
+        return organization_ids.map((id) => fieldsOf.get(id) ?? [])
+      })
+    )
+
+    return ContactFieldStore.of({ list })
   })
 )

@@ -4,6 +4,7 @@ import { ContactId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, json, OptionalAt } from "../database/Columns.ts"
+import * as Lookup from "../database/Lookup.ts"
 import { first, rows } from "../database/Rows.ts"
 import * as Audit from "../work/Audit.ts"
 import * as Search from "./ContactSearch.ts"
@@ -12,8 +13,8 @@ const Row = Schema.Struct({ ...Contact.fields, last_activity_at: OptionalAt, upd
 const LoadedRow = Schema.Struct({ ...Row.fields, version: Schema.Int })
 
 const contacts = rows(Row)
-const contact = first(Row)
 const loaded = first(LoadedRow)
+const loadedRows = rows(LoadedRow)
 const inserted = rows(Schema.Struct({ id: ContactId }))
 const indexed = rows(Schema.Struct({ count: Schema.Int }))
 
@@ -32,7 +33,15 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
 
-    const columns = sql.literal(insertable.map((column) => `c.${column}`).join(", "))
+    const names = insertable.map((column) => `c.${column}`).join(", ")
+    const columns = sql.literal(names)
+
+    const byId = {
+      key: { organization_id: "uuid", id: "uuid" },
+      select: `SELECT ${names}, c.version FROM contacts c WHERE c.organization_id = k.organization_id AND c.id = k.id`
+    } as const
+    const find = Lookup.make(sql, { ...byId, decode: contacts })
+    const load = Lookup.make(sql, { ...byId, decode: loadedRows })
 
     // Ordered by id, so that concurrent imports of the same contacts do not deadlock.
     const insertNew = (
@@ -73,18 +82,8 @@ export const layer = Layer.effect(
     }
 
     return ContactStore.of({
-      find: (organization_id, id) =>
-        contact(sql`
-          SELECT ${columns}
-          FROM contacts c
-          WHERE c.organization_id = ${organization_id} AND c.id = ${id}
-        `),
-      load: (organization_id, id) =>
-        loaded(sql`
-          SELECT ${columns}, c.version
-          FROM contacts c
-          WHERE c.organization_id = ${organization_id} AND c.id = ${id}
-        `),
+      find: (organization_id, id) => find({ organization_id, id }),
+      load: (organization_id, id) => load({ organization_id, id }),
       list: (organization_id, match, page) =>
         contacts(sql`
           SELECT ${columns}

@@ -7,7 +7,8 @@ import type { PageRequest } from "@messaging-crm/core/Page"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, OptionalAt, startOf } from "../database/Columns.ts"
-import { first, rows } from "../database/Rows.ts"
+import * as Lookup from "../database/Lookup.ts"
+import { rows } from "../database/Rows.ts"
 
 const OptionalText = Schema.NullOr(Schema.String)
 
@@ -38,7 +39,6 @@ const Row = Schema.Struct({
 
 /** Decodes conversations with the columns of `selectConversations`. */
 export const conversations = rows(Row)
-const conversation = first(Row)
 
 const threads = rows(Schema.Struct({
   name: Schema.String,
@@ -69,6 +69,12 @@ export const layer = Layer.effect(
 
     const select = sql.literal(selectConversations)
 
+    const find = Lookup.make(sql, {
+      key: { organization_id: "uuid", id: "uuid" },
+      select: `${selectConversations} WHERE v.organization_id = k.organization_id AND v.id = k.id`,
+      decode: conversations
+    })
+
     const conditions = (
       organization_id: OrganizationId,
       { assigned_user_id, status }: ConversationFilters,
@@ -84,11 +90,7 @@ export const layer = Layer.effect(
     }
 
     return ConversationStore.of({
-      find: (organization_id, id) =>
-        conversation(sql`
-          ${select}
-          WHERE v.organization_id = ${organization_id} AND v.id = ${id}
-        `),
+      find: (organization_id, id) => find({ organization_id, id }),
       list: (organization_id, filters, page) =>
         conversations(sql`
           ${select}

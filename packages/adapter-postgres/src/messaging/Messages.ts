@@ -29,7 +29,6 @@ const message = first(Row)
 
 /** The row of a provider's message id, with the columns of its message in one object. */
 const providerMessages = rows(Schema.Struct({
-  place: Schema.Int,
   channel_id: ChannelId,
   provider_message_id: Schema.String,
   early_updates: Schema.Array(Schema.Union([StatusUpdate, EditUpdate, DeletionUpdate])),

@@ -27,7 +27,6 @@ const send = first(SendRow)
 const columns = Object.keys(SendRow.fields)
 
 const outgoing = rows(Schema.Struct({
-  place: Schema.Int,
   ...SendRow.fields,
   channel: Channel,
   hold: Schema.NullOr(Schema.Struct({ ...ChannelHold.fields, version: Schema.Int })),

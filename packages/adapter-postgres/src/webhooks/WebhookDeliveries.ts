@@ -27,7 +27,7 @@ const Outgoing = Schema.Struct({
   })
 })
 
-const outgoing = rows(Schema.Struct({ place: Schema.Int, ...Outgoing.fields }))
+const outgoing = rows(Outgoing)
 
 const claimedDeliveries = rows(Schema.Struct({
   ...Item.fields,

@@ -1,0 +1,114 @@
+import { assert, it } from "@effect/vitest"
+import { Cause, Effect, Exit, Fiber, Latch } from "effect"
+import { SqlClient } from "effect/sql"
+import * as Sharing from "../src/database/Sharing.ts"
+import * as Database from "../testing/Database.ts"
+
+const unbounded = { concurrency: "unbounded" } as const
+
+/** Requests whose statements wait until they are let go. Each is answered with itself. */
+const held = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const go = yield* Latch.make()
+  const statements: Array<number> = []
+  const ask = Sharing.make(sql, (requests: Sharing.Some<number>) => {
+    statements.push(requests.length)
+    return Effect.as(go.await, requests)
+  })
+  return { ask, go, statements }
+})
+
+/** Yields until every fiber that can continue has done so. */
+const settled = Effect.replicateEffect(Effect.yieldNow, 10, { discard: true })
+
+const numbers = (count: number) => Array.from({ length: count }, (_, index) => index)
+
+it.layer(Database.layer)("Requests that share a statement", (it) => {
+  it.effect("are those of one turn, and those that come while as many statements run as may", () =>
+    Effect.gen(function*() {
+      const { ask, go, statements } = yield* held
+      const askFor = (...requests: ReadonlyArray<number>) =>
+        Effect.forkChild(Effect.forEach(requests, ask, unbounded), { startImmediately: true })
+      const all = []
+      for (const requests of [[1, 2], [3], [4, 5], [6], [7], [8, 9]]) {
+        all.push(yield* askFor(...requests))
+        yield* settled
+      }
+      assert.deepStrictEqual(statements, [2, 1, 2, 1])
+      yield* go.open
+      const answers = yield* Effect.forEach(all, Fiber.join)
+      assert.deepStrictEqual(answers, [[1, 2], [3], [4, 5], [6], [7], [8, 9]])
+      assert.deepStrictEqual(statements, [2, 1, 2, 1, 3])
+    }))
+
+  it.effect("are at most sixteen", () =>
+    Effect.gen(function*() {
+      const { ask, go, statements } = yield* held
+      yield* go.open
+      assert.deepStrictEqual(yield* Effect.forEach(numbers(100), ask, unbounded), numbers(100))
+      assert.strictEqual(Math.max(...statements), 16)
+    }))
+
+  it.effect("are answered although the client of the first of them is gone", () =>
+    Effect.gen(function*() {
+      const { ask, go, statements } = yield* held
+      const first = yield* Effect.forkChild(ask(1), { startImmediately: true })
+      const second = yield* Effect.forkChild(ask(2), { startImmediately: true })
+      yield* settled
+      const leaving = yield* Effect.forkChild(Fiber.interrupt(first), { startImmediately: true })
+      yield* go.open
+      yield* Fiber.join(leaving)
+      assert.strictEqual(yield* Fiber.join(second), 2)
+      assert.deepStrictEqual(statements, [2])
+    }))
+
+  it.effect("fail alone where the database refuses the statement because of one of them", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const ask = Sharing.make(sql, (texts: Sharing.Some<string>) =>
+        Effect.orDie(Effect.map(
+          sql<{ readonly number: number }>`
+            SELECT t::integer AS number
+            FROM unnest(${texts}::text[]) WITH ORDINALITY AS g (t, place)
+            ORDER BY place
+          `,
+          (rows) => rows.map(({ number }) => number)
+        )))
+      const exits = yield* Effect.forEach(["1", "one", "2"], (text) => Effect.exit(ask(text)), unbounded)
+      assert.deepStrictEqual(exits.map(Exit.isSuccess), [true, false, true])
+      assert.deepStrictEqual(exits.filter(Exit.isSuccess).map(({ value }) => value), [1, 2])
+    }))
+
+  it.effect("fail together with a lost connection", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      let statements = 0
+      const ask = Sharing.make(sql, (requests: Sharing.Some<number>) => {
+        statements++
+        return Effect.orDie(Effect.as(sql`SELECT pg_terminate_backend(pg_backend_pid())`, requests))
+      })
+      const exits = yield* Effect.forEach(numbers(3), (request) => Effect.exit(ask(request)), unbounded)
+      assert.isTrue(exits.every((exit) => Exit.isFailure(exit) && Cause.hasDies(exit.cause)))
+      assert.strictEqual(statements, 1)
+    }))
+
+  it.effect("are part of the caller's transaction, each of its own", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const ask = Sharing.make(sql, (names: Sharing.Some<string>) =>
+        Effect.orDie(Effect.map(
+          sql<{ readonly found: boolean }>`
+            SELECT EXISTS (SELECT FROM pg_tables WHERE tablename = g.name) AS found
+            FROM unnest(${names}::text[]) WITH ORDINALITY AS g (name, place)
+            ORDER BY place
+          `,
+          (rows) => rows.map(({ found }) => found)
+        )))
+      const inside = Effect.andThen(sql`CREATE TABLE of_this_transaction ()`, ask("of_this_transaction"))
+      const [within, outside] = yield* Effect.all(
+        [sql.withTransaction(inside), ask("of_another_transaction")],
+        unbounded
+      )
+      assert.deepStrictEqual([within, outside], [true, false])
+    }))
+})
