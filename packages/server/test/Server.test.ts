@@ -6,7 +6,7 @@ import { Deferred, Effect, Schedule, Schema } from "effect"
 import { execFile, spawn } from "node:child_process"
 import { mkdtemp, rm } from "node:fs/promises"
 import { request } from "node:http"
-import { tmpdir } from "node:os"
+import { getPriority, tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { answering } from "../testing/Answering.ts"
@@ -371,8 +371,11 @@ it.live(
       yield* provider.answer
       assert.strictEqual(yield* first.exited, 0)
 
-      yield* Processes.start(Processes.main, ["serve", "--no-worker", "--port", String(port)], environment)
+      const withoutWorker = ["serve", "--no-worker", "--port", String(port)]
+      const { child } = yield* Processes.start(Processes.main, withoutWorker, environment)
       yield* Processes.untilUp(`${server.url}/health/ready`)
+      // Workers on the same machine go first.
+      assert.strictEqual(getPriority(child.pid), Math.max(getPriority(), 5))
       const { data } = yield* Schema.decodeUnknownEffect(Data)(started.text)
       const found = yield* Processes.request(server, "GET", `/sends/${data["id"]}`, { key })
       const { data: send } = yield* Schema.decodeUnknownEffect(Data)(found.text)

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
+import { getPriority, setPriority } from "node:os"
 import { help, readOr, readRequired, settings } from "../Config.ts"
 import * as Print from "../Print.ts"
 import * as Providers from "../Providers.ts"
@@ -17,6 +18,12 @@ const provider = Effect.all([readRequired(settings.database_url), readRequired(s
   Effect.andThen(Providers.chosen)
 )
 
+/**
+ * Lets the workers beside this process have a processor first. Otherwise clients that never pause take it from them on a
+ * machine without a free one, and the deliveries of what was accepted fall ever further behind.
+ */
+const giveWay = Effect.sync(() => setPriority(Math.max(getPriority(), 5)))
+
 export const serve = Command.make("serve", {
   port,
   host,
@@ -25,6 +32,7 @@ export const serve = Command.make("serve", {
   json: Print.json
 }, (flags) =>
   Effect.gen(function*() {
+    if (!flags.worker) yield* giveWay
     yield* Service.serve(yield* provider, {
       ...flags,
       host: yield* readOr(settings.host, "0.0.0.0", flags.host),
