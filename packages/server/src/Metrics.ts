@@ -21,7 +21,15 @@ const lag = Metric.gauge("nodejs_eventloop_lag_p99_seconds", {
   description: "The 99th percentile of the event loop's delay since the last measurement."
 })
 
-const delays = monitorEventLoopDelay({ resolution: 20 })
+/** The time between two measurements of the event loop's delay, in milliseconds. */
+const resolution = 20
+
+/** The times that passed between two measurements. */
+const intervals = monitorEventLoopDelay({ resolution })
+
+/** Returns by how many seconds a measurement was late that came so many nanoseconds after the one before. */
+export const lateness = (interval_nanos: number): number =>
+  Math.max(0, interval_nanos / 1_000_000_000 - resolution / 1000)
 
 /** Updates the gauges of the queue and of this process. Waits for the database for at most 2 seconds. */
 const measure = Effect.gen(function*() {
@@ -37,8 +45,8 @@ const measure = Effect.gen(function*() {
   yield* Metric.update(memory, process.memoryUsage.rss())
   const { count: counted } = yield* Metric.value(cpu)
   yield* Metric.update(cpu, (user + system) / 1_000_000 - counted)
-  yield* Metric.update(lag, delays.percentile(99) / 1_000_000_000)
-  delays.reset()
+  yield* Metric.update(lag, lateness(intervals.percentile(99)))
+  intervals.reset()
 })
 
 /** Layer for `/metrics`, in the text format of Prometheus. It needs no key and contains no data of organizations. */
@@ -60,7 +68,7 @@ const layerExported = Layer.effectDiscard(Effect.gen(function*() {
 }))
 
 const layerDelays = Layer.effectDiscard(
-  Effect.acquireRelease(Effect.sync(() => delays.enable()), () => Effect.sync(() => delays.disable()))
+  Effect.acquireRelease(Effect.sync(() => intervals.enable()), () => Effect.sync(() => intervals.disable()))
 )
 
 /** Layer for the metrics of this process and of the work queue. */

@@ -1,0 +1,9 @@
+import { assert, it } from "@effect/vitest"
+import { lateness } from "../src/Metrics.ts"
+
+it("the event loop is late by what a measurement took longer than the time between two", () => {
+  assert.strictEqual(lateness(20_000_000), 0)
+  assert.strictEqual(lateness(19_900_000), 0)
+  assert.strictEqual(lateness(0), 0)
+  assert.closeTo(lateness(37_000_000), 0.017, 1e-9)
+})
