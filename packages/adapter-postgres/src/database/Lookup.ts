@@ -37,7 +37,7 @@ export const make = <Row, Column extends string>(
     const raw = yield* Effect.orDie(sql.unsafe(text, values))
     const places = yield* Placed(Effect.succeed(raw))
     const found = yield* decode(Effect.succeed(raw))
-    const answers = new Array<Option.Option<Row>>(keys.length).fill(Option.none())
+    const answers = keys.map((): Option.Option<Row> => Option.none())
     for (const [index, { place }] of places.entries()) answers[place - 1] = Option.fromUndefinedOr(found[index])
     return answers
   })
