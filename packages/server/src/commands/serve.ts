@@ -22,7 +22,11 @@ const provider = Effect.all([readRequired(settings.database_url), readRequired(s
  * Lets the workers beside this process have a processor first. Otherwise clients that never pause take it from them on a
  * machine without a free one, and the deliveries of what was accepted fall ever further behind.
  */
-const giveWay = Effect.sync(() => setPriority(Math.max(getPriority(), 5)))
+const giveWay = Effect.ignore(Effect.try({
+  try: () => setPriority(Math.max(getPriority(), 5)),
+  // A system that has no priorities is as good as one where this has no effect.
+  catch: (cause) => cause
+}))
 
 export const serve = Command.make("serve", {
   port,
