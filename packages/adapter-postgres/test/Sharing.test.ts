@@ -55,9 +55,8 @@ it.layer(Database.layer)("Requests that share a statement", (it) => {
       const first = yield* Effect.forkChild(ask(1), { startImmediately: true })
       const second = yield* Effect.forkChild(ask(2), { startImmediately: true })
       yield* settled
-      const leaving = yield* Effect.forkChild(Fiber.interrupt(first), { startImmediately: true })
+      yield* Fiber.interrupt(first)
       yield* go.open
-      yield* Fiber.join(leaving)
       assert.strictEqual(yield* Fiber.join(second), 2)
       assert.deepStrictEqual(statements, [2])
     }))

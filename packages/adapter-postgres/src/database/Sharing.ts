@@ -53,11 +53,17 @@ export const make = <Request, Answer>(sql: SqlClient.SqlClient, statement: State
           : Effect.forEach(requests, (request) => Effect.exit(alone(request)))
     )
 
-  const begin = (shared: Shared<Request, Answer>) =>
-    Effect.suspend(() => {
+  /** Runs a statement at the end of this turn, as soon as there is a place. In a fiber of its own, because it answers several. */
+  const run = (shared: Shared<Request, Answer>) => {
+    const begin = Effect.suspend(() => {
       if (next === shared) next = null
       return answerAll(shared.requests)
     })
+    return Effect.forkDetach(
+      Deferred.into(Semaphore.withPermit(places, Effect.andThen(Effect.yieldNow, begin)), shared.answers),
+      { startImmediately: true }
+    )
+  }
 
   const answerAt = ({ answers }: Shared<Request, Answer>, index: number): Effect.Effect<Answer> =>
     Effect.flatMap(
@@ -65,15 +71,10 @@ export const make = <Request, Answer>(sql: SqlClient.SqlClient, statement: State
       (exits) => exits[index] ?? Effect.die(new Error("A request has no answer."))
     )
 
-  /** Begins a statement at the end of this turn, as soon as there is a place. It answers others too, so nothing interrupts it. */
   const lead = (request: Request): Effect.Effect<Answer> => {
     const shared: Shared<Request, Answer> = { requests: [request], answers: Deferred.makeUnsafe() }
     next = shared
-    return Semaphore.withPermit(places, Effect.andThen(Effect.yieldNow, begin(shared))).pipe(
-      Deferred.into(shared.answers),
-      Effect.andThen(answerAt(shared, 0)),
-      Effect.uninterruptible
-    )
+    return Effect.andThen(run(shared), answerAt(shared, 0))
   }
 
   const share = (request: Request): Effect.Effect<Answer> => {
