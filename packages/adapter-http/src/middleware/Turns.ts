@@ -38,7 +38,7 @@ export const make = <Holder extends string>(at_once: number) => {
     Effect.callback<boolean>((resume) => {
       const answer = (isTurn: boolean) => {
         clearTimeout(timer)
-        // Who waits longest is the first, and answered first, in time or too late.
+        // Those that wait longest are answered first, so it is found at once however many wait.
         turns.waiting.splice(turns.waiting.indexOf(take), 1)
         resume(Effect.succeed(isTurn))
       }
