@@ -59,10 +59,7 @@ export const make = <Request, Answer>(sql: SqlClient.SqlClient, statement: State
       if (next === shared) next = null
       return answerAll(shared.requests)
     })
-    return Effect.forkDetach(
-      Deferred.into(Semaphore.withPermit(places, Effect.andThen(Effect.yieldNow, begin)), shared.answers),
-      { startImmediately: true }
-    )
+    return Effect.forkDetach(Deferred.into(Semaphore.withPermit(places, begin), shared.answers))
   }
 
   const answerAt = ({ answers }: Shared<Request, Answer>, index: number): Effect.Effect<Answer> =>
