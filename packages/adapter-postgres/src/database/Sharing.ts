@@ -59,7 +59,10 @@ export const make = <Request, Answer>(sql: SqlClient.SqlClient, statement: State
       if (next === shared) next = null
       return answerAll(shared.requests)
     })
-    return Effect.forkDetach(Deferred.into(Semaphore.withPermit(places, begin), shared.answers))
+    return Effect.forkDetach(
+      Deferred.into(Semaphore.withPermit(places, Effect.andThen(Effect.yieldNow, begin)), shared.answers),
+      { startImmediately: true }
+    )
   }
 
   const answerAt = ({ answers }: Shared<Request, Answer>, index: number): Effect.Effect<Answer> =>
