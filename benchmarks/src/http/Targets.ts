@@ -2,6 +2,7 @@
 import { Effect, Option, Schema } from "effect"
 import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
+import { freePort } from "../../../packages/server/src/FreePort.ts"
 import * as Processes from "../../../packages/server/testing/Processes.ts"
 import * as Population from "./Population.ts"
 
@@ -33,7 +34,7 @@ const profile = process.env["PROFILE"]
 const profiling = profile === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profile}` }
 
 const startOurs = Effect.fnUntraced(function*(environment: Processes.Environment) {
-  const port = yield* Processes.freePort
+  const port = yield* freePort
   const { child, exited } = yield* Processes.serveApi({ ...environment, ...settings, ...profiling }, {
     port,
     url: `http://127.0.0.1:${port}`

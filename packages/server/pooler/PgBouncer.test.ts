@@ -6,6 +6,7 @@ import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises"
 import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { freePort } from "../src/FreePort.ts"
 import * as Processes from "../testing/Processes.ts"
 
 const program = process.env["PGBOUNCER"] ?? "/usr/sbin/pgbouncer"
@@ -29,7 +30,7 @@ const directory = Effect.acquireRelease(
 const pooled = Effect.fnUntraced(function*(database_url: string, settings: ReadonlyArray<string>) {
   const { hostname, password, pathname, port, username } = new URL(database_url)
   const home = yield* directory
-  const listen_port = yield* Processes.freePort
+  const listen_port = yield* freePort
   const ini = [
     "[databases]",
     `* = host=${hostname} port=${port}`,

@@ -10,9 +10,10 @@ import { execFile } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import { chmod, chown, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { createRequire } from "node:module"
-import { connect, createServer } from "node:net"
+import { connect } from "node:net"
 import { dirname, join, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
+import { freePort } from "./FreePort.ts"
 import { manifest } from "./Manifest.ts"
 
 /** PostgreSQL did not start. The message names the alternatives. */
@@ -165,13 +166,6 @@ const initialise = Effect.fnUntraced(function*(
 })
 
 // --------------------------------------------------------------- server
-
-const freePort = Effect.callback<number>((resume) => {
-  const probe = createServer().listen(0, "127.0.0.1", () => {
-    const address = probe.address()
-    probe.close(() => resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0)))
-  })
-})
 
 const answers = (port: number) =>
   Effect.callback<boolean>((resume) => {

@@ -3,6 +3,7 @@ import { assert, it } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Effect, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import { freePort } from "../src/FreePort.ts"
 import * as Processes from "../testing/Processes.ts"
 
 const idOf = (text: string) =>
@@ -111,7 +112,7 @@ it.live(
     Effect.gen(function*() {
       const { environment, servers: [server] } = yield* Processes.cluster({ servers: 1, environment: {} })
       if (server === undefined) return assert.fail("There is a server.")
-      const [of_server, of_worker] = [yield* Processes.freePort, yield* Processes.freePort]
+      const [of_server, of_worker] = [yield* freePort, yield* freePort]
       yield* Processes.serveApi({ ...environment, METRICS_PORT: String(of_server) }, server)
       yield* Processes.start(Processes.main, ["worker"], { ...environment, METRICS_PORT: String(of_worker) })
       for (const port of [of_server, of_worker]) {

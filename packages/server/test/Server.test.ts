@@ -9,6 +9,7 @@ import { request } from "node:http"
 import { getPriority, tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
+import { freePort } from "../src/FreePort.ts"
 import { answering } from "../testing/Answering.ts"
 import * as Processes from "../testing/Processes.ts"
 
@@ -164,7 +165,7 @@ describe("dev", () => {
     "shows its metrics on a port of their own, where one is set, and nothing else there",
     () =>
       Effect.gen(function*() {
-        const port = yield* Processes.freePort
+        const port = yield* freePort
         const { server } = yield* dev(yield* folder, ["--storage", "memory"], { METRICS_PORT: String(port) })
         const ask = (url: string) => Effect.promise(() => fetch(url))
         const metrics = yield* ask(`http://127.0.0.1:${port}/metrics`)
@@ -342,7 +343,7 @@ it.live(
   () =>
     Effect.gen(function*() {
       const provider = yield* slowProvider
-      const port = yield* Processes.freePort
+      const port = yield* freePort
       const server: Processes.Server = { port, url: `http://127.0.0.1:${port}` }
       const environment: Processes.Environment = {
         DATABASE_URL: yield* Processes.database,

@@ -10,9 +10,9 @@ import * as Wire from "@messaging-crm/provider-mock/http/Wire"
 import { Config, Effect, Layer, Option, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { type ChildProcess, spawn } from "node:child_process"
-import { createServer } from "node:net"
 import { fileURLToPath } from "node:url"
 import { settings } from "../src/Config.ts"
+import { freePort } from "../src/FreePort.ts"
 
 /** The path of the command line. */
 export const main = fileURLToPath(new URL("../src/main.ts", import.meta.url))
@@ -21,13 +21,6 @@ export const main = fileURLToPath(new URL("../src/main.ts", import.meta.url))
 const graph = fileURLToPath(new URL("../../provider-cloud/testing/main.ts", import.meta.url))
 
 export type Environment = Readonly<Record<string, string>>
-
-export const freePort = Effect.callback<number>((resume) => {
-  const probe = createServer().listen(0, "127.0.0.1", () => {
-    const address = probe.address()
-    probe.close(() => resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0)))
-  })
-})
 
 const environmentOf = (environment: Environment) => ({
   PATH: process.env["PATH"] ?? "",

@@ -1,0 +1,19 @@
+import { Effect } from "effect"
+import { randomInt } from "node:crypto"
+import { createServer } from "node:net"
+
+/** Returns whether nothing listens on a port of 127.0.0.1. */
+const isFree = (port: number) =>
+  Effect.callback<boolean>((resume) => {
+    const probe = createServer().once("error", () => resume(Effect.succeed(false)))
+    probe.listen(port, "127.0.0.1", () => probe.close(() => resume(Effect.succeed(true))))
+  })
+
+/**
+ * Returns a free port of 127.0.0.1. It is below 32768, from where on systems give ports to outgoing connections: one of
+ * these would take it now and then before it is used.
+ */
+export const freePort: Effect.Effect<number> = Effect.suspend(() => {
+  const port = randomInt(10_000, 32_768)
+  return Effect.flatMap(isFree(port), (free) => free ? Effect.succeed(port) : freePort)
+})
