@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as TrustedCodecs from "@messaging-crm/conformance/TrustedCodecs"
 import type { Schema } from "effect"
 import "@messaging-crm/adapter-postgres"
-import { schemas } from "../src/database/Rows.ts"
+import { schemas, selected } from "../src/database/Rows.ts"
 
 const nameOf = (schema: Schema.Constraint): string =>
   schema.ast._tag === "Objects" ? schema.ast.propertySignatures.map(({ name }) => String(name)).join(" ") : ""
@@ -14,6 +14,10 @@ const [checked, trusted] = [
 
 describe("trusted rows are equal to checked rows", () => {
   for (const schema of trusted) TrustedCodecs.decoding(nameOf(schema), schema)
+})
+
+describe("rows that are read by position are equal to checked rows", () => {
+  for (const schema of selected) TrustedCodecs.decodingValues(nameOf(schema), schema)
 })
 
 it("rows with a union are checked: early updates, and the content of a send", () => {

@@ -1,6 +1,6 @@
 /** What every codec that trusts its values promises: it makes of what fits a schema exactly what the schema makes of it. */
 import { assert, it } from "@effect/vitest"
-import { trusted } from "@messaging-crm/core/TrustedCodecs"
+import { trusted, trustedValues } from "@messaging-crm/core/TrustedCodecs"
 import { Arbitrary, Option, Predicate, Schema, type SchemaAST } from "effect"
 import { hardText } from "./Arbitraries.ts"
 
@@ -39,18 +39,36 @@ const text = hardText({ min: 0, max: 20 })
 const compare = (codec: Codec, given: unknown, text: string) => {
   const trust = Option.getOrThrow(trusted(codec.ast))
   const check = Schema.decodeUnknownOption(codec)
+  const encode = Schema.encodeSync(codec)
   // Text that is trimmed to nothing is generated, though its schema takes none.
   if (Option.isNone(check(given))) return
-  const hard = withExcess(hardened(given, text, (value) => Option.isSome(check(value))))
-  const checked = Option.getOrThrow(check(hard))
-  assert.deepStrictEqual(trust(hard), checked)
-  assert.strictEqual(JSON.stringify(trust(hard)), JSON.stringify(checked))
+  const hard = hardened(given, text, (value) => Option.isSome(check(value)))
+  // What was decoded before is in its normal form: trimmed, an id in lower case.
+  const own = withExcess(encode(Option.getOrThrow(check(hard))))
+  const checked = Option.getOrThrow(check(own))
+  assert.deepStrictEqual(trust(own), checked)
+  assert.strictEqual(JSON.stringify(trust(own)), JSON.stringify(checked))
 }
 
 /** Registers the property for what a schema decodes. */
 export const decoding = (name: string, schema: Codec) => {
   const encode = Schema.encodeSync(schema)
   it.prop(name, { value: Arbitrary.schema(schema), text }, ({ text, value }) => compare(schema, encode(value), text))
+}
+
+/** Registers the property for what a schema decodes from the values of its fields, in their order. */
+export const decodingValues = <const Fields extends Readonly<Record<string, Codec>>>(
+  name: string,
+  schema: Schema.Struct<Fields>
+) => {
+  const decode = Schema.decodeSync(schema)
+  const encode = Schema.encodeSync(schema)
+  const trust = Option.getOrThrow(trustedValues(schema.ast))
+  it.prop(name, { value: Arbitrary.schema(schema) }, ({ value }) => {
+    const decoded = decode(encode(value))
+    const own: Whole = encode(decoded)
+    assert.deepStrictEqual(trust(Object.keys(schema.fields).map((field) => own[field])), decoded)
+  })
 }
 
 /** Registers the property for what a schema encodes. */

@@ -1,12 +1,25 @@
 import { assert, it } from "@effect/vitest"
-import { isoOf } from "@messaging-crm/core/Timestamps"
-import { Arbitrary, DateTime, Schema } from "effect"
+import { fromMillis, isoOf } from "@messaging-crm/core/Timestamps"
+import { Arbitrary, DateTime, Equal, Hash, Schema } from "effect"
 
 /** Any moment that a `Date` can be, also before 1970 and of years with five digits. */
 const millis = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: -8.64e15, maximum: 8.64e15 })))
 
 it.prop("writes a moment as `toISOString` does, also twice and the next millisecond", { millis }, ({ millis }) => {
-  for (const each of [millis, millis, Math.min(millis + 1, 8.64e15), 0, 253_402_300_799_999, -1]) {
+  const bounds = ["0000-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"].map((text) => Date.parse(text))
+  const around = bounds.flatMap((bound) => [bound - 1, bound, bound + 1])
+  for (const each of [millis, millis, Math.min(millis + 1, 8.64e15), 0, -1, ...around]) {
     assert.strictEqual(isoOf(DateTime.makeUnsafe(each)), new Date(each).toISOString())
   }
+})
+
+it.prop("makes times that Effect cannot tell from its own", { millis }, ({ millis }) => {
+  const [ours, own] = [fromMillis(millis), DateTime.makeUnsafe(millis)]
+  assert.isTrue(DateTime.isUtc(ours))
+  assert.isTrue(Equal.equals(ours, own) && Equal.equals(own, ours) && Hash.hash(ours) === Hash.hash(own))
+  assert.isTrue(Schema.is(Schema.DateTimeUtc)(ours))
+  for (const at of [ours, own]) assert.strictEqual(JSON.stringify({ at }), JSON.stringify({ at: new Date(millis) }))
+  assert.deepStrictEqual(DateTime.toPartsUtc(ours), DateTime.toPartsUtc(own))
+  assert.deepStrictEqual(DateTime.toPartsUtc(ours), DateTime.toPartsUtc(own))
+  assert.strictEqual(String(ours), String(own))
 })

@@ -5,7 +5,7 @@ import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, json, OptionalAt } from "../database/Columns.ts"
 import * as Lookup from "../database/Lookup.ts"
-import { first, rows } from "../database/Rows.ts"
+import { first, rows, selection } from "../database/Rows.ts"
 import * as Audit from "../work/Audit.ts"
 import * as Search from "./ContactSearch.ts"
 
@@ -13,6 +13,7 @@ const Row = Schema.Struct({ ...Contact.fields, last_activity_at: OptionalAt, upd
 const LoadedRow = Schema.Struct({ ...Row.fields, version: Schema.Int })
 
 const contacts = rows(Row)
+const list = selection(Row, (column) => `c.${column}`)
 const loaded = first(LoadedRow)
 const loadedRows = rows(LoadedRow)
 const inserted = rows(Schema.Struct({ id: ContactId }))
@@ -33,12 +34,11 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
 
-    const names = insertable.map((column) => `c.${column}`).join(", ")
-    const columns = sql.literal(names)
+    const columns = sql.literal(list.columns)
 
     const byId = {
       key: { organization_id: "uuid", id: "uuid" },
-      select: `SELECT ${names}, c.version FROM contacts c WHERE c.organization_id = k.organization_id AND c.id = k.id`
+      select: `SELECT ${list.columns}, c.version FROM contacts c WHERE c.organization_id = k.organization_id AND c.id = k.id`
     } as const
     const find = Lookup.make(sql, { ...byId, decode: contacts })
     const load = Lookup.make(sql, { ...byId, decode: loadedRows })
@@ -85,7 +85,7 @@ export const layer = Layer.effect(
       find: (organization_id, id) => find({ organization_id, id }),
       load: (organization_id, id) => load({ organization_id, id }),
       list: (organization_id, match, page) =>
-        contacts(sql`
+        list.rows(sql`
           SELECT ${columns}
           ${Search.pageOf(sql, organization_id, match, page)}
           ORDER BY c.updated_at DESC, c.id DESC

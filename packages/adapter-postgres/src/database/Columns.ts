@@ -1,13 +1,13 @@
 /** Conversions between core's types and the columns of PostgreSQL. */
 import type { PageRequest } from "@messaging-crm/core/Page"
-import type { Timestamp } from "@messaging-crm/core/Timestamps"
+import { fromMillis, type Timestamp } from "@messaging-crm/core/Timestamps"
 import { DateTime, Schema, SchemaTransformation } from "effect"
 
 /** Schema for a `timestamptz` column as the driver returns it, which never returns a `Date` that is none. */
 export const At = Schema.Date.pipe(
   Schema.decodeTo(
     Schema.DateTimeUtc,
-    SchemaTransformation.transform({ decode: DateTime.fromDateUnsafe, encode: DateTime.toDateUtc })
+    SchemaTransformation.transform({ decode: (at) => fromMillis(at.getTime()), encode: DateTime.toDateUtc })
   )
 )
 

@@ -8,7 +8,7 @@ import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, OptionalAt, startOf } from "../database/Columns.ts"
 import * as Lookup from "../database/Lookup.ts"
-import { rows } from "../database/Rows.ts"
+import { rows, selection } from "../database/Rows.ts"
 
 const OptionalText = Schema.NullOr(Schema.String)
 
@@ -49,12 +49,22 @@ const threads = rows(Schema.Struct({
   )
 }))
 
+/** The columns that are not of the conversation itself. */
+const joined: Readonly<Record<string, string>> = {
+  channel_type: "h.type",
+  first_name: "c.first_name",
+  last_name: "c.last_name",
+  external_id: "i.external_id",
+  display_name: "i.display_name",
+  username: "i.username",
+  contact_version: "c.version"
+}
+
+const list = selection(Row, (column) => joined[column] ?? `v.${column}`)
+
 /** The text that selects conversations `v`, up to their conditions. */
 export const selectConversations = `
-  SELECT v.id, v.channel_id, h.type AS channel_type, v.contact_id, c.first_name, c.last_name, v.identity_id,
-    i.external_id, i.display_name, i.username, v.status, v.close_category, v.assigned_user_id, v.agent_id,
-    v.created_at, v.opened_at, v.closed_at, v.last_activity_at, v.last_activity_preview, v.last_inbound_at,
-    v.version, c.version AS contact_version
+  SELECT ${list.columns}
   FROM conversations v
   JOIN channels h ON h.organization_id = v.organization_id AND h.id = v.channel_id
   JOIN contacts c ON c.organization_id = v.organization_id AND c.id = v.contact_id
@@ -92,7 +102,7 @@ export const layer = Layer.effect(
     return ConversationStore.of({
       find: (organization_id, id) => find({ organization_id, id }),
       list: (organization_id, filters, page) =>
-        conversations(sql`
+        list.rows(sql`
           ${select}
           WHERE ${conditions(organization_id, filters, page)}
           ORDER BY v.last_activity_at DESC, v.id DESC

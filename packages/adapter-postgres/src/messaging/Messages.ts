@@ -11,7 +11,7 @@ import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, date, OptionalAt, startOf } from "../database/Columns.ts"
 import * as Lookup from "../database/Lookup.ts"
-import { count, first, rows } from "../database/Rows.ts"
+import { count, first, rows, selection } from "../database/Rows.ts"
 
 const Row = Schema.Struct({
   ...Message.fields,
@@ -24,7 +24,7 @@ const Row = Schema.Struct({
   deleted_at: OptionalAt
 })
 
-const messages = rows(Row)
+const messages = selection(Row, (column) => column)
 const message = first(Row)
 
 /** The row of a provider's message id, with the columns of its message in one object. */
@@ -36,15 +36,13 @@ const providerMessages = rows(Schema.Struct({
   message: Schema.NullOr(Schema.Struct({ ...Message.fields, version: Schema.Int, contact_id: ContactId }))
 }))
 
-const columns = Object.keys(Message.fields)
-
 /** Layer that reads messages in PostgreSQL. */
 export const layer = Layer.effect(
   MessageStore,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
 
-    const select = sql.literal(`SELECT ${columns.join(", ")} FROM messages`)
+    const select = sql.literal(`SELECT ${messages.columns} FROM messages`)
 
     const findByProviderId = Lookup.make(sql, {
       key: { organization_id: "uuid", channel_id: "uuid", provider_message_id: "text" },
@@ -74,7 +72,7 @@ export const layer = Layer.effect(
         ),
       list: (organization_id, conversation_id, page) => {
         const { at, id } = startOf(page)
-        return messages(sql`
+        return messages.rows(sql`
           ${select}
           WHERE organization_id = ${organization_id}
             AND conversation_id = ${conversation_id}

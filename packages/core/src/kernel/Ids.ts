@@ -1,19 +1,20 @@
 /**
- * Every kind of id, in one file without imports from this package, so that modules
- * can use each other's ids without importing each other.
+ * Every kind of id, in one file that imports no module with ids, so that modules can
+ * use each other's ids without importing each other.
  */
-import { Context, Effect, Layer, Schema, SchemaTransformation } from "effect"
+import { Context, Effect, Layer, Schema, SchemaGetter } from "effect"
 import { v5, v7 } from "uuid"
+import { normalizing } from "./TrustedCodecs.ts"
 
 const isUuid = Schema.isUUID(undefined, { toJsonSchema: () => ({ format: "uuid" }) })
 
 /** Schema for a UUID. Both cases are accepted and decoded to lower case, so that equal ids are equal texts. */
 const uuid = <const Brand extends string>(brand: Brand) =>
   Schema.String.check(isUuid).pipe(
-    Schema.decodeTo(
-      Schema.String.check(isUuid).pipe(Schema.brand<Brand>(brand as never)),
-      SchemaTransformation.toLowerCase()
-    )
+    Schema.decodeTo(Schema.String.check(isUuid).pipe(Schema.brand<Brand>(brand as never)), {
+      decode: normalizing((id: string) => id.toLowerCase()),
+      encode: SchemaGetter.passthrough()
+    })
   )
 
 export const ApiKeyId = uuid("ApiKeyId")

@@ -1,5 +1,6 @@
 import { type JsonSchema, Order, Schema, SchemaGetter } from "effect"
 import { limits } from "./Limits.ts"
+import { normalizing } from "./TrustedCodecs.ts"
 
 const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\u0000")
 const storable = "well-formed text without U+0000"
@@ -60,7 +61,7 @@ const trim = (value: string): string => value.trim()
 export const trimmedText = (options: { readonly min: number; readonly max: number }) =>
   untrimmed({ ...jsonSchemaOf(text(options)), ...(options.min === 0 ? {} : { pattern: "\\S" }) }).pipe(
     Schema.decodeTo(text(options).check(isLeftBy(trim)), {
-      decode: SchemaGetter.transform(trim),
+      decode: normalizing(trim),
       encode: SchemaGetter.passthrough()
     })
   )
@@ -84,7 +85,7 @@ const unlessBlank = <S extends Schema.Codec<string, string>>(shape: S, normalize
     value === null || value.trim() === "" ? null : normalize(value)
   return Schema.NullOr(untrimmed(schema)).pipe(
     Schema.decodeTo(Schema.NullOr(shape).check(isLeftBy(nullIfBlank)), {
-      decode: SchemaGetter.transform(nullIfBlank),
+      decode: normalizing(nullIfBlank),
       encode: SchemaGetter.passthrough({ strict: false })
     })
   )

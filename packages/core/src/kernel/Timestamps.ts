@@ -1,28 +1,61 @@
 import { DateTime, Schema, SchemaGetter, SchemaTransformation } from "effect"
 
-const day_millis = 86_400_000
+const [second_millis, minute_millis, hour_millis, day_millis] = [1000, 60_000, 3_600_000, 86_400_000]
 
-/** Returns the texts of the numbers below `count`, each with what follows it in a time. */
-const texts = (count: number, length: number, then: string): ReadonlyArray<string> =>
-  Array.from({ length: count }, (_, value) => `${String(value).padStart(length, "0")}${then}`)
+/** The first and the last time whose year has four digits. */
+const [first_millis, last_millis] = [Date.parse("0000-01-01T00:00:00.000Z"), Date.parse("9999-12-31T23:59:59.999Z")]
 
-// Longer parts in tables, so that few texts are joined for each time.
-const hours_and_minutes = texts(24, 2, ":").flatMap((hour) => texts(60, 2, ":").map((minute) => `${hour}${minute}`))
-const seconds = texts(60, 2, ".")
-const milliseconds = texts(1000, 3, "Z")
+/** The date of the last formatted day: the times of one list are often of the same day. */
+let cached = { day: Number.NaN, century: 0, year: 0, month: 0, date: 0 }
 
-/** A cache of the last formatted day: the times of one list are often of the same day. */
-let cached = { day: Number.NaN, text: "" }
+const dateOf = (day: number) => {
+  const at = new Date(day * day_millis)
+  const year = at.getUTCFullYear()
+  return { day, century: Math.trunc(year / 100), year: year % 100, month: at.getUTCMonth() + 1, date: at.getUTCDate() }
+}
 
-/** Formats a time like `toISOString`, in ISO 8601 with three decimals and `Z`, four times as fast. */
+const [dash, colon, point, T, Z] = [45, 58, 46, 84, 90]
+
+/** The codes of the two digits of a number below 100. */
+const tens = (value: number): number => 48 + Math.trunc(value / 10)
+const ones = (value: number): number => 48 + value % 10
+
+/**
+ * Formats a time like `toISOString`, in ISO 8601 with three decimals and `Z`, five times as fast.
+ *
+ * The text is made from its codes at once: one that is joined of parts makes `JSON.stringify` of Node 26 take twice as long.
+ */
 export const isoOf = (at: DateTime.Utc): string => {
   const millis = DateTime.toEpochMillis(at)
+  if (millis < first_millis || millis > last_millis) return new Date(millis).toISOString()
   const day = Math.floor(millis / day_millis)
-  if (day !== cached.day) cached = { day, text: `${new Date(millis).toISOString().split("T", 1)[0]}T` }
+  if (day !== cached.day) cached = dateOf(day)
+  const { century, date, month, year } = cached
   const time = millis - day * day_millis
-  const minute = Math.trunc(time / 60_000)
-  const rest = time - minute * 60_000
-  return `${cached.text}${hours_and_minutes[minute]}${seconds[Math.trunc(rest / 1000)]}${milliseconds[rest % 1000]}`
+  const hours = Math.trunc(time / hour_millis)
+  const minutes = Math.trunc(time / minute_millis) % 60
+  const seconds = Math.trunc(time / second_millis) % 60
+  const fraction = time % second_millis
+  // dprint-ignore
+  return String.fromCharCode(
+    tens(century), ones(century), tens(year), ones(year), dash, tens(month), ones(month), dash, tens(date), ones(date), T,
+    tens(hours), ones(hours), colon, tens(minutes), ones(minutes), colon, tens(seconds), ones(seconds), point,
+    48 + Math.trunc(fraction / 100), tens(fraction % 100), ones(fraction), Z
+  )
+}
+
+const prototype: object = Object.getPrototypeOf(DateTime.makeUnsafe(0))
+
+/**
+ * Returns the time of a number of milliseconds since 1970.
+ *
+ * Effect's own constructors also define a property that is not enumerable, which takes
+ * fifteen times as long: a list of messages has 200 times.
+ */
+export const fromMillis = (millis: number): DateTime.Utc => {
+  const at: { epochMilliseconds: number } = Object.create(prototype)
+  at.epochMilliseconds = millis
+  return at as DateTime.Utc
 }
 
 /** Schema for a time: `DateTime.Utc` in code, ISO 8601 with three decimals and `Z` on the wire. */

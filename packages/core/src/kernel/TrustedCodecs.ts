@@ -5,7 +5,7 @@
  * Rows of the database and answers of decisions were checked when they came in. A
  * codec is derived once from a schema's AST, so the two cannot diverge.
  */
-import { Context, Effect, Option, SchemaAST, type SchemaGetter, type SchemaIssue } from "effect"
+import { Context, Effect, Option, SchemaAST, SchemaGetter, type SchemaIssue } from "effect"
 
 /** Whether the service's own values are decoded and encoded without checks. By default they are checked. */
 export const TrustOwnValues = Context.Reference<boolean>("@messaging-crm/core/TrustedCodecs/TrustOwnValues", {
@@ -21,8 +21,22 @@ const inTurn = (steps: ReadonlyArray<Convert>): Convert => {
   return others.reduce((before, after) => (value) => after(before(value)), first)
 }
 
+const normalizers = new WeakSet<object>()
+
+/**
+ * Makes the getter of a decoding that only normalizes, such as trimming: a value that it
+ * has made, it leaves unchanged. Own values were normalized when they came in, so trusted
+ * decoding leaves it out.
+ */
+export const normalizing = <A>(normalize: (value: A) => A): SchemaGetter.Getter<A, A> => {
+  const getter = SchemaGetter.transform(normalize)
+  normalizers.add(getter)
+  return getter
+}
+
 /** Returns the function of a getter, or none if the getter depends on whether the value is present. */
 const getterOf = (getter: SchemaGetter.Getter<unknown, unknown, unknown>): Option.Option<Convert> => {
+  if (normalizers.has(getter)) return Option.some(same)
   switch (getter._tag) {
     case "Passthrough":
       return Option.some(same)
@@ -54,11 +68,17 @@ const fieldOf = ({ name, type }: SchemaAST.PropertySignature): Option.Option<Fie
     ? Option.none()
     : Option.map(codecOf(type), (codec) => ({ name, isOptional: type.context?.isOptional === true, codec }))
 
+/** Returns the source of what is at a name, or at a position. */
+type Place = (name: string, position: number) => string
+
+const byName: Place = (name) => JSON.stringify(name)
+const byPosition: Place = (_name, position) => String(position)
+
 /** Returns the source of a function that builds an object with exactly these fields, in their order. */
-const sourceOf = (fields: ReadonlyArray<Field>): string => {
+const sourceOf = (fields: ReadonlyArray<Field>, placeOf: Place): string => {
   const parts = fields.map(({ codec, isOptional, name }, index) => {
-    const key = JSON.stringify(name)
-    return { key, isOptional, value: codec === same ? `given[${key}]` : `fields[${index}].codec(given[${key}])` }
+    const value = `given[${placeOf(name, index)}]`
+    return { key: JSON.stringify(name), isOptional, value: codec === same ? value : `fields[${index}].codec(${value})` }
   })
   // One literal for the required fields, so that V8 can infer the shape. From the first optional field on,
   // assignments keep the order.
@@ -76,12 +96,12 @@ const sourceOf = (fields: ReadonlyArray<Field>): string => {
  *
  * Where code generation is forbidden, returns none.
  */
-const objectOf = ({ propertySignatures }: SchemaAST.Objects): Option.Option<Convert> =>
+const objectOf = ({ propertySignatures }: SchemaAST.Objects, placeOf: Place): Option.Option<Convert> =>
   Option.flatMap(
     Option.all(propertySignatures.map(fieldOf)),
     (fields) =>
       Option.liftThrowable((): Convert =>
-        new Function("fields", `return (given) => {\n${sourceOf(fields)}\n}`)(fields)
+        new Function("fields", `return (given) => {\n${sourceOf(fields, placeOf)}\n}`)(fields)
       )()
   )
 
@@ -122,7 +142,7 @@ const localOf = (ast: SchemaAST.AST): Option.Option<Convert> => {
   switch (ast._tag) {
     case "Objects":
       return ast.indexSignatures.length === 0
-        ? objectOf(ast)
+        ? objectOf(ast, byName)
         : ast.propertySignatures.length === 0
         ? recordOf(ast)
         : Option.none()
@@ -149,3 +169,13 @@ const codecOf = (ast: SchemaAST.AST): Option.Option<Convert> =>
  * To encode, pass the flipped AST.
  */
 export const trusted = codecOf
+
+/**
+ * Returns a function that decodes an object from the values of its fields, in the order of the schema. Returns none
+ * if the AST is not that of an object whose fields are all required, or holds a part that is not supported.
+ */
+export const trustedValues = (ast: SchemaAST.AST): Option.Option<(values: ReadonlyArray<unknown>) => unknown> =>
+  ast._tag === "Objects" && ast.encoding === undefined && ast.indexSignatures.length === 0 &&
+    ast.propertySignatures.every(({ type }) => type.context?.isOptional !== true)
+    ? objectOf(ast, byPosition)
+    : Option.none()
