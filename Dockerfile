@@ -1,14 +1,14 @@
 # The service as an image: `docker build -t messaging-crm .`. docs/deploy.md says how to run it.
 # .ci/deploy.mjs runs each RUN line, and what is started at the end, where there is no container engine.
 
-FROM node:24-bookworm-slim AS build
+FROM node:26-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 COPY packages ./packages
 RUN npm ci --omit=dev --omit=optional --workspace packages/server --include-workspace-root=false --ignore-scripts --no-audit --no-fund
 RUN rm -rf packages/client packages/conformance packages/*/test packages/*/testing packages/*/faults packages/*/browser
 
-FROM node:24-bookworm-slim
+FROM node:26-bookworm-slim
 ENV NODE_ENV=production
 WORKDIR /app
 COPY --from=build /app ./

@@ -1,5 +1,5 @@
-// Packs every package, installs the tarballs in an empty folder as a user would, and uses them there: with Node 24 and
-// Node 22, with both resolutions of TypeScript 7 and 5.9. The folder knows nothing of the workspace.
+// Packs every package, installs the tarballs in an empty folder as a user would, and uses them there: with Node 26, 24
+// and 22, with both resolutions of TypeScript 7 and 5.9. The folder knows nothing of the workspace.
 import { execFileSync, spawn, spawnSync } from "node:child_process"
 import {
   cpSync,
@@ -55,7 +55,8 @@ run("npm", [
   ...tarballs,
   ...["effect", "@effect/vitest", "vitest", "typescript", "@types/node"].map(versionOf),
   "typescript-5@npm:typescript@5.9.3",
-  `node-22@npm:node-${arch}@22`
+  `node-22@npm:node-${arch}@22`,
+  `node-24@npm:node-${arch}@24`
 ], {
   // The machine's own npm and Node know the certificates of its registry.
   env: { ...process.env, PATH: process.env.MACHINE_PATH ?? process.env.PATH },
@@ -63,7 +64,8 @@ run("npm", [
 })
 
 const nodes = {
-  "Node 24": process.execPath,
+  "Node 26": process.execPath,
+  "Node 24": join(home, "node_modules", "node-24", "bin", "node"),
   "Node 22": join(home, "node_modules", "node-22", "bin", "node")
 }
 const installed = readdirSync(join(home, "node_modules", "@messaging-crm"))
