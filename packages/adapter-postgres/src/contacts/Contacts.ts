@@ -38,7 +38,8 @@ export const layer = Layer.effect(
 
     const byId = {
       key: { organization_id: "uuid", id: "uuid" },
-      select: `SELECT ${list.columns}, c.version FROM contacts c WHERE c.organization_id = k.organization_id AND c.id = k.id`
+      select:
+        `SELECT ${list.columns}, c.version FROM contacts c WHERE c.organization_id = k.organization_id AND c.id = k.id`
     } as const
     const find = Lookup.make(sql, { ...byId, decode: contacts })
     const load = Lookup.make(sql, { ...byId, decode: loadedRows })
