@@ -83,7 +83,8 @@ export class Cursors extends Context.Service<Cursors, {
       /** Writes what `Cursor` reads. */
       const issue = (list: string, scope: string, { at, id }: Position) => {
         const body = encodeBase64Url(JSON.stringify([list, scope, isoOf(at), id]))
-        return Effect.map(secrets.sign("cursor", body), (signature) => `${body}.${signature}`)
+        // As one text and not a template of two: see `isoOf`.
+        return Effect.map(secrets.sign("cursor", body), (signature) => [body, signature].join("."))
       }
 
       const read = Effect.fnUntraced(function*(list: string, scope: string, cursor: string) {

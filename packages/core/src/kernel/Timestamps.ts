@@ -23,7 +23,8 @@ const ones = (value: number): number => 48 + value % 10
 /**
  * Formats a time like `toISOString`, in ISO 8601 with three decimals and `Z`, five times as fast.
  *
- * The text is made from its codes at once: one that is joined of parts makes `JSON.stringify` of Node 26 take twice as long.
+ * The text is made from its codes at once. V8 keeps a template as its parts, and one such text in an answer makes
+ * `JSON.stringify` of Node 26 begin again in its slow way, which takes three times as long.
  */
 export const isoOf = (at: DateTime.Utc): string => {
   const millis = DateTime.toEpochMillis(at)
