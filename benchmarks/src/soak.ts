@@ -4,8 +4,8 @@
  *
  * All requests of `npm run bench` come in turn over 32 connections, without a pause.
  * Every 10 seconds the process's memory and its own measurement of the event loop's
- * delay are read. Load, server and database share the machine. Prints one JSON
- * document.
+ * delay are read, and the memory once more after two minutes without requests. Load,
+ * server and database share the machine. Prints one JSON document.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Array, Effect, Redacted } from "effect"
@@ -44,7 +44,7 @@ const benchmark = (database_url: string) =>
     const load = yield* Load.start
     yield* Targets.pin(load.pid, 1)
     const cursor = yield* Targets.cursorOf(target, 100)
-    const rest = memoryOf(target.pid)
+    const before = memoryOf(target.pid)
     const requests = workloads.flatMap((workload) =>
       workload.requests(contacts, cursor).slice(0, 64).map((request) =>
         parts(request, `127.0.0.1:${target.port}`, `soak-${workload.name}`)
@@ -55,14 +55,16 @@ const benchmark = (database_url: string) =>
         const { answered, failed } = yield* load.run({ port: target.port, requests, connections, seconds })
         return { answered, failed, memory_mib: memoryOf(target.pid), delay_p99_ms: yield* delayOf(target) }
       }))
+    yield* Effect.sleep("2 minutes")
     const perMinute = Array.chunksOf(samples, 60 / seconds)
     const delays = samples.map(({ delay_p99_ms }) => delay_p99_ms)
     return {
       answered: samples.reduce((sum, { answered }) => sum + answered, 0),
       failed: samples.reduce((sum, { failed }) => sum + failed, 0),
       memory_mib: {
-        rest,
-        at_most_in_each_minute: perMinute.map((minute) => Math.max(...minute.map(({ memory_mib }) => memory_mib)))
+        before,
+        at_most_in_each_minute: perMinute.map((minute) => Math.max(...minute.map(({ memory_mib }) => memory_mib))),
+        at_rest: memoryOf(target.pid)
       },
       event_loop_delay_p99_ms: { median: medianOf(delays), at_most: Math.max(...delays) }
     }
@@ -70,5 +72,5 @@ const benchmark = (database_url: string) =>
 
 await Service.measure(benchmark, {
   settings: { shared_buffers: "1GB", max_wal_size: "4GB" },
-  timeout: `${minutes + 5} minutes`
+  timeout: `${minutes + 7} minutes`
 })
