@@ -1,11 +1,12 @@
 // Prints how many tests of Vitest's report passed and failed, and appends what failed, and why, to a file.
 import { appendFileSync, readFileSync } from "node:fs"
+import { relative } from "node:path"
 
 const [report, failures] = process.argv.slice(2)
 const { numPassedTests, numTotalTests, testResults } = JSON.parse(readFileSync(report, "utf8"))
 
 for (const file of testResults) {
-  const name = file.name.slice(file.name.indexOf("packages/"))
+  const name = relative(process.cwd(), file.name)
   // A file that could not be imported has a message of its own and no tests.
   if (file.status === "failed" && file.message) appendFileSync(failures, `${name}: ${file.message}\n`)
   for (const test of file.assertionResults.filter(({ status }) => status !== "passed")) {

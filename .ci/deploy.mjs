@@ -1,14 +1,15 @@
 // Builds what the Dockerfile says and starts it, in a clean folder and without a container engine: COPY, RUN,
 // ENTRYPOINT, CMD and HEALTHCHECK, as nobody where that is possible, on a PostgreSQL of its own. The compose file and
 // the systemd unit must start the same program.
+import { Effect } from "effect"
 import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
 import { chmodSync, cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
-import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
 import { createInterface } from "node:readline"
 import { setTimeout } from "node:timers/promises"
+import { freePort } from "../packages/server/src/FreePort.ts"
 
 const root = resolve(import.meta.dirname, "..")
 const folder = mkdtempSync(join(tmpdir(), "messaging-crm-deploy-"))
@@ -93,14 +94,6 @@ await check("the compose file and the unit start the same", () => {
 
 // --------------------------------------------------------------- start
 
-const freePort = async () => {
-  const probe = createServer().listen(0, "127.0.0.1")
-  await once(probe, "listening")
-  const { port } = probe.address()
-  probe.close()
-  return port
-}
-
 /** A PostgreSQL that ends with its input. */
 const database = spawn(process.execPath, [
   "--input-type=module",
@@ -128,7 +121,7 @@ const environment = {
   SECRET_KEY: Buffer.alloc(32, "deploy").toString("base64"),
   PROVIDER: "mock",
   HOST: "127.0.0.1",
-  PORT: String(await freePort()),
+  PORT: String(await Effect.runPromise(freePort)),
   LOG_LEVEL: "error"
 }
 const asNobody = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {}

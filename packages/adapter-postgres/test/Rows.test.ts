@@ -8,8 +8,8 @@ const nameOf = (schema: Schema.Constraint): string =>
   schema.ast._tag === "Objects" ? schema.ast.propertySignatures.map(({ name }) => String(name)).join(" ") : ""
 
 const [checked, trusted] = [
-  schemas.filter(({ ast }) => TrustedCodecs.isChecked(ast)),
-  schemas.filter(({ ast }) => !TrustedCodecs.isChecked(ast))
+  Array.from(schemas).filter(({ ast }) => TrustedCodecs.isChecked(ast)),
+  Array.from(schemas).filter(({ ast }) => !TrustedCodecs.isChecked(ast))
 ]
 
 describe("trusted rows are equal to checked rows", () => {

@@ -36,8 +36,7 @@ const hardened = (value: unknown, text: string, fits: (value: unknown) => boolea
 
 const text = hardText({ min: 0, max: 20 })
 
-const compare = (codec: Codec, given: unknown, text: string) => {
-  const trust = Option.getOrThrow(trusted(codec.ast))
+const compare = (codec: Codec, trust: (own: unknown) => unknown, given: unknown, text: string) => {
   const check = Schema.decodeUnknownOption(codec)
   const encode = Schema.encodeSync(codec)
   // Text that is trimmed to nothing is generated, though its schema takes none.
@@ -50,34 +49,32 @@ const compare = (codec: Codec, given: unknown, text: string) => {
   assert.strictEqual(JSON.stringify(trust(own)), JSON.stringify(checked))
 }
 
-/** Registers the property for what a schema decodes. */
-export const decoding = (name: string, schema: Codec) => {
+const decodingWith = (name: string, schema: Codec, trust: (own: unknown) => unknown) => {
   const encode = Schema.encodeSync(schema)
-  it.prop(name, { value: Arbitrary.schema(schema), text }, ({ text, value }) => compare(schema, encode(value), text))
-}
-
-/** Registers the property for what a schema decodes from the values of its fields, in their order. */
-export const decodingValues = <const Fields extends Readonly<Record<string, Codec>>>(
-  name: string,
-  schema: Schema.Struct<Fields>
-) => {
-  const decode = Schema.decodeSync(schema)
-  const encode = Schema.encodeSync(schema)
-  const trust = Option.getOrThrow(trustedValues(schema.ast))
-  it.prop(name, { value: Arbitrary.schema(schema) }, ({ value }) => {
-    const decoded = decode(encode(value))
-    const own: Whole = encode(decoded)
-    assert.deepStrictEqual(trust(Object.keys(schema.fields).map((field) => own[field])), decoded)
-  })
-}
-
-/** Registers the property for what a schema encodes. */
-export const encoding = (name: string, schema: Codec) =>
   it.prop(
     name,
     { value: Arbitrary.schema(schema), text },
-    ({ text, value }) => compare(Schema.flip(schema), value, text)
+    ({ text, value }) => compare(schema, trust, encode(value), text)
   )
+}
+
+/** Registers the property for what a schema decodes. */
+export const decoding = (name: string, schema: Codec) =>
+  decodingWith(name, schema, Option.getOrThrow(trusted(schema.ast)))
+
+/** Registers the property for what a schema decodes from the values of its fields, in their order. */
+export const decodingValues = (name: string, schema: Schema.Struct<Readonly<Record<string, Codec>>>) => {
+  const trust = Option.getOrThrow(trustedValues(schema.ast))
+  const names = Object.keys(schema.fields)
+  decodingWith(name, schema, (own) => trust(names.map((field) => (own as Whole)[field])))
+}
+
+/** Registers the property for what a schema encodes. */
+export const encoding = (name: string, schema: Codec) => {
+  const flipped = Schema.flip(schema)
+  const trust = Option.getOrThrow(trusted(flipped.ast))
+  it.prop(name, { value: Arbitrary.schema(schema), text }, ({ text, value }) => compare(flipped, trust, value, text))
+}
 
 /** Whether a schema holds what is not understood, so that its values are checked. */
 export const isChecked = (ast: SchemaAST.AST): boolean => Option.isNone(trusted(ast))

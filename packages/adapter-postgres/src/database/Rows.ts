@@ -11,14 +11,14 @@ type Statement = Effect.Effect<ReadonlyArray<unknown>, SqlError.SqlError>
 type Row = Schema.Codec<unknown, unknown>
 
 /** The schema of every row that is read, for the test that compares trusted with checked decoding. */
-export const schemas: globalThis.Array<Row> = []
+export const schemas = new Set<Row>()
 
 /** The schema of every row that is read by position. */
-export const selected: globalThis.Array<Schema.Struct<Readonly<Record<string, Row>>>> = []
+export const selected = new Set<Schema.Struct<Readonly<Record<string, Row>>>>()
 
 /** Makes a function that runs a statement and decodes every row: without checks where own values are trusted. */
 export const rows = <S extends Row>(schema: S) => {
-  schemas.push(schema)
+  schemas.add(schema)
   const all = Schema.Array(schema)
   const check = Schema.decodeUnknownEffect(all)
   // Derived from the schema, so it returns what the schema does.
@@ -47,7 +47,7 @@ export const selection = <const Fields extends Readonly<Record<string, Row>>>(
   schema: Schema.Struct<Fields>,
   expressionOf: (field: string) => string
 ): Selection<Schema.Struct<Fields>["Type"]> => {
-  selected.push(schema)
+  selected.add(schema)
   const check = rows(schema)
   const trust = trustedValues(schema.ast) as Option.Option<
     (values: ReadonlyArray<unknown>) => Schema.Struct<Fields>["Type"]

@@ -164,6 +164,7 @@ const position = ({ id, updated_at }: Contact): Position => ({ at: updated_at, i
 /** Returns how many characters the long texts of a contact are as JSON. Short ones, of which no page is full, are counted as they are. */
 const chars = ({ custom_values, notes }: Contact): number => {
   let count = notes?.length ?? 0
+  // Without a list of entries, which most contacts of a page would have for nothing.
   for (const key in custom_values) count += key.length + (custom_values[key]?.length ?? 0)
   const isShort = 6 * count < limits.page_chars_max / limits.page_size_max
   return isShort ? count : JSON.stringify([custom_values, notes]).length
