@@ -59,6 +59,26 @@ export const suite = (it: It, { runs }: Options) => {
     { arbitrary: { runs } }
   )
 
+  it.effect.prop(
+    "keeps those that come at once, and removes those that are finished at once",
+    { bodies: Arbitrary.array(Arbitrary.schema(Schema.Uint8Array), { maxLength: 40 }) },
+    ({ bodies }) =>
+      Effect.gen(function*() {
+        const store = yield* start
+        const large = new Uint8Array(100_000).fill(255)
+        const unbounded = { concurrency: "unbounded" } as const
+        const stored = yield* Effect.forEach([...bodies, large], (body) => insert(body), unbounded)
+        const claimed = yield* claim()
+        assert.deepStrictEqual(
+          claimed.map(({ body, id, received_at, source }) => ({ id, source, body, received_at })),
+          stored.toSorted((one, other) => one.id < other.id ? -1 : 1)
+        )
+        yield* Effect.forEach(idsOf(claimed).slice(1), store.finish, unbounded)
+        assert.strictEqual((yield* store.backlog).count, 1)
+      }),
+    { arbitrary: { runs } }
+  )
+
   it.effect("keeps a body of 4 MB", () =>
     Effect.gen(function*() {
       yield* start

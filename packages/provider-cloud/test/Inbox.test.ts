@@ -120,6 +120,28 @@ layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
       assert.lengthOf(yield* texts, 50)
     }))
 
+  it.effect("a backlog is taken in without a pause, also when nothing more comes", () =>
+    Effect.gen(function*() {
+      const fake = yield* FakeGraph
+      const inbox = yield* CallbackInbox
+      const { receive } = yield* Intake
+      yield* fake.enqueue(...Array.from({ length: 100 }, (_, index) => text(`backlog ${index}`)))
+      yield* fake.post()
+      yield* Effect.forkChild(inbox.run(({ body, received_at, source }) =>
+        Effect.andThen(Effect.replicateEffect(Effect.yieldNow, 10), receive(source, body, received_at))
+      ))
+      // The clock stands still.
+      yield* Effect.andThen(Effect.yieldNow, waiting).pipe(
+        Effect.repeat({
+          until: (left) =>
+            left === 0,
+          times: 20_000
+        })
+      )
+      assert.strictEqual(yield* waiting, 0)
+      assert.lengthOf(yield* texts, 100)
+    }))
+
   it.effect("pauses grow from a second to ten minutes", () =>
     Effect.sync(() => {
       const seconds = [1, 2, 3, 10, 11, 1000].map((attempt) => Duration.toSeconds(pauseAfter(attempt)))

@@ -16,7 +16,7 @@ import * as MockIngress from "@messaging-crm/provider-mock/http/Ingress"
 import { batches } from "@messaging-crm/provider-mock/http/Network"
 import * as RemoteMock from "@messaging-crm/provider-mock/http/RemoteMock"
 import * as Wire from "@messaging-crm/provider-mock/http/Wire"
-import { DateTime, Deferred, Effect, Layer, Option, Ref, References, Result, Schedule, Schema } from "effect"
+import { DateTime, Deferred, Effect, Latch, Layer, Option, Ref, References, Result, Schedule, Schema } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { request, type RequestListener } from "node:http"
 import { freePort } from "../src/FreePort.ts"
@@ -263,32 +263,44 @@ describe("the ingress", () => {
       })
     ))
 
-  it.live("takes in two bodies at once, and lets the others wait", () =>
-    Effect.gen(function*() {
-      const running = yield* Ref.make({ now: 0, most: 0, all: 0 })
-      const turn = Effect.promise(() => new Promise<void>((resume) => setImmediate(resume)))
-      const inbound = Layer.succeed(Inbound, {
-        receive: () =>
-          Ref.update(running, ({ all, most, now }) => ({ now: now + 1, most: Math.max(most, now + 1), all: all + 1 }))
-            .pipe(
+  for (
+    const { count, expected, name, padding } of [
+      { name: "64 small bodies", padding: 0, count: 80, expected: 64 },
+      { name: "two bodies of 16 MB", padding: 16_000_000, count: 5, expected: 2 }
+    ]
+  ) {
+    it.live(`takes in ${name} at once, and lets the others wait`, () =>
+      Effect.gen(function*() {
+        const running = yield* Ref.make({ now: 0, most: 0, all: 0 })
+        const full = yield* Latch.make()
+        const turn = Effect.promise(() => new Promise<void>((resume) => setImmediate(resume)))
+        const inbound = Layer.succeed(Inbound, {
+          receive: () =>
+            Ref.updateAndGet(
+              running,
+              ({ all, most, now }) => ({ now: now + 1, most: Math.max(most, now + 1), all: all + 1 })
+            ).pipe(
+              Effect.flatMap(({ now }) => now === expected ? full.open : Effect.void),
+              Effect.andThen(full.await),
               Effect.andThen(Effect.replicateEffect(turn, 200, { discard: true })),
               Effect.andThen(Ref.update(running, (each) => ({ ...each, now: each.now - 1 })))
             )
-      })
-      const service = HttpRouter.serve(MockIngress.layer, { disableLogger: true, disableListenLog: true }).pipe(
-        Layer.provide(inbound),
-        Layer.provideMerge(Layer.merge(listen, Secrets.layer))
-      )
-      yield* Effect.gen(function*() {
-        const url = `${yield* address}/ingress/mock`
-        const body = yield* encode({ events: [event("one")] })
-        const headers = { [Wire.signatureHeader]: yield* Wire.sign(body) }
-        const posts = Array.from({ length: 8 }, () => post(url, body, headers))
-        const statuses = yield* Effect.all(posts, { concurrency: "unbounded" })
-        assert.deepStrictEqual(statuses, posts.map(() => 200))
-        assert.deepStrictEqual(yield* Ref.get(running), { now: 0, most: 2, all: 8 })
-      }).pipe(Effect.provide(service))
-    }))
+        })
+        const service = HttpRouter.serve(MockIngress.layer, { disableLogger: true, disableListenLog: true }).pipe(
+          Layer.provide(inbound),
+          Layer.provideMerge(Layer.merge(listen, Secrets.layer))
+        )
+        yield* Effect.gen(function*() {
+          const url = `${yield* address}/ingress/mock`
+          const body = (yield* encode({ events: [event("one")] })) + " ".repeat(padding)
+          const headers = { [Wire.signatureHeader]: yield* Wire.sign(body) }
+          const posts = Array.from({ length: count }, () => post(url, body, headers))
+          const statuses = yield* Effect.all(posts, { concurrency: "unbounded" })
+          assert.deepStrictEqual(statuses, posts.map(() => 200))
+          assert.deepStrictEqual(yield* Ref.get(running), { now: 0, most: expected, all: count })
+        }).pipe(Effect.provide(service))
+      }))
+  }
 
   it.live("lets no event keep the others of its batch out, and asks for the batch again", () =>
     ingress((url, received) =>

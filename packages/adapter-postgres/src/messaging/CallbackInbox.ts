@@ -1,8 +1,9 @@
-import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
+import { CallbackStore, type StoredCallback } from "@messaging-crm/core/CallbackInbox"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, date, OptionalAt } from "../database/Columns.ts"
 import { first, rows } from "../database/Rows.ts"
+import * as Sharing from "../database/Sharing.ts"
 import { claimClient } from "../work/WorkQueue.ts"
 
 const claimed = rows(Schema.Struct({
@@ -16,6 +17,9 @@ const claimed = rows(Schema.Struct({
 
 const backlog = first(Schema.Struct({ count: Schema.Int, oldest_received_at: OptionalAt }))
 
+/** Larger bodies share no statement: it takes the bytes of several as text, of twice the size. */
+const shared_bytes_max = 65_536
+
 /** Layer that keeps bodies of callbacks in PostgreSQL. */
 export const layer = Layer.effect(
   CallbackStore,
@@ -24,12 +28,36 @@ export const layer = Layer.effect(
     // Claims join by index alone there, also where their plan was made while the table was empty.
     const claiming = yield* claimClient
 
-    return CallbackStore.of({
-      insert: ({ body, id, received_at, source }) =>
-        Effect.asVoid(Effect.orDie(sql`
+    const insertAlone = ({ body, id, received_at, source }: StoredCallback) =>
+      Effect.asVoid(Effect.orDie(sql`
+        INSERT INTO provider_callbacks (id, source, body, received_at, due_at)
+        VALUES (${id}, ${source}, ${body}, ${date(received_at)}, ${date(received_at)})
+      `))
+
+    const insertShared = Sharing.make(sql, (callbacks: Sharing.Some<StoredCallback>) =>
+      Effect.as(
+        Effect.orDie(sql`
           INSERT INTO provider_callbacks (id, source, body, received_at, due_at)
-          VALUES (${id}, ${source}, ${body}, ${date(received_at)}, ${date(received_at)})
-        `)),
+          SELECT id, source, body, received_at, received_at
+          FROM unnest(
+            ${callbacks.map(({ id }) => id)}::uuid[],
+            ${callbacks.map(({ source }) => source)}::text[],
+            ${callbacks.map(({ body }) => body)}::bytea[],
+            ${callbacks.map(({ received_at }) => date(received_at))}::timestamptz[]
+          ) AS c (id, source, body, received_at)
+        `),
+        callbacks.map(() => undefined)
+      ))
+
+    const finish = Sharing.make(sql, (ids: Sharing.Some<string>) =>
+      Effect.as(
+        Effect.orDie(sql`DELETE FROM provider_callbacks WHERE id = ANY(${ids}::uuid[])`),
+        ids.map(() => undefined)
+      ))
+
+    return CallbackStore.of({
+      insert: (callback) =>
+        callback.body.byteLength > shared_bytes_max ? insertAlone(callback) : insertShared(callback),
       claim: ({ lease_until, limit, now, token }) =>
         Effect.flatMap(claiming, (client) =>
           claimed(client`
@@ -51,7 +79,7 @@ export const layer = Layer.effect(
           FROM taken
           ORDER BY was_due_at, id
         `)),
-      finish: (id) => Effect.asVoid(Effect.orDie(sql`DELETE FROM provider_callbacks WHERE id = ${id}`)),
+      finish,
       postpone: ({ id, token }, due_at) =>
         Effect.asVoid(Effect.orDie(sql`
           UPDATE provider_callbacks

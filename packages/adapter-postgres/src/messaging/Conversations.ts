@@ -1,10 +1,11 @@
 import { ChannelType } from "@messaging-crm/core/Channels"
 import { Identity } from "@messaging-crm/core/Contacts"
 import { type ConversationFilters, ConversationStatus, ConversationStore } from "@messaging-crm/core/Conversations"
+import { together } from "@messaging-crm/core/Decide"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { ChannelId, ContactId, ConversationId, IdentityId, MemberId } from "@messaging-crm/core/Ids"
 import type { PageRequest } from "@messaging-crm/core/Page"
-import { Effect, Layer, Schema } from "effect"
+import { Array, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, OptionalAt, startOf } from "../database/Columns.ts"
 import * as Lookup from "../database/Lookup.ts"
@@ -85,6 +86,23 @@ export const layer = Layer.effect(
       decode: conversations
     })
 
+    const findThread = Lookup.make(sql, {
+      key: { organization_id: "uuid", channel_id: "uuid", channel_type: "text", name: "text" },
+      select: `
+        SELECT n.name, to_jsonb(i) AS identity,
+          jsonb_build_object('id', c.id, 'identities', c.identities, 'version', c.version) AS contact,
+          CASE
+            WHEN v.id IS NOT NULL THEN jsonb_build_object('id', v.id, 'status', v.status, 'version', v.version)
+          END AS conversation
+        FROM identity_names n
+        JOIN identities i ON i.organization_id = n.organization_id AND i.id = n.identity_id
+        JOIN contacts c ON c.organization_id = i.organization_id AND c.id = i.contact_id
+        LEFT JOIN conversations v ON v.organization_id = i.organization_id
+          AND v.channel_id = k.channel_id AND v.identity_id = i.id
+        WHERE n.organization_id = k.organization_id AND n.channel_type = k.channel_type AND n.name = k.name`,
+      decode: threads
+    })
+
     const conditions = (
       organization_id: OrganizationId,
       { assigned_user_id, status }: ConversationFilters,
@@ -108,23 +126,15 @@ export const layer = Layer.effect(
           ORDER BY v.last_activity_at DESC, v.id DESC
           LIMIT ${page.size}
         `),
-      findThreads: (organization_id, channel, names) =>
-        threads(sql`
-          SELECT n.name, to_jsonb(i) AS identity,
-            jsonb_build_object('id', c.id, 'identities', c.identities, 'version', c.version) AS contact,
-            CASE
-              WHEN v.id IS NOT NULL THEN jsonb_build_object('id', v.id, 'status', v.status, 'version', v.version)
-            END AS conversation
-          FROM identity_names n
-          JOIN identities i ON i.organization_id = n.organization_id AND i.id = n.identity_id
-          JOIN contacts c ON c.organization_id = i.organization_id AND c.id = i.contact_id
-          LEFT JOIN conversations v ON v.organization_id = i.organization_id
-            AND v.channel_id = ${channel.id} AND v.identity_id = i.id
-          WHERE n.organization_id = ${organization_id}
-            AND n.channel_type = ${channel.type}
-            AND n.name = ANY(${names}::text[])
-          ORDER BY array_position(${names}::text[], n.name)
-        `)
+      findThreads: (organization_id, { id, type }, names) =>
+        Effect.map(
+          Effect.forEach(
+            names,
+            (name) => findThread({ organization_id, channel_id: id, channel_type: type, name }),
+            together
+          ),
+          Array.getSomes
+        )
     })
   })
 )

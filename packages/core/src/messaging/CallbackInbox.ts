@@ -81,6 +81,12 @@ export class CallbackStore extends Context.Service<CallbackStore, {
 const in_hand_max = 16
 const poll_time = Duration.millis(250)
 
+/**
+ * Where more is due than fits into the hand, the next claim waits until so many places are free, or for a moment: a claim
+ * for each place would cost as much as taking the body in.
+ */
+const [free_min, moment] = [in_hand_max / 2, Duration.millis(20)]
+
 /** Takes one body in. Where it dies, the body is kept and tried again. */
 export type TakeCallback = (callback: StoredCallback) => Effect.Effect<void>
 
@@ -139,18 +145,30 @@ export class CallbackInbox extends Context.Service<CallbackInbox, {
 
       const run = (take: TakeCallback) =>
         Effect.gen(function*() {
+          const freed = Latch.makeUnsafe(false)
           const hand = yield* FiberSet.make<void>()
+          let free = in_hand_max
+          const takeAndFree = (claimed: ClaimedCallback) =>
+            Effect.ensuring(
+              takeIn(take)(claimed),
+              Effect.suspend(() => ++free >= free_min ? freed.open : Effect.void)
+            )
+          /** Claims as many as fit into the hand, and returns whether there may be more. */
           const fill = Effect.gen(function*() {
-            const free = in_hand_max - (yield* FiberSet.size(hand))
-            if (free <= 0) return false
+            const limit = free
+            if (limit === 0) return true
             yield* arrived.close
-            const claimed = yield* Effect.withTracerEnabled(claim(free), false)
-            yield* Effect.forEach(claimed, (each) => FiberSet.run(hand, Effect.interruptible(takeIn(take)(each))))
-            return claimed.length === free
+            const claimed = yield* Effect.withTracerEnabled(claim(limit), false)
+            free -= claimed.length
+            if (free < free_min) yield* freed.close
+            yield* Effect.forEach(claimed, (each) => FiberSet.run(hand, Effect.interruptible(takeAndFree(each))))
+            return claimed.length === limit
           })
-          const pause = Effect.timeoutOption(arrived.await, poll_time)
           // A claim that nobody takes in would have to wait for its lease to end.
-          const turn = Effect.flatMap(Effect.uninterruptible(fill), (more) => more ? Effect.yieldNow : pause)
+          const turn = Effect.flatMap(Effect.uninterruptible(fill), (isMoreDue) =>
+            isMoreDue
+              ? Effect.timeoutOption(freed.await, moment)
+              : Effect.timeoutOption(arrived.await, poll_time))
           const again = Effect.catchCause(turn, (cause) =>
             Effect.andThen(Effect.logError("The callback inbox failed", cause), Effect.sleep("1 second")))
           return yield* Effect.forever(again)

@@ -14,8 +14,11 @@ const tooLarge = answer(413, "The body exceeds 22 MB.")
 /** The maximum size of a body: the largest file in base64, plus 1 MiB for the rest. */
 const body_bytes_max = Math.ceil(limits.media_bytes_max * 4 / 3) + 1_048_576
 
-/** How many bodies are read and processed at once. The others wait unread, in their connections. */
-const bodies_max = 2
+/** The bytes of the bodies that are read and processed at once: two of the largest. The others wait unread, in their connections. */
+const bytes_max = 2 * body_bytes_max
+
+/** What a body counts at least. So 64 small ones are processed at once. */
+const bytes_min = Math.floor(bytes_max / 64)
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
@@ -33,7 +36,7 @@ const unsigned = answer(401, "The signature does not fit.")
  * a body that was not signed.
  */
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
-  const bodies = yield* Semaphore.make(bodies_max)
+  const bytes = yield* Semaphore.make(bytes_max)
   const inbound = yield* Inbound
   const secrets = yield* Secrets
 
@@ -52,8 +55,9 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     const request = yield* HttpServerRequest.HttpServerRequest
     const digest = yield* signedDigest(request.headers[signatureHeader] ?? "")
     if (Option.isNone(digest)) return unsigned
-    if (Number(request.headers["content-length"] ?? 0) > body_bytes_max) return tooLarge
-    return yield* Semaphore.withPermit(bodies, take(request, digest.value))
+    const length = Number(request.headers["content-length"] ?? body_bytes_max)
+    if (length > body_bytes_max) return tooLarge
+    return yield* Semaphore.withPermits(bytes, Math.max(bytes_min, length))(take(request, digest.value))
   }).pipe(
     Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(body_bytes_max)),
     Effect.provideService(Secrets, secrets),
