@@ -5,16 +5,19 @@ FROM node:26-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 COPY packages ./packages
-RUN npm ci --omit=dev --omit=optional --workspace packages/server --include-workspace-root=false --ignore-scripts --no-audit --no-fund
-RUN rm -rf packages/client packages/conformance packages/*/test packages/*/testing packages/*/faults packages/*/browser
+RUN npm ci --workspace packages/server --include-workspace-root=false --ignore-scripts --no-audit --no-fund
+RUN node packages/server/scripts/bundle.ts
 
 FROM node:26-bookworm-slim
 ENV NODE_ENV=production
+# Each thread has memory of its own for what it allocates, unless they share it; most of it would stay unused.
+ENV MALLOC_ARENA_MAX=2
 WORKDIR /app
-COPY --from=build /app ./
+COPY --from=build /app/dist ./dist
 USER node
 EXPOSE 3000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT ?? 3000}/health/ready`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 STOPSIGNAL SIGTERM
-ENTRYPOINT ["node", "packages/server/src/main.ts"]
+# V8's space for young objects, in MiB. A larger one takes more memory and makes nothing faster.
+ENTRYPOINT ["node", "--max-semi-space-size=16", "dist/main.js"]
 CMD ["serve"]

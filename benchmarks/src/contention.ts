@@ -236,7 +236,7 @@ const reads = Effect.fnUntraced(function*(cluster: Service.Cluster) {
 const benchmark = Effect.gen(function*() {
   const cluster = yield* Service.cluster(2)
   for (const server of cluster.servers) yield* Processes.serveApi(cluster.environment, server)
-  yield* Processes.start(Processes.main, ["worker"], cluster.environment)
+  yield* Processes.startMain(["worker"], cluster.environment)
   const database = Client.layer({ url: Redacted.make(cluster.database_url), connections: 6 })
   return yield* Effect.gen(function*() {
     const lost_updates = yield* lostUpdates(cluster)

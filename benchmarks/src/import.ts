@@ -59,9 +59,10 @@ const memoryPeak = (pid: number) =>
 const runImport = Effect.fnUntraced(function*(organization: string, file: string, environment: Processes.Environment) {
   const begun = yield* Clock.currentTimeMillis
   const peak = yield* Ref.make(0)
-  const args = [Processes.main, "contacts", "import", "--organization", organization, "--json", file]
+  const program = yield* Processes.Program
+  const args = [...program.words, "contacts", "import", "--organization", organization, "--json", file]
   const child = spawn(process.execPath, args, {
-    env: { PATH: process.env["PATH"] ?? "", ...environment },
+    env: { PATH: process.env["PATH"] ?? "", ...program.environment, ...environment },
     stdio: ["ignore", "pipe", "inherit"]
   })
   yield* memoryPeak(child.pid ?? 0).pipe(

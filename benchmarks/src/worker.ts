@@ -71,7 +71,7 @@ const measuredWithStatements = Effect.fnUntraced(
 const startWorker = Effect.fnUntraced(function*(environment: Processes.Environment) {
   const profile = process.env["PROFILE"]
   const flags = profile === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profile}` }
-  const { child, exited } = yield* Processes.start(Processes.main, ["worker", "--json"], { ...environment, ...flags })
+  const { child, exited } = yield* Processes.startMain(["worker", "--json"], { ...environment, ...flags })
   yield* Effect.addFinalizer(() =>
     Effect.andThen(Effect.sync(() => child.kill("SIGTERM")), Effect.timeoutOption(exited, "10 seconds"))
   )
@@ -153,8 +153,7 @@ const benchmark = Effect.gen(function*() {
   const cluster = yield* Service.cluster(1)
   const [server] = cluster.servers
   if (server === undefined) return yield* Effect.die(new Error("There is no server."))
-  const { child } = yield* Processes.start(
-    Processes.main,
+  const { child } = yield* Processes.startMain(
     ["serve", "--no-worker", "--port", String(server.port)],
     cluster.environment
   )

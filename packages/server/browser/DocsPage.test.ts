@@ -22,7 +22,7 @@ const directory = Effect.acquireRelease(
 /** `dev` in memory, with its demo contacts, once it has said that it is ready. */
 const service = Effect.gen(function*() {
   const args = ["dev", "--json", "--storage", "memory", "--port", "0", "--data-dir", yield* directory]
-  const { child } = yield* Processes.start(Processes.main, args, {})
+  const { child } = yield* Processes.startMain(args, {})
   const line = yield* Effect.callback<string>((resume) => {
     if (child.stdout !== null) {
       createInterface({ input: child.stdout }).once("line", (text) => resume(Effect.succeed(text)))

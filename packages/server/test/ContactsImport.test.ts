@@ -189,7 +189,7 @@ it.layer(layer, { excludeTestServices: true, timeout: "60 seconds" })("contacts 
         const text = `first_name,last_name\n${lines.join("\n")}\n`
         const file = join(yield* folder, "contacts.csv")
         yield* Effect.promise(() => writeFile(file, text))
-        const { child, exited } = yield* Processes.start(Processes.main, args(file, "--json"), environment)
+        const { child, exited } = yield* Processes.startMain(args(file, "--json"), environment)
         yield* contactsOf(id).pipe(
           Effect.flatMap(({ length }) => length > 0 ? Effect.void : Effect.fail("nothing yet")),
           Effect.retry({ schedule: Schedule.spaced("5 millis"), times: 10_000 })

@@ -114,7 +114,7 @@ it.live(
       if (server === undefined) return assert.fail("There is a server.")
       const [of_server, of_worker] = [yield* freePort, yield* freePort]
       yield* Processes.serveApi({ ...environment, METRICS_PORT: String(of_server) }, server)
-      yield* Processes.start(Processes.main, ["worker"], { ...environment, METRICS_PORT: String(of_worker) })
+      yield* Processes.startMain(["worker"], { ...environment, METRICS_PORT: String(of_worker) })
       for (const port of [of_server, of_worker]) {
         const url = `http://127.0.0.1:${port}`
         yield* Processes.untilUp(`${url}/metrics`)

@@ -35,11 +35,10 @@ const dev = Effect.fnUntraced(function*(
   args: ReadonlyArray<string> = [],
   environment: Processes.Environment = {}
 ) {
-  const started = yield* Processes.start(
-    Processes.main,
-    ["dev", "--json", "--port", "0", "--data-dir", data_dir, ...args],
-    { LOG_LEVEL: "none", ...environment }
-  )
+  const started = yield* Processes.startMain(["dev", "--json", "--port", "0", "--data-dir", data_dir, ...args], {
+    LOG_LEVEL: "none",
+    ...environment
+  })
   const line = yield* Effect.callback<string>((resume) => {
     const { stdout } = started.child
     if (stdout !== null) createInterface({ input: stdout }).once("line", (text) => resume(Effect.succeed(text)))
@@ -373,7 +372,7 @@ it.live(
       assert.strictEqual(yield* first.exited, 0)
 
       const withoutWorker = ["serve", "--no-worker", "--port", String(port)]
-      const { child } = yield* Processes.start(Processes.main, withoutWorker, environment)
+      const { child } = yield* Processes.startMain(withoutWorker, environment)
       yield* Processes.untilUp(`${server.url}/health/ready`)
       // Workers on the same machine go first.
       assert.strictEqual(getPriority(child.pid), Math.max(getPriority(), 5))

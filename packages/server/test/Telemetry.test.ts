@@ -144,7 +144,7 @@ it.live(
           LOG_LEVEL: "info"
         }
       })
-      yield* Processes.start(Processes.main, ["serve", "--no-worker", "--port", String(server.port)], environment)
+      yield* Processes.startMain(["serve", "--no-worker", "--port", String(server.port)], environment)
       yield* Processes.untilUp(`${server.url}/health/ready`)
       yield* Processes.serve(environment, working)
 

@@ -20,7 +20,7 @@ const Send = Schema.fromJsonString(Schema.Struct({ data: Schema.Struct({ convers
 
 /** A process whose lines can be taken one by one. */
 const talking = Effect.fnUntraced(function*(args: ReadonlyArray<string>, environment: Processes.Environment) {
-  const { child, exited } = yield* Processes.start(Processes.main, args, environment)
+  const { child, exited } = yield* Processes.startMain(args, environment)
   const lines = yield* Queue.unbounded<string>()
   const { stdout } = child
   if (stdout !== null) createInterface({ input: stdout }).on("line", (line) => Queue.offerUnsafe(lines, line))

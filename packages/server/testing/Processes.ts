@@ -7,7 +7,7 @@ import { Scope } from "@messaging-crm/core/ApiKeys"
 import type { ProviderEvent } from "@messaging-crm/core/Inbound"
 import { RootKeys, Secrets } from "@messaging-crm/core/Secrets"
 import * as Wire from "@messaging-crm/provider-mock/http/Wire"
-import { Config, Effect, Layer, Option, Redacted, Schedule, Schema } from "effect"
+import { Config, Context, Effect, Layer, Option, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { type ChildProcess, spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
@@ -22,6 +22,12 @@ const graph = fileURLToPath(new URL("../../provider-cloud/testing/main.ts", impo
 
 export type Environment = Readonly<Record<string, string>>
 
+/** The words after `node` that start the command line, and its environment: in benchmarks those of the image. */
+export const Program = Context.Reference<{
+  readonly words: ReadonlyArray<string>
+  readonly environment: Environment
+}>("@messaging-crm/server/testing/Processes/Program", { defaultValue: () => ({ words: [main], environment: {} }) })
+
 const environmentOf = (environment: Environment) => ({
   PATH: process.env["PATH"] ?? "",
   LOG_LEVEL: "error",
@@ -35,10 +41,10 @@ const exited = (child: ChildProcess) =>
   })
 
 /** Starts a process, which is killed when the scope closes. It logs to our stderr. */
-export const start = (file: string, args: ReadonlyArray<string>, environment: Environment) =>
+export const start = (file: string | ReadonlyArray<string>, args: ReadonlyArray<string>, environment: Environment) =>
   Effect.acquireRelease(
     Effect.sync(() => {
-      const child = spawn(process.execPath, [file, ...args], {
+      const child = spawn(process.execPath, [file, args].flat(), {
         env: environmentOf(environment),
         stdio: ["ignore", "pipe", "inherit"]
       })
@@ -46,6 +52,10 @@ export const start = (file: string, args: ReadonlyArray<string>, environment: En
     }),
     ({ child, exited }) => Effect.andThen(Effect.sync(() => child.kill("SIGKILL")), exited)
   )
+
+/** Starts the command line, which is killed when the scope closes. */
+export const startMain = (args: ReadonlyArray<string>, environment: Environment) =>
+  Effect.flatMap(Program, (program) => start(program.words, args, { ...program.environment, ...environment }))
 
 /** Runs a command to its end, with the given stdin, and returns its exit code and output. */
 export const run = (args: ReadonlyArray<string>, environment: Environment, stdin: string | Uint8Array = "") =>
@@ -63,10 +73,11 @@ export const run = (args: ReadonlyArray<string>, environment: Environment, stdin
   })
 
 /** Runs a command to its end and returns the JSON that it printed. */
-export const command = (args: ReadonlyArray<string>, environment: Environment) =>
-  Effect.callback<unknown, Error>((resume) => {
-    const child = spawn(process.execPath, [main, ...args, "--json"], {
-      env: environmentOf(environment),
+export const command = Effect.fnUntraced(function*(args: ReadonlyArray<string>, environment: Environment) {
+  const program = yield* Program
+  return yield* Effect.callback<unknown, Error>((resume) => {
+    const child = spawn(process.execPath, [...program.words, ...args, "--json"], {
+      env: environmentOf({ ...program.environment, ...environment }),
       stdio: ["ignore", "pipe", "inherit"]
     })
     const chunks: Array<Buffer> = []
@@ -80,6 +91,7 @@ export const command = (args: ReadonlyArray<string>, environment: Environment) =
       )
     })
   })
+})
 
 const isUp = (url: string) =>
   Effect.tryPromise(async () => {
@@ -163,7 +175,7 @@ export interface Server {
 /** The mock network as a process. */
 const startMock = Effect.fnUntraced(function*(port: number, servers: ReadonlyArray<Server>, environment: Environment) {
   const callbacks = servers.flatMap(({ url }) => ["--callback-url", `${url}/ingress/mock`])
-  yield* start(main, ["mock-provider", "--port", String(port), ...callbacks], environment)
+  yield* startMain(["mock-provider", "--port", String(port), ...callbacks], environment)
   yield* untilUp(`http://127.0.0.1:${port}/taken`)
 })
 
@@ -231,23 +243,24 @@ export const cluster = Effect.fnUntraced(
 )
 
 const startServer = Effect.fnUntraced(function*(
-  file: string,
+  file: string | null,
   args: ReadonlyArray<string>,
   environment: Environment,
   { port, url }: Server
 ) {
-  const process = yield* start(file, ["serve", ...args, "--port", String(port)], environment)
+  const serve = ["serve", ...args, "--port", String(port)]
+  const process = yield* file === null ? startMain(serve, environment) : start(file, serve, environment)
   yield* untilUp(`${url}/health/ready`)
   return process
 })
 
-/** Starts a server with workers and waits until it is ready. */
-export const serve = (environment: Environment, server: Server, file: string = main) =>
+/** Starts a server with workers, from another file if one is given, and waits until it is ready. */
+export const serve = (environment: Environment, server: Server, file: string | null = null) =>
   startServer(file, [], environment, server)
 
 /** Starts a server without workers and waits until it is ready. */
 export const serveApi = (environment: Environment, server: Server) =>
-  startServer(main, ["--no-worker"], environment, server)
+  startServer(null, ["--no-worker"], environment, server)
 
 const AcceptedMessages = Schema.fromJsonString(Schema.Struct({
   taken: Schema.Array(
