@@ -258,7 +258,8 @@ it.layer(empty, { excludeTestServices: true })("An upgrade from 0008", (it) => {
         [16, "media_slices"],
         [17, "channel_accounts"],
         [18, "channel_holds"],
-        [20, "search"]
+        [20, "search"],
+        [21, "first_span"]
       ]
       assert.deepStrictEqual(done.filter((migrations) => migrations.length > 0), [applied])
       assert.deepStrictEqual(yield* wrong, [])
