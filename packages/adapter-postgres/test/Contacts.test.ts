@@ -3,7 +3,7 @@ import { hardText } from "@messaging-crm/conformance/Arbitraries"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { Commit } from "@messaging-crm/core/Commit"
 import { findOrCreateByIdentity, namesOf } from "@messaging-crm/core/ContactIdentities"
-import { ContactStore, type Person, searchText } from "@messaging-crm/core/Contacts"
+import { type Contact, ContactStore, type Person, searchText } from "@messaging-crm/core/Contacts"
 import { Decide } from "@messaging-crm/core/Decide"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { foldCase } from "@messaging-crm/core/Text"
@@ -191,5 +191,55 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
       const plans = yield* Plans.plansOf(store.list(ours, match, { after: null, size: 51 }))
       const read = plans.at(-1)?.reads.find(({ relation }) => relation === "contacts")
       assert.isBelow(read?.by_index ?? Number.MAX_SAFE_INTEGER, 300)
+    }))
+
+  it.effect("gives the contacts with a text in their order, page by page, however many there are and whether indexed or not", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const store = yield* ContactStore
+      const ours = yield* Fixtures.organization
+      yield* insertMany(ours, 3000, {
+        search_text: sql`concat_ws(
+          ' ',
+          'everybody',
+          CASE WHEN n % 10 = 0 THEN 'tenth' END,
+          CASE WHEN n % 100 = 7 THEN 'hundredth' END,
+          CASE WHEN n IN (1, 2, 40, 55, 56, 700, 2900, 3000) THEN 'rare' END,
+          CASE WHEN n > 2990 THEN 'oldest' END
+        )`,
+        age: sql`interval '3 hours' * n`
+      })
+      const idsOf = (term: string) =>
+        sql<{ readonly id: string }>`
+          SELECT id
+          FROM contacts
+          WHERE organization_id = ${ours} AND search_text LIKE ${`%${term}%`}
+          ORDER BY updated_at DESC, id DESC
+        `
+      const pagesOf = Effect.fnUntraced(function*(term: string, size: number, count: number) {
+        const ids: Array<string> = []
+        let after: { readonly at: DateTime.Utc; readonly id: string } | null = null
+        for (let page = 0; page < count; page++) {
+          const match = { ...Fixtures.everyone, search_terms: [term] }
+          const found: ReadonlyArray<Contact> = yield* store.list(ours, match, { after, size })
+          ids.push(...found.map(({ id }) => id))
+          const last = found.at(-1)
+          if (found.length < size || last === undefined) break
+          after = { at: last.updated_at, id: last.id }
+        }
+        return ids
+      })
+      const check = Effect.forEach(
+        ["everybody", "tenth", "hundredth", "rare", "oldest", "nobody"],
+        (term) =>
+          Effect.forEach([1, 3, 8, 60], (size) =>
+            Effect.gen(function*() {
+              const expected = (yield* idsOf(term)).slice(0, 9 * size).map(({ id }) => id)
+              assert.deepStrictEqual(yield* pagesOf(term, size, 9), expected, `${term}, pages of ${size}`)
+            }))
+      )
+      yield* check
+      yield* Effect.repeat(store.index(500), { until: (count) => count === 0 })
+      yield* check
     }))
 })

@@ -259,7 +259,7 @@ it.layer(empty, { excludeTestServices: true })("An upgrade from 0008", (it) => {
         [17, "channel_accounts"],
         [18, "channel_holds"],
         [20, "search"],
-        [21, "first_span"]
+        [21, "rare_texts"]
       ]
       assert.deepStrictEqual(done.filter((migrations) => migrations.length > 0), [applied])
       assert.deepStrictEqual(yield* wrong, [])

@@ -50,5 +50,6 @@ export const pageOf = (
       WHERE organization_id = ${organization_id} AND id = found.id
       OFFSET 0
     ) c
+    WHERE (c.updated_at, c.id) < (${at}::timestamptz, ${id}::uuid)
   `
 }

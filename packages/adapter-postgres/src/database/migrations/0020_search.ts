@@ -35,10 +35,10 @@ const frequent = `
 `
 
 /**
- * The function that returns the ids of a page of contacts that match the filters, in the list's order: as in 0014, but
- * a term is frequent by the number of weeks that the organization has. First it reads so many contacts as `first_span`.
+ * Returns the ids of a page of contacts that match the filters, in the list's order:
+ * as in 0014, but a term is frequent by the number of weeks that the organization has.
  */
-export const foundAfter = (first_span: string) => `
+const found = `
   CREATE OR REPLACE FUNCTION find_contacts(
     organization uuid, from_at timestamptz, from_id uuid, size integer,
     owner uuid, stage text, tag uuid, channel text, terms text[]
@@ -58,8 +58,7 @@ export const foundAfter = (first_span: string) => `
     );
     page uuid[] := '{}';
     candidates uuid[];
-    span bigint := ${first_span};
-    is_first boolean := true;
+    span bigint := 100;
     found_before integer;
     is_sparse boolean;
     is_asked boolean;
@@ -71,7 +70,7 @@ export const foundAfter = (first_span: string) => `
       ELSE ${readSpan("true")}
       END IF;
       EXIT WHEN cardinality(page) >= size OR from_id IS NULL;
-      IF NOT is_first AND owner IS NULL AND stage IS NULL THEN
+      IF span > 100 AND owner IS NULL AND stage IS NULL THEN
         candidates := find_contacts_by_week(
           organization, from_at, from_id, size - cardinality(page), tag, channel, terms, patterns
         );
@@ -80,7 +79,7 @@ export const foundAfter = (first_span: string) => `
       -- If contacts match at the rate of this span, the next one, ten times as long, would not fill the page.
       is_sparse := 10 * (cardinality(page) - found_before) < size - cardinality(page);
       -- The contacts with a term may have been updated together, so the first span says little about the others.
-      is_asked := is_first AND terms IS NOT NULL AND owner IS NULL AND stage IS NULL;
+      is_asked := span = 100 AND terms IS NOT NULL AND owner IS NULL AND stage IS NULL;
       IF is_sparse OR is_asked THEN
         candidates := few_contacts(
           organization, CASE WHEN owner IS NOT NULL THEN stage END, tag, channel, 10 * span
@@ -98,7 +97,6 @@ export const foundAfter = (first_span: string) => `
         EXIT WHEN candidates IS NOT NULL;
       END IF;
       span := 10 * span;
-      is_first := false;
     END LOOP;
     IF candidates IS NOT NULL THEN
       page := page || ARRAY(
@@ -124,5 +122,5 @@ export const foundAfter = (first_span: string) => `
 /** Texts that few contacts have are found by the index of all texts while contacts are not indexed by week yet. */
 export default Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
-  for (const statement of [frequent, foundAfter("100")]) yield* sql.unsafe(statement)
+  for (const statement of [frequent, found]) yield* sql.unsafe(statement)
 })
