@@ -7,17 +7,17 @@
  * left every row of the database as it was. Reads `/proc`, so Linux only.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { start as startPostgres } from "@messaging-crm/server/EmbeddedPostgres"
 import { Clock, Effect, Redacted, Ref, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { spawn } from "node:child_process"
 import { createWriteStream } from "node:fs"
 import { mkdtemp, readFile, rm } from "node:fs/promises"
-import { cpus, loadavg, tmpdir } from "node:os"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import * as Processes from "../../packages/server/testing/Processes.ts"
+import * as Service from "./Service.ts"
 
 const lines = Number(process.argv[2] ?? 100_000)
 
@@ -93,14 +93,13 @@ const checksum = SqlClient.SqlClient.use((sql) =>
 
 const Id = Schema.Struct({ organization: Schema.Struct({ id: Schema.String }) })
 
-const program = Effect.gen(function*() {
+const benchmark = Effect.fnUntraced(function*(database_url: string) {
   const directory = yield* Effect.acquireRelease(
     Effect.promise(() => mkdtemp(join(tmpdir(), "messaging-crm-import-"))),
     (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
   )
   const file = join(directory, "contacts.csv")
   yield* write(file)
-  const database_url = yield* startPostgres({ directory: join(directory, "postgres") })
   const environment = { DATABASE_URL: database_url, PROVIDER: "mock", LOG_LEVEL: "error" }
   yield* Processes.command(["migrate"], environment)
   const created = yield* Processes.command(
@@ -123,12 +122,7 @@ const program = Effect.gen(function*() {
   const before = yield* Effect.provide(checksum, database)
   const second = yield* runImport(organization.id, file, environment)
   const after = yield* Effect.provide(checksum, database)
-  const machine = `${cpus().length} × ${cpus()[0]?.model}, Node ${process.version}, load ${
-    loadavg().map((load) => load.toFixed(1)).join(" ")
-  }`
-  console.log(
-    JSON.stringify({ machine, lines, first, second, rows: JSON.parse(before), changed: before !== after }, null, 2)
-  )
+  return { lines, first, second, rows: JSON.parse(before), changed: before !== after }
 })
 
-await Effect.runPromise(Effect.scoped(program))
+await Service.measure(benchmark, { timeout: "20 minutes" })
