@@ -10,7 +10,7 @@ import { trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
-import { Decide, type Fresh, together } from "../work/Decide.ts"
+import { Decide, type Fresh } from "../work/Decide.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -165,10 +165,11 @@ export class ContactFields extends Context.Service<ContactFields, {
       const createContactField = traced("ContactFields.create")(function*(input: CreateContactField) {
         const { organization_id } = yield* CurrentActor
         return yield* act("contact_fields.create", {
+          // The organization first: its version must be no newer than what it guards.
           load: Effect.all({
-            fields: store.list(organization_id),
-            organization: organizations.find(organization_id)
-          }, together),
+            organization: organizations.find(organization_id),
+            fields: store.list(organization_id)
+          }),
           decide: (loaded, fresh) => create(loaded, input, fresh)
         })
       })

@@ -12,7 +12,7 @@ import { limits } from "../kernel/Limits.ts"
 import { foldCase, trimmedText } from "../kernel/Text.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
-import { Decide, type Fresh, together } from "../work/Decide.ts"
+import { Decide, type Fresh } from "../work/Decide.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -124,10 +124,11 @@ export class Tags extends Context.Service<Tags, {
       const createTag = traced("Tags.create")(function*(input: CreateTag) {
         const { organization_id } = yield* CurrentActor
         return yield* act("tags.create", {
+          // The organization first: its version must be no newer than what it guards.
           load: Effect.all({
             organization: organizations.find(organization_id),
             tags: store.list(organization_id)
-          }, together),
+          }),
           decide: (loaded, fresh) => create(loaded, input, fresh)
         })
       })

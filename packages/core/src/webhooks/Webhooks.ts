@@ -32,7 +32,7 @@ import { jsonSchemaOnly, Text } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
-import { Decide, type Fresh, together } from "../work/Decide.ts"
+import { Decide, type Fresh } from "../work/Decide.ts"
 import { lanes } from "../work/WorkQueue.ts"
 import { EventType } from "./Events.ts"
 import { newSecret } from "./WebhookSignature.ts"
@@ -287,10 +287,11 @@ export class Webhooks extends Context.Service<Webhooks, {
         const signing_secret = Redacted.value(yield* newSecret)
         const sealed_secret = yield* secrets.seal(secretContext(organization_id, id), signing_secret)
         return yield* act("webhooks.create", {
+          // The organization first: its version must be no newer than what it guards.
           load: Effect.all({
-            active: store.countActive(organization_id),
-            organization: organizations.find(organization_id)
-          }, together),
+            organization: organizations.find(organization_id),
+            active: store.countActive(organization_id)
+          }),
           decide: (loaded, fresh) =>
             Result.map(
               create(loaded, { id, url, event_types, sealed_secret }, fresh),
