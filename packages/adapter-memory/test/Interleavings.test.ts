@@ -6,6 +6,7 @@
 import { assert, it } from "@effect/vitest"
 import { stores } from "@messaging-crm/adapter-memory"
 import { World } from "@messaging-crm/adapter-memory/World"
+import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import {
   layer as operationsOver,
   observe,
@@ -14,8 +15,14 @@ import {
   scene,
   unlessSerial
 } from "@messaging-crm/conformance/Races"
+import { CurrentActor } from "@messaging-crm/core/Actor"
 import { Commit } from "@messaging-crm/core/Commit"
+import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
 import type * as Crm from "@messaging-crm/core/Crm"
+import { type Ids, TagId } from "@messaging-crm/core/Ids"
+import { limits } from "@messaging-crm/core/Limits"
+import { CreateTag, TagRows, Tags } from "@messaging-crm/core/Tags"
+import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { Context, Deferred, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 
@@ -80,30 +87,38 @@ const random = (seed: number) => {
 const settled = Effect.forEach(Array.from({ length: 40 }), () => Effect.yieldNow, { discard: true })
 
 /**
- * Interleaves operations: at each step the schedule selects the waiting operation that
+ * Interleaves effects: at each step the schedule selects the waiting one that
  * continues, or the first one when the schedule has ended.
  */
+const inTurns = Effect.fnUntraced(function*<A, R>(
+  effects: ReadonlyArray<Effect.Effect<A, never, R>>,
+  schedule: (step: number) => number
+) {
+  const { waiting } = yield* Turns
+  const steps: Array<number> = []
+  const fibers = yield* Effect.forEach(
+    effects,
+    (effect) => Effect.forkChild(Effect.provideService(effect, InTurn, true))
+  )
+  for (;;) {
+    yield* settled
+    if (fibers.every((fiber) => fiber.pollUnsafe() !== undefined)) break
+    const index = waiting.length === 0 ? 0 : schedule(steps.length) % waiting.length
+    const [turn] = waiting.splice(index, 1)
+    if (turn === undefined) yield* TestClock.adjust("10 millis")
+    else {
+      steps.push(index)
+      yield* Deferred.succeed(turn, undefined)
+    }
+  }
+  return { answers: yield* Effect.forEach(fibers, Fiber.join), steps }
+})
+
+/** Interleaves operations on a new scene. */
 const together = (storage: Storage, names: ReadonlyArray<string>, schedule: (step: number) => number) =>
   Effect.gen(function*() {
     const set = yield* scene
-    const { waiting } = yield* Turns
-    const steps: Array<number> = []
-    const fibers = yield* Effect.forEach(
-      names,
-      (name) => Effect.forkChild(Effect.provideService(outcomeOf(name, set), InTurn, true))
-    )
-    for (;;) {
-      yield* settled
-      if (fibers.every((fiber) => fiber.pollUnsafe() !== undefined)) break
-      const index = waiting.length === 0 ? 0 : schedule(steps.length) % waiting.length
-      const [turn] = waiting.splice(index, 1)
-      if (turn === undefined) yield* TestClock.adjust("10 millis")
-      else {
-        steps.push(index)
-        yield* Deferred.succeed(turn, undefined)
-      }
-    }
-    const answers = yield* Effect.forEach(fibers, Fiber.join)
+    const { answers, steps } = yield* inTurns(names.map((name) => outcomeOf(name, set)), schedule)
     return { outcome: JSON.stringify(yield* observe(set, answers)), steps }
   }).pipe(Effect.provide(layer(storage), { local: true }))
 
@@ -167,14 +182,85 @@ it.effect(
   600_000
 )
 
-it.effect("keep a report that arrives while its send is completed, in either order", () =>
-  Effect.gen(function*() {
-    const found = yield* search(stores, Array.from({ length: 200 }, (_, index) => index), [
-      "dispatch",
-      "hear of the send"
-    ])
-    assert.isNull(found, JSON.stringify(found, null, 2))
-  }))
+/** Operations of which one reads several rows that another changes: a schedule at random meets their few orders seldom. */
+const related = {
+  "keep a report that arrives while its send is completed": ["dispatch", "hear of the send"],
+  "revoke a key that is created while its member may no longer hold keys": ["create a key", "change a role"],
+  "revoke a key that is created while its member is removed": ["create a key", "remove a member"]
+}
+
+for (const [name, among] of Object.entries(related)) {
+  it.effect(`${name}, in either order`, () =>
+    Effect.gen(function*() {
+      const found = yield* search(stores, Array.from({ length: 200 }, (_, index) => index), among)
+      assert.isNull(found, JSON.stringify(found, null, 2))
+    }))
+}
+
+const named = (id: string) => `n${id.slice(-12)}`
+
+const createWebhook = Webhooks.use((all) =>
+  all.create(CreateWebhook.make({ url: "https://shop.example/crm", event_types: ["message.sent"] }))
+)
+const createTag = Effect.flatMap(
+  Fixtures.uuid,
+  (id) => Tags.use((all) => all.create(CreateTag.make({ name: named(id), color: "red" })))
+)
+const createContactField = Effect.flatMap(
+  Fixtures.uuid,
+  (id) =>
+    ContactFields.use((all) =>
+      all.create(CreateContactField.make({ key: named(id), name: "Size", type: "text", options: null }))
+    )
+)
+
+/** Inserts tags in one commit. To create them one by one would list as many for each. */
+const insertTags = Effect.fnUntraced(function*(count: number) {
+  const { organization_id } = yield* CurrentActor
+  const ids = yield* Effect.replicateEffect(Fixtures.uuid, count)
+  const tagOf = (id: string) =>
+    TagRows.insert({ id: TagId.make(id), name: named(id), name_key: named(id), color: "red" })
+  yield* Fixtures.write(organization_id, ...ids.map(tagOf))
+})
+
+/** What an organization has a limited number of: how all but the last are created, and the last one. */
+interface Limited {
+  readonly fill: Effect.Effect<
+    unknown,
+    { readonly _tag: string },
+    Crm.Operations | Crm.StoragePorts | Ids | CurrentActor
+  >
+  readonly create: Limited["fill"]
+}
+
+const limited: Readonly<Record<string, Limited>> = {
+  TooManyWebhooks: {
+    fill: Effect.replicateEffect(createWebhook, limits.webhooks_active_max - 1),
+    create: createWebhook
+  },
+  TooManyTags: { fill: insertTags(limits.tags_max - 1), create: createTag },
+  TooManyContactFields: {
+    fill: Effect.replicateEffect(createContactField, limits.contact_fields_max - 1),
+    create: createContactField
+  }
+}
+
+for (const [refusal, { create, fill }] of Object.entries(limited)) {
+  it.effect(`let one of two take the last place, and refuse the other: ${refusal}`, () =>
+    Effect.gen(function*() {
+      for (let seed = 0; seed < 20; seed++) {
+        const next = random(seed)
+        const answers = yield* Effect.gen(function*() {
+          const { organization_id, owner } = yield* Fixtures.founded
+          const as = Effect.provideService(CurrentActor, { organization_id, member_id: owner.id })
+          yield* Effect.orDie(as(fill))
+          const outcome = as(Effect.match(create, { onFailure: ({ _tag }) => _tag, onSuccess: () => "created" }))
+          return (yield* inTurns([outcome, outcome], () => Math.floor(next() * 100))).answers
+        }).pipe(Effect.provide(layer(stores), { local: true }))
+        assert.sameMembers(answers, ["created", refusal], `with seed ${seed}`)
+      }
+    }))
+}
 
 it.effect("detect a commit that overwrites a change", () =>
   Effect.gen(function*() {

@@ -5,6 +5,7 @@
  * The orders are tried one by one on a store, and compared with the concurrent run.
  */
 import { CurrentActor } from "@messaging-crm/core/Actor"
+import { ApiKeys, CreateApiKey } from "@messaging-crm/core/ApiKeys"
 import { ChannelAccounts, ChannelAccountStore, ChannelToken } from "@messaging-crm/core/ChannelAccounts"
 import { Channels, ConnectChannel } from "@messaging-crm/core/Channels"
 import { AddNote, type Contact, Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
@@ -48,7 +49,7 @@ export const scene = Effect.gen(function*() {
   const as = Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
   return yield* as(Effect.gen(function*() {
     const ada = yield* Members.use((all) =>
-      all.add(AddMember.make({ name: "Ada", email: "ada@acme.example", role: "member" }))
+      all.add(AddMember.make({ name: "Ada", email: "ada@acme.example", role: "admin" }))
     )
     const channel = yield* Channels.use((all) =>
       all.connect(ConnectChannel.make({
@@ -255,6 +256,14 @@ export const operations: Readonly<Record<string, Operation>> = {
   "set another token": tokenOf("two"),
   "create a tag": () =>
     Effect.map(Tags.use((all) => all.create(CreateTag.make({ name: "c", color: "red" }))), ({ name }) => name),
+  "create a key": ({ ada }) =>
+    Effect.map(
+      ApiKeys.use((all) =>
+        all.create(CreateApiKey.make({ name: "CI", created_by: ada.id, scopes: ["contacts:read"], expires: "90d" }))
+      ),
+      ({ api_key }) => api_key.name
+    ),
+  "change a role": ({ ada }) => Effect.map(Members.use((all) => all.setRole(ada.id, "member")), ({ role }) => role),
   "remove a member": ({ ada }) => Members.use((all) => all.remove(ada.id)),
   "receive": ({ received }) => received("m.2", phone, "hello"),
   "receive from a new number": ({ received }) => received("m.3", newPhone, "hello"),
@@ -339,7 +348,8 @@ export const observe = Effect.fnUntraced(function*(scene: Scene, answers: Readon
       threads: byText(threads),
       account: Option.getOrNull(Option.map(account, ({ account_id }) => account_id.slice(channel.id.length))),
       tags: (yield* Tags.use((all) => all.list)).map(({ name }) => name),
-      members: (yield* Members.use((all) => all.list)).map(({ name }) => name).toSorted(),
+      members: byText((yield* Members.use((all) => all.list)).map(({ name, role }) => ({ name, role }))),
+      keys: (yield* ApiKeys.use((all) => all.list)).map(({ revoked_at }) => revoked_at === null ? "valid" : "revoked"),
       webhooks: webhooks.map(({ status }) => status),
       // A delivery of a webhook that was disabled meanwhile ends when a worker claims it.
       deliveries: byText(

@@ -11,7 +11,7 @@ import { foldCase, trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
-import { Decide, type Fresh, together } from "../work/Decide.ts"
+import { Decide, type Fresh } from "../work/Decide.ts"
 import { type ApiKeyRow, ApiKeyRows, ApiKeyStore } from "./ApiKey.ts"
 
 // ---------------------------------------------------------------- data
@@ -184,13 +184,10 @@ export class Members extends Context.Service<Members, {
         })
       })
 
-      /** Loads a member, and for an owner another one. */
+      /** Loads a member, and then their keys: a key that is created in between makes the commit fail. For an owner also another one. */
       const loadForChange = Effect.fnUntraced(function*(organization_id: OrganizationId, id: MemberId) {
-        const { found, held } = yield* Effect.all({
-          found: store.find(organization_id, id),
-          held: keys.heldBy(organization_id, id)
-        }, together)
-        const loaded: ChangeLoaded = { found, keys: held, other: Option.none() }
+        const found = yield* store.find(organization_id, id)
+        const loaded: ChangeLoaded = { found, keys: yield* keys.heldBy(organization_id, id), other: Option.none() }
         if (!Option.exists(found, isOwner)) return loaded
         const other = (yield* store.list(organization_id)).find((member) => member.role === "owner" && member.id !== id)
         return other === undefined ? loaded : { ...loaded, other: yield* store.find(organization_id, other.id) }
