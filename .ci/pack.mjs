@@ -49,7 +49,7 @@ const mapValues = (record, change) =>
   Object.fromEntries(Object.entries(record).map(([key, value]) => [key, change(value)]))
 
 const manifestOf = (manifest) => {
-  const { exports, bin, scripts: _, ...rest } = manifest
+  const { exports, bin, devDependencies: _, scripts: __, ...rest } = manifest
   return {
     engines,
     sideEffects: bin === undefined ? false : Object.values(bin).map((target) => compiled(target).default),

@@ -58,39 +58,36 @@ export const startMain = (args: ReadonlyArray<string>, environment: Environment)
   Effect.flatMap(Program, (program) => start(program.words, args, { ...program.environment, ...environment }))
 
 /** Runs a command to its end, with the given stdin, and returns its exit code and output. */
-export const run = (args: ReadonlyArray<string>, environment: Environment, stdin: string | Uint8Array = "") =>
-  Effect.callback<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }>((resume) => {
-    const child = spawn(process.execPath, [main, ...args], { env: environmentOf(environment) })
-    const output = { stdout: "", stderr: "" }
-    for (const name of ["stdout", "stderr"] as const) {
-      child[name].setEncoding("utf8").on("data", (text: string) => {
-        output[name] += text
+export const run = Effect.fnUntraced(function*(
+  args: ReadonlyArray<string>,
+  environment: Environment,
+  stdin: string | Uint8Array = ""
+) {
+  const program = yield* Program
+  return yield* Effect.callback<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }>(
+    (resume) => {
+      const child = spawn(process.execPath, [...program.words, ...args], {
+        env: environmentOf({ ...program.environment, ...environment })
       })
+      const output = { stdout: "", stderr: "" }
+      for (const name of ["stdout", "stderr"] as const) {
+        child[name].setEncoding("utf8").on("data", (text: string) => {
+          output[name] += text
+        })
+      }
+      child.once("close", (code) => resume(Effect.succeed({ code, ...output })))
+      // A command that fails does not read to the end.
+      child.stdin.on("error", () => {}).end(stdin)
     }
-    child.once("close", (code) => resume(Effect.succeed({ code, ...output })))
-    // A command that fails does not read to the end.
-    child.stdin.on("error", () => {}).end(stdin)
-  })
+  )
+})
 
 /** Runs a command to its end and returns the JSON that it printed. */
 export const command = Effect.fnUntraced(function*(args: ReadonlyArray<string>, environment: Environment) {
-  const program = yield* Program
-  return yield* Effect.callback<unknown, Error>((resume) => {
-    const child = spawn(process.execPath, [...program.words, ...args, "--json"], {
-      env: environmentOf({ ...program.environment, ...environment }),
-      stdio: ["ignore", "pipe", "inherit"]
-    })
-    const chunks: Array<Buffer> = []
-    child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk))
-    child.once("close", (code) => {
-      const text = Buffer.concat(chunks).toString()
-      resume(
-        code === 0
-          ? Effect.sync(() => JSON.parse(text))
-          : Effect.fail(new Error(`${args.join(" ")} ended with ${code}`))
-      )
-    })
-  })
+  const { code, stderr, stdout } = yield* run([...args, "--json"], environment)
+  if (code !== 0) return yield* Effect.fail(new Error(`${args.join(" ")} ended with ${code}: ${stderr}`))
+  process.stderr.write(stderr)
+  return JSON.parse(stdout) as unknown
 })
 
 const isUp = (url: string) =>
