@@ -3,17 +3,22 @@ import { Contact, ContactStore, Identity, searchText } from "@messaging-crm/core
 import { ContactId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { At, json, OptionalAt } from "../database/Columns.ts"
+import { At, json, OptionalAt, repeated } from "../database/Columns.ts"
 import * as Lookup from "../database/Lookup.ts"
 import { first, rows, selection } from "../database/Rows.ts"
 import * as Audit from "../work/Audit.ts"
 import * as Search from "./ContactSearch.ts"
 
-const Row = Schema.Struct({ ...Contact.fields, last_activity_at: OptionalAt, updated_at: At })
+const Row = Schema.Struct({
+  ...Contact.fields,
+  tags: repeated(Contact.fields.tags),
+  last_activity_at: OptionalAt,
+  updated_at: At
+})
 const LoadedRow = Schema.Struct({ ...Row.fields, version: Schema.Int })
 
 const contacts = rows(Row)
-const list = selection(Row, (column) => `c.${column}`)
+const list = selection(Row, (column) => column === "tags" ? "c.tags::text" : `c.${column}`)
 const loaded = first(LoadedRow)
 const loadedRows = rows(LoadedRow)
 const inserted = rows(Schema.Struct({ id: ContactId }))

@@ -1,7 +1,7 @@
 /** Conversions between core's types and the columns of PostgreSQL. */
 import type { PageRequest } from "@messaging-crm/core/Page"
 import { fromMillis, type Timestamp } from "@messaging-crm/core/Timestamps"
-import { DateTime, Schema, SchemaTransformation } from "effect"
+import { DateTime, Option, Schema, SchemaTransformation } from "effect"
 
 /** Schema for a `timestamptz` column as the driver returns it, which never returns a `Date` that is none. */
 export const At = Schema.Date.pipe(
@@ -14,14 +14,48 @@ export const At = Schema.Date.pipe(
 /** Schema for a nullable `timestamptz` column. */
 export const OptionalAt = Schema.NullOr(At)
 
+/** Returns a value as a parameter for a `jsonb` column. */
+export const json = (value: unknown): string => JSON.stringify(value)
+
+const isJson = (text: string): boolean => Option.isSome(Option.liftThrowable(JSON.parse)(text))
+
+const JsonText = Schema.String.check(Schema.makeFilter(isJson, { expected: "a text of JSON" }))
+
+/** How many texts of one column are kept parsed. */
+const parsed_max = 256
+
+/** Parses JSON, and each of the last texts only once. */
+const parserOf = () => {
+  const parsed = new Map<string, unknown>()
+  return (text: string): unknown => {
+    const known = parsed.get(text)
+    if (known !== undefined) return known
+    const value: unknown = JSON.parse(text)
+    if (parsed.size === parsed_max) parsed.clear()
+    parsed.set(text, value)
+    return value
+  }
+}
+
+/**
+ * Schema for a `jsonb` column that is selected as its text, because many rows of a page have the same value, such as
+ * the sender of a message: to parse it takes longer than to read the rest of the row.
+ */
+export const repeated = <S extends Schema.Constraint>(schema: S) => {
+  const parse = parserOf()
+  return JsonText.pipe(
+    Schema.decodeTo(
+      schema,
+      SchemaTransformation.transform({ decode: (text) => parse(text) as S["Encoded"], encode: json })
+    )
+  )
+}
+
 /** Returns a timestamp as a parameter for the driver. */
 export const date = (at: Timestamp): Date => DateTime.toDateUtc(at)
 
 /** Returns an optional timestamp as a parameter for the driver. */
 export const optionalDate = (at: Timestamp | null): Date | null => at === null ? null : date(at)
-
-/** Returns a value as a parameter for a `jsonb` column. */
-export const json = (value: unknown): string => JSON.stringify(value)
 
 /**
  * Returns where a page starts: after the position of its request, or before

@@ -9,12 +9,13 @@ import {
 } from "@messaging-crm/core/Messages"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { At, date, OptionalAt, startOf } from "../database/Columns.ts"
+import { At, date, OptionalAt, repeated, startOf } from "../database/Columns.ts"
 import * as Lookup from "../database/Lookup.ts"
 import { count, first, rows, selection } from "../database/Rows.ts"
 
 const Row = Schema.Struct({
   ...Message.fields,
+  sender: repeated(Message.fields.sender),
   created_at: At,
   sent_at: OptionalAt,
   delivered_at: OptionalAt,
@@ -24,7 +25,7 @@ const Row = Schema.Struct({
   deleted_at: OptionalAt
 })
 
-const messages = selection(Row, (column) => column)
+const messages = selection(Row, (column) => column === "sender" ? "sender::text" : column)
 const message = first(Row)
 
 /** The row of a provider's message id, with the columns of its message in one object. */
