@@ -8,7 +8,11 @@ const millis = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: -8.
 it.prop("writes a moment as `toISOString` does, also twice and the next millisecond", { millis }, ({ millis }) => {
   const bounds = ["0000-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"].map((text) => Date.parse(text))
   const around = bounds.flatMap((bound) => [bound - 1, bound, bound + 1])
-  for (const each of [millis, millis, Math.min(millis + 1, 8.64e15), 0, -1, ...around]) {
+  // Few of all moments have a year of four digits, half of the second ones have.
+  for (const each of [millis, Math.trunc(millis / 30)].flatMap((at) => [at, at, Math.min(at + 1, 8.64e15)])) {
+    assert.strictEqual(isoOf(DateTime.makeUnsafe(each)), new Date(each).toISOString())
+  }
+  for (const each of [0, -1, ...around]) {
     assert.strictEqual(isoOf(DateTime.makeUnsafe(each)), new Date(each).toISOString())
   }
 })
@@ -19,7 +23,6 @@ it.prop("makes times that Effect cannot tell from its own", { millis }, ({ milli
   assert.isTrue(Equal.equals(ours, own) && Equal.equals(own, ours) && Hash.hash(ours) === Hash.hash(own))
   assert.isTrue(Schema.is(Schema.DateTimeUtc)(ours))
   for (const at of [ours, own]) assert.strictEqual(JSON.stringify({ at }), JSON.stringify({ at: new Date(millis) }))
-  assert.deepStrictEqual(DateTime.toPartsUtc(ours), DateTime.toPartsUtc(own))
   assert.deepStrictEqual(DateTime.toPartsUtc(ours), DateTime.toPartsUtc(own))
   assert.strictEqual(String(ours), String(own))
 })
