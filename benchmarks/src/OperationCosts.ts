@@ -10,7 +10,7 @@ import { MessageStore } from "@messaging-crm/core/Messages"
 import type { PageRequest } from "@messaging-crm/core/Page"
 import { SendMessage, Sends } from "@messaging-crm/core/Sends"
 import { WorkSignal } from "@messaging-crm/core/WorkQueue"
-import { DateTime, Effect, Layer, Redacted } from "effect"
+import { type DateTime, Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { readFileSync } from "node:fs"
 import * as Crowd from "../../packages/adapter-postgres/testing/Crowd.ts"
@@ -127,8 +127,8 @@ export const cases: Readonly<Record<string, Case>> = {
     )
 }
 
-const from = (row: { readonly at: Date; readonly id: string } | undefined): PageRequest | null =>
-  row === undefined ? null : { after: { at: DateTime.fromDateUnsafe(row.at), id: row.id }, size: page_1.size }
+const from = (row: { readonly at: DateTime.Utc; readonly id: string } | undefined): PageRequest | null =>
+  row === undefined ? null : { after: { at: row.at, id: row.id }, size: page_1.size }
 
 /** Opens the reply windows of some conversations, as messages of their contacts do, and returns them. */
 const openConversations = SqlClient.SqlClient.use((sql) =>
@@ -150,7 +150,7 @@ const sizeOf = Effect.fnUntraced(function*(contacts: number) {
   const sql = yield* SqlClient.SqlClient
   const skipped = 199 * page_size - 1
   const startOf = Effect.fnUntraced(function*(table: string, at: string, condition: string) {
-    const [row] = yield* sql<{ readonly at: Date; readonly id: string }>`
+    const [row] = yield* sql<{ readonly at: DateTime.Utc; readonly id: string }>`
       SELECT ${sql(at)} AS at, id
       FROM ${sql(table)}
       WHERE organization_id = ${Crowd.large} AND ${sql.literal(condition)}

@@ -49,7 +49,7 @@ it.layer(Processes.database, { excludeTestServices: true })("ApiKeys", (it) => {
       const other = "b".repeat(64)
       const organization_id = yield* newKey(other)
       const authenticate = ApiKeyStore.use((store) => store.authenticate(other, 120, Fixtures.noon))
-      const used = sql<{ readonly last_used_at: Date; readonly xmin: string; readonly is_recent: boolean }>`
+      const used = sql<{ readonly last_used_at: DateTime.Utc; readonly xmin: string; readonly is_recent: boolean }>`
         SELECT last_used_at, xmin::text, last_used_at > now() - interval '1 minute' AS is_recent
         FROM api_keys
         WHERE organization_id = ${organization_id}

@@ -343,12 +343,12 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
   const advanceToNextCheck = Effect.fnUntraced(function*(lane: string, time: Time) {
     const sql = yield* SqlClient.SqlClient
     const soon = DateTime.add(time.now, { seconds: 10 })
-    const [row] = yield* sql<{ readonly at: Date }>`
+    const [row] = yield* sql<{ readonly at: DateTime.Utc }>`
       SELECT least(next_due, ${DateTime.toDateUtc(soon)}::timestamptz) AS at
       FROM work_lanes
       WHERE name LIKE ${`%:${lane}`}
     `
-    time.now = row === undefined ? soon : DateTime.max(time.now, DateTime.fromDateUnsafe(row.at))
+    time.now = row === undefined ? soon : DateTime.max(time.now, row.at)
   })
 
   const cases = (["send", "webhook_delivery"] as const).flatMap((kind) =>

@@ -4,6 +4,7 @@ import { Reactivity } from "effect/reactivity"
 import { SqlClient, type SqlConnection, SqlError } from "effect/sql"
 import * as Connections from "./Client/Connections.ts"
 import * as Hosts from "./Client/Hosts.ts"
+import * as Types from "./Client/Types.ts"
 import { CommitConnections } from "./CommitConnections.ts"
 
 export interface Options {
@@ -76,7 +77,7 @@ type Shape = Omit<Connections.Config, "driver"> & {
 const make = Effect.fnUntraced(function*({ settings, ...shape }: Shape) {
   const { borrower, reserve } = yield* Connections.make({
     ...shape,
-    driver: { applicationName: "messaging-crm", startupParameters: settings }
+    driver: { applicationName: "messaging-crm", startupParameters: settings, types: Types.make() }
   })
   return yield* SqlClient.make({
     ...dialect,
@@ -128,9 +129,9 @@ const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) 
 export const isUrl = (text: string): boolean => Option.isSome(Hosts.parse(text))
 
 /**
- * Layer for the driver. It connects at the first statement, to the first host of
- * the URL that accepts writes. Half of the connections, but at least 2, are
- * reserved for commits.
+ * Layer for the driver, which returns a `timestamptz` as a `DateTime.Utc`. It connects
+ * at the first statement, to the first host of the URL that accepts writes. Half of
+ * the connections, but at least 2, are reserved for commits.
  *
  * A connection on which a statement is not answered is replaced after 8 to 9
  * seconds, and its statements fail with a `ConnectionError`: see `StatementDeadline`.

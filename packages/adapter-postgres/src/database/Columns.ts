@@ -1,15 +1,10 @@
 /** Conversions between core's types and the columns of PostgreSQL. */
 import type { PageRequest } from "@messaging-crm/core/Page"
-import { fromMillis, type Timestamp } from "@messaging-crm/core/Timestamps"
+import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { DateTime, Option, Schema, SchemaTransformation } from "effect"
 
-/** Schema for a `timestamptz` column as the driver returns it, which never returns a `Date` that is none. */
-export const At = Schema.Date.pipe(
-  Schema.decodeTo(
-    Schema.DateTimeUtc,
-    SchemaTransformation.transform({ decode: (at) => fromMillis(at.getTime()), encode: DateTime.toDateUtc })
-  )
-)
+/** Schema for a `timestamptz` column, which the client returns as core's time. */
+export const At = Schema.DateTimeUtc
 
 /** Schema for a nullable `timestamptz` column. */
 export const OptionalAt = Schema.NullOr(At)

@@ -11,8 +11,8 @@
 import { OrganizationId } from "@messaging-crm/core/Ids"
 import { type Claim, type ClaimedWork, WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Layer, Option, Schema } from "effect"
-import { SqlClient, SqlSchema, type Statement } from "effect/sql"
-import { At, date, OptionalAt } from "../database/Columns.ts"
+import { SqlClient, type Statement } from "effect/sql"
+import { date, OptionalAt } from "../database/Columns.ts"
 import { CommitConnections } from "../database/CommitConnections.ts"
 import { rows } from "../database/Rows.ts"
 import * as Lanes from "./Lanes.ts"
@@ -31,13 +31,13 @@ export const Item = Schema.Struct({
 
 const items = rows(Item)
 
-const BacklogRow = Schema.Struct({
+const backlogs = rows(Schema.Struct({
   kind: WorkKind,
   due: Schema.Int,
   later: Schema.Int,
   held: Schema.Int,
   oldest_due_at: OptionalAt
-})
+}))
 
 /** How long a lane must have been empty before it is deleted: longer than any statement that may add to it runs. */
 const empty_seconds = 15
@@ -71,11 +71,8 @@ export const layer = Layer.effect(
     const sql = yield* SqlClient.SqlClient
     const client = yield* claimClient
 
-    const backlog = SqlSchema.findAll({
-      Request: At,
-      Result: BacklogRow,
-      execute: (now) =>
-        sql`
+    const backlog = (now: DateTime.Utc) =>
+      backlogs(sql`
           SELECT
             kind,
             count(*) FILTER (WHERE NOT held AND is_due)::int AS due,
@@ -87,13 +84,12 @@ export const layer = Layer.effect(
               w.kind,
               w.due_at,
               w.leased_until IS NOT NULL AS held,
-              w.due_at <= ${now} AND coalesce(l.paused_until <= ${now}, true) AS is_due
+              w.due_at <= ${date(now)} AND coalesce(l.paused_until <= ${date(now)}, true) AS is_due
             FROM work w
             JOIN work_lanes l ON l.name = w.lane_name
           ) items
           GROUP BY kind
-        `
-    })
+        `)
 
     /** Changes an item that the claim still holds, opens its lane, and returns the rows of the change. */
     const settle = (
@@ -188,7 +184,7 @@ export const layer = Layer.effect(
               AND EXISTS (SELECT FROM work WHERE lane_name = l.name)
           `
         })).pipe(Effect.orDie),
-      backlog: (now) => Effect.orDie(backlog(now))
+      backlog
     })
   })
 )
