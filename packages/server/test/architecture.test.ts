@@ -53,6 +53,7 @@ const walls: ReadonlyArray<Wall> = [
     but: {
       "database/Client.ts": [/^@effect\/sql-pg$/, /^effect\/reactivity$/],
       "database/Client/Connections.ts": [/^@effect\/sql-pg$/, /^node:net$/],
+      "database/Client/Types.ts": [/^@effect\/sql-pg$/],
       "database/Client/Watchdog.ts": [/^node:net$/]
     }
   },
