@@ -12,6 +12,7 @@ import {
   observe,
   operations,
   outcomeOf,
+  type Scene,
   scene,
   unlessSerial
 } from "@messaging-crm/conformance/Races"
@@ -21,6 +22,7 @@ import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFi
 import type * as Crm from "@messaging-crm/core/Crm"
 import { type Ids, TagId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
+import { PersonalData, PersonalDataStore } from "@messaging-crm/core/PersonalData"
 import { CreateTag, TagRows, Tags } from "@messaging-crm/core/Tags"
 import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { Context, Deferred, Effect, Fiber, Layer } from "effect"
@@ -258,6 +260,48 @@ for (const [refusal, { create, fill }] of Object.entries(limited)) {
           return (yield* inTurns([outcome, outcome], () => Math.floor(next() * 100))).answers
         }).pipe(Effect.provide(layer(stores), { local: true }))
         assert.sameMembers(answers, ["created", refusal], `with seed ${seed}`)
+      }
+    }))
+}
+
+/** What tells of one more name of the scene's person: a message from them, and a report of what was sent to them. */
+const tells = {
+  "a message": ({ channel, now, receive }: Scene) =>
+    receive({
+      event: "message_received",
+      channel_id: channel.id,
+      provider_message_id: "m.9",
+      from: { external_id: "+4915112345678", aliases: ["one more"], display_name: "Kim", username: null },
+      type: "text",
+      text: "hello",
+      media: null,
+      sent_at: now
+    }),
+  "a report": ({ channel, first, now, receive }: Scene) =>
+    receive({
+      event: "message_status_reported",
+      channel_id: channel.id,
+      provider_message_id: "p.1",
+      reference: first.id,
+      recipient_aliases: ["one more"],
+      status: "read",
+      at: now
+    })
+}
+
+for (const [what, tell] of Object.entries(tells)) {
+  it.effect(`leave an erased contact without the name that ${what} tells meanwhile`, () =>
+    Effect.gen(function*() {
+      for (let seed = 0; seed < 100; seed++) {
+        const next = random(seed)
+        const names = yield* Effect.gen(function*() {
+          const set = yield* scene
+          const { id } = set.conversation.contact
+          const erase = set.as(Effect.orDie(PersonalData.use((all) => all.erase(id))))
+          yield* inTurns<void, Crm.Operations>([erase, tell(set)], () => Math.floor(next() * 100))
+          return yield* PersonalDataStore.use((store) => store.names(set.organization_id, id))
+        }).pipe(Effect.provide(layer(stores), { local: true }))
+        assert.deepStrictEqual(names, [], `with seed ${seed}`)
       }
     }))
 }

@@ -127,6 +127,7 @@ export const scene = Effect.gen(function*() {
       tags,
       webhook,
       conversation,
+      first,
       queued,
       done,
       open,

@@ -114,12 +114,15 @@ export const findOrCreateByIdentity = (
   const [found] = known
   if (found === undefined) return createIdentity(person, withPhone, fresh)
   const names = new Set(known.map(({ name }) => name))
+  const aliases = namesOf(person).filter((name) => !names.has(name))
   const set = newNames(found.identity, person)
+  // The identity is written, so that a concurrent erasure, which removes its names, does not miss these.
+  const written = aliases.length > 0 ? IdentityRows.update(found.identity, {}) : Changes.none
   return {
     answer: { identity_id: found.identity.id, contact_id: found.contact.id },
     changes: Changes.all(
-      addAliases(person.channel_type, found.identity.id, namesOf(person).filter((name) => !names.has(name))),
-      Object.keys(set).length === 0 ? Changes.none : updateIdentity(found, set)
+      addAliases(person.channel_type, found.identity.id, aliases),
+      Object.keys(set).length === 0 ? written : updateIdentity(found, set)
     )
   }
 }

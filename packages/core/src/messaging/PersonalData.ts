@@ -298,8 +298,9 @@ export class PersonalData extends Context.Service<PersonalData, {
         yield* eraseCallbacks(Array.from(new Set([...names.map(({ name }) => name.replace(/^\+/, "")), ...phone])))
         yield* eraseStored(organization_id, id)
         yield* act("contacts.erase", { load, decide: erase })
-        // What was committed by others until the names were gone.
+        // What was committed by others until the names were gone, and what the sends among it told.
         yield* eraseStored(organization_id, id)
+        yield* act("contacts.erase", { load, decide: erase })
       })
 
       return PersonalData.of({ export: exportContact, erase: eraseContact })

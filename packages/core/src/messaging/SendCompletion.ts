@@ -96,15 +96,17 @@ export const complete = (
   // What the provider says of a person who was erased is not stored.
   if (row.recipient === erased) return Changes.none
   const aliases = addAliases(channel.type, identity_id, recipient_aliases)
+  // An erasure of the person writes the send, so that a concurrent one makes this commit fail.
+  const aliasesOnly = recipient_aliases.length === 0 ? Changes.none : Changes.all(aliases, SendRows.expect(row))
   const known = Option.flatMap(provider_message, ({ message }) => message)
-  if (Option.isSome(known)) return isOpen(row) ? Changes.all(aliases, link(row, known.value, fresh)) : aliases
-  if (!isOpen(row) && row.failure_reason !== "outcome_unknown") return aliases
+  if (Option.isSome(known)) return isOpen(row) ? Changes.all(aliases, link(row, known.value, fresh)) : aliasesOnly
+  if (!isOpen(row) && row.failure_reason !== "outcome_unknown") return aliasesOnly
   const early = Option.match(provider_message, { onNone: () => [], onSome: ({ early_updates }) => early_updates })
   const message = [...early, ...updates].reduce(applyUpdate, messageOf(outgoing.value, provider_message_id, fresh))
   return Changes.all(
     aliases,
     insert(row.channel_id, contact_id, provider_message, message),
-    isOpen(row) ? SendRows.update(row, State.accept(row, message.id)) : Changes.none,
+    isOpen(row) ? SendRows.update(row, State.accept(row, message.id)) : SendRows.expect(row),
     messageEvents(message, fresh)
   )
 }

@@ -44,9 +44,12 @@ describe("a person", () => {
     })
     assert.deepStrictEqual(find({ external_id: "own", aliases: [phone, "new", "new"] }, [known]), {
       answer: who,
-      changes: Changes.aliases(
-        { channel_type: "phone_messaging", name: "own", identity_id: identity.id },
-        { channel_type: "phone_messaging", name: "new", identity_id: identity.id }
+      changes: Changes.all(
+        Changes.aliases(
+          { channel_type: "phone_messaging", name: "own", identity_id: identity.id },
+          { channel_type: "phone_messaging", name: "new", identity_id: identity.id }
+        ),
+        ContactIdentities.IdentityRows.update(known.identity, {})
       )
     })
   })

@@ -222,6 +222,7 @@ describe("a send", () => {
       complete({ outgoing: Option.some({ ...outgoing, send: failed }) }),
       Changes.all(
         Messages.insert(channel.id, contact.id, Option.none(), completed),
+        Sends.SendRows.expect(failed),
         Changes.raise(Events.make("message.sent", data, fresh(after(9), 101)))
       )
     )
@@ -229,6 +230,10 @@ describe("a send", () => {
     assert.deepStrictEqual(complete({ outgoing: Option.some({ ...outgoing, send: rejected }) }), Changes.none)
     const sent = { ...row, status: "sent", message_id: message.id } as const
     assert.deepStrictEqual(complete({ outgoing: Option.some({ ...outgoing, send: sent }) }), Changes.none)
+    assert.deepStrictEqual(
+      complete({ outgoing: Option.some({ ...outgoing, send: sent }) }, [], ["own"]),
+      Changes.all(Changes.aliases(alias), Sends.SendRows.expect(sent))
+    )
     assert.deepStrictEqual(complete({ outgoing: Option.none() }), Changes.none)
   })
 
