@@ -3,7 +3,7 @@
  * (`benchmarks/peer`): `npm run bench`.
  *
  * `-- --contacts 1000,100000,1000000` one comparison for each number of contacts,
- * `--rounds 5`, `--seconds 2` for each round, `--connections 32`,
+ * `--warm-up 8` seconds, then `--rounds 5` of `--seconds 2` each, `--connections 32`,
  * `--against pool,pipeline`, `--workloads read,update`; `--quick` is a minute at
  * 1,000 contacts, `--check` measures nothing and compares the answers only, `--json`
  * prints one document in place of tables.
@@ -32,6 +32,7 @@ const { values } = parseArgs({
     contacts: { type: "string" },
     rounds: { type: "string" },
     seconds: { type: "string" },
+    "warm-up": { type: "string" },
     connections: { type: "string", default: "32" },
     against: { type: "string", default: "pool,pipeline" },
     workloads: { type: "string" },
@@ -46,6 +47,7 @@ const sizes = (values.contacts ?? (quick || check ? "1000" : "100000")).split(",
 const options = {
   rounds: Number(values.rounds ?? (quick ? 2 : 5)),
   seconds: Number(values.seconds ?? (quick ? 0.4 : 2)),
+  warm_up_seconds: Number(values["warm-up"] ?? (quick ? 0.4 : 8)),
   connections: Number(values.connections)
 }
 const chosen = values.workloads?.split(",")

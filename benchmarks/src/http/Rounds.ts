@@ -30,6 +30,8 @@ export interface Options {
   readonly database_url: string
   readonly rounds: number
   readonly seconds: number
+  /** How long each target runs a workload before it is measured: until V8 has optimized what the workload needs. */
+  readonly warm_up_seconds: number
   readonly connections: number
 }
 
@@ -70,8 +72,7 @@ const disturbance = 20
  * again, until there are twice as many; the least disturbed ones count.
  */
 export const run = Effect.fnUntraced(function*(load: Load, runners: ReadonlyArray<Runner>, options: Options) {
-  // Compilers and caches get warm.
-  for (const runner of runners) yield* round(load, runner, options)
+  for (const runner of runners) yield* round(load, runner, { ...options, seconds: options.warm_up_seconds })
   if (runners.some(isWriting)) yield* Effect.promise(() => Population.tidy(options.database_url))
   const turns: Array<{ readonly rounds: ReadonlyMap<Name, Round>; readonly others: number }> = []
   const isDone = () => turns.filter(({ others }) => others <= disturbance).length >= options.rounds
