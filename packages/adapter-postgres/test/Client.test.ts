@@ -1,7 +1,10 @@
 import { assert, it } from "@effect/vitest"
+import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { CommitConnections } from "@messaging-crm/adapter-postgres/CommitConnections"
-import { Effect, Exit, Fiber, Latch } from "effect"
+import { Config, Effect, Exit, Fiber, Latch, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import * as Database from "../testing/Database.ts"
 import * as Backends from "./Backends.ts"
 
@@ -56,7 +59,48 @@ const lockedRow = Effect.gen(function*() {
   return { id, free: Effect.andThen(freed.open, Fiber.join(holding)) }
 })
 
+/** A client of which all statements go over one connection. */
+const single = Layer.unwrap(
+  Effect.map(Config.Redacted("TEST_DATABASE_URL"), (url) => Layer.fresh(Client.layer({ url, connections: 2 })))
+)
+
+/** Frees what nothing refers to, after what the current turn of the event loop still holds. */
+const collectGarbage = Effect.promise(async () => {
+  await new Promise((resolve) => setImmediate(resolve))
+  setFlagsFromString("--expose-gc")
+  runInNewContext("gc")()
+})
+
 it.layer(Database.layer)("Client", (it) => {
+  it.effect("keeps no row of a statement that was answered, while its connection waits for the next one", () =>
+    Effect.gen(function*() {
+      const lock = Math.trunc(Math.random() * 1e9)
+      const sql = yield* SqlClient.SqlClient
+      const [locked, freed] = [yield* Latch.make(), yield* Latch.make()]
+      const hold = Effect.andThen(sql`SELECT pg_advisory_xact_lock(${lock})`, Effect.andThen(locked.open, freed.await))
+      const holding = yield* Effect.forkChild(sql.withTransaction(hold))
+      yield* locked.await
+      yield* Effect.gen(function*() {
+        const one = yield* SqlClient.SqlClient
+        const found = one`SELECT repeat('x', 1000) AS text`
+        // The first of both rows, as an object and as its values.
+        const first = <Row extends object>(rows: ReadonlyArray<Row>) => new WeakRef(rows[0] ?? {})
+        const answered = Effect.all([Effect.map(found, first), Effect.map(found.values, first)], {
+          concurrency: "unbounded"
+        })
+        const reading = yield* Effect.forkChild(answered)
+        yield* Effect.yieldNow
+        const waiting = yield* Effect.forkChild(one`SELECT pg_advisory_xact_lock(${lock})`)
+        const rows = yield* Fiber.join(reading)
+        yield* collectGarbage
+        assert.isUndefined(waiting.pollUnsafe())
+        assert.deepStrictEqual(rows.map((row) => row.deref()), [undefined, undefined])
+        yield* freed.open
+        yield* Fiber.join(waiting)
+      }).pipe(Effect.provide(single))
+      yield* Fiber.join(holding)
+    }))
+
   it.effect("gives every session the timeouts, and the settings for generic plans", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
