@@ -184,7 +184,10 @@ export class Members extends Context.Service<Members, {
         })
       })
 
-      /** Loads a member, and then their keys: a key that is created in between makes the commit fail. For an owner also another one. */
+      /**
+       * Loads a member, and then their keys: a key that is created in between makes the
+       * commit fail. For an owner also another owner.
+       */
       const loadForChange = Effect.fnUntraced(function*(organization_id: OrganizationId, id: MemberId) {
         const found = yield* store.find(organization_id, id)
         const loaded: ChangeLoaded = { found, keys: yield* keys.heldBy(organization_id, id), other: Option.none() }

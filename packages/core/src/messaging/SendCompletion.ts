@@ -96,7 +96,7 @@ export const complete = (
   // What the provider says of a person who was erased is not stored.
   if (row.recipient === erased) return Changes.none
   const aliases = addAliases(channel.type, identity_id, recipient_aliases)
-  // An erasure of the person writes the send, so that a concurrent one makes this commit fail.
+  // A concurrent erasure of the person writes the send, and so makes this commit fail.
   const aliasesOnly = recipient_aliases.length === 0 ? Changes.none : Changes.all(aliases, SendRows.expect(row))
   const known = Option.flatMap(provider_message, ({ message }) => message)
   if (Option.isSome(known)) return isOpen(row) ? Changes.all(aliases, link(row, known.value, fresh)) : aliasesOnly

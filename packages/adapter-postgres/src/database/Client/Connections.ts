@@ -19,8 +19,8 @@ export interface Config {
 }
 
 /**
- * Takes the rows out of the driver's list. It keeps the list until no statement of the connection is under way, which
- * under load comes late: pages that were answered long ago would fill the memory.
+ * Takes the rows out of the driver's list, which it keeps until no statement of the connection is under way. Under load
+ * that is long after the answer, and collections would move the rows until then.
  */
 const taken = <Row>(rows: ReadonlyArray<Row>): ReadonlyArray<Row> => (rows as Array<Row>).splice(0)
 
