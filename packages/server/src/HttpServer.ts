@@ -87,7 +87,7 @@ const refusalOf = ({ httpVersion, rawHeaders }: IncomingMessage): Refusal | null
 
 /** Node's response that a socket is writing, which it keeps for itself. */
 const responseOf = (socket: Duplex) => {
-  const { _httpMessage: response } = socket as { readonly _httpMessage?: { readonly headersSent?: boolean } | null }
+  const { _httpMessage: response } = socket as { readonly _httpMessage?: ServerResponse | null }
   return response
 }
 
@@ -111,6 +111,7 @@ class EdgeServer extends Server {
   /** The connections whose request is answered, though its body is still on its way. */
   private readonly unread = new Set<Duplex>()
   private isMakingRoom = false
+  private isStopping = false
 
   constructor(logRefused: (refused: Refused) => void, limits: ConnectionLimits) {
     super({
@@ -147,14 +148,25 @@ class EdgeServer extends Server {
   // The one place that every request passes before its listeners.
   override emit(event: string | symbol, ...values: ReadonlyArray<unknown>): boolean {
     const [request, response] = values
-    if (event !== "request" || !(request instanceof IncomingMessage) || !(response instanceof ServerResponse)) {
-      return Reflect.apply(super.emit, this, [event, ...values])
-    }
+    const pass = () => Reflect.apply(super.emit, this, [event, ...values])
+    if (!(request instanceof IncomingMessage && response instanceof ServerResponse)) return pass()
     this.follow(request, response)
     const refusal = refusalOf(request)
     if (refusal !== null) this.refuse(refusal, request, response)
+    // One that asks first whether it may send its body has an event of its own.
+    else if (event !== "request") return pass()
     else if (this.arrived.push([request, response]) === 1) setImmediate(() => this.begin())
     return true
+  }
+
+  /** Stops accepting. Node would go on to serve whoever asks over a connection that is in use, for as long as it asks. */
+  override close(callback?: (error?: Error) => void): this {
+    this.isStopping = true
+    for (const socket of this.open) {
+      const response = responseOf(socket)
+      if (response) response.shouldKeepAlive = false
+    }
+    return super.close(callback)
   }
 
   private count(socket: Duplex): void {
@@ -200,8 +212,11 @@ class EdgeServer extends Server {
     const { socket } = request
     this.silent.delete(socket)
     this.idle.delete(socket)
+    if (this.isStopping) response.shouldKeepAlive = false
     response.once("close", () => {
       if (socket.destroyed) return
+      // The headers of this answer were on their way before the server was stopped.
+      if (this.isStopping) return void socket.destroySoon()
       this.idle.add(socket)
       if (!request.complete) {
         this.unread.add(socket)

@@ -29,18 +29,22 @@ import * as Metrics from "./Metrics.ts"
 import * as NodeDigests from "./NodeDigests.ts"
 import type { Provider } from "./Provider.ts"
 
-/** Layer for a listening socket. */
+/** Layer for a listening socket. Once it is closed, requests have 20 s to be answered. */
 export const listen = (options: { readonly host: string; readonly port: number }) =>
   Layer.unwrap(Effect.map(Effect.context(), (context) => {
     const run = Effect.runForkWith(context)
     const logRefused = (refused: Refused) =>
       void run(Effect.logDebug("Refused").pipe(Effect.annotateLogs({ ...refused })))
-    return NodeHttpServer.layer(() => createHttpServer(logRefused), {
+    const server = createHttpServer(logRefused)
+    const socket = NodeHttpServer.layer(() => server, {
       ...options,
       // A queue of the system's usual maximum, so that many connections at once delay no other by a second.
       backlog: 4096,
       gracefulShutdownTimeout: "20 seconds"
     })
+    // Half a request, or an answer that nobody takes, would hold a server that stops.
+    const giveUp = Layer.effectDiscard(Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections())))
+    return Layer.provideMerge(giveUp, socket)
   }))
 
 /** Layer for the driver, with a pool of the configured size. */

@@ -1,8 +1,9 @@
 /** The edge of the HTTP server, asked through raw sockets: what no HTTP client would send. */
 import { NodeHttpServer } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Layer, Schedule, Stream } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Schedule, Scope, Stream } from "effect"
 import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
+import { TestClock } from "effect/testing"
 import { IncomingMessage, ServerResponse } from "node:http"
 import { connect, Socket } from "node:net"
 import { createHttpServer } from "../src/HttpServer.ts"
@@ -108,6 +109,12 @@ describe("what never reaches a route", () => {
       ["no host", request("GET /hello HTTP/1.1"), 400, "invalid_input"],
       ["two hosts", request("GET /hello HTTP/1.1", host, "Host: other.example"), 400, "invalid_input"],
       ["two hosts that are the same", request("GET /hello HTTP/1.1", host, host), 400, "invalid_input"],
+      [
+        "two hosts, and a body that waits for leave",
+        request("POST /hello HTTP/1.1", host, host, "Expect: 100-continue", "Content-Length: 5"),
+        400,
+        "invalid_input"
+      ],
       ["a tunnel", request("CONNECT crm.example:443 HTTP/1.1", host), 405, "method_not_allowed"]
     ] as const
   ) {
@@ -356,5 +363,81 @@ describe("requests that arrive in one turn of the event loop", () => {
       arrive(server, "/third")
       yield* nextTurn
       assert.deepStrictEqual(turns, [["/early", "/first", "/second"], ["/third"]])
+    }))
+})
+
+describe("a server that stops", () => {
+  /** A server whose answers wait, on a port of its own, and what stops it. */
+  const stopping = Effect.gen(function*() {
+    const scope = yield* Scope.make()
+    const arrived = Deferred.makeUnsafe<void>()
+    const answer = Deferred.makeUnsafe<void>()
+    const wait = Effect.andThen(Deferred.done(arrived, Exit.void), Deferred.await(answer))
+    const rest = Stream.concat(Stream.make("begun"), Stream.drain(Stream.fromEffect(wait)))
+    const routes = HttpRouter.use((router) =>
+      Effect.andThen(
+        router.add("GET", "/whole", Effect.as(wait, HttpServerResponse.text("hello"))),
+        router.add("GET", "/stream", Effect.succeed(HttpServerResponse.stream(Stream.encodeText(rest))))
+      )
+    )
+    const context = yield* HttpRouter.serve(Layer.merge(hello, routes), { disableLogger: true, disableListenLog: true })
+      .pipe(
+        Layer.provideMerge(Layers.listen({ host: "127.0.0.1", port: 0 })),
+        Layer.buildWithScope(scope)
+      )
+    const url = new URL(yield* HttpServer.addressFormattedWith(Effect.succeed).pipe(Effect.provide(context)))
+    return {
+      port: Number(url.port),
+      arrived: Deferred.await(arrived),
+      answer: Deferred.done(answer, Exit.void),
+      stop: Effect.suspend(() => Scope.close(scope, Exit.void))
+    }
+  })
+
+  /** A connection: a way to ask, whether anything was answered, and all that was until it was closed. */
+  const connected = (port: number) =>
+    Effect.sync(() => {
+      let text = ""
+      const answered = Deferred.makeUnsafe<void>()
+      const closed = Deferred.makeUnsafe<string>()
+      const socket = connect(port, "127.0.0.1").setEncoding("utf8")
+      socket.on("data", (chunk: string) => {
+        text += chunk
+        Deferred.doneUnsafe(answered, Exit.void)
+      })
+      socket.on("error", () => {}).once("close", () => Deferred.doneUnsafe(closed, Exit.succeed(text)))
+      return {
+        ask: (one: string) => void socket.write(one),
+        answered: Deferred.await(answered),
+        all: Deferred.await(closed)
+      }
+    })
+
+  for (const [name, path, header] of [["whole", "/whole", "close"], ["in parts", "/stream", "keep-alive"]] as const) {
+    it.live(`closes a connection with the answer that it waits for, which comes ${name}`, () =>
+      Effect.gen(function*() {
+        const { answer, arrived, port, stop } = yield* stopping
+        const { all, ask } = yield* connected(port)
+        ask(request(`GET ${path} HTTP/1.1`, host))
+        yield* arrived
+        const stopped = yield* Effect.forkChild(stop, { startImmediately: true })
+        yield* answer
+        const text = yield* all
+        assert.strictEqual(parsed(text).headers.get("connection"), header)
+        assert.include(text, path === "/whole" ? "hello" : "begun")
+        yield* Fiber.join(stopped)
+      }))
+  }
+
+  it.effect("has 20 s for that, and then gives up whoever sends half a request", () =>
+    Effect.gen(function*() {
+      const { port, stop } = yield* stopping
+      const { all, answered, ask } = yield* connected(port)
+      ask(`${request("GET /hello HTTP/1.1", host)}GET /hello HTTP/1.1\r\nHos`)
+      yield* answered
+      const stopped = yield* Effect.forkChild(stop, { startImmediately: true })
+      yield* TestClock.adjust("20 seconds")
+      assert.lengthOf((yield* all).match(/HTTP\/1\.1 200 OK/g) ?? [], 1)
+      yield* Fiber.join(stopped)
     }))
 })
