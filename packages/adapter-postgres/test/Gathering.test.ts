@@ -9,20 +9,29 @@ interface Item {
   readonly lanes?: ReadonlyArray<string>
 }
 
+interface Options {
+  readonly concurrency: number
+  readonly size?: number
+  /** Whether items can run together; true by default. */
+  readonly isTogether?: boolean
+}
+
 /** Gathers items, and runs each gathering when the test allows it. */
-const start = (options: { readonly concurrency: number; readonly size?: number }) => {
+const start = ({ isTogether = true, ...options }: Options) => {
   const gatherings: Array<{ readonly names: ReadonlyArray<string>; readonly end: Deferred.Deferred<void> }> = []
+  const run = Effect.fnUntraced(function*(items: ReadonlyArray<Item>) {
+    const end = yield* Deferred.make<void>()
+    gatherings.push({ names: items.map(({ name }) => name), end })
+    yield* Deferred.await(end)
+  })
   const ask = Gathering.make<Item, string, never, never>({
     size: 9,
     groupOf: ({ group = "any" }) => group,
     rowsOf: ({ rows = [] }) => rows,
     lanesOf: ({ lanes = [] }) => lanes,
-    run: Effect.fnUntraced(function*(items: Gathering.Some<Item>) {
-      const end = yield* Deferred.make<void>()
-      gatherings.push({ names: items.map(({ name }) => name), end })
-      yield* Deferred.await(end)
-      return items.map(({ name }) => Exit.succeed(`done ${name}`))
-    }),
+    alone: (item) => Effect.as(run([item]), `done ${item.name}`),
+    together: (items) =>
+      Effect.as(run(items), isTogether ? items.map(({ name }) => Exit.succeed(`done ${name}`)) : null),
     ...options
   })
   /** Requests items in this turn, one after the other, and starts the gatherings that can run. */
@@ -64,9 +73,44 @@ it.effect("requests of one turn share a gathering, and requests made meanwhile s
     assert.deepStrictEqual(answers, ["done a", "done b", "done c", "done d", "done e"])
   }))
 
+it.effect("while items of a group run together, the next ones of it gather, and other groups start", () =>
+  Effect.gen(function*() {
+    const { askFor, end, endAll, names } = start({ concurrency: 9 })
+    yield* askFor({ name: "a" }, { name: "b" })
+    yield* askFor({ name: "c" })
+    yield* askFor({ name: "d", group: "other" })
+    yield* askFor({ name: "e" })
+    assert.deepStrictEqual(names(), [["a", "b"], ["d"]])
+    yield* end(0)
+    assert.deepStrictEqual(names(), [["a", "b"], ["d"], ["c", "e"]])
+    yield* endAll
+  }))
+
+it.effect("an item that runs alone keeps none of its group waiting", () =>
+  Effect.gen(function*() {
+    const { askFor, endAll, names } = start({ concurrency: 9 })
+    yield* askFor({ name: "a" })
+    yield* askFor({ name: "b" }, { name: "c" })
+    assert.deepStrictEqual(names(), [["a"], ["b", "c"]])
+    yield* endAll
+  }))
+
+it.effect("items that cannot run together run alone, and then keep none of their group waiting", () =>
+  Effect.gen(function*() {
+    const { askFor, end, endAll, names } = start({ concurrency: 9, isTogether: false })
+    const fibers = yield* askFor({ name: "a", rows: ["r"] }, { name: "b" })
+    yield* askFor({ name: "c" }, { name: "d", rows: ["r"] })
+    assert.deepStrictEqual(names(), [["a", "b"]])
+    yield* end(0)
+    assert.deepStrictEqual(names(), [["a", "b"], ["a"], ["b"], ["c"]])
+    yield* endAll
+    assert.deepStrictEqual(yield* Effect.forEach(fibers, Fiber.join), ["done a", "done b"])
+    assert.deepStrictEqual(names(), [["a", "b"], ["a"], ["b"], ["c"], ["d"]])
+  }))
+
 it.effect("a gathering has one group and at most its size, and an item without a group runs alone", () =>
   Effect.gen(function*() {
-    const { askFor, endAll, names } = start({ concurrency: 9, size: 2 })
+    const { askFor, end, endAll, names } = start({ concurrency: 9, size: 2 })
     yield* askFor(
       { name: "a", group: "x" },
       { name: "b", group: null },
@@ -75,7 +119,9 @@ it.effect("a gathering has one group and at most its size, and an item without a
       { name: "e", group: null },
       { name: "f", group: "x" }
     )
-    assert.deepStrictEqual(names().toSorted(), [["a", "d"], ["b"], ["c"], ["e"], ["f"]])
+    assert.deepStrictEqual(names().toSorted(), [["a", "d"], ["b"], ["c"], ["e"]])
+    yield* end(names().findIndex(([name]) => name === "a"))
+    assert.deepStrictEqual(names().at(-1), ["f"])
     yield* endAll
   }))
 
@@ -89,7 +135,7 @@ it.effect("items of one row run one after the other, in order, and do not delay 
       { name: "d", rows: ["t"] }
     )
     assert.deepStrictEqual(names(), [["a", "d"]])
-    yield* askFor({ name: "e", rows: ["u"] })
+    yield* askFor({ name: "e", group: "other", rows: ["u"] })
     assert.deepStrictEqual(names(), [["a", "d"], ["e"]])
     yield* end(0)
     assert.deepStrictEqual(names(), [["a", "d"], ["e"], ["b"]])
@@ -103,7 +149,7 @@ it.effect("items of one lane share a gathering or run one after the other", () =
     const { askFor, end, endAll, names } = start({ concurrency: 9 })
     yield* askFor({ name: "a", lanes: ["l"] }, { name: "b", lanes: ["l", "m"] }, { name: "c", lanes: ["m"] })
     assert.deepStrictEqual(names(), [["a", "b", "c"]])
-    yield* askFor({ name: "d", lanes: ["m"] }, { name: "e", rows: ["m"] }, { name: "f", lanes: ["n"] })
+    yield* askFor({ name: "d", lanes: ["m"] }, { name: "e", rows: ["m"] }, { name: "f", group: "other", lanes: ["n"] })
     assert.deepStrictEqual(names(), [["a", "b", "c"], ["f"]])
     yield* end(0)
     assert.deepStrictEqual(names(), [["a", "b", "c"], ["f"], ["d"]])
@@ -120,10 +166,25 @@ it.effect("a gathering with a defect does not affect other items", () =>
       groupOf: (item) => item,
       rowsOf: () => ["r"],
       lanesOf: () => [],
-      run: (items) => items[0] === "bad" ? Effect.die("bad") : Effect.succeed(items.map((item) => Exit.succeed(item)))
+      alone: (item) => item === "bad" ? Effect.die("bad") : Effect.succeed(item),
+      together: () => Effect.die("bad together")
     })
-    const exits = yield* Effect.forEach(["a", "bad", "b"], (item) => Effect.exit(ask(item)), {
-      concurrency: "unbounded"
+    const exits = (items: ReadonlyArray<string>) =>
+      Effect.forEach(items, (item) => Effect.exit(ask(item)), { concurrency: "unbounded" })
+    assert.deepStrictEqual(yield* exits(["a", "bad", "b"]), [Exit.succeed("a"), Exit.die("bad"), Exit.succeed("b")])
+  }))
+
+it.effect("a defect of items that run together is that of each, and the next ones of their group run", () =>
+  Effect.gen(function*() {
+    const ask = Gathering.make<string, string, never, never>({
+      concurrency: 9,
+      size: 2,
+      groupOf: () => "any",
+      rowsOf: () => [],
+      lanesOf: () => [],
+      alone: (item) => Effect.succeed(item),
+      together: () => Effect.die("bad together")
     })
-    assert.deepStrictEqual(exits, [Exit.succeed("a"), Exit.die("bad"), Exit.succeed("b")])
+    const exits = yield* Effect.forEach(["a", "b", "c"], (item) => Effect.exit(ask(item)), { concurrency: "unbounded" })
+    assert.deepStrictEqual(exits, [Exit.die("bad together"), Exit.die("bad together"), Exit.succeed("c")])
   }))

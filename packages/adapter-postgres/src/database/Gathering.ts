@@ -3,8 +3,9 @@
  *
  * A request that finds a free slot starts a batch at once, together with all
  * requests of the same turn of the event loop. Later requests wait for a slot, and
- * then form the next batch: the higher the load, the larger the batches. In this
- * file a batch is called a gathering.
+ * while a batch of their group runs together they wait for its end. Then they form
+ * the next batch: the higher the load, the larger the batches. In this file a batch
+ * is called a gathering.
  */
 import { Deferred, Effect, Exit } from "effect"
 
@@ -21,8 +22,10 @@ export interface Options<Item, A, E, R> {
   readonly rowsOf: (item: Item) => ReadonlyArray<string>
   /** Items that have a lane in common share a gathering or run one after the other. */
   readonly lanesOf: (item: Item) => ReadonlyArray<string>
-  /** Runs the items of one gathering, and returns their exits in the same order. */
-  readonly run: (items: Some<Item>) => Effect.Effect<ReadonlyArray<Exit.Exit<A, E>>, never, R>
+  /** Runs an item alone. */
+  readonly alone: (item: Item) => Effect.Effect<A, E, R>
+  /** Runs two or more items together, and returns their exits in the same order; null if none took effect and each has to run alone. */
+  readonly together: (items: Some<Item>) => Effect.Effect<ReadonlyArray<Exit.Exit<A, E>> | null, never, R>
 }
 
 interface Entry<Item, A, E> {
@@ -40,8 +43,8 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
   let waiting: Array<Request> = []
   /** The rows and lanes of the running items. */
   const busy = new Set<string>()
-  /** Groups whose next gathering starts in the next turn of the event loop. */
-  const starting = new Set<string>()
+  /** Groups that start no gathering: one starts in the next turn of the event loop, or runs together. */
+  const held = new Set<string>()
   let running = 0
 
   const begin = (entry: Request): void => {
@@ -77,9 +80,9 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
   const next = (): void => {
     if (running >= options.concurrency) return
     const firsts = take(({ group }) => {
-      if (running >= options.concurrency || (group !== null && starting.has(group))) return false
+      if (running >= options.concurrency || (group !== null && held.has(group))) return false
       running++
-      if (group !== null) starting.add(group)
+      if (group !== null) held.add(group)
       return true
     }, null)
     for (const { turn } of firsts) Deferred.doneUnsafe(turn, Exit.succeed(null))
@@ -89,9 +92,10 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
   const gather = (first: Request): Some<Request> => {
     const { group, lanes } = first
     if (group === null) return [first]
-    starting.delete(group)
     let room = options.size - 1
     const others = take((entry) => entry.group === group && room-- > 0, new Set(lanes))
+    // One that waits for a lock alone keeps nobody waiting.
+    if (others.length === 0) held.delete(group)
     return [first, ...others]
   }
 
@@ -102,19 +106,31 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
     }
   }
 
+  const runAlone = (entries: Some<Request>) =>
+    Effect.forEach(entries, ({ item }) => Effect.exit(options.alone(item)), { concurrency: "unbounded" })
+
+  const run = Effect.fnUntraced(function*(entries: Some<Request>) {
+    const [{ group, item }, ...others] = entries
+    if (group === null || others.length === 0) return yield* runAlone(entries)
+    const exit = yield* Effect.exit(options.together([item, ...others.map((entry) => entry.item)]))
+    held.delete(group)
+    if (Exit.isFailure(exit)) return entries.map((): Exit.Exit<A, E> => Exit.failCause(exit.cause))
+    if (exit.value !== null) return exit.value
+    next()
+    return yield* runAlone(entries)
+  })
+
   const lead = Effect.fnUntraced(function*(first: Request) {
     // The other requests of this turn of the event loop join the gathering.
     yield* Effect.yieldNow
     const entries = gather(first)
-    const [{ item }, ...others] = entries
     next()
-    const exit = yield* Effect.exit(options.run([item, ...others.map((entry) => entry.item)]))
+    const exits = yield* run(entries)
     end(entries)
-    const outcomeAt = (index: number): Exit.Exit<A, E> =>
-      Exit.isFailure(exit)
-        ? Exit.failCause(exit.cause)
-        : exit.value[index] ?? Exit.die(new Error("An item has no answer."))
-    for (const [index, { turn }] of others.entries()) Deferred.doneUnsafe(turn, Exit.succeed(outcomeAt(index + 1)))
+    const outcomeAt = (index: number) => exits[index] ?? Exit.die(new Error("An item has no answer."))
+    for (const [index, { turn }] of entries.entries()) {
+      if (index > 0) Deferred.doneUnsafe(turn, Exit.succeed(outcomeAt(index)))
+    }
     next()
     return yield* outcomeAt(0)
   })
@@ -129,7 +145,7 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
         turn: Deferred.makeUnsafe()
       }
       waiting.push(entry)
-      if (entry.group === null || !starting.has(entry.group)) next()
+      if (entry.group === null || !held.has(entry.group)) next()
       return Effect.flatMap(Deferred.await(entry.turn), (outcome) => outcome ?? lead(entry))
     }))
 }

@@ -84,25 +84,17 @@ export const layer = Layer.effect(
         ))
       })
 
-    const commitAlone = (commissions: ReadonlyArray<Commission>) =>
-      Effect.forEach(commissions, (commission) => Effect.exit(commitOne(commission)), { concurrency: "unbounded" })
-
     const commitTogether = (commissions: Gathering.Some<Commission>) =>
-      commissions.length === 1
-        ? commitAlone(commissions)
-        : Effect.try(() => statementOf(commissions, shared_lock_timeout)).pipe(
-          Effect.flatMap(({ parameters, text }) => own.unsafe(text, parameters)),
-          Effect.as(commissions.map((): Exit.Exit<void, Refusal> => Exit.void)),
-          Effect.catch((error) =>
-            // The outcome of all is unknown. What follows depends on whether a commit has an idempotency key.
-            error._tag === "SqlError" && error.reason._tag === "ConnectionError"
-              ? Effect.forEach(
-                commissions,
-                ({ changes }) => Effect.exit(refused(error, changes.remember !== undefined))
-              )
-              : commitAlone(commissions)
-          )
+      Effect.try(() => statementOf(commissions, shared_lock_timeout)).pipe(
+        Effect.flatMap(({ parameters, text }) => own.unsafe(text, parameters)),
+        Effect.as(commissions.map((): Exit.Exit<void, Refusal> => Exit.void)),
+        Effect.catch((error) =>
+          // The outcome of all is unknown. What follows depends on whether a commit has an idempotency key.
+          error._tag === "SqlError" && error.reason._tag === "ConnectionError"
+            ? Effect.forEach(commissions, ({ changes }) => Effect.exit(refused(error, changes.remember !== undefined)))
+            : Effect.succeed(null)
         )
+      )
 
     const commit = Gathering.make<Commission, void, Refusal, never>({
       concurrency: statements_max,
@@ -110,7 +102,8 @@ export const layer = Layer.effect(
       groupOf: ({ changes }) => shapeOf(changes),
       rowsOf,
       lanesOf,
-      run: commitTogether
+      alone: commitOne,
+      together: commitTogether
     })
 
     return Commit.of({
