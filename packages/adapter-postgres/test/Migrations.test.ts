@@ -259,7 +259,8 @@ it.layer(empty, { excludeTestServices: true })("An upgrade from 0008", (it) => {
         [17, "channel_accounts"],
         [18, "channel_holds"],
         [20, "search"],
-        [21, "rare_texts"]
+        [21, "rare_texts"],
+        [22, "rare_texts_first"]
       ]
       assert.deepStrictEqual(done.filter((migrations) => migrations.length > 0), [applied])
       assert.deepStrictEqual(yield* wrong, [])
