@@ -19,6 +19,12 @@ const file_wait_max = Duration.hours(1)
 /** The maximum number of files that are downloaded at once. */
 const files_max = 4
 
+/**
+ * The maximum number of callbacks with files that are processed at once, and how long another waits for its turn. After
+ * that it is retried later, so that a network whose files do not come does not use up the places of the inbox.
+ */
+const [with_files_max, with_files_wait_max] = [8, Duration.seconds(1)]
+
 /** The maximum number of people whose notices are processed concurrently. */
 const lanes_max = 8
 
@@ -55,6 +61,7 @@ export class Intake extends Context.Service<Intake, {
       const accounts = yield* CloudAccounts
       const inbound = yield* Inbound
       const files = yield* Semaphore.make(files_max)
+      const withFiles = yield* Semaphore.make(with_files_max)
       const loader = yield* MediaLoader
       const turns = yield* RcMap.make({ lookup: (_lane: string) => Semaphore.make(1) })
 
@@ -74,41 +81,75 @@ export class Intake extends Context.Service<Intake, {
         yield* inbound.receive({ ...event, media: { ...event.media, bytes: null } })
       })
 
-      const receiveLocated = (account: CloudAccount, notice: Notice) => {
-        const event = eventOf(account, notice)
-        return inbound.receive(event).pipe(
-          Effect.catchTag("FileUnavailable", () => receiveFileless(event)),
-          // Repeating an event for an unknown channel would not help, so it counts as received.
-          Effect.catchTag("ChannelUnknown", () => countIgnored("unconnected"))
-        )
-      }
+      /** Finds the channel of a notice, and passes its event on. */
+      const receiveNotice = Effect.fnUntraced(
+        function*(app_id: string, notice: Notice, pass: (event: ProviderEvent) => ReturnType<typeof inbound.receive>) {
+          const found = yield* accounts.locate(app_id, notice.account)
+          if (Option.isNone(found)) return yield* countIgnored("unconnected")
+          yield* pass(eventOf(found.value, notice))
+        },
+        // Repeating an event for an unknown channel would not help, so it counts as received.
+        Effect.catchTag("ChannelUnknown", () => countIgnored("unconnected"))
+      )
 
-      const receiveNotice = Effect.fnUntraced(function*(app_id: string, notice: Notice) {
-        const found = yield* accounts.locate(app_id, notice.account)
-        if (Option.isNone(found)) return yield* countIgnored("unconnected")
-        const received = receiveLocated(found.value, notice)
-        yield* notice.file === null ? received : files.withPermit(received)
-      })
+      const receiveWhole = (app_id: string, notice: Notice) => {
+        const received = receiveNotice(
+          app_id,
+          notice,
+          (event) => Effect.catchTag(inbound.receive(event), "FileUnavailable", () => receiveFileless(event))
+        )
+        return Effect.exit(notice.file === null ? received : files.withPermit(received))
+      }
 
       /** Processes the notices of one lane, after those that began before. */
       const receiveLane = (app_id: string, lane: string, notices: ReadonlyArray<Notice>) =>
         RcMap.get(turns, lane).pipe(
-          Effect.flatMap((turn) =>
-            turn.withPermit(Effect.forEach(notices, (notice) => Effect.exit(receiveNotice(app_id, notice))))
-          ),
+          Effect.flatMap((turn) => turn.withPermit(Effect.forEach(notices, (notice) => receiveWhole(app_id, notice)))),
           Effect.scoped
         )
+
+      const receiveAll = (app_id: string, notices: ReadonlyArray<Notice>) =>
+        Effect.map(
+          Effect.forEach(
+            Map.groupBy(notices, laneOf),
+            ([lane, told]) => receiveLane(app_id, lane, told),
+            { concurrency: lanes_max }
+          ),
+          (taken) => taken.flat()
+        )
+
+      /** Processes what needs no file now: a notice that has waited long enough for its file, and every one without. */
+      const receiveSome = Effect.fnUntraced(function*(app_id: string, notices: ReadonlyArray<Notice>) {
+        const taken = yield* receiveAll(app_id, notices.filter(({ file }) => file === null))
+        const late = yield* Effect.forEach(
+          notices.filter(({ file }) => file !== null),
+          (notice) => Effect.exit(receiveNotice(app_id, notice, receiveFileless))
+        )
+        return [...taken, ...late]
+      })
+
+      /** Processes notices of which some have files, unless too many are waiting for files. */
+      const receiveInTurn = (app_id: string, notices: ReadonlyArray<Notice>) =>
+        Effect.suspend(() => {
+          let hasBegun = false
+          const inTurn = withFiles.withPermit(Effect.suspend(() => {
+            hasBegun = true
+            return receiveAll(app_id, notices)
+          }))
+          const tooLate = Effect.suspend(() => hasBegun ? Effect.never : Effect.succeed(null))
+          return Effect.flatMap(
+            Effect.raceFirst(inTurn, Effect.delay(tooLate, with_files_wait_max)),
+            (taken) => taken === null ? receiveSome(app_id, notices) : Effect.succeed(taken)
+          )
+        })
 
       const receive = Effect.fn("Intake.receive")(
         function*(app_id: string, body: Uint8Array, received_at: DateTime.Utc) {
           const { ignored, notices } = Option.getOrElse(read(utf8.decode(body), received_at), () => unreadable)
           yield* Effect.forEach(ignored, countIgnored, { discard: true })
-          const taken = yield* Effect.forEach(
-            Map.groupBy(notices, laneOf),
-            ([lane, told]) => receiveLane(app_id, lane, told),
-            { concurrency: lanes_max }
-          )
-          yield* Effect.orDie(Exit.asVoidAll(taken.flat()))
+          const hasFiles = notices.some(({ file }) => file !== null)
+          const taken = yield* hasFiles ? receiveInTurn(app_id, notices) : receiveAll(app_id, notices)
+          yield* Effect.orDie(Exit.asVoidAll(taken))
         }
       )
 

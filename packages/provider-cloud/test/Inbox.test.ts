@@ -21,6 +21,14 @@ const text = (body: string, wa_id = "4915112345678") =>
     text: { body }
   })
 
+const image = (media_id: string, wa_id: string) =>
+  messagePart(channel_id, { wa_id }, {
+    id: `wamid.inbox.${++last}`,
+    timestamp: "1767225600",
+    type: "image",
+    image: { id: media_id, mime_type: "image/png" }
+  })
+
 const texts = Effect.map(
   Received.use(({ clear }) => clear),
   (events) => events.map((event) => event.event === "message_received" ? event.text : event.event)
@@ -141,6 +149,40 @@ layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
       assert.strictEqual(yield* waiting, 0)
       assert.lengthOf(yield* texts, 100)
     }))
+
+  for (
+    const [name, from] of [
+      ["of one person", () => "4915112345678"],
+      ["of many", (index: number) => `49151123456${10 + index}`]
+    ] as const
+  ) {
+    it.effect(`files that do not come, ${name}, keep no text waiting, and are loaded once they come`, () =>
+      Effect.gen(function*() {
+        const fake = yield* FakeGraph
+        const inbox = yield* CallbackInbox
+        const { receive } = yield* Intake
+        yield* TestClock.setTime(1_767_225_600_000)
+        const file = yield* fake.addFile(new Uint8Array([1, 2, 3]), "image/png")
+        yield* fake.holdFiles(true)
+        yield* fake.enqueue(...Array.from({ length: 20 }, (_, index) => image(file, from(index))))
+        yield* fake.post()
+        yield* Effect.forkChild(inbox.run(({ body, received_at, source }) => receive(source, body, received_at)))
+        yield* TestClock.adjust("1 second")
+        yield* fake.enqueue(text("hello", "4915112345600"))
+        yield* fake.post()
+        yield* Effect.andThen(TestClock.adjust("20 millis"), waiting).pipe(
+          Effect.repeat({ until: (left) => left === 20, times: 100 })
+        )
+        assert.deepStrictEqual(yield* texts, ["hello"])
+        yield* fake.holdFiles(false)
+        const turn = Effect.callback<void>((resume) => void setImmediate(() => resume(Effect.void)))
+        yield* Effect.all([turn, TestClock.adjust("20 millis")]).pipe(
+          Effect.andThen(waiting),
+          Effect.repeat({ until: (left) => left === 0 })
+        )
+        assert.lengthOf(yield* texts, 20)
+      }))
+  }
 
   it.effect("pauses grow from a second to ten minutes", () =>
     Effect.sync(() => {

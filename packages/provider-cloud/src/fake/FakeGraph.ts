@@ -47,6 +47,8 @@ export class FakeGraph extends Context.Service<FakeGraph, {
   readonly holdPage: (page: number | null) => Effect.Effect<void>
   /** Stores a file, and returns its ID. */
   readonly addFile: (bytes: Uint8Array, mime_type: string) => Effect.Effect<string>
+  /** Leaves requests for the bytes of files unanswered, until it is set otherwise. */
+  readonly holdFiles: (are_held: boolean) => Effect.Effect<void>
   /** Makes the next links expire before they can be opened. */
   readonly expireNextLinks: (count: number) => Effect.Effect<void>
 }>()("@messaging-crm/provider-cloud/fake/FakeGraph") {}
@@ -79,6 +81,7 @@ const make = Effect.fnUntraced(function*({ app_secret, callback_urls, token }: O
     breakPage: (broken_page) => set(() => ({ broken_page })),
     holdPage: (slow_page) => set(() => ({ slow_page })),
     addFile: (bytes, mime_type) => Files.add(state, bytes, mime_type),
+    holdFiles: (files_held) => set(() => ({ files_held })),
     expireNextLinks: (expired_links) => set(() => ({ expired_links }))
   })
 })

@@ -33,11 +33,13 @@ export const linkRoute = (state: State, url: string) =>
     })
   }).pipe(Effect.catchTag("SchemaError", () => Effect.succeed(refuse(100))))
 
-/** Answers `GET /lookaside/{id}/open` with the file. */
+/** Answers `GET /lookaside/{id}/open` with the file; not at all while files are held. */
 export const fileRoute = (state: State) =>
   Effect.gen(function*() {
     const { id = "" } = yield* HttpRouter.params
-    const file = (yield* Ref.get(state)).files.get(id)
+    const { files, files_held } = yield* Ref.get(state)
+    if (files_held) return yield* Effect.never
+    const file = files.get(id)
     return file === undefined
       ? HttpServerResponse.empty({ status: 404 })
       : HttpServerResponse.uint8Array(file.bytes, { contentType: file.mime_type })

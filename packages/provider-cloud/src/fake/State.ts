@@ -41,6 +41,8 @@ export interface Memory {
   readonly broken_page: number | null
   readonly slow_page: number | null
   readonly files: ReadonlyMap<string, FakeFile>
+  /** Whether files are asked for in vain. */
+  readonly files_held: boolean
   /** How many of the next links have expired before they are opened. */
   readonly expired_links: number
   readonly last: number
@@ -59,6 +61,7 @@ export const make = Ref.make<Memory>({
   broken_page: null,
   slow_page: null,
   files: new Map(),
+  files_held: false,
   expired_links: 0,
   last: 0
 })
