@@ -4,6 +4,7 @@ import { catalogueOf } from "@messaging-crm/provider-mock/Catalogue"
 import * as Wire from "@messaging-crm/provider-mock/http/Wire"
 import { Deferred, Effect, Schedule, Schema } from "effect"
 import { execFile, spawn } from "node:child_process"
+import { readdirSync, readFileSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
 import { request } from "node:http"
 import { getPriority, tmpdir } from "node:os"
@@ -337,6 +338,12 @@ const slowProvider = Effect.gen(function*() {
   return { url, called: Deferred.await(called), answer: Deferred.succeed(answer, undefined) }
 })
 
+/** Returns the threads of a process with their names, as Linux shows them. */
+const namesOfThreads = (pid: number | undefined) =>
+  readdirSync(`/proc/${pid}/task`).map((thread) =>
+    [Number(thread), readFileSync(`/proc/${pid}/task/${thread}/comm`, "utf8")] as const
+  )
+
 it.live(
   "on SIGTERM, serve accepts no new connection and finishes the attempt in progress",
   () =>
@@ -375,7 +382,12 @@ it.live(
       const { child } = yield* Processes.startMain(withoutWorker, environment)
       yield* Processes.untilUp(`${server.url}/health/ready`)
       // Workers on the same machine go first.
-      assert.strictEqual(getPriority(child.pid), Math.max(getPriority(), 5))
+      const niceness = Math.max(getPriority(), 5)
+      assert.strictEqual(getPriority(child.pid), niceness)
+      // Then this process, and then its compilers.
+      const compilers = namesOfThreads(child.pid).filter(([, name]) => name.includes("V8Worker"))
+      assert.isNotEmpty(compilers)
+      for (const [thread] of compilers) assert.strictEqual(getPriority(thread), Math.min(niceness + 5, 19))
       const { data } = yield* Schema.decodeUnknownEffect(Data)(started.text)
       const found = yield* Processes.request(server, "GET", `/sends/${data["id"]}`, { key })
       const { data: send } = yield* Schema.decodeUnknownEffect(Data)(found.text)

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
-import { getPriority, setPriority } from "node:os"
 import { help, readOr, readRequired, settings } from "../Config.ts"
 import * as Print from "../Print.ts"
+import * as Priorities from "../Priorities.ts"
 import * as Providers from "../Providers.ts"
 import * as Service from "../Service.ts"
 
@@ -18,16 +18,6 @@ const provider = Effect.all([readRequired(settings.database_url), readRequired(s
   Effect.andThen(Providers.chosen)
 )
 
-/**
- * Lets the workers beside this process have a processor first. Otherwise clients that never pause take it from them on a
- * machine without a free one, and the deliveries of what was accepted fall ever further behind.
- */
-const giveWay = Effect.ignore(Effect.try({
-  try: () => setPriority(Math.max(getPriority(), 5)),
-  // A system that has no priorities is as good as one where this has no effect.
-  catch: (cause) => cause
-}))
-
 export const serve = Command.make("serve", {
   port,
   host,
@@ -36,7 +26,7 @@ export const serve = Command.make("serve", {
   json: Print.json
 }, (flags) =>
   Effect.gen(function*() {
-    if (!flags.worker) yield* giveWay
+    yield* flags.worker ? Priorities.compileBehind : Priorities.giveWay
     yield* Service.serve(yield* provider, {
       ...flags,
       host: yield* readOr(settings.host, "0.0.0.0", flags.host),
@@ -50,7 +40,11 @@ export const serve = Command.make("serve", {
 export const worker = Command.make(
   "worker",
   { migrate, json: Print.json },
-  (flags) => Effect.flatMap(provider, (chosen) => Service.worker(chosen, flags))
+  (flags) =>
+    Effect.andThen(
+      Priorities.compileBehind,
+      Effect.flatMap(provider, (chosen) => Service.worker(chosen, flags))
+    )
 ).pipe(
   Command.withShortDescription("Work on what is queued, without the API"),
   Command.withDescription(`Work on what is queued, without the API\n\n  ${help}`)

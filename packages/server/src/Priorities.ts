@@ -1,0 +1,29 @@
+/** Which threads get a processor first, where there are more threads than processors. */
+import { Effect } from "effect"
+import { readdirSync } from "node:fs"
+import { getPriority, setPriority } from "node:os"
+
+/** Returns the threads of this process, where each has a priority of its own. The first thread has the id of the process. */
+const threads = (): ReadonlyArray<number> =>
+  process.platform === "linux" ? readdirSync("/proc/self/task").map(Number) : [process.pid]
+
+const set = (niceness: number): void => {
+  for (const thread of threads()) setPriority(thread, thread === process.pid ? niceness : Math.min(niceness + 5, 19))
+}
+
+// A system that has no priorities is as good as one where they have no effect.
+const attempt = (niceness: () => number) =>
+  Effect.ignore(Effect.try({ try: () => set(niceness()), catch: (cause) => cause }))
+
+/**
+ * Lets the main thread have a processor before V8's compilers. On a single processor a compiler takes 20 to 40 ms for a
+ * large function, and every request would wait for it.
+ */
+export const compileBehind = attempt(getPriority)
+
+/**
+ * Lets the workers beside this process have a processor first, and its own compilers come last. Otherwise clients that
+ * never pause take it from the workers on a machine without a free one, and the deliveries of what was accepted fall ever
+ * further behind.
+ */
+export const giveWay = attempt(() => Math.max(getPriority(), 5))
