@@ -42,7 +42,7 @@ export const listen = (options: { readonly host: string; readonly port: number }
       backlog: 4096,
       gracefulShutdownTimeout: "20 seconds"
     })
-    // Half a request, or an answer that nobody takes, would hold a server that stops.
+    // Node's own limits end with the server, and half a request, or an answer that nobody takes, would keep its connection.
     const giveUp = Layer.effectDiscard(Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections())))
     return Layer.provideMerge(giveUp, socket)
   }))

@@ -16,8 +16,8 @@ const attempt = (niceness: () => number) =>
   Effect.ignore(Effect.try({ try: () => set(niceness()), catch: (cause) => cause }))
 
 /**
- * Lets the main thread have a processor before V8's compilers. On a single processor a compiler takes 20 to 40 ms for a
- * large function, and every request would wait for it.
+ * Lets the main thread have a processor before V8's compilers and collectors. On a single processor a compiler takes 20 to
+ * 40 ms for a large function, and every request would wait for it.
  */
 export const compileBehind = attempt(getPriority)
 

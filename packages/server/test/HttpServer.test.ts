@@ -385,44 +385,23 @@ describe("a server that stops", () => {
         Layer.provideMerge(Layers.listen({ host: "127.0.0.1", port: 0 })),
         Layer.buildWithScope(scope)
       )
-    const url = new URL(yield* HttpServer.addressFormattedWith(Effect.succeed).pipe(Effect.provide(context)))
     return {
-      port: Number(url.port),
+      context,
       arrived: Deferred.await(arrived),
       answer: Deferred.done(answer, Exit.void),
       stop: Effect.suspend(() => Scope.close(scope, Exit.void))
     }
   })
 
-  /** A connection: a way to ask, whether anything was answered, and all that was until it was closed. */
-  const connected = (port: number) =>
-    Effect.sync(() => {
-      let text = ""
-      const answered = Deferred.makeUnsafe<void>()
-      const closed = Deferred.makeUnsafe<string>()
-      const socket = connect(port, "127.0.0.1").setEncoding("utf8")
-      socket.on("data", (chunk: string) => {
-        text += chunk
-        Deferred.doneUnsafe(answered, Exit.void)
-      })
-      socket.on("error", () => {}).once("close", () => Deferred.doneUnsafe(closed, Exit.succeed(text)))
-      return {
-        ask: (one: string) => void socket.write(one),
-        answered: Deferred.await(answered),
-        all: Deferred.await(closed)
-      }
-    })
-
   for (const [name, path, header] of [["whole", "/whole", "close"], ["in parts", "/stream", "keep-alive"]] as const) {
     it.live(`closes a connection with the answer that it waits for, which comes ${name}`, () =>
       Effect.gen(function*() {
-        const { answer, arrived, port, stop } = yield* stopping
-        const { all, ask } = yield* connected(port)
-        ask(request(`GET ${path} HTTP/1.1`, host))
+        const { answer, arrived, context, stop } = yield* stopping
+        const asked = yield* Effect.forkChild(Effect.provide(sendRaw(request(`GET ${path} HTTP/1.1`, host)), context))
         yield* arrived
         const stopped = yield* Effect.forkChild(stop, { startImmediately: true })
         yield* answer
-        const text = yield* all
+        const text = yield* Fiber.join(asked)
         assert.strictEqual(parsed(text).headers.get("connection"), header)
         assert.include(text, path === "/whole" ? "hello" : "begun")
         yield* Fiber.join(stopped)
@@ -431,13 +410,23 @@ describe("a server that stops", () => {
 
   it.effect("has 20 s for that, and then gives up whoever sends half a request", () =>
     Effect.gen(function*() {
-      const { port, stop } = yield* stopping
-      const { all, answered, ask } = yield* connected(port)
-      ask(`${request("GET /hello HTTP/1.1", host)}GET /hello HTTP/1.1\r\nHos`)
-      yield* answered
+      const { context, stop } = yield* stopping
+      const url = new URL(yield* Effect.provide(HttpServer.addressFormattedWith(Effect.succeed), context))
+      const socket = connect(Number(url.port), url.hostname).on("error", () => {})
+      const closed = yield* Effect.forkChild(
+        Effect.callback<void>((resume) => void socket.once("close", () => resume(Effect.void))),
+        { startImmediately: true }
+      )
+      // The half is read together with the request before it, which is answered.
+      yield* Effect.callback<void>((resume) => {
+        socket.once("data", () => resume(Effect.void))
+        socket.write(`${request("GET /hello HTTP/1.1", host)}GET /hello HTTP/1.1\r\nHos`)
+      })
       const stopped = yield* Effect.forkChild(stop, { startImmediately: true })
-      yield* TestClock.adjust("20 seconds")
-      assert.lengthOf((yield* all).match(/HTTP\/1\.1 200 OK/g) ?? [], 1)
+      yield* TestClock.adjust("19 seconds")
+      assert.isUndefined(stopped.pollUnsafe())
+      yield* TestClock.adjust("1 second")
       yield* Fiber.join(stopped)
+      yield* Fiber.join(closed)
     }))
 })

@@ -128,8 +128,8 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
     const exits = yield* run(entries)
     end(entries)
     const outcomeAt = (index: number) => exits[index] ?? Exit.die(new Error("An item has no answer."))
-    for (const [index, { turn }] of entries.entries()) {
-      if (index > 0) Deferred.doneUnsafe(turn, Exit.succeed(outcomeAt(index)))
+    for (const [index, { turn }] of entries.slice(1).entries()) {
+      Deferred.doneUnsafe(turn, Exit.succeed(outcomeAt(index + 1)))
     }
     next()
     return yield* outcomeAt(0)

@@ -10,29 +10,32 @@ const rare = `
   LANGUAGE plpgsql STABLE
   AS $$
   BEGIN
-    -- To find out that a text is frequent, the index of all texts needs the most time if it is.
+    -- A frequent text takes the index of all texts the longest.
     IF is_frequent(organization, from_at, from_id, terms, patterns) THEN RETURN NULL; END IF;
     RETURN few_contacts_with(organization, terms, patterns, most);
   END
   $$
 `
 
-/** The SQL of whether most of the contacts that were updated last do not match. */
+/** How many of the contacts that were updated last are looked at first, and from how many matches on a text is left to the page. */
+const [looked_at, most] = [16, 12]
+
+/** The SQL of whether few of the contacts that were updated last match. */
 const matchesFew = `(
-  SELECT count(*) < 12
+  SELECT count(*) < ${most}
   FROM (
     SELECT *
     FROM contacts c
     WHERE c.organization_id = organization AND (c.updated_at, c.id) < (from_at, from_id)
     ORDER BY c.updated_at DESC, c.id DESC
-    LIMIT 16
+    LIMIT ${looked_at}
   ) c
   WHERE ${passes}
 )`
 
 /**
  * Returns the ids of a page of contacts that match the filters, as in 0021, but a text is looked up before a page and a
- * quarter of the contacts that were updated last is read, unless most of the first 16 have it: how frequent such a text
+ * quarter of the contacts that were updated last is read, unless most of the first ones have it: how frequent such a text
  * is costs the most to find out, and it is likely to fill the page.
  */
 const found = `
