@@ -1,10 +1,9 @@
 /**
  * Posts webhooks with undici to endpoints that may be hostile.
  *
- * For each connection the name is resolved once, every address is checked, and
- * the connection is made to one of these checked addresses. A connection is reused
- * only after a complete response, by one attempt at a time. Any other is closed at
- * the end of its attempt, also when that is interrupted.
+ * Connections are opened by the checked dialler. One is reused only after a
+ * complete response, by one attempt at a time. Any other is closed at the end of
+ * its attempt, also when that is interrupted.
  */
 import { limits } from "@messaging-crm/core/Limits"
 import {
@@ -14,11 +13,10 @@ import {
   WebhookTransport
 } from "@messaging-crm/core/WebhookTransport"
 import { type Duration, Effect, Layer, Result } from "effect"
-import { isIP } from "node:net"
-import { isPublic } from "./WebhookTransport/Addresses.ts"
-import { connected, dial, failureOf, hostOf } from "./WebhookTransport/Connection.ts"
-import { Connection, IdleConnections } from "./WebhookTransport/IdleConnections.ts"
-import { type Resolve, resolve } from "./WebhookTransport/Names.ts"
+import { failureOf, Unanswered } from "./outbound/Connection.ts"
+import * as Dialler from "./outbound/Dialler.ts"
+import { type Connection, IdleConnections } from "./outbound/IdleConnections.ts"
+import type { Resolve } from "./outbound/Names.ts"
 
 export interface Options {
   /** The timeout of a whole attempt: 15 seconds. */
@@ -27,14 +25,12 @@ export interface Options {
   readonly resolve?: Resolve
 }
 
-const connect_timeout = "5 seconds"
 const read_bytes_max = 16_384
 /** How often an answer may be announced by interim ones, whatever their size. */
 const announced_max = 10
 const kept_bytes_max = limits.webhook_response_bytes_max
 
-const unanswered = (failure_code: WebhookRequestFailed["failure_code"]) =>
-  Effect.fail(new WebhookRequestFailed({ failure_code }))
+const unanswered = (failure_code: Unanswered["failure_code"]) => Effect.fail(new Unanswered({ failure_code }))
 
 /** The part of a response that has been read: its status, and the beginning of its body as text. */
 interface PartialAnswer {
@@ -54,7 +50,7 @@ interface PartialAnswer {
  * next full garbage collection, so an endless response could exhaust the memory.
  */
 const dispatch = ({ client, socket }: Connection, url: URL, { body, headers }: WebhookRequest, answer: PartialAnswer) =>
-  Effect.callback<void, WebhookRequestFailed>((resume) => {
+  Effect.callback<void, Unanswered>((resume) => {
     const decoder = new TextDecoder()
     const before = socket.bytesRead
     let announced = 0
@@ -97,20 +93,7 @@ const storable = (decoded: string): string => {
 
 const make = Effect.fnUntraced(function*(options: Options) {
   const deadline = options.deadline ?? "15 seconds"
-  const lookup = options.resolve ?? resolve
-  const allowed = yield* AllowedAddresses
-
-  /** Public addresses require https. http is for allowed networks only. */
-  const mayConnectTo = (url: URL) => (address: string) =>
-    allowed?.(address) === true || (url.protocol === "https:" && isPublic(address))
-
-  const addressesOf = Effect.fnUntraced(function*(url: URL) {
-    const host = hostOf(url)
-    const addresses = isIP(host) === 0 ? yield* lookup(host) : [host]
-    if (addresses.length === 0) return yield* unanswered("dns_error")
-    if (!addresses.every(mayConnectTo(url))) return yield* unanswered("blocked_address")
-    return addresses
-  })
+  const connect = Dialler.make({ allowed: yield* AllowedAddresses, resolve: options.resolve })
 
   const idle = yield* Effect.acquireRelease(
     Effect.sync(() => new IdleConnections()),
@@ -120,14 +103,6 @@ const make = Effect.fnUntraced(function*(options: Options) {
   /** Releases a connection after its attempt: it is kept for reuse after a complete response, and closed otherwise. */
   const release = (answer: PartialAnswer) => (connection: Connection) =>
     Effect.sync(() => answer.isComplete ? idle.keep(connection) : connection.end())
-
-  const connect = Effect.fnUntraced(function*(url: URL, answer: PartialAnswer) {
-    const addresses = yield* addressesOf(url)
-    const dialled = Effect.sync(() => new Connection(url, dial(url, addresses)))
-    const connection = yield* Effect.acquireRelease(dialled, release(answer))
-    yield* connected(url, connection.socket)
-    return connection
-  })
 
   /** Sends the request over an idle connection, or over a new one if there is none or if the endpoint has closed it. */
   const exchange = Effect.fnUntraced(function*(url: URL, request: WebhookRequest, answer: PartialAnswer) {
@@ -140,19 +115,21 @@ const make = Effect.fnUntraced(function*(options: Options) {
       if (Result.isSuccess(sent)) return
       if (sent.failure.failure_code !== "connection_reset") return yield* sent.failure
     }
-    const opened = yield* connect(url, answer).pipe(
-      Effect.timeoutOrElse({ duration: connect_timeout, orElse: () => unanswered("timeout") })
-    )
+    const opened = yield* connect(url, release(answer))
     yield* dispatch(opened, url, request, answer)
   })
 
-  const post = Effect.fnUntraced(function*(request: WebhookRequest) {
-    const url = new URL(request.url)
-    const answer: PartialAnswer = { status: null, retry_after: null, text: "", bytes: 0, isComplete: false }
-    yield* Effect.timeoutOption(exchange(url, request, answer), deadline)
-    const { retry_after, status, text } = answer
-    return status === null ? yield* unanswered("timeout") : { status, retry_after, body: storable(text) }
-  }, Effect.scoped)
+  const post = Effect.fnUntraced(
+    function*(request: WebhookRequest) {
+      const url = new URL(request.url)
+      const answer: PartialAnswer = { status: null, retry_after: null, text: "", bytes: 0, isComplete: false }
+      yield* Effect.timeoutOption(exchange(url, request, answer), deadline)
+      const { retry_after, status, text } = answer
+      return status === null ? yield* unanswered("timeout") : { status, retry_after, body: storable(text) }
+    },
+    Effect.scoped,
+    Effect.mapError(({ failure_code }) => new WebhookRequestFailed({ failure_code }))
+  )
 
   return WebhookTransport.of({ post })
 })

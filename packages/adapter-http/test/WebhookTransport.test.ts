@@ -6,8 +6,8 @@ import { type Duration, Effect, Fiber, Layer, Random, Result } from "effect"
 import { createServer, type Socket } from "node:net"
 import * as tls from "node:tls"
 import { selfSigned } from "./Certificate.ts"
+import { hostile } from "./outbound/Vectors.ts"
 import { listen, receive, receiveSecurely } from "./Receiver.ts"
-import { hostile } from "./WebhookTransport/Vectors.ts"
 
 Transport.suite("undici", { layer, receive })
 

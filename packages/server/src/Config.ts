@@ -2,7 +2,7 @@
  * Every setting of the service, in one table. A flag overrides the environment
  * variable, which overrides the default. An invalid value stops the start.
  */
-import { networks } from "@messaging-crm/adapter-http/WebhookTransport/Addresses"
+import { networks } from "@messaging-crm/adapter-http/outbound/Addresses"
 import { isUrl } from "@messaging-crm/adapter-postgres/Client"
 import { Config, Data, Effect, Option, Redacted } from "effect"
 

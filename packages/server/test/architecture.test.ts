@@ -40,11 +40,11 @@ const walls: ReadonlyArray<Wall> = [
     files: "packages/adapter-http/src/**/*.ts",
     may: [/^effect(\/(http|http-api))?$/, core],
     but: {
-      "WebhookTransport.ts": [/^node:net$/],
-      "WebhookTransport/Addresses.ts": [/^node:net$/],
-      "WebhookTransport/Connection.ts": [/^node:(net|tls)$/],
-      "WebhookTransport/IdleConnections.ts": [/^undici$/, /^node:net$/],
-      "WebhookTransport/Names.ts": [/^node:dns\/promises$/]
+      "outbound/Addresses.ts": [/^node:net$/],
+      "outbound/Connection.ts": [/^node:(net|tls)$/],
+      "outbound/Dialler.ts": [/^node:net$/],
+      "outbound/IdleConnections.ts": [/^undici$/, /^node:net$/],
+      "outbound/Names.ts": [/^node:dns\/promises$/]
     }
   },
   {

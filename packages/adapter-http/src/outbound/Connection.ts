@@ -1,7 +1,10 @@
-import { type UnansweredCode, WebhookRequestFailed } from "@messaging-crm/core/WebhookTransport"
-import { Effect } from "effect"
+import type { UnansweredCode } from "@messaging-crm/core/WebhookTransport"
+import { Data, Effect } from "effect"
 import * as net from "node:net"
 import * as tls from "node:tls"
+
+/** No valid response was received. The host may have received the request. */
+export class Unanswered extends Data.TaggedError("Unanswered")<{ readonly failure_code: UnansweredCode }> {}
 
 const codes: Readonly<Record<string, UnansweredCode>> = {
   ECONNREFUSED: "connection_refused",
@@ -14,13 +17,13 @@ const codes: Readonly<Record<string, UnansweredCode>> = {
   ETIMEDOUT: "timeout"
 }
 
-/** Returns the failure code for an error of a socket or of undici. */
-export const failureOf = (error: unknown, otherwise: UnansweredCode): WebhookRequestFailed => {
+/** Returns the failure for an error of a socket or of undici. */
+export const failureOf = (error: unknown, otherwise: UnansweredCode): Unanswered => {
   // An `Error` of Node: when several addresses were tried, it has the code of the first.
   const code = String((Object(error) as { readonly code?: unknown }).code)
   // An endpoint that requires a client certificate fails after the handshake.
   const meant = /^ERR_(SSL|TLS)_/.test(code) ? "tls_error" : codes[code]
-  return new WebhookRequestFailed({ failure_code: meant ?? otherwise })
+  return new Unanswered({ failure_code: meant ?? otherwise })
 }
 
 /** Returns the host of a URL for a socket: a name without its last full stop, or an address without brackets. */
@@ -46,7 +49,7 @@ export const dial = (url: URL, addresses: ReadonlyArray<string>): net.Socket => 
 }
 
 /** Waits until a socket is connected, with the certificate checked against the name. */
-export const connected = ({ protocol }: URL, socket: net.Socket): Effect.Effect<void, WebhookRequestFailed> => {
+export const connected = ({ protocol }: URL, socket: net.Socket): Effect.Effect<void, Unanswered> => {
   const isSecure = protocol === "https:"
   return Effect.callback((resume) => {
     socket.once(isSecure ? "secureConnect" : "connect", () => resume(Effect.void))

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { isPublic, networks } from "@messaging-crm/adapter-http/WebhookTransport/Addresses"
+import { isPublic, networks } from "@messaging-crm/adapter-http/outbound/Addresses"
 import { Arbitrary, Option, Schema } from "effect"
 import ipaddr from "ipaddr.js"
 import { harmless, hostile, of_clouds } from "./Vectors.ts"

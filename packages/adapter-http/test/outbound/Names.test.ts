@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import ipaddr from "ipaddr.js"
 import { createSocket } from "node:dgram"
 import { Resolver } from "node:dns/promises"
-import { resolveWith } from "../../src/WebhookTransport/Names.ts"
+import { resolveWith } from "../../src/outbound/Names.ts"
 
 /** What is known of a name: its addresses, or a family that the server fails to look up. */
 type Zone = Readonly<
