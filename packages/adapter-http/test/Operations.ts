@@ -1,27 +1,25 @@
-/** Every operation of the contract, for tests that hold for all of them. */
+/** Every endpoint of the contract with the rules of its operation, for tests that hold for all of them. */
 import { Api } from "@messaging-crm/adapter-http/api/Api"
-import type { Scope } from "@messaging-crm/core/ApiKeys"
-import { Context, type Option } from "effect"
+import { type KeyedOperation, operations as table } from "@messaging-crm/core/Operations"
+import { Context } from "effect"
 import { HttpApi } from "effect/http-api"
-import { IdempotencyPolicy, RequiredScope } from "../src/api/Pipeline.ts"
+import { rulesFor, Runs } from "../src/api/Pipeline.ts"
 
 export interface Operation {
   readonly method: string
   readonly path: string
-  readonly scope: Option.Option<Scope>
-  readonly policy: Option.Option<string>
+  readonly name: KeyedOperation
+  readonly scope: typeof table[KeyedOperation]["scope"]
+  readonly policy: "required" | "optional" | null
 }
 
 const found: Array<Operation> = []
 HttpApi.reflect(Api, {
   onGroup: () => {},
   onEndpoint: ({ endpoint }) => {
-    found.push({
-      method: endpoint.method,
-      path: endpoint.path,
-      scope: Context.getOption(endpoint.annotations, RequiredScope),
-      policy: Context.getOption(endpoint.annotations, IdempotencyPolicy)
-    })
+    const name = Context.getUnsafe(endpoint.annotations, Runs)
+    const { idempotency: policy } = rulesFor(endpoint)
+    found.push({ method: endpoint.method, path: endpoint.path, name, scope: table[name].scope, policy })
   }
 })
 

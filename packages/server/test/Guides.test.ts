@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Contact, WritableContact } from "@messaging-crm/core/Contacts"
 import { EventType } from "@messaging-crm/core/Events"
 import { FailureReason } from "@messaging-crm/core/MessagingProvider"
+import { operations } from "@messaging-crm/core/Operations"
 import { SendStatus } from "@messaging-crm/core/Sends"
 import { delays, FailureCode } from "@messaging-crm/core/WebhookDeliveries"
 import { magic } from "@messaging-crm/provider-mock/Behaviours"
@@ -49,6 +50,16 @@ describe("the guides name what the code has", () => {
     assert.sameMembers(
       fields,
       Array.from(new Set([...Object.keys(Contact.fields), ...Object.keys(WritableContact.fields)]))
+    )
+  })
+
+  it("operations with their scopes and idempotency keys", () => {
+    const section = readFileSync("docs/contract.md", "utf8").split("### 7.1 Table")[1]?.split("### 7.2")[0] ?? ""
+    const rows = Array.from(section.matchAll(/^\| [A-Z][^|]*\| `[A-Z]+ [^`]+` \| `([^`]+)` \| \d+ \| (\w*)/gm))
+    const keyed = Object.values(operations).filter(({ scope }) => scope !== null)
+    assert.sameMembers(
+      rows.map(([, scope = "", idempotency = ""]) => `${scope} ${idempotency}`),
+      keyed.map(({ idempotency, scope }) => `${scope} ${idempotency ?? ""}`)
     )
   })
 

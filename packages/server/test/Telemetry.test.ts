@@ -112,7 +112,7 @@ it.effect("exports only the name of an error, and only allowed attributes of a s
       yield* Effect.annotateCurrentSpan({ "http.route": "/v1/tags", "url.full": canaries.search })
       yield* Effect.logInfo(canaries.name)
       return yield* new NameTaken({ message: canaries.name })
-    }).pipe(Effect.withSpan("Tags.create", { attributes: { name: canaries.name } }))
+    }).pipe(Effect.withSpan("tags.create", { attributes: { name: canaries.name } }))
     yield* Effect.exit(Effect.provideService(work, Tracer.Tracer, Telemetry.redactingTracer(recording)))
     const [span] = spans
     assert.deepStrictEqual([...span?.attributes ?? []], [["http.route", "/v1/tags"]])
@@ -126,9 +126,9 @@ it.effect("exports only the name of an error, and only allowed attributes of a s
 
 it.effect("makes no span where none is exported", () =>
   Effect.gen(function*() {
-    const span = yield* Effect.currentSpan.pipe(Effect.withSpan("Tags.create"))
+    const span = yield* Effect.currentSpan.pipe(Effect.withSpan("tags.create"))
     assert.isFalse(span.sampled)
-    assert.isNull(yield* CoreTraces.current.pipe(Effect.withSpan("Tags.create")))
+    assert.isNull(yield* CoreTraces.current.pipe(Effect.withSpan("tags.create")))
   }).pipe(Effect.provide(Telemetry.layer)))
 
 it.live(
@@ -166,8 +166,8 @@ it.live(
       const worker = named("Worker.send")
       for (
         const [span, above] of [
-          [named("Sends.start"), request],
-          [worker, named("Sends.start")],
+          [named("sends.start"), request],
+          [worker, named("sends.start")],
           [named("Dispatch.attempt"), worker],
           [deliver, named("Dispatch.attempt")]
         ] as const

@@ -2,7 +2,7 @@ import { Channel } from "@messaging-crm/core/Channels"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { List } from "./Envelope.ts"
 import * as Examples from "./Examples.ts"
-import { RequiredScope } from "./Pipeline.ts"
+import { Runs } from "./Pipeline.ts"
 
 /** `/channels`: list (contract §9.1). */
 export class ChannelsGroup extends HttpApiGroup.make("channels")
@@ -10,7 +10,7 @@ export class ChannelsGroup extends HttpApiGroup.make("channels")
     HttpApiEndpoint.get("list", "/channels", {
       success: List(Channel)
     })
-      .annotate(RequiredScope, "conversations:read")
+      .annotate(Runs, "channels.list")
       .annotateMerge(
         OpenApi.annotations({
           identifier: "listChannels",

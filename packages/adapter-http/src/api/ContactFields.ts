@@ -2,7 +2,7 @@ import { ContactField } from "@messaging-crm/core/ContactFields"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { List } from "./Envelope.ts"
 import * as Examples from "./Examples.ts"
-import { RequiredScope } from "./Pipeline.ts"
+import { Runs } from "./Pipeline.ts"
 
 /** `/contact-fields`: list (contract §9.4). */
 export class ContactFieldsGroup extends HttpApiGroup.make("contact_fields")
@@ -10,7 +10,7 @@ export class ContactFieldsGroup extends HttpApiGroup.make("contact_fields")
     HttpApiEndpoint.get("list", "/contact-fields", {
       success: List(ContactField)
     })
-      .annotate(RequiredScope, "contacts:read")
+      .annotate(Runs, "contact_fields.list")
       .annotateMerge(
         OpenApi.annotations({
           identifier: "listContactFields",

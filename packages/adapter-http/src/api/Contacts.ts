@@ -8,7 +8,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { cursor, List, page_size, Single } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
-import { IdempotencyPolicy, OptionalIdempotencyKey, RequiredIdempotencyKey, RequiredScope } from "./Pipeline.ts"
+import { keyHeaderOf, Runs } from "./Pipeline.ts"
 
 /** The filters of the list of contacts (contract §8.8). They combine; an empty `query` counts as absent. */
 const filters = {
@@ -41,7 +41,7 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
       query: { cursor, page_size, ...filters },
       success: List(Contact)
     })
-      .annotate(RequiredScope, "contacts:read")
+      .annotate(Runs, "contacts.list")
       .annotateMerge(
         OpenApi.annotations({
           identifier: "listContacts",
@@ -51,12 +51,11 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
       )
       .annotate(Examples.Example, { answer: Examples.page(Examples.contact) }),
     HttpApiEndpoint.post("create", "/contacts", {
-      headers: RequiredIdempotencyKey,
+      headers: keyHeaderOf("contacts.create"),
       payload: CreateContact,
       success: Single(Contact).pipe(HttpApiSchema.status(201))
     })
-      .annotate(RequiredScope, "contacts:write")
-      .annotate(IdempotencyPolicy, "required")
+      .annotate(Runs, "contacts.create")
       .annotateMerge(
         OpenApi.annotations({
           identifier: "createContact",
@@ -73,7 +72,7 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
       success: Single(Contact),
       error: Errors.NotFound
     })
-      .annotate(RequiredScope, "contacts:read")
+      .annotate(Runs, "contacts.get")
       .annotateMerge(
         OpenApi.annotations({
           identifier: "getContact",
@@ -83,14 +82,13 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
       )
       .annotate(Examples.Example, { answer: Examples.one(Examples.contact) }),
     HttpApiEndpoint.patch("update", "/contacts/:contact_id", {
-      headers: RequiredIdempotencyKey,
+      headers: keyHeaderOf("contacts.update"),
       params: { contact_id: ContactId },
       payload: UpdateContact,
       success: Single(Contact),
       error: Errors.NotFound
     })
-      .annotate(RequiredScope, "contacts:write")
-      .annotate(IdempotencyPolicy, "required")
+      .annotate(Runs, "contacts.update")
       .annotateMerge(
         OpenApi.annotations({
           identifier: "updateContact",
@@ -103,14 +101,13 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
         answer: Examples.one(Examples.contact)
       }),
     HttpApiEndpoint.post("addNote", "/contacts/:contact_id/notes", {
-      headers: OptionalIdempotencyKey,
+      headers: keyHeaderOf("contacts.add_note"),
       params: { contact_id: ContactId },
       payload: AddNote,
       success: Single(Contact),
       error: Errors.NotFound
     })
-      .annotate(RequiredScope, "contacts:write")
-      .annotate(IdempotencyPolicy, "optional")
+      .annotate(Runs, "contacts.add_note")
       .annotateMerge(
         OpenApi.annotations({
           identifier: "addNote",

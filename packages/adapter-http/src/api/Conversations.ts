@@ -6,7 +6,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { cursor, List, page_size, Single } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
-import { IdempotencyPolicy, OptionalBody, RequiredIdempotencyKey, RequiredScope } from "./Pipeline.ts"
+import { keyHeaderOf, OptionalBody, Runs } from "./Pipeline.ts"
 
 /** The filters of the list of conversations (contract §10.6). */
 const filters = {
@@ -29,7 +29,7 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
       query: { cursor, page_size, ...filters },
       success: List(Conversation)
     })
-      .annotate(RequiredScope, "conversations:read")
+      .annotate(Runs, "conversations.list")
       .annotateMerge(
         OpenApi.annotations({
           identifier: "listConversations",
@@ -40,13 +40,12 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
       )
       .annotate(Examples.Example, { answer: Examples.page(Examples.conversation) }),
     HttpApiEndpoint.post("start", "/conversations", {
-      headers: RequiredIdempotencyKey,
+      headers: keyHeaderOf("sends.start"),
       payload: StartConversation,
       success: Single(Send).pipe(HttpApiSchema.status(202)),
       error: Errors.ProviderUnavailable
     })
-      .annotate(RequiredScope, "messages:send")
-      .annotate(IdempotencyPolicy, "required")
+      .annotate(Runs, "sends.start")
       .annotateMerge(
         OpenApi.annotations({
           identifier: "startConversation",
@@ -64,7 +63,7 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
       success: Single(Conversation),
       error: Errors.NotFound
     })
-      .annotate(RequiredScope, "conversations:read")
+      .annotate(Runs, "conversations.get")
       .annotateMerge(
         OpenApi.annotations({
           identifier: "getConversation",
@@ -74,14 +73,13 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
       )
       .annotate(Examples.Example, { answer: Examples.one(Examples.conversation) }),
     HttpApiEndpoint.patch("assign", "/conversations/:conversation_id/assignment", {
-      headers: RequiredIdempotencyKey,
+      headers: keyHeaderOf("conversations.assign"),
       params: { conversation_id: ConversationId },
       payload: AssignConversation,
       success: Single(Conversation),
       error: Errors.NotFound
     })
-      .annotate(RequiredScope, "conversations:write")
-      .annotate(IdempotencyPolicy, "required")
+      .annotate(Runs, "conversations.assign")
       .annotateMerge(
         OpenApi.annotations({
           identifier: "assignConversation",
@@ -95,14 +93,13 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
         answer: Examples.one(Examples.conversation)
       }),
     HttpApiEndpoint.post("close", "/conversations/:conversation_id/close", {
-      headers: RequiredIdempotencyKey,
+      headers: keyHeaderOf("conversations.close"),
       params: { conversation_id: ConversationId },
       payload: [CloseConversation, Schema.Null],
       success: Single(Conversation),
       error: Errors.NotFound
     })
-      .annotate(RequiredScope, "conversations:write")
-      .annotate(IdempotencyPolicy, "required")
+      .annotate(Runs, "conversations.close")
       .annotate(OptionalBody, true)
       .annotateMerge(
         OpenApi.annotations({
@@ -117,13 +114,12 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
         answer: Examples.one(Examples.closedConversation)
       }),
     HttpApiEndpoint.post("reopen", "/conversations/:conversation_id/reopen", {
-      headers: RequiredIdempotencyKey,
+      headers: keyHeaderOf("conversations.reopen"),
       params: { conversation_id: ConversationId },
       success: Single(Conversation),
       error: Errors.NotFound
     })
-      .annotate(RequiredScope, "conversations:write")
-      .annotate(IdempotencyPolicy, "required")
+      .annotate(Runs, "conversations.reopen")
       .annotateMerge(
         OpenApi.annotations({
           identifier: "reopenConversation",

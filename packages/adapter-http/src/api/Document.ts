@@ -10,7 +10,7 @@ import { canRefuse, refusals, refusalsOf } from "./Document/Refusals.ts"
 import { plain, referredBy, tolerant } from "./Document/Schemas.ts"
 import { webhooks } from "./Document/Webhooks.ts"
 import { cursor, Example, ids } from "./Examples.ts"
-import { IdempotencyPolicy, OptionalBody, RequiredScope } from "./Pipeline.ts"
+import { OptionalBody, rulesFor } from "./Pipeline.ts"
 
 /** The paths of the document are relative to the version, which is in `servers`. */
 const base = "/v1"
@@ -64,9 +64,8 @@ const success: Readonly<Record<string, string>> = {
 }
 
 const responsesOf = (endpoint: HttpApiEndpoint.Top, responses: OpenApi.OpenAPISpecResponses) => {
-  const isWrite = Option.isSome(Context.getOption(endpoint.annotations, IdempotencyPolicy))
+  const isWrite = rulesFor(endpoint).idempotency !== null
   const { answer } = Context.get(endpoint.annotations, Example)
-  const scope = Context.getUnsafe(endpoint.annotations, RequiredScope)
   return Record.map(
     Record.filter(responses, (_, status) => canRefuse(String(status), isWrite)),
     ({ content, description }, status) => ({
@@ -75,7 +74,7 @@ const responsesOf = (endpoint: HttpApiEndpoint.Top, responses: OpenApi.OpenAPISp
       content: tolerant(
         withExamples(
           content,
-          String(status).startsWith("2") ? { answer: { value: answer } } : refusalsOf(endpoint, String(status), scope)
+          String(status).startsWith("2") ? { answer: { value: answer } } : refusalsOf(endpoint, String(status))
         )
       )
     })
@@ -87,7 +86,7 @@ const operationOf = (endpoint: HttpApiEndpoint.Top, operation: OpenApi.OpenAPISp
   summary: operation.summary,
   ...(operation.description === undefined ? {} : { description: operation.description }),
   tags: operation.tags,
-  "x-required-scope": Context.getUnsafe(endpoint.annotations, RequiredScope),
+  "x-required-scope": rulesFor(endpoint).scope,
   security: operation.security,
   parameters: [
     ...operation.parameters.map(parameterOf),

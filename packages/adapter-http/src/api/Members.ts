@@ -2,7 +2,7 @@ import { Member } from "@messaging-crm/core/Members"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { List } from "./Envelope.ts"
 import * as Examples from "./Examples.ts"
-import { RequiredScope } from "./Pipeline.ts"
+import { Runs } from "./Pipeline.ts"
 
 /** `/members`: list (contract §9.2). */
 export class MembersGroup extends HttpApiGroup.make("members")
@@ -10,7 +10,7 @@ export class MembersGroup extends HttpApiGroup.make("members")
     HttpApiEndpoint.get("list", "/members", {
       success: List(Member)
     })
-      .annotate(RequiredScope, "members:read")
+      .annotate(Runs, "members.list")
       .annotateMerge(
         OpenApi.annotations({
           identifier: "listMembers",

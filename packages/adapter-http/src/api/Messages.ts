@@ -5,7 +5,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { cursor, List, Single } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
-import { IdempotencyPolicy, RequiredIdempotencyKey, RequiredScope } from "./Pipeline.ts"
+import { keyHeaderOf, Runs } from "./Pipeline.ts"
 
 /** `/conversations/{conversation_id}/messages`: list, get and send (contract §11, §12). */
 export class MessagesGroup extends HttpApiGroup.make("messages")
@@ -16,7 +16,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
       success: List(LinkedMessage),
       error: Errors.NotFound
     })
-      .annotate(RequiredScope, "conversations:read")
+      .annotate(Runs, "messages.list")
       .annotateMerge(
         OpenApi.annotations({
           identifier: "listMessages",
@@ -30,7 +30,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
       success: Single(LinkedMessage),
       error: Errors.NotFound
     })
-      .annotate(RequiredScope, "conversations:read")
+      .annotate(Runs, "messages.get")
       .annotateMerge(
         OpenApi.annotations({
           identifier: "getMessage",
@@ -40,14 +40,13 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
       )
       .annotate(Examples.Example, { answer: Examples.one(Examples.message) }),
     HttpApiEndpoint.post("send", "/conversations/:conversation_id/messages", {
-      headers: RequiredIdempotencyKey,
+      headers: keyHeaderOf("sends.send"),
       params: { conversation_id: ConversationId },
       payload: SendMessage,
       success: Single(Send).pipe(HttpApiSchema.status(202)),
       error: [Errors.NotFound, Errors.Conflict, Errors.ProviderUnavailable]
     })
-      .annotate(RequiredScope, "messages:send")
-      .annotate(IdempotencyPolicy, "required")
+      .annotate(Runs, "sends.send")
       .annotateMerge(
         OpenApi.annotations({
           identifier: "sendMessage",

@@ -5,28 +5,19 @@
  * document and for generated clients. The implementations are in `middleware/`.
  */
 import type { CurrentActor } from "@messaging-crm/core/Actor"
-import type { Scope } from "@messaging-crm/core/ApiKeys"
 import { key_pattern } from "@messaging-crm/core/Idempotency"
 import { limits } from "@messaging-crm/core/Limits"
+import { type KeyedOperation, type KeyedWrite, operations, rulesOf } from "@messaging-crm/core/Operations"
 import { jsonSchemaOnly } from "@messaging-crm/core/Text"
 import { Context, Schema } from "effect"
-import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
+import { type HttpApiEndpoint, HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
 import * as Errors from "./Errors.ts"
 
-/** Endpoint annotation: the one scope the operation requires. */
-export class RequiredScope extends Context.Service<RequiredScope, Scope>()(
-  "@messaging-crm/adapter-http/api/Pipeline/RequiredScope"
-) {}
+/** Endpoint annotation: the operation that it runs. Core's table has its scope and its idempotency policy. */
+export class Runs extends Context.Service<Runs, KeyedOperation>()("@messaging-crm/adapter-http/api/Pipeline/Runs") {}
 
-/** Endpoint annotation: whether the `Idempotency-Key` of the write is required or optional. */
-export class IdempotencyPolicy extends Context.Service<IdempotencyPolicy, "required" | "optional">()(
-  "@messaging-crm/adapter-http/api/Pipeline/IdempotencyPolicy"
-) {}
-
-/** Endpoint annotation: the answer holds a secret, so its idempotency record is stored encrypted. */
-export class SecretAnswer extends Context.Service<SecretAnswer, true>()(
-  "@messaging-crm/adapter-http/api/Pipeline/SecretAnswer"
-) {}
+/** Returns the rules of the operation that an endpoint runs. */
+export const rulesFor = ({ annotations }: HttpApiEndpoint.Top) => rulesOf(Context.getUnsafe(annotations, Runs))
 
 /** Endpoint annotation: the body is optional. */
 export class OptionalBody extends Context.Service<OptionalBody, true>()(
@@ -46,11 +37,15 @@ const key = Schema.String.check(form).annotate({
   examples: ["order-4711-ready"]
 })
 
-/** Request headers of a write that must carry an `Idempotency-Key`. */
-export const RequiredIdempotencyKey = { "idempotency-key": key }
+const keyHeaders = {
+  required: { "idempotency-key": key },
+  optional: { "idempotency-key": Schema.optionalKey(key) }
+}
 
-/** Request headers of a write that may carry an `Idempotency-Key`. */
-export const OptionalIdempotencyKey = { "idempotency-key": Schema.optionalKey(key) }
+/** Returns the request headers of a write: its `Idempotency-Key`, required or optional. */
+export const keyHeaderOf = <O extends KeyedWrite>(operation: O) =>
+  // The compiler widens a generic look-up to all policies.
+  keyHeaders[operations[operation].idempotency] as typeof keyHeaders[typeof operations[O]["idempotency"]]
 
 /** The body of the current request, read and parsed once. */
 export class RequestBody extends Context.Service<RequestBody, {

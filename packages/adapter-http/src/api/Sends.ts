@@ -4,7 +4,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Single } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
-import { RequiredScope } from "./Pipeline.ts"
+import { Runs } from "./Pipeline.ts"
 
 /** `/sends`: get (contract §12). */
 export class SendsGroup extends HttpApiGroup.make("sends")
@@ -14,7 +14,7 @@ export class SendsGroup extends HttpApiGroup.make("sends")
       success: Single(Send),
       error: Errors.NotFound
     })
-      .annotate(RequiredScope, "messages:send")
+      .annotate(Runs, "sends.get")
       .annotateMerge(
         OpenApi.annotations({
           identifier: "getSend",

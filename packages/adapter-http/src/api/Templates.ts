@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { List } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
-import { RequiredScope } from "./Pipeline.ts"
+import { Runs } from "./Pipeline.ts"
 
 /** `/templates`: list, read live from the provider (contract §9.5). */
 export class TemplatesGroup extends HttpApiGroup.make("templates")
@@ -12,7 +12,7 @@ export class TemplatesGroup extends HttpApiGroup.make("templates")
       success: List(Template),
       error: Errors.ProviderUnavailable
     })
-      .annotate(RequiredScope, "templates:read")
+      .annotate(Runs, "templates.list")
       .annotateMerge(
         OpenApi.annotations({
           identifier: "listTemplates",

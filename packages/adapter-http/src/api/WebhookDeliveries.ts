@@ -4,7 +4,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { List, Single } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
-import { IdempotencyPolicy, RequiredIdempotencyKey, RequiredScope } from "./Pipeline.ts"
+import { keyHeaderOf, Runs } from "./Pipeline.ts"
 
 /** `/webhooks/{webhook_id}/deliveries`: list and retry (contract §14.11, §14.14). */
 export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliveries")
@@ -14,7 +14,7 @@ export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliverie
       success: List(WebhookDelivery),
       error: Errors.NotFound
     })
-      .annotate(RequiredScope, "webhooks:manage")
+      .annotate(Runs, "webhook_deliveries.list")
       .annotateMerge(
         OpenApi.annotations({
           identifier: "listWebhookDeliveries",
@@ -24,13 +24,12 @@ export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliverie
       )
       .annotate(Examples.Example, { answer: Examples.all(Examples.delivery) }),
     HttpApiEndpoint.post("retry", "/webhooks/:webhook_id/deliveries/:delivery_id/retry", {
-      headers: RequiredIdempotencyKey,
+      headers: keyHeaderOf("webhook_deliveries.retry"),
       params: { webhook_id: WebhookId, delivery_id: WebhookDeliveryId },
       success: Single(WebhookDelivery).pipe(HttpApiSchema.status(202)),
       error: [Errors.NotFound, Errors.Conflict]
     })
-      .annotate(RequiredScope, "webhooks:manage")
-      .annotate(IdempotencyPolicy, "required")
+      .annotate(Runs, "webhook_deliveries.retry")
       .annotateMerge(
         OpenApi.annotations({
           identifier: "retryWebhookDelivery",

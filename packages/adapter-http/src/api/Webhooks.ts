@@ -5,13 +5,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { List, Single } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
-import {
-  IdempotencyPolicy,
-  OptionalIdempotencyKey,
-  RequiredIdempotencyKey,
-  RequiredScope,
-  SecretAnswer
-} from "./Pipeline.ts"
+import { keyHeaderOf, Runs } from "./Pipeline.ts"
 
 /** `/webhooks`: list, create and disable (contract §14). */
 export class WebhooksGroup extends HttpApiGroup.make("webhooks")
@@ -19,7 +13,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
     HttpApiEndpoint.get("list", "/webhooks", {
       success: List(Webhook)
     })
-      .annotate(RequiredScope, "webhooks:manage")
+      .annotate(Runs, "webhooks.list")
       .annotateMerge(
         OpenApi.annotations({
           identifier: "listWebhooks",
@@ -30,14 +24,12 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
       )
       .annotate(Examples.Example, { answer: Examples.all(Examples.webhook) }),
     HttpApiEndpoint.post("create", "/webhooks", {
-      headers: OptionalIdempotencyKey,
+      headers: keyHeaderOf("webhooks.create"),
       payload: CreateWebhook,
       success: Single(CreatedWebhook),
       error: Errors.Conflict
     })
-      .annotate(RequiredScope, "webhooks:manage")
-      .annotate(IdempotencyPolicy, "optional")
-      .annotate(SecretAnswer, true)
+      .annotate(Runs, "webhooks.create")
       .annotateMerge(
         OpenApi.annotations({
           identifier: "createWebhook",
@@ -56,13 +48,12 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
         }
       }),
     HttpApiEndpoint.delete("disable", "/webhooks/:webhook_id", {
-      headers: RequiredIdempotencyKey,
+      headers: keyHeaderOf("webhooks.disable"),
       params: { webhook_id: WebhookId },
       success: Single(Webhook),
       error: Errors.NotFound
     })
-      .annotate(RequiredScope, "webhooks:manage")
-      .annotate(IdempotencyPolicy, "required")
+      .annotate(Runs, "webhooks.disable")
       .annotateMerge(
         OpenApi.annotations({
           identifier: "disableWebhook",

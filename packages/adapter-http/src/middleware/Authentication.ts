@@ -1,18 +1,13 @@
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import {
-  ApiKeys,
-  type InsufficientScope,
-  type Quota,
-  type RateLimited,
-  type Unauthorized
-} from "@messaging-crm/core/ApiKeys"
+import { ApiKeys, type Quota, type RateLimited, type Unauthorized } from "@messaging-crm/core/ApiKeys"
 import type { ApiKeyId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
+import { authorize, type InsufficientScope } from "@messaging-crm/core/Operations"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { Clock, Context, Data, Effect, Layer, Option, Redacted } from "effect"
 import { HttpServerRequest } from "effect/http"
 import * as Errors from "../api/Errors.ts"
-import { Authentication, RequiredScope } from "../api/Pipeline.ts"
+import { Authentication, Runs } from "../api/Pipeline.ts"
 import { identify } from "./Caller.ts"
 import { answerWith } from "./Headers.ts"
 import * as Strangers from "./Strangers.ts"
@@ -46,7 +41,7 @@ class TooManyUnknown extends Data.TaggedError("TooManyUnknown") {}
 // Made only where it is needed: an error records its stack.
 const tooManyAreUnknown = Effect.suspend(() => Effect.fail(new TooManyUnknown()))
 
-const refuse = Effect.fnUntraced(function*(error: Unauthorized | RateLimited | InsufficientScope | TooManyUnknown) {
+const refuse = Effect.fnUntraced(function*(error: Unauthorized | RateLimited | TooManyUnknown) {
   if (error._tag === "TooManyUnknown") return yield* tooManyUnknown
   if (error._tag === "Unauthorized") {
     yield* answerWith({ "www-authenticate": "Bearer" })
@@ -57,9 +52,6 @@ const refuse = Effect.fnUntraced(function*(error: Unauthorized | RateLimited | I
   }
   yield* identify(error)
   yield* announce(error.quota)
-  if (error._tag === "InsufficientScope") {
-    return yield* Errors.fail("insufficient_scope", `This operation needs a key with the scope ${error.required}.`)
-  }
   const { quota, retry_after_seconds } = error
   return yield* Errors.failUntil(
     "rate_limited",
@@ -67,6 +59,9 @@ const refuse = Effect.fnUntraced(function*(error: Unauthorized | RateLimited | I
     retry_after_seconds
   )
 })
+
+const lacking = ({ required }: InsufficientScope) =>
+  Errors.fail("insufficient_scope", `This operation needs a key with the scope ${required}.`)
 
 const tooMany = (at_once: number) =>
   Errors.failUntil(
@@ -91,15 +86,18 @@ export const layer = Layer.effect(
       bearer: Effect.fnUntraced(function*(httpEffect, { credential, endpoint }) {
         const digest = yield* secrets.sha256(Redacted.value(credential))
         const { remoteAddress } = yield* HttpServerRequest.HttpServerRequest
-        const scope = Context.getUnsafe(endpoint.annotations, RequiredScope)
         const lookedUp = ofStranger(
           { digest, address: Option.getOrNull(remoteAddress) },
-          apiKeys.authenticate(credential, scope),
+          apiKeys.authenticate(credential),
           tooManyAreUnknown
         )
         const { actor, key_id, quota } = yield* Effect.catch(lookedUp, refuse)
         yield* identify(actor)
         yield* announce(quota)
+        yield* authorize(Context.getUnsafe(endpoint.annotations, Runs)).pipe(
+          Effect.provideService(CurrentActor, actor),
+          Effect.catch(lacking)
+        )
         return yield* turns.carryOut(key_id, Effect.provideService(httpEffect, CurrentActor, actor), refused)
       })
     })

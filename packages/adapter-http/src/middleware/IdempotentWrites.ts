@@ -1,10 +1,9 @@
 import { type Answer, canonicalJson, Idempotency, type Outcome, parseKey } from "@messaging-crm/core/Idempotency"
 import { Secrets } from "@messaging-crm/core/Secrets"
-import { Context, Effect, Layer, Option } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
-import type { HttpApiEndpoint } from "effect/http-api"
 import * as Errors from "../api/Errors.ts"
-import { IdempotencyPolicy, IdempotentWrites, RequestBody, SecretAnswer } from "../api/Pipeline.ts"
+import { IdempotentWrites, RequestBody, rulesFor } from "../api/Pipeline.ts"
 import { EncodedAnswer, encodeFor, toResponse } from "./Answers.ts"
 import { answerWith } from "./Headers.ts"
 import { pathOf } from "./Routes.ts"
@@ -63,15 +62,9 @@ const queryOf = ({ url }: HttpServerRequest.HttpServerRequest): string => {
 /** What an endpoint determines of its writes. */
 interface Write {
   readonly policy: "required" | "optional"
-  readonly is_secret: boolean
+  readonly isSecret: boolean
   readonly encode: (data: unknown) => Effect.Effect<Answer>
 }
-
-const writeOf = (endpoint: HttpApiEndpoint.Top, policy: Write["policy"]): Write => ({
-  policy,
-  is_secret: Option.isSome(Context.getOption(endpoint.annotations, SecretAnswer)),
-  encode: encodeFor(endpoint)
-})
 
 /** Layer that runs a keyed write at most once and replays its answer, byte for byte. */
 export const layer = Layer.effect(
@@ -87,7 +80,7 @@ export const layer = Layer.effect(
 
     const once = Effect.fnUntraced(function*<E, R>(
       httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
-      { encode, is_secret, policy }: Write
+      { encode, isSecret, policy }: Write
     ) {
       const { flaw, json } = yield* RequestBody
       const request = yield* HttpServerRequest.HttpServerRequest
@@ -113,7 +106,7 @@ export const layer = Layer.effect(
         key: key.value,
         fingerprint: yield* fingerprintOf(request, json),
         request_id: yield* Errors.requestId,
-        is_secret,
+        is_secret: isSecret,
         encode: encodeOnce,
         work: asAnswer(Effect.provideService(httpEffect, EncodedAnswer, () => encoded))
       }).pipe(
@@ -123,11 +116,9 @@ export const layer = Layer.effect(
       return respond(outcome)
     })
 
-    return IdempotentWrites.of((httpEffect, { endpoint }) =>
-      Option.match(Context.getOption(endpoint.annotations, IdempotencyPolicy), {
-        onNone: () => httpEffect,
-        onSome: (policy) => once(httpEffect, writeOf(endpoint, policy))
-      })
-    )
+    return IdempotentWrites.of((httpEffect, { endpoint }) => {
+      const { idempotency: policy, isSecret } = rulesFor(endpoint)
+      return policy === null ? httpEffect : once(httpEffect, { policy, isSecret, encode: encodeFor(endpoint) })
+    })
   })
 )

@@ -3,21 +3,11 @@
  */
 import { Context, type Effect, type Option, Schema } from "effect"
 import { ApiKeyId, MemberId, type OrganizationId } from "../kernel/Ids.ts"
+import { Scope } from "../kernel/Scope.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 
-export const Scope = Schema.Literals([
-  "contacts:read",
-  "contacts:write",
-  "conversations:read",
-  "conversations:write",
-  "messages:send",
-  "templates:read",
-  "members:read",
-  "tags:read",
-  "webhooks:manage"
-])
-export type Scope = typeof Scope.Type
+export { Scope } from "../kernel/Scope.ts"
 
 /** The lifetime of a key, chosen at its creation: 90 days or 1 year. */
 export const Expiry = Schema.Literals(["90d", "1y"])

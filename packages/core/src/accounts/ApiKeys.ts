@@ -5,6 +5,7 @@ import { Context, DateTime, Effect, Layer, Option, Redacted, Result, Schema } fr
 import { type Actor, CurrentActor } from "../kernel/Actor.ts"
 import { ApiKeyId, MemberId, OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
+import { operation } from "../kernel/Operations.ts"
 import { checksum, Secrets } from "../kernel/Secrets.ts"
 import { trimmedText } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
@@ -60,26 +61,16 @@ const keyPattern = /^svc_live_[A-Za-z0-9_-]{43}$/
 
 // -------------------------------------------------------------- errors
 
-const QuotaFields = { limit: Schema.Int, remaining: Schema.Int, reset_seconds: Schema.Int }
-
-/** Who was refused, for the log. */
-const CallerFields = { organization_id: OrganizationId, key_id: ApiKeyId }
-
 /** No valid key was presented. It has no fields, so that a caller cannot learn which check failed. */
 export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", {}) {}
 
 /** The key's window is used up. */
 export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited", {
-  ...CallerFields,
-  quota: Schema.Struct(QuotaFields),
+  /** Whose key it is, for the log. */
+  organization_id: OrganizationId,
+  key_id: ApiKeyId,
+  quota: Schema.Struct({ limit: Schema.Int, remaining: Schema.Int, reset_seconds: Schema.Int }),
   retry_after_seconds: Schema.Int
-}) {}
-
-/** The key is valid, but lacks the scope that the operation requires. */
-export class InsufficientScope extends Schema.TaggedError<InsufficientScope>()("InsufficientScope", {
-  ...CallerFields,
-  quota: Schema.Struct(QuotaFields),
-  required: Scope
 }) {}
 
 /** The member is neither owner nor admin, and only those may hold keys. */
@@ -141,11 +132,10 @@ const revoke = (
 // ---------------------------------------------------------- operations
 
 export class ApiKeys extends Context.Service<ApiKeys, {
-  /** Authenticates a caller: checks the presented key, counts the request and requires one scope, in this order. */
+  /** Authenticates a caller: checks the presented key, then counts the request. `authorize` checks its scopes. */
   readonly authenticate: (
-    presented: Redacted.Redacted,
-    required: Scope
-  ) => Effect.Effect<Authentication, Unauthorized | RateLimited | InsufficientScope>
+    presented: Redacted.Redacted
+  ) => Effect.Effect<Authentication, Unauthorized | RateLimited>
   /** Creates a key. Only this answer contains the key itself. */
   readonly create: (
     input: CreateApiKey
@@ -167,24 +157,21 @@ export class ApiKeys extends Context.Service<ApiKeys, {
       const secrets = yield* Secrets
       const store = yield* ApiKeyStore
 
-      const authenticate = traced("ApiKeys.authenticate")(function*(presented: Redacted.Redacted, required: Scope) {
+      const authenticate = traced("ApiKeys.authenticate")(function*(presented: Redacted.Redacted) {
         if (!keyPattern.test(Redacted.value(presented))) return yield* new Unauthorized()
         const digest = yield* secrets.sha256(Redacted.value(presented))
         const found = yield* store.authenticate(digest, limit, yield* DateTime.now)
         if (Option.isNone(found)) return yield* new Unauthorized()
         const metered = found.value
-        const { created_by: member_id, key_id, organization_id } = metered
+        const { created_by: member_id, key_id, organization_id, scopes } = metered
         const quota = quotaOf(metered, limit)
         if (metered.count > limit) {
           return yield* new RateLimited({ organization_id, key_id, quota, retry_after_seconds: waitSeconds(metered) })
         }
-        if (!metered.scopes.includes(required)) {
-          return yield* new InsufficientScope({ organization_id, key_id, quota, required })
-        }
-        return { key_id, actor: { organization_id, member_id, key_id }, quota }
+        return { key_id, actor: { organization_id, member_id, key_id, scopes }, quota }
       })
 
-      const createApiKey = traced("ApiKeys.create")(function*(input: CreateApiKey) {
+      const createApiKey = operation("api_keys.create")(function*(input: CreateApiKey) {
         const { organization_id } = yield* CurrentActor
         const random = yield* secrets.randomBase62(37)
         const key = `svc_live_${random}${checksum(random)}`
@@ -196,11 +183,12 @@ export class ApiKeys extends Context.Service<ApiKeys, {
         return { api_key, key: Redacted.make(key) }
       })
 
-      const list = CurrentActor.use(({ organization_id }) => store.list(organization_id)).pipe(
-        Effect.withSpan("ApiKeys.list")
-      )
+      const list = operation("api_keys.list")(function*() {
+        const { organization_id } = yield* CurrentActor
+        return yield* store.list(organization_id)
+      })()
 
-      const revokeApiKey = traced("ApiKeys.revoke")(function*(id: ApiKeyId) {
+      const revokeApiKey = operation("api_keys.revoke")(function*(id: ApiKeyId) {
         const { organization_id } = yield* CurrentActor
         yield* act("api_keys.revoke", {
           load: store.find(organization_id, id),

@@ -7,9 +7,9 @@ import { Context, Effect, Layer, Option, Result, Schema, Struct } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { MemberId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
+import { operation } from "../kernel/Operations.ts"
 import { foldCase, trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
-import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh } from "../work/Decide.ts"
 import { type ApiKeyRow, ApiKeyRows, ApiKeyStore } from "./ApiKey.ts"
@@ -166,17 +166,18 @@ export class Members extends Context.Service<Members, {
       const keys = yield* ApiKeyStore
       const store = yield* MemberStore
 
-      const list = CurrentActor.use(({ organization_id }) => store.list(organization_id)).pipe(
-        Effect.withSpan("Members.list")
-      )
+      const list = operation("members.list")(function*() {
+        const { organization_id } = yield* CurrentActor
+        return yield* store.list(organization_id)
+      })()
 
-      const get = traced("Members.get")(function*(id: MemberId) {
+      const get = operation("members.get")(function*(id: MemberId) {
         const { organization_id } = yield* CurrentActor
         const found = yield* store.find(organization_id, id)
         return toMember(yield* Effect.fromOption(present(found), () => new MemberNotFound()))
       })
 
-      const addMember = traced("Members.add")(function*(input: AddMember) {
+      const addMember = operation("members.add")(function*(input: AddMember) {
         const { organization_id } = yield* CurrentActor
         return yield* act("members.add", {
           load: store.list(organization_id),
@@ -196,7 +197,7 @@ export class Members extends Context.Service<Members, {
         return other === undefined ? loaded : { ...loaded, other: yield* store.find(organization_id, other.id) }
       })
 
-      const setRole = traced("Members.setRole")(function*(id: MemberId, role: Role) {
+      const setRole = operation("members.set_role")(function*(id: MemberId, role: Role) {
         const { organization_id } = yield* CurrentActor
         return yield* act("members.set_role", {
           load: loadForChange(organization_id, id),
@@ -204,7 +205,7 @@ export class Members extends Context.Service<Members, {
         })
       })
 
-      const remove = traced("Members.remove")(function*(id: MemberId) {
+      const remove = operation("members.remove")(function*(id: MemberId) {
         const { organization_id } = yield* CurrentActor
         yield* act("members.remove", {
           load: loadForChange(organization_id, id),

@@ -8,11 +8,11 @@ import { Cache, Context, Data, Effect, Layer, Option, Redacted, Result, Schema }
 import { CurrentActor } from "../kernel/Actor.ts"
 import { ChannelId, Ids, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
+import { operation } from "../kernel/Operations.ts"
 import { resealAll, type SealedSecrets } from "../kernel/Resealing.ts"
 import { Secrets } from "../kernel/Secrets.ts"
 import { line, trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
-import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh, together } from "../work/Decide.ts"
 import { ChannelHoldRows } from "./ChannelHolds.ts"
@@ -214,7 +214,7 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
       const takerOf = ({ type }: Pick<Channel, "type">, { account_id }: AccountNames) =>
         store.locateByAccount(type, account_id)
 
-      const connectChannel = traced("ChannelAccounts.connect")(
+      const connectChannel = operation("channels.connect")(
         function*(input: ConnectChannel, names: AccountNames, token: ChannelToken) {
           const { organization_id } = yield* CurrentActor
           const id = ChannelId.make(ids.next())
@@ -232,7 +232,7 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
         }
       )
 
-      const replaceToken = traced("ChannelAccounts.setToken")(
+      const replaceToken = operation("channels.set_token")(
         function*(channel_id: ChannelId, token: ChannelToken, names: Option.Option<AccountNames>) {
           const { organization_id } = yield* CurrentActor
           const sealed_token = yield* seal(organization_id, channel_id, token)

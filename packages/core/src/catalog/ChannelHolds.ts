@@ -16,8 +16,8 @@ import { CurrentActor } from "../kernel/Actor.ts"
 import { FailureReason } from "../kernel/FailureReason.ts"
 import { ChannelId, type OrganizationId } from "../kernel/Ids.ts"
 import { channels_paused } from "../kernel/Metrics.ts"
+import { operation } from "../kernel/Operations.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
-import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide } from "../work/Decide.ts"
 
@@ -168,14 +168,14 @@ export class ChannelHolds extends Context.Service<ChannelHolds, {
       const { act } = yield* Decide
       const store = yield* ChannelHoldStore
 
-      const list = Effect.gen(function*() {
+      const list = operation("channel_holds.list")(function*() {
         const { organization_id } = yield* CurrentActor
         const found = yield* store.list(organization_id)
         const now = yield* DateTime.now
         return found.filter((hold) => Option.isSome(active(Option.some(hold), now)))
-      }).pipe(Effect.withSpan("ChannelHolds.list"))
+      })()
 
-      const resume = traced("ChannelHolds.resume")(function*(channel_id: ChannelId) {
+      const resume = operation("channels.resume")(function*(channel_id: ChannelId) {
         const { organization_id } = yield* CurrentActor
         const { isResumed } = yield* act("channels.resume", {
           load: store.find(organization_id, channel_id),

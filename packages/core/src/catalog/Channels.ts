@@ -5,9 +5,9 @@ import { Context, Effect, Layer, type Option, Result, Schema } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { ChannelId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
+import { operation } from "../kernel/Operations.ts"
 import { line, trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
-import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh } from "../work/Decide.ts"
 
@@ -115,11 +115,12 @@ export class Channels extends Context.Service<Channels, {
       const { act } = yield* Decide
       const store = yield* ChannelStore
 
-      const list = CurrentActor.use(({ organization_id }) => store.list(organization_id)).pipe(
-        Effect.withSpan("Channels.list")
-      )
+      const list = operation("channels.list")(function*() {
+        const { organization_id } = yield* CurrentActor
+        return yield* store.list(organization_id)
+      })()
 
-      const connectChannel = traced("Channels.connect")(function*(input: ConnectChannel) {
+      const connectChannel = operation("channels.connect")(function*(input: ConnectChannel) {
         const { organization_id } = yield* CurrentActor
         return yield* act("channels.connect", {
           load: store.list(organization_id),

@@ -6,9 +6,9 @@ import { type OrganizationRow, OrganizationRows, OrganizationStore } from "../ac
 import { CurrentActor } from "../kernel/Actor.ts"
 import { ContactFieldId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
+import { operation } from "../kernel/Operations.ts"
 import { trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
-import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh } from "../work/Decide.ts"
 
@@ -158,11 +158,12 @@ export class ContactFields extends Context.Service<ContactFields, {
       const organizations = yield* OrganizationStore
       const store = yield* ContactFieldStore
 
-      const list = CurrentActor.use(({ organization_id }) => store.list(organization_id)).pipe(
-        Effect.withSpan("ContactFields.list")
-      )
+      const list = operation("contact_fields.list")(function*() {
+        const { organization_id } = yield* CurrentActor
+        return yield* store.list(organization_id)
+      })()
 
-      const createContactField = traced("ContactFields.create")(function*(input: CreateContactField) {
+      const createContactField = operation("contact_fields.create")(function*(input: CreateContactField) {
         const { organization_id } = yield* CurrentActor
         return yield* act("contact_fields.create", {
           // The organization first: its version must be no newer than what it guards.

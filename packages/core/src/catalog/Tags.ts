@@ -9,8 +9,8 @@ import { type OrganizationRow, OrganizationRows, OrganizationStore } from "../ac
 import { CurrentActor } from "../kernel/Actor.ts"
 import { type OrganizationId, TagId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
+import { operation } from "../kernel/Operations.ts"
 import { foldCase, trimmedText } from "../kernel/Text.ts"
-import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh } from "../work/Decide.ts"
 
@@ -121,7 +121,7 @@ export class Tags extends Context.Service<Tags, {
       const organizations = yield* OrganizationStore
       const store = yield* TagStore
 
-      const createTag = traced("Tags.create")(function*(input: CreateTag) {
+      const createTag = operation("tags.create")(function*(input: CreateTag) {
         const { organization_id } = yield* CurrentActor
         return yield* act("tags.create", {
           // The organization first: its version must be no newer than what it guards.
@@ -133,9 +133,10 @@ export class Tags extends Context.Service<Tags, {
         })
       })
 
-      const list = CurrentActor.use(({ organization_id }) => store.list(organization_id)).pipe(
-        Effect.withSpan("Tags.list")
-      )
+      const list = operation("tags.list")(function*() {
+        const { organization_id } = yield* CurrentActor
+        return yield* store.list(organization_id)
+      })()
 
       return Tags.of({ create: createTag, list })
     })

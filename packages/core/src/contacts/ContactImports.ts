@@ -10,7 +10,7 @@ import { ContactFields } from "../catalog/ContactFields.ts"
 import { Tags } from "../catalog/Tags.ts"
 import { CurrentActor, RequestId } from "../kernel/Actor.ts"
 import { ContactId, Ids, type OrganizationId, uuidOf } from "../kernel/Ids.ts"
-import { traced } from "../kernel/Traces.ts"
+import { operation } from "../kernel/Operations.ts"
 import * as Audit from "../work/Audit.ts"
 import { canonicalJson } from "../work/Idempotency.ts"
 import { reader } from "./ContactReferences.ts"
@@ -127,23 +127,24 @@ export class ContactImports extends Context.Service<ContactImports, {
         return contacts.map(Result.map(({ id }): Outcome => inserted.delete(id) ? "created" : "unchanged"))
       })
 
-      const add = Effect.fn("ContactImports.add")((inputs: ReadonlyArray<CreateContact>) =>
-        insertMissing(inputs.map((input) => Result.succeed(byEverything(input))))
-      )
+      const add = operation("contacts.import")(function*(inputs: ReadonlyArray<CreateContact>) {
+        return yield* insertMissing(inputs.map((input) => Result.succeed(byEverything(input))))
+      })
 
-      const open = traced("ContactImports.open")(function*(columns: ReadonlyArray<string>, key: string | null) {
+      const open = operation("contacts.import")(function*(columns: ReadonlyArray<string>, key: string | null) {
         const catalogues = { fields: yield* fields.list, tags: yield* tags.list }
         return yield* Effect.fromResult(readColumns(columns, key, catalogues))
       })
 
-      const addRows = Effect.fn("ContactImports.addRows")(
-        (table: Table, rows: ReadonlyArray<ReadonlyArray<string>>) =>
-          insertMissing(rows.map((cells) =>
+      const addRows = operation("contacts.import")(
+        function*(table: Table, rows: ReadonlyArray<ReadonlyArray<string>>) {
+          return yield* insertMissing(rows.map((cells) =>
             Result.gen(function*() {
               const input = yield* readRow(table, cells)
               return table.key === null ? byEverything(input) : yield* byKey(input, table.key)
             })
           ))
+        }
       )
 
       return ContactImports.of({ add, open, addRows })

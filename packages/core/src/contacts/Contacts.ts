@@ -6,9 +6,9 @@ import { MemberRows } from "../accounts/Members.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { ContactId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
+import { operation } from "../kernel/Operations.ts"
 import { type CursorInvalid, Cursors, type Page, type PageRequest, type Position } from "../kernel/Page.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
-import { traced } from "../kernel/Traces.ts"
 import type { AuditRecord } from "../work/Audit.ts"
 import * as Changes from "../work/Changes.ts"
 import { both, Decide, type Fresh } from "../work/Decide.ts"
@@ -251,20 +251,20 @@ export class Contacts extends Context.Service<Contacts, {
       const read = yield* reader
       const store = yield* ContactStore
 
-      const createContact = traced("Contacts.create")(function*(input: CreateContact) {
+      const createContact = operation("contacts.create")(function*(input: CreateContact) {
         return yield* act("contacts.create", {
           load: read([input]),
           decide: (references, fresh) => create(references, input, fresh)
         })
       })
 
-      const get = traced("Contacts.get")(function*(id: ContactId) {
+      const get = operation("contacts.get")(function*(id: ContactId) {
         const { organization_id } = yield* CurrentActor
         const found = yield* store.find(organization_id, id)
         return yield* Effect.fromOption(found, () => new ContactNotFound())
       })
 
-      const updateContact = traced("Contacts.update")(function*(id: ContactId, input: UpdateContact) {
+      const updateContact = operation("contacts.update")(function*(id: ContactId, input: UpdateContact) {
         const { organization_id } = yield* CurrentActor
         const load = both(store.load(organization_id, id), read([input]))
         const decide = ([found, references]: Effect.Success<typeof load>, fresh: Fresh) =>
@@ -272,7 +272,7 @@ export class Contacts extends Context.Service<Contacts, {
         return yield* act("contacts.update", { load, decide })
       })
 
-      const addNoteToContact = traced("Contacts.addNote")(function*(id: ContactId, input: AddNote) {
+      const addNoteToContact = operation("contacts.add_note")(function*(id: ContactId, input: AddNote) {
         const { organization_id } = yield* CurrentActor
         return yield* act("contacts.add_note", {
           load: store.load(organization_id, id),
@@ -280,7 +280,7 @@ export class Contacts extends Context.Service<Contacts, {
         })
       })
 
-      const list = traced("Contacts.list")(function*(
+      const list = operation("contacts.list")(function*(
         { cursor, page_size, query, ...filters }: ContactFilters & {
           readonly cursor: string | null
           readonly page_size: number

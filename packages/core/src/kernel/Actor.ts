@@ -1,16 +1,19 @@
 import { Context } from "effect"
 import type { ApiKeyId, MemberId, OrganizationId } from "./Ids.ts"
+import type { Scope } from "./Scope.ts"
 
 /**
  * The organization whose data an operation reads and writes, and who carries it
  * out: an API key, and the member for whom it acts (contract §4.1).
  *
- * `member_id` is null and `key_id` is absent for an operator at the command line.
+ * `member_id` is null for an operator at the command line. `key_id` and `scopes` are
+ * absent without an API key: such an actor may run every operation.
  */
 export interface Actor {
   readonly organization_id: OrganizationId
   readonly member_id: MemberId | null
   readonly key_id?: ApiKeyId
+  readonly scopes?: ReadonlyArray<Scope>
 }
 
 /**

@@ -23,10 +23,10 @@ import {
 import { CurrentActor } from "../kernel/Actor.ts"
 import { ChannelId, ContactId, ConversationId, type IdentityId, MemberId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
+import { operation } from "../kernel/Operations.ts"
 import { type CursorInvalid, Cursors, type Page, type PageRequest, type Position } from "../kernel/Page.ts"
 import { line } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
-import { traced } from "../kernel/Traces.ts"
 import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh, together } from "../work/Decide.ts"
@@ -337,13 +337,13 @@ export class Conversations extends Context.Service<Conversations, {
       const members = yield* MemberStore
       const store = yield* ConversationStore
 
-      const get = traced("Conversations.get")(function*(id: ConversationId) {
+      const get = operation("conversations.get")(function*(id: ConversationId) {
         const { organization_id } = yield* CurrentActor
         const found = yield* store.find(organization_id, id)
         return toConversation(yield* Effect.fromOption(found, () => new ConversationNotFound()))
       })
 
-      const list = traced("Conversations.list")(function*(
+      const list = operation("conversations.list")(function*(
         { cursor, page_size, ...filters }: ConversationFilters & {
           readonly cursor: string | null
           readonly page_size: number
@@ -356,7 +356,7 @@ export class Conversations extends Context.Service<Conversations, {
         return { ...page, data: page.data.map(toConversation) }
       })
 
-      const assignConversation = traced("Conversations.assign")(
+      const assignConversation = operation("conversations.assign")(
         function*(id: ConversationId, input: AssignConversation) {
           const { organization_id } = yield* CurrentActor
           const { assigned_user_id } = input
@@ -370,15 +370,17 @@ export class Conversations extends Context.Service<Conversations, {
         }
       )
 
-      const closeConversation = traced("Conversations.close")(function*(id: ConversationId, input: CloseConversation) {
-        const { organization_id } = yield* CurrentActor
-        return yield* act("conversations.close", {
-          load: store.find(organization_id, id),
-          decide: (conversation, fresh) => close(conversation, input, fresh)
-        })
-      })
+      const closeConversation = operation("conversations.close")(
+        function*(id: ConversationId, input: CloseConversation) {
+          const { organization_id } = yield* CurrentActor
+          return yield* act("conversations.close", {
+            load: store.find(organization_id, id),
+            decide: (conversation, fresh) => close(conversation, input, fresh)
+          })
+        }
+      )
 
-      const reopenConversation = traced("Conversations.reopen")(function*(id: ConversationId) {
+      const reopenConversation = operation("conversations.reopen")(function*(id: ConversationId) {
         const { organization_id } = yield* CurrentActor
         return yield* act("conversations.reopen", { load: store.find(organization_id, id), decide: reopen })
       })

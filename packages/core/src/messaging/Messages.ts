@@ -5,10 +5,10 @@ import { Context, DateTime, Duration, Effect, Layer, Option, Schema, Struct } fr
 import { CurrentActor } from "../kernel/Actor.ts"
 import { type ChannelId, type ContactId, ConversationId, MessageId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
+import { operation } from "../kernel/Operations.ts"
 import { type CursorInvalid, Cursors, type Page, type PageRequest, type Position } from "../kernel/Page.ts"
 import { preview, Text } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
-import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { ConversationNotFound, ConversationStore } from "./Conversations.ts"
 import { LinkedMedia, Media, MediaRows, MessageMedia } from "./Media.ts"
@@ -365,7 +365,7 @@ export class Messages extends Context.Service<Messages, {
           ? Effect.succeed(linked(message, null))
           : Effect.map(media.link(message.media), (file) => linked(message, file))
 
-      const list = traced("Messages.list")(function*(conversation_id: ConversationId, cursor: string | null) {
+      const list = operation("messages.list")(function*(conversation_id: ConversationId, cursor: string | null) {
         const { organization_id } = yield* CurrentActor
         const conversation = Effect.flatMap(
           conversations.find(organization_id, conversation_id),
@@ -383,7 +383,7 @@ export class Messages extends Context.Service<Messages, {
         return { data: all, next_cursor }
       })
 
-      const get = traced("Messages.get")(function*(conversation_id: ConversationId, id: MessageId) {
+      const get = operation("messages.get")(function*(conversation_id: ConversationId, id: MessageId) {
         const { organization_id } = yield* CurrentActor
         const found = yield* store.find(organization_id, conversation_id, id)
         return yield* link(yield* Effect.fromOption(found, () => new MessageNotFound()))

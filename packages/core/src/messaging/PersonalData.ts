@@ -19,10 +19,10 @@ import {
 } from "../contacts/Contacts.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import type { ContactId, MediaId, OrganizationId } from "../kernel/Ids.ts"
+import { operation } from "../kernel/Operations.ts"
 import type { PageRequest, Position } from "../kernel/Page.ts"
 import { erased } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
-import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh, together } from "../work/Decide.ts"
 import { Content } from "./Content.ts"
@@ -252,24 +252,26 @@ export class PersonalData extends Context.Service<PersonalData, {
       })
 
       const exportContact = (id: ContactId) =>
-        Stream.unwrap(Effect.gen(function*() {
-          const { organization_id } = yield* CurrentActor
-          const { found, names, rows } = yield* Effect.all({
-            found: contacts.find(organization_id, id),
-            names: store.names(organization_id, id),
-            rows: store.conversations(organization_id, id)
-          }, together)
-          const contact = yield* Effect.fromOption(found, () => new ContactNotFound())
-          const head = {
-            exported_at: toJson.time(yield* DateTime.now),
-            contact: toJson.contact(contact),
-            names: names.map(Struct.pick(["channel_type", "name"]))
-          }
-          const conversations = Stream.fromIterable(rows).pipe(
-            Stream.map((row) => Stream.unwrap(conversationOf(organization_id, row)))
-          )
-          return written(head, "conversations", conversations)
-        })).pipe(Stream.withSpan("PersonalData.export"))
+        Stream.unwrap(
+          operation("contacts.export")(function*() {
+            const { organization_id } = yield* CurrentActor
+            const { found, names, rows } = yield* Effect.all({
+              found: contacts.find(organization_id, id),
+              names: store.names(organization_id, id),
+              rows: store.conversations(organization_id, id)
+            }, together)
+            const contact = yield* Effect.fromOption(found, () => new ContactNotFound())
+            const head = {
+              exported_at: toJson.time(yield* DateTime.now),
+              contact: toJson.contact(contact),
+              names: names.map(Struct.pick(["channel_type", "name"]))
+            }
+            const conversations = Stream.fromIterable(rows).pipe(
+              Stream.map((row) => Stream.unwrap(conversationOf(organization_id, row)))
+            )
+            return written(head, "conversations", conversations)
+          })()
+        )
 
       const eraseCallbacks = Effect.fnUntraced(function*(texts: ReadonlyArray<string>) {
         if (texts.length === 0) return
@@ -285,7 +287,7 @@ export class PersonalData extends Context.Service<PersonalData, {
           Effect.andThen(store.eraseRest(organization_id, id))
         )
 
-      const eraseContact = traced("PersonalData.erase")(function*(id: ContactId) {
+      const eraseContact = operation("contacts.erase")(function*(id: ContactId) {
         const { organization_id } = yield* CurrentActor
         const load = Effect.all({
           found: contacts.load(organization_id, id),

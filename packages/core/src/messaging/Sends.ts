@@ -28,10 +28,10 @@ import {
   SendId
 } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
+import { operation } from "../kernel/Operations.ts"
 import { Phone } from "../kernel/Phones.ts"
 import { visibleText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
-import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh, together } from "../work/Decide.ts"
 import type { Content } from "./Content.ts"
@@ -332,7 +332,7 @@ export class Sends extends Context.Service<Sends, {
           : Effect.result(templates.find(account, choice.id))
       }
 
-      const startConversation = traced("Sends.start")(function*(input: StartConversation) {
+      const startConversation = operation("sends.start")(function*(input: StartConversation) {
         const { member_id, organization_id } = yield* CurrentActor
         const { channel_id, phone } = input
         const loadPerson = Effect.gen(function*() {
@@ -371,7 +371,7 @@ export class Sends extends Context.Service<Sends, {
         return { conversation, channel, template: yield* findTemplate(channel, input.template) }
       })
 
-      const sendMessage = traced("Sends.send")(function*(conversation_id: ConversationId, input: SendMessage) {
+      const sendMessage = operation("sends.send")(function*(conversation_id: ConversationId, input: SendMessage) {
         const { member_id, organization_id } = yield* CurrentActor
         const load = Effect.flatMap(
           conversations.find(organization_id, conversation_id),
@@ -381,7 +381,7 @@ export class Sends extends Context.Service<Sends, {
         return yield* act("sends.send", { load, decide })
       })
 
-      const get = traced("Sends.get")(function*(id: SendId) {
+      const get = operation("sends.get")(function*(id: SendId) {
         const { organization_id } = yield* CurrentActor
         const found = yield* store.find(organization_id, id)
         return toSend(yield* Effect.fromOption(found, () => new SendNotFound()))

@@ -7,6 +7,7 @@
 import { Cache, Clock, Context, Duration, Effect, Exit, Layer, Option, Ref, Result, Schema } from "effect"
 import { ChannelStore } from "../catalog/Channels.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
+import { operation } from "../kernel/Operations.ts"
 import { traced } from "../kernel/Traces.ts"
 import { MessagingProvider, ProviderUnavailable } from "./MessagingProvider.ts"
 import type { Template, TemplateParameter, TemplateValues } from "./Template.ts"
@@ -180,14 +181,11 @@ export class Templates extends Context.Service<Templates, {
           })
         )
 
-      const list = Effect.flatMap(
-        accounts,
-        (all) =>
-          Effect.forEach(all, (account) => Effect.catch(load(account), () => copied(account)), { concurrency: 4 })
-      ).pipe(
-        Effect.map((catalogues) => catalogues.flat()),
-        Effect.withSpan("Templates.list")
-      )
+      const list = operation("templates.list")(function*() {
+        const all = yield* accounts
+        const read = (account: string) => Effect.catch(load(account), () => copied(account))
+        return (yield* Effect.forEach(all, read, { concurrency: 4 })).flat()
+      })()
 
       // Concurrent sends share one call, because providers limit the rate of calls.
       const fresh = yield* Cache.makeWith(load, {

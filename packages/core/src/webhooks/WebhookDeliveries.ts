@@ -16,6 +16,7 @@ import { Context, DateTime, Duration, Effect, Layer, Option, Random, Result, Sch
 import { CurrentActor } from "../kernel/Actor.ts"
 import { EventId, type OrganizationId, WebhookDeliveryId, WebhookId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
+import { operation } from "../kernel/Operations.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
@@ -275,7 +276,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
       const store = yield* WebhookDeliveryStore
       const webhooks = yield* WebhookStore
 
-      const list = traced("WebhookDeliveries.list")(function*(webhook_id: WebhookId) {
+      const list = operation("webhook_deliveries.list")(function*(webhook_id: WebhookId) {
         const { organization_id } = yield* CurrentActor
         const { deliveries, webhook } = yield* Effect.all({
           webhook: webhooks.find(organization_id, webhook_id),
@@ -285,7 +286,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         return deliveries
       })
 
-      const retryDelivery = traced("WebhookDeliveries.retry")(
+      const retryDelivery = operation("webhook_deliveries.retry")(
         function*(webhook_id: WebhookId, id: WebhookDeliveryId) {
           const { organization_id } = yield* CurrentActor
           return yield* act("webhook_deliveries.retry", {

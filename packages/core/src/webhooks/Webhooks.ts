@@ -26,11 +26,11 @@ import { type OrganizationRow, OrganizationRows, OrganizationStore } from "../ac
 import { CurrentActor } from "../kernel/Actor.ts"
 import { Ids, type OrganizationId, WebhookId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
+import { operation } from "../kernel/Operations.ts"
 import { resealAll, type SealedSecrets } from "../kernel/Resealing.ts"
 import { Secrets } from "../kernel/Secrets.ts"
 import { jsonSchemaOnly, Text } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
-import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh } from "../work/Decide.ts"
 import { lanes } from "../work/WorkQueue.ts"
@@ -277,7 +277,7 @@ export class Webhooks extends Context.Service<Webhooks, {
       const secrets = yield* Secrets
       const store = yield* WebhookStore
 
-      const createWebhook = traced("Webhooks.create")(function*({ event_types, url: given }: CreateWebhook) {
+      const createWebhook = operation("webhooks.create")(function*({ event_types, url: given }: CreateWebhook) {
         const { organization_id } = yield* CurrentActor
         const url = yield* Effect.mapError(
           Effect.fromResult(accepted(given, allowed)),
@@ -300,10 +300,12 @@ export class Webhooks extends Context.Service<Webhooks, {
         })
       })
 
-      const list = CurrentActor.use(({ organization_id }) => store.list(organization_id, limits.webhook_list_size))
-        .pipe(Effect.withSpan("Webhooks.list"))
+      const list = operation("webhooks.list")(function*() {
+        const { organization_id } = yield* CurrentActor
+        return yield* store.list(organization_id, limits.webhook_list_size)
+      })()
 
-      const disableWebhook = traced("Webhooks.disable")(function*(id: WebhookId) {
+      const disableWebhook = operation("webhooks.disable")(function*(id: WebhookId) {
         const { organization_id } = yield* CurrentActor
         return yield* act("webhooks.disable", {
           load: store.find(organization_id, id),

@@ -8,39 +8,10 @@
 import { Context, DateTime, Duration, Effect, Layer, Schema } from "effect"
 import { type Actor, CurrentActor } from "../kernel/Actor.ts"
 import { ApiKeyId, AuditRecordId, MemberId, type OrganizationId } from "../kernel/Ids.ts"
+import { AuditedOperation, operation } from "../kernel/Operations.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
-import { traced } from "../kernel/Traces.ts"
 
 // ---------------------------------------------------------------- data
-
-/** Every operation that changes an organization's data for an actor: the resource, and what was done with it. */
-export const AuditedOperation = Schema.Literals([
-  "api_keys.create",
-  "api_keys.revoke",
-  "channels.connect",
-  "channels.resume",
-  "channels.set_token",
-  "contact_fields.create",
-  "contacts.add_note",
-  "contacts.create",
-  "contacts.erase",
-  "contacts.import",
-  "contacts.update",
-  "conversations.assign",
-  "conversations.close",
-  "conversations.reopen",
-  "members.add",
-  "members.remove",
-  "members.set_role",
-  "organizations.create",
-  "sends.send",
-  "sends.start",
-  "tags.create",
-  "webhook_deliveries.retry",
-  "webhooks.create",
-  "webhooks.disable"
-])
-export type AuditedOperation = typeof AuditedOperation.Type
 
 /** One committed write. */
 export const AuditRecord = Schema.Struct({
@@ -129,7 +100,7 @@ export class Audit extends Context.Service<Audit, {
       const age_max = yield* AuditAgeMax
       const store = yield* AuditStore
 
-      const list = traced("Audit.list")(function*(filters: AuditFilters, limit: number) {
+      const list = operation("audit.list")(function*(filters: AuditFilters, limit: number) {
         const { organization_id } = yield* CurrentActor
         return yield* store.list(organization_id, filters, limit)
       })

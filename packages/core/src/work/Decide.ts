@@ -11,6 +11,7 @@ import { Context, DateTime, Duration, Effect, Fiber, Layer, Metric, Random, Resu
 import { CurrentActor, RequestId } from "../kernel/Actor.ts"
 import { Ids, type OrganizationId } from "../kernel/Ids.ts"
 import { conflicts } from "../kernel/Metrics.ts"
+import type { AuditedOperation } from "../kernel/Operations.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Audit from "./Audit.ts"
 import * as Changes from "./Changes.ts"
@@ -92,7 +93,7 @@ export class Decide extends Context.Service<Decide, {
    * the answer's id, unless the operation changes nothing.
    */
   readonly act: <Loaded, Answer extends { readonly id: string }, Refusal, R>(
-    name: Audit.AuditedOperation,
+    name: AuditedOperation,
     operation: Operation<Loaded, Answer, Refusal, R>
   ) => Effect.Effect<Answer, Refusal, R | CurrentActor>
   /** Runs one operation in an organization that no actor asked for, such as storing a message that comes in. */

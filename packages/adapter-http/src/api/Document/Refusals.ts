@@ -1,8 +1,8 @@
 /** An example of the error body for each error code. */
-import { Context, Option } from "effect"
+import { Context } from "effect"
 import type { HttpApiEndpoint } from "effect/http-api"
 import { Example } from "../Examples.ts"
-import { IdempotencyPolicy } from "../Pipeline.ts"
+import { rulesFor } from "../Pipeline.ts"
 
 const request_id = "019aa0c2-5b00-7000-8000-00000000000b"
 
@@ -65,8 +65,9 @@ const statusesOfWrites = new Set(["409", "413", "415"])
 export const canRefuse = (status: string, isWrite: boolean): boolean => isWrite || !statusesOfWrites.has(status)
 
 /** Returns the examples of an operation's errors with a status, by code. */
-export const refusalsOf = (endpoint: HttpApiEndpoint.Top, status: string, scope: string) => {
-  const isWrite = Option.isSome(Context.getOption(endpoint.annotations, IdempotencyPolicy))
+export const refusalsOf = (endpoint: HttpApiEndpoint.Top, status: string) => {
+  const { idempotency, scope } = rulesFor(endpoint)
+  const isWrite = idempotency !== null
   const { conflict } = Context.get(endpoint.annotations, Example)
   const shared = (codes[status] ?? []).filter((code) => isWrite || status !== "400" || code === "invalid_input")
   return {

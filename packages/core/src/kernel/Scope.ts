@@ -1,0 +1,15 @@
+import { Schema } from "effect"
+
+/** What an API key may do: each operation of the REST API requires exactly one scope. */
+export const Scope = Schema.Literals([
+  "contacts:read",
+  "contacts:write",
+  "conversations:read",
+  "conversations:write",
+  "messages:send",
+  "templates:read",
+  "members:read",
+  "tags:read",
+  "webhooks:manage"
+])
+export type Scope = typeof Scope.Type
