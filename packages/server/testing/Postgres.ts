@@ -1,19 +1,23 @@
 /** Starts PostgreSQL once for the whole test run, unless `TEST_DATABASE_URL` is set. */
-import { Effect, Exit, Scope } from "effect"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { start } from "../src/EmbeddedPostgres.ts"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { fileURLToPath } from "node:url"
 
 export const setup = async (): Promise<(() => Promise<void>) | undefined> => {
   if (process.env["TEST_DATABASE_URL"] !== undefined) return undefined
-  const directory = await mkdtemp(join(tmpdir(), "messaging-crm-test-"))
-  const scope = Scope.makeUnsafe()
-  process.env["TEST_DATABASE_URL"] = await Effect.runPromise(
-    Effect.provideService(start({ directory, durable: false }), Scope.Scope, scope)
-  )
+  // A signal ends Vitest without a teardown. It does not reach a detached process, whose standard input closes instead.
+  const keeper = spawn(process.execPath, [fileURLToPath(new URL("./PostgresKeeper.ts", import.meta.url))], {
+    detached: true,
+    stdio: ["pipe", "pipe", "inherit"]
+  })
+  const ended = once(keeper, "exit")
+  const [url] = await Promise.race([
+    once(keeper.stdout, "data"),
+    ended.then(() => Promise.reject(new Error("PostgreSQL did not start.")))
+  ])
+  process.env["TEST_DATABASE_URL"] = String(url)
   return async () => {
-    await Effect.runPromise(Scope.close(scope, Exit.void))
-    await rm(directory, { recursive: true, force: true })
+    keeper.stdin.end()
+    await ended
   }
 }
