@@ -96,9 +96,9 @@ const catalogues = [
    SELECT ${idOf("organization", "n / 10")}, ${idOf("member", "n")}, 'Member ' || n, 'member' || n || '@crm.example',
      'member' || n || '@crm.example', CASE WHEN n % 10 = 0 THEN 'owner' ELSE 'admin' END, now()
    FROM generate_series(10, 29) n`,
-  `INSERT INTO api_keys (organization_id, id, digest, name, last_four, scopes, created_by, created_at, expires_at)
+  `INSERT INTO api_keys (organization_id, id, digest, name, scopes, created_by, created_at, expires_at)
    SELECT '${id("organization", 1)}', ${idOf("api_key", "n")},
-     encode(sha256(('svc_live_' || lpad(n::text, 43, '0'))::bytea), 'hex'), 'Key ' || n, '0000', '${scopes}',
+     encode(sha256(('svc_live_' || lpad(n::text, 43, '0'))::bytea), 'hex'), 'Key ' || n, '${scopes}',
      '${id("member", 10)}', now(), now() + interval '1 year'
    FROM generate_series(1, ${key_count}) n`,
   `INSERT INTO channels

@@ -36,6 +36,13 @@ const make = async () => {
 }
 
 describe("a key", () => {
+  it("is listed without any part of it", async () => {
+    const { newKey, run } = await make()
+    const { key } = await run(newKey())
+    const listed = JSON.stringify(await run(ApiKeys.use((keys) => keys.list)))
+    assert.notInclude(listed, Redacted.value(key).slice(-4))
+  })
+
   it("stops for good when it is revoked, when it expires, and when its creator leaves or may no longer hold one", async () => {
     const { add, newKey, run, tags } = await make()
     const [demoted, gone] = [await add("admin"), await add("owner")]

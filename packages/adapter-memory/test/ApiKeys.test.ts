@@ -16,7 +16,6 @@ const begin = Effect.gen(function*() {
   const key: ApiKey = {
     id: ApiKeyId.make(yield* Fixtures.uuid),
     name: "key",
-    last_four: "aaaa",
     scopes: ["tags:read"],
     created_by: id,
     created_at: Fixtures.noon,

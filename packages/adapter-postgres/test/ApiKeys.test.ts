@@ -15,7 +15,6 @@ const newKey = Effect.fnUntraced(function*(digest: string) {
   const key: ApiKey = {
     id: ApiKeyId.make(yield* Fixtures.uuid),
     name: "Key",
-    last_four: "aaaa",
     scopes: ["tags:read"],
     created_by: owner.id,
     created_at: Fixtures.noon,

@@ -322,6 +322,8 @@ it.layer(empty, { excludeTestServices: true })("An upgrade from 0012", (it) => {
         { id: one("2"), revoked: true, version: 2 },
         { id: one("3"), revoked: true, version: 2 }
       ])
+      const parts = yield* sql`SELECT id FROM api_keys AS stored WHERE stored::text LIKE '%aaaa%'`
+      assert.deepStrictEqual(parts, [], "only the digest of a key is stored")
       yield* sql`
         INSERT INTO audit_records (organization_id, at, id, operation, resource_id)
         VALUES (${one("0")}, now(), ${one("1")}, 'tags.create', ${one("2")})

@@ -65,9 +65,9 @@ const organizations = [
    SELECT ${idOf("organization", "1 + n / 20")}, ${idOf("member", "n")}, 'Member ' || n,
      'member' || n || '@crowd.example', 'member' || n || '@crowd.example', 'admin', '${now}'
    FROM generate_series(0, 59) n`,
-  `INSERT INTO api_keys (organization_id, id, digest, name, last_four, scopes, created_by, created_at, expires_at)
+  `INSERT INTO api_keys (organization_id, id, digest, name, scopes, created_by, created_at, expires_at)
    SELECT ${idOf("organization", "1 + n / 200")}, ${idOf("api_key", "n")}, encode(sha256(n::text::bytea), 'hex'), 'Key',
-     'aaaa', '["contacts:read"]', ${idOf("member", "20 * (n / 200)")}, '${now}', 'infinity'
+     '["contacts:read"]', ${idOf("member", "20 * (n / 200)")}, '${now}', 'infinity'
    FROM generate_series(0, 599) n`,
   `INSERT INTO api_key_windows (key_id, opened_at, count)
    SELECT id, now(), 1 FROM api_keys`,

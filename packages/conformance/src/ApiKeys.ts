@@ -22,7 +22,6 @@ export const suite = (it: It, { runs }: Options) => {
     const key: ApiKey = {
       id,
       name: "key",
-      last_four: "abcd",
       scopes: ["tags:read"],
       created_by,
       created_at: Fixtures.noon,

@@ -46,7 +46,7 @@ export const layer = Layer.effect(
     const sql = yield* SqlClient.SqlClient
 
     const columns = sql.literal(
-      "id, name, last_four, scopes, created_by, created_at, expires_at, revoked_at, last_used_at"
+      "id, name, scopes, created_by, created_at, expires_at, revoked_at, last_used_at"
     )
 
     // One statement, so that check and count are atomic and use the database's clock. Requests of one key that share it

@@ -13,11 +13,10 @@ export { Scope } from "../kernel/Scope.ts"
 export const Expiry = Schema.Literals(["90d", "1y"])
 export type Expiry = typeof Expiry.Type
 
-/** A key as it is listed: without the key itself, except its last four characters. */
+/** A key as it is listed, without any part of the key itself. */
 export const ApiKey = Schema.Struct({
   id: ApiKeyId,
   name: Schema.String,
-  last_four: Schema.String,
   scopes: Schema.Array(Scope),
   created_by: MemberId,
   created_at: Timestamp,
@@ -40,7 +39,6 @@ export interface ApiKeyColumns extends ApiKey {
 
 export const ApiKeyRows = Changes.rows<ApiKeyColumns>()("api_keys", ["id"], [
   "name",
-  "last_four",
   "scopes",
   "created_by",
   "created_at",

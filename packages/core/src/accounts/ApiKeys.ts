@@ -12,16 +12,7 @@ import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh } from "../work/Decide.ts"
-import {
-  type ApiKey,
-  type ApiKeyColumns,
-  type ApiKeyRow,
-  ApiKeyRows,
-  ApiKeyStore,
-  Expiry,
-  type Metered,
-  Scope
-} from "./ApiKey.ts"
+import { type ApiKey, type ApiKeyRow, ApiKeyRows, ApiKeyStore, Expiry, type Metered, Scope } from "./ApiKey.ts"
 import { mayHoldKeys, MemberNotFound, type MemberRow, MemberRows, MemberStore, present } from "./Members.ts"
 
 // ---------------------------------------------------------------- data
@@ -98,7 +89,7 @@ const waitSeconds = (metered: Metered): number =>
 const create = (
   found: Option.Option<MemberRow>,
   { expires, ...input }: CreateApiKey,
-  { digest, last_four }: Pick<ApiKeyColumns, "digest" | "last_four">,
+  digest: string,
   { now, uuid }: Fresh
 ): Result.Result<Changes.Decision<ApiKey>, MemberNotFound | MemberMayNotHoldKeys> => {
   const member = Option.getOrNull(present(found))
@@ -107,7 +98,6 @@ const create = (
   const api_key: ApiKey = {
     id: ApiKeyId.make(uuid()),
     ...input,
-    last_four,
     created_at: now,
     expires_at: expiresAt(expires, now),
     revoked_at: null,
@@ -175,10 +165,10 @@ export class ApiKeys extends Context.Service<ApiKeys, {
         const { organization_id } = yield* CurrentActor
         const random = yield* secrets.randomBase62(37)
         const key = `svc_live_${random}${checksum(random)}`
-        const made = { digest: yield* secrets.sha256(key), last_four: key.slice(-4) }
+        const digest = yield* secrets.sha256(key)
         const api_key = yield* act("api_keys.create", {
           load: members.find(organization_id, input.created_by),
-          decide: (member, fresh) => create(member, input, made, fresh)
+          decide: (member, fresh) => create(member, input, digest, fresh)
         })
         return { api_key, key: Redacted.make(key) }
       })

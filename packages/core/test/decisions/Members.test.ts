@@ -58,7 +58,6 @@ it("the keys of a member who leaves or may not hold keys are revoked in the same
   const key: ApiKeyRow = {
     id: ApiKeyId.make("01990000-0000-7000-8000-0000000000aa"),
     name: "shop",
-    last_four: "aaaa",
     scopes: ["tags:read"],
     created_by: ada.id,
     created_at: now,
