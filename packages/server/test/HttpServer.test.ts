@@ -8,73 +8,7 @@ import { IncomingMessage, ServerResponse } from "node:http"
 import { connect, Socket } from "node:net"
 import { createHttpServer } from "../src/HttpServer.ts"
 import * as Layers from "../src/Layers.ts"
-
-const hello = HttpRouter.use((router) =>
-  Effect.andThen(
-    router.add("GET", "/hello", Effect.succeed(HttpServerResponse.text("hello"))),
-    router.add("POST", "/hello", Effect.succeed(HttpServerResponse.text("hello")))
-  )
-)
-
-/** A server with one route on a port of its own. */
-const served = HttpRouter.serve(hello, { disableLogger: true, disableListenLog: true }).pipe(
-  Layer.provideMerge(Layers.listen({ host: "127.0.0.1", port: 0 }))
-)
-
-/** Such a server with lower limits. */
-const servedWith = (limits: Parameters<typeof createHttpServer>[1]) =>
-  HttpRouter.serve(hello, { disableLogger: true, disableListenLog: true }).pipe(
-    Layer.provideMerge(
-      NodeHttpServer.layer(() => createHttpServer(undefined, limits), {
-        host: "127.0.0.1",
-        port: 0,
-        gracefulShutdownTimeout: 0
-      })
-    )
-  )
-
-interface Answer {
-  readonly status: number
-  readonly headers: ReadonlyMap<string, string>
-  readonly body: string
-}
-
-const parsed = (text: string): Answer => {
-  const [head = "", body = ""] = text.split("\r\n\r\n")
-  const [line = "", ...fields] = head.split("\r\n")
-  const headers = fields.map((field) => {
-    const [name = "", value = ""] = field.split(/:\s*/, 2)
-    return [name.toLowerCase(), value] as const
-  })
-  return { status: Number(line.split(" ")[1]), headers: new Map(headers), body }
-}
-
-/** Writes texts to a socket of its own, each once the one before is answered, and returns what was answered until the service closed it. */
-const sendRaw = (...[text, ...more]: ReadonlyArray<string>) =>
-  Effect.gen(function*() {
-    const url = new URL(yield* HttpServer.addressFormattedWith(Effect.succeed))
-    return yield* Effect.callback<string>((resume) => {
-      const socket = connect(Number(url.port), url.hostname, () => socket.write(text ?? ""))
-      let answered = ""
-      socket.setEncoding("utf8")
-      socket.on("data", (chunk: string) => {
-        answered += chunk
-        const next = more.shift()
-        if (next !== undefined) socket.write(next)
-      })
-      socket.once("error", () => {})
-      socket.once("close", () => resume(Effect.succeed(answered)))
-      return Effect.sync(() => socket.destroy())
-    })
-  })
-
-const send = (text: string) => Effect.map(sendRaw(text), parsed)
-
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
-
-const host = "Host: crm.example"
-const close = "Connection: close"
-const request = (line: string, ...headers: ReadonlyArray<string>) => [line, ...headers, "", ""].join("\r\n")
+import { close, hello, host, parsed, request, send, sendRaw, served, servedWith, uuid } from "./RawHttp.ts"
 
 describe("what never reaches a route", () => {
   for (
@@ -115,7 +49,55 @@ describe("what never reaches a route", () => {
         400,
         "invalid_input"
       ],
-      ["a tunnel", request("CONNECT crm.example:443 HTTP/1.1", host), 405, "method_not_allowed"]
+      ["a tunnel", request("CONNECT crm.example:443 HTTP/1.1", host), 405, "method_not_allowed"],
+      [
+        "a tunnel with a body",
+        request("CONNECT crm.example:443 HTTP/1.1", host, "Content-Length: 5"),
+        405,
+        "method_not_allowed"
+      ],
+      ["a host that is no name", request("GET /hello HTTP/1.1", "Host: ["), 400, "invalid_input"],
+      ["a host with a path", request("GET /hello HTTP/1.1", "Host: crm.example/v1"), 400, "invalid_input"],
+      ["another version", request("GET /hello HTTP/2.0", host), 400, "invalid_input"],
+      ["a target whose host is no name", request("GET http://[/hello HTTP/1.1", host), 400, "invalid_input"],
+      ["a target of another host", request("GET http://other.example/hello HTTP/1.1", host), 400, "invalid_input"],
+      ["a target of another kind", request("GET * HTTP/1.1", host), 400, "invalid_input"],
+      [
+        "two idempotency keys",
+        request("POST /hello HTTP/1.1", host, "Idempotency-Key: order-4711", "idempotency-key: order-4711"),
+        400,
+        "invalid_input"
+      ],
+      [
+        "two API keys",
+        request("GET /hello HTTP/1.1", host, "Authorization: Bearer a", "Authorization: Bearer b"),
+        400,
+        "invalid_input"
+      ],
+      [
+        "two media types",
+        request("POST /hello HTTP/1.1", host, "Content-Type: application/json", "Content-Type: text/plain"),
+        400,
+        "invalid_input"
+      ],
+      [
+        "a compressed transfer",
+        request("POST /hello HTTP/1.1", host, "Transfer-Encoding: gzip, chunked"),
+        400,
+        "invalid_input"
+      ],
+      [
+        "two transfer codings",
+        request("POST /hello HTTP/1.1", host, "Transfer-Encoding: chunked", "Transfer-Encoding: chunked"),
+        400,
+        "invalid_input"
+      ],
+      [
+        "chunks of HTTP/1.0",
+        request("POST /hello HTTP/1.0", host, "Transfer-Encoding: chunked"),
+        400,
+        "invalid_input"
+      ]
     ] as const
   ) {
     it.live(`is answered in the envelope under a request id: ${name}`, () =>
@@ -125,7 +107,8 @@ describe("what never reaches a route", () => {
         const { error } = JSON.parse(answer.body)
         assert.strictEqual(error.code, code)
         assert.isNotEmpty(error.message)
-        assert.include([null, "Host", "Expect"], error.param)
+        const params = ["Authorization", "Content-Type", "Expect", "Host", "idempotency-key", "Transfer-Encoding"]
+        assert.include([null, ...params], error.param)
         assert.match(error.request_id, uuid)
         assert.strictEqual(answer.headers.get("x-request-id"), error.request_id)
         assert.strictEqual(answer.headers.get("content-type"), "application/json")
@@ -148,6 +131,22 @@ describe("a connection", () => {
       const answers = yield* sendRaw(upgrade, request("GET /hello HTTP/1.1", host, close))
       assert.lengthOf(answers.match(/HTTP\/1\.1 200 OK/g) ?? [], 2, answers)
     }).pipe(Effect.provide(served)))
+
+  for (
+    const [name, line, header] of [
+      ["an absolute target of its host", "GET http://crm.example/hello?a=b HTTP/1.1", "Accept: */*"],
+      ["its host in another case", "GET HTTP://CRM.example/hello HTTP/1.1", "Accept: */*"],
+      ["headers that are lists", "GET /hello HTTP/1.1", "Accept: a/b\r\nAccept: c/d"],
+      ["two request ids, as proxies add them", "GET /hello HTTP/1.1", "X-Request-Id: a\r\nX-Request-Id: b"],
+      ["chunks", "POST /hello HTTP/1.1", "Transfer-Encoding: Chunked\r\n\r\n0"]
+    ] as const
+  ) {
+    it.live(`takes ${name}`, () =>
+      Effect.gen(function*() {
+        const answer = yield* send(request(line, host, close, header))
+        assert.deepStrictEqual([answer.status, answer.body], [200, "hello"])
+      }).pipe(Effect.provide(served)))
+  }
 
   it.live("of HTTP/1.0 needs no host, as load balancers ask", () =>
     Effect.gen(function*() {

@@ -32,7 +32,8 @@ read the resource.
 
 A path that exists answers 405 \`method_not_allowed\` to a method that is not listed with it, with the others in \`Allow\`;
 any other path answers 404 \`not_found\`. What is not valid HTTP, comes too slowly or has more than 16,384 bytes of headers
-is answered with 400 \`invalid_input\`, 408 \`request_timeout\`, 417 \`expectation_failed\` or 431 \`headers_too_large\`.
+is answered with 400 \`invalid_input\`, 408 \`request_timeout\`, 417 \`expectation_failed\` or 431 \`headers_too_large\`. A
+process with too many requests in progress answers 503 \`overloaded\` with \`Retry-After\`.
 
 ## Limits
 

@@ -1,0 +1,79 @@
+/** A connection: it answers one request at a time, and reads no further until that is answered. */
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type { Socket } from "node:net"
+import type { Refusal } from "./Refusals.ts"
+
+/** A request, its response, and the event by which Node announced it. */
+export interface Exchange {
+  readonly event: string
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+}
+
+/** Node's parser reads all requests of a chunk, which has up to 64 KiB. A piece has room for 40 of the smallest. */
+const piece_bytes = 1024
+
+const ignore = () => {}
+
+export class Connection {
+  readonly socket: Socket
+  /** The request that is being answered. */
+  current: Exchange | null = null
+  /** The requests that were parsed together with the current one, in their order. */
+  readonly waiting: Array<Exchange> = []
+  /** The answer to whatever follows the requests above. From then on nothing is read. */
+  last: { readonly refusal: Refusal; readonly request_id: string } | null = null
+
+  constructor(socket: Socket) {
+    this.socket = socket
+    // Node removes its own listener before some of its events, and an error without a listener ends the process.
+    socket.on("error", ignore)
+    this.readInPieces()
+  }
+
+  /** Whether the current request has arrived, so that further bytes belong to another one. */
+  get isBusy(): boolean {
+    return this.current?.request.complete === true
+  }
+
+  /** Whether the current request waits for the begin of its answer. */
+  get isPreparing(): boolean {
+    return this.current?.response.headersSent === false
+  }
+
+  /** Whether part of an answer was sent, so that nothing else can be written. */
+  get isAnswering(): boolean {
+    return this.current?.response.headersSent === true
+  }
+
+  /** Continues to read, after an answer. Not before the socket has drained, which is when Node itself continues. */
+  read(): void {
+    const { socket } = this
+    if (!socket.isPaused()) return
+    if (socket.writableNeedDrain) socket.once("drain", () => void socket.resume())
+    else socket.resume()
+  }
+
+  /**
+   * Gives the parser a piece at a time, and pauses the socket when bytes arrive beyond a request that is not answered
+   * yet. A client that does not pipeline is never paused, so that its hanging up is noticed.
+   */
+  private readInPieces(): void {
+    const { socket } = this
+    const push = socket.push.bind(socket)
+    socket.push = (chunk: Uint8Array | null): boolean => {
+      if (chunk === null) return push(null)
+      if (this.last !== null) return false
+      let hasRoom = true
+      for (let start = 0; start < chunk.length; start += piece_bytes) {
+        if (this.isBusy) socket.pause()
+        hasRoom = push(chunk.length <= piece_bytes ? chunk : chunk.subarray(start, start + piece_bytes))
+      }
+      return hasRoom
+    }
+    // With this listener Node reads the socket through `push`; else its parser would read it alone.
+    socket.on("data", () => {
+      if (this.isBusy && socket.readableLength > 0) socket.pause()
+    })
+  }
+}

@@ -1,0 +1,153 @@
+/** Requests that the edge refuses before a route can see them. Every refusal has the API's envelope and a request id. */
+import { randomUUID } from "node:crypto"
+import { type IncomingMessage, STATUS_CODES } from "node:http"
+
+/** Why a request is refused at the edge. */
+export interface Refusal {
+  readonly status: number
+  readonly code: string
+  readonly message: string
+  readonly param: string | null
+}
+
+/** The part of a refusal that is logged. */
+export type Refused = Pick<Refusal, "code" | "status"> & { readonly request_id: string }
+
+const invalid = (message: string, param: string | null = null): Refusal => ({
+  status: 400,
+  code: "invalid_input",
+  message,
+  param
+})
+
+const malformed = invalid("The request is not valid HTTP/1.1. Use an HTTP client, and no line breaks in headers.")
+
+const noHost = invalid("The Host header is missing or invalid. Send the name of the service once.", "Host")
+
+const noTarget = invalid("The request target is not a path of this host. Send a path such as /v1/contacts.")
+
+const noCoding = invalid(
+  "The Transfer-Encoding is not supported. Send the body as chunked, or with a Content-Length.",
+  "Transfer-Encoding"
+)
+
+export const noTunnel: Refusal = {
+  status: 405,
+  code: "method_not_allowed",
+  message: "The service is not a proxy and does not support CONNECT. Send the request to the service itself.",
+  param: null
+}
+
+export const unexpected: Refusal = {
+  status: 417,
+  code: "expectation_failed",
+  message: "The Expect header supports 100-continue only. Remove the header.",
+  param: "Expect"
+}
+
+export const overloaded: Refusal = {
+  status: 503,
+  code: "overloaded",
+  message: "The service is processing too many requests. Retry after 1 s.",
+  param: null
+}
+
+const refusals: Readonly<Record<string, Refusal>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: {
+    status: 408,
+    code: "request_timeout",
+    message: "The request did not arrive in time: headers have 10 s, the whole request 20 s. Send it again.",
+    param: null
+  },
+  HPE_HEADER_OVERFLOW: {
+    status: 431,
+    code: "headers_too_large",
+    message: "The request line and headers exceed 16,384 bytes. Shorten the query or the headers.",
+    param: null
+  }
+}
+
+/** Returns the refusal for an error of the parser or of its timer. */
+export const refusalOf = ({ code = "" }: NodeJS.ErrnoException): Refusal => refusals[code] ?? malformed
+
+/** Headers that a proxy may read differently if they are repeated, each with a bit of its own. */
+const single: ReadonlyMap<string, number> = new Map(
+  ["authorization", "content-length", "content-type", "host", "idempotency-key", "transfer-encoding"].map((name, bit) =>
+    [name, 1 << bit] as const
+  )
+)
+
+/** Returns the first header that must not be repeated and is. Node joins some of these and keeps the first of others. */
+const repeatedOf = ({ rawHeaders }: IncomingMessage): string | null => {
+  let seen = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? ""
+    const bit = single.get(name.toLowerCase()) ?? 0
+    if ((seen & bit) !== 0) return name
+    seen |= bit
+  }
+  return null
+}
+
+const host_pattern = /^(?:\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::[0-9]{0,5})?$/i
+
+const absolute_pattern = /^https?:\/\/([^/?#]*)(.*)$/i
+
+/** Returns the path and query of an absolute target such as `http://crm.example/v1/tags`, or null for another host's. */
+const pathOfAbsolute = (target: string, host: string): string | null => {
+  const [, authority, rest = ""] = absolute_pattern.exec(target) ?? []
+  if (authority?.toLowerCase() !== host.toLowerCase()) return null
+  return rest.startsWith("/") ? rest : `/${rest}`
+}
+
+/** Returns the path and query of a request, or null if the target is none of this host. */
+const targetOf = ({ headers, method, url = "" }: IncomingMessage): string | null => {
+  if (url.startsWith("/") || (url === "*" && method === "OPTIONS")) return url
+  return headers.host === undefined ? null : pathOfAbsolute(url, headers.host)
+}
+
+/** Checks the parts of a request that Node and the routes leave unchecked, and rewrites an absolute target to its path. */
+export const check = (request: IncomingMessage): Refusal | null => {
+  const { headers, httpVersion } = request
+  if (httpVersion !== "1.1" && httpVersion !== "1.0") return malformed
+  const repeated = repeatedOf(request)
+  if (repeated?.toLowerCase() === "host") return noHost
+  if (repeated !== null) return invalid(`The ${repeated} header is repeated. Send it once.`, repeated)
+  if (headers.host === undefined ? httpVersion === "1.1" : !host_pattern.test(headers.host)) return noHost
+  const coding = headers["transfer-encoding"]
+  if (coding !== undefined && (coding.toLowerCase() !== "chunked" || httpVersion === "1.0")) return noCoding
+  const target = targetOf(request)
+  if (target === null) return noTarget
+  request.url = target
+  return null
+}
+
+const accepted = /^[A-Za-z0-9._-]{1,128}$/
+
+/** Returns the request id of a request: its own if it is acceptable, else a new one. */
+export const idOf = (request: IncomingMessage | null): string => {
+  const given = request?.headers["x-request-id"]
+  return typeof given === "string" && accepted.test(given) ? given : randomUUID()
+}
+
+/** Returns the headers and the body of a refusal. */
+export const encode = ({ code, message, param, status }: Refusal, request_id: string) => {
+  const body = JSON.stringify({ error: { code, message, param, request_id } })
+  const headers: Readonly<Record<string, string>> = {
+    "content-type": "application/json",
+    "content-length": String(Buffer.byteLength(body)),
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    "x-request-id": request_id,
+    ...(status === 503 ? { "retry-after": "1" } : {}),
+    connection: "close"
+  }
+  return { headers, body }
+}
+
+/** Returns a refusal as the bytes of an HTTP response, for a socket that has no request. */
+export const toText = (refusal: Refusal, request_id: string): string => {
+  const { body, headers } = encode(refusal, request_id)
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  return [`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`, ...lines, "", body].join("\r\n")
+}

@@ -1,0 +1,264 @@
+/** One connection: its requests in turn, its failures, and what others notice of it. */
+import { NodeHttpServer } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Layer, Stream } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { subscribe, unsubscribe } from "node:diagnostics_channel"
+import { connect, type Socket } from "node:net"
+import { createHttpServer } from "../src/HttpServer.ts"
+import { close, hello, host, request } from "./RawHttp.ts"
+
+/** Serves routes on a port of their own, and returns how to reach the server and its sockets. */
+const serve = Effect.fnUntraced(function*<E, R>(
+  routes: Layer.Layer<never, E, R>,
+  limits: Parameters<typeof createHttpServer>[1] = {}
+) {
+  const server = createHttpServer(undefined, limits)
+  const taken: Array<Socket> = []
+  server.on("connection", (socket) => void taken.push(socket))
+  yield* Layer.build(
+    HttpRouter.serve(Layer.merge(routes, hello), { disableLogger: true, disableListenLog: true }).pipe(
+      Layer.provide(NodeHttpServer.layer(() => server, { host: "127.0.0.1", port: 0, gracefulShutdownTimeout: 0 }))
+    )
+  )
+  const address = server.address()
+  const port = typeof address === "object" && address !== null ? address.port : 0
+  const open = () => connect(port, "127.0.0.1").on("error", () => {})
+  /** Sends a text over a connection of its own and returns everything that is answered until that is closed. */
+  const ask = (text: string) =>
+    Effect.callback<string>((resume) => {
+      let answered = ""
+      const socket = open().setEncoding("utf8").on("data", (chunk: string) => answered += chunk)
+      socket.once("close", () => resume(Effect.succeed(answered))).write(text)
+    })
+  return { server, taken, open, ask }
+})
+
+/** A route whose answers wait, and what tells that so many requests have come to it. */
+const gated = (count = 1) => {
+  const arrived = Deferred.makeUnsafe<void>()
+  const gate = Deferred.makeUnsafe<void>()
+  const left = Deferred.makeUnsafe<void>()
+  const seen = { running: 0, most: 0 }
+  const answer = Effect.gen(function*() {
+    seen.most = Math.max(seen.most, ++seen.running)
+    if (seen.running === count) yield* Deferred.done(arrived, Exit.void)
+    yield* Deferred.await(gate)
+    seen.running--
+    return HttpServerResponse.text("waited")
+  }).pipe(Effect.onInterrupt(() => Deferred.done(left, Exit.void)))
+  const routes = HttpRouter.use((router) =>
+    Effect.andThen(router.add("GET", "/wait", answer), router.add("POST", "/wait", answer))
+  )
+  return {
+    routes,
+    seen,
+    arrived: Deferred.await(arrived),
+    left: Deferred.await(left),
+    open: Deferred.done(gate, Exit.void)
+  }
+}
+
+const closed = (socket: Socket) =>
+  Effect.callback<void>((resume) => void socket.once("close", () => resume(Effect.void)))
+
+const statusesOf = (text: string) => Array.from(text.matchAll(/HTTP\/1\.1 (\d{3})/g), ([, status]) => Number(status))
+
+describe("an error of a socket", () => {
+  it.live("ends nothing else, also after CONNECT, when Node listens for errors no more", () =>
+    Effect.gen(function*() {
+      const { ask, open, server, taken } = yield* serve(Layer.empty)
+      for (const header of ["Accept: */*", "Content-Length: 5"]) {
+        const tunnel = Effect.callback<Socket>((resume) =>
+          void server.once("connect", ({ socket }) => resume(Effect.succeed(socket)))
+        )
+        const socket = open().resume()
+        socket.write(request("CONNECT x:1 HTTP/1.1", host, header))
+        const theirs = yield* tunnel
+        assert.isAbove(theirs.listenerCount("error"), 0)
+        theirs.destroy(Object.assign(new Error("write ECONNRESET"), { code: "ECONNRESET" }))
+        yield* closed(socket)
+      }
+      for (const socket of taken) socket.emit("error", new Error("late"))
+      assert.deepStrictEqual(statusesOf(yield* ask(request("GET /hello HTTP/1.1", host, close))), [200])
+    }).pipe(Effect.scoped))
+
+  it.live("ends nothing else, when clients reset their connections in the middle of CONNECT, GET and POST", () =>
+    Effect.gen(function*() {
+      const { ask, open } = yield* serve(Layer.empty)
+      const texts = [
+        request("CONNECT x:1 HTTP/1.1", host),
+        request("GET /hello HTTP/1.1", host),
+        `${request("POST /hello HTTP/1.1", host, "Content-Length: 5")}hello`
+      ]
+      for (let round = 0; round < 300; round++) {
+        const text = texts[round % 3] ?? ""
+        const socket = open()
+        yield* Effect.callback<void>((resume) =>
+          void socket.once("connect", () =>
+            socket.write(text.slice(0, 1 + (round * 7) % text.length), () => {
+              socket.once("close", () => resume(Effect.void)).resetAndDestroy()
+            }))
+        )
+      }
+      assert.deepStrictEqual(statusesOf(yield* ask(request("GET /hello HTTP/1.1", host, close))), [200])
+    }).pipe(Effect.scoped))
+})
+
+describe("pipelined requests", () => {
+  it.live("are begun one after the other, and not even read long before", () =>
+    Effect.gen(function*() {
+      const { arrived, open, routes, seen } = gated()
+      const { ask } = yield* serve(routes)
+      let parsed = 0
+      const count = (message: unknown) => {
+        const { request } = message as { readonly request: { readonly url: string } }
+        if (request.url === "/wait") parsed++
+      }
+      subscribe("http.server.request.start", count)
+      yield* Effect.addFinalizer(() => Effect.sync(() => unsubscribe("http.server.request.start", count)))
+      const one = request("GET /wait HTTP/1.1", host)
+      const answers = yield* Effect.forkChild(ask(one.repeat(799) + request("GET /wait HTTP/1.1", host, close)))
+      yield* arrived
+      // Whatever the server would read on, it has read by now.
+      for (let round = 0; round < 10; round++) yield* ask(request("GET /hello HTTP/1.1", host, close))
+      assert.isAtMost(parsed, 1024 / one.length + 1)
+      yield* open
+      assert.deepStrictEqual(statusesOf(yield* Fiber.join(answers)), Array(800).fill(200))
+      assert.deepStrictEqual([seen.most, parsed], [1, 800])
+    }).pipe(Effect.scoped))
+
+  it.live("with bodies are answered in order, however they are cut", () =>
+    Effect.gen(function*() {
+      const sized = HttpRouter.use((router) =>
+        router.add(
+          "POST",
+          "/size",
+          Effect.gen(function*() {
+            const { text } = yield* HttpServerRequest.HttpServerRequest
+            return HttpServerResponse.text(`<${(yield* text).length}>`)
+          })
+        )
+      )
+      const { open } = yield* serve(sized)
+      const sizes = [0, 1, 700, 1023, 1024, 5000, 60_000, 3, 2048]
+      const text = sizes.map((size, index) => {
+        const last = index === sizes.length - 1 ? [close] : []
+        return request("POST /size HTTP/1.1", host, `Content-Length: ${size}`, ...last) + "x".repeat(size)
+      }).join("")
+      for (const cut of [1, 100, 1024, 1500, 70_000, text.length]) {
+        const answered = yield* Effect.callback<string>((resume) => {
+          let all = ""
+          const socket = open().setEncoding("utf8").on("data", (chunk: string) => all += chunk)
+          socket.once("close", () => resume(Effect.succeed(all)))
+          socket.write(text.slice(0, cut), () => void socket.write(text.slice(cut)))
+        })
+        assert.deepStrictEqual(Array.from(answered.matchAll(/<(\d+)>/g), ([, size]) => Number(size)), sizes)
+      }
+    }).pipe(Effect.scoped))
+
+  it.live("that are not HTTP are refused after those before them are answered", () =>
+    Effect.gen(function*() {
+      for (const rest of ["garbage\r\n\r\n", request("CONNECT x:1 HTTP/1.1", host)]) {
+        const { arrived, open, routes } = gated()
+        const { ask } = yield* serve(routes)
+        const post = `${request("POST /wait HTTP/1.1", host, "Content-Length: 2")}{}`
+        const answers = yield* Effect.forkChild(ask(post + request("GET /hello HTTP/1.1", host) + rest))
+        yield* arrived
+        yield* open
+        const status = rest.startsWith("CONNECT") ? 405 : 400
+        assert.deepStrictEqual(statusesOf(yield* Fiber.join(answers)), [200, 200, status])
+      }
+    }).pipe(Effect.scoped))
+
+  it.live("are not begun after a request that closes the connection", () =>
+    Effect.gen(function*() {
+      const { routes, seen } = gated()
+      const { ask } = yield* serve(routes)
+      const answers = yield* ask(request("GET /hello HTTP/1.1", host, close) + request("POST /wait HTTP/1.1", host))
+      assert.deepStrictEqual(statusesOf(answers), [200])
+      assert.strictEqual(seen.most, 0)
+    }).pipe(Effect.scoped))
+})
+
+describe("a client that hangs up", () => {
+  it.live("is noticed while its request is in progress", () =>
+    Effect.gen(function*() {
+      const { arrived, left, routes } = gated()
+      const { open } = yield* serve(routes)
+      const socket = open()
+      socket.write(request("GET /wait HTTP/1.1", host))
+      yield* arrived
+      socket.destroy()
+      yield* left
+    }).pipe(Effect.scoped))
+})
+
+describe("the rest of a body that is not valid", () => {
+  it.live("closes the connection when part of the answer has been sent: nothing is written into that", () =>
+    Effect.gen(function*() {
+      const begun = HttpRouter.use((router) =>
+        router.add(
+          "POST",
+          "/begun",
+          Effect.succeed(
+            HttpServerResponse.stream(Stream.encodeText(Stream.concat(Stream.make("begun"), Stream.never)))
+          )
+        )
+      )
+      const { open } = yield* serve(begun)
+      const answered = yield* Effect.callback<string>((resume) => {
+        let all = ""
+        const socket = open().setEncoding("utf8")
+        socket.on("data", (chunk: string) => {
+          all += chunk
+          if (all.includes("begun")) socket.write("not a chunk\r\n")
+        })
+        socket.once("close", () => resume(Effect.succeed(all)))
+        socket.write(request("POST /begun HTTP/1.1", host, "Transfer-Encoding: chunked"))
+      })
+      assert.deepStrictEqual(statusesOf(answered), [200])
+    }).pipe(Effect.scoped))
+
+  it.live("is refused when nothing has been sent", () =>
+    Effect.gen(function*() {
+      const { routes } = gated()
+      const { ask } = yield* serve(routes)
+      const answered = yield* ask(
+        request("POST /wait HTTP/1.1", host, "Transfer-Encoding: chunked") + "not a chunk\r\n"
+      )
+      assert.deepStrictEqual(statusesOf(answered), [400])
+    }).pipe(Effect.scoped))
+})
+
+describe("an answer that is being prepared", () => {
+  it.live("has more time than a client that takes nothing", () =>
+    Effect.gen(function*() {
+      const { arrived, open, routes } = gated()
+      const { ask, server } = yield* serve(routes, { stall_millis: 20 })
+      const late = Effect.callback<void>((resume) => void server.once("timeout", () => resume(Effect.void)))
+      const answered = yield* Effect.forkChild(ask(request("GET /wait HTTP/1.1", host, close)))
+      yield* arrived
+      yield* late
+      yield* open
+      assert.deepStrictEqual(statusesOf(yield* Fiber.join(answered)), [200])
+    }).pipe(Effect.scoped))
+})
+
+describe("requests beyond the number that may be in progress", () => {
+  it.live("are answered with 503 and when to come back, and the places come back", () =>
+    Effect.gen(function*() {
+      const places = 4
+      const { arrived, open, routes } = gated(places)
+      const { ask } = yield* serve(routes, { requests_max: places })
+      const wait = request("GET /wait HTTP/1.1", host, close)
+      const first = yield* Effect.forkChild(Effect.replicateEffect(ask(wait), places, { concurrency: "unbounded" }))
+      yield* arrived
+      const refused = yield* ask(wait)
+      assert.match(refused, /^HTTP\/1\.1 503 [^]*\r\nretry-after: 1\r\n/i)
+      assert.include(refused, "\"code\":\"overloaded\"")
+      yield* open
+      assert.deepStrictEqual((yield* Fiber.join(first)).flatMap(statusesOf), Array(places).fill(200))
+      assert.deepStrictEqual(statusesOf(yield* ask(wait)), [200])
+    }).pipe(Effect.scoped))
+})
