@@ -46,8 +46,8 @@ interface PartialAnswer {
  * Sends the request, and fills in `answer` until the body ends, breaks off or is
  * long enough. Which of the three happens does not change the outcome.
  *
- * A stream of the body would be simpler, but its chunks stay in memory until V8's
- * next full garbage collection, so an endless response could exhaust the memory.
+ * A stream of the body would be simpler, but its chunks stay in memory for a while,
+ * so an endless response could exhaust the memory.
  */
 const dispatch = ({ client, socket }: Connection, url: URL, { body, headers }: WebhookRequest, answer: PartialAnswer) =>
   Effect.callback<void, Unanswered>((resume) => {

@@ -20,8 +20,8 @@ export interface Sizes {
 }
 
 /**
- * Gives the memory of bytes back that nobody reads any more. Garbage collection would leave
- * a hundred megabytes of refused bodies first, because their bytes are outside of its heap.
+ * Releases the memory of bytes that are no longer read, which would otherwise accumulate to
+ * a hundred megabytes of rejected bodies.
  */
 const release = ({ buffer, byteLength }: Uint8Array): void => {
   // Other chunks may lie in the same buffer.

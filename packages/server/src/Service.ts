@@ -5,7 +5,7 @@
  * Settings come from the environment, as for the commands. Both run until they
  * are interrupted, and then end what they have in hand.
  */
-import { TrustOwnValues } from "@messaging-crm/core/TrustedCodecs"
+import * as FastCodecs from "@messaging-crm/fast/Codecs"
 import { Effect, Layer } from "effect"
 import { readOr, readRequired, settings } from "./Config.ts"
 import * as Database from "./Database.ts"
@@ -40,8 +40,8 @@ const production = Effect.fnUntraced(function*(provider: Provider, { migrate = f
   const settled = Layer.mergeAll(
     Layers.tuning,
     Layer.merge(Database.clock, Database.statistics).pipe(Layer.provide(database)),
-    // `dev` and the tests check what is trusted here.
-    Layer.succeed(TrustOwnValues, true)
+    // `dev` and the tests use the checked codecs.
+    FastCodecs.layer
   )
   return { database, operations, settled }
 })

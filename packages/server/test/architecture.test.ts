@@ -57,6 +57,7 @@ const walls: ReadonlyArray<Wall> = [
       "database/Client/Watchdog.ts": [/^node:net$/]
     }
   },
+  { files: "packages/fast/src/**/*.ts", may: [/^effect$/, core] },
   // For those who do not use Effect, and for every runtime: nothing but what is in it.
   { files: "packages/client/src/**/*.ts", may: [] },
   {

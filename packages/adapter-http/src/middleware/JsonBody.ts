@@ -64,7 +64,7 @@ const isNodeBody = (source: object): source is NodeBody =>
 const arrived = ({ source }: HttpServerRequest.HttpServerRequest): Uint8Array<ArrayBuffer> | null =>
   isNodeBody(source) && source.complete ? source.read() : null
 
-/** Lets whoever reads the body again have its text. Not a derived object: V8 would make a class for each. */
+/** Lets whoever reads the body again have its text. Changes the request itself, because a derived object for each request costs more. */
 const withText = (request: HttpServerRequest.HttpServerRequest, text: string): HttpServerRequest.HttpServerRequest =>
   Object.defineProperty(request, "text", { value: Effect.succeed(text) })
 

@@ -50,7 +50,7 @@ export class Connection {
 
   /** Closes the connection immediately. */
   end(): void {
-    // `read` frees unread data, which would otherwise stay until V8's next full garbage collection.
+    // `read` takes the unread data, which would otherwise stay in memory for a while.
     this.socket.destroy().read()
     void this.client.destroy()
   }

@@ -1,4 +1,5 @@
 import { PgClient, type PgConnection } from "@effect/sql-pg"
+import { Codecs } from "@messaging-crm/core/Codecs"
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient, type SqlConnection, SqlError } from "effect/sql"
@@ -75,9 +76,10 @@ type Shape = Omit<Connections.Config, "driver"> & {
 }
 
 const make = Effect.fnUntraced(function*({ settings, ...shape }: Shape) {
+  const { time } = yield* Codecs
   const { borrower, reserve } = yield* Connections.make({
     ...shape,
-    driver: { applicationName: "messaging-crm", startupParameters: settings, types: Types.make() }
+    driver: { applicationName: "messaging-crm", startupParameters: settings, types: Types.make(time) }
   })
   return yield* SqlClient.make({
     ...dialect,

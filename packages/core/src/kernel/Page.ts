@@ -4,11 +4,11 @@
  * A cursor holds the position at which the page ended, the list and the filters.
  * It is signed, so that only cursors issued by the service are accepted.
  */
-import { Context, Effect, Layer, Option, Schema } from "effect"
+import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { CurrentActor } from "./Actor.ts"
 import { limits } from "./Limits.ts"
 import { Secrets } from "./Secrets.ts"
-import { isoOf, Timestamp } from "./Timestamps.ts"
+import { Timestamp } from "./Timestamps.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -82,9 +82,8 @@ export class Cursors extends Context.Service<Cursors, {
 
       /** Writes what `Cursor` reads. */
       const issue = (list: string, scope: string, { at, id }: Position) => {
-        const body = encodeBase64Url(JSON.stringify([list, scope, isoOf(at), id]))
-        // As one text and not a template of two: see `isoOf`.
-        return Effect.map(secrets.sign("cursor", body), (signature) => [body, signature].join("."))
+        const body = encodeBase64Url(JSON.stringify([list, scope, DateTime.formatIso(at), id]))
+        return Effect.map(secrets.sign("cursor", body), (signature) => `${body}.${signature}`)
       }
 
       const read = Effect.fnUntraced(function*(list: string, scope: string, cursor: string) {

@@ -1,6 +1,6 @@
 import { type JsonSchema, Order, Schema, SchemaGetter } from "effect"
+import { normalizing } from "./Codecs.ts"
 import { limits } from "./Limits.ts"
-import { normalizing } from "./TrustedCodecs.ts"
 
 const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\u0000")
 const storable = "well-formed text without U+0000"

@@ -24,12 +24,7 @@ export interface Fresh {
   readonly uuid: () => string
 }
 
-/**
- * What an operation loads, and how it decides.
- *
- * Operations that are called often name their `decide` before the object, and make no generator function for a call. V8
- * makes what belongs to these old at once, and so keeps all that the call had loaded until a major collection.
- */
+/** What an operation loads, and how it decides. */
 export interface Operation<Loaded, Answer, Refusal, R> {
   /** Never fails: a row that does not exist is loaded as none, so that `decide` alone orders the refusals. */
   readonly load: Effect.Effect<Loaded, never, R>

@@ -27,7 +27,7 @@ export class Watchdog {
   private readonly address: () => NetConnectOpts
   private readonly sockets = new Set<Socket>()
   private accepted: Socket | undefined
-  /** Not a set: V8 keeps the tables that it has outgrown, and the statements in them, until a major collection. */
+  /** An array, because a set that was large once holds on to the statements that were in it. */
   private pending: Array<Pending> = []
   private bytes_read = 0
   private reservations = 0

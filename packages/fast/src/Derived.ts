@@ -1,16 +1,12 @@
 /**
- * Codecs for the service's own values: they apply the transformations of a schema
- * without its checks.
+ * Derives functions from the AST of a schema that apply its transformations without its checks.
  *
- * Rows of the database and answers of decisions were checked when they came in. A
- * codec is derived once from a schema's AST, so the two cannot diverge.
+ * Written from the sources of Effect 4.1. What is not understood is not derived.
  */
-import { Context, Effect, Option, SchemaAST, SchemaGetter, type SchemaIssue } from "effect"
-
-/** Whether the service's own values are decoded and encoded without checks. By default they are checked. */
-export const TrustOwnValues = Context.Reference<boolean>("@messaging-crm/core/TrustedCodecs/TrustOwnValues", {
-  defaultValue: () => false
-})
+import { isNormalizing } from "@messaging-crm/core/Codecs"
+import { toIso } from "@messaging-crm/core/Timestamps"
+import { Effect, Option, SchemaAST, type SchemaGetter, type SchemaIssue } from "effect"
+import { isoOf } from "./Times.ts"
 
 type Convert = (value: unknown) => unknown
 
@@ -21,22 +17,11 @@ const inTurn = (steps: ReadonlyArray<Convert>): Convert => {
   return others.reduce((before, after) => (value) => after(before(value)), first)
 }
 
-const normalizers = new WeakSet<object>()
-
-/**
- * Makes the getter of a decoding that only normalizes, such as trimming: a value that it
- * has made, it leaves unchanged. Own values were normalized when they came in, so trusted
- * decoding leaves it out.
- */
-export const normalizing = <A>(normalize: (value: A) => A): SchemaGetter.Getter<A, A> => {
-  const getter = SchemaGetter.transform(normalize)
-  normalizers.add(getter)
-  return getter
-}
-
 /** Returns the function of a getter, or none if the getter depends on whether the value is present. */
 const getterOf = (getter: SchemaGetter.Getter<unknown, unknown, unknown>): Option.Option<Convert> => {
-  if (normalizers.has(getter)) return Option.some(same)
+  if (isNormalizing(getter)) return Option.some(same)
+  // Its type is that of any getter here.
+  if (getter === toIso as unknown) return Option.some(isoOf as Convert)
   switch (getter._tag) {
     case "Passthrough":
       return Option.some(same)
@@ -168,13 +153,13 @@ const codecOf = (ast: SchemaAST.AST): Option.Option<Convert> =>
  *
  * To encode, pass the flipped AST.
  */
-export const trusted = codecOf
+export const derived = codecOf
 
 /**
  * Returns a function that decodes an object from the values of its fields, in the order of the schema. Returns none
  * if the AST is not that of an object whose fields are all required, or holds a part that is not supported.
  */
-export const trustedValues = (ast: SchemaAST.AST): Option.Option<(values: ReadonlyArray<unknown>) => unknown> =>
+export const derivedValues = (ast: SchemaAST.AST): Option.Option<(values: ReadonlyArray<unknown>) => unknown> =>
   ast._tag === "Objects" && ast.encoding === undefined && ast.indexSignatures.length === 0 &&
     ast.propertySignatures.every(({ type }) => type.context?.isOptional !== true)
     ? objectOf(ast, byPosition)

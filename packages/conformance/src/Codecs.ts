@@ -1,10 +1,8 @@
-/** What every codec that trusts its values promises: it makes of what fits a schema exactly what the schema makes of it. */
+/** The promise of `Converters`, as properties: they make of an own value exactly what its schema makes of it. */
 import { assert, it } from "@effect/vitest"
-import { trusted, trustedValues } from "@messaging-crm/core/TrustedCodecs"
-import { Arbitrary, Option, Predicate, Schema, type SchemaAST } from "effect"
+import type { Converters, OwnSchema as Codec, OwnStruct } from "@messaging-crm/core/Codecs"
+import { Arbitrary, Effect, Option, Predicate, Schema } from "effect"
 import { hardText } from "./Arbitraries.ts"
-
-type Codec = Schema.Codec<unknown, unknown>
 
 const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
   Predicate.isObject(value) && Object.getPrototypeOf(value) === Object.prototype
@@ -59,22 +57,20 @@ const decodingWith = (name: string, schema: Codec, trust: (own: unknown) => unkn
 }
 
 /** Registers the property for what a schema decodes. */
-export const decoding = (name: string, schema: Codec) =>
-  decodingWith(name, schema, Option.getOrThrow(trusted(schema.ast)))
+export const decoding = ({ decode }: Converters, name: string, schema: Codec) =>
+  decodingWith(name, schema, (own) => Effect.runSync(decode(schema)(own)))
 
 /** Registers the property for what a schema decodes from the values of its fields, in their order. */
-export const decodingValues = (name: string, schema: Schema.Struct<Readonly<Record<string, Codec>>>) => {
-  const trust = Option.getOrThrow(trustedValues(schema.ast))
+export const decodingValues = ({ decodeValues }: Converters, name: string, schema: OwnStruct) => {
+  const decode = Option.getOrThrow(Option.fromNullOr(decodeValues(schema)))
   const names = Object.keys(schema.fields)
-  decodingWith(name, schema, (own) => trust(names.map((field) => (own as Whole)[field])))
+  decodingWith(name, schema, (own) => decode(names.map((field) => (own as Whole)[field])))
 }
 
 /** Registers the property for what a schema encodes. */
-export const encoding = (name: string, schema: Codec) => {
-  const flipped = Schema.flip(schema)
-  const trust = Option.getOrThrow(trusted(flipped.ast))
-  it.prop(name, { value: Arbitrary.schema(schema), text }, ({ text, value }) => compare(flipped, trust, value, text))
-}
-
-/** Whether a schema holds what is not understood, so that its values are checked. */
-export const isChecked = (ast: SchemaAST.AST): boolean => Option.isNone(trusted(ast))
+export const encoding = ({ encode }: Converters, name: string, schema: Codec) =>
+  it.prop(
+    name,
+    { value: Arbitrary.schema(schema), text },
+    ({ text, value }) => compare(Schema.flip(schema), (own) => Effect.runSync(encode(schema)(own)), value, text)
+  )

@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
-import { fromMillis, isoOf } from "@messaging-crm/core/Timestamps"
 import { Arbitrary, DateTime, Equal, Hash, Schema } from "effect"
+import { fromMillis, isoOf } from "../src/Times.ts"
 
 /** Any moment that a `Date` can be, also before 1970 and of years with five digits. */
 const millis = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: -8.64e15, maximum: 8.64e15 })))

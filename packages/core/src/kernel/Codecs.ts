@@ -1,0 +1,55 @@
+/**
+ * How the service converts its own values: rows of the database to core's types, and results of operations to JSON.
+ *
+ * The default is the schema itself. `@messaging-crm/fast` has codecs that skip the
+ * schema's checks, because own values were checked when they came in.
+ */
+import { Context, DateTime, Effect, Schema, SchemaGetter } from "effect"
+
+/** A schema whose conversions need no services. */
+export type OwnSchema = Schema.Codec<unknown, unknown>
+
+/** A struct of such schemas, such as the columns of a list. */
+export type OwnStruct = Schema.Struct<Readonly<Record<string, OwnSchema>>>
+
+/** The conversions. A value that does not match its schema is a defect, if it is noticed at all. */
+export interface Converters {
+  readonly decode: <S extends OwnSchema>(schema: S) => (stored: unknown) => Effect.Effect<S["Type"]>
+  readonly encode: (schema: OwnSchema) => (own: unknown) => Effect.Effect<unknown>
+  /**
+   * Returns the function that makes an object of the values of its fields, in the order of the schema; null if
+   * objects have to be decoded by the names of their fields.
+   */
+  readonly decodeValues: <S extends OwnStruct>(schema: S) => ((values: ReadonlyArray<unknown>) => S["Type"]) | null
+  /** Returns the time that is so many milliseconds after 1970. */
+  readonly time: (millis: number) => DateTime.Utc
+}
+
+/** The conversions of Effect's schemas. */
+export const checked: Converters = {
+  decode: (schema) => {
+    const decode = Schema.decodeUnknownEffect(schema)
+    return (stored) => Effect.orDie(decode(stored))
+  },
+  encode: (schema) => {
+    const encode = Schema.encodeUnknownEffect(schema)
+    return (own) => Effect.orDie(encode(own))
+  },
+  decodeValues: () => null,
+  time: DateTime.makeUnsafe
+}
+
+/** The conversions that this process uses. */
+export const Codecs = Context.Reference<Converters>("@messaging-crm/core/Codecs", { defaultValue: () => checked })
+
+const normalizers = new WeakSet<object>()
+
+/** Makes the getter of a decoding that only normalizes, such as trimming: it returns unchanged what it returned before. */
+export const normalizing = <A>(normalize: (value: A) => A): SchemaGetter.Getter<A, A> => {
+  const getter = SchemaGetter.transform(normalize)
+  normalizers.add(getter)
+  return getter
+}
+
+/** Returns whether a getter only normalizes, so that decoding an own value may leave it out. */
+export const isNormalizing = (getter: object): boolean => normalizers.has(getter)
