@@ -11,8 +11,8 @@ const backoff = {
   times: 3
 }
 
-/** Of all 409s, only `request_processing` has a `Retry-After`. */
-const isProcessing = ({ headers, status }: HttpClientResponse.HttpClientResponse): boolean =>
+/** Of all 409s, those that can pass have a `Retry-After`: `request_processing`, and a `conflict` with concurrent changes. */
+const isPassing = ({ headers, status }: HttpClientResponse.HttpClientResponse): boolean =>
   status === 409 && "retry-after" in headers
 
 /** Every attempt of a call has the headers of the first, so that a repeated write has no second effect. */
@@ -21,7 +21,7 @@ const repeated = <E, R>(client: HttpClient.HttpClient.With<E, R>) =>
     HttpClient.transformResponse(Effect.timeout("30 seconds")),
     HttpClient.retryTransient(backoff),
     HttpClient.transformResponse(
-      Effect.repeat({ while: isProcessing, schedule: Schedule.spaced("1 second"), times: backoff.times })
+      Effect.repeat({ while: isPassing, schedule: Schedule.spaced("1 second"), times: backoff.times })
     )
   )
 

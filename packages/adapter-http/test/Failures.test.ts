@@ -1,5 +1,6 @@
 /** What is answered, and what is logged, when the service or what it stands on is in trouble. */
 import { assert, describe, it } from "@effect/vitest"
+import { ConcurrentChanges } from "@messaging-crm/core/Decide"
 import { Idempotency, RequestProcessing } from "@messaging-crm/core/Idempotency"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { Tags } from "@messaging-crm/core/Tags"
@@ -109,6 +110,32 @@ it("answers `request_processing` at once, with a time to come back, while the fi
     assert.strictEqual(answer.status, 409)
     assert.deepInclude(answer.body.error, { code: "request_processing", param: null })
     assert.strictEqual(answer.headers.get("retry-after"), "1")
+  })
+})
+
+it("answers 409 `conflict`, which is not remembered, where others keep changing the resource", async () => {
+  let isContended = true
+  const instead = Layer.effect(
+    Tags,
+    Effect.map(Tags, (tags) =>
+      Tags.of({
+        ...tags,
+        create: (input) => Effect.suspend(() => isContended ? Effect.fail(new ConcurrentChanges()) : tags.create(input))
+      }))
+  )
+  await serving({ instead }, async (service) => {
+    const { key } = await service.organization()
+    const post = (headers = {}) => service.request("POST", "/v1/tags", { key, json: red, ...headers })
+    for (const headers of [{}, idempotency("contended-key")]) {
+      const answer = await post(headers)
+      assert.strictEqual(answer.status, 409)
+      assert.deepInclude(answer.body.error, { code: "conflict", param: null })
+      assert.strictEqual(answer.headers.get("retry-after"), "1")
+    }
+    isContended = false
+    const later = await post(idempotency("contended-key"))
+    assert.strictEqual(later.status, 200)
+    assert.isFalse(later.headers.has("idempotent-replayed"))
   })
 })
 

@@ -195,6 +195,79 @@ describe("a refusal", () => {
   })
 })
 
+describe("one request in other words", () => {
+  it("is the same request: ids in upper case, no body and an empty one, texts that are trimmed", async () => {
+    const { ask, conversation, contact, owner, channel, template } = await everyWrite()
+    const upper = (path: string, id: string) => path.replace(id, id.toUpperCase())
+    const tag = (await ask("POST", "/tags", { name: "One", color: "red" })).body.data
+    const paths = ["reopen", "close"].map((name) => `/conversations/${conversation.id}/${name}`)
+    const spellings = [
+      ...paths.map((path) => [["POST", path, undefined], ["POST", upper(path, conversation.id), {}]] as const),
+      [
+        ["PATCH", `/contacts/${contact.id}`, { owner_user_id: owner.id, tag_ids: [tag.id], first_name: "Kim" }],
+        ["PATCH", `/contacts/${contact.id.toUpperCase()}`, {
+          first_name: " Kim ",
+          tag_ids: [tag.id.toUpperCase()],
+          owner_user_id: owner.id.toUpperCase()
+        }]
+      ],
+      [
+        ["POST", "/conversations", { channel_id: channel.id, phone, template }],
+        ["POST", "/conversations", { channel_id: channel.id.toUpperCase(), phone: "0049 151 12345678", template }]
+      ]
+    ] as const
+    for (const [index, [[method, path, json], [, other_path, other_json]]] of spellings.entries()) {
+      const header = `other-words-${index}`
+      const answer = await ask(method, path, json, header)
+      assert.isBelow(answer.status, 300, answer.text)
+      const again = await ask(method, other_path, other_json, header)
+      assert.isTrue(isReplayed(again), `${other_path} ${again.text}`)
+      assert.strictEqual(again.text, answer.text)
+    }
+    // A text that spells an id is a text.
+    const text = (value: string) => ask("POST", `/contacts/${contact.id}/notes`, { text: value }, "a-text-key")
+    assert.strictEqual((await text(absent)).status, 200)
+    assert.strictEqual(code(await text(`${absent} `)), "idempotency_conflict")
+    const unknown = { first_name: "Kim", foo: 1 }
+    assert.strictEqual((await ask("POST", "/contacts", { first_name: "Kim" }, "known-key")).status, 201)
+    assert.strictEqual(code(await ask("POST", "/contacts", unknown, "known-key")), "idempotency_conflict")
+  })
+})
+
+describe("a write that changes nothing", () => {
+  it("is answered with the resource when it is repeated, and is still the only request of its key", async () => {
+    const { ask, contact, conversation, get, write } = await everyWrite()
+    const webhook = { url: "https://shop.example/crm", event_types: ["message.sent"] }
+    const { id } = (await write("POST", "/webhooks", webhook)).body.data
+    await write("DELETE", `/webhooks/${id}`)
+    for (
+      const [index, [method, path, json, resource]] of ([
+        ["PATCH", `/contacts/${contact.id}`, {}, `/contacts/${contact.id}`],
+        ["POST", `/conversations/${conversation.id}/close`, {}, `/conversations/${conversation.id}`],
+        ["PATCH", `/conversations/${conversation.id}/assignment`, {
+          assigned_user_id: null,
+          sync_contact_owner: false
+        }, `/conversations/${conversation.id}`],
+        ["DELETE", `/webhooks/${id}`, undefined, null]
+      ] as const).entries()
+    ) {
+      const header = `nothing-key-${index}`
+      const first = await ask(method, path, json, header)
+      assert.strictEqual(first.status, 200, first.text)
+      if (resource !== null) assert.deepStrictEqual(first.body.data, await get(resource))
+      const again = await ask(method, path, json, header)
+      assert.strictEqual(again.text, first.text)
+      assert.isTrue(isReplayed(again))
+      assert.strictEqual(again.headers.get("original-request-id"), first.headers.get("x-request-id"))
+      assert.strictEqual(code(await ask("POST", "/tags", { name: "x", color: "red" }, header)), "idempotency_conflict")
+    }
+    await write("POST", `/conversations/${conversation.id}/reopen`)
+    const late = await ask("POST", `/conversations/${conversation.id}/close`, {}, "nothing-key-1")
+    assert.strictEqual(late.body.data.status, "open")
+    assert.strictEqual((await get(`/conversations/${conversation.id}`)).status, "open")
+  })
+})
+
 describe("one key, many requests at once", () => {
   it("is one execution, and the same bytes for all", async () => {
     const { get, organization: _organization, template, ...ours } = await begin()

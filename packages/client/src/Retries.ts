@@ -15,7 +15,10 @@ const repeatable: ReadonlySet<number> = new Set([429, 500, 502, 503, 504])
 
 const isRepeatable = (error: unknown): boolean =>
   error instanceof ConnectionError ||
-  (error instanceof MessagingCrmError && (repeatable.has(error.status) || error.code === "request_processing"))
+  (error instanceof MessagingCrmError && (repeatable.has(error.status) || isPassing(error)))
+
+/** Of all 409s, those that can pass have a `Retry-After`: `request_processing`, and a `conflict` with concurrent changes. */
+const isPassing = ({ retryAfter, status }: MessagingCrmError): boolean => status === 409 && retryAfter !== null
 
 /** Returns a random duration between half and all of the given one, so that clients do not retry at the same moment. */
 export const jittered = (milliseconds: number): number => milliseconds * (1 + Math.random()) / 2

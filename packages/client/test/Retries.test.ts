@@ -78,7 +78,8 @@ const faults: Readonly<Record<string, Fetch>> = {
   "failed": refused(500, "internal_error"),
   "proxy's 502": async () => new Response("<html>Bad Gateway</html>", { status: 502 }),
   "too many": refused(429, "rate_limited", { "retry-after": "7" }),
-  "still running": refused(409, "request_processing", { "retry-after": "1" })
+  "still running": refused(409, "request_processing", { "retry-after": "1" }),
+  "contended": refused(409, "conflict", { "retry-after": "1" })
 }
 
 interface Attempt {
@@ -147,7 +148,8 @@ describe("an attempt is repeated", () => {
       "failed": "internal_error",
       "proxy's 502": "unexpected_answer",
       "too many": "rate_limited",
-      "still running": "request_processing"
+      "still running": "request_processing",
+      "contended": "conflict"
     }
     for (const [name, fault] of Object.entries(faults)) {
       const { attempts, crm } = await connect([fault, fault, fault, fault])

@@ -1,13 +1,15 @@
 /** The promises of `IdempotencyStore`, and of requests that carry a key, as tests. */
 import { assert, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import { Commit } from "@messaging-crm/core/Commit"
+import { Commit, Conflict, Unconfirmed } from "@messaging-crm/core/Commit"
 import { AddNote, type Contact, Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
+import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
+import { ConflictBackoff } from "@messaging-crm/core/Decide"
 import { type Answer, Idempotency, IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
 import type { ContactId, OrganizationId } from "@messaging-crm/core/Ids"
 import { CreateTag, Tags, TagStore } from "@messaging-crm/core/Tags"
-import { Deferred, Effect, Exit, Fiber, Layer, Option } from "effect"
+import { Deferred, Duration, Effect, Exit, Fiber, Layer, Option } from "effect"
 import { bytes } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
@@ -33,7 +35,7 @@ export const suite = (it: It, { runs }: Options) => {
       const ours = yield* Fixtures.organization
       yield* write(ours, key, body)
       const found = Option.getOrThrow(yield* store.find(ours, key))
-      assert.deepStrictEqual(Array.from(found.body), Array.from(body))
+      assert.deepStrictEqual(Array.from(found.body ?? []), Array.from(body))
       assert.strictEqual(found.fingerprint, record(body).fingerprint)
       assert.strictEqual(found.status, 201)
       assert.isTrue(found.sealed)
@@ -63,14 +65,14 @@ export const suite = (it: It, { runs }: Options) => {
       yield* write(ours, key, Uint8Array.of(1))
       assert.deepStrictEqual(yield* store.find(theirs, key), Option.none())
       yield* write(theirs, key, Uint8Array.of(2))
-      assert.deepStrictEqual(Array.from(Option.getOrThrow(yield* store.find(ours, key)).body), [1])
+      assert.deepStrictEqual(Array.from(Option.getOrThrow(yield* store.find(ours, key)).body ?? []), [1])
     }))
 }
 
 // ------------------------------------------------------------- requests
 
 const encoder = new TextEncoder()
-const text = (body: Uint8Array) => new TextDecoder().decode(body)
+const text = (body: Uint8Array | null) => new TextDecoder().decode(body ?? undefined)
 
 const answer = (status: number, value: unknown): Answer => ({ status, body: encoder.encode(JSON.stringify(value)) })
 
@@ -165,15 +167,85 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         assert.strictEqual((yield* get()).first_name, "Eve")
       }))
 
-    it.effect("is remembered though it changes nothing", () =>
+    it.effect("that changes nothing is stored without an answer, and its retry is answered with the resource", () =>
       Effect.gen(function*() {
-        const { as, contact, found, rename } = yield* begin
+        const { as, contact, found, get, rename } = yield* begin
         const same = Contacts.use((contacts) => contacts.update(contact.id, UpdateContact.make({})))
         const first = yield* as(request(same))
-        assert.isTrue(Option.isSome(yield* found))
+        assert.strictEqual(text(first.body), JSON.stringify(yield* get()))
+        assert.deepStrictEqual(Option.getOrThrow(yield* found), {
+          fingerprint: "f".repeat(64),
+          status: null,
+          body: null,
+          sealed: false,
+          request_id: "r-1"
+        })
+        assert.deepStrictEqual(yield* as(request(same, { request_id: "r-2" })), { ...first, replayed: true })
         yield* as(rename("Eve"))
-        assert.strictEqual(text((yield* as(request(same))).body), text(first.body))
+        const later = yield* as(request(same))
+        assert.deepStrictEqual([later.replayed, text(later.body)], [true, JSON.stringify(yield* get())])
+        const other = yield* as(Effect.flip(request(rename("Ada"), { fingerprint: "e".repeat(64) })))
+        assert.strictEqual(other._tag, "IdempotencyConflict")
+        assert.strictEqual((yield* get()).first_name, "Eve")
       }))
+
+    it.effect("that changed nothing changes nothing when it is repeated, though it would by then", () =>
+      Effect.gen(function*() {
+        const { as, organization_id } = yield* begin
+        const { conversation_id } = yield* Fixtures.thread(organization_id)
+        const close = Conversations.use((all) => all.close(conversation_id, CloseConversation.make({})))
+        const reopen = Conversations.use((all) => all.reopen(conversation_id))
+        const get = as(Conversations.use((all) => all.get(conversation_id)))
+        yield* as(close)
+        const closed = yield* as(request(close))
+        assert.include(text(closed.body), "\"closed\"")
+        yield* as(reopen)
+        const again = yield* as(request(close))
+        assert.isTrue(again.replayed)
+        assert.strictEqual(text(again.body), JSON.stringify(yield* get))
+        assert.strictEqual((yield* get).status, "open")
+      }))
+
+    it.effect("that others' changes prevent is refused, leaves its key free, and runs when it is repeated", () =>
+      Effect.gen(function*() {
+        const { as, found, get, rename } = yield* begin
+        const port = yield* Commit
+        let isContended = true
+        const contended = Layer.succeed(Commit, {
+          commit: (organization_id, changes) =>
+            Effect.suspend(() => isContended ? Effect.fail(new Conflict()) : port.commit(organization_id, changes))
+        })
+        const crm = yield* Layer.build(
+          Layer.fresh(Crm.layer).pipe(
+            Layer.provide(contended),
+            Layer.provide(Layer.succeed(ConflictBackoff, Duration.zero))
+          )
+        )
+        const attempt = Effect.provideContext(as(request(rename("Ada"))), crm)
+        assert.strictEqual((yield* Effect.flip(attempt))._tag, "ConcurrentChanges")
+        assert.deepStrictEqual(yield* found, Option.none())
+        isContended = false
+        assert.isFalse((yield* attempt).replayed)
+        assert.strictEqual((yield* get()).first_name, "Ada")
+      }).pipe(Effect.scoped))
+
+    it.effect("whose commit was not confirmed once and then prevented by others is still processing", () =>
+      Effect.gen(function*() {
+        const { as, found, rename } = yield* begin
+        let commits = 0
+        const silent = Layer.succeed(Commit, {
+          commit: () => Effect.suspend(() => Effect.fail(commits++ === 0 ? new Unconfirmed() : new Conflict()))
+        })
+        const crm = yield* Layer.build(
+          Layer.fresh(Crm.layer).pipe(
+            Layer.provide(silent),
+            Layer.provide(Layer.succeed(ConflictBackoff, Duration.zero))
+          )
+        )
+        const failure = yield* Effect.flip(Effect.provideContext(as(request(rename("Ada"))), crm))
+        assert.strictEqual(failure._tag, "RequestProcessing")
+        assert.deepStrictEqual(yield* found, Option.none())
+      }).pipe(Effect.scoped))
 
     it.effect("that is refused is refused again, though nothing stands in its way any more", () =>
       Effect.gen(function*() {

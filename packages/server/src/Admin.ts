@@ -1,5 +1,6 @@
 /** What the admin commands share: they run core's operations on the configured database, as an operator. */
 import { CurrentActor } from "@messaging-crm/core/Actor"
+import { ConcurrentChanges } from "@messaging-crm/core/Decide"
 import { OrganizationId } from "@messaging-crm/core/Ids"
 import { Organizations } from "@messaging-crm/core/Organizations"
 import { Data, Effect, Layer, Schema } from "effect"
@@ -40,6 +41,10 @@ export const asOperator = <A, E, R>(organization_id: OrganizationId, effect: Eff
   Organizations.use((organizations) => organizations.get(organization_id)).pipe(
     Effect.catchTag("OrganizationNotFound", refuse("There is no such organization.")),
     Effect.andThen(Effect.provideService(effect, CurrentActor, { organization_id, member_id: null })),
+    Effect.catchIf(
+      (error) => error instanceof ConcurrentChanges,
+      refuse("Other requests kept changing what the command depends on. Nothing was changed. Run the command again.")
+    ),
     withOperations
   )
 

@@ -34,6 +34,7 @@ export const layer = HttpApiBuilder.group(
         contacts.create(payload).pipe(
           Effect.flatMap(Answers.single(endpoint)),
           Effect.catchTags({
+            ConcurrentChanges: Refusals.concurrentChanges,
             ContactUnnamed: Refusals.contactUnnamed,
             CustomValueInvalid: Refusals.customValueInvalid,
             ReferenceUnknown: Refusals.referenceUnknown
@@ -48,6 +49,7 @@ export const layer = HttpApiBuilder.group(
         contacts.update(params.contact_id, payload).pipe(
           Effect.flatMap(Answers.single(endpoint)),
           Effect.catchTags({
+            ConcurrentChanges: Refusals.concurrentChanges,
             ContactNotFound: Errors.absent("contact"),
             CustomValueInvalid: Refusals.customValueInvalid,
             ReferenceUnknown: Refusals.referenceUnknown
@@ -57,6 +59,7 @@ export const layer = HttpApiBuilder.group(
         contacts.addNote(params.contact_id, payload).pipe(
           Effect.flatMap(Answers.single(endpoint)),
           Effect.catchTags({
+            ConcurrentChanges: Refusals.concurrentChanges,
             ContactNotFound: Errors.absent("contact"),
             NotesTooLong: () =>
               Errors.invalid("text", `text would make the notes longer than ${limits.notes_chars_max} characters.`)

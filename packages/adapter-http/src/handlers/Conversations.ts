@@ -34,6 +34,7 @@ export const layer = HttpApiBuilder.group(
           Effect.flatMap(Answers.single(endpoint)),
           Effect.catchTags({
             ...Refusals.template,
+            ConcurrentChanges: Refusals.concurrentChanges,
             ChannelTypeUnsuited: () =>
               Errors.invalid("channel_id", "channel_id must be a phone_messaging channel. See GET /channels."),
             ReferenceUnknown: Refusals.referenceUnknown
@@ -48,6 +49,7 @@ export const layer = HttpApiBuilder.group(
         conversations.assign(params.conversation_id, payload).pipe(
           Effect.flatMap(Answers.single(endpoint)),
           Effect.catchTags({
+            ConcurrentChanges: Refusals.concurrentChanges,
             ConversationNotFound: Errors.absent("conversation"),
             ReferenceUnknown: Refusals.referenceUnknown
           })
@@ -55,12 +57,18 @@ export const layer = HttpApiBuilder.group(
       close: ({ endpoint, params, payload }) =>
         conversations.close(params.conversation_id, payload ?? CloseConversation.make({})).pipe(
           Effect.flatMap(Answers.single(endpoint)),
-          Effect.catchTag("ConversationNotFound", Errors.absent("conversation"))
+          Effect.catchTags({
+            ConcurrentChanges: Refusals.concurrentChanges,
+            ConversationNotFound: Errors.absent("conversation")
+          })
         ),
       reopen: ({ endpoint, params }) =>
         conversations.reopen(params.conversation_id).pipe(
           Effect.flatMap(Answers.single(endpoint)),
-          Effect.catchTag("ConversationNotFound", Errors.absent("conversation"))
+          Effect.catchTags({
+            ConcurrentChanges: Refusals.concurrentChanges,
+            ConversationNotFound: Errors.absent("conversation")
+          })
         )
     })
   })

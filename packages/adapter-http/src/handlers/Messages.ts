@@ -17,6 +17,7 @@ const originOf = (request: HttpServerRequest.HttpServerRequest): string =>
 
 const refusals = {
   ...Refusals.template,
+  ConcurrentChanges: Refusals.concurrentChanges,
   ChannelTypeUnsuited: () =>
     Errors.invalid("type", "Templates can be sent on phone_messaging channels only; send a text."),
   ConversationNotFound: Errors.absent("conversation"),

@@ -1,7 +1,16 @@
 /** Translates domain errors that several operations share into API errors. */
 import type { CustomValueInvalid, ReferenceUnknown } from "@messaging-crm/core/Contacts"
 import type { TemplateNotApproved, TemplateValuesMismatch } from "@messaging-crm/core/Templates"
+import { Effect } from "effect"
 import * as Errors from "../api/Errors.ts"
+import { answerWith } from "../middleware/Headers.ts"
+
+/** Not stored under the idempotency key, because a retry can succeed. */
+export const concurrentChanges = () =>
+  Effect.andThen(
+    answerWith({ "retry-after": "1" }),
+    Errors.fail("conflict", "Other requests kept changing the resource. Nothing was changed. Send the request again.")
+  )
 
 export const cursorInvalid = () =>
   Errors.invalid("cursor", "cursor is not one that this list issued for these filters. Start again without it.")

@@ -4,6 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Answers from "../middleware/Answers.ts"
+import * as Refusals from "./Refusals.ts"
 import { requiring } from "./Requirements.ts"
 
 /** Layer that answers `/webhooks/{webhook_id}/deliveries`. */
@@ -23,6 +24,7 @@ export const layer = HttpApiBuilder.group(
         deliveries.retry(params.webhook_id, params.delivery_id).pipe(
           Effect.flatMap(Answers.single(endpoint)),
           Effect.catchTags({
+            ConcurrentChanges: Refusals.concurrentChanges,
             WebhookDeliveryNotFound: Errors.absent("delivery"),
             WebhookDisabled: () => Errors.fail("conflict", "The webhook is disabled: nothing is posted to it."),
             WebhookNotFound: Errors.absent("webhook")

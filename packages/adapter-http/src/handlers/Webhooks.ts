@@ -4,6 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Answers from "../middleware/Answers.ts"
+import * as Refusals from "./Refusals.ts"
 import { requiring } from "./Requirements.ts"
 
 /** Layer that answers `/webhooks`. */
@@ -19,6 +20,7 @@ export const layer = HttpApiBuilder.group(
         webhooks.create(payload).pipe(
           Effect.flatMap(Answers.single(endpoint)),
           Effect.catchTags({
+            ConcurrentChanges: Refusals.concurrentChanges,
             TooManyWebhooks: ({ limit }) =>
               Errors.fail(
                 "conflict",
@@ -30,7 +32,10 @@ export const layer = HttpApiBuilder.group(
       disable: ({ endpoint, params }) =>
         webhooks.disable(params.webhook_id).pipe(
           Effect.flatMap(Answers.single(endpoint)),
-          Effect.catchTag("WebhookNotFound", Errors.absent("webhook"))
+          Effect.catchTags({
+            ConcurrentChanges: Refusals.concurrentChanges,
+            WebhookNotFound: Errors.absent("webhook")
+          })
         )
     })
   })

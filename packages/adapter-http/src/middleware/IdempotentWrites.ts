@@ -1,11 +1,12 @@
 import { type Answer, canonicalJson, Idempotency, type Outcome, parseKey } from "@messaging-crm/core/Idempotency"
 import { Secrets } from "@messaging-crm/core/Secrets"
-import { Effect, Layer, Option } from "effect"
+import { Effect, Layer, Option, Schema } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
+import type { HttpApiEndpoint } from "effect/http-api"
 import * as Errors from "../api/Errors.ts"
 import { IdempotentWrites, RequestBody, rulesFor } from "../api/Pipeline.ts"
 import { EncodedAnswer, encodeFor, toResponse } from "./Answers.ts"
-import { answerWith } from "./Headers.ts"
+import { AnswerHeaders, answerWith } from "./Headers.ts"
 import { pathOf } from "./Routes.ts"
 
 const encoder = new TextEncoder()
@@ -13,7 +14,9 @@ const encoder = new TextEncoder()
 /** Refusals that are remembered, because the operation decided them; the others leave the key free. */
 const remembered: Readonly<Record<string, number>> = { conflict: 409, not_found: 404 }
 
-const statusOf = (error: unknown): number | undefined => {
+/** Returns the status of an error that is remembered. One with a time to come back is not. */
+const statusOf = (error: unknown, headers: Readonly<Record<string, string>>): number | undefined => {
+  if ("retry-after" in headers) return undefined
   // The errors of a handler are bodies of `api/Errors.ts`, with or without headers; their type is hidden from a middleware.
   const body = error as { readonly error?: { readonly code: string } }
   return body.error === undefined ? undefined : remembered[body.error.code]
@@ -28,12 +31,14 @@ const toAnswer = ({ body, status }: HttpServerResponse.HttpServerResponse): Answ
 const asAnswer = <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
   httpEffect.pipe(
     Effect.map(toAnswer),
-    Effect.catch((error): Effect.Effect<Answer, E> => {
-      const status = statusOf(error)
-      return status === undefined
-        ? Effect.fail(error)
-        : Effect.succeed({ status, body: encoder.encode(JSON.stringify(error)) })
-    })
+    Effect.catch((error) =>
+      Effect.flatMap(AnswerHeaders, (headers): Effect.Effect<Answer, E> => {
+        const status = statusOf(error, headers)
+        return status === undefined
+          ? Effect.fail(error)
+          : Effect.succeed({ status, body: encoder.encode(JSON.stringify(error)) })
+      })
+    )
   )
 
 const respond = ({ replayed, request_id, ...answer }: Outcome) =>
@@ -59,11 +64,29 @@ const queryOf = ({ url }: HttpServerRequest.HttpServerRequest): string => {
   return Array.from(new URLSearchParams(search), (pair) => pair.join("=")).toSorted().join("&")
 }
 
+/** Returns a path in one spelling: the rest of a path that has a route is in lower case, and its ids may be in either. */
+const spelled = (path: string): string => path.toLowerCase()
+
+/**
+ * Returns how to read a body for its fingerprint: as the operation's input, in which ids and texts have one spelling. No
+ * body is an empty one, and one that does not decode stays as it is.
+ */
+const inputOf = ({ payload }: HttpApiEndpoint.Top): (json: unknown) => unknown => {
+  const [schema] = Array.from(payload.values()).flatMap(({ schemas }) => schemas)
+  if (schema === undefined) return (json) => json ?? {}
+  // No schema of the contract needs a service, although its type allows for one.
+  const decode = Schema.decodeUnknownOption(schema as Schema.Top & { readonly DecodingServices: never }, {
+    onExcessProperty: "error"
+  })
+  return (json = {}) => Option.getOrElse(decode(json), () => json)
+}
+
 /** What an endpoint determines of its writes. */
 interface Write {
   readonly policy: "required" | "optional"
   readonly isSecret: boolean
   readonly encode: (data: unknown) => Effect.Effect<Answer>
+  readonly input: (json: unknown) => unknown
 }
 
 /** Layer that runs a keyed write at most once and replays its answer, byte for byte. */
@@ -73,14 +96,14 @@ export const layer = Layer.effect(
     const idempotency = yield* Idempotency
     const secrets = yield* Secrets
 
-    const fingerprintOf = (request: HttpServerRequest.HttpServerRequest, json: unknown) => {
-      const body = json === undefined ? "" : canonicalJson(json)
-      return secrets.sha256([request.method, pathOf(request), queryOf(request), body].join("\n"))
-    }
+    const fingerprintOf = (request: HttpServerRequest.HttpServerRequest, input: unknown) =>
+      secrets.sha256(
+        [request.method, spelled(pathOf(request)), queryOf(request), canonicalJson(input)].join("\n")
+      )
 
     const once = Effect.fnUntraced(function*<E, R>(
       httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
-      { encode, isSecret, policy }: Write
+      { encode, input, isSecret, policy }: Write
     ) {
       const { flaw, json } = yield* RequestBody
       const request = yield* HttpServerRequest.HttpServerRequest
@@ -104,11 +127,15 @@ export const layer = Layer.effect(
         })
       const outcome = yield* idempotency.once({
         key: key.value,
-        fingerprint: yield* fingerprintOf(request, json),
+        fingerprint: yield* fingerprintOf(request, input(json)),
         request_id: yield* Errors.requestId,
         is_secret: isSecret,
         encode: encodeOnce,
-        work: asAnswer(Effect.provideService(httpEffect, EncodedAnswer, () => encoded))
+        work: Effect.suspend(() => {
+          // It runs again where a retry is answered with the resource as it is.
+          encoded = null
+          return asAnswer(Effect.provideService(httpEffect, EncodedAnswer, () => encoded))
+        })
       }).pipe(
         Effect.catchTag("IdempotencyConflict", conflict),
         Effect.catchTag("RequestProcessing", processing)
@@ -118,7 +145,8 @@ export const layer = Layer.effect(
 
     return IdempotentWrites.of((httpEffect, { endpoint }) => {
       const { idempotency: policy, isSecret } = rulesFor(endpoint)
-      return policy === null ? httpEffect : once(httpEffect, { policy, isSecret, encode: encodeFor(endpoint) })
+      if (policy === null) return httpEffect
+      return once(httpEffect, { policy, isSecret, encode: encodeFor(endpoint), input: inputOf(endpoint) })
     })
   })
 )

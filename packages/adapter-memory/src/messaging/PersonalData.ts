@@ -70,7 +70,7 @@ const eraseRest = (tables: Table.Tables, owner: OrganizationId, contact_id: Cont
     (last_activity_preview ?? erased) !== erased || close_category !== null || last_inbound_at !== null
   )
   const answers = Table.all(tables, IdempotencyRows, owner)
-    .filter(({ body }) => decoder.decode(body).includes(contact_id))
+    .filter(({ body }) => body !== null && decoder.decode(body).includes(contact_id))
   const deliveries = Table.all(tables, WebhookDeliveryRows, owner).filter(({ event_id }) => events.has(event_id))
   let left = tables
   for (const { id } of sends) left = Table.change(left, SendRows, owner, id, eraseSend)

@@ -24,6 +24,7 @@ import m0020 from "./migrations/0020_search.ts"
 import m0021 from "./migrations/0021_rare_texts.ts"
 import m0022 from "./migrations/0022_rare_texts_first.ts"
 import m0023 from "./migrations/0023_key_digests.ts"
+import m0024 from "./migrations/0024_remembered.ts"
 import { StatementDeadline } from "./StatementDeadline.ts"
 
 /** Every migration, in order. They are imported, not read from a folder, so that a bundle contains them. */
@@ -49,7 +50,8 @@ export const record = {
   "0020_search": m0020,
   "0021_rare_texts": m0021,
   "0022_rare_texts_first": m0022,
-  "0023_key_digests": m0023
+  "0023_key_digests": m0023,
+  "0024_remembered": m0024
 }
 
 const table = "messaging_crm_migrations"

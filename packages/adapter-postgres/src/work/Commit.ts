@@ -20,7 +20,7 @@
  * each is committed by a statement of its own, with its own outcome.
  */
 import { isNone } from "@messaging-crm/core/Changes"
-import { Commit, Conflict, KeyUsed, LeaseLost } from "@messaging-crm/core/Commit"
+import { Commit, Conflict, KeyUsed, LeaseLost, Unconfirmed } from "@messaging-crm/core/Commit"
 import * as Traces from "@messaging-crm/core/Traces"
 import { Effect, Exit, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
@@ -36,19 +36,14 @@ const [statements_max, commits_max] = [3, 64]
 /** How long a statement of several commits waits for a lock, so that one locked row does not delay the others for long. */
 const shared_lock_timeout = "100ms"
 
-type Refusal = Conflict | KeyUsed | LeaseLost
+type Refusal = Conflict | KeyUsed | LeaseLost | Unconfirmed
 
 /** Returns the SQLSTATE of an error that the driver has no class for. */
 const stateOf = ({ reason }: SqlError.SqlError): unknown =>
   // The cause is the driver's own error, which holds the server's code.
   (reason.cause as { readonly code?: unknown } | undefined)?.code
 
-/**
- * Translates a failure of the statement.
- *
- * After a lost connection the outcome is unknown. With an idempotency key that is
- * a `Conflict`, because the retry either finds the record or takes effect.
- */
+/** Translates a failure of the statement. After a lost connection the outcome is unknown. */
 const refused = (error: SqlError.SqlError, hasKey: boolean): Effect.Effect<never, Refusal> => {
   const { reason } = error
   switch (reason._tag) {
@@ -59,7 +54,7 @@ const refused = (error: SqlError.SqlError, hasKey: boolean): Effect.Effect<never
     case "SerializationError":
       return Effect.fail(new Conflict())
     case "ConnectionError":
-      return hasKey ? Effect.fail(new Conflict()) : Effect.die(error)
+      return hasKey ? Effect.fail(new Unconfirmed()) : Effect.die(error)
     default:
       return stateOf(error) === "MC001" ? Effect.fail(new LeaseLost()) : Effect.die(error)
   }

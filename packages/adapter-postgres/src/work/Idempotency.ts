@@ -7,8 +7,8 @@ import { first, purge } from "../database/Rows.ts"
 
 const record = first(Schema.Struct({
   fingerprint: Schema.String,
-  status: Schema.Int,
-  body: Schema.Uint8Array,
+  status: Schema.NullOr(Schema.Int),
+  body: Schema.NullOr(Schema.Uint8Array),
   sealed: Schema.Boolean,
   request_id: Schema.String
 }))

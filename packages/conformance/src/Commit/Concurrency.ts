@@ -29,7 +29,10 @@ export const atOnce = (it: It) => {
     const lost = yield* claimed(ours)
     yield* queue.finish(lost)
     const held = yield* Effect.replicateEffect(claimed(ours), 4)
-    const commits: Record<Effect.Success<ReturnType<typeof outcome>>, ReadonlyArray<Changes.Changes>> = {
+    const commits: Record<
+      Exclude<Effect.Success<ReturnType<typeof outcome>>, "Unconfirmed">,
+      ReadonlyArray<Changes.Changes>
+    > = {
       committed: [...rename(0, 1), ...held.map(settle), { remember: { ...record, key: "another-key" } }],
       Conflict: [...rename(3, 7), TagRows.insert({ ...again, name_key: taken.name_key })],
       KeyUsed: rename(6, 1).map((update) => Changes.all(update, { remember: record })),

@@ -42,7 +42,7 @@ export const activity = (
   fields: Partial<Changes.Activity> = {}
 ) => Changes.touch({ conversation_id, contact_id, at: after(1), preview: "x", last_inbound_at: null, ...fields })
 
-export const record: Changes.Remembered = {
+export const record = {
   key: IdempotencyKey.make("a-key-of-ours"),
   fingerprint: "f".repeat(64),
   status: 201,
@@ -50,7 +50,7 @@ export const record: Changes.Remembered = {
   sealed: false,
   request_id: "r-1",
   created_at: Fixtures.noon
-}
+} satisfies Changes.Remembered
 
 export const findRecord = (organization_id: OrganizationId) =>
   IdempotencyStore.use((store) => store.find(organization_id, IdempotencyKey.make(record.key)))

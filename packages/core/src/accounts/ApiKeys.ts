@@ -11,7 +11,7 @@ import { trimmedText } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
-import { Decide, type Fresh } from "../work/Decide.ts"
+import { type ConcurrentChanges, Decide, type Fresh } from "../work/Decide.ts"
 import { type ApiKey, type ApiKeyRow, ApiKeyRows, ApiKeyStore, Expiry, type Metered, Scope } from "./ApiKey.ts"
 import { mayHoldKeys, MemberNotFound, type MemberRow, MemberRows, MemberStore, present } from "./Members.ts"
 
@@ -131,12 +131,12 @@ export class ApiKeys extends Context.Service<ApiKeys, {
     input: CreateApiKey
   ) => Effect.Effect<
     { readonly api_key: ApiKey; readonly key: Redacted.Redacted },
-    MemberNotFound | MemberMayNotHoldKeys,
+    MemberNotFound | MemberMayNotHoldKeys | ConcurrentChanges,
     CurrentActor
   >
   readonly list: Effect.Effect<ReadonlyArray<ApiKey>, never, CurrentActor>
   /** Revokes a key, with immediate effect. Revoking it again changes nothing. */
-  readonly revoke: (id: ApiKeyId) => Effect.Effect<void, ApiKeyNotFound, CurrentActor>
+  readonly revoke: (id: ApiKeyId) => Effect.Effect<void, ApiKeyNotFound | ConcurrentChanges, CurrentActor>
 }>()("@messaging-crm/core/ApiKeys") {
   static readonly layer = Layer.effect(
     ApiKeys,

@@ -11,7 +11,7 @@ import { operation } from "../kernel/Operations.ts"
 import { foldCase, trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
-import { Decide, type Fresh } from "../work/Decide.ts"
+import { type ConcurrentChanges, Decide, type Fresh } from "../work/Decide.ts"
 import { type ApiKeyRow, ApiKeyRows, ApiKeyStore } from "./ApiKey.ts"
 
 // ---------------------------------------------------------------- data
@@ -153,11 +153,14 @@ export class Members extends Context.Service<Members, {
   readonly list: Effect.Effect<ReadonlyArray<Member>, never, CurrentActor>
   /** Returns a member who has not left. */
   readonly get: (id: MemberId) => Effect.Effect<Member, MemberNotFound, CurrentActor>
-  readonly add: (input: AddMember) => Effect.Effect<Member, MemberEmailTaken, CurrentActor>
+  readonly add: (input: AddMember) => Effect.Effect<Member, MemberEmailTaken | ConcurrentChanges, CurrentActor>
   /** Changes a role. The keys of a member who is no longer owner or admin are revoked. */
-  readonly setRole: (id: MemberId, role: Role) => Effect.Effect<Member, LastOwner | MemberNotFound, CurrentActor>
+  readonly setRole: (
+    id: MemberId,
+    role: Role
+  ) => Effect.Effect<Member, LastOwner | MemberNotFound | ConcurrentChanges, CurrentActor>
   /** Marks a member as having left. Their keys are revoked; contacts and conversations keep referring to them. */
-  readonly remove: (id: MemberId) => Effect.Effect<void, LastOwner | MemberNotFound, CurrentActor>
+  readonly remove: (id: MemberId) => Effect.Effect<void, LastOwner | MemberNotFound | ConcurrentChanges, CurrentActor>
 }>()("@messaging-crm/core/Members") {
   static readonly layer = Layer.effect(
     Members,

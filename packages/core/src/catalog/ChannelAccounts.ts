@@ -14,7 +14,7 @@ import { Secrets } from "../kernel/Secrets.ts"
 import { line, trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
-import { Decide, type Fresh, together } from "../work/Decide.ts"
+import { type ConcurrentChanges, Decide, type Fresh, together } from "../work/Decide.ts"
 import { ChannelHoldRows } from "./ChannelHolds.ts"
 import {
   type BusinessAccountMismatch,
@@ -180,7 +180,7 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
   /** Connects a channel together with its account. */
   readonly connect: (input: ConnectChannel, names: AccountNames, token: ChannelToken) => Effect.Effect<
     Channel,
-    ChannelAddressTaken | BusinessAccountMismatch | AccountTaken,
+    ChannelAddressTaken | BusinessAccountMismatch | AccountTaken | ConcurrentChanges,
     CurrentActor
   >
   /**
@@ -191,7 +191,7 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
     channel_id: ChannelId,
     token: ChannelToken,
     names: Option.Option<AccountNames>
-  ) => Effect.Effect<void, ChannelNotFound | AccountTaken | AccountUnknown, CurrentActor>
+  ) => Effect.Effect<void, ChannelNotFound | AccountTaken | AccountUnknown | ConcurrentChanges, CurrentActor>
   /** Returns the account of a channel; none where it has none, or no root key decrypts its token. */
   readonly open: (channel_id: ChannelId) => Effect.Effect<Option.Option<OpenedAccount>>
   readonly openByAccount: (type: ChannelType, account_id: string) => Effect.Effect<Option.Option<OpenedAccount>>

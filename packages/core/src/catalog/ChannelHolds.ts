@@ -19,7 +19,7 @@ import { channels_paused } from "../kernel/Metrics.ts"
 import { operation } from "../kernel/Operations.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
-import { Decide } from "../work/Decide.ts"
+import { type ConcurrentChanges, Decide } from "../work/Decide.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -156,7 +156,7 @@ export class ChannelHolds extends Context.Service<ChannelHolds, {
   /** Returns the holds of the current actor's channels that make sends wait now. */
   readonly list: Effect.Effect<ReadonlyArray<ChannelHold>, never, CurrentActor>
   /** Ends the hold of a channel, and returns whether it was paused. What waits is sent within two minutes. */
-  readonly resume: (channel_id: ChannelId) => Effect.Effect<boolean, never, CurrentActor>
+  readonly resume: (channel_id: ChannelId) => Effect.Effect<boolean, ConcurrentChanges, CurrentActor>
   /** Returns how many channels of all organizations are paused. */
   readonly countPaused: Effect.Effect<number>
   /** Updates the gauge of paused channels. */

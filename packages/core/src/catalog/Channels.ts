@@ -9,7 +9,7 @@ import { operation } from "../kernel/Operations.ts"
 import { line, trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
-import { Decide, type Fresh } from "../work/Decide.ts"
+import { type ConcurrentChanges, Decide, type Fresh } from "../work/Decide.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -107,7 +107,7 @@ export class Channels extends Context.Service<Channels, {
   readonly list: Effect.Effect<ReadonlyArray<Channel>, never, CurrentActor>
   readonly connect: (
     input: ConnectChannel
-  ) => Effect.Effect<Channel, ChannelAddressTaken | BusinessAccountMismatch, CurrentActor>
+  ) => Effect.Effect<Channel, ChannelAddressTaken | BusinessAccountMismatch | ConcurrentChanges, CurrentActor>
 }>()("@messaging-crm/core/Channels") {
   static readonly layer = Layer.effect(
     Channels,

@@ -10,7 +10,7 @@ import { operation } from "../kernel/Operations.ts"
 import { trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
-import { Decide, type Fresh } from "../work/Decide.ts"
+import { type ConcurrentChanges, Decide, type Fresh } from "../work/Decide.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -147,7 +147,7 @@ export class ContactFields extends Context.Service<ContactFields, {
     input: CreateContactField
   ) => Effect.Effect<
     ContactField,
-    ContactFieldKeyTaken | ContactFieldOptionsMismatch | TooManyContactFields,
+    ContactFieldKeyTaken | ContactFieldOptionsMismatch | TooManyContactFields | ConcurrentChanges,
     CurrentActor
   >
 }>()("@messaging-crm/core/ContactFields") {

@@ -12,7 +12,7 @@ import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
 import { foldCase, trimmedText } from "../kernel/Text.ts"
 import * as Changes from "../work/Changes.ts"
-import { Decide, type Fresh } from "../work/Decide.ts"
+import { type ConcurrentChanges, Decide, type Fresh } from "../work/Decide.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -110,7 +110,9 @@ export class TagStore extends Context.Service<TagStore, {
 /** Operations on the current actor's tags. */
 export class Tags extends Context.Service<Tags, {
   /** Creates a tag. Names are unique in the organization regardless of case. */
-  readonly create: (input: CreateTag) => Effect.Effect<Tag, TagNameTaken | TooManyTags, CurrentActor>
+  readonly create: (
+    input: CreateTag
+  ) => Effect.Effect<Tag, TagNameTaken | TooManyTags | ConcurrentChanges, CurrentActor>
   /** Returns every tag of the organization, ordered by name. */
   readonly list: Effect.Effect<ReadonlyArray<Tag>, never, CurrentActor>
 }>()("@messaging-crm/core/Tags") {

@@ -11,7 +11,7 @@ import { type CursorInvalid, Cursors, type Page, type PageRequest, type Position
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import type { AuditRecord } from "../work/Audit.ts"
 import * as Changes from "../work/Changes.ts"
-import { both, Decide, type Fresh } from "../work/Decide.ts"
+import { both, type ConcurrentChanges, Decide, type Fresh } from "../work/Decide.ts"
 import {
   type AddNote,
   Contact,
@@ -115,6 +115,10 @@ export const create = (
     return { answer: contact, changes: Changes.all(insert(contact), ownersExpected(references)) }
   })
 
+/** Returns a contact as it was loaded. */
+export const current = (found: Option.Option<LoadedContact>): Result.Result<Contact, ContactNotFound> =>
+  Result.map(Result.fromOption(found, () => new ContactNotFound()), Struct.omit(["version"]))
+
 /** Sets the given fields of a contact. Custom values are merged by key, tags are replaced. */
 export const update = (
   found: Option.Option<LoadedContact>,
@@ -126,7 +130,7 @@ export const update = (
     if (Option.isNone(found)) return Result.fail(new ContactNotFound())
     const { custom_values, tag_ids, ...plain } = input
     if (Object.keys(input).length === 0) {
-      return Result.succeed({ answer: Struct.omit(found.value, ["version"]), changes: Changes.none })
+      return Result.map(current(found), (answer) => ({ answer, changes: Changes.none }))
     }
     const { answer, changes } = change(found.value, {
       ...plain,
@@ -226,18 +230,18 @@ export class Contacts extends Context.Service<Contacts, {
   /** Creates a contact. Sends no message (contract §8.3). */
   readonly create: (
     input: CreateContact
-  ) => Effect.Effect<Contact, ContactUnnamed | ReferenceUnknown | CustomValueInvalid, CurrentActor>
+  ) => Effect.Effect<Contact, ContactUnnamed | ReferenceUnknown | CustomValueInvalid | ConcurrentChanges, CurrentActor>
   readonly get: (id: ContactId) => Effect.Effect<Contact, ContactNotFound, CurrentActor>
   /** Changes the given fields (contract §8.4). */
   readonly update: (
     id: ContactId,
     input: UpdateContact
-  ) => Effect.Effect<Contact, ContactNotFound | ReferenceUnknown | CustomValueInvalid, CurrentActor>
+  ) => Effect.Effect<Contact, ContactNotFound | ReferenceUnknown | CustomValueInvalid | ConcurrentChanges, CurrentActor>
   /** Appends to the notes (contract §8.7). */
   readonly addNote: (
     id: ContactId,
     input: AddNote
-  ) => Effect.Effect<Contact, ContactNotFound | NotesTooLong, CurrentActor>
+  ) => Effect.Effect<Contact, ContactNotFound | NotesTooLong | ConcurrentChanges, CurrentActor>
   /** Returns a page of contacts, most recently updated first (contract §8.8). */
   readonly list: (
     options: ContactFilters & { readonly cursor: string | null; readonly page_size: number }
@@ -269,7 +273,7 @@ export class Contacts extends Context.Service<Contacts, {
         const load = both(store.load(organization_id, id), read([input]))
         const decide = ([found, references]: Effect.Success<typeof load>, fresh: Fresh) =>
           update(found, references, input, fresh)
-        return yield* act("contacts.update", { load, decide })
+        return yield* act("contacts.update", { load, decide, current: ([found]) => current(found) })
       })
 
       const addNoteToContact = operation("contacts.add_note")(function*(id: ContactId, input: AddNote) {

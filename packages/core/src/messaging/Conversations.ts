@@ -29,7 +29,7 @@ import { line } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
-import { Decide, type Fresh, together } from "../work/Decide.ts"
+import { type ConcurrentChanges, Decide, type Fresh, together } from "../work/Decide.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -221,6 +221,11 @@ export const assign = (
 const required = (conversation: Option.Option<ConversationRow>) =>
   Result.fromOption(conversation, () => new ConversationNotFound())
 
+/** Returns a conversation as it was loaded. */
+export const current = (
+  conversation: Option.Option<ConversationRow>
+): Result.Result<Conversation, ConversationNotFound> => Result.map(required(conversation), toConversation)
+
 export const close = (
   conversation: Option.Option<ConversationRow>,
   { category = null }: CloseConversation,
@@ -320,14 +325,16 @@ export class Conversations extends Context.Service<Conversations, {
   readonly assign: (
     id: ConversationId,
     input: AssignConversation
-  ) => Effect.Effect<Conversation, ConversationNotFound | ReferenceUnknown, CurrentActor>
+  ) => Effect.Effect<Conversation, ConversationNotFound | ReferenceUnknown | ConcurrentChanges, CurrentActor>
   /** Closes an open conversation (contract §10.5). Closing a closed one changes nothing. */
   readonly close: (
     id: ConversationId,
     input: CloseConversation
-  ) => Effect.Effect<Conversation, ConversationNotFound, CurrentActor>
+  ) => Effect.Effect<Conversation, ConversationNotFound | ConcurrentChanges, CurrentActor>
   /** Reopens a closed conversation (contract §10.5). Reopening an open one changes nothing. */
-  readonly reopen: (id: ConversationId) => Effect.Effect<Conversation, ConversationNotFound, CurrentActor>
+  readonly reopen: (
+    id: ConversationId
+  ) => Effect.Effect<Conversation, ConversationNotFound | ConcurrentChanges, CurrentActor>
 }>()("@messaging-crm/core/Conversations") {
   static readonly layer = Layer.effect(
     Conversations,
@@ -365,7 +372,8 @@ export class Conversations extends Context.Service<Conversations, {
               conversation: store.find(organization_id, id),
               member: assigned_user_id === null ? Effect.succeedNone : members.find(organization_id, assigned_user_id)
             }, together),
-            decide: (loaded, fresh) => assign(loaded, input, fresh)
+            decide: (loaded, fresh) => assign(loaded, input, fresh),
+            current: ({ conversation }) => current(conversation)
           })
         }
       )
@@ -375,14 +383,19 @@ export class Conversations extends Context.Service<Conversations, {
           const { organization_id } = yield* CurrentActor
           return yield* act("conversations.close", {
             load: store.find(organization_id, id),
-            decide: (conversation, fresh) => close(conversation, input, fresh)
+            decide: (conversation, fresh) => close(conversation, input, fresh),
+            current
           })
         }
       )
 
       const reopenConversation = operation("conversations.reopen")(function*(id: ConversationId) {
         const { organization_id } = yield* CurrentActor
-        return yield* act("conversations.reopen", { load: store.find(organization_id, id), decide: reopen })
+        return yield* act("conversations.reopen", {
+          load: store.find(organization_id, id),
+          decide: reopen,
+          current
+        })
       })
 
       return Conversations.of({

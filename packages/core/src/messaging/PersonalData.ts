@@ -24,7 +24,7 @@ import type { PageRequest, Position } from "../kernel/Page.ts"
 import { erased } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
-import { Decide, type Fresh, together } from "../work/Decide.ts"
+import { type ConcurrentChanges, Decide, type Fresh, together } from "../work/Decide.ts"
 import { Content } from "./Content.ts"
 import { Conversation, type ConversationRow, toConversation } from "./Conversations.ts"
 import { MediaStore, MessageMedia } from "./Media.ts"
@@ -202,7 +202,7 @@ export class PersonalData extends Context.Service<PersonalData, {
    * Erases a contact: its fields, its names on the networks, the texts and files
    * of its messages. Repeating it changes nothing, and erases what came in meanwhile.
    */
-  readonly erase: (id: ContactId) => Effect.Effect<void, ContactNotFound, CurrentActor>
+  readonly erase: (id: ContactId) => Effect.Effect<void, ContactNotFound | ConcurrentChanges, CurrentActor>
 }>()("@messaging-crm/core/PersonalData") {
   static readonly layer = Layer.effect(
     PersonalData,

@@ -33,7 +33,7 @@ import { Phone } from "../kernel/Phones.ts"
 import { visibleText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
-import { Decide, type Fresh, together } from "../work/Decide.ts"
+import { type ConcurrentChanges, Decide, type Fresh, together } from "../work/Decide.ts"
 import type { Content } from "./Content.ts"
 import {
   ConversationNotFound,
@@ -303,14 +303,14 @@ export class Sends extends Context.Service<Sends, {
   /** Finds or creates the contact and its conversation on the channel, and queues a template (contract §10.3). */
   readonly start: (
     input: StartConversation
-  ) => Effect.Effect<Send, ReferenceUnknown | ChannelTypeUnsuited | TemplateRefused, CurrentActor>
+  ) => Effect.Effect<Send, ReferenceUnknown | ChannelTypeUnsuited | TemplateRefused | ConcurrentChanges, CurrentActor>
   /** Queues a text inside the reply window, or a template at any time (contract §12.2, §12.3). */
   readonly send: (
     conversation_id: ConversationId,
     input: SendMessage
   ) => Effect.Effect<
     Send,
-    ConversationNotFound | ChannelTypeUnsuited | ReplyWindowClosed | TemplateRefused,
+    ConversationNotFound | ChannelTypeUnsuited | ReplyWindowClosed | TemplateRefused | ConcurrentChanges,
     CurrentActor
   >
   readonly get: (id: SendId) => Effect.Effect<Send, SendNotFound, CurrentActor>

@@ -20,7 +20,7 @@ import { operation } from "../kernel/Operations.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
-import { Decide, type Fresh, together } from "../work/Decide.ts"
+import { type ConcurrentChanges, Decide, type Fresh, together } from "../work/Decide.ts"
 import { type Claim, type ClaimedWork, lanes } from "../work/WorkQueue.ts"
 import { EventStore, EventType } from "./Events.ts"
 import { type Attempt, makePost, parseRetryAfter } from "./WebhookAttempt.ts"
@@ -127,6 +127,21 @@ export const State = {
   retry: (next_attempt_at: Timestamp) => ({ status: "pending", next_attempt_at }) as const
 }
 
+/** Returns a delivery of a webhook as it was loaded. */
+const found = (
+  outgoing: Option.Option<Outgoing>,
+  webhook: Option.Option<WebhookRow>
+): Result.Result<
+  { readonly loaded: Outgoing["delivery"]; readonly webhook: WebhookRow },
+  WebhookNotFound | WebhookDeliveryNotFound
+> => {
+  if (Option.isNone(webhook)) return Result.fail(new WebhookNotFound())
+  if (Option.isNone(outgoing) || outgoing.value.delivery.webhook_id !== webhook.value.id) {
+    return Result.fail(new WebhookDeliveryNotFound())
+  }
+  return Result.succeed({ loaded: outgoing.value.delivery, webhook: webhook.value })
+}
+
 /** Makes a delivery due now, with the same event. A pending delivery does not change. */
 export const retry = (
   outgoing: Option.Option<Outgoing>,
@@ -135,25 +150,22 @@ export const retry = (
 ): Result.Result<
   Changes.Decision<WebhookDelivery>,
   WebhookNotFound | WebhookDeliveryNotFound | WebhookDisabled
-> => {
-  if (Option.isNone(webhook)) return Result.fail(new WebhookNotFound())
-  if (Option.isNone(outgoing) || outgoing.value.delivery.webhook_id !== webhook.value.id) {
-    return Result.fail(new WebhookDeliveryNotFound())
-  }
-  if (webhook.value.status === "disabled") return Result.fail(new WebhookDisabled())
-  const { version, ...delivery } = outgoing.value.delivery
-  const { id, status, webhook_id } = delivery
-  if (status === "pending") return Result.succeed({ answer: delivery, changes: Changes.none })
-  const set = State.retry(now)
-  return Result.succeed({
-    answer: { ...delivery, ...set },
-    changes: Changes.all(
-      WebhookDeliveryRows.update({ id, version }, set),
-      Changes.enqueue({ kind: "webhook_delivery", lane: webhook_id, ref: id, due_at: now }),
-      WebhookRows.expect(webhook.value)
-    )
+> =>
+  Result.flatMap(found(outgoing, webhook), ({ loaded, webhook }) => {
+    if (webhook.status === "disabled") return Result.fail(new WebhookDisabled())
+    const { version, ...delivery } = loaded
+    const { id, status, webhook_id } = delivery
+    if (status === "pending") return Result.succeed({ answer: delivery, changes: Changes.none })
+    const set = State.retry(now)
+    return Result.succeed({
+      answer: { ...delivery, ...set },
+      changes: Changes.all(
+        WebhookDeliveryRows.update({ id, version }, set),
+        Changes.enqueue({ kind: "webhook_delivery", lane: webhook_id, ref: id, due_at: now }),
+        WebhookRows.expect(webhook)
+      )
+    })
   })
-}
 
 const finish = (claimed: ClaimedWork) => Changes.settle({ claimed, outcome: "finish" })
 
@@ -256,7 +268,11 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
   readonly retry: (
     webhook_id: WebhookId,
     id: WebhookDeliveryId
-  ) => Effect.Effect<WebhookDelivery, WebhookNotFound | WebhookDeliveryNotFound | WebhookDisabled, CurrentActor>
+  ) => Effect.Effect<
+    WebhookDelivery,
+    WebhookNotFound | WebhookDeliveryNotFound | WebhookDisabled | ConcurrentChanges,
+    CurrentActor
+  >
   /**
    * Makes one attempt of a claimed delivery, and settles the claim. `markSpare` runs
    * before that, after a 2xx: the caller then names the claim as spare in its next one.
@@ -294,7 +310,9 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
               outgoing: store.load(organization_id, id),
               webhook: webhooks.find(organization_id, webhook_id)
             }, together),
-            decide: ({ outgoing, webhook }, fresh) => retry(outgoing, webhook, fresh)
+            decide: ({ outgoing, webhook }, fresh) => retry(outgoing, webhook, fresh),
+            current: ({ outgoing, webhook }) =>
+              Result.map(found(outgoing, webhook), ({ loaded }) => Struct.omit(loaded, ["version"]))
           })
         }
       )

@@ -32,7 +32,7 @@ import { Secrets } from "../kernel/Secrets.ts"
 import { jsonSchemaOnly, Text } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
-import { Decide, type Fresh } from "../work/Decide.ts"
+import { type ConcurrentChanges, Decide, type Fresh } from "../work/Decide.ts"
 import { lanes } from "../work/WorkQueue.ts"
 import { EventType } from "./Events.ts"
 import { newSecret } from "./WebhookSignature.ts"
@@ -253,13 +253,13 @@ export class Webhooks extends Context.Service<Webhooks, {
   /** Subscribes a URL to events. Only this answer contains the signing secret (contract §14.2). */
   readonly create: (input: CreateWebhook) => Effect.Effect<
     CreatedWebhook,
-    WebhookUrlRefused | TooManyWebhooks,
+    WebhookUrlRefused | TooManyWebhooks | ConcurrentChanges,
     CurrentActor
   >
   /** Returns 100 webhooks: the active ones first, then the most recent. */
   readonly list: Effect.Effect<ReadonlyArray<Webhook>, never, CurrentActor>
   /** Disables a webhook permanently, and fails its pending deliveries. Disabling it again changes nothing. */
-  readonly disable: (id: WebhookId) => Effect.Effect<Webhook, WebhookNotFound, CurrentActor>
+  readonly disable: (id: WebhookId) => Effect.Effect<Webhook, WebhookNotFound | ConcurrentChanges, CurrentActor>
   /**
    * Re-encrypts the secrets that an older root key encrypted, and returns their number.
    *
@@ -313,7 +313,8 @@ export class Webhooks extends Context.Service<Webhooks, {
             Result.map(
               Result.fromOption(found, () => new WebhookNotFound()),
               (row) => disable(row, Struct.pick(row, ["consecutive_failures", "first_failure_at"]), now)
-            )
+            ),
+          current: (found) => Result.map(Result.fromOption(found, () => new WebhookNotFound()), toWebhook)
         })
       })
 

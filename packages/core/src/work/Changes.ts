@@ -119,8 +119,9 @@ export interface Remembered {
   readonly key: string
   /** The digest of the request that the key was first used for. */
   readonly fingerprint: string
-  readonly status: number
-  readonly body: Uint8Array
+  /** The status of the response; null, like the body, of a write that changed nothing. */
+  readonly status: number | null
+  readonly body: Uint8Array | null
   /** Whether the bytes are encrypted. */
   readonly sealed: boolean
   readonly request_id: string
@@ -159,6 +160,9 @@ export const isNone = (changes: Changes): boolean =>
   changes.settle === undefined && changes.remember === undefined && changes.touch === undefined &&
   changes.audit === undefined &&
   lists.every((name) => (changes[name]?.length ?? 0) === 0)
+
+/** Returns whether the changes write nothing: at most they expect rows to be unchanged. */
+export const isWithoutEffect = ({ expect: _expect, ...changes }: Changes): boolean => isNone(changes)
 
 const lists = [
   "expect",

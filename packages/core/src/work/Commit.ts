@@ -12,6 +12,12 @@ export class KeyUsed extends Data.TaggedError("KeyUsed") {}
 export class LeaseLost extends Data.TaggedError("LeaseLost") {}
 
 /**
+ * The database did not confirm a commit with an idempotency record, which was applied or was not. A commit with the same
+ * record finds out: it is `KeyUsed`, or takes effect.
+ */
+export class Unconfirmed extends Data.TaggedError("Unconfirmed") {}
+
+/**
  * Port: applies the changes of one operation atomically.
  *
  * **Contract** (checked by `conformance/Commit.ts`)
@@ -44,6 +50,8 @@ export class LeaseLost extends Data.TaggedError("LeaseLost") {}
  * - Each of several concurrent commits, of any organizations, is applied or
  *   refused independently of the others.
  * - No row of another organization is read or written.
+ * - A commit whose outcome is not known is `Unconfirmed` if it has an idempotency
+ *   record, and otherwise a defect. Every other failure has written nothing.
  * - Inside a transaction of the caller, the commit is part of it. There a
  *   `Conflict` is a defect: the transaction has failed, and only the caller can
  *   begin it again.
@@ -52,5 +60,5 @@ export class Commit extends Context.Service<Commit, {
   readonly commit: (
     organization_id: OrganizationId,
     changes: Changes
-  ) => Effect.Effect<void, Conflict | KeyUsed | LeaseLost>
+  ) => Effect.Effect<void, Conflict | KeyUsed | LeaseLost | Unconfirmed>
 }>()("@messaging-crm/core/Commit") {}

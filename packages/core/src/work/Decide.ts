@@ -7,7 +7,7 @@
  * 3. `Commit` applies the changes atomically if no row that they depend on has
  *    changed. Otherwise it fails with `Conflict`, and all three steps run again.
  */
-import { Context, DateTime, Duration, Effect, Fiber, Layer, Metric, Random, Result, Semaphore } from "effect"
+import { Context, DateTime, Duration, Effect, Fiber, Layer, Metric, Random, Result, Schema, Semaphore } from "effect"
 import { CurrentActor, RequestId } from "../kernel/Actor.ts"
 import { Ids, type OrganizationId } from "../kernel/Ids.ts"
 import { conflicts } from "../kernel/Metrics.ts"
@@ -15,7 +15,7 @@ import type { AuditedOperation } from "../kernel/Operations.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Audit from "./Audit.ts"
 import * as Changes from "./Changes.ts"
-import { Commit, type Conflict, type KeyUsed, LeaseLost } from "./Commit.ts"
+import { Commit, type Conflict, type KeyUsed, LeaseLost, type Unconfirmed } from "./Commit.ts"
 import { type ClaimedWork, type WorkKind, WorkSignal } from "./WorkQueue.ts"
 
 /** What a pure decision cannot make itself: the time, and new ids. */
@@ -29,12 +29,35 @@ export interface Operation<Loaded, Answer, Refusal, R> {
   /** Never fails: a row that does not exist is loaded as none, so that `decide` alone orders the refusals. */
   readonly load: Effect.Effect<Loaded, never, R>
   readonly decide: (loaded: Loaded, fresh: Fresh) => Result.Result<Changes.Decision<Answer>, Refusal>
+  /**
+   * Returns the resource as it was loaded. Every operation that may change nothing has it: the answer of such a call is
+   * not stored, and its retry is answered with the resource.
+   */
+  readonly current?: (loaded: Loaded) => Result.Result<Answer, Refusal>
 }
 
-/** Makes the idempotency record of the current request's answer; null when the request has no idempotency key. */
+/** An operation's answer, to be stored under the idempotency key of the request. */
+export interface Answered {
+  readonly answer: unknown
+}
+
+/**
+ * Makes the idempotency record of the current request's answer, or, given null, of a request that changed nothing. Null
+ * when the request has no idempotency key.
+ */
 export const Remember = Context.Reference<
-  ((answer: unknown, now: Timestamp) => Effect.Effect<Changes.Remembered>) | null
+  ((answered: Answered | null, now: Timestamp) => Effect.Effect<Changes.Remembered>) | null
 >("@messaging-crm/core/Decide/Remember", { defaultValue: () => null })
+
+/** Whether operations answer with their resource as it is and change nothing: in the retry of a request that changed nothing. */
+export const OnlyCurrent = Context.Reference<boolean>("@messaging-crm/core/Decide/OnlyCurrent", {
+  defaultValue: () => false
+})
+
+// -------------------------------------------------------------- errors
+
+/** Concurrent writes kept changing the rows that the operation depends on. Nothing was written; a retry can succeed. */
+export class ConcurrentChanges extends Schema.TaggedError<ConcurrentChanges>()("ConcurrentChanges", {}) {}
 
 /** Options of `Effect.all` for independent reads: they run concurrently. */
 export const together = { concurrency: "unbounded" } as const
@@ -48,6 +71,21 @@ export const both = <A, B, R1, R2>(
     Effect.forkChild(one, { startImmediately: true }),
     (fiber) => Effect.flatMap(other, (b) => Effect.map(Fiber.join(fiber), (a) => [a, b] as const))
   )
+
+type Failure = Conflict | KeyUsed | LeaseLost | Unconfirmed
+
+/** Answers with the resource as it was loaded. */
+const reread = <Loaded, Answer, Refusal>(
+  loaded: Loaded,
+  current: Operation<Loaded, Answer, Refusal, never>["current"]
+) =>
+  current === undefined
+    ? Effect.die(new Error("An operation without `current` has an idempotency record without an answer."))
+    : Effect.map(Effect.fromResult(current(loaded)), (answer) => ({
+      answer,
+      changes: Changes.none,
+      committed: Result.void as Result.Result<void, Failure>
+    }))
 
 /** The maximum of attempts of one operation, about two seconds of conflicts. After that it fails. */
 const tries_max = 50
@@ -85,13 +123,17 @@ export class Decide extends Context.Service<Decide, {
   /**
    * Runs one operation of the current actor, and returns its answer once it is
    * committed. The commit includes a record of the audit about the resource with
-   * the answer's id, unless the operation changes nothing.
+   * the answer's id, unless the operation changes nothing. After `tries_max`
+   * conflicts it fails with `ConcurrentChanges`.
    */
   readonly act: <Loaded, Answer extends { readonly id: string }, Refusal, R>(
     name: AuditedOperation,
     operation: Operation<Loaded, Answer, Refusal, R>
-  ) => Effect.Effect<Answer, Refusal, R | CurrentActor>
-  /** Runs one operation in an organization that no actor asked for, such as storing a message that comes in. */
+  ) => Effect.Effect<Answer, Refusal | ConcurrentChanges, R | CurrentActor>
+  /**
+   * Runs one operation in an organization that no actor asked for, such as storing a message that comes in. Conflicts
+   * without end are a defect.
+   */
   readonly decide: <Loaded, Answer, Refusal, R>(
     organization_id: OrganizationId,
     operation: Operation<Loaded, Answer, Refusal, R>
@@ -118,15 +160,19 @@ export class Decide extends Context.Service<Decide, {
       /** Loads, decides and commits once. `committed` is the failure of the commit, if there was one. */
       const attempt = Effect.fnUntraced(function*<Loaded, Answer, Refusal, R>(
         organization_id: OrganizationId,
-        { decide, load }: Operation<Loaded, Answer, Refusal, R>
+        { current, decide, load }: Operation<Loaded, Answer, Refusal, R>
       ) {
         const remember = yield* Remember
         const loaded = yield* load
+        if (yield* OnlyCurrent) return yield* reread(loaded, current)
         const now = yield* DateTime.now
         const { answer, changes } = yield* Effect.fromResult(decide(loaded, { now, uuid: ids.next }))
-        const whole = remember === null ? changes : { ...changes, remember: yield* remember(answer, now) }
+        const isStored = current === undefined || !Changes.isWithoutEffect(changes)
+        const whole = remember === null
+          ? changes
+          : { ...changes, remember: yield* remember(isStored ? { answer } : null, now) }
         if (Changes.isNone(whole)) return { answer, changes, committed: Result.void }
-        const committed: Result.Result<void, Conflict | KeyUsed | LeaseLost> = yield* Effect.result(
+        const committed: Result.Result<void, Failure> = yield* Effect.result(
           Effect.uninterruptible(commit(organization_id, Changes.folded(whole)))
         )
         return { answer, changes, committed }
@@ -139,12 +185,16 @@ export class Decide extends Context.Service<Decide, {
         const first = yield* attempt(organization_id, operation)
         let { answer, changes, committed } = first
         const retry = Effect.gen(function*() {
+          let unconfirmed: Unconfirmed | null = null
           for (let tries = 1; Result.isFailure(committed); tries++) {
             const { failure } = committed
             if (failure._tag === "LeaseLost") return yield* failure
-            // Neither is an error of the operation: `Idempotency` replays the record of a used key, and conflicts
-            // without end are a defect.
-            if (failure._tag === "KeyUsed" || tries === tries_max) return yield* Effect.die(failure)
+            // No error of the operation: `Idempotency` replays the record of a used key.
+            if (failure._tag === "KeyUsed") return yield* Effect.die(failure)
+            if (failure._tag === "Unconfirmed") unconfirmed = failure
+            if (tries === tries_max) {
+              return yield* unconfirmed === null ? new ConcurrentChanges() : Effect.die(unconfirmed)
+            }
             yield* Metric.update(conflicts, 1)
             const millis = backoff(tries, longest, yield* Random.next)
             yield* millis > 0 ? Effect.sleep(millis) : Effect.yieldNow
@@ -159,32 +209,35 @@ export class Decide extends Context.Service<Decide, {
         return answer
       })
 
-      const decideIn = <Loaded, Answer, Refusal, R>(
+      const runFor = <Loaded, Answer, Refusal, R>(
         organization_id: OrganizationId,
         operation: Operation<Loaded, Answer, Refusal, R>
-      ): Effect.Effect<Answer, Refusal, R> =>
+      ): Effect.Effect<Answer, Refusal | ConcurrentChanges, R> =>
         run(organization_id, operation).pipe(
           // Only work has a lease, and only `settle` carries out work.
           Effect.catch((error) => error instanceof LeaseLost ? Effect.die(error) : Effect.fail(error))
         )
 
       return Decide.of({
-        act: Effect.fnUntraced(function*(name, { decide, load }) {
+        act: Effect.fnUntraced(function*(name, { decide, load, ...operation }) {
           const actor = yield* CurrentActor
           const request_id = yield* RequestId
           const decideAudited: typeof decide = (loaded, fresh) =>
             Result.map(decide(loaded, fresh), ({ answer, changes }) => ({
               answer,
-              changes: Changes.isNone(changes)
+              changes: Changes.isWithoutEffect(changes)
                 ? changes
                 : { ...changes, audit: Audit.make(name, answer.id, actor, request_id, fresh) }
             }))
-          return yield* decideIn(actor.organization_id, { load, decide: decideAudited })
+          return yield* runFor(actor.organization_id, { ...operation, load, decide: decideAudited })
         }),
-        decide: decideIn,
+        decide: (organization_id, operation) =>
+          runFor(organization_id, operation).pipe(
+            Effect.catch((error) => error instanceof ConcurrentChanges ? Effect.die(error) : Effect.fail(error))
+          ),
         settle: ({ organization_id }, { decide, load }) =>
           run(organization_id, { load, decide: (loaded, fresh) => Result.succeed(decide(loaded, fresh)) }).pipe(
-            Effect.catch(() => Effect.succeed(null))
+            Effect.catch((error) => error instanceof LeaseLost ? Effect.succeed(null) : Effect.die(error))
           )
       })
     })

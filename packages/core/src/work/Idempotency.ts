@@ -14,8 +14,8 @@ import { Secrets } from "../kernel/Secrets.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import type { Remembered } from "./Changes.ts"
-import { Commit, Conflict } from "./Commit.ts"
-import { Remember } from "./Decide.ts"
+import { Commit, Unconfirmed } from "./Commit.ts"
+import { type Answered, OnlyCurrent, Remember } from "./Decide.ts"
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
@@ -90,8 +90,8 @@ export const canonicalJson = (value: unknown): string => {
 /** The age after which a record may be deleted. The contract promises 24 hours. */
 export const record_age_max = Duration.hours(72)
 
-/** Returns whether an operation failed because of repeated conflicts. */
-const isConflict = <E>(cause: Cause.Cause<E>): boolean => Cause.squash(cause) instanceof Conflict
+/** Returns whether it is not known if an operation took effect. */
+const isUnconfirmed = <E>(cause: Cause.Cause<E>): boolean => Cause.squash(cause) instanceof Unconfirmed
 
 // ---------------------------------------------------------------- port
 
@@ -124,7 +124,8 @@ export class Idempotency extends Context.Service<Idempotency, {
    * `work` fails or responds with 400 or above, the key is looked up, and its
    * record is replayed if there is one. Otherwise a response of 400 or above
    * commits its record alone. A typed failure or a defect leaves no record, so a
-   * retry with the key runs `work` again. `work` is not interrupted when the
+   * retry with the key runs `work` again. The record of a request that changed
+   * nothing has no response: its replay is `work` with `OnlyCurrent`. `work` is not interrupted when the
    * client disconnects: the retry gets the recorded response.
    */
   readonly once: <E, R>(options: {
@@ -157,7 +158,7 @@ export class Idempotency extends Context.Service<Idempotency, {
       const open = Effect.fnUntraced(function*(
         organization_id: OrganizationId,
         key: IdempotencyKey,
-        { body, sealed }: IdempotencyRecord
+        { body, sealed }: { readonly body: Uint8Array; readonly sealed: boolean }
       ) {
         if (!sealed) return body
         const text = yield* secrets.open(contextOf(organization_id, key), decoder.decode(body))
@@ -182,17 +183,21 @@ export class Idempotency extends Context.Service<Idempotency, {
             (stored) => ({ key, fingerprint, status, ...stored, request_id, created_at })
           )
 
-        const remember = (answer: unknown, now: Timestamp) =>
-          Effect.flatMap(encode(answer), (encoded) => toRecord(encoded, now))
+        const remember = (answered: Answered | null, created_at: Timestamp): Effect.Effect<Remembered> =>
+          answered === null
+            ? Effect.succeed({ key, fingerprint, status: null, body: null, sealed: false, request_id, created_at })
+            : Effect.flatMap(encode(answered.answer), (encoded) => toRecord(encoded, created_at))
 
         /** Returns the recorded response of the key, if there is one. */
         const replay = Effect.gen(function*() {
           const found = yield* store.find(organization_id, key)
           if (Option.isNone(found)) return Option.none<Outcome>()
           if (found.value.fingerprint !== fingerprint) return yield* new IdempotencyConflict()
-          const { request_id, status } = found.value
-          const body = yield* open(organization_id, key, found.value)
-          return Option.some<Outcome>({ status, body, request_id, replayed: true })
+          const { body, request_id, sealed, status } = found.value
+          const answer: Answer = body === null || status === null
+            ? yield* Effect.provideService(work, OnlyCurrent, true)
+            : { status, body: yield* open(organization_id, key, { body, sealed }) }
+          return Option.some<Outcome>({ ...answer, request_id, replayed: true })
         })
 
         /** Records a refusal, or replays the record if the key has one by now. */
@@ -211,12 +216,12 @@ export class Idempotency extends Context.Service<Idempotency, {
           Effect.gen(function*() {
             const replayed = yield* replay
             if (Option.isSome(replayed)) return replayed.value
-            return yield* isConflict(cause) ? new RequestProcessing() : Effect.failCause(cause)
+            return yield* isUnconfirmed(cause) ? new RequestProcessing() : Effect.failCause(cause)
           })
 
         const run = Effect.flatMap(
           Effect.provideService(work, Remember, remember),
-          (answer): Effect.Effect<Outcome, IdempotencyConflict | RequestProcessing> =>
+          (answer): Effect.Effect<Outcome, E | IdempotencyConflict | RequestProcessing, R> =>
             answer.status >= 400 ? refuse(answer) : Effect.succeed({ ...answer, request_id, replayed: false })
         )
         return yield* Effect.catchCause(run, recover)

@@ -28,7 +28,7 @@ export const headers = {
   ),
   "Retry-After": integer("Seconds to wait before the next attempt.", 5),
   "Retry-After-Processing": integer(
-    "Seconds to wait before the next attempt. Only with `request_processing`.",
+    "Seconds to wait before the next attempt. Only if the same request can succeed later.",
     1,
     false
   ),

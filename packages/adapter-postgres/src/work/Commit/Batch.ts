@@ -84,7 +84,7 @@ const remembered = (
     json(
       records.map(({ body, ...record }) => ({
         ...record,
-        body: Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("base64")
+        body: body === null ? null : Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("base64")
       }))
     )
   }) AS g (
