@@ -67,6 +67,8 @@ const objectOf = (schema: Schema, indent: string): string => {
   if (typeof additionalProperties === "object" && Object.keys(properties).length === 0) {
     return `Readonly<Record<string, ${typeOf(additionalProperties, indent)}>>`
   }
+  // Any JSON object, such as the answers of a form.
+  if (Object.keys(properties).length === 0 && additionalProperties !== false) return "Readonly<Record<string, unknown>>"
   const inner = `${indent}  `
   const fields = Object.entries(properties).map(([name, field]) => {
     const mark = required.includes(name) ? "" : "?"

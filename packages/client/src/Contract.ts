@@ -360,6 +360,7 @@ export interface Message {
   /** Inbound messages: `received`. Outbound messages only move forward: `sent`, `delivered`, `read`; or `failed`, which a later `delivered` or `read` replaces. */
   readonly status: "received" | "sent" | "delivered" | "read" | "failed"
   readonly media: Media | null
+  readonly details: MessageDetails | null
   /** The messaging provider's id of it. */
   readonly provider_message_id: string | null
   readonly created_at: string
@@ -369,6 +370,123 @@ export interface Message {
   readonly failed_at: string | null
   readonly edited_at: string | null
   readonly deleted_at: string | null
+}
+
+/** What a message holds in addition to its text and its file. More parts and fields can appear. */
+export interface MessageDetails {
+  /** The option that the contact chose: of a message with buttons or a list, of a template, a menu or quick replies. */
+  readonly choice?: {
+    /** Values: `button`, `list_row`, `template_button`, `postback`, `quick_reply`. New values may appear without a new version. */
+    readonly kind: string
+    readonly id: string | null
+    readonly title: string | null
+    readonly description: string | null
+    readonly payload: string | null
+  }
+  /** A place. */
+  readonly location?: {
+    readonly latitude: number | null
+    readonly longitude: number | null
+    readonly name: string | null
+    readonly address: string | null
+    readonly url: string | null
+  }
+  /** The people whose contact data the message contains. */
+  readonly contacts?: ReadonlyArray<{
+    readonly name: string | null
+    readonly organization: string | null
+    readonly phones: ReadonlyArray<{
+      readonly type: string | null
+      readonly value: string
+    }>
+    readonly emails: ReadonlyArray<{
+      readonly type: string | null
+      readonly value: string
+    }>
+    readonly urls: ReadonlyArray<{
+      readonly type: string | null
+      readonly value: string
+    }>
+    readonly addresses: ReadonlyArray<{
+      readonly type: string | null
+      readonly value: string
+    }>
+  }>
+  /** A reaction to a message, or the removal of one: `emoji` is then null. */
+  readonly reaction?: {
+    /** Values: `react`, `unreact`. New values may appear without a new version. */
+    readonly action: string
+    readonly emoji: string | null
+    readonly provider_message_id: string | null
+  }
+  /** A shopping cart. */
+  readonly order?: {
+    readonly catalog_id: string | null
+    readonly text: string | null
+    readonly items: ReadonlyArray<{
+      readonly product_id: string | null
+      readonly quantity: number | null
+      readonly price: number | null
+      readonly currency: string | null
+    }>
+  }
+  /** The answers of a form (a flow). `response` is null if it is not a JSON object. */
+  readonly flow?: {
+    readonly name: string | null
+    readonly response: Readonly<Record<string, unknown>> | null
+  }
+  /** The story that the contact replied to or mentioned the business in. */
+  readonly story?: {
+    /** Values: `reply`, `mention`. New values may appear without a new version. */
+    readonly action: string
+    readonly id: string | null
+    readonly url: string | null
+  }
+  /** Shared posts, reels, stories, products and links. */
+  readonly shares?: ReadonlyArray<{
+    readonly type: string
+    readonly id: string | null
+    readonly title: string | null
+    readonly url: string | null
+  }>
+  /** The product that the message is about. */
+  readonly product?: {
+    readonly catalog_id: string | null
+    readonly product_id: string | null
+  }
+  /** The message that this one replies to, by the provider's ID. */
+  readonly quoted?: {
+    readonly provider_message_id: string
+    readonly from: string | null
+  }
+  /** How the message was forwarded. */
+  readonly forwarded?: {
+    readonly many_times: boolean
+  }
+  /** The ad, post or link that led the contact to this message. */
+  readonly referral?: {
+    readonly source: string | null
+    readonly type: string | null
+    readonly id: string | null
+    readonly url: string | null
+    readonly ref: string | null
+    readonly headline: string | null
+    readonly body: string | null
+    readonly media_url: string | null
+    readonly click_id: string | null
+    readonly product_id: string | null
+  }
+  /** Why the message failed after the provider had accepted it. */
+  readonly failure?: {
+    /** The error code of the network. */
+    readonly code: number | null
+    readonly title: string | null
+    readonly description: string | null
+  }
+  /** The network's name for the type of a message whose `type` is `unsupported`. */
+  readonly provider_type?: string
+  /** True if parts or items are missing, because all of them were too large. */
+  readonly is_truncated?: true
 }
 
 /** A contact wrote. */

@@ -209,6 +209,7 @@ export const message = Effect.fnUntraced(function*(conversation_id: Conversation
     sender: { type: "member", name: "Ada" },
     status: "sent",
     media: null,
+    details: null,
     provider_message_id: id,
     created_at: noon,
     sent_at: noon,

@@ -43,8 +43,11 @@ export const suite = (it: It, { runs }: Options) => {
     name: optionalHardText({ min: 1, max: 100 }),
     provider_message_id: hardText({ min: 1, max: 100 }),
     filename: optionalHardText({ min: 1, max: 100 }),
+    title: optionalHardText({ min: 0, max: 100 }),
+    // JSON has no negative zero.
+    latitude: Arbitrary.schema(Schema.Finite).pipe(Arbitrary.map((value) => value + 0)),
     at: moment
-  }, ({ at, filename, name, provider_message_id, text }) =>
+  }, ({ at, filename, latitude, name, provider_message_id, text, title }) =>
     Effect.gen(function*() {
       const store = yield* MessageStore
       const ours = yield* Fixtures.organization
@@ -61,6 +64,11 @@ export const suite = (it: It, { runs }: Options) => {
           filename,
           byte_size: 7,
           transcript: text
+        },
+        details: {
+          choice: { kind: "button", id: provider_message_id, title, description: text, payload: null },
+          location: { latitude, longitude: null, name, address: filename, url: null },
+          flow: { name, response: { [provider_message_id]: [text, { "": title }, latitude, true] } }
         },
         direction: "inbound",
         status: "received",

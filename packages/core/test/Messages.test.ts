@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ConversationId, MessageId } from "@messaging-crm/core/Ids"
-import { applyUpdate, clamped, type Message, type StatusUpdate } from "@messaging-crm/core/Messages"
+import { applyUpdate, clamped, type Message, type MessageUpdate, type StatusUpdate } from "@messaging-crm/core/Messages"
 import { Arbitrary, DateTime, Schema } from "effect"
 
 const at = (millis: number) => DateTime.makeUnsafe(millis)
@@ -14,6 +14,7 @@ const message: Message = {
   sender: { type: "member", name: "Ada" },
   status: "sent",
   media: null,
+  details: null,
   provider_message_id: "p",
   created_at: at(0),
   sent_at: null,
@@ -36,7 +37,13 @@ const orders = <A>(values: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
     ? [[]]
     : values.flatMap((value, index) => orders(values.toSpliced(index, 1)).map((rest) => [value, ...rest]))
 
-const after = (...given: ReadonlyArray<StatusUpdate>): Message => given.reduce(applyUpdate, message)
+const after = (...given: ReadonlyArray<MessageUpdate>): Message => given.reduce(applyUpdate, message)
+
+const failed = (millis: number, code?: number): StatusUpdate => ({
+  status: "failed",
+  at: at(millis),
+  ...(code === undefined ? {} : { failure: { code, title: "Refused", description: null } })
+})
 
 const millis = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9 }))
 
@@ -81,6 +88,38 @@ describe("a status update", () => {
     assert.deepStrictEqual(after(delivered, failed).failed_at, failed.at)
     assert.deepStrictEqual([after(read).status, after(read).delivered_at], ["read", null])
     assert.deepStrictEqual(after(read, delivered).delivered_at, delivered.at)
+  })
+
+  it.prop("stores the failure of the earliest report, in any order, and also after a deletion", {
+    given: Arbitrary.array(
+      Arbitrary.all({
+        millis: Arbitrary.schema(millis),
+        code: Arbitrary.schema(Schema.Literals(["none", "131026", "131042", "deleted"]))
+      }),
+      { maxLength: 6 }
+    )
+  }, ({ given }) => {
+    const reports = given.map(({ code, millis }): MessageUpdate =>
+      code === "deleted"
+        ? { status: "deleted", at: at(millis) }
+        : failed(millis, code === "none" ? undefined : Number(code))
+    )
+    const quoting: Message = { ...message, details: { quoted: { provider_message_id: "q", from: null } } }
+    const end = reports.reduce(applyUpdate, quoting)
+    assert.deepStrictEqual(reports.toReversed().reduce(applyUpdate, quoting), end)
+    assert.deepStrictEqual([...reports, ...reports].reduce(applyUpdate, quoting), end)
+    const first = given.filter(({ code }) => code !== "deleted").toSorted((a, b) => a.millis - b.millis)
+    const codes = first.filter(({ millis }) => millis === first[0]?.millis).flatMap(({ code }) =>
+      code === "none" ? [] : Number(code)
+    )
+    const isDeleted = given.some(({ code }) => code === "deleted")
+    assert.deepStrictEqual(end.details?.failure?.code, codes.toSorted()[0])
+    assert.strictEqual(end.details?.quoted === undefined, isDeleted)
+  })
+
+  it("of delivered leaves why the message had failed", () => {
+    const { details, status } = after(failed(1, 131026), { status: "delivered", at: at(2) })
+    assert.deepStrictEqual([status, details?.failure?.code], ["delivered", 131026])
   })
 
   it("does not change an inbound message", () => {

@@ -65,7 +65,8 @@ const success: Readonly<Record<string, string>> = {
 
 const responsesOf = (endpoint: HttpApiEndpoint.Top, responses: OpenApi.OpenAPISpecResponses) => {
   const isWrite = rulesFor(endpoint).idempotency !== null
-  const { answer } = Context.get(endpoint.annotations, Example)
+  const { answer, answers = {} } = Context.get(endpoint.annotations, Example)
+  const done = Record.map({ answer, ...answers }, (value) => ({ value }))
   return Record.map(
     Record.filter(responses, (_, status) => canRefuse(String(status), isWrite)),
     ({ content, description }, status) => ({
@@ -74,7 +75,7 @@ const responsesOf = (endpoint: HttpApiEndpoint.Top, responses: OpenApi.OpenAPISp
       content: tolerant(
         withExamples(
           content,
-          String(status).startsWith("2") ? { answer: { value: answer } } : refusalsOf(endpoint, String(status))
+          String(status).startsWith("2") ? done : refusalsOf(endpoint, String(status))
         )
       )
     })

@@ -34,6 +34,8 @@ import { Context } from "effect"
 export interface Exchange {
   readonly requests?: Readonly<Record<string, unknown>>
   readonly answer?: unknown
+  /** More response bodies, by name. */
+  readonly answers?: Readonly<Record<string, unknown>>
   readonly conflict?: { readonly message: string; readonly param: string | null }
 }
 
@@ -252,6 +254,7 @@ export const message: typeof Message.Encoded = {
   sender: { type: "member", name: "Ada Lindqvist" },
   status: "delivered",
   media: null,
+  details: null,
   provider_message_id: "wamid.4711",
   created_at: "2026-11-20T10:00:00.000Z",
   sent_at: "2026-11-20T10:00:00.000Z",

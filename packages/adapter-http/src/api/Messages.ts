@@ -1,7 +1,9 @@
 import { ConversationId, MessageId } from "@messaging-crm/core/Ids"
 import { LinkedMessage } from "@messaging-crm/core/Messages"
 import { Send, SendMessage } from "@messaging-crm/core/Sends"
+import { Record } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { details } from "./DetailsExamples.ts"
 import { cursor, List, Single } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
@@ -38,7 +40,10 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
           description: "Returns a message with its present status. The link to its media is a new one on each read."
         })
       )
-      .annotate(Examples.Example, { answer: Examples.one(Examples.message) }),
+      .annotate(Examples.Example, {
+        answer: Examples.one(Examples.message),
+        answers: Record.map(details, Examples.one)
+      }),
     HttpApiEndpoint.post("send", "/conversations/:conversation_id/messages", {
       headers: keyHeaderOf("sends.send"),
       params: { conversation_id: ConversationId },

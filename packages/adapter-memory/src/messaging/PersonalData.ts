@@ -20,8 +20,8 @@ const decoder = new TextDecoder()
 const threadsOf = (tables: Table.Tables, owner: OrganizationId, contact_id: ContactId) =>
   Table.all(tables, ConversationRows, owner).filter((thread) => thread.contact_id === contact_id)
 
-const isErased = ({ direction, media, provider_message_id, sender, text }: MessageColumns): boolean =>
-  text === erased && media === null && provider_message_id === null &&
+const isErased = ({ details, direction, media, provider_message_id, sender, text }: MessageColumns): boolean =>
+  text === erased && media === null && details === null && provider_message_id === null &&
   (direction === "outbound" || sender.name === null)
 
 /** Erases a message, and deletes its file and the row of its provider id. */
@@ -35,6 +35,7 @@ const eraseMessage = (owner: OrganizationId) => (tables: Table.Tables, message: 
     ...row,
     text: erased,
     media: null,
+    details: null,
     provider_message_id: null,
     sender: direction === "inbound" ? { ...sender, name: null } : sender,
     version: version + 1

@@ -125,7 +125,7 @@ export const layer = Layer.effect(
             WHERE m.organization_id = ${organization_id}
               AND m.conversation_id IN (${threads(organization_id, contact_id)})
               AND (
-                m.text IS DISTINCT FROM ${erased} OR m.media IS NOT NULL OR m.provider_message_id IS NOT NULL
+                m.text IS DISTINCT FROM ${erased} OR m.media IS NOT NULL OR m.details IS NOT NULL OR m.provider_message_id IS NOT NULL
                 OR (m.direction = 'inbound' AND m.sender ->> 'name' IS NOT NULL)
               )
             LIMIT ${limit}
@@ -141,7 +141,7 @@ export const layer = Layer.effect(
               AND p.provider_message_id = found.provider_message_id
           )
           UPDATE messages m
-          SET text = ${erased}, media = NULL, provider_message_id = NULL, version = m.version + 1,
+          SET text = ${erased}, media = NULL, details = NULL, provider_message_id = NULL, version = m.version + 1,
             sender = CASE WHEN m.direction = 'inbound' THEN jsonb_set(m.sender, '{name}', 'null') ELSE m.sender END
           FROM found
           WHERE m.organization_id = ${organization_id} AND m.conversation_id = found.conversation_id

@@ -28,6 +28,7 @@ export const canaries = {
   file: "canary-file.pdf",
   bytes: "canary-bytes",
   transcript: "canary-transcript",
+  details: "canary-details",
   template: "canary-template",
   queued: "canary-queued",
   category: "canary-category",
@@ -59,7 +60,8 @@ export const person = Effect.gen(function*() {
       filename: canaries.file,
       transcript: canaries.transcript,
       bytes: encoder.encode(canaries.bytes)
-    }
+    },
+    details: { flow: { name: null, response: { answer: canaries.details } } }
   })
   const { id: sent } = yield* start(canaries.template)
   yield* work

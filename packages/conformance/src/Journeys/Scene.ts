@@ -59,7 +59,10 @@ export const begin = Effect.gen(function*() {
         ...fields
       })
     ).pipe(Effect.orDie)
-  const received = (provider_message_id: string, said: Pick<ProviderMessageReceived, "media" | "text" | "type">) =>
+  const received = (
+    provider_message_id: string,
+    said: Pick<ProviderMessageReceived, "details" | "media" | "text" | "type">
+  ) =>
     Effect.gen(function*() {
       const sent_at = yield* DateTime.now
       const from = { external_id: `+4915${number}`, display_name: "Kim", username: null }

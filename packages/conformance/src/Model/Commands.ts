@@ -136,6 +136,7 @@ const commands = {
   reportStatus: {
     id: choice,
     status: literal("sent", "delivered", "read", "failed"),
+    code: orNull(literal(131026, 131049)),
     seconds_ago,
     with_reference: literal(true, false),
     through: literal("ours", "ours", "ours", "ours", "theirs", "nobody's")
@@ -146,6 +147,7 @@ const commands = {
     display_name: orNull(text),
     provider_message_id,
     content: orNull(oneOf([text, Constant("w".repeat(150))])),
+    quoted: orNull(text),
     seconds_ago
   },
   revise: {

@@ -63,6 +63,7 @@ export interface Inbound {
   readonly provider_message_id: string
   readonly type: "text" | "image"
   readonly text: string | null
+  readonly details: object | null
   readonly sent_at: DateTime.Utc
 }
 
@@ -70,7 +71,7 @@ export const receive = (
   at: Moment,
   organization: Organization,
   channel: Channel | undefined,
-  { display_name, from, provider_message_id, sent_at, text, type }: Inbound
+  { details, display_name, from, provider_message_id, sent_at, text, type }: Inbound
 ): Answer => {
   if (channel === undefined) return refused("ChannelUnknown")
   if (byProvider(organization, channel, provider_message_id) !== undefined) return ok(undefined)
@@ -82,6 +83,7 @@ export const receive = (
     conversation,
     type,
     text,
+    details,
     sender,
     provider_message_id,
     created_at,

@@ -281,7 +281,7 @@ const perform: Perform = {
       ours.behaviour = behaviour
     }),
 
-  reportStatus: (scene, { id: choice, seconds_ago, status, through, with_reference }) =>
+  reportStatus: (scene, { code, id: choice, seconds_ago, status, through, with_reference }) =>
     Effect.gen(function*() {
       const { id, thing } = choose(scene, notTheirs(choice), ({ sends }) => sends)
       const their = scene.theirs.channels[0]?.id ?? ChannelId.make(unknownId)
@@ -291,23 +291,29 @@ const perform: Perform = {
       const reference = with_reference ? SendId.make(id) : null
       const provider_message_id = `p.${id}`
       const event = "message_status_reported"
-      const report = { status, at: known(scene.at, at) }
+      const report = { status, at: known(scene.at, at), code }
+      const failure = code === null || status !== "failed"
+        ? {}
+        : { failure: { code, title: "Refused", description: null } }
       if (through === "ours") Sends.applyStatus(scene.at, scene.ours, thing, report, with_reference)
       yield* agree(
         scene,
         through === "nobody's" ? refused("ChannelUnknown") : ok(undefined),
-        Inbound.use(({ receive }) => receive({ event, channel_id, provider_message_id, reference, status, at }))
+        Inbound.use(({ receive }) =>
+          receive({ event, channel_id, provider_message_id, reference, status, at, ...failure })
+        )
       )
       yield* agreeOnLists(scene, thing === undefined ? [] : [thing.conversation])
     }),
 
-  receive: (scene, { channel, content, display_name, from, provider_message_id, seconds_ago }) =>
+  receive: (scene, { channel, content, display_name, from, provider_message_id, quoted, seconds_ago }) =>
     Effect.gen(function*() {
       const { id, thing } = choose(scene, notTheirs(channel), ({ channels }) => channels)
       const sent_at = DateTime.subtract(scene.at.now, { seconds: seconds_ago })
       const said = {
         type: content === null ? "image" as const : "text" as const,
         text: content,
+        details: quoted === null ? null : { quoted: { provider_message_id: quoted, from: null } },
         provider_message_id,
         sent_at
       }

@@ -87,6 +87,7 @@ const complete = (at: Moment, organization: Organization, send: Send) => {
     id: at.name(),
     conversation: send.conversation,
     ...send.content,
+    details: null,
     sender: { type: "member", name },
     provider_message_id: at.name(),
     created_at: at.now,

@@ -71,6 +71,8 @@ export interface Message {
   readonly conversation: Conversation
   readonly type: string
   readonly text: string | null
+  /** What it was received with. */
+  readonly details: object | null
   sender: { readonly type: string; readonly name: string | null }
   /** Null once the person is erased. */
   provider_message_id: Name | string | null
@@ -89,6 +91,8 @@ export type Revision =
 export interface Report {
   readonly status: "sent" | "delivered" | "read" | "failed"
   readonly at: DateTime.Utc
+  /** The code of a failure, if the provider reported one. */
+  readonly code: number | null
 }
 
 export interface Send {
@@ -215,6 +219,18 @@ const revised = (revisions: ReadonlyArray<Revision>) => {
 
 const earlier = (a: DateTime.Utc | null, b: DateTime.Utc) => a === null || DateTime.isLessThan(b, a) ? b : a
 
+const failureOf = (code: number) => ({ code, title: "Refused", description: null })
+
+/** The failure of the earliest report that the message failed. Of several at the same time, the one with the lowest code. */
+const explained = (reports: ReadonlyArray<Report>) => {
+  const failed = reports.filter(({ status }) => status === "failed")
+  const at = failed.map((report) => report.at).reduce(earlier, null)
+  const codes = failed.flatMap((report) =>
+    at !== null && DateTime.Equivalence(report.at, at) && report.code !== null ? [report.code] : []
+  )
+  return codes.length === 0 ? null : { failure: failureOf(Math.min(...codes)) }
+}
+
 /** Applies status updates in any order and any number: each time is the earliest, and the status follows from the times. */
 export const showMessage = (message: Message) => {
   const earliest = (wanted: Report["status"]) =>
@@ -244,6 +260,9 @@ export const showMessage = (message: Message) => {
     sender: message.sender,
     status: message.reports === null ? "received" : reported,
     media: null,
+    details: message.provider_message_id === null
+      ? null
+      : explained(message.reports ?? []) ?? (deleted_at === null ? message.details : null),
     provider_message_id: message.provider_message_id,
     created_at: message.created_at,
     sent_at: DateTime.min(message.sent_at, earliest("sent") ?? message.sent_at),

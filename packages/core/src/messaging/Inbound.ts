@@ -7,6 +7,7 @@
  * events that arrive before their message.
  */
 import { Context, Effect, Exit, Layer, Option, Result, Schema } from "effect"
+import { type ChannelHoldRow, ChannelHoldStore, pause } from "../catalog/ChannelHolds.ts"
 import { type Channel, ChannelStore } from "../catalog/Channels.ts"
 import { changeIdentity, findOrCreateByIdentity, namesOf } from "../contacts/ContactIdentities.ts"
 import { ContactStore, type LoadedContact, type Person } from "../contacts/Contacts.ts"
@@ -18,6 +19,7 @@ import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh, together } from "../work/Decide.ts"
 import { ConversationStore, type KnownThread, open } from "./Conversations.ts"
 import * as Media from "./Media.ts"
+import { bounded, boundedFailure } from "./MessageDetails.ts"
 import {
   applyUpdate,
   clamped,
@@ -86,6 +88,24 @@ export const update = (
   return Changes.all(revise(known.contact_id, known, after), updateEvent(known, after, news, fresh))
 }
 
+/** Returns the update that a provider's report contains. */
+const newsOf = ({ at, failure, status }: MessageStatusReported): StatusUpdate =>
+  failure === undefined ? { status, at } : { status, at, failure: boundedFailure(failure) }
+
+/**
+ * Pauses the channel if a report says that the network refuses it. A repeated report changes no message, so it does not
+ * pause a channel that was resumed after the first.
+ */
+const paused = (
+  changes: Changes.Changes,
+  hold: Option.Option<ChannelHoldRow>,
+  { channel_id, pauses_channel }: MessageStatusReported,
+  { now }: Fresh
+): Changes.Changes =>
+  pauses_channel === undefined || Changes.isNone(changes)
+    ? changes
+    : Changes.all(changes, pause(hold, channel_id, pauses_channel, now))
+
 /**
  * Updates the message. If there is none yet, it completes the send: when the
  * response to an attempt was lost, this report may be the only proof that the
@@ -99,10 +119,10 @@ export const statusReported = (
   event: MessageStatusReported,
   fresh: Fresh
 ): Changes.Changes => {
-  const { provider_message_id, recipient_aliases = [], status } = event
-  const news: StatusUpdate = { status, at: event.at }
+  const { provider_message_id, recipient_aliases = [] } = event
+  const news = newsOf(event)
   if (completion === null) return update(found, event, news, fresh)
-  const clampedNews = { status, at: clamped(event.at, fresh.now) }
+  const clampedNews = { ...news, at: clamped(event.at, fresh.now) }
   const completed = SendCompletion.complete(
     completion,
     { provider_message_id, recipient_aliases },
@@ -142,6 +162,7 @@ export const messageReceived = (
     sender: { type: "contact", name: event.from.display_name },
     status: "received",
     media: null,
+    details: bounded(event.details ?? null),
     provider_message_id: event.provider_message_id,
     created_at: fresh.now,
     sent_at: clamped(event.sent_at, fresh.now),
@@ -196,6 +217,7 @@ export class Inbound extends Context.Service<Inbound, {
       const contacts = yield* ContactStore
       const conversations = yield* ConversationStore
       const { decide } = yield* Decide
+      const holds = yield* ChannelHoldStore
       const loadCompletion = yield* SendCompletion.loader
       const media = yield* Media.Media
       const messages = yield* MessageStore
@@ -217,10 +239,13 @@ export class Inbound extends Context.Service<Inbound, {
       const loadStatus = Effect.fnUntraced(function*(organization_id: OrganizationId, event: MessageStatusReported) {
         const { channel_id, provider_message_id, reference } = event
         const found = yield* findMessage(organization_id, event)
+        const hold = event.pauses_channel === undefined
+          ? Option.none()
+          : yield* holds.find(organization_id, channel_id)
         const isKnown = Option.isSome(Option.flatMap(found, ({ message }) => message))
-        if (isKnown || reference === null) return { found, completion: null }
+        if (isKnown || reference === null) return { found, hold, completion: null }
         const completion = yield* loadCompletion(organization_id, channel_id, reference, provider_message_id)
-        return { found, completion }
+        return { found, hold, completion }
       })
 
       const loadSender = Effect.fnUntraced(function*(
@@ -293,7 +318,7 @@ export class Inbound extends Context.Service<Inbound, {
             return commit(
               organization_id,
               loadStatus(organization_id, event),
-              (loaded, fresh) => statusReported(loaded, event, fresh)
+              (loaded, fresh) => paused(statusReported(loaded, event, fresh), loaded.hold, event, fresh)
             )
           case "message_edited":
           case "message_deleted": {

@@ -12,6 +12,7 @@ import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import { ConversationNotFound, ConversationStore } from "./Conversations.ts"
 import { LinkedMedia, Media, MediaRows, MessageMedia } from "./Media.ts"
+import { Failure, MessageDetails } from "./MessageDetails.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -62,6 +63,7 @@ export const Message = Schema.Struct({
       "Inbound messages: `received`. Outbound messages only move forward: `sent`, `delivered`, `read`; or `failed`, which a later `delivered` or `read` replaces."
   }),
   media: Schema.NullOr(MessageMedia),
+  details: Schema.NullOr(MessageDetails),
   provider_message_id: Schema.NullOr(Schema.String).annotate({ description: "The messaging provider's id of it." }),
   created_at: Timestamp,
   sent_at: OptionalTimestamp,
@@ -87,7 +89,9 @@ export interface LinkedMessage extends Schema.Schema.Type<typeof LinkedMessage> 
 /** A status of an outbound message as the provider reports it, with its time. */
 export const StatusUpdate = Schema.Struct({
   status: Schema.Literals(["sent", "delivered", "read", "failed"]),
-  at: Timestamp
+  at: Timestamp,
+  /** Why the message failed, if the provider reports it. */
+  failure: Schema.optionalKey(Failure)
 })
 export interface StatusUpdate extends Schema.Schema.Type<typeof StatusUpdate> {}
 
@@ -173,13 +177,35 @@ const edit = <M extends Message>(message: M, { at, text }: typeof EditUpdate.Typ
 /** Applies a deletion: removes the text and the file. */
 const erase = <M extends Message>(message: M, at: Timestamp): M => {
   const deleted_at = earliest(message.deleted_at, at)
-  return deleted_at === message.deleted_at ? message : { ...message, text: null, media: null, deleted_at }
+  if (deleted_at === message.deleted_at) return message
+  return { ...message, text: null, media: null, details: failureOnly(message.details?.failure), deleted_at }
 }
 
-const advance = <M extends Message>(message: M, { at, status }: StatusUpdate): M => {
+const failureOnly = (failure: Failure | undefined): MessageDetails | null => failure === undefined ? null : { failure }
+
+/** A total order, so that of two failures at the same time the same one is stored in any order of reports. */
+const textOf = ({ code, description, title }: Failure): string => JSON.stringify([code, title, description])
+
+/** Stores the failure of the earliest report. */
+const explain = <M extends Message>(message: M, { at, failure }: StatusUpdate): M => {
+  const { details, failed_at } = message
+  const known = details?.failure
+  if (failed_at === null || DateTime.isLessThan(at, failed_at)) {
+    const { failure: _, ...others } = details ?? {}
+    const now = { ...others, ...failureOnly(failure) }
+    return { ...message, details: Object.keys(now).length === 0 ? null : now }
+  }
+  const isNews = failure !== undefined && DateTime.Equivalence(at, failed_at) &&
+    (known === undefined || textOf(failure) < textOf(known))
+  return isNews ? { ...message, details: { ...details, failure } } : message
+}
+
+const advance = <M extends Message>(message: M, update: StatusUpdate): M => {
+  const { at, status } = update
   const name = `${status}_at` as const
-  const moved: M = { ...message, [name]: earliest(message[name], at) }
-  return moved[name] === message[name] ? message : { ...moved, status: statusOf(moved) }
+  const explained = status === "failed" ? explain(message, update) : message
+  const moved: M = { ...explained, [name]: earliest(message[name], at) }
+  return moved[name] === message[name] ? explained : { ...moved, status: statusOf(moved) }
 }
 
 /**
@@ -213,7 +239,10 @@ export const previewOf = ({ deleted_at, text, type }: Pick<Message, "deleted_at"
 export const early_update_age_max = Duration.days(30)
 
 const sameUpdate = (a: MessageUpdate) => (b: MessageUpdate): boolean =>
-  a.status === b.status && DateTime.Equivalence(a.at, b.at)
+  a.status === b.status && DateTime.Equivalence(a.at, b.at) && reasonOf(a) === reasonOf(b)
+
+const reasonOf = (update: MessageUpdate): string | null =>
+  update.status === "failed" && update.failure !== undefined ? textOf(update.failure) : null
 
 /** Stores an update that arrived before its message. A repeated one changes nothing. */
 export const storeEarlyUpdate = (
@@ -277,6 +306,7 @@ export const revise = (
       Struct.pick(after, [
         "text",
         "media",
+        "details",
         "status",
         "sent_at",
         "delivered_at",

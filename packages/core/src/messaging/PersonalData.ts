@@ -154,7 +154,7 @@ export interface IdentityRowName extends IdentityName {
  * - `names` returns every name of the contact's identities, `conversations` its
  *   conversations and `sends` the sends of one, each in any order.
  * - `eraseMessages` erases at most `limit` messages of the contact that are not
- *   erased: their text is `[erased]`, the name of a person who wrote is null, and
+ *   erased: their text is `[erased]`, their details and the name of a person who wrote are null, and
  *   their file and the row of their provider id are deleted. Returns their number.
  * - `eraseRest` erases the sends of the contact (those that have not ended fail
  *   with `recipient_opted_out`), the previews and categories of its conversations,

@@ -1,9 +1,11 @@
 /** The events that a provider tells of, as every adapter of a provider makes them. */
 import { Schema } from "effect"
+import { FailureReason } from "../kernel/FailureReason.ts"
 import { ChannelId, SendId } from "../kernel/Ids.ts"
 import { Text, text } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import { ReceivedMedia } from "./Media.ts"
+import { MessageDetails } from "./MessageDetails.ts"
 import { MessageType, StatusUpdate } from "./Messages.ts"
 
 const ProviderId = text({ min: 1, max: 500 })
@@ -32,7 +34,9 @@ export const MessageStatusReported = Schema.Struct({
   reference: Schema.NullOr(SendId),
   /** Other ids of the recipient, if the network reports them. */
   recipient_aliases: Schema.optionalKey(Schema.Array(ProviderId)),
-  ...StatusUpdate.fields
+  ...StatusUpdate.fields,
+  /** Set if the network refuses the channel itself: its other sends then wait until an operator resumes it. */
+  pauses_channel: Schema.optionalKey(FailureReason)
 })
 export interface MessageStatusReported extends Schema.Schema.Type<typeof MessageStatusReported> {}
 
@@ -45,6 +49,8 @@ export const ProviderMessageReceived = Schema.Struct({
   /** The text of the message, or the caption of its media. */
   text: Schema.NullOr(Text),
   media: Schema.NullOr(ReceivedMedia),
+  /** What the message holds in addition to its text and its file. */
+  details: Schema.optionalKey(Schema.NullOr(MessageDetails)),
   /** The provider's time. */
   sent_at: Timestamp
 })

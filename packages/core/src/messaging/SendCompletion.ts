@@ -42,6 +42,7 @@ const messageOf = (
     : { type: "member", name: member_name },
   status: "sent",
   media: null,
+  details: null,
   provider_message_id,
   created_at: now,
   sent_at: now,

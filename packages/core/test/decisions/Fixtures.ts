@@ -151,6 +151,7 @@ export const message: Messages.MessageRow = {
   sender: { type: "member", name: "Ada" },
   status: "sent",
   media: null,
+  details: null,
   provider_message_id: "p",
   created_at: noon,
   sent_at: noon,

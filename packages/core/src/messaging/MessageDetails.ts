@@ -1,0 +1,178 @@
+/**
+ * Message details: what a message holds in addition to its text and its file (contract §11.10).
+ *
+ * Each part is present only if the network reported it, and more parts can appear. Details are stored as JSON, so parts
+ * and fields can be added and must not be renamed.
+ */
+import { Schema } from "effect"
+import { limits } from "../kernel/Limits.ts"
+
+const Text = Schema.NullOr(Schema.String)
+const Number = Schema.NullOr(Schema.Finite)
+
+const described = <S extends Schema.Top>(description: string, schema: S) =>
+  Schema.optionalKey(schema.annotate({ description }))
+
+/** Why a message failed after the network had accepted it. */
+export const Failure = Schema.Struct({
+  code: Schema.NullOr(Schema.Int).annotate({ description: "The error code of the network." }),
+  title: Text,
+  description: Text
+})
+export interface Failure extends Schema.Schema.Type<typeof Failure> {}
+
+const Labeled = Schema.Struct({ type: Text, value: Schema.String })
+
+const Person = Schema.Struct({
+  name: Text,
+  organization: Text,
+  phones: Schema.Array(Labeled),
+  emails: Schema.Array(Labeled),
+  urls: Schema.Array(Labeled),
+  addresses: Schema.Array(Labeled)
+})
+
+export const MessageDetails = Schema.Struct({
+  choice: described(
+    "The option that the contact chose: of a message with buttons or a list, of a template, a menu or quick replies.",
+    Schema.Struct({
+      kind: Schema.Literals(["button", "list_row", "template_button", "postback", "quick_reply"]).annotate({
+        format: "open-enum"
+      }),
+      id: Text,
+      title: Text,
+      description: Text,
+      payload: Text
+    })
+  ),
+  location: described(
+    "A place.",
+    Schema.Struct({ latitude: Number, longitude: Number, name: Text, address: Text, url: Text })
+  ),
+  contacts: described("The people whose contact data the message contains.", Schema.Array(Person)),
+  reaction: described(
+    "A reaction to a message, or the removal of one: `emoji` is then null.",
+    Schema.Struct({
+      action: Schema.Literals(["react", "unreact"]).annotate({ format: "open-enum" }),
+      emoji: Text,
+      provider_message_id: Text
+    })
+  ),
+  order: described(
+    "A shopping cart.",
+    Schema.Struct({
+      catalog_id: Text,
+      text: Text,
+      items: Schema.Array(
+        Schema.Struct({ product_id: Text, quantity: Number, price: Number, currency: Text })
+      )
+    })
+  ),
+  flow: described(
+    "The answers of a form (a flow). `response` is null if it is not a JSON object.",
+    Schema.Struct({ name: Text, response: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)) })
+  ),
+  story: described(
+    "The story that the contact replied to or mentioned the business in.",
+    Schema.Struct({
+      action: Schema.Literals(["reply", "mention"]).annotate({ format: "open-enum" }),
+      id: Text,
+      url: Text
+    })
+  ),
+  shares: described(
+    "Shared posts, reels, stories, products and links.",
+    Schema.Array(Schema.Struct({ type: Schema.String, id: Text, title: Text, url: Text }))
+  ),
+  product: described(
+    "The product that the message is about.",
+    Schema.Struct({ catalog_id: Text, product_id: Text })
+  ),
+  quoted: described(
+    "The message that this one replies to, by the provider's ID.",
+    Schema.Struct({ provider_message_id: Schema.String, from: Text })
+  ),
+  forwarded: described(
+    "How the message was forwarded.",
+    Schema.Struct({ many_times: Schema.Boolean })
+  ),
+  referral: described(
+    "The ad, post or link that led the contact to this message.",
+    Schema.Struct({
+      source: Text,
+      type: Text,
+      id: Text,
+      url: Text,
+      ref: Text,
+      headline: Text,
+      body: Text,
+      media_url: Text,
+      click_id: Text,
+      product_id: Text
+    })
+  ),
+  failure: described("Why the message failed after the provider had accepted it.", Failure),
+  provider_type: described(
+    "The network's name for the type of a message whose `type` is `unsupported`.",
+    Schema.String
+  ),
+  is_truncated: described(
+    "True if parts or items are missing, because all of them were too large.",
+    Schema.Literal(true)
+  )
+}).annotate({
+  identifier: "MessageDetails",
+  description: "What a message holds in addition to its text and its file. More parts and fields can appear."
+})
+export interface MessageDetails extends Schema.Schema.Type<typeof MessageDetails> {}
+
+const encoder = new TextEncoder()
+const bytesOf = (value: unknown): number => encoder.encode(JSON.stringify(value)).byteLength
+
+/** Returns the items of a list that are stored. */
+const few = <A>(items: ReadonlyArray<A> | undefined): ReadonlyArray<A> | undefined =>
+  items?.slice(0, limits.details_items_max)
+
+/** Leaves out the items of the lists beyond their limit. */
+const withFewItems = (details: MessageDetails): MessageDetails => {
+  const { contacts, order, shares } = details
+  const isLong = [contacts, order?.items, shares].some((items) => (items?.length ?? 0) > limits.details_items_max)
+  if (!isLong) return details
+  return {
+    ...details,
+    ...(contacts === undefined ? {} : { contacts: few(contacts) ?? [] }),
+    ...(order === undefined ? {} : { order: { ...order, items: few(order.items) ?? [] } }),
+    ...(shares === undefined ? {} : { shares: few(shares) ?? [] }),
+    is_truncated: true
+  }
+}
+
+/**
+ * Returns details within their limits, or null if nothing is known.
+ *
+ * Items beyond the limit of a list are left out, and then the largest parts until the rest is small enough.
+ */
+export const bounded = (given: MessageDetails | null): MessageDetails | null => {
+  if (given === null) return null
+  const details = withFewItems(given)
+  if (bytesOf(details) <= limits.details_bytes_max) return Object.keys(details).length === 0 ? null : details
+  const bySize = Object.entries(details).toSorted(([, a], [, b]) => bytesOf(a) - bytesOf(b))
+  let left: MessageDetails = { is_truncated: true }
+  for (const [name, part] of bySize) {
+    const more = { ...left, [name]: part }
+    if (bytesOf(more) > limits.details_bytes_max) break
+    left = more
+  }
+  return left
+}
+
+const cut = (text: string | null): string | null =>
+  text === null ? null : Array.from(text.slice(0, 2 * limits.failure_text_chars_max))
+    .slice(0, limits.failure_text_chars_max).join("")
+
+/** Returns a failure whose texts are within their limit. */
+export const boundedFailure = ({ code, description, title }: Failure): Failure => ({
+  code,
+  title: cut(title),
+  description: cut(description)
+})
