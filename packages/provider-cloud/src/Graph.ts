@@ -1,6 +1,12 @@
 /** Calls of the Graph API, and what is certain about a request that failed. */
 import { Data, Effect, Option, Schema } from "effect"
-import { HttpClient, type HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
+import {
+  FetchHttpClient,
+  HttpClient,
+  type HttpClientError,
+  HttpClientRequest,
+  type HttpClientResponse
+} from "effect/http"
 import type { CloudAccount } from "./CloudAccounts.ts"
 import type { CloudSettings } from "./CloudSettings.ts"
 import type { Refusal } from "./Refusals.ts"
@@ -116,6 +122,8 @@ export const call = (
   client.execute(HttpClientRequest.bearerToken(request, token)).pipe(
     Effect.mapError(failed),
     Effect.flatMap(interpret),
+    // A redirect leads to an address that no setting names.
+    Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
     // Trace headers are not sent to third parties.
     Effect.provideService(HttpClient.TracerPropagationEnabled, false)
   )

@@ -4,9 +4,10 @@
  * On phone messaging a file has an id. A request with the id returns a link that
  * is valid for five minutes. The other two networks send the link in the callback.
  */
+import { Downloads } from "@messaging-crm/core/Downloads"
 import { limits } from "@messaging-crm/core/Limits"
 import { FileAbsent, type FileStream, FileUnavailable } from "@messaging-crm/core/Media"
-import { Context, Data, Effect, Layer, Schema, Stream } from "effect"
+import { Context, Data, Effect, Layer, Redacted, Schema, Stream } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import type { FileReference } from "./Callback.ts"
 import type { CloudAccount } from "./CloudAccounts.ts"
@@ -30,9 +31,6 @@ const gone_codes = new Set([33, 100, 131052])
 /** How many links are requested before the file counts as expired. */
 const links_max = 3
 
-/** Only http and https links are opened. */
-const web = /^https?:\/\/./i
-
 const linkFailed = (error: CallError) =>
   error._tag === "Refused" && gone_codes.has(error.refusal.code) ? new FileAbsent() : new FileUnavailable()
 
@@ -45,17 +43,16 @@ export class MediaLoader extends Context.Service<MediaLoader, {
     MediaLoader,
     Effect.gen(function*() {
       const client = yield* HttpClient.HttpClient
+      const downloads = yield* Downloads
       const settings = yield* CloudSettings
 
-      const open = Effect.fnUntraced(function*(request: HttpClientRequest.HttpClientRequest) {
-        if (!web.test(request.url)) return yield* new FileAbsent()
-        const response = yield* Effect.mapError(client.execute(request), () => new FileUnavailable())
-        if (response.status >= 500 || response.status === 429) return yield* new FileUnavailable()
-        if (response.status < 200 || response.status > 299) return yield* new LinkExpired()
-        if (Number(response.headers["content-length"] ?? 0) > limits.media_bytes_max) return yield* new FileAbsent()
-        return Stream.mapError(response.stream, () => new FileUnavailable())
-        // The link itself grants access, so it must not appear in traces.
-      }, Effect.withTracerEnabled(false))
+      const open = Effect.fnUntraced(function*(url: string, headers: Readonly<Record<string, string>>) {
+        const { byte_size, bytes, status } = yield* downloads.get(url, headers)
+        if (status >= 500 || status === 429) return yield* new FileUnavailable()
+        if (status < 200 || status > 299) return yield* new LinkExpired()
+        if (byte_size !== null && byte_size > limits.media_bytes_max) return yield* new FileAbsent()
+        return bytes
+      })
 
       /** Requests a link to the file, and opens it. */
       const loadById = Effect.fnUntraced(function*(account: CloudAccount, media_id: string) {
@@ -65,7 +62,7 @@ export class MediaLoader extends Context.Service<MediaLoader, {
         const answer = yield* Effect.mapError(call(client, account, about), linkFailed)
         const { file_size = 0, url } = yield* Effect.mapError(decodeLink(answer), () => new FileUnavailable())
         if (file_size > limits.media_bytes_max) return yield* new FileAbsent()
-        return yield* open(HttpClientRequest.bearerToken(HttpClientRequest.get(url), account.token))
+        return yield* open(url, { authorization: `Bearer ${Redacted.value(account.token)}` })
       })
 
       const request = (account: CloudAccount, file: FileReference) =>
@@ -74,7 +71,7 @@ export class MediaLoader extends Context.Service<MediaLoader, {
             Effect.retry({ times: links_max - 1, while: ({ _tag }) => _tag === "LinkExpired" })
           )
           // Such a link needs no token, and its host must not get ours.
-          : open(HttpClientRequest.get(file.url))
+          : open(file.url, {})
 
       const tooSlow = Effect.andThen(Effect.sleep(settings.file_time_max), new FileUnavailable())
 

@@ -1,5 +1,6 @@
 /** The adapter, its ingress and the fake network on one free port, over any core. */
 import { NodeHttpServer } from "@effect/platform-node"
+import * as Downloads from "@messaging-crm/adapter-http/Downloads"
 import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import type { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
@@ -50,19 +51,24 @@ const noInbox = Layer.effect(
   )
 ).pipe(Layer.provide(Intake.layer))
 
+/** Layer for downloads from the fake network. */
+const ofTheFake = Downloads.layer({ allowed: (address) => address === "127.0.0.1" })
+
 /** Layer for the provider over the fake network, and for an ingress that passes its events to a core. */
-export const over = <A, E>(core: Layer.Layer<Inbound | A, E, MessagingProvider>) => overInbox(core, noInbox)
+export const over = <A, E>(core: Layer.Layer<Inbound | A, E, MessagingProvider>, downloads = ofTheFake) =>
+  overInbox(core, noInbox, downloads)
 
 /** The same, over an inbox. */
 export const overInbox = <A, E, B>(
   core: Layer.Layer<Inbound | A, E, MessagingProvider>,
-  inbox: Layer.Layer<CallbackInbox | B, never, CloudAccounts | Inbound | MediaLoader>
+  inbox: Layer.Layer<CallbackInbox | B, never, CloudAccounts | Inbound | MediaLoader>,
+  downloads = ofTheFake
 ) =>
   HttpRouter.serve(Layer.merge(Ingress.layer, fake), { disableLogger: true, disableListenLog: true }).pipe(
     Layer.provideMerge(inbox),
     Layer.provideMerge(core),
     Layer.provideMerge(Layer.merge(Cloud.layer, MediaLoader.layer)),
-    Layer.provide([accounts, settings, FetchHttpClient.layer]),
+    Layer.provide([accounts, settings, downloads, FetchHttpClient.layer]),
     Layer.provide([listen, Layer.succeed(References.MinimumLogLevel, "None")])
   )
 

@@ -173,6 +173,13 @@ export const settings = {
     expected: "a comma-separated list of networks such as 127.0.0.0/8,::1/128",
     parse: (text) => networks(text.split(",").map((network) => network.trim()))
   }),
+  media_allowed_networks: setting({
+    name: "MEDIA_ALLOWED_NETWORKS",
+    meaning: "private networks that the files of messages can be loaded from, also over http; for tests",
+    otherwise: "none",
+    expected: "a comma-separated list of networks such as 127.0.0.0/8,::1/128",
+    parse: (text) => networks(text.split(",").map((network) => network.trim()))
+  }),
   base_url: setting({
     name: "BASE_URL",
     meaning: "the service that `webhooks listen` subscribes to",

@@ -31,6 +31,7 @@ export const start = Effect.fnUntraced(function*(service_url: string) {
     { id: app_id, secret: app_secret, verify_token: Redacted.make(verify_token) },
     Redacted.make(token)
   )
-  const provider = Providers.cloudOver(accounts, { base_url: network_url, photo_social_base_url: network_url })
+  const addresses = { base_url: network_url, photo_social_base_url: network_url }
+  const provider = Providers.cloudOver(accounts, addresses, Layers.downloadsHere)
   return { provider, network: { url: network_url, verify_token } }
 })

@@ -2,6 +2,7 @@
 import { NodeHttpServer } from "@effect/platform-node"
 import * as Http from "@messaging-crm/adapter-http"
 import * as Docs from "@messaging-crm/adapter-http/Docs"
+import * as Downloads from "@messaging-crm/adapter-http/Downloads"
 import * as WebhookTransport from "@messaging-crm/adapter-http/WebhookTransport"
 import * as Memory from "@messaging-crm/adapter-memory"
 import * as Postgres from "@messaging-crm/adapter-postgres"
@@ -69,6 +70,17 @@ export const tuning = Layer.unwrap(Effect.gen(function*() {
     Option.isNone(networks) ? Layer.empty : Layer.succeed(AllowedAddresses, networks.value)
   )
 }))
+
+/** Layer for downloads of files from public addresses, and from the networks that are set. */
+export const downloads = Layer.unwrap(
+  Effect.map(
+    read(settings.media_allowed_networks),
+    (networks) => Downloads.layer({ allowed: Option.getOrNull(networks) })
+  )
+)
+
+/** Layer for downloads from public addresses, and from this machine. */
+export const downloadsHere = Downloads.layer({ allowed: (address) => address === "127.0.0.1" })
 
 /** Layer for every operation, over a storage and a provider. */
 export const operations = <E>(storage: Layer.Layer<Crm.StoragePorts, E>, { outbound }: Pick<Provider, "outbound">) =>

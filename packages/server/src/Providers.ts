@@ -1,5 +1,6 @@
 /** The providers that come with the service: the only file that names them. */
 import type { ChannelAccounts } from "@messaging-crm/core/ChannelAccounts"
+import type { Downloads } from "@messaging-crm/core/Downloads"
 import { MessagingProvider, ProviderBusy, ProviderUnavailable } from "@messaging-crm/core/MessagingProvider"
 import * as Cloud from "@messaging-crm/provider-cloud"
 import { AccountCheck } from "@messaging-crm/provider-cloud/AccountCheck"
@@ -16,6 +17,7 @@ import * as RemoteMock from "@messaging-crm/provider-mock/http/RemoteMock"
 import { Duration, Effect, Layer, Option, Redacted } from "effect"
 import { FetchHttpClient, HttpRouter } from "effect/http"
 import { read, readOr, readRequired, settings, type WrongSetting } from "./Config.ts"
+import * as Layers from "./Layers.ts"
 import type { Provider } from "./Provider.ts"
 
 /** The mock provider in this process, or in the one that `PROVIDER_URL` names. */
@@ -32,13 +34,14 @@ export const mock = Effect.map(read(settings.provider_url), (url): Provider =>
 /** The real networks, over accounts and settings of theirs. */
 export const cloudOver = (
   accounts: Layer.Layer<CloudAccounts, Error, ChannelAccounts>,
-  cloudSettings: Parameters<typeof CloudSettings.layer>[0]
+  cloudSettings: Parameters<typeof CloudSettings.layer>[0],
+  downloads: Layer.Layer<Downloads, Error>
 ): Provider => {
   const settled = Layer.mergeAll(accounts, FetchHttpClient.layer, CloudSettings.layer(cloudSettings))
   return {
     outbound: Cloud.layer.pipe(Layer.provide(settled)),
     ingress: CloudIngress.layer.pipe(Layer.provide(settled)),
-    background: Intake.layerLoop.pipe(Layer.provide(MediaLoader.layer), Layer.provide(settled))
+    background: Intake.layerLoop.pipe(Layer.provide(MediaLoader.layer), Layer.provide([settled, downloads]))
   }
 }
 
@@ -56,7 +59,7 @@ const graphSettings = Effect.gen(function*() {
 /** The real networks, with the apps of `CLOUD_ACCOUNTS` and the accounts of the storage. */
 export const cloud = Effect.gen(function*() {
   const accounts = CloudAccounts.layerStored(yield* readRequired(settings.cloud_accounts))
-  return cloudOver(accounts, yield* graphSettings)
+  return cloudOver(accounts, yield* graphSettings, Layers.downloads)
 })
 
 /** A check needs no app, because nothing is received. */

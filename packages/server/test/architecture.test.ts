@@ -86,6 +86,42 @@ const rooms: Readonly<Record<string, ReadonlyArray<ReadonlyArray<string>>>> = {
   ]
 }
 
+/**
+ * The files that open connections, and to what. An address that no setting names, such as one in a callback, is asked by
+ * `outbound/Dialler.ts` alone, which checks where it leads.
+ */
+const openers: Readonly<Record<string, string>> = {
+  "adapter-http/src/Docs.ts": "the docs page, in a browser",
+  "adapter-http/src/Downloads.ts": "addresses that were checked",
+  "adapter-http/src/outbound/Addresses.ts": "no connection: forms of addresses",
+  "adapter-http/src/outbound/Connection.ts": "addresses that were checked",
+  "adapter-http/src/outbound/Dialler.ts": "no connection: forms of addresses",
+  "adapter-http/src/outbound/IdleConnections.ts": "addresses that were checked",
+  "adapter-postgres/src/database/Client/Connections.ts": "DATABASE_URL",
+  "adapter-postgres/src/database/Client/Watchdog.ts": "DATABASE_URL",
+  "client/src/Attempt.ts": "the base URL that the caller sets",
+  "client/src/MessagingCrm.ts": "the base URL that the caller sets",
+  "provider-cloud/src/Graph.ts": "GRAPH_URL",
+  "provider-cloud/src/fake/CallBack.ts": "the callback URL of the fake network",
+  "provider-mock/src/http/Network.ts": "the callback URL of the mock network",
+  "provider-mock/src/http/RemoteMock.ts": "PROVIDER_URL",
+  "server/src/EmbeddedPostgres.ts": "a database on this machine",
+  "server/src/FreePort.ts": "no connection: a server",
+  "server/src/HttpServer.ts": "no connection: a server",
+  "server/src/Providers.ts": "the client of Graph.ts",
+  "server/src/Telemetry.ts": "OTEL_EXPORTER_OTLP_ENDPOINT",
+  "server/src/commands/webhooks.ts": "BASE_URL"
+}
+
+const opens = new RegExp([
+  "(?<![.\\w])fetch\\s*\\(",
+  "\\b(?:globalThis|window)\\.fetch\\b",
+  "\\b(?:Fetch|Node|Undici|Bun)HttpClient\\b",
+  "\\bclient\\.(?:execute|get|post|request)\\(",
+  "\\b(?:XMLHttpRequest|WebSocket|EventSource|sendBeacon)\\b",
+  "\"(?:undici|node:(?:http|https|http2|net|tls|dgram))\""
+].join("|"))
+
 /** Folders that some of their own package may not be imported from. `api/` is what a client bundles. */
 const sealed = { from: "packages/adapter-http/src/api/*.ts", never: /^\.\.\/(handlers|middleware)\// }
 
@@ -135,6 +171,11 @@ describe("who imports whom", () => {
       }
     })
   }
+
+  it("only named files open connections", () => {
+    const found = globSync("packages/*/src/**/*.ts").filter((file) => opens.test(readFileSync(file, "utf8")))
+    assert.sameMembers(found.map((file) => file.slice("packages/".length)), Object.keys(openers))
+  })
 
   it("the contract names no handler and no middleware", () => {
     const found = globSync(sealed.from)

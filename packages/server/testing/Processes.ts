@@ -184,6 +184,7 @@ const token = "the-token-of-the-channel"
 const cloudSettings = (network_url: string, channel_id: string): Environment => ({
   PROVIDER: "cloud",
   GRAPH_URL: network_url,
+  MEDIA_ALLOWED_NETWORKS: "127.0.0.0/8",
   CLOUD_ACCOUNTS: JSON.stringify({
     apps: [app],
     channels: [{

@@ -38,7 +38,7 @@ export const make = (state: State, callback_urls: ReadonlyArray<string>, app_sec
     const headers = { "content-type": "application/json", [signatureHeader]: signed }
     const url = yield* nextUrl
     return yield* Effect.tryPromise(async (signal) => {
-      const response = await fetch(url, { method: "POST", body, headers, signal })
+      const response = await fetch(url, { method: "POST", body, headers, signal, redirect: "manual" })
       await response.arrayBuffer()
       return response.status
     }).pipe(Effect.orElseSucceed(() => no_answer))

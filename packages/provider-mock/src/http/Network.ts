@@ -93,7 +93,7 @@ class CallbackFailed extends Data.TaggedError("CallbackFailed")<{ readonly answe
 const post = (url: string, body: string, signature: string) =>
   Effect.tryPromise(async (signal) => {
     const headers = { "content-type": "application/json", [Wire.signatureHeader]: signature }
-    const response = await fetch(url, { method: "POST", body, headers, signal })
+    const response = await fetch(url, { method: "POST", body, headers, signal, redirect: "manual" })
     await response.arrayBuffer()
     return response
   }).pipe(

@@ -34,7 +34,7 @@ const codeOf = (error: unknown): string => {
 const request = (url: string, init: RequestInit) =>
   Effect.tryPromise({
     try: async (signal) => {
-      const response = await fetch(url, { ...init, signal })
+      const response = await fetch(url, { ...init, signal, redirect: "manual" })
       return { status: response.status, text: await response.text() }
     },
     catch: (error) => error
