@@ -3,10 +3,10 @@
  *
  * A body may contain parts for several accounts, and repeat earlier ones. Every
  * part is read independently, so that an unreadable one does not affect others.
- * A message of an unknown kind becomes a message of type `unsupported`.
+ * `Callback/Kinds.ts` lists what becomes a message.
  */
 import { type DateTime, Option, Schema } from "effect"
-import type { Notices } from "./Callback/Notice.ts"
+import { all, ignored, type Notices } from "./Callback/Notice.ts"
 import * as Phone from "./Callback/Phone.ts"
 import * as Social from "./Callback/Social.ts"
 import { Items, lenient, NetworkId } from "./Wire.ts"
@@ -54,17 +54,14 @@ export const read = (body: string, received_at: DateTime.Utc): Option.Option<Not
   Option.map(decodeBody(body), ({ entry = [], object = "" }) => {
     const reader = Object.hasOwn(readers, object) ? readers[object] : undefined
     const parts = reader === undefined
-      ? [{ notices: [], ignored: ["object" as const] }]
+      ? [ignored("unknown", `object:${object}`)]
       : entry.flatMap((item): ReadonlyArray<Notices> =>
         Option.match(decodeEntry(item), {
-          onNone: () => [{ notices: [], ignored: ["unreadable" as const] }],
+          onNone: () => [ignored("unreadable", "entry")],
           onSome: (entry) => reader(entry, received_at)
         })
       )
-    return {
-      notices: parts.flatMap(({ notices }) => notices),
-      ignored: parts.flatMap(({ ignored }) => ignored)
-    }
+    return all(parts)
   })
 
 /** Returns whether a body is a callback at all, whatever it tells. */

@@ -8,7 +8,9 @@ import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import { FileUnavailable } from "@messaging-crm/core/Media"
 import { Context, DateTime, Duration, Effect, Exit, Layer, Metric, Option, RcMap, Semaphore } from "effect"
-import { type Notice, type Notices, read } from "./Callback.ts"
+import { type Ignored, type Notice, type Notices, read } from "./Callback.ts"
+import { isDocumented } from "./Callback/Kinds.ts"
+import { ignored } from "./Callback/Notice.ts"
 import { type CloudAccount, CloudAccounts } from "./CloudAccounts.ts"
 import { MediaLoader } from "./MediaLoader.ts"
 import { callbacks_ignored } from "./Metrics.ts"
@@ -31,9 +33,28 @@ const lanes_max = 8
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true })
 
 /** The content of a body that is not a callback. */
-const unreadable: Notices = { notices: [], ignored: ["unreadable"] }
+const unreadable: Notices = ignored("unreadable", "body")
 
-const countIgnored = (reason: string) => Metric.update(Metric.withAttributes(callbacks_ignored, { reason }), 1)
+const countUnconnected = Metric.update(
+  Metric.withAttributes(callbacks_ignored, { reason: "unconnected", kind: "other" }),
+  1
+)
+
+/** Counts and logs parts that are ignored. Those that no documentation explains are logged at a higher level. */
+const report = (parts: ReadonlyArray<Ignored>) =>
+  Effect.forEach(
+    Map.groupBy(parts, ({ kind, reason }) => JSON.stringify([reason, kind])).values(),
+    Effect.fnUntraced(function*([part, ...others]) {
+      if (part === undefined) return
+      const { kind, reason } = part
+      const count = 1 + others.length
+      const label = isDocumented(kind) ? kind : "other"
+      yield* Metric.update(Metric.withAttributes(callbacks_ignored, { reason, kind: label }), count)
+      const log = reason === "unknown" || reason === "unreadable" ? Effect.logInfo : Effect.logDebug
+      yield* Effect.annotateLogs(log("Callback part ignored"), { reason, kind, count })
+    }),
+    { discard: true }
+  )
 
 /** Returns the lane of a notice. Notices of one lane are processed in order, so that a person's messages keep their order. */
 const laneOf = ({ account, event }: Notice): string => {
@@ -85,11 +106,11 @@ export class Intake extends Context.Service<Intake, {
       const receiveNotice = Effect.fnUntraced(
         function*(app_id: string, notice: Notice, pass: (event: ProviderEvent) => ReturnType<typeof inbound.receive>) {
           const found = yield* accounts.locate(app_id, notice.account)
-          if (Option.isNone(found)) return yield* countIgnored("unconnected")
+          if (Option.isNone(found)) return yield* countUnconnected
           yield* pass(eventOf(found.value, notice))
         },
         // Repeating an event for an unknown channel would not help, so it counts as received.
-        Effect.catchTag("ChannelUnknown", () => countIgnored("unconnected"))
+        Effect.catchTag("ChannelUnknown", () => countUnconnected)
       )
 
       const receiveWhole = (app_id: string, notice: Notice) => {
@@ -145,8 +166,8 @@ export class Intake extends Context.Service<Intake, {
 
       const receive = Effect.fn("Intake.receive")(
         function*(app_id: string, body: Uint8Array, received_at: DateTime.Utc) {
-          const { ignored, notices } = Option.getOrElse(read(utf8.decode(body), received_at), () => unreadable)
-          yield* Effect.forEach(ignored, countIgnored, { discard: true })
+          const { ignored: parts, notices } = Option.getOrElse(read(utf8.decode(body), received_at), () => unreadable)
+          yield* report(parts)
           const hasFiles = notices.some(({ file }) => file !== null)
           const taken = yield* hasFiles ? receiveInTurn(app_id, notices) : receiveAll(app_id, notices)
           yield* Effect.orDie(Exit.asVoidAll(taken))

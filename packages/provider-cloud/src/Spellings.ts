@@ -10,10 +10,12 @@ export const spelled = (id: string): string => digits.test(id) ? `+${id}` : id
 export const isNumber = (id: string): boolean => id.startsWith("+") && digits.test(id.slice(1))
 
 /**
- * The numbers with two spellings on phone messaging: Brazil's mobile numbers with
- * or without the ninth digit, and Mexico's with or without the 1.
+ * The numbers with two spellings on phone messaging: Argentina's with or without
+ * the 9, Brazil's mobile numbers with or without the ninth digit, and Mexico's
+ * with or without the 1.
  */
 const pairs: ReadonlyArray<readonly [long: RegExp, short: RegExp, inserted: string]> = [
+  [/^(\+54)9([1-8][0-9]{9})$/, /^(\+54)([1-8][0-9]{9})$/, "9"],
   [/^(\+55[1-9][1-9])9([6-9][0-9]{7})$/, /^(\+55[1-9][1-9])([6-9][0-9]{7})$/, "9"],
   [/^(\+52)1([1-9][0-9]{9})$/, /^(\+52)([1-9][0-9]{9})$/, "1"]
 ]

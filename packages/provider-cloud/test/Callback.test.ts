@@ -138,11 +138,17 @@ describe("phone messaging", () => {
     })
   })
 
-  it("a number of Brazil is known by both of its spellings", () => {
-    const event = eventOf(parse(messagePart(number, { wa_id: "551188887777" }, { ...envelope, type: "text" })).notices)
-    assert.deepInclude(event, {
-      from: { external_id: "+551188887777", aliases: ["+5511988887777"], display_name: null, username: null }
-    })
+  it("a number of Argentina, Brazil or Mexico is known by both of its spellings", () => {
+    const pairs = [["5491123456789", "541123456789"], ["5511988887777", "551188887777"], [
+      "5215512345678",
+      "525512345678"
+    ]]
+    for (const [one = "", other = ""] of [...pairs, ...pairs.map((pair) => pair.toReversed())]) {
+      const event = eventOf(parse(messagePart(number, { wa_id: one }, { ...envelope, type: "text" })).notices)
+      assert.deepInclude(event, {
+        from: { external_id: `+${one}`, aliases: [`+${other}`], display_name: null, username: null }
+      })
+    }
   })
 
   it("an edit and a deletion", () => {
@@ -177,11 +183,121 @@ describe("phone messaging", () => {
         now: { external_id: "DE.2", aliases: [], display_name: null, username: null }
       }
     )
-    assert.deepInclude(change({ type: "customer_identity_changed", body: "A new code" }), {
-      event: "message_received",
-      type: "unsupported",
-      text: "A new code"
+  })
+
+  it("each form in which a number or a user id changes", () => {
+    const system = (from: object, system: object) =>
+      eventOf(parse(phonePart(number, { messages: [{ ...from, ...envelope, type: "system", system }] })).notices)
+    const update = (value: object) => {
+      const { change, ...part } = phonePart(number, value) as Extract<ReturnType<typeof phonePart>, { change: object }>
+      return parse({ ...part, change: { ...change, field: "user_id_update" } })
+    }
+    const changed = (former: ReadonlyArray<string>, now: ReadonlyArray<string>, names: object = {}): object => ({
+      event: "identity_changed",
+      former_external_id: former[0],
+      ...(former.length > 1 ? { former_aliases: former.slice(1) } : {}),
+      now: { external_id: now[0], aliases: now.slice(1), display_name: null, username: null, ...names }
     })
+    const forms: ReadonlyArray<readonly [object, object, object]> = [
+      [{ from: "49151" }, { type: "user_changed_number", wa_id: "49152" }, changed(["+49151"], ["+49152"])],
+      [{ from: "49151" }, { type: "user_changed_number", new_wa_id: "49152" }, changed(["+49151"], ["+49152"])],
+      [{}, { type: "customer_changed_number", customer: "49151", wa_id: "49152" }, changed(["+49151"], ["+49152"])],
+      [
+        { from: "49151", from_user_id: "DE.1" },
+        { type: "user_changed_number", wa_id: "49152", user_id: "DE.2" },
+        changed(["+49151", "DE.1"], ["+49152", "DE.2"])
+      ],
+      [
+        { from: "49151" },
+        { type: "user_changed_user_id", wa_id: "49152", previous_user_id: "DE.1" },
+        changed(["+49151", "DE.1"], ["+49152"])
+      ],
+      [
+        { from: "49152", from_user_id: "DE.2" },
+        { type: "user_changed_user_id", wa_id: "49152", previous_user_id: "DE.1" },
+        changed(["DE.1"], ["+49152", "DE.2"])
+      ],
+      [{ from_user_id: "DE.1" }, { user_id: "DE.2" }, changed(["DE.1"], ["DE.2"])],
+      [
+        { from: "551188887777" },
+        { type: "user_changed_number", wa_id: "5491123456789" },
+        changed(["+551188887777", "+5511988887777"], ["+5491123456789", "+541123456789"])
+      ]
+    ]
+    for (const [from, told, expected] of forms) assert.deepStrictEqual<object>(system(from, told), expected)
+
+    const contacts = [{ profile: { name: "Ana", username: "ana.l" }, wa_id: "49152" }]
+    const names = { display_name: "Ana", username: "ana.l" }
+    for (
+      const told of [
+        [{ user_id: { previous: "DE.1", current: "DE.2" } }],
+        { user_id: { previous: "DE.1", current: "DE.2" } },
+        [{ previous_user_id: "DE.1", user_id: "DE.2" }]
+      ]
+    ) {
+      assert.deepStrictEqual<object>(
+        eventOf(update({ contacts, user_id_update: told }).notices),
+        changed(["DE.1"], ["+49152", "DE.2"], names)
+      )
+      assert.deepStrictEqual<object>(eventOf(update({ user_id_update: told }).notices), changed(["DE.1"], ["DE.2"]))
+    }
+    for (const told of [[], {}, [7], [{ user_id: { previous: "DE.1" } }], [{ user_id: "DE.1" }], "x"]) {
+      assert.deepStrictEqual(update({ user_id_update: told }).notices, [])
+    }
+  })
+
+  it("what nobody wrote is no message", () => {
+    const none = (value: object, field = "messages") => {
+      const { change, ...part } = phonePart(number, value) as Extract<ReturnType<typeof phonePart>, { change: object }>
+      const { ignored, notices } = parse({ ...part, change: { ...change, field } })
+      assert.deepStrictEqual(notices, [], JSON.stringify(value))
+      return ignored.map(({ kind, reason }) => `${reason} ${kind}`)
+    }
+    const said = { from: "49151", ...envelope, type: "text", text: { body: "Hi" } }
+    const messages = [said]
+    assert.deepStrictEqual(none({ messages: [{ from: "49151", ...envelope, type: "request_welcome" }] }), [
+      "nothing message:request_welcome"
+    ])
+    for (const [type, reason] of [["customer_identity_changed", "nothing"], ["moved_to_mars", "unknown"]] as const) {
+      const system = { type, body: "A new code" }
+      assert.deepStrictEqual(none({ messages: [{ ...said, type: "system", system }] }), [`${reason} system:${type}`])
+    }
+    assert.deepStrictEqual(none({ messages: [{ ...said, type: "system" }] }), ["unknown system:"])
+    assert.deepStrictEqual(none({ messages: [{ ...said, group_id: "G.1" }] }), ["group message:text"])
+    assert.deepStrictEqual(none({ messages: [{ ...said, from: "15550783881" }] }), ["nothing message:own"])
+    for (const type of ["edit", "revoke"]) {
+      assert.deepStrictEqual(none({ messages: [{ ...said, type }] }), [`unreadable message:${type}`])
+    }
+    assert.deepStrictEqual(none({ messages }, "history"), ["nothing field:history"])
+    assert.deepStrictEqual(none({ messages }, "smb_app_state_sync"), ["nothing field:smb_app_state_sync"])
+    assert.deepStrictEqual(none({ messages }, "account_update"), ["account field:account_update"])
+    assert.deepStrictEqual(none({ messages }, "x".repeat(100)), [`unknown field:${"x".repeat(58)}`])
+    const paid = { id: "wamid.1", status: "failed", type: "payment", payment: { reference_id: "1" } }
+    assert.deepStrictEqual(none({ statuses: [paid] }), ["nothing status:payment"])
+    const grouped = { id: "wamid.1", status: "read", recipient_type: "group", recipient_id: "G.1" }
+    assert.deepStrictEqual(none({ statuses: [grouped] }), ["group status:read"])
+    assert.deepStrictEqual(none({ errors: [{ code: 131051 }] }), ["account errors"])
+  })
+
+  it("a sender that only the contacts name", () => {
+    const from = (message: object, ...contacts: ReadonlyArray<object>) => {
+      const { notices } = parse(phonePart(number, { contacts, messages: [{ ...envelope, ...message, type: "text" }] }))
+      return notices.map(({ event }) =>
+        event.event === "message_received" ? [event.from.external_id, event.from.aliases, event.from.display_name] : []
+      )
+    }
+    const kim = { profile: { name: "Kim" }, wa_id: "49151", user_id: "DE.1" }
+    assert.deepStrictEqual(from({}, kim), [["+49151", ["DE.1"], "Kim"]])
+    assert.deepStrictEqual(from({ from_user_id: "DE.1" }, { ...kim, user_id: undefined }), [[
+      "+49151",
+      ["DE.1"],
+      "Kim"
+    ]])
+    assert.deepStrictEqual(from({ from: "49151" }, { ...kim, wa_id: undefined }), [["+49151", ["DE.1"], "Kim"]])
+    assert.deepStrictEqual(from({}, kim, { wa_id: "49152" }), [])
+    // Another spelling of the number is no other number.
+    const brazil = { profile: { name: "Kim" }, wa_id: "551188887777" }
+    assert.deepStrictEqual(from({ from: "5511988887777" }, brazil), [["+5511988887777", ["+551188887777"], "Kim"]])
   })
 
   it("every status, with its reference and the recipient's ids", () => {
@@ -205,7 +321,7 @@ describe("phone messaging", () => {
       })
     }
     for (const name of ["deleted", "toString"]) {
-      assert.deepStrictEqual(status(name), { notices: [], ignored: ["status"] })
+      assert.deepStrictEqual(status(name), { notices: [], ignored: [{ reason: "unknown", kind: `status:${name}` }] })
     }
   })
 
@@ -233,7 +349,7 @@ describe("phone messaging", () => {
     const change = { field: "message_template_status_update", value: { event: "APPROVED" } }
     assert.deepStrictEqual(parse({ object: "whatsapp_business_account", id: "1", change }), {
       notices: [],
-      ignored: ["field"]
+      ignored: [{ reason: "account", kind: "field:message_template_status_update" }]
     })
   })
 
@@ -317,12 +433,6 @@ describe("pages and photo accounts", () => {
     })
   })
 
-  it("an item that is not known is a message under a name that is the same each time", () => {
-    const item = { hologram: { mid: "m_1" } }
-    assert.deepInclude(eventOf(social(item).notices), { event: "message_received", type: "unsupported" })
-    assert.deepStrictEqual(social(item), social(item))
-  })
-
   it("a page's echo completes the send, and a receipt updates each message", () => {
     const echo = { mid: "m_1", text: "hello", is_echo: true, metadata: reference }
     const part = socialPart("page", { account: "24601", person: "1784", timestamp: 1, item: { message: echo } })
@@ -337,11 +447,35 @@ describe("pages and photo accounts", () => {
     assert.deepInclude(eventOf(social({ read: { mid: "m_1" } }).notices), { status: "read" })
   })
 
-  it("notices that core has no event for are counted", () => {
-    assert.deepStrictEqual(social({ message: { mid: "m_1", text: "by hand", is_echo: true } }).ignored, ["echo"])
-    assert.deepStrictEqual(social({ read: { watermark: seconds } }, "page").ignored, ["receipt"])
-    assert.deepStrictEqual(social({ referral: { source: "ADS" } }, "page").ignored, ["field"])
-    assert.deepStrictEqual(social({ reaction: 3, timestamp: 1 }).notices.length, 1)
+  it("what nobody wrote is no message", () => {
+    const none = (item: object) => {
+      const { ignored, notices } = social(item, "page")
+      assert.deepStrictEqual(notices, [], JSON.stringify(item))
+      return ignored.map(({ kind, reason }) => `${reason} ${kind}`)
+    }
+    for (
+      const kind of [
+        "game_play",
+        "branded_camera",
+        "optin",
+        "referral",
+        "request_thread_control",
+        "take_thread_control"
+      ]
+    ) assert.deepStrictEqual(none({ [kind]: { payload: "GO" } }), [`nothing item:${kind}`])
+    assert.deepStrictEqual(none({ app_roles: {} }), ["account item:app_roles"])
+    assert.deepStrictEqual(none({ hologram: { mid: "m_1" } }), ["unknown item:hologram"])
+    assert.deepStrictEqual(none({ reaction: { mid: "m_1", action: "unreact", emoji: "😍" } }), ["nothing item:unreact"])
+    for (const kind of ["message", "reaction", "message_edit"]) {
+      assert.deepStrictEqual(none({ [kind]: 3 }), [`unreadable item:${kind}`])
+    }
+    assert.deepStrictEqual(none({ message_edit: { mid: "m_1", num_edit: 0 } }), ["unreadable item:message_edit"])
+    assert.deepStrictEqual(none({}), ["unknown item:"])
+  })
+
+  it("an item with several parts is what its message is", () => {
+    const { notices } = social({ referral: { source: "ADS" }, message: { mid: "m_1", text: "hi" } }, "page")
+    assert.deepInclude(eventOf(notices), { event: "message_received", text: "hi" })
   })
 
   it("a photo account's message may come as a change", () => {
@@ -357,6 +491,14 @@ describe("pages and photo accounts", () => {
     })
     const { notices } = Option.getOrThrow(read(body, received_at))
     assert.deepInclude(eventOf(notices), { event: "message_received", text: "hi", sent_at })
+    const comment = JSON.stringify({
+      object: "instagram",
+      entry: [{ id: "1784", changes: [{ field: "comments", value }] }]
+    })
+    assert.deepStrictEqual(Option.getOrThrow(read(comment, received_at)), {
+      notices: [],
+      ignored: [{ reason: "nothing", kind: "field:comments" }]
+    })
   })
 })
 
@@ -366,7 +508,7 @@ it("a body of another kind is none, and of another product leads to nothing", ()
     read("{\"object\":\"__proto__\",\"entry\":[{}]}", received_at),
     Option.some({
       notices: [],
-      ignored: ["object" as const]
+      ignored: [{ reason: "unknown" as const, kind: "object:__proto__" }]
     })
   )
 })

@@ -361,6 +361,60 @@ export const suite = (storage: Storage) => {
         assert.lengthOf(page.data, 2)
       }))
 
+    it.effect("keeps one person through changes of number and user id, and answers the new address", () =>
+      Effect.gen(function*() {
+        const { as, channel, number, start } = yield* begin
+        const inbound = yield* Inbound
+        const [second, third] = [`${number}7`, `${number}8`]
+        const [b1, b2, b3] = yield* Effect.replicateEffect(Effect.map(Fixtures.uuid, (id) => `US.${id}`), 3)
+        const { conversation_id } = yield* start()
+        yield* work
+        const address = Conversations.use(({ get }) => get(conversation_id)).pipe(as)
+        const says = Effect.fnUntraced(function*(external_id: string, aliases: ReadonlyArray<string>) {
+          const provider_message_id = yield* Fixtures.uuid
+          const from = { external_id, aliases, display_name: null, username: null }
+          const sent_at = yield* DateTime.now
+          const of = {
+            event: "message_received",
+            channel_id: channel.id,
+            type: "text",
+            text: "Hi",
+            media: null
+          } as const
+          yield* inbound.receive({ ...of, provider_message_id, from, sent_at })
+        })
+        const change = (former: ReadonlyArray<string>, [external_id = "", ...aliases]: ReadonlyArray<string>) =>
+          inbound.receive({
+            event: "identity_changed",
+            channel_id: channel.id,
+            former_external_id: former[0] ?? "",
+            former_aliases: former.slice(1),
+            now: { external_id, aliases, display_name: null, username: null }
+          })
+        yield* says(number, [b1 ?? ""])
+        // The user id alone changes: the number stays the address.
+        yield* change([b1 ?? ""], [b2 ?? ""])
+        assert.strictEqual((yield* address).contact.external_id, number)
+        // Only the former user id is named, and the number is another one now.
+        yield* change([b2 ?? ""], [second, b3 ?? ""])
+        assert.strictEqual((yield* address).contact.external_id, second)
+        // The number changes, and one of several former names is known.
+        yield* change(["+4900000000", second], [third])
+        assert.strictEqual((yield* address).contact.external_id, third)
+        yield* says(third, [b3 ?? ""])
+        yield* says(b3 ?? "", [])
+        const contact = yield* Contacts.use((contacts) => contacts.list({ ...everyone, query: number })).pipe(as)
+        assert.deepStrictEqual(contact.data.map(({ primary_phone }) => primary_phone), [third])
+        // The new number is unknown: the person is answered by the user id.
+        yield* change([third], [b3 ?? ""])
+        assert.strictEqual((yield* address).contact.external_id, b3)
+        const { data } = yield* Messages.use(({ list }) => list(conversation_id, null)).pipe(as)
+        assert.lengthOf(data, 4)
+        // What the person no longer has belongs to others.
+        for (const name of [number, second, third]) yield* says(name, [])
+        assert.lengthOf((yield* Messages.use(({ list }) => list(conversation_id, null)).pipe(as)).data, 4)
+      }))
+
     it.effect("makes one contact and one conversation of many first messages at once", () =>
       Effect.gen(function*() {
         const { as, start, written } = yield* begin

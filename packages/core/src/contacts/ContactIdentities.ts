@@ -6,6 +6,7 @@
  */
 import { Option, Struct } from "effect"
 import { ContactId, IdentityId } from "../kernel/Ids.ts"
+import { canonical } from "../kernel/Phones.ts"
 import * as Changes from "../work/Changes.ts"
 import type { Fresh } from "../work/Decide.ts"
 import {
@@ -128,36 +129,57 @@ export const findOrCreateByIdentity = (
 }
 
 /**
- * Replaces a name of an identity by another, after a person has changed their
- * number for example. A `primary_phone` of the contact that equals the former
- * name is replaced too. Changes nothing when the former name is unknown, or when
- * the new one belongs to another identity: people are never merged.
+ * Returns the names that a person loses and the address that they get, when `former` ids become those of `person`.
+ *
+ * The address moves if it is lost. A number is also lost when the event names another number, which is then the one of
+ * the person.
+ */
+const movedNames = (former: ReadonlyArray<string>, person: Person, { external_id }: Identity) => {
+  const names = namesOf(person)
+  const isReplaced = person.phone !== null && Option.isSome(canonical(external_id))
+  const isLost = !names.includes(external_id) && (isReplaced || former.includes(external_id))
+  return {
+    lost: new Set(former.filter((name) => !names.includes(name)).concat(isLost ? external_id : [])),
+    address: isLost ? person.external_id : external_id
+  }
+}
+
+/**
+ * Replaces names of an identity by others, after a person has changed their number or user id.
+ *
+ * A `primary_phone` of the contact that equals a former name is replaced too.
+ * Changes nothing when no former name is known, or when the new `external_id`
+ * belongs to another identity: people are never merged.
  */
 export const changeIdentity = (
-  former_external_id: string,
+  former: ReadonlyArray<string>,
   person: Person,
   known: ReadonlyArray<KnownIdentity>,
   contact: Option.Option<LoadedContact>,
   { now }: Fresh
 ): Changes.Changes => {
-  const found = known.find(({ name }) => name === former_external_id)
+  const found = known.find(({ name }) => former.includes(name))
   const taken = known.find(({ name }) => name === person.external_id)
   if (found === undefined || Option.isNone(contact)) return Changes.none
   if (taken !== undefined && taken.identity.id !== found.identity.id) return Changes.none
-  const { channel_type, external_id } = person
+  const { channel_type } = person
   const { identity } = found
-  const set = {
-    ...newNames(identity, person),
-    ...(identity.external_id === former_external_id ? { external_id } : {})
-  }
-  const hadNumber = contact.value.primary_phone === former_external_id && person.phone !== null
+  const own = new Set(known.flatMap((one) => one.identity.id === identity.id ? one.name : []))
+  const { address, lost } = movedNames(former, person, identity)
+  const isAddressLost = lost.has(identity.external_id)
+  const set = { ...newNames(identity, person), ...(isAddressLost ? { external_id: address } : {}) }
+  const { primary_phone } = contact.value
+  const hadNumber = primary_phone !== null && lost.has(primary_phone) && person.phone !== null
+  const added = namesOf(person).filter((name) => !own.has(name))
   return Changes.all(
-    former_external_id === external_id
-      ? Changes.none
-      : IdentityNameRows.remove({ channel_type, name: former_external_id }),
+    ...Array.from(lost)
+      .filter((name) => own.has(name) || name === identity.external_id)
+      .map((name) => IdentityNameRows.remove({ channel_type, name })),
+    // The insertion of the address conflicts with somebody who takes it at the same time. A further name stays theirs.
     taken === undefined
-      ? IdentityNameRows.insert({ channel_type, name: external_id, identity_id: identity.id })
+      ? IdentityNameRows.insert({ channel_type, name: person.external_id, identity_id: identity.id })
       : Changes.none,
+    addAliases(channel_type, identity.id, added.filter((name) => name !== person.external_id)),
     IdentityRows.update(identity, set),
     change(contact.value, {
       identities: contact.value.identities.map((one) => one.id === identity.id ? { ...one, ...set } : one),

@@ -262,12 +262,12 @@ export class Inbound extends Context.Service<Inbound, {
 
       const loadIdentity = Effect.fnUntraced(function*(
         organization_id: OrganizationId,
-        former_external_id: string,
+        former: ReadonlyArray<string>,
         person: Person
       ) {
-        const names = [former_external_id, person.external_id]
+        const names = Array.from(new Set([...former, ...namesOf(person)]))
         const known = yield* contacts.identify(organization_id, person.channel_type, names)
-        const found = known.find(({ name }) => name === former_external_id)
+        const found = known.find(({ name }) => former.includes(name))
         const contact = found === undefined ? Option.none() : yield* contacts.load(organization_id, found.contact.id)
         return { known, contact }
       })
@@ -333,12 +333,12 @@ export class Inbound extends Context.Service<Inbound, {
             )
           }
           case "identity_changed": {
-            const { former_external_id } = event
+            const former = [event.former_external_id, ...event.former_aliases ?? []]
             const person = personOf(channel, event.now)
             return commit(
               organization_id,
-              loadIdentity(organization_id, former_external_id, person),
-              ({ contact, known }, fresh) => changeIdentity(former_external_id, person, known, contact, fresh)
+              loadIdentity(organization_id, former, person),
+              ({ contact, known }, fresh) => changeIdentity(former, person, known, contact, fresh)
             )
           }
         }

@@ -73,11 +73,13 @@ export const MessageDeleted = Schema.Struct({
 })
 export interface MessageDeleted extends Schema.Schema.Type<typeof MessageDeleted> {}
 
-/** The id of a person changed, for example to a new number. */
+/** Ids of a person changed, for example to a new number. */
 export const IdentityChanged = Schema.Struct({
   event: Schema.Literal("identity_changed"),
   channel_id: ChannelId,
   former_external_id: ProviderId,
+  /** Other ids that the person no longer has. */
+  former_aliases: Schema.optionalKey(Schema.Array(ProviderId)),
   now: Sender
 })
 export interface IdentityChanged extends Schema.Schema.Type<typeof IdentityChanged> {}

@@ -92,7 +92,7 @@ describe("a person", () => {
     loaded: Option.Option<Contacts.LoadedContact> = Option.some(contact)
   ) =>
     ContactIdentities.changeIdentity(
-      phone,
+      [phone],
       { ...person, external_id: moved, phone: moved, ...given },
       found,
       loaded,

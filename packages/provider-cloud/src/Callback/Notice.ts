@@ -3,6 +3,7 @@ import type { ProviderEvent, ProviderMessageReceived } from "@messaging-crm/core
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { DateTime, Option, Schema } from "effect"
 import type { AccountName } from "../CloudAccounts.ts"
+import type { Meaning } from "./Kinds.ts"
 
 /** A reference to a file on the network: an id on phone messaging, a URL on the other two. */
 export type FileReference = { readonly media_id: string } | { readonly url: string }
@@ -17,25 +18,39 @@ export interface Notice {
 }
 
 /**
- * Why a part of a callback is ignored. `object`, `field`: it is not about
- * messages. `status`, `echo`, `receipt`: core has no event for it. `unreadable`:
- * it lacks the ids of its account, sender or message.
+ * A part of a callback that is ignored. `account`: it is about the business's
+ * account. `nothing`: it is about neither messages nor people. `group`: it is
+ * about a group. `unknown`: its kind is not documented. `unreadable`: it lacks
+ * what its kind needs, such as the ids of its account, sender or message.
  */
-export type Ignored = "echo" | "field" | "object" | "receipt" | "status" | "unreadable"
+export interface Ignored {
+  readonly reason: "account" | "group" | "nothing" | "unknown" | "unreadable"
+  /** What it is and, after a colon, its kind as the network names it. */
+  readonly kind: string
+}
 
 export interface Notices {
   readonly notices: ReadonlyArray<Notice>
   readonly ignored: ReadonlyArray<Ignored>
 }
 
-export const nothing: Notices = { notices: [], ignored: [] }
-export const ignored = (reason: Ignored): Notices => ({ notices: [], ignored: [reason] })
+/** The longest kind that is kept of what a network names. */
+const kind_chars_max = 64
+
+export const ignored = (reason: Ignored["reason"], kind: string): Notices => ({
+  notices: [],
+  ignored: [{ reason, kind: Array.from(kind.slice(0, 2 * kind_chars_max)).slice(0, kind_chars_max).join("") }]
+})
 export const noticesOf = (...notices: ReadonlyArray<Notice>): Notices => ({ notices, ignored: [] })
 
 export const all = (parts: ReadonlyArray<Notices>): Notices => ({
   notices: parts.flatMap(({ notices }) => notices),
   ignored: parts.flatMap(({ ignored }) => ignored)
 })
+
+/** Ignores a part that is no message: one of a kind that is not documented is `unknown`. */
+export const ignoredAs = (meaning: Meaning | undefined, kind: string): Notices =>
+  ignored(meaning === "account" || meaning === "nothing" ? meaning : "unknown", kind)
 
 /** The content of a received message. */
 export interface MessageContent extends Pick<ProviderMessageReceived, "media" | "text" | "type"> {

@@ -1,42 +1,35 @@
 /** Reads the callbacks of phone messaging: messages, their statuses, and changed numbers. */
 import { SendId } from "@messaging-crm/core/Ids"
-import type { MessageStatusReported, ProviderMessageReceived } from "@messaging-crm/core/Inbound"
+import type { MessageStatusReported } from "@messaging-crm/core/Inbound"
 import { type DateTime, Option, Schema } from "effect"
 import type { AccountName } from "../CloudAccounts.ts"
-import { isNumber, otherSpellings, spelled } from "../Spellings.ts"
-import { Items, lenient, NetworkId, StorableText } from "../Wire.ts"
-import { all, ignored, type MessageContent, Moment, nothing, type Notices, noticesOf, timeOf } from "./Notice.ts"
+import { spelled } from "../Spellings.ts"
+import { Items, lenient, NetworkId } from "../Wire.ts"
+import { meaningIn, phone_fields, phone_messages, phone_statuses, phone_system } from "./Kinds.ts"
+import { all, ignored, ignoredAs, type MessageContent, Moment, type Notices, noticesOf, timeOf } from "./Notice.ts"
+import { type Contact, contactsOf, namesOf, personOf, System, systemChange, userIdChange } from "./People.ts"
 import { contentOfMessage } from "./PhoneContent.ts"
 
 const Change = Schema.Struct({
   field: lenient(Schema.String),
   value: Schema.Struct({
-    metadata: Schema.Struct({ phone_number_id: NetworkId }),
+    metadata: Schema.Struct({ phone_number_id: NetworkId, display_phone_number: lenient(NetworkId) }),
     contacts: lenient(Items),
     messages: lenient(Items),
-    statuses: lenient(Items)
+    statuses: lenient(Items),
+    errors: lenient(Items),
+    user_id_update: lenient(Schema.Union([Items, Schema.Record(Schema.String, Schema.Unknown)]))
   })
-})
-
-const Contact = Schema.Struct({
-  profile: lenient(Schema.Struct({ name: lenient(StorableText), username: lenient(StorableText) })),
-  wa_id: lenient(NetworkId),
-  user_id: lenient(NetworkId)
 })
 
 const Message = Schema.Struct({
   from: lenient(NetworkId),
   from_user_id: lenient(NetworkId),
+  group_id: lenient(NetworkId),
   id: lenient(NetworkId),
   timestamp: lenient(Moment),
   type: lenient(Schema.String),
-  system: lenient(Schema.Struct({
-    type: lenient(Schema.String),
-    wa_id: lenient(NetworkId),
-    new_wa_id: lenient(NetworkId),
-    user_id: lenient(NetworkId),
-    previous_user_id: lenient(NetworkId)
-  })),
+  system: lenient(System),
   edit: lenient(Schema.Struct({ original_message_id: NetworkId, message: lenient(Schema.Unknown) })),
   revoke: lenient(Schema.Struct({ original_message_id: NetworkId }))
 })
@@ -44,14 +37,16 @@ const Message = Schema.Struct({
 const Status = Schema.Struct({
   id: NetworkId,
   status: Schema.String,
+  type: lenient(Schema.String),
   timestamp: lenient(Moment),
   recipient_id: lenient(NetworkId),
   recipient_user_id: lenient(NetworkId),
+  recipient_type: lenient(Schema.String),
   biz_opaque_callback_data: lenient(SendId)
 })
 
+const decodeField = Schema.decodeUnknownOption(Schema.Struct({ field: lenient(Schema.String) }))
 const decodeChange = Schema.decodeUnknownOption(Change)
-const decodeContact = Schema.decodeUnknownOption(Contact)
 const decodeMessage = Schema.decodeUnknownOption(Message)
 const decodeStatus = Schema.decodeUnknownOption(Status)
 
@@ -64,98 +59,98 @@ const statuses: Readonly<Record<string, MessageStatusReported["status"]>> = {
   failed: "failed"
 }
 
-const isText = (value: string | undefined): value is string => value !== undefined
-
-/** Returns the distinct ids in core's form: numbers first, the other spellings of the numbers last. */
-const namesOf = (ids: ReadonlyArray<string | undefined>): ReadonlyArray<string> => {
-  const names = ids.filter(isText).map(spelled).toSorted((a, b) => Number(isNumber(b)) - Number(isNumber(a)))
-  return Array.from(new Set([...names, ...names.flatMap(otherSpellings)]))
+/** What the readers of a change's parts need. */
+interface Context {
+  readonly account: AccountName
+  readonly contacts: ReadonlyArray<Contact>
+  /** The number of the account itself; empty if the change does not tell it. */
+  readonly own_number: string
+  readonly received_at: DateTime.Utc
 }
 
-/** Returns the sender from the message and its contact. */
-const senderOf = (
-  { from, from_user_id }: typeof Message.Type,
-  contacts: ReadonlyArray<typeof Contact.Type>
-): Option.Option<ProviderMessageReceived["from"]> => {
-  // A body may have contacts of several people: only one with an id of the sender is theirs.
-  const contact = contacts.find(({ user_id, wa_id }) =>
-    [wa_id, user_id].some((id) => id !== undefined && (id === from || id === from_user_id))
-  )
-  const [external_id, ...aliases] = namesOf([from, from_user_id, contact?.wa_id, contact?.user_id])
-  return Option.map(Option.fromUndefinedOr(external_id), (external_id) => ({
-    external_id,
-    aliases,
-    display_name: contact?.profile?.name ?? null,
-    username: contact?.profile?.username ?? null
-  }))
-}
-
-/** Reads a system message that a person has a new number, or a new user id. It has no contact. */
-const identityChange = (account: AccountName, { from, from_user_id, system }: typeof Message.Type): Notices => {
-  if (system === undefined) return nothing
-  const isUserId = system.previous_user_id !== undefined
-  const former = isUserId ? system.previous_user_id : from ?? from_user_id
-  const now = isUserId ? system.user_id ?? from_user_id : system.wa_id ?? system.new_wa_id
-  const [external_id, ...aliases] = now === undefined ? [] : namesOf([now])
-  if (former === undefined || external_id === undefined) return nothing
-  return noticesOf({
-    account,
-    event: {
-      event: "identity_changed",
-      former_external_id: spelled(former),
-      now: { external_id, aliases, display_name: null, username: null }
-    },
-    file: null
+/** Reads a system message. It is never a message: nobody wrote it. */
+const systemMessage = ({ account }: Context, message: typeof Message.Type): Notices => {
+  const type = message.system?.type ?? ""
+  const kind = `system:${type}`
+  const meaning = meaningIn(phone_system, type)
+  if (meaning === "nothing" || message.system === undefined) return ignoredAs(meaning, kind)
+  return Option.match(systemChange(message, message.system), {
+    onNone: () => meaning === undefined ? ignored("unknown", kind) : ignored("unreadable", kind),
+    onSome: (event) => noticesOf({ account, event, file: null })
   })
 }
 
 /** Reads an edit or a deletion. */
-const revision = (account: AccountName, { edit, revoke }: typeof Message.Type, at: DateTime.Utc): Notices => {
+const revision = (
+  { account }: Context,
+  { edit, revoke }: typeof Message.Type,
+  kind: string,
+  at: DateTime.Utc
+): Notices => {
   if (edit !== undefined) {
     const { text } = contentOfMessage(edit.message)
     const provider_message_id = edit.original_message_id
     return noticesOf({ account, event: { event: "message_edited", provider_message_id, text, at }, file: null })
   }
-  if (revoke === undefined) return nothing
+  if (revoke === undefined) return ignored("unreadable", kind)
   const provider_message_id = revoke.original_message_id
   return noticesOf({ account, event: { event: "message_deleted", provider_message_id, at }, file: null })
 }
 
 const received = (
-  account: AccountName,
-  message: typeof Message.Type,
-  contacts: ReadonlyArray<typeof Contact.Type>,
+  { account, contacts }: Context,
+  { from, from_user_id, id }: typeof Message.Type,
   { file, ...content }: MessageContent,
   sent_at: DateTime.Utc
 ): Notices => {
-  const from = senderOf(message, contacts)
-  if (message.id === undefined || Option.isNone(from)) return ignored("unreadable")
-  const { id: provider_message_id } = message
-  const event = { event: "message_received", provider_message_id, from: from.value, ...content, sent_at } as const
+  const sender = personOf([from, from_user_id], contacts)
+  if (id === undefined || Option.isNone(sender)) return ignored("unreadable", "message")
+  const event = { event: "message_received", provider_message_id: id, from: sender.value, ...content, sent_at } as const
   return noticesOf({ account, event, file })
 }
 
-const readMessage = (
-  account: AccountName,
-  contacts: ReadonlyArray<typeof Contact.Type>,
-  item: unknown,
-  received_at: DateTime.Utc
-): Notices => {
+/** Returns the type of a message; of one that has none, the type that its parts show. */
+const typeOf = ({ edit, revoke, system, type }: typeof Message.Type): string => {
+  if (type !== undefined) return type
+  if (system !== undefined) return "system"
+  return edit === undefined && revoke === undefined ? "" : "edit"
+}
+
+const readMessage = (context: Context, item: unknown): Notices => {
   const decoded = decodeMessage(item)
-  if (Option.isNone(decoded)) return ignored("unreadable")
+  if (Option.isNone(decoded)) return ignored("unreadable", "message")
   const message = decoded.value
-  const at = timeOf(message.timestamp, received_at)
-  const change = all([identityChange(account, message), revision(account, message, at)])
-  return change.notices.length > 0 ? change : received(account, message, contacts, contentOfMessage(item), at)
+  const type = typeOf(message)
+  const kind = `message:${type}`
+  if (message.group_id !== undefined) return ignored("group", kind)
+  const at = timeOf(message.timestamp, context.received_at)
+  const meaning = meaningIn(phone_messages, type)
+  switch (meaning) {
+    case "person":
+      return systemMessage(context, message)
+    case "change":
+      return revision(context, message, kind, at)
+    case "nothing":
+      return ignored("nothing", kind)
+    default:
+      // What the business wrote itself comes under another field. Under this one it would answer itself.
+      return message.from !== undefined && spelled(message.from) === context.own_number
+        ? ignored("nothing", "message:own")
+        : received(context, message, contentOfMessage(item), at)
+  }
 }
 
 /** Reads a status. It has no contact: only its own ids of the recipient are known. */
-const readStatus = (account: AccountName, item: unknown, received_at: DateTime.Utc): Notices => {
+const readStatus = ({ account, received_at }: Context, item: unknown): Notices => {
   const decoded = decodeStatus(item)
-  if (Option.isNone(decoded)) return ignored("unreadable")
-  const { biz_opaque_callback_data, id, recipient_id, recipient_user_id, timestamp } = decoded.value
+  if (Option.isNone(decoded)) return ignored("unreadable", "status")
+  const { biz_opaque_callback_data, id, recipient_id, recipient_type, recipient_user_id, timestamp, type } =
+    decoded.value
+  const meaning = meaningIn(phone_statuses, type ?? "message")
+  if (meaning !== "status") return ignoredAs(meaning, `status:${type}`)
+  if (recipient_type === "group") return ignored("group", `status:${decoded.value.status}`)
   const status = Object.hasOwn(statuses, decoded.value.status) ? statuses[decoded.value.status] : undefined
-  if (status === undefined) return ignored("status")
+  if (status === undefined) return ignored("unknown", `status:${decoded.value.status}`)
   return noticesOf({
     account,
     event: {
@@ -170,16 +165,49 @@ const readStatus = (account: AccountName, item: unknown, received_at: DateTime.U
   })
 }
 
+/** Reads an update of a user id. */
+const readUserIdUpdate = ({ account, contacts }: Context, item: unknown): Notices =>
+  Option.match(userIdChange(item, contacts), {
+    onNone: () => ignored("unreadable", "field:user_id_update"),
+    onSome: (event) => noticesOf({ account, event, file: null })
+  })
+
+/** Reads the value of a change by what its field is. */
+const partsOf = (
+  { field, value }: typeof Change.Type,
+  context: Context
+): ReadonlyArray<Notices> => {
+  const { errors = [], messages = [], statuses = [], user_id_update = [] } = value
+  // One without a field is read as messages, which is what a part of it then must be.
+  switch (meaningIn(phone_fields, field ?? "messages")) {
+    case "message":
+      return [
+        ...messages.map((item) => readMessage(context, item)),
+        ...statuses.map((item) => readStatus(context, item)),
+        ...errors.map(() => ignored("account", "errors"))
+      ]
+    case "person":
+      return (Array.isArray(user_id_update) ? user_id_update : [user_id_update])
+        .map((item) => readUserIdUpdate(context, item))
+    default:
+      return []
+  }
+}
+
 /** Reads one change. Its metadata hold the id of its phone number, because a body may have several. */
 export const read = (item: unknown, received_at: DateTime.Utc): Notices => {
+  const { field } = Option.getOrElse(decodeField(item), (): { readonly field?: string } => ({}))
+  const kind = `field:${field ?? ""}`
+  const meaning = meaningIn(phone_fields, field ?? "messages")
+  if (meaning === undefined || meaning === "account" || meaning === "nothing") return ignoredAs(meaning, kind)
   const change = decodeChange(item)
-  if (Option.isNone(change)) return ignored("field")
-  const { contacts = [], messages = [], metadata, statuses = [] } = change.value.value
-  const account: AccountName = { type: "phone_messaging", id: metadata.phone_number_id }
-  const people = contacts.flatMap((contact) => Option.toArray(decodeContact(contact)))
-  const parts = [
-    ...messages.map((message) => readMessage(account, people, message, received_at)),
-    ...statuses.map((status) => readStatus(account, status, received_at))
-  ]
-  return parts.length === 0 ? ignored("field") : all(parts)
+  if (Option.isNone(change)) return ignored("unreadable", kind)
+  const { contacts = [], metadata } = change.value.value
+  const parts = partsOf(change.value, {
+    account: { type: "phone_messaging", id: metadata.phone_number_id },
+    contacts: contactsOf(contacts),
+    own_number: spelled((metadata.display_phone_number ?? "").replaceAll(/[^0-9]/g, "")),
+    received_at
+  })
+  return parts.length === 0 ? ignored("unreadable", kind) : all(parts)
 }
