@@ -288,7 +288,7 @@ describe("a conversation", () => {
     assert.strictEqual((await change("POST", "close", null)).status, 400)
   })
 
-  it("is assigned, with the contact unless told otherwise, and unassigned", async () => {
+  it("is assigned, with the contact unless told otherwise, and unassigned without it", async () => {
     const { change, get, key, owner } = await make()
     const ownerOf = async () => {
       const { contact } = await get()
@@ -299,10 +299,11 @@ describe("a conversation", () => {
     assert.strictEqual(assigned.status, 200)
     assert.strictEqual(assigned.body.data.assigned_user_id, owner.id)
     assert.strictEqual(await ownerOf(), owner.id)
-    assert.isNull((await assign({ assigned_user_id: null, sync_contact_owner: false })).body.data.assigned_user_id)
-    assert.strictEqual(await ownerOf(), owner.id)
-    await assign({ assigned_user_id: null })
-    assert.isNull(await ownerOf())
+    for (const sync of [{}, { sync_contact_owner: true }, { sync_contact_owner: false }]) {
+      assert.isNull((await assign({ assigned_user_id: null, ...sync })).body.data.assigned_user_id)
+      assert.strictEqual(await ownerOf(), owner.id)
+      await assign({ assigned_user_id: owner.id })
+    }
     const foreign = await service.organization()
     for (
       const [json, param] of [

@@ -9,9 +9,9 @@ export interface AddNote {
 }
 
 export interface AssignConversation {
-  /** Null unassigns. */
+  /** Null unassigns, and leaves the contact's owner. */
   readonly assigned_user_id: string | null
-  /** Whether to make the member the contact's owner too. */
+  /** Whether to make the member the contact's owner too. Without effect when the conversation is unassigned. */
   readonly sync_contact_owner?: boolean
 }
 

@@ -13,7 +13,7 @@ export const conversations = ({ list, one }: Transport) => ({
     one("POST /conversations", { body: start }, options),
   get: (conversation_id: string, options?: RequestOptions): Promise<Answered<Conversation>> =>
     one("GET /conversations/{conversation_id}", { path: { conversation_id } }, options),
-  /** Assigns or unassigns a member. The contact's owner is set to the same, unless `sync_contact_owner` is false. */
+  /** Assigns or unassigns a member. Assigning makes the member the contact's owner too, unless `sync_contact_owner` is false. */
   assign: (
     conversation_id: string,
     assignment: AssignConversation,

@@ -85,7 +85,7 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
           identifier: "assignConversation",
           summary: "Assign a conversation",
           description:
-            "Assigns the conversation to a member, or unassigns it. The contact's owner is set to the same, unless `sync_contact_owner` is false."
+            "Assigns the conversation to a member, or unassigns it. Assigning makes the member the contact's owner too, unless `sync_contact_owner` is false."
         })
       )
       .annotate(Examples.Example, {

@@ -127,11 +127,11 @@ export const assign = (
   }
   if (conversation === undefined) return refused("ConversationNotFound")
   conversation.assigned_user_id = assigned_user_id
-  if (sync_contact_owner) own(at, conversation.contact, assigned_user_id)
+  if (sync_contact_owner && assigned_user_id !== null) own(at, conversation.contact, assigned_user_id)
   return ok(showConversation(conversation))
 }
 
-const own = (at: Moment, contact: Contact, owner_user_id: string | null) => {
+const own = (at: Moment, contact: Contact, owner_user_id: string) => {
   contact.plain = { ...contact.plain, owner_user_id }
   contact.updated_at = at.now
 }

@@ -123,9 +123,15 @@ export interface ConversationFilters {
 }
 
 export const AssignConversation = Schema.Struct({
-  assigned_user_id: Schema.NullOr(MemberId).annotate({ description: "Null unassigns." }),
+  assigned_user_id: Schema.NullOr(MemberId).annotate({
+    description: "Null unassigns, and leaves the contact's owner."
+  }),
   sync_contact_owner: Schema.optionalKey(
-    Schema.Boolean.annotate({ description: "Whether to make the member the contact's owner too.", default: true })
+    Schema.Boolean.annotate({
+      description:
+        "Whether to make the member the contact's owner too. Without effect when the conversation is unassigned.",
+      default: true
+    })
   )
 }).annotate({ identifier: "AssignConversation" })
 export interface AssignConversation extends Schema.Schema.Type<typeof AssignConversation> {}
@@ -189,7 +195,7 @@ const change = (row: ConversationRow, set: Partial<ConversationColumns>): Change
   changes: Object.keys(set).length === 0 ? Changes.none : ConversationRows.update(row, set)
 })
 
-/** Assigns a conversation to a member, or unassigns it. By default the contact's owner is set to the same. */
+/** Assigns a conversation to a member, by default with its contact, or unassigns it, which leaves the contact's owner. */
 export const assign = (
   { conversation, member }: {
     readonly conversation: Option.Option<ConversationRow>
@@ -205,15 +211,16 @@ export const assign = (
   if (Option.isNone(conversation)) return Result.fail(new ConversationNotFound())
   const row = conversation.value
   const { answer, changes } = change(row, State.assign(row, assigned_user_id))
+  if (assignee === null) return Result.succeed({ answer, changes })
   const contact = { id: row.contact_id, version: row.contact_version }
   return Result.succeed({
     answer,
     changes: Changes.all(
       changes,
       sync_contact_owner
-        ? ContactRows.update(contact, { owner_user_id: assigned_user_id, updated_at: now })
+        ? ContactRows.update(contact, { owner_user_id: assignee.id, updated_at: now })
         : Changes.none,
-      assignee === null ? Changes.none : MemberRows.expect(assignee)
+      MemberRows.expect(assignee)
     )
   })
 }
@@ -321,7 +328,7 @@ export class Conversations extends Context.Service<Conversations, {
   readonly list: (
     options: ConversationFilters & { readonly cursor: string | null; readonly page_size: number }
   ) => Effect.Effect<Page<Conversation>, CursorInvalid, CurrentActor>
-  /** Assigns the conversation, and by default its contact, to a member; null unassigns (contract §10.4). */
+  /** Assigns the conversation, and by default its contact, to a member; null unassigns the conversation (contract §10.4). */
   readonly assign: (
     id: ConversationId,
     input: AssignConversation

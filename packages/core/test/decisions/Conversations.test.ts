@@ -19,7 +19,7 @@ describe("a conversation", () => {
       input,
       fresh()
     )
-  const owner = (owner_user_id: MemberId | null) =>
+  const owner = (owner_user_id: MemberId) =>
     Contacts.ContactRows.update({ id: contact.id, version: 7 }, { owner_user_id, updated_at: after(9) })
 
   it("is assigned together with its contact, and expects the member's version", () => {
@@ -42,12 +42,12 @@ describe("a conversation", () => {
   })
 
   it("can be unassigned, cannot be assigned to a member who left, and an equal assignment is not written", () => {
-    const kept = assign({ assigned_user_id: null, sync_contact_owner: false }, null)
+    const kept = assign({ assigned_user_id: null }, null)
     assert.deepStrictEqual(Result.getOrThrow(kept).changes, Changes.none)
     const assigned = { ...conversation, assigned_user_id: ada.id }
     assert.deepStrictEqual(
       Result.getOrThrow(assign({ assigned_user_id: null }, null, assigned)).changes,
-      Changes.all(Conversations.ConversationRows.update(assigned, { assigned_user_id: null }), owner(null))
+      Conversations.ConversationRows.update(assigned, { assigned_user_id: null })
     )
     assert.strictEqual(refusal(assign({ assigned_user_id: ada.id }, { ...ada, left_at: noon })), "ReferenceUnknown")
     assert.strictEqual(refusal(assign({ assigned_user_id: ada.id }, null)), "ReferenceUnknown")
