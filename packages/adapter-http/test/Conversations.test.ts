@@ -205,7 +205,6 @@ describe("send", () => {
         [{ type: "image" }, "type"],
         [{ type: "text" }, "text"],
         [text(""), "text"],
-        [text(" \n "), "text"],
         [text("x".repeat(4097)), "text"],
         [{ ...text("x"), template: greeting(ours) }, "template"],
         [{ type: "template" }, "template"]
@@ -216,6 +215,11 @@ describe("send", () => {
       assert.strictEqual(answer.body.error.param, param)
     }
     assert.strictEqual((await send(text("😀".repeat(4096)))).status, 202)
+    for (const blank of [" ", " \n\t\u3000", " ".repeat(4096)]) {
+      const accepted = await send(text(blank))
+      assert.strictEqual(accepted.status, 202)
+      assert.strictEqual((await follow(ours, accepted.body.data.id, "failed")).failure_reason, "provider_rejected")
+    }
   })
 
   it("refuses a template on a channel of another type", async () => {

@@ -44,11 +44,11 @@ export const refused = ({ contacts, conversations, ...rest }: Operations) => {
     // @ts-expect-error decoded for another operation
     contacts.update(contact_id, CreateContact.make({ first_name: "Kim" })),
     // @ts-expect-error not decoded
-    contacts.addNote(contact_id, { text: blank }),
+    contacts.addNote(contact_id, { text: "" }),
     // @ts-expect-error not decoded
     conversations.close(conversation_id, { category: blank }),
     // @ts-expect-error not decoded
-    sends.send(conversation_id, { type: "text", text: blank }),
+    sends.send(conversation_id, { type: "text", text: "" }),
     // @ts-expect-error not decoded
     sends.start({ channel_id: ChannelId.make(id), phone: Phone.make("+4915112345678"), template: { id: blank } }),
     // @ts-expect-error not decoded
@@ -79,9 +79,9 @@ describe("make refuses what decoding would have refused or changed", () => {
       ["a URL without a host", () => CreateContact.make({ website_url: "https:a" })],
       ["a day that is none", () => UpdateContact.make({ birthday: "2001-02-29" })],
       ["blank notes", () => CreateContact.make({ notes: blank })],
-      ["a blank note", () => AddNote.make({ text: blank })],
+      ["an empty note", () => AddNote.make({ text: "" })],
       ["a blank category", () => CloseConversation.make({ category: blank })],
-      ["a blank text", () => SendMessage.make({ type: "text", text: blank })],
+      ["an empty text", () => SendMessage.make({ type: "text", text: "" })],
       ["a text that no store can keep", () => SendMessage.make({ type: "text", text: "\u0000" })],
       ["half of a character", () => SendMessage.make({ type: "text", text: "\uD800" })],
       ["a template without an id", () => SendMessage.make({ type: "template", template: { ...template, id: "" } })],

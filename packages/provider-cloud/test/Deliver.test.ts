@@ -72,6 +72,16 @@ describe("deliver", () => {
       }
     }).pipe(Effect.provide(over(recorder))))
 
+  it.effect("a text of white space alone is refused, as the networks refuse it", () =>
+    Effect.gen(function*() {
+      for (const type of ["phone_messaging", "page_messaging"] as const) {
+        for (const text of [" ", "\n\t\u3000"]) {
+          const message = { ...delivery("+4915112345678", type), content: { type: "text", text } as const }
+          assert.strictEqual(yield* outcomeOf(message), "ProviderRejected provider_rejected")
+        }
+      }
+    }).pipe(Effect.provide(over(recorder))))
+
   it.effect("an answer that takes too long is unknown", () =>
     Effect.gen(function*() {
       const silent = Layer.succeed(FetchHttpClient.Fetch, () => new Promise<Response>(() => {}))

@@ -143,6 +143,8 @@ const make = Effect.gen(function*() {
     if (yield* Ref.get(down)) {
       return yield* new ProviderBusy({ reason: "provider_unavailable", retry_after_seconds: null })
     }
+    // As the real networks do.
+    if (message.content.text.trim() === "") return yield* new ProviderRejected({ reason: "provider_rejected" })
     const behaviour = yield* Ref.modify(scripts, (all) => Scripts.choose(all, message))
     const answer = yield* nextAnswer(message, behaviour)
     switch (answer.answer) {

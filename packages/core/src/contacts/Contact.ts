@@ -8,7 +8,7 @@ import { Tag } from "../catalog/Tags.ts"
 import { ContactId, ConversationId, IdentityId, MemberId, TagId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { Phone } from "../kernel/Phones.ts"
-import { line, lineOf, optionalText, Text, text, visibleText } from "../kernel/Text.ts"
+import { line, lineOf, optionalText, Text, text } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import type { Version } from "../work/Changes.ts"
 
@@ -226,7 +226,7 @@ export const UpdateContact = WritableContact.annotate({
 export interface UpdateContact extends Schema.Schema.Type<typeof UpdateContact> {}
 
 export const AddNote = Schema.Struct({
-  text: visibleText({ min: limits.note_text_chars_min, max: limits.note_text_chars_max }).annotate({
+  text: text({ min: limits.note_text_chars_min, max: limits.note_text_chars_max }).annotate({
     description: "Appended to the notes after a blank line, unchanged."
   })
 }).annotate({ identifier: "AddNote" }).pipe(Schema.brand("AddNote"))

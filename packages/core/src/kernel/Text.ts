@@ -21,21 +21,12 @@ export const jsonSchemaOnly = (schema: JsonSchema.JsonSchema) =>
 
 /**
  * Schema for text of `min` to `max` characters, counted as Unicode code points
- * as PostgreSQL's `char_length` does, not as UTF-16 units.
+ * as PostgreSQL's `char_length` does, not as UTF-16 units. It is stored unchanged.
  */
 export const text = ({ max, min }: { readonly min: number; readonly max: number }) =>
   Text.check(
     Schema.isBetweenCodePoints(min, max, {
       toJsonSchema: () => ({ ...(min === 0 ? {} : { minLength: min }), maxLength: max })
-    })
-  )
-
-/** Schema for text that is stored unchanged and must contain more than white space. */
-export const visibleText = (options: { readonly min: number; readonly max: number }) =>
-  text(options).check(
-    Schema.makeFilter((value: string) => value.trim() !== "", {
-      expected: "more than white space",
-      toJsonSchema: () => ({ pattern: "\\S" })
     })
   )
 

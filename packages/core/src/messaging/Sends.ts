@@ -30,7 +30,7 @@ import {
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
 import { Phone } from "../kernel/Phones.ts"
-import { visibleText } from "../kernel/Text.ts"
+import { text } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, Decide, type Fresh, together } from "../work/Decide.ts"
@@ -122,7 +122,7 @@ export interface StartConversation extends Schema.Schema.Type<typeof StartConver
 export const SendMessage = Schema.Union([
   Schema.Struct({
     type: Schema.Literal("text"),
-    text: visibleText({ min: limits.message_text_chars_min, max: limits.message_text_chars_max })
+    text: text({ min: limits.message_text_chars_min, max: limits.message_text_chars_max })
   }).annotate({ title: "A text", description: "Inside the reply window: 24 hours after the contact's last message." }),
   Schema.Struct({ type: Schema.Literal("template"), template: TemplateChoice }).annotate({
     title: "A template",

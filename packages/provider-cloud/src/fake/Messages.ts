@@ -132,6 +132,8 @@ export const route = (state: State) =>
   Effect.gen(function*() {
     const { id: account = "" } = yield* HttpRouter.params
     const request = yield* sendRequestOf(account, yield* HttpServerRequest.schemaBodyJson(Schema.Unknown))
+    // "The parameter text.body is required."
+    if (request.text?.trim() === "") return refuse(100)
     const [behaviour, answer] = yield* choose(state, request.recipient)
     switch (answer.answer) {
       case "take":
