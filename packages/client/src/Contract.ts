@@ -193,7 +193,7 @@ export interface CreateContact {
   readonly first_name?: string | null
   readonly last_name?: string | null
   readonly primary_email?: string | null
-  /** With country code; spaces and `()-./` are accepted. */
+  /** With country code: `+` and digits, `00` and digits, or digits alone. Spaces and `()-./` are ignored. */
   readonly primary_phone?: string | null
   readonly company?: string | null
   readonly job_title?: string | null
@@ -625,7 +625,7 @@ export interface Sender {
 export interface StartConversation {
   /** A phone-messaging channel. */
   readonly channel_id: string
-  /** With country code; spaces, `()-./` and a leading `00` are accepted. */
+  /** With country code: `+` and digits, `00` and digits, or digits alone. Spaces and `()-./` are ignored. */
   readonly phone: string
   readonly template: TemplateChoice
 }
@@ -762,7 +762,7 @@ export interface UpdateContact {
   readonly first_name?: string | null
   readonly last_name?: string | null
   readonly primary_email?: string | null
-  /** With country code; spaces and `()-./` are accepted. */
+  /** With country code: `+` and digits, `00` and digits, or digits alone. Spaces and `()-./` are ignored. */
   readonly primary_phone?: string | null
   readonly company?: string | null
   readonly job_title?: string | null

@@ -105,7 +105,7 @@ it.layer(layer, { excludeTestServices: true, timeout: "60 seconds" })("contacts 
         assert.deepStrictEqual(yield* summarize("", file), { created: 0, unchanged: 4, failed: 0, errors: [] })
         const otherwise = [
           "\uFEFFtags;custom_values.plan;notes;first_name;owner_user_id;primary_phone",
-          `VIP; plus ;"one\ntwo, three";Kim;${owner.id.toUpperCase()};0049-151-12345678`,
+          `VIP; plus ;"one\ntwo, three";Kim;${owner.id.toUpperCase()};49-151-12345678`,
           ";;;花子;;",
           `;;;O"Neill;;"+33612345601"`,
           ""

@@ -332,6 +332,18 @@ export const suite = (storage: Storage) => {
         assert.lengthOf(data, 3)
       }))
 
+    it.effect("takes no ID of digits alone for a number, because a network may count its users", () =>
+      Effect.gen(function*() {
+        const { as, channel } = yield* begin
+        const from = { external_id: "4915112345678", aliases: ["15551234567"], display_name: null, username: null }
+        const of = { event: "message_received", channel_id: channel.id, type: "text", text: "Hi", media: null } as const
+        const sent_at = yield* DateTime.now
+        yield* Inbound.use((inbound) => inbound.receive({ ...of, provider_message_id: "m1", from, sent_at }))
+        const { data } = yield* Contacts.use((contacts) => contacts.list(everyone)).pipe(as)
+        const [contact] = data
+        assert.deepStrictEqual([contact?.primary_phone, contact?.identities[0]?.external_id], [null, from.external_id])
+      }))
+
     it.effect("moves only the person whose number changes to the new number", () =>
       Effect.gen(function*() {
         const { as, channel, number, start, written } = yield* begin

@@ -170,7 +170,10 @@ export const WritableContact = Schema.Struct({
   last_name: Schema.optionalKey(name),
   primary_email: Schema.optionalKey(email),
   primary_phone: Schema.optionalKey(
-    lineOf(Phone).pipe(Schema.annotateEncoded({ description: "With country code; spaces and `()-./` are accepted." }))
+    lineOf(Phone).pipe(Schema.annotateEncoded({
+      description:
+        "With country code: `+` and digits, `00` and digits, or digits alone. Spaces and `()-./` are ignored."
+    }))
   ),
   company: Schema.optionalKey(name),
   job_title: Schema.optionalKey(name),

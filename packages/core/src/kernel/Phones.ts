@@ -11,10 +11,11 @@ const international = /^\+[1-9][0-9]{4,14}$/
  * `+` and digits. None when it lacks a country code or is not a possible number
  * (contract §8.3).
  *
- * Spaces, `()-./` and a leading `00` are accepted.
+ * Spaces and `()-./` are ignored. `00` in place of `+` is accepted, and digits
+ * alone, which begin with the country code because no code begins with 0.
  */
 export const canonical = (written: string): Option.Option<string> => {
-  const bare = written.replace(separators, "").replace(/^00/, "+")
+  const bare = written.replace(separators, "").replace(/^(?:00|(?=[1-9]))/, "+")
   if (!international.test(bare)) return Option.none()
   const parsed = parsePhoneNumberFromString(bare)
   return parsed !== undefined && parsed.isPossible() ? Option.some(parsed.number) : Option.none()

@@ -50,8 +50,9 @@ export class ChannelUnknown extends Schema.TaggedError<ChannelUnknown>()("Channe
 
 // ----------------------------------------------------------- decisions
 
-/** Returns the first of a person's ids that is a phone number, in canonical form. */
-const numberOf = (ids: ReadonlyArray<string>): string | null => Option.getOrNull(Option.firstSomeOf(ids.map(canonical)))
+/** Returns the first of a person's ids that is a phone number, in canonical form. Digits without `+` may be another id. */
+const numberOf = (ids: ReadonlyArray<string>): string | null =>
+  Option.getOrNull(Option.firstSomeOf(ids.filter((id) => id.startsWith("+")).map(canonical)))
 
 /** Returns the person behind a provider's ids on a channel. */
 const personOf = (channel: Channel, { aliases = [], ...sender }: typeof Sender.Type): Person => ({

@@ -113,7 +113,10 @@ export const SendRows = Changes.rows<SendColumns>()("sends", ["id"], [
 export const StartConversation = Schema.Struct({
   channel_id: ChannelId.pipe(Schema.annotateEncoded({ description: "A phone-messaging channel." })),
   phone: Phone.pipe(
-    Schema.annotateEncoded({ description: "With country code; spaces, `()-./` and a leading `00` are accepted." })
+    Schema.annotateEncoded({
+      description:
+        "With country code: `+` and digits, `00` and digits, or digits alone. Spaces and `()-./` are ignored."
+    })
   ),
   template: TemplateChoice
 }).annotate({ identifier: "StartConversation" }).pipe(Schema.brand("StartConversation"))
