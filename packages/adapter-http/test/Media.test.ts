@@ -10,8 +10,7 @@ import { picture } from "@messaging-crm/provider-mock"
 import { DateTime, Duration, Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { afterAll } from "vitest"
-import { DownloadsAtOnce, DownloadTime } from "../src/handlers/Media.ts"
-import { TurnWait } from "../src/middleware/Turns.ts"
+import { DownloadsAtOnce, DownloadTime, DownloadWait } from "../src/handlers/Media.ts"
 import { idempotency, start } from "./Service.ts"
 
 const service = start()
@@ -303,7 +302,7 @@ describe("the bytes of a file", () => {
       tuning: Layer.empty,
       instead: Layer.merge(
         Layer.succeed(DownloadsAtOnce, { of_one: 2, of_all: 3 }),
-        Layer.succeed(TurnWait, Duration.millis(1))
+        Layer.succeed(DownloadWait, Duration.millis(1))
       )
     })
     const linkOf = async () => {
@@ -320,15 +319,15 @@ describe("the bytes of a file", () => {
     assert.deepStrictEqual([first.response.status, second.response.status], [200, 200])
     const third = await limited.request("GET", new URL(ours).pathname)
     assert.deepStrictEqual([third.status, third.body.error.code, third.headers.get("retry-after")], [
-      429,
-      "rate_limited",
+      503,
+      "overloaded",
       "1"
     ])
     assert.strictEqual(third.headers.get("cache-control"), "no-store")
     assert.strictEqual((await limited.fetch(ours, { method: "HEAD" })).status, 200)
     const other = await open(theirs)
     assert.strictEqual(other.response.status, 200)
-    assert.strictEqual((await limited.request("GET", new URL(theirs).pathname)).status, 429)
+    assert.strictEqual((await limited.request("GET", new URL(theirs).pathname)).status, 503)
     // One is read to its end, the others are given up: each makes room.
     while (!(await first.reader?.read())?.done) { /* read on */ }
     await second.reader?.cancel()

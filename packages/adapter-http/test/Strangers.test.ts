@@ -1,37 +1,36 @@
 /** What keys cost that a process has not seen at work. */
 import { assert, it } from "@effect/vitest"
-import { Data, Deferred, Duration, Effect, Fiber } from "effect"
+import { Data, Deferred, Effect, Exit, Fiber } from "effect"
 import * as Strangers from "../src/middleware/Strangers.ts"
-import { TurnWait } from "../src/middleware/Turns.ts"
 
 class Unauthorized extends Data.TaggedError("Unauthorized") {}
 class RateLimited extends Data.TaggedError("RateLimited") {}
 
-const otherwise = Effect.succeed("refused")
-
-it.live("are looked up so many at once for each address, and one that works does not wait", () =>
+it.live("are looked up so many at once for each address; the others wait, but not one that works", () =>
   Effect.gen(function*() {
     const lookUp = Strangers.make(2)
     const gate = yield* Deferred.make<void>()
     const unknown = Effect.andThen(Deferred.await(gate), new Unauthorized())
+    const found = Effect.succeed("found")
     const here = { address: "192.0.2.1", digest: "works" }
-    assert.strictEqual(yield* lookUp(here, Effect.succeed("found"), otherwise), "found")
+    assert.strictEqual(yield* lookUp(here, found), "found")
     const guesses = yield* Effect.forEach(
-      ["a", "b"],
-      (digest) =>
-        Effect.forkChild(Effect.exit(lookUp({ ...here, digest }, unknown, otherwise)), { startImmediately: true })
+      ["a", "b", "c", "d"],
+      (digest) => Effect.forkChild(Effect.exit(lookUp({ ...here, digest }, unknown)), { startImmediately: true })
     )
-    assert.strictEqual(yield* lookUp({ ...here, digest: "c" }, Effect.succeed("found"), otherwise), "refused")
-    assert.strictEqual(yield* lookUp(here, Effect.succeed("found"), otherwise), "found")
+    const waiting = yield* Effect.forkChild(lookUp({ ...here, digest: "new" }, found), { startImmediately: true })
+    assert.strictEqual(yield* lookUp(here, found), "found")
     for (const address of ["192.0.2.2", null]) {
-      assert.strictEqual(yield* lookUp({ address, digest: "c" }, Effect.succeed("found"), otherwise), "found")
+      assert.strictEqual(yield* lookUp({ address, digest: "new" }, found), "found")
     }
     // A key at its limit works, one that was revoked does not.
-    yield* Effect.exit(lookUp({ ...here, address: "192.0.2.3" }, Effect.fail(new RateLimited()), otherwise))
-    assert.strictEqual(yield* lookUp(here, Effect.succeed("found"), otherwise), "found")
-    yield* Effect.exit(lookUp(here, Effect.fail(new Unauthorized()), otherwise))
-    assert.strictEqual(yield* lookUp(here, Effect.succeed("found"), otherwise), "refused")
+    yield* Effect.exit(lookUp({ ...here, address: "192.0.2.3" }, Effect.fail(new RateLimited())))
+    assert.strictEqual(yield* lookUp(here, found), "found")
+    yield* Effect.exit(lookUp(here, Effect.fail(new Unauthorized())))
+    const revoked = yield* Effect.forkChild(lookUp(here, found), { startImmediately: true })
+    assert.isUndefined(revoked.pollUnsafe())
+    assert.isUndefined(waiting.pollUnsafe())
     yield* Deferred.succeed(gate, undefined)
-    yield* Effect.forEach(guesses, Fiber.join)
-    assert.strictEqual(yield* lookUp(here, Effect.succeed("found"), otherwise), "found")
-  }).pipe(Effect.provideService(TurnWait, Duration.millis(1))))
+    for (const guess of guesses) assert.isTrue(Exit.isFailure(yield* Fiber.join(guess)))
+    assert.deepStrictEqual([yield* Fiber.join(waiting), yield* Fiber.join(revoked)], ["found", "found"])
+  }))

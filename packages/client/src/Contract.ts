@@ -332,7 +332,7 @@ export interface Media {
   readonly byte_size: number | null
   /** The spoken words of an audio or video file, where the provider transcribes them. */
   readonly transcript: string | null
-  /** Gives access to the file for an hour, without a key. Each read of the message makes a new link. At most 8 files of an organization are handed out at once; more get 429 with `Retry-After`. Null where the file is not stored: it is larger than 16 MB, or the provider did not deliver it. */
+  /** Gives access to the file for an hour, without a key. Each read of the message makes a new link. At most 8 files of an organization are handed out at once; more get 503 with `Retry-After`. Null where the file is not stored: it is larger than 16 MB, or the provider did not deliver it. */
   readonly url: string | null
 }
 

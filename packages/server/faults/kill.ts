@@ -114,7 +114,6 @@ const test = Effect.gen(function*() {
     provider,
     environment: {
       RATE_LIMIT_PER_MINUTE: "1000000",
-      REQUESTS_AT_ONCE: "1000",
       DATABASE_POOL: "8",
       LOG_LEVEL: "error",
       LOG_FORMAT: "json"

@@ -118,8 +118,8 @@ export const settings = {
   }),
   requests_at_once: setting({
     name: "REQUESTS_AT_ONCE",
-    meaning: "how many requests of a key a process carries out at once; more wait for a second",
-    otherwise: "8",
+    meaning: "concurrent requests per key and process; further requests wait for their turn",
+    otherwise: "32",
     expected: "a number from 1 to 10000",
     parse: integer(1, 10_000)
   }),

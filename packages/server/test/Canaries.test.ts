@@ -91,7 +91,6 @@ const begin = Effect.fnUntraced(function*(records: Records) {
       OTEL_EXPORTER_OTLP_HEADERS: `authorization=${word}`,
       PROVIDER_URL: elsewhere.url,
       RATE_LIMIT_PER_MINUTE: "100000",
-      REQUESTS_AT_ONCE: "1000",
       WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8"
     }
   })

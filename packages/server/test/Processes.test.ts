@@ -21,7 +21,7 @@ it.live(
     Effect.gen(function*() {
       const { acme, database_url, environment, accepted_url, servers } = yield* Processes.cluster({
         servers: 3,
-        environment: { RATE_LIMIT_PER_MINUTE: "100000", REQUESTS_AT_ONCE: "1000" }
+        environment: { RATE_LIMIT_PER_MINUTE: "100000" }
       })
       yield* Effect.forEach(servers, (server) => Processes.serve(environment, server), { concurrency: "unbounded" })
       const { channel_id, key } = acme
@@ -82,7 +82,7 @@ it.live("one key on three processes gets exactly 120 answers a minute", () =>
   Effect.gen(function*() {
     const { acme, environment, servers } = yield* Processes.cluster({
       servers: 3,
-      environment: { REQUESTS_AT_ONCE: "1000" }
+      environment: {}
     })
     yield* Effect.forEach(servers, (server) => Processes.serve(environment, server), { concurrency: "unbounded" })
     const asked = servers.flatMap((server) => Array.from({ length: 500 }, () => server))

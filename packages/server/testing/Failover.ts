@@ -57,7 +57,6 @@ export const drill = Effect.fnUntraced(function*(options: {
     servers: 2,
     environment: {
       RATE_LIMIT_PER_MINUTE: "1000000",
-      REQUESTS_AT_ONCE: "1000",
       DATABASE_POOL: "8",
       UNKNOWN_OUTCOME_SECONDS: "10",
       LOG_LEVEL: "none"

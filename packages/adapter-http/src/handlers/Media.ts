@@ -1,7 +1,7 @@
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { Media, type MediaFile, type OpenedFile } from "@messaging-crm/core/Media"
-import { Clock, Context, Duration, Effect, Stream } from "effect"
+import { Clock, Context, Duration, Effect, Option, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Errors from "../api/Errors.ts"
 import { answerWith } from "../middleware/Headers.ts"
@@ -58,14 +58,16 @@ const absent = Effect.map(
   (body) => HttpServerResponse.jsonUnsafe(body, { status: 404 })
 )
 
-const tooMany = (at_once: number) =>
-  Effect.map(
-    Errors.make(
-      "rate_limited",
-      `More than ${at_once} files are being downloaded at once. Wait until some are complete.`
-    ),
-    (body) => HttpServerResponse.jsonUnsafe(body, { status: 429, headers: { "retry-after": "1" } })
-  )
+/** How long a download waits for its turn. */
+export const DownloadWait = Context.Reference<Duration.Duration>(
+  "@messaging-crm/adapter-http/handlers/Media/DownloadWait",
+  { defaultValue: () => Duration.seconds(1) }
+)
+
+const overloaded = Effect.map(
+  Errors.make("overloaded", "Too many files are being downloaded. Retry after 1 s."),
+  (body) => HttpServerResponse.jsonUnsafe(body, { status: 503, headers: { "retry-after": "1" } })
+)
 
 /** Layer that answers `/media/{link}`: the link is all the caller needs, so no step of the API stands before it. */
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
@@ -76,8 +78,8 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
 
   /** Holds a place until the answer is sent. A link has no key, so the places are those of its organization. */
   const download = Effect.fnUntraced(function*(opened: OpenedFile, plan: Plan) {
-    if (!(yield* turns.hold(opened.organization_id))) return yield* tooMany(of_one)
-    if (!(yield* turnsOfAll.hold("all"))) return yield* tooMany(of_all)
+    const places = Effect.andThen(turns.hold(opened.organization_id), turnsOfAll.hold("all"))
+    if (Option.isNone(yield* Effect.timeoutOption(places, yield* DownloadWait))) return yield* overloaded
     const { end, headers, start, status } = plan
     const contentLength = end - start
     return HttpServerResponse.stream(yield* bytesOf(opened, plan), { status, headers, contentLength })

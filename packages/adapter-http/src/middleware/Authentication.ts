@@ -4,7 +4,7 @@ import type { ApiKeyId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { authorize, type InsufficientScope } from "@messaging-crm/core/Operations"
 import { Secrets } from "@messaging-crm/core/Secrets"
-import { Clock, Context, Data, Effect, Layer, Option, Redacted } from "effect"
+import { Clock, Context, Effect, Layer, Option, Redacted } from "effect"
 import { HttpServerRequest } from "effect/http"
 import * as Errors from "../api/Errors.ts"
 import { Authentication, Runs } from "../api/Pipeline.ts"
@@ -29,20 +29,7 @@ const rateHeaders = ({ limit, remaining, reset_seconds }: Quota, now_millis: num
 const announce = (quota: Quota) =>
   Effect.flatMap(Clock.currentTimeMillis, (now_millis) => answerWith(rateHeaders(quota, now_millis)))
 
-const tooManyUnknown = Errors.failUntil(
-  "rate_limited",
-  "Too many keys that are not known are being looked up from this address. Try again.",
-  1
-)
-
-/** Too many keys that are not known are looked up from one address. */
-class TooManyUnknown extends Data.TaggedError("TooManyUnknown") {}
-
-// Made only where it is needed: an error records its stack.
-const tooManyAreUnknown = Effect.suspend(() => Effect.fail(new TooManyUnknown()))
-
-const refuse = Effect.fnUntraced(function*(error: Unauthorized | RateLimited | TooManyUnknown) {
-  if (error._tag === "TooManyUnknown") return yield* tooManyUnknown
+const refuse = Effect.fnUntraced(function*(error: Unauthorized | RateLimited) {
   if (error._tag === "Unauthorized") {
     yield* answerWith({ "www-authenticate": "Bearer" })
     return yield* Errors.fail(
@@ -63,22 +50,12 @@ const refuse = Effect.fnUntraced(function*(error: Unauthorized | RateLimited | T
 const lacking = ({ required }: InsufficientScope) =>
   Errors.fail("insufficient_scope", `This operation needs a key with the scope ${required}.`)
 
-const tooMany = (at_once: number) =>
-  Errors.failUntil(
-    "rate_limited",
-    `More than ${at_once} requests at once with this key. Wait until some are answered.`,
-    1
-  )
-
 /** Layer that lets a request in by its bearer key, and tells everything after it for whom it speaks. */
 export const layer = Layer.effect(
   Authentication,
   Effect.gen(function*() {
     const apiKeys = yield* ApiKeys
-    const at_once = yield* Turns.RequestsAtOnce
-    const turns = Turns.make<ApiKeyId>(at_once)
-    const refused = tooMany(at_once)
-
+    const turns = Turns.make<ApiKeyId>(yield* Turns.RequestsAtOnce)
     const secrets = yield* Secrets
     const ofStranger = Strangers.make(limits.unknown_keys_at_once)
 
@@ -88,8 +65,7 @@ export const layer = Layer.effect(
         const { remoteAddress } = yield* HttpServerRequest.HttpServerRequest
         const lookedUp = ofStranger(
           { digest, address: Option.getOrNull(remoteAddress) },
-          apiKeys.authenticate(credential),
-          tooManyAreUnknown
+          apiKeys.authenticate(credential)
         )
         const { actor, key_id, quota } = yield* Effect.catch(lookedUp, refuse)
         yield* identify(actor)
@@ -98,7 +74,7 @@ export const layer = Layer.effect(
           Effect.provideService(CurrentActor, actor),
           Effect.catch(lacking)
         )
-        return yield* turns.carryOut(key_id, Effect.provideService(httpEffect, CurrentActor, actor), refused)
+        return yield* turns.carryOut(key_id, Effect.provideService(httpEffect, CurrentActor, actor))
       })
     })
   })

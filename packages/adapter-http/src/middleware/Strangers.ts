@@ -12,7 +12,7 @@ import * as Turns from "./Turns.ts"
 const known_max = 10_000
 
 /**
- * Makes a function that carries out the look-up of a key, or something else when its turn does not come in time.
+ * Makes a function that carries out the look-up of a key in its turn.
  *
  * `digest` is the key's; a null `address`, of a server without one, has no turns.
  */
@@ -26,11 +26,10 @@ export const make = (at_once: number) => {
     if (known.size > known_max && oldest !== undefined) known.delete(oldest)
   }
 
-  return <A, E extends { readonly _tag: string }, R, B, E2, R2>(
+  return <A, E extends { readonly _tag: string }, R>(
     { address, digest }: { readonly address: string | null; readonly digest: string },
-    lookUp: Effect.Effect<A, E, R>,
-    otherwise: Effect.Effect<B, E2, R2>
-  ): Effect.Effect<A | B, E | E2, R | R2> => {
+    lookUp: Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E, R> => {
     const onFailure = (error: E) => {
       if (error._tag === "Unauthorized") known.delete(digest)
       else remember(digest)
@@ -41,6 +40,6 @@ export const make = (at_once: number) => {
       return Effect.succeed(found)
     }
     const tried = Effect.matchEffect(lookUp, { onFailure, onSuccess })
-    return address === null || known.has(digest) ? tried : turns.carryOut(address, tried, otherwise)
+    return address === null || known.has(digest) ? tried : turns.carryOut(address, tried)
   }
 }

@@ -1,11 +1,6 @@
-/** How many things of one key, or of one organization, a process does at once: none can take the others' turns. */
+/** How many things of one key, address or organization a process does at once. More wait for their turn, in order. */
 import { limits } from "@messaging-crm/core/Limits"
-import { Context, Duration, Effect } from "effect"
-
-/** How long a request waits for its turn. A reference, so that a test may set it. */
-export const TurnWait = Context.Reference<Duration.Duration>("@messaging-crm/adapter-http/middleware/Turns/TurnWait", {
-  defaultValue: () => Duration.seconds(1)
-})
+import { Context, Effect } from "effect"
 
 /** How many requests of a key are at work at once in a process. A reference, so that an operator may raise it. */
 export const RequestsAtOnce = Context.Reference<number>("@messaging-crm/adapter-http/middleware/Turns/RequestsAtOnce", {
@@ -15,7 +10,7 @@ export const RequestsAtOnce = Context.Reference<number>("@messaging-crm/adapter-
 /** What one holder has: how much is at work, and what waits, the first first. */
 interface Turns {
   running: number
-  readonly waiting: Array<() => void>
+  readonly waiting: Set<() => void>
 }
 
 /** The maximum of holders that are remembered while they have nothing at work. */
@@ -28,61 +23,59 @@ export const make = <Holder extends string>(at_once: number) => {
   const turnsOf = (holder: Holder): Turns => {
     const known = all.get(holder)
     if (known !== undefined) return known
-    const made: Turns = { running: 0, waiting: [] }
+    const made: Turns = { running: 0, waiting: new Set() }
     all.set(holder, made)
     return made
   }
 
-  /** Waits in line. What has finished hands its place to the first that waits, so the count does not change. */
-  const wait = (turns: Turns, duration: Duration.Duration) =>
-    Effect.callback<boolean>((resume) => {
-      const answer = (isTurn: boolean) => {
-        clearTimeout(timer)
-        // Those that wait longest are answered first, so it is found at once however many wait.
-        turns.waiting.splice(turns.waiting.indexOf(take), 1)
-        resume(Effect.succeed(isTurn))
+  const leave = (holder: Holder, turns: Turns): void => {
+    // What has finished hands its turn to the first that waits, so the count does not change.
+    for (const take of turns.waiting) return take()
+    turns.running--
+    if (turns.running === 0 && all.size > idle_max) all.delete(holder)
+  }
+
+  /** Waits in line, for as long as the caller does. */
+  const wait = (holder: Holder, turns: Turns) =>
+    Effect.callback<void>((resume) => {
+      const take = () => {
+        turns.waiting.delete(take)
+        // What waited goes on later: of a long line each would else run inside of the one before.
+        resume(Effect.yieldNow)
       }
-      const take = () => answer(true)
-      const timer = setTimeout(() => answer(false), Duration.toMillis(duration))
-      turns.waiting.push(take)
+      turns.waiting.add(take)
+      // Interrupted, it leaves the line, or hands on the turn that it has got meanwhile.
+      return Effect.sync(() => turns.waiting.delete(take) ? undefined : leave(holder, turns))
     })
 
-  /** Takes a turn, and returns whether there was one in time. Not interruptible: who has a turn must leave. */
-  const enter = (holder: Holder): Effect.Effect<boolean> =>
-    Effect.flatMap(TurnWait, (duration) => {
-      const turns = turnsOf(holder)
-      if (turns.running >= at_once) return Effect.uninterruptible(wait(turns, duration))
-      turns.running++
-      return Effect.succeed(true)
-    })
+  /** Takes a turn; null when it is taken already, else the effect that waits for it. */
+  const enter = (holder: Holder, turns: Turns): Effect.Effect<void> | null => {
+    if (turns.running >= at_once) return wait(holder, turns)
+    turns.running++
+    return null
+  }
 
-  const leave = (holder: Holder): Effect.Effect<void> =>
-    Effect.sync(() => {
-      const turns = all.get(holder)
-      if (turns === undefined) return
-      const [next] = turns.waiting
-      if (next !== undefined) return next()
-      turns.running--
-      if (turns.running === 0 && all.size > idle_max) all.delete(holder)
-    })
-
-  /** Takes a turn until the scope ends, and returns whether there was one in time. */
-  const hold = (holder: Holder) =>
-    Effect.acquireRelease(enter(holder), (isTurn) => isTurn ? leave(holder) : Effect.void)
-
-  /** Carries something out in a turn, or something else when there was none in time. */
-  const carryOut = <A, E, R, B, E2, R2>(
+  /** Takes a turn and does something with it. From then on it is not interrupted, so that no turn is lost. */
+  const taken = <A, E, R>(
     holder: Holder,
-    work: Effect.Effect<A, E, R>,
-    otherwise: Effect.Effect<B, E2, R2>
-  ): Effect.Effect<A | B, E | E2, R | R2> =>
-    Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(
-        enter(holder),
-        (isTurn): Effect.Effect<A | B, E | E2, R | R2> =>
-          isTurn ? Effect.ensuring(restore(work), leave(holder)) : otherwise
-      )
-    )
+    use: (
+      leaving: Effect.Effect<void>,
+      restore: <A2, E2, R2>(effect: Effect.Effect<A2, E2, R2>) => Effect.Effect<A2, E2, R2>
+    ) => Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E, R> =>
+    Effect.uninterruptibleMask((restore) => {
+      const turns = turnsOf(holder)
+      const waited = enter(holder, turns)
+      const used = use(Effect.sync(() => leave(holder, turns)), restore)
+      return waited === null ? used : Effect.andThen(restore(waited), used)
+    })
+
+  /** Takes a turn until the scope ends. */
+  const hold = (holder: Holder) => taken(holder, (leaving) => Effect.addFinalizer(() => leaving))
+
+  /** Carries something out in a turn. */
+  const carryOut = <A, E, R>(holder: Holder, work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    taken(holder, (leaving, restore) => Effect.ensuring(restore(work), leaving))
 
   return { hold, carryOut }
 }

@@ -39,7 +39,7 @@ export const limits = {
   phone_chars_min: 6,
   preview_chars_max: 140,
   query_chars_max: 200,
-  requests_at_once: 8,
+  requests_at_once: 32,
   requests_per_minute: 120,
   tag_ids_max: 30,
   tag_name_chars_max: 40,

@@ -102,7 +102,7 @@ export const LinkedMedia = Schema.Struct({
   }),
   url: Schema.NullOr(Schema.String.annotate({ format: "uri" })).annotate({
     description:
-      "Gives access to the file for an hour, without a key. Each read of the message makes a new link. At most 8 files of an organization are handed out at once; more get 429 with `Retry-After`. Null where the file is not stored: it is larger than 16 MB, or the provider did not deliver it."
+      "Gives access to the file for an hour, without a key. Each read of the message makes a new link. At most 8 files of an organization are handed out at once; more get 503 with `Retry-After`. Null where the file is not stored: it is larger than 16 MB, or the provider did not deliver it."
   })
 }).annotate({ identifier: "Media", description: "The file that came with a message." })
 export interface LinkedMedia extends Schema.Schema.Type<typeof LinkedMedia> {}

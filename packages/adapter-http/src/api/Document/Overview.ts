@@ -38,8 +38,8 @@ process with too many requests in progress answers 503 \`overloaded\` with \`Ret
 ## Limits
 
 120 requests a minute for each key, unless the operator has set another rate; the \`X-RateLimit-…\` headers of every
-response show it. 8 requests of a key are carried out at once; more wait for a second, and are then answered with 429
-\`rate_limited\` and \`Retry-After: 1\`. 64 KiB for a body.
+response show it. A process carries out 32 requests of a key at once; further requests wait for their turn. 64 KiB for
+a body.
 
 ## Versions
 

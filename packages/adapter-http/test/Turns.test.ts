@@ -1,0 +1,76 @@
+/** Turns: none is lost, whoever goes while it waits. */
+import { assert, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber } from "effect"
+import * as Turns from "../src/middleware/Turns.ts"
+
+/** Takes all turns of a holder until the gate opens. */
+const busy = Effect.fnUntraced(function*(turns: ReturnType<typeof Turns.make<string>>, at_once: number) {
+  const gate = yield* Deferred.make<void>()
+  const running = yield* Effect.forEach(
+    Array.from({ length: at_once }),
+    () => Effect.forkChild(turns.carryOut("one", Deferred.await(gate)), { startImmediately: true })
+  )
+  /** Opens the gate: with it, the turns are given to those that wait. */
+  const openUnsafe = () => void Deferred.doneUnsafe(gate, Effect.void)
+  const open = Effect.andThen(Effect.sync(openUnsafe), Effect.forEach(running, Fiber.join))
+  return { open, openUnsafe }
+})
+
+it.live("are given in order, and those of one holder do not delay another", () =>
+  Effect.gen(function*() {
+    const turns = Turns.make(2)
+    const { open } = yield* busy(turns, 2)
+    const order: Array<number> = []
+    const waiting = yield* Effect.forEach(
+      [0, 1, 2, 3, 4, 5],
+      (number) =>
+        Effect.forkChild(turns.carryOut("one", Effect.sync(() => void order.push(number))), { startImmediately: true })
+    )
+    assert.deepStrictEqual(order, [])
+    assert.strictEqual(yield* turns.carryOut("other", Effect.succeed("done")), "done")
+    yield* open
+    yield* Effect.forEach(waiting, Fiber.join)
+    assert.deepStrictEqual(order, [0, 1, 2, 3, 4, 5])
+  }))
+
+it.live("are not lost with those that give up, before their turn or in it or when they are given it", () =>
+  Effect.gen(function*() {
+    const turns = Turns.make(1)
+    for (const isGiven of [false, true]) {
+      const { openUnsafe } = yield* busy(turns, 1)
+      let ran = ""
+      const leaving = yield* Effect.forkChild(turns.carryOut("one", Effect.sync(() => void (ran += "a"))), {
+        startImmediately: true
+      })
+      const staying = yield* Effect.forkChild(turns.carryOut("one", Effect.sync(() => void (ran += "b"))), {
+        startImmediately: true
+      })
+      if (isGiven) openUnsafe()
+      leaving.interruptUnsafe()
+      if (!isGiven) openUnsafe()
+      yield* Fiber.join(staying)
+      assert.strictEqual(ran, "b")
+    }
+    const inside = yield* Effect.forkChild(turns.carryOut("one", Effect.never), { startImmediately: true })
+    yield* Fiber.interrupt(inside)
+    yield* Effect.scoped(turns.hold("one"))
+    const held = yield* Effect.forkChild(Effect.scoped(Effect.andThen(turns.hold("one"), Effect.never)), {
+      startImmediately: true
+    })
+    const waiting = yield* Effect.forkChild(Effect.scoped(turns.hold("one")), { startImmediately: true })
+    yield* Fiber.interrupt(waiting)
+    yield* Fiber.interrupt(held)
+    assert.strictEqual(yield* turns.carryOut("one", Effect.succeed("done")), "done")
+  }))
+
+it.live("reach the end of a long line", () =>
+  Effect.gen(function*() {
+    const turns = Turns.make(1)
+    const { open } = yield* busy(turns, 1)
+    const waiting = yield* Effect.forEach(
+      Array.from({ length: 5000 }, (_, number) => number),
+      (number) => Effect.forkChild(turns.carryOut("one", Effect.succeed(number)), { startImmediately: true })
+    )
+    yield* open
+    assert.lengthOf(yield* Effect.forEach(waiting, Fiber.join), 5000)
+  }))
