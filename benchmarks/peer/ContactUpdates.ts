@@ -41,7 +41,7 @@ const Patch = Schemas.request({
   website_url: url,
   network_url: url,
   source: line,
-  notes: { type: "string", maxLength: 50_000, nullable: true },
+  notes: { type: "string", maxLength: 200_000, nullable: true },
   owner_user_id: { ...Schemas.uuid, nullable: true },
   lead_status: { type: "string", nullable: true, enum: leadStatuses },
   lifecycle_stage: { type: "string", nullable: true, enum: [...stages, null] },

@@ -3,6 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
 import { emptyContact } from "@messaging-crm/core/Contacts"
+import type * as Crm from "@messaging-crm/core/Crm"
+import { AddMember, Members } from "@messaging-crm/core/Members"
 import { Effect } from "effect"
 import { afterAll } from "vitest"
 import { idempotency, start } from "./Service.ts"
@@ -88,7 +90,6 @@ describe("create", () => {
         [{ first_name: "A", website_url: "https:a" }, "website_url"],
         [{ first_name: "A", website_url: "https:///a" }, "website_url"],
         [{ first_name: "A", network_url: "example.org" }, "network_url"],
-        [{ first_name: "A", notes: "x".repeat(50_001) }, "notes"],
         [{ first_name: "A", lead_status: "hot" }, "lead_status"],
         [{ first_name: "A", lifecycle_stage: "friend" }, "lifecycle_stage"],
         [{ first_name: "A", owner_user_id: absent }, "owner_user_id"],
@@ -262,7 +263,7 @@ describe("update", () => {
     assert.deepStrictEqual((await service.request("GET", `/v1/contacts/${contact.id}`, { key })).body.data, contact)
   })
 
-  it("appends notes after a blank line, up to 50,000 characters", async () => {
+  it("appends notes after a blank line; beyond 200,000 characters it is 409 that says what to do", async () => {
     const { note, patch } = await make()
     assert.strictEqual((await note(" second ")).body.data.notes, "first\n\n second ")
     for (const text of ["", "x".repeat(5001), null]) {
@@ -275,12 +276,59 @@ describe("update", () => {
     assert.strictEqual((await note(" \n")).body.data.notes, "alone\n\n \n")
     await patch({ notes: null })
     assert.strictEqual((await note(" ".repeat(5000))).body.data.notes, " ".repeat(5000))
-    await patch({ notes: "x".repeat(49_990) })
-    assert.strictEqual((await note("12345678")).status, 200)
+    // A character may be four bytes, and a body has 65,536.
+    await patch({ notes: "\u{1F600}".repeat(15_000) })
+    for (let round = 0; round < 36; round++) await note("\u{1F600}".repeat(5000))
+    const { length } = Array.from((await note("\u{1F600}".repeat(4900))).body.data.notes)
+    assert.strictEqual(length, 15_000 + 36 * 5002 + 4902)
+    assert.strictEqual((await note("x".repeat(200_000 - length - 2))).status, 200)
     const refused = await note("1")
-    assert.strictEqual(refused.status, 400)
+    assert.strictEqual(refused.status, 409)
+    assert.strictEqual(refused.body.error.code, "conflict")
     assert.strictEqual(refused.body.error.param, "text")
+    assert.include(refused.body.error.message, "update the contact with `notes`")
+    await patch({ notes: "short" })
+    assert.strictEqual((await note("1")).status, 200)
   })
+})
+
+it("accepts an update with the owner, the values and the assignment that it read, though they could not be set", async () => {
+  const { channel, key, organization, owner } = await service.organization()
+  const actor = { organization_id: organization.id, member_id: owner.id }
+  const run = <A, E>(effect: Effect.Effect<A, E, Crm.Operations | CurrentActor>) =>
+    service.runtime.runPromise(Effect.provideService(effect, CurrentActor, actor))
+  const leaver = await run(
+    Members.use((members) => members.add(AddMember.make({ name: "Lee", email: "lee@acme.example", role: "member" })))
+  )
+  const write = (method: string, path: string, json: unknown) =>
+    service.request(method, `/v1${path}`, { key, json, ...idempotency() })
+  const { data } = (await write("POST", "/contacts", { first_name: "Kim", owner_user_id: leaver.id })).body
+  const template = {
+    id: `${channel.phone_messaging_business_account_id}.order_ready`,
+    components: [
+      { type: "header", parameters: [{ type: "text", text: "7" }] },
+      { type: "body", parameters: [{ type: "text", text: "Kim" }, { type: "text", text: "7" }] },
+      { type: "button", sub_type: "url", index: 0, parameters: [{ type: "text", text: "7" }] }
+    ]
+  }
+  const start = { channel_id: channel.id, phone: "+4915112345678", template }
+  const { conversation_id } = (await write("POST", "/conversations", start)).body.data
+  const assign = (assigned_user_id: string) =>
+    write("PATCH", `/conversations/${conversation_id}/assignment`, { assigned_user_id })
+  assert.strictEqual((await assign(leaver.id)).status, 200)
+  await run(Members.use((members) => members.remove(leaver.id)))
+
+  const kept = await write("PATCH", `/contacts/${data.id}`, { owner_user_id: leaver.id, city: "Bonn" })
+  assert.strictEqual(kept.status, 200, kept.text)
+  assert.deepInclude(kept.body.data, { owner_user_id: leaver.id, city: "Bonn" })
+  const assigned = await assign(leaver.id)
+  assert.strictEqual(assigned.status, 200, assigned.text)
+  assert.strictEqual(assigned.body.data.assigned_user_id, leaver.id)
+
+  await write("PATCH", `/contacts/${data.id}`, { owner_user_id: owner.id })
+  assert.strictEqual((await write("PATCH", `/contacts/${data.id}`, { owner_user_id: leaver.id })).status, 400)
+  await assign(owner.id)
+  assert.strictEqual((await assign(leaver.id)).status, 400)
 })
 
 it("narrows the list by text, tag, owner, stage and channel, together", async () => {

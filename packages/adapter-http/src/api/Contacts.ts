@@ -105,7 +105,7 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
       params: { contact_id: ContactId },
       payload: AddNote,
       success: Single(Contact),
-      error: Errors.NotFound
+      error: [Errors.NotFound, Errors.Conflict]
     })
       .annotate(Runs, "contacts.add_note")
       .annotateMerge(
@@ -115,7 +115,15 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
           description: "Appends a text to the contact's notes. To replace the notes, update the contact."
         })
       )
-      .annotate(Examples.Example, { requests: { note: Examples.addNote }, answer: Examples.one(Examples.contact) })
+      .annotate(Examples.Example, {
+        requests: { note: Examples.addNote },
+        answer: Examples.one(Examples.contact),
+        conflict: {
+          message:
+            "The contact's notes would exceed 200000 characters. Shorten them first: update the contact with `notes`.",
+          param: "text"
+        }
+      })
   )
   .annotateMerge(
     OpenApi.annotations({

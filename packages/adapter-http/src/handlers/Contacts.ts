@@ -61,8 +61,12 @@ export const layer = HttpApiBuilder.group(
           Effect.catchTags({
             ConcurrentChanges: Refusals.concurrentChanges,
             ContactNotFound: Errors.absent("contact"),
-            NotesTooLong: () =>
-              Errors.invalid("text", `text would make the notes longer than ${limits.notes_chars_max} characters.`)
+            NotesTooLong: ({ limit }) =>
+              Errors.fail(
+                "conflict",
+                `The contact's notes would exceed ${limit} characters. Shorten them first: update the contact with \`notes\`.`,
+                "text"
+              )
           })
         )
     })

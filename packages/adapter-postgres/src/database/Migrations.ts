@@ -26,6 +26,7 @@ import m0022 from "./migrations/0022_rare_texts_first.ts"
 import m0023 from "./migrations/0023_key_digests.ts"
 import m0024 from "./migrations/0024_remembered.ts"
 import m0025 from "./migrations/0025_message_details.ts"
+import m0026 from "./migrations/0026_notes.ts"
 import { StatementDeadline } from "./StatementDeadline.ts"
 
 /** Every migration, in order. They are imported, not read from a folder, so that a bundle contains them. */
@@ -53,7 +54,8 @@ export const record = {
   "0022_rare_texts_first": m0022,
   "0023_key_digests": m0023,
   "0024_remembered": m0024,
-  "0025_message_details": m0025
+  "0025_message_details": m0025,
+  "0026_notes": m0026
 }
 
 const table = "messaging_crm_migrations"

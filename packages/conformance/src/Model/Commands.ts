@@ -79,7 +79,7 @@ const contact = partial({
       website_url: orNull(literal("https://acme.example/")),
       network_url: orNull(literal("https://network.example/kim")),
       source: orNull(text),
-      notes: orNull(oneOf([text, text, text, Constant("n".repeat(49_995))])),
+      notes: orNull(oneOf([text, text, text, Constant("n".repeat(199_995))])),
       lead_status: orNull(literal("new", "open_deal")),
       lifecycle_stage: orNull(literal("lead", "customer"))
     } satisfies Record<PlainField, unknown>

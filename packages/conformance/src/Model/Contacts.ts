@@ -107,7 +107,7 @@ export const addNote = (at: Moment, contact: Contact | undefined, text: string):
   if (contact === undefined) return refused("ContactNotFound")
   const before = contact.plain["notes"] ?? null
   const notes = before === null ? text : `${before}\n\n${text}`
-  if (Array.from(notes).length > 50_000) return refused("NotesTooLong")
+  if (Array.from(notes).length > 200_000) return refused("NotesTooLong")
   contact.plain = { ...contact.plain, notes }
   contact.updated_at = at.now
   return ok(showContact(contact))

@@ -9,7 +9,7 @@ import { type Tag, TagStore } from "../catalog/Tags.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import type { MemberId, TagId } from "../kernel/Ids.ts"
 import { together } from "../work/Decide.ts"
-import type { WritableContact } from "./Contact.ts"
+import type { Contact, WritableContact } from "./Contact.ts"
 
 /** The body refers to something the organization does not have: `value`, an id, at the path `param`. */
 export class ReferenceUnknown extends Schema.TaggedError<ReferenceUnknown>()("ReferenceUnknown", {
@@ -31,15 +31,22 @@ export interface References {
   readonly tags: ReadonlyArray<Tag>
 }
 
+/** What an update finds in the contact. A value that is there already is accepted though it could not be set any more. */
+type Present = Pick<Contact, "custom_values" | "owner_user_id">
+
+const nothing: Present = { custom_values: {}, owner_user_id: null }
+
 /** Returns the tags of a contact, or fails with its first unresolved reference or invalid custom value. */
 export const resolve = (
   { fields, owners, tags }: References,
-  { custom_values, owner_user_id, tag_ids }: WritableContact
+  { custom_values, owner_user_id, tag_ids }: WritableContact,
+  present: Present = nothing
 ): Result.Result<ReadonlyArray<Tag>, ReferenceUnknown | CustomValueInvalid> => {
-  if (owner_user_id && !owners.has(owner_user_id)) {
+  if (owner_user_id && owner_user_id !== present.owner_user_id && !owners.has(owner_user_id)) {
     return Result.fail(new ReferenceUnknown({ param: "owner_user_id", value: owner_user_id }))
   }
   for (const [key, value] of Object.entries(custom_values ?? {})) {
+    if (value !== null && value === present.custom_values[key]) continue
     const param = `custom_values.${key}`
     const field = fields.get(key)
     if (field === undefined) return Result.fail(new ReferenceUnknown({ param, value: key }))

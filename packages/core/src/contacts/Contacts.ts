@@ -55,8 +55,8 @@ export class ContactNotFound extends Schema.TaggedError<ContactNotFound>()("Cont
 /** A contact needs at least a name, a phone or an email. */
 export class ContactUnnamed extends Schema.TaggedError<ContactUnnamed>()("ContactUnnamed", {}) {}
 
-/** The notes would become longer than the limit. */
-export class NotesTooLong extends Schema.TaggedError<NotesTooLong>()("NotesTooLong", {}) {}
+/** The contact has so many notes that no more of this length can be added. */
+export class NotesTooLong extends Schema.TaggedError<NotesTooLong>()("NotesTooLong", { limit: Schema.Int }) {}
 
 // ----------------------------------------------------------- decisions
 
@@ -126,7 +126,7 @@ export const update = (
   input: UpdateContact,
   { now }: Fresh
 ): Result.Result<Changes.Decision<Contact>, ContactNotFound | ReferenceUnknown | CustomValueInvalid> =>
-  Result.flatMap(resolve(references, input), (tags) => {
+  Result.flatMap(resolve(references, input, Option.getOrUndefined(found)), (tags) => {
     if (Option.isNone(found)) return Result.fail(new ContactNotFound())
     const { custom_values, tag_ids, ...plain } = input
     if (Object.keys(input).length === 0) {
@@ -149,7 +149,7 @@ export const addNote = (
   if (Option.isNone(found)) return Result.fail(new ContactNotFound())
   const notes = found.value.notes === null ? text : `${found.value.notes}\n\n${text}`
   return Array.from(notes).length > limits.notes_chars_max
-    ? Result.fail(new NotesTooLong())
+    ? Result.fail(new NotesTooLong({ limit: limits.notes_chars_max }))
     : Result.succeed(change(found.value, { notes }, now))
 }
 

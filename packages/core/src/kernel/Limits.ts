@@ -29,7 +29,7 @@ export const limits = {
   name_chars_max: 200,
   note_text_chars_max: 5000,
   note_text_chars_min: 1,
-  notes_chars_max: 50_000,
+  notes_chars_max: 200_000,
   organization_downloads_max: 8,
   page_chars_max: 1_000_000,
   page_size_default: 50,

@@ -205,7 +205,8 @@ export const assign = (
   { now }: Fresh
 ): Result.Result<Changes.Decision<Conversation>, ConversationNotFound | ReferenceUnknown> => {
   const assignee = Option.getOrNull(present(member))
-  if (assigned_user_id !== null && assignee === null) {
+  const isKept = Option.exists(conversation, (row) => row.assigned_user_id === assigned_user_id)
+  if (assigned_user_id !== null && assignee === null && !isKept) {
     return Result.fail(new ReferenceUnknown({ param: "assigned_user_id", value: assigned_user_id }))
   }
   if (Option.isNone(conversation)) return Result.fail(new ConversationNotFound())

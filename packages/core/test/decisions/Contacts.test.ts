@@ -100,6 +100,29 @@ describe("a contact", () => {
     assert.deepStrictEqual(merged({ [field.id]: null }), { other: "1" })
   })
 
+  it("keeps an owner who has left and a value that its field does not accept any more, if they are sent as they are", () => {
+    const kept = { ...contact, owner_user_id: ada.id, custom_values: { [field.id]: "former", [tag.id]: "unknown" } }
+    const { custom_values, owner_user_id } = kept
+    const send = (input: object) =>
+      Contacts.update(Option.some(kept), nothing, Contacts.UpdateContact.make(input), fresh())
+    assert.deepInclude(Result.getOrThrow(send({ custom_values, owner_user_id })).answer, {
+      custom_values,
+      owner_user_id
+    })
+    assert.strictEqual(refusal(send({ owner_user_id: id(77) })), "ReferenceUnknown")
+    assert.strictEqual(refusal(send({ custom_values: { [field.id]: "other" } })), "ReferenceUnknown")
+    const optional = { ...references, fields: new Map([[field.id, { ...field, type: "number" as const }]]) }
+    const resolved = (value: string) =>
+      Contacts.update(
+        Option.some(kept),
+        optional,
+        Contacts.UpdateContact.make({ custom_values: { [field.id]: value } }),
+        fresh()
+      )
+    assert.isNull(refusal(resolved("former")))
+    assert.strictEqual(refusal(resolved("other")), "CustomValueInvalid")
+  })
+
   it("does not change without fields, and is not found when it does not exist", () => {
     assert.deepStrictEqual(Result.getOrThrow(update(Contacts.UpdateContact.make({}))).changes, Changes.none)
     assert.strictEqual(

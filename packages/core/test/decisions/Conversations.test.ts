@@ -51,6 +51,11 @@ describe("a conversation", () => {
     )
     assert.strictEqual(refusal(assign({ assigned_user_id: ada.id }, { ...ada, left_at: noon })), "ReferenceUnknown")
     assert.strictEqual(refusal(assign({ assigned_user_id: ada.id }, null)), "ReferenceUnknown")
+    const left = { ...ada, left_at: noon }
+    assert.deepStrictEqual(
+      Result.getOrThrow(assign({ assigned_user_id: ada.id }, left, assigned)).changes,
+      Changes.none
+    )
     const nowhere = { conversation: Option.none(), member: Option.none() }
     assert.strictEqual(
       refusal(Conversations.assign(nowhere, { assigned_user_id: null }, fresh())),
