@@ -185,10 +185,10 @@ describe("the meaning of error codes", () => {
       const meaning = meaningOf(refusal(fields))
       return meaning._tag === "ProviderRejected" && meaning.pauses_channel === true
     }
-    for (const code of [0, 3, 10, 190, 200, 230, 299, 368, 131005, 131031, 131042]) {
+    for (const code of [0, 3, 10, 33, 190, 200, 230, 299, 368, 131005, 131031, 131037, 131042, 131045, 133010]) {
       assert.isTrue(isPause({ code }), `${code}`)
     }
-    for (const code of [33, 100, 551, 130497, 131026, 131047, 131048, 131063]) {
+    for (const code of [100, 551, 130497, 131026, 131047, 131048, 131063]) {
       assert.isFalse(isPause({ code }), `${code}`)
     }
     for (const [code, error_subcode] of [[10, 2018065], [10, 2018108], [10, 1], [200, 1545041], [230, 1]] as const) {
@@ -203,7 +203,7 @@ describe("the meaning of error codes", () => {
       const meaning = meaningOf(refusal(fields))
       return meaning._tag === "ProviderBusy" ? meaning.throttles : "rejected"
     }
-    for (const code of [4, 613, 80007, 80008, 130429]) assert.strictEqual(slowed({ code }), "channel")
+    for (const code of [4, 613, 80007, 80008, 130429, 131048, 131064]) assert.strictEqual(slowed({ code }), "channel")
     assert.strictEqual(slowed({ code: 987654, status: 429 }), "channel")
     assert.strictEqual(slowed({ code: 131056 }), "recipient")
     for (const code of [1, 2, 1200, 131000, 131016, 131053, 131057, 133004]) assert.isUndefined(slowed({ code }))

@@ -1,0 +1,114 @@
+/** Every documented error code of the networks, with what follows for the send and its channel. */
+import { assert, describe, it } from "@effect/vitest"
+import { meaningOf, pauseOf, type Refusal, refusals } from "@messaging-crm/provider-cloud/Refusals"
+import { Option } from "effect"
+
+const wordOf = (fields: Partial<Refusal>): string => {
+  const meaning = meaningOf({
+    code: 0,
+    error_subcode: null,
+    is_transient: false,
+    status: 400,
+    retry_after_seconds: null,
+    ...fields
+  })
+  if (meaning._tag === "ProviderBusy") return `${meaning.throttles ?? "retry"} ${meaning.reason}`
+  return `${meaning.pauses_channel === true ? "pause" : "reject"} ${meaning.reason}`
+}
+
+type Code = readonly [code: number, error_subcode: number | null]
+
+/** What follows, by the codes for which it does. */
+const expected: Readonly<Record<string, ReadonlyArray<number | Code>>> = {
+  "reject reply_window_closed": [[10, 2018065], [10, 2018278], [10, 2534022], 131047],
+  "reject recipient_unreachable": [
+    [10, 2018108],
+    [100, 2018001],
+    [100, 2534014],
+    [200, 1545041],
+    551,
+    130472,
+    131026,
+    131030,
+    131062
+  ],
+  "reject recipient_opted_out": [131050],
+  "reject provider_auth": [[10, 1], [200, 1], [299, 2018028]],
+  "pause provider_auth": [0, 3, 10, 102, 104, 190, [190, 463], 200, 250, 299, 131005],
+  "channel rate_limited": [4, 17, 32, 341, 613, 80000, 80001, 80006, 80007, 80008, 80014, 130429, 131048, 131064],
+  "recipient rate_limited": [131056],
+  "reject rate_limited": [131049, 132069, 133016],
+  "retry provider_unavailable": [
+    1,
+    2,
+    1200,
+    131000,
+    131016,
+    131053,
+    131057,
+    133004,
+    133015,
+    134101,
+    2494100
+  ],
+  "reject template_not_found": [132001],
+  "reject template_not_approved": [131063, 132015, 132016, 132068, 134100, 134102],
+  "reject template_invalid": [132000, 132005, 132007, 132008, 132012, 132018],
+  "pause channel_blocked": [
+    33,
+    [100, 33],
+    368,
+    131031,
+    131037,
+    131042,
+    131045,
+    133000,
+    133006,
+    133010
+  ],
+  "reject channel_blocked": [130497],
+  "reject provider_rejected": [
+    100,
+    131008,
+    131009,
+    131021,
+    131051,
+    131052,
+    131055,
+    131060,
+    133005,
+    133008,
+    133009,
+    134011,
+    135000
+  ]
+}
+
+const codes = Object.entries(expected).flatMap(([word, all]) =>
+  all.map((code): readonly [string, Code] => [word, typeof code === "number" ? [code, null] : code])
+)
+
+describe("an error code of the networks", () => {
+  for (const [word, [code, error_subcode]] of codes) {
+    it(`${code}${error_subcode === null ? "" : `/${error_subcode}`}: ${word}`, () => {
+      assert.strictEqual(wordOf({ code, error_subcode }), word)
+    })
+  }
+
+  it("in the table is tested here", () => {
+    const tested = (code: number, subcode: number | "any" | null) =>
+      codes.some(([, [known, error_subcode]]) =>
+        known === code && (subcode === "any" ? error_subcode !== null : error_subcode === subcode)
+      )
+    for (const { code } of refusals) {
+      const [of, subcode] = typeof code === "object" && "subcode" in code ? [code.code, code.subcode] : [code, null]
+      for (const each of typeof of === "number" ? [of] : of) assert.isTrue(tested(each, subcode), `${each}/${subcode}`)
+    }
+  })
+
+  it("in a status pauses the channel if it is about the whole number", () => {
+    assert.deepStrictEqual(pauseOf(131042), Option.some("channel_blocked" as const))
+    assert.deepStrictEqual(pauseOf(190), Option.some("provider_auth" as const))
+    for (const code of [100, 131026, 131047, 131048, 131049, 999999]) assert.deepStrictEqual(pauseOf(code), Option.none())
+  })
+})
