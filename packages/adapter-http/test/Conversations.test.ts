@@ -225,6 +225,20 @@ describe("send", () => {
     }
   })
 
+  it("refuses a text that the network of the channel does not accept, with its limit", async () => {
+    const ours = await service.organization()
+    await wroteTo(ours, ours.social.id, "photo-user-8")
+    const [contact] = (await service.request("GET", "/v1/contacts", { key: ours.key })).body.data
+    const path = `/v1/conversations/${contact.last_conversation_id}/messages`
+    const send = (text: string) =>
+      service.request("POST", path, { key: ours.key, json: { type: "text", text }, ...idempotency() })
+    const refused = await send("x".repeat(1001))
+    assert.strictEqual(refused.status, 400)
+    assert.strictEqual(refused.body.error.param, "text")
+    assert.include(refused.body.error.message, "1000")
+    assert.strictEqual((await send("😀".repeat(1000))).status, 202)
+  })
+
   it("refuses a template on a channel of another type", async () => {
     const ours = await service.organization()
     await wroteTo(ours, ours.social.id, "photo-user-9")

@@ -109,6 +109,8 @@ describe("an error code of the networks", () => {
   it("in a status pauses the channel if it is about the whole number", () => {
     assert.deepStrictEqual(pauseOf(131042), Option.some("channel_blocked" as const))
     assert.deepStrictEqual(pauseOf(190), Option.some("provider_auth" as const))
-    for (const code of [100, 131026, 131047, 131048, 131049, 999999]) assert.deepStrictEqual(pauseOf(code), Option.none())
+    for (const code of [100, 131026, 131047, 131048, 131049, 999999]) {
+      assert.deepStrictEqual(pauseOf(code), Option.none())
+    }
   })
 })

@@ -1,3 +1,4 @@
+import type { TextTooLong } from "@messaging-crm/core/Content"
 import { PublicUrl } from "@messaging-crm/core/Media"
 import { Messages } from "@messaging-crm/core/Messages"
 import { Sends } from "@messaging-crm/core/Sends"
@@ -26,7 +27,9 @@ const refusals = {
       "conflict",
       "The contact has not written in the last 24 hours, so only a template may be sent.",
       "type"
-    )
+    ),
+  TextTooLong: ({ channel_type, chars_max }: TextTooLong) =>
+    Errors.invalid("text", `text must be a text of at most ${chars_max} characters on ${channel_type} channels.`)
 }
 
 /** Layer that answers `/conversations/{conversation_id}/messages`. */

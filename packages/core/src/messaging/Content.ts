@@ -1,4 +1,6 @@
 import { Schema } from "effect"
+import type { ChannelType } from "../catalog/Channels.ts"
+import { limits } from "../kernel/Limits.ts"
 import { TemplateValues } from "./Template.ts"
 
 /**
@@ -21,3 +23,20 @@ export const Content = Schema.Union([
   })
 ])
 export type Content = typeof Content.Type
+
+/** The longest text that the network of a channel accepts, in code points (contract §12.2). */
+export const text_chars_max: Readonly<Record<ChannelType, number>> = {
+  phone_messaging: limits.message_text_chars_max,
+  page_messaging: limits.page_messaging_text_chars_max,
+  photo_social: limits.photo_social_text_chars_max
+}
+
+/** The text has more characters than the network of its channel accepts. */
+export class TextTooLong extends Schema.TaggedError<TextTooLong>()("TextTooLong", {
+  channel_type: Schema.String,
+  chars_max: Schema.Int
+}) {}
+
+/** Returns whether a text has at most so many code points. */
+export const isAtMost = (text: string, chars_max: number): boolean =>
+  text.length <= chars_max || Array.from(text).length <= chars_max

@@ -34,7 +34,7 @@ import { text } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, Decide, type Fresh, together } from "../work/Decide.ts"
-import type { Content } from "./Content.ts"
+import { type Content, isAtMost, text_chars_max, TextTooLong } from "./Content.ts"
 import {
   ConversationNotFound,
   type ConversationRow,
@@ -269,12 +269,14 @@ export const send = (
   fresh: Fresh
 ): Result.Result<
   Changes.Decision<Send>,
-  ConversationNotFound | ChannelTypeUnsuited | ReplyWindowClosed | TemplateRefused
+  ConversationNotFound | ChannelTypeUnsuited | ReplyWindowClosed | TemplateRefused | TextTooLong
 > => {
   if (Option.isNone(conversation)) return Result.fail(new ConversationNotFound())
-  const { channel_id, external_id: recipient, id: conversation_id } = conversation.value
+  const { channel_id, channel_type, external_id: recipient, id: conversation_id } = conversation.value
   const to = { conversation_id, channel_id, recipient, member_id }
   if (input.type === "text") {
+    const chars_max = text_chars_max[channel_type]
+    if (!isAtMost(input.text, chars_max)) return Result.fail(new TextTooLong({ channel_type, chars_max }))
     return isReplyWindowOpen(conversation.value, fresh.now)
       ? Result.succeed(queue(to, { type: "text", text: input.text }, fresh))
       : Result.fail(new ReplyWindowClosed())
@@ -313,7 +315,7 @@ export class Sends extends Context.Service<Sends, {
     input: SendMessage
   ) => Effect.Effect<
     Send,
-    ConversationNotFound | ChannelTypeUnsuited | ReplyWindowClosed | TemplateRefused | ConcurrentChanges,
+    ConversationNotFound | ChannelTypeUnsuited | ReplyWindowClosed | TemplateRefused | TextTooLong | ConcurrentChanges,
     CurrentActor
   >
   readonly get: (id: SendId) => Effect.Effect<Send, SendNotFound, CurrentActor>

@@ -99,6 +99,21 @@ describe("a send", () => {
     )
   })
 
+  it("with a text that the network does not accept is refused with its limit, in code points", () => {
+    const limit = { phone_messaging: 4096, page_messaging: 2000, photo_social: 1000 } as const
+    for (const channel_type of ["phone_messaging", "page_messaging", "photo_social"] as const) {
+      const on = Option.some({ ...conversation, channel_type, last_inbound_at: null })
+      // The text is checked before the reply window, and an emoji is one character of two units.
+      const outcome = (text: string) =>
+        Option.getOrNull(Result.getFailure(send({ conversation: on }, { type: "text", text } as Sends.SendMessage)))
+      assert.strictEqual(outcome("\u{1F600}".repeat(limit[channel_type]))?._tag, "ReplyWindowClosed")
+      assert.deepInclude(outcome(`${"\u{1F600}".repeat(limit[channel_type])}a`), {
+        _tag: "TextTooLong",
+        chars_max: limit[channel_type]
+      })
+    }
+  })
+
   it("with a template is enqueued on a phone-messaging channel", () => {
     const input = { type: "template", template: { id: "greeting", components } } as const
     const expected = queued(100, { content })
