@@ -127,7 +127,8 @@ export const lines: ReadonlyArray<Line> = [
     key: "optional"
   },
   { operation: "GET /templates", scope: "templates:read", status: 200, answer: "[Template]" },
-  { operation: "GET /webhooks", scope: "webhooks:manage", status: 200, answer: "[Webhook]" },
+  // `status` is an addition to the specification: without it, an active webhook may not be among the 100 most recent.
+  { operation: "GET /webhooks", scope: "webhooks:manage", status: 200, answer: "[Webhook]", query: ["status"] },
   {
     operation: "POST /webhooks",
     scope: "webhooks:manage",

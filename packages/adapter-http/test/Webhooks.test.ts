@@ -166,25 +166,30 @@ describe("create", () => {
 })
 
 describe("list", () => {
-  it("shows the active ones first, each the newest first, up to 100: more there cannot be", async () => {
+  it("shows the 100 newest first, whatever their status, and those of one status", async () => {
     const { create, disable, get, post, url } = await begin()
-    const active: Array<string> = []
-    for (let count = 0; count < 100; count++) active.push((await create()).id)
-    const listed = async () => {
-      const { data, next_cursor } = (await get("/webhooks")).body
+    const all: Array<string> = []
+    for (let count = 0; count < 100; count++) all.push((await create()).id)
+    const listed = async (query = "") => {
+      const { data, next_cursor } = (await get(`/webhooks${query}`)).body
       assert.isNull(next_cursor)
       return data.map(({ id }: { readonly id: string }) => id)
     }
-    assert.deepStrictEqual(await listed(), active.toReversed())
+    assert.deepStrictEqual(await listed(), all.toReversed())
 
     const one_more = await post("/webhooks", { url, event_types })
     refused(one_more, null, "conflict", 409)
     assert.include(one_more.body.error.message, "100 active webhooks")
-    const [disabled = ""] = active.splice(50, 1)
-    await disable(disabled)
-    assert.deepStrictEqual(await listed(), [...active.toReversed(), disabled])
-    active.push((await create()).id)
-    assert.deepStrictEqual(await listed(), active.toReversed())
+    const [oldest = "", , middle = ""] = all
+    await disable(middle)
+    assert.deepStrictEqual(await listed(), all.toReversed())
+    assert.deepStrictEqual(await listed("?status=all"), all.toReversed())
+    assert.deepStrictEqual(await listed("?status=disabled"), [middle])
+    all.push((await create()).id)
+    assert.notInclude(await listed(), oldest)
+    assert.deepStrictEqual(await listed(), all.slice(1).toReversed())
+    assert.deepStrictEqual(await listed("?status=active"), all.filter((id) => id !== middle).toReversed())
+    refused(await get("/webhooks?status=paused"), "status")
   })
 })
 

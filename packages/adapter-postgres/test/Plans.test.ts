@@ -84,7 +84,8 @@ const lookups: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>
     store.findByProviderId(Crowd.large, channel, "message-9")
   ),
   "early updates of a message": MessageStore.use((store) => store.findByProviderId(Crowd.large, channel, "unknown-9")),
-  "the webhooks": WebhookStore.use((store) => store.list(Crowd.large, 100)),
+  "the webhooks": WebhookStore.use((store) => store.list(Crowd.large, { status: null }, 100)),
+  "the active webhooks": WebhookStore.use((store) => store.list(Crowd.large, { status: "active" }, 100)),
   "a webhook": WebhookStore.use((store) => store.find(Crowd.large, webhook)),
   "the number of active webhooks": WebhookStore.use((store) => store.countActive(Crowd.large)),
   "the secrets that another key encrypted": WebhookStore.use((store) =>

@@ -1118,6 +1118,10 @@ export interface Operations {
   }
   /** List webhooks. The key needs the scope `webhooks:manage`. */
   readonly "GET /webhooks": {
+    readonly query?: {
+      /** Webhooks with this status. */
+      readonly status?: "all" | "active" | "disabled"
+    }
     readonly answer: {
       readonly data: ReadonlyArray<Webhook>
       /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */

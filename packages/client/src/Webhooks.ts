@@ -2,7 +2,7 @@ import type { Answered } from "./Attempt.ts"
 import type { CreatedWebhook, CreateWebhook, Webhook, WebhookDelivery } from "./Contract.ts"
 import type { WebhookEvent } from "./Events.ts"
 import type { Pages } from "./Pages.ts"
-import type { RequestOptions, Transport } from "./Transport.ts"
+import type { Query, RequestOptions, Transport } from "./Transport.ts"
 
 /** The URL and the types of events of a new webhook. */
 export interface NewWebhook extends CreateWebhook {
@@ -11,8 +11,9 @@ export interface NewWebhook extends CreateWebhook {
 
 /** `/webhooks`: list, create and disable; their deliveries: list and retry. */
 export const webhooks = ({ list, one }: Transport) => ({
-  /** Lists at most 100 webhooks, active ones first, then newest first, without their secrets. */
-  list: (options?: RequestOptions): Pages<Webhook> => list("GET /webhooks", {}, options),
+  /** Lists the 100 most recent webhooks, newest first, without their secrets. */
+  list: (query: Query<"GET /webhooks"> = {}, options?: RequestOptions): Pages<Webhook> =>
+    list("GET /webhooks", { query }, options),
   /** Subscribes an https endpoint to events. Store `signing_secret` for `verifyWebhook`: it is not shown again. */
   create: (webhook: NewWebhook, options?: RequestOptions): Promise<Answered<CreatedWebhook>> =>
     one("POST /webhooks", { body: webhook }, options),

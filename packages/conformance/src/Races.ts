@@ -333,7 +333,7 @@ export const observe = Effect.fnUntraced(function*(scene: Scene, answers: Readon
           })))
         }))
     )
-    const webhooks = yield* Webhooks.use((all) => all.list)
+    const webhooks = yield* Webhooks.use((all) => all.list({ status: null }))
     const isActive = webhooks.some(({ id, status }) => id === webhook.id && status === "active")
     const deliveries = yield* WebhookDeliveries.use((all) => all.list(webhook.id))
     const account = yield* ChannelAccountStore.use((store) => store.find(organization_id, channel.id))
@@ -351,7 +351,7 @@ export const observe = Effect.fnUntraced(function*(scene: Scene, answers: Readon
       tags: (yield* Tags.use((all) => all.list)).map(({ name }) => name),
       members: byText((yield* Members.use((all) => all.list)).map(({ name, role }) => ({ name, role }))),
       keys: (yield* ApiKeys.use((all) => all.list)).map(({ revoked_at }) => revoked_at === null ? "valid" : "revoked"),
-      webhooks: webhooks.map(({ status }) => status),
+      webhooks: byText(webhooks.map(({ status }) => status)),
       // A delivery of a webhook that was disabled meanwhile ends when a worker claims it.
       deliveries: byText(
         deliveries.map(({ attempt_count, event_type, failure_code, status }) =>

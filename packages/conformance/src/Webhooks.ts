@@ -26,6 +26,9 @@ const raised = Effect.fnUntraced(function*(organization_id: OrganizationId, to: 
 const newestFirst = <Row extends { readonly id: string }>(rows: ReadonlyArray<Row>, at: (row: Row) => number) =>
   rows.toSorted((a, b) => at(b) - at(a) || (a.id < b.id ? 1 : -1))
 
+/** The filters that every webhook passes. */
+const every = { status: null }
+
 const disabled = { status: "disabled", disabled_at: after(1) } as const
 
 const events = (it: It, { runs }: Options) => {
@@ -76,12 +79,12 @@ const webhooks = (it: It, { runs }: Options) => {
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const row = yield* Fixtures.webhook(ours, { ...fields, event_types: ["conversation.closed", "message.sent"] })
       assert.deepStrictEqual(yield* store.find(ours, row.id), Option.some({ ...row, version: 1 }))
-      assert.deepStrictEqual(yield* store.list(ours, 9), [toWebhook(row)])
+      assert.deepStrictEqual(yield* store.list(ours, every, 9), [toWebhook(row)])
       assert.deepStrictEqual(yield* store.find(theirs, row.id), Option.none())
-      assert.deepStrictEqual(yield* store.list(theirs, 9), [])
+      assert.deepStrictEqual(yield* store.list(theirs, every, 9), [])
     }), { arbitrary: { runs } })
 
-  it.effect("lists the active ones first, then the newest, then by id descending, and counts the active ones", () =>
+  it.effect("lists the newest first, then by id descending, also of one status, and counts the active ones", () =>
     Effect.gen(function*() {
       const store = yield* WebhookStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
@@ -90,15 +93,23 @@ const webhooks = (it: It, { runs }: Options) => {
         (millis) => Fixtures.webhook(ours, { created_at: after(millis) })
       )
       const gone = yield* Effect.forEach(
-        [3, 4],
+        [1, 4],
         (millis) => Fixtures.webhook(ours, { created_at: after(millis), ...disabled })
       )
-      const sorted = [rows, gone].flatMap((some) =>
+      const sorted = (some: ReadonlyArray<WebhookColumns>) =>
         newestFirst(some.map(toWebhook), ({ created_at }) => created_at.epochMilliseconds)
-      )
-      assert.deepStrictEqual(yield* store.list(ours, 9), sorted)
-      assert.deepStrictEqual(yield* store.list(ours, 3), sorted.slice(0, 3))
-      assert.deepStrictEqual(yield* store.list(ours, 6), sorted.slice(0, 6))
+      for (
+        const [status, expected] of [
+          [null, sorted([...rows, ...gone])],
+          ["active", sorted(rows)],
+          ["disabled", sorted(gone)]
+        ] as const
+      ) {
+        for (const limit of [1, 3, 6, 9]) {
+          assert.deepStrictEqual(yield* store.list(ours, { status }, limit), expected.slice(0, limit))
+        }
+        assert.deepStrictEqual(yield* store.list(theirs, { status }, 9), [])
+      }
       assert.strictEqual(yield* store.countActive(ours), 5)
       assert.strictEqual(yield* store.countActive(theirs), 0)
     }))

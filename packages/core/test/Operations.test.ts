@@ -86,7 +86,7 @@ const calls: Readonly<Record<KeyedOperation, Effect.Effect<unknown, unknown, Crm
     create(CreateWebhook.make({ url: "https://shop.example/hook", event_types: ["message.sent"] }))
   ),
   "webhooks.disable": Webhooks.use(({ disable }) => disable(webhook)),
-  "webhooks.list": Webhooks.use(({ list }) => list)
+  "webhooks.list": Webhooks.use(({ list }) => list({ status: null }))
 }
 
 /** An actor whose API key has these scopes. */

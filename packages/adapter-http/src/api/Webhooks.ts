@@ -1,16 +1,27 @@
 import { WebhookId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
-import { CreatedWebhook, CreateWebhook, Webhook } from "@messaging-crm/core/Webhooks"
+import { CreatedWebhook, CreateWebhook, Webhook, WebhookStatus } from "@messaging-crm/core/Webhooks"
+import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { List, Single } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
 import { keyHeaderOf, Runs } from "./Pipeline.ts"
 
+/** The filter of the list (contract §14.4). */
+const status = Schema.optionalKey(
+  Schema.Literals(["all", ...WebhookStatus.literals]).annotate({
+    description: "Webhooks with this status.",
+    default: "all",
+    examples: ["active"]
+  })
+)
+
 /** `/webhooks`: list, create and disable (contract §14). */
 export class WebhooksGroup extends HttpApiGroup.make("webhooks")
   .add(
     HttpApiEndpoint.get("list", "/webhooks", {
+      query: { status },
       success: List(Webhook)
     })
       .annotate(Runs, "webhooks.list")
@@ -19,7 +30,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
           identifier: "listWebhooks",
           summary: "List webhooks",
           description:
-            `Returns at most ${limits.webhook_list_size} webhooks, active ones first, then newest first. Their secrets are not included.`
+            `Returns the ${limits.webhook_list_size} most recent webhooks, newest first, without their secrets. All active ones are among those with \`status=active\`.`
         })
       )
       .annotate(Examples.Example, { answer: Examples.all(Examples.webhook) }),

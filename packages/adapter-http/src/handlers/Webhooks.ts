@@ -15,7 +15,10 @@ export const layer = HttpApiBuilder.group(
     const webhooks = yield* Webhooks
 
     return handlers.handleAll({
-      list: ({ endpoint }) => Effect.flatMap(webhooks.list, Answers.complete(endpoint)),
+      list: ({ endpoint, query }) =>
+        webhooks.list({ status: query.status === undefined || query.status === "all" ? null : query.status }).pipe(
+          Effect.flatMap(Answers.complete(endpoint))
+        ),
       create: ({ endpoint, payload }) =>
         webhooks.create(payload).pipe(
           Effect.flatMap(Answers.single(endpoint)),

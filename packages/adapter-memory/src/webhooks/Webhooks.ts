@@ -10,10 +10,11 @@ export const layer = Layer.effect(
   WebhookStore,
   World.useSync(({ modify, read }) =>
     WebhookStore.of({
-      list: (organization_id, limit) =>
+      list: (organization_id, filters, limit) =>
         read(({ tables }) =>
           Table.all(tables, WebhookRows, organization_id)
-            .toSorted((a, b) => Number(a.status === "disabled") - Number(b.status === "disabled") || byAge(b, a))
+            .filter(({ status }) => filters.status === null || status === filters.status)
+            .toSorted((a, b) => byAge(b, a))
             .slice(0, limit)
             .map(toWebhook)
         ),

@@ -27,6 +27,7 @@ import m0023 from "./migrations/0023_key_digests.ts"
 import m0024 from "./migrations/0024_remembered.ts"
 import m0025 from "./migrations/0025_message_details.ts"
 import m0026 from "./migrations/0026_notes.ts"
+import m0027 from "./migrations/0027_recent_webhooks.ts"
 import { StatementDeadline } from "./StatementDeadline.ts"
 
 /** Every migration, in order. They are imported, not read from a folder, so that a bundle contains them. */
@@ -55,7 +56,8 @@ export const record = {
   "0023_key_digests": m0023,
   "0024_remembered": m0024,
   "0025_message_details": m0025,
-  "0026_notes": m0026
+  "0026_notes": m0026,
+  "0027_recent_webhooks": m0027
 }
 
 const table = "messaging_crm_migrations"

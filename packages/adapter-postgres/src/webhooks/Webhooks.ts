@@ -33,12 +33,12 @@ export const layer = Layer.effect(
           FROM webhooks
           WHERE organization_id = ${organization_id} AND id = ${id}
         `),
-      list: (organization_id, limit) =>
+      list: (organization_id, { status }, limit) =>
         webhooks(sql`
           SELECT ${columns}
           FROM webhooks
-          WHERE organization_id = ${organization_id}
-          ORDER BY status = 'active' DESC, created_at DESC, id DESC
+          WHERE organization_id = ${organization_id} ${status === null ? sql.literal("") : sql`AND status = ${status}`}
+          ORDER BY created_at DESC, id DESC
           LIMIT ${limit}
         `),
       countActive: (organization_id) =>

@@ -40,7 +40,7 @@ export const begin = Effect.gen(function*() {
       posted: endpoints.posted(url),
       events: Effect.flatMap(endpoints.posted(url), (all) => Effect.forEach(all, ({ body }) => decode(body))),
       deliveries: WebhookDeliveries.use((deliveries) => deliveries.list(id)).pipe(scene.as, Effect.orDie),
-      status: Webhooks.use((webhooks) => webhooks.list).pipe(
+      status: Webhooks.use((webhooks) => webhooks.list({ status: null })).pipe(
         Effect.map((all) => all.find((webhook) => webhook.id === id)?.status),
         scene.as
       )

@@ -116,14 +116,17 @@ export const agreeOnLists = Effect.fnUntraced(function*(scene: Scene, touched: R
 export const agreeOnCatalogues = Effect.fnUntraced(function*(scene: Scene) {
   const { channels, fields, members, tags, webhooks } = scene.ours
   const accounts = channels.flatMap((channel) => channel.phone_messaging_business_account_id ?? [])
-  const active = newestFirst(webhooks.filter(({ disabled_at }) => disabled_at === null), at)
-  const disabled = newestFirst(webhooks.filter(({ disabled_at }) => disabled_at !== null), at)
   yield* agree(scene, ok(tags), Tags.use(({ list }) => list))
   yield* agree(scene, ok(channels), Channels.use(({ list }) => list))
   yield* agree(scene, ok(fields), ContactFields.use(({ list }) => list))
   yield* agree(scene, ok(members), Members.use(({ list }) => list))
   yield* agree(scene, ok(accounts.map(greeting)), Templates.use(({ list }) => list))
-  yield* agree(scene, ok([...active, ...disabled].map(showWebhook)), Webhooks.use(({ list }) => list))
+  for (const status of [null, "active", "disabled"] as const) {
+    const shown = newestFirst(webhooks, at).map(showWebhook).filter((webhook) =>
+      status === null || webhook.status === status
+    )
+    yield* agree(scene, ok(shown), Webhooks.use(({ list }) => list({ status })))
+  }
 })
 
 const at = ({ created_at }: { readonly created_at: DateTime.Utc }) => created_at

@@ -94,6 +94,11 @@ export const CreateWebhook = Schema.Struct({
 }).annotate({ identifier: "CreateWebhook" }).pipe(Schema.brand("CreateWebhook"))
 export interface CreateWebhook extends Schema.Schema.Type<typeof CreateWebhook> {}
 
+/** The filters of a list. A filter that is null does not filter (contract §14.4). */
+export interface WebhookFilters {
+  readonly status: WebhookStatus | null
+}
+
 /** The failures of an endpoint since its last success. */
 export interface Health {
   readonly consecutive_failures: number
@@ -230,8 +235,8 @@ export const disable = (
  * **Contract** (checked by `conformance/Webhooks.ts`)
  *
  * - `find` returns the latest committed row, and none for another organization's webhook.
- * - `list` returns the organization's webhooks, active ones first, then from the
- *   newest to the oldest, then by id descending, at most `limit`.
+ * - `list` returns the organization's webhooks that pass every filter that is not
+ *   null, newest first, then by id descending, at most `limit`.
  * - `countActive` returns how many active webhooks the organization has.
  * - `sealedOtherwise` returns at most `limit` encrypted secrets of active webhooks
  *   of all organizations that do not begin with `prefix`, ordered by webhook id,
@@ -240,7 +245,11 @@ export const disable = (
 export class WebhookStore extends Context.Service<
   WebhookStore,
   SealedSecrets<WebhookId> & {
-    readonly list: (organization_id: OrganizationId, limit: number) => Effect.Effect<ReadonlyArray<Webhook>>
+    readonly list: (
+      organization_id: OrganizationId,
+      filters: WebhookFilters,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<Webhook>>
     readonly countActive: (organization_id: OrganizationId) => Effect.Effect<number>
     readonly find: (organization_id: OrganizationId, id: WebhookId) => Effect.Effect<Option.Option<WebhookRow>>
   }
@@ -256,8 +265,8 @@ export class Webhooks extends Context.Service<Webhooks, {
     WebhookUrlRefused | TooManyWebhooks | ConcurrentChanges,
     CurrentActor
   >
-  /** Returns 100 webhooks: the active ones first, then the most recent. */
-  readonly list: Effect.Effect<ReadonlyArray<Webhook>, never, CurrentActor>
+  /** Returns the 100 most recent webhooks that pass the filters, newest first. */
+  readonly list: (filters: WebhookFilters) => Effect.Effect<ReadonlyArray<Webhook>, never, CurrentActor>
   /** Disables a webhook permanently, and fails its pending deliveries. Disabling it again changes nothing. */
   readonly disable: (id: WebhookId) => Effect.Effect<Webhook, WebhookNotFound | ConcurrentChanges, CurrentActor>
   /**
@@ -300,10 +309,10 @@ export class Webhooks extends Context.Service<Webhooks, {
         })
       })
 
-      const list = operation("webhooks.list")(function*() {
+      const list = operation("webhooks.list")(function*(filters: WebhookFilters) {
         const { organization_id } = yield* CurrentActor
-        return yield* store.list(organization_id, limits.webhook_list_size)
-      })()
+        return yield* store.list(organization_id, filters, limits.webhook_list_size)
+      })
 
       const disableWebhook = operation("webhooks.disable")(function*(id: WebhookId) {
         const { organization_id } = yield* CurrentActor

@@ -1,7 +1,7 @@
 import { Client, idempotencyKey } from "@messaging-crm/adapter-http/Client"
 import { Event, EventType } from "@messaging-crm/core/Events"
 import { Ids, WebhookId } from "@messaging-crm/core/Ids"
-import { CreateWebhook, Webhook, Webhooks } from "@messaging-crm/core/Webhooks"
+import { CreateWebhook, Webhook, Webhooks, WebhookStatus } from "@messaging-crm/core/Webhooks"
 import { verify } from "@messaging-crm/core/WebhookSignature"
 import { DateTime, Effect, Layer, Option, Predicate, Redacted, Ref, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
@@ -115,11 +115,22 @@ const listen = Command.make(
 
 const toJson = Schema.encodeSync(Webhook)
 
-const list = Admin.list(
-  "List the webhooks as the API does: the 100 most recent, active ones first",
-  Webhooks.use((webhooks) => webhooks.list),
-  toJson
-)
+const list = Command.make(
+  "list",
+  {
+    organization: Admin.organization,
+    status: Flag.Literals("status", WebhookStatus.literals).pipe(
+      Flag.optional,
+      Flag.withDescription("only webhooks with this status")
+    ),
+    json: Print.json
+  },
+  Effect.fnUntraced(function*({ json, organization, status }) {
+    const found = Webhooks.use((webhooks) => webhooks.list({ status: Option.getOrNull(status) }))
+    const rows = (yield* Admin.asOperator(organization, found)).map((webhook) => toJson(webhook))
+    yield* Print.result(json, rows, Print.table(rows))
+  })
+).pipe(Command.withDescription("List the 100 most recent webhooks, newest first"))
 
 const disable = Command.make(
   "disable",
