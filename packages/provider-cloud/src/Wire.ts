@@ -8,10 +8,12 @@ export const lenient = <S extends Schema.Constraint>(schema: S) =>
 
 const id_chars_max = 500
 
+const storable = (text: string): string => text.toWellFormed().replaceAll("\u0000", "\uFFFD")
+
 /** Schema for text that every store can keep. Characters that cannot be stored are replaced, and not refused. */
 export const StorableText = Schema.String.pipe(
   Schema.decodeTo(Text, {
-    decode: SchemaGetter.transform((value: string) => value.toWellFormed().replaceAll("\u0000", "\uFFFD")),
+    decode: SchemaGetter.transform(storable),
     encode: SchemaGetter.passthrough()
   })
 )
@@ -24,5 +26,42 @@ export const NetworkId = Schema.Union([Schema.String, Schema.Int]).pipe(
   })
 )
 
+/** Schema for a number, which some networks write as text. */
+export const Quantity = Schema.Union([Schema.Finite, Schema.FiniteFromString])
+
 /** Schema for a list whose items are decoded one by one, later. */
 export const Items = Schema.Array(Schema.Unknown)
+
+/** The most items of one list that are decoded. What is stored of them is fewer still. */
+const items_max = 1000
+
+/** Makes a function that decodes the items of a list one by one, and leaves out those of another shape. */
+export const decodeEach = <S extends Schema.Codec<unknown, unknown>>(schema: S) => {
+  const decode = Schema.decodeUnknownOption(schema)
+  return (items: ReadonlyArray<unknown> = []): ReadonlyArray<S["Type"]> =>
+    items.slice(0, items_max).flatMap((item) => Option.toArray(decode(item)))
+}
+
+/** The deepest nesting of a JSON value that is kept. */
+const depth_max = 16
+
+/** Returns a JSON value whose texts every store can keep. What is nested too deep becomes null. */
+const storableJson = (value: unknown, depth: number): Schema.Json => {
+  if (typeof value === "string") return storable(value)
+  if (typeof value === "boolean" || Number.isFinite(value)) return value as boolean | number
+  if (typeof value !== "object" || value === null || depth === depth_max) return null
+  if (Array.isArray(value)) return value.map((item) => storableJson(item, depth + 1))
+  return Object.fromEntries(
+    Object.entries(value).map(([name, part]) => [storable(name), storableJson(part, depth + 1)])
+  )
+}
+
+const parse = Option.liftThrowable((text: string): unknown => JSON.parse(text))
+
+/** Returns a JSON object that is given as it is or as text, or null. */
+export const jsonObjectOf = (given: unknown): Readonly<Record<string, Schema.Json>> | null => {
+  const value = typeof given === "string" ? Option.getOrNull(parse(given)) : given
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return null
+  // An object stays one.
+  return storableJson(value, 0) as Readonly<Record<string, Schema.Json>>
+}

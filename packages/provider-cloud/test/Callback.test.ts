@@ -48,6 +48,7 @@ describe("phone messaging", () => {
             type: "text",
             text: "Oi 👋",
             media: null,
+            details: null,
             sent_at
           },
           file: null
@@ -309,6 +310,7 @@ describe("phone messaging", () => {
         recipient_id: "551188887777",
         reference
       }))
+    const undeliverable = { code: 131026, title: "Undeliverable", description: "Undeliverable." }
     const expected = { sent: "sent", delivered: "delivered", read: "read", played: "read", failed: "failed" }
     for (const [name, meant] of Object.entries(expected)) {
       assert.deepStrictEqual<object>(eventOf(status(name).notices), {
@@ -317,7 +319,8 @@ describe("phone messaging", () => {
         reference,
         recipient_aliases: ["+551188887777", "+5511988887777"],
         status: meant,
-        at: sent_at
+        at: sent_at,
+        ...(name === "failed" ? { failure: undeliverable } : {})
       })
     }
     for (const name of ["deleted", "toString"]) {
@@ -377,6 +380,7 @@ describe("pages and photo accounts", () => {
           type: "text",
           text: "hi",
           media: null,
+          details: null,
           sent_at: DateTime.makeUnsafe(seconds * 1000 + 123)
         },
         file: null

@@ -1,5 +1,6 @@
 /** A notice: one event of a callback, before its channel is looked up. */
 import type { ProviderEvent, ProviderMessageReceived } from "@messaging-crm/core/Inbound"
+import type { MessageDetails } from "@messaging-crm/core/MessageDetails"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { DateTime, Option, Schema } from "effect"
 import type { AccountName } from "../CloudAccounts.ts"
@@ -54,15 +55,30 @@ export const ignoredAs = (meaning: Meaning | undefined, kind: string): Notices =
 
 /** The content of a received message. */
 export interface MessageContent extends Pick<ProviderMessageReceived, "media" | "text" | "type"> {
+  readonly details: MessageDetails | null
   readonly file: FileReference | null
 }
 
-export const textContent = (type: MessageContent["type"], text: string | null): MessageContent => ({
-  type,
-  text,
-  media: null,
-  file: null
-})
+export const textContent = (
+  type: MessageContent["type"],
+  text: string | null,
+  details: MessageDetails | null = null
+): MessageContent => ({ type, text, media: null, details, file: null })
+
+/** Adds details to a content. Those that it has already stay. */
+export const withDetails = (content: MessageContent, details: MessageDetails): MessageContent => {
+  const all = { ...details, ...content.details }
+  return { ...content, details: Object.keys(all).length === 0 ? null : all }
+}
+
+const isText = (value: string | null | undefined): value is string =>
+  value !== undefined && value !== null && value !== ""
+
+/** Returns the non-empty parts, one on each line, or null if there are none. */
+export const lines = (...parts: ReadonlyArray<string | null | undefined>): string | null => {
+  const given = parts.filter(isText)
+  return given.length === 0 ? null : given.join("\n")
+}
 
 /** Schema for a time as the networks write it: a number, or its digits as text. */
 export const Moment = Schema.Union([Schema.Number, Schema.String])

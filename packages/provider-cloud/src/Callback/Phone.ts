@@ -3,8 +3,9 @@ import { SendId } from "@messaging-crm/core/Ids"
 import type { MessageStatusReported } from "@messaging-crm/core/Inbound"
 import { type DateTime, Option, Schema } from "effect"
 import type { AccountName } from "../CloudAccounts.ts"
+import { pauseOf } from "../Refusals.ts"
 import { spelled } from "../Spellings.ts"
-import { Items, lenient, NetworkId } from "../Wire.ts"
+import { Items, lenient, NetworkId, StorableText } from "../Wire.ts"
 import { meaningIn, phone_fields, phone_messages, phone_statuses, phone_system } from "./Kinds.ts"
 import { all, ignored, ignoredAs, type MessageContent, Moment, type Notices, noticesOf, timeOf } from "./Notice.ts"
 import { type Contact, contactsOf, namesOf, personOf, System, systemChange, userIdChange } from "./People.ts"
@@ -42,13 +43,22 @@ const Status = Schema.Struct({
   recipient_id: lenient(NetworkId),
   recipient_user_id: lenient(NetworkId),
   recipient_type: lenient(Schema.String),
-  biz_opaque_callback_data: lenient(SendId)
+  biz_opaque_callback_data: lenient(SendId),
+  errors: lenient(Items)
+})
+
+const StatusError = Schema.Struct({
+  code: lenient(Schema.Int),
+  title: lenient(StorableText),
+  message: lenient(StorableText),
+  error_data: lenient(Schema.Struct({ details: lenient(StorableText) }))
 })
 
 const decodeField = Schema.decodeUnknownOption(Schema.Struct({ field: lenient(Schema.String) }))
 const decodeChange = Schema.decodeUnknownOption(Change)
 const decodeMessage = Schema.decodeUnknownOption(Message)
 const decodeStatus = Schema.decodeUnknownOption(Status)
+const decodeStatusError = Schema.decodeUnknownOption(StatusError)
 
 /** Core's status for each status of the network. `played` is the reading of a voice message. */
 const statuses: Readonly<Record<string, MessageStatusReported["status"]>> = {
@@ -140,12 +150,32 @@ const readMessage = (context: Context, item: unknown): Notices => {
   }
 }
 
+/** Returns why a message failed, and whether its channel is refused with it. */
+const failureOf = (errors: typeof Items.Type): Pick<MessageStatusReported, "failure" | "pauses_channel"> => {
+  const [first] = errors.flatMap((error) => Option.toArray(decodeStatusError(error)))
+  if (first === undefined) return {}
+  const { code, error_data, message, title } = first
+  const failure = { code: code ?? null, title: title ?? message ?? null, description: error_data?.details ?? null }
+  return Option.match(Option.flatMap(Option.fromUndefinedOr(code), pauseOf), {
+    onNone: () => ({ failure }),
+    onSome: (pauses_channel) => ({ failure, pauses_channel })
+  })
+}
+
 /** Reads a status. It has no contact: only its own ids of the recipient are known. */
 const readStatus = ({ account, received_at }: Context, item: unknown): Notices => {
   const decoded = decodeStatus(item)
   if (Option.isNone(decoded)) return ignored("unreadable", "status")
-  const { biz_opaque_callback_data, id, recipient_id, recipient_type, recipient_user_id, timestamp, type } =
-    decoded.value
+  const {
+    biz_opaque_callback_data,
+    errors = [],
+    id,
+    recipient_id,
+    recipient_type,
+    recipient_user_id,
+    timestamp,
+    type
+  } = decoded.value
   const meaning = meaningIn(phone_statuses, type ?? "message")
   if (meaning !== "status") return ignoredAs(meaning, `status:${type}`)
   if (recipient_type === "group") return ignored("group", `status:${decoded.value.status}`)
@@ -159,7 +189,8 @@ const readStatus = ({ account, received_at }: Context, item: unknown): Notices =
       reference: biz_opaque_callback_data ?? null,
       recipient_aliases: namesOf([recipient_id, recipient_user_id]),
       status,
-      at: timeOf(timestamp, received_at)
+      at: timeOf(timestamp, received_at),
+      ...(status === "failed" ? failureOf(errors) : {})
     },
     file: null
   })

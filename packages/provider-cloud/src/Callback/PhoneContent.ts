@@ -1,8 +1,10 @@
 /** Reads the content of a phone-messaging message, by its type. */
 import type { MediaKind } from "@messaging-crm/core/Media"
+import type { MessageDetails } from "@messaging-crm/core/MessageDetails"
 import { Option, Schema } from "effect"
-import { Items, lenient, NetworkId, StorableText } from "../Wire.ts"
-import { type MessageContent, textContent } from "./Notice.ts"
+import { spelled } from "../Spellings.ts"
+import { decodeEach, Items, jsonObjectOf, lenient, NetworkId, Quantity, StorableText } from "../Wire.ts"
+import { lines, type MessageContent, textContent, withDetails } from "./Notice.ts"
 
 const File = Schema.Struct({
   id: lenient(NetworkId),
@@ -13,21 +15,67 @@ const File = Schema.Struct({
 })
 
 const Place = Schema.Struct({
-  latitude: lenient(Schema.Number),
-  longitude: lenient(Schema.Number),
+  latitude: lenient(Schema.Finite),
+  longitude: lenient(Schema.Finite),
   name: lenient(StorableText),
-  address: lenient(StorableText)
+  address: lenient(StorableText),
+  url: lenient(StorableText)
 })
 
 const Card = Schema.Struct({
-  name: lenient(Schema.Struct({ formatted_name: lenient(StorableText) })),
-  phones: lenient(Schema.Array(Schema.Struct({ phone: lenient(StorableText) })))
+  name: lenient(Schema.Struct({
+    formatted_name: lenient(StorableText),
+    first_name: lenient(StorableText),
+    last_name: lenient(StorableText)
+  })),
+  org: lenient(Schema.Struct({ company: lenient(StorableText) })),
+  phones: lenient(Items),
+  emails: lenient(Items),
+  urls: lenient(Items),
+  addresses: lenient(Items)
 })
 
-const Choice = Schema.Struct({ title: lenient(StorableText) })
+const Phone = Schema.Struct({ type: lenient(StorableText), phone: lenient(StorableText), wa_id: lenient(StorableText) })
+const Email = Schema.Struct({ type: lenient(StorableText), email: StorableText })
+const Link = Schema.Struct({ type: lenient(StorableText), url: StorableText })
+const Address = Schema.Struct({
+  type: lenient(StorableText),
+  street: lenient(StorableText),
+  zip: lenient(StorableText),
+  city: lenient(StorableText),
+  state: lenient(StorableText),
+  country: lenient(StorableText)
+})
 
-const Content = Schema.Struct({
-  type: lenient(Schema.String),
+const Choice = Schema.Struct({
+  id: lenient(StorableText),
+  title: lenient(StorableText),
+  description: lenient(StorableText)
+})
+
+const Product = Schema.Struct({
+  product_retailer_id: lenient(StorableText),
+  quantity: lenient(Quantity),
+  item_price: lenient(Quantity),
+  currency: lenient(StorableText)
+})
+
+const Referral = Schema.Struct({
+  source_type: lenient(StorableText),
+  source_id: lenient(NetworkId),
+  source_url: lenient(StorableText),
+  headline: lenient(StorableText),
+  body: lenient(StorableText),
+  media_type: lenient(StorableText),
+  image_url: lenient(StorableText),
+  video_url: lenient(StorableText),
+  thumbnail_url: lenient(StorableText),
+  ctwa_clid: lenient(StorableText),
+  ref: lenient(StorableText)
+})
+
+/** The parts of a message that tell its type where it has none, in the order in which they are looked for. */
+const parts = {
   text: lenient(Schema.Struct({ body: lenient(StorableText) })),
   image: lenient(File),
   video: lenient(File),
@@ -40,24 +88,44 @@ const Content = Schema.Struct({
   interactive: lenient(Schema.Struct({
     button_reply: lenient(Choice),
     list_reply: lenient(Choice),
-    nfm_reply: lenient(Schema.Struct({ body: lenient(StorableText) }))
+    nfm_reply: lenient(
+      Schema.Struct({
+        name: lenient(StorableText),
+        body: lenient(StorableText),
+        response_json: lenient(Schema.Unknown)
+      })
+    )
   })),
-  button: lenient(Schema.Struct({ text: lenient(StorableText) })),
-  reaction: lenient(Schema.Struct({ emoji: lenient(StorableText) })),
-  order: lenient(Schema.Struct({ text: lenient(StorableText) })),
-  system: lenient(Schema.Struct({ body: lenient(StorableText) }))
+  button: lenient(Schema.Struct({ text: lenient(StorableText), payload: lenient(StorableText) })),
+  reaction: lenient(Schema.Struct({ message_id: lenient(NetworkId), emoji: lenient(StorableText) })),
+  order: lenient(
+    Schema.Struct({ catalog_id: lenient(NetworkId), text: lenient(StorableText), product_items: lenient(Items) })
+  )
+} as const
+
+const Content = Schema.Struct({
+  type: lenient(StorableText),
+  ...parts,
+  context: lenient(Schema.Struct({
+    id: lenient(NetworkId),
+    from: lenient(NetworkId),
+    forwarded: lenient(Schema.Boolean),
+    frequently_forwarded: lenient(Schema.Boolean),
+    referred_product: lenient(
+      Schema.Struct({ catalog_id: lenient(NetworkId), product_retailer_id: lenient(StorableText) })
+    )
+  })),
+  referral: lenient(Referral)
 })
+type Content = typeof Content.Type
 
-const decodeCard = Schema.decodeUnknownOption(Card)
 const decode = Schema.decodeUnknownOption(Content)
-
-const isText = (value: string | undefined): value is string => value !== undefined && value !== ""
-
-/** Returns the non-empty parts, one on each line; null where there are none. */
-const lines = (...parts: ReadonlyArray<string | undefined>): string | null => {
-  const given = parts.filter(isText)
-  return given.length === 0 ? null : given.join("\n")
-}
+const cardsOf = decodeEach(Card)
+const phonesOf = decodeEach(Phone)
+const emailsOf = decodeEach(Email)
+const linksOf = decodeEach(Link)
+const addressesOf = decodeEach(Address)
+const productsOf = decodeEach(Product)
 
 /** Returns the content of a message with a file, also where the file has neither an id nor a URL. */
 const file = (kind: MediaKind, given: typeof File.Type | undefined): MessageContent => {
@@ -67,23 +135,92 @@ const file = (kind: MediaKind, given: typeof File.Type | undefined): MessageCont
     type: kind,
     text: caption ?? null,
     media: { kind, mime_type: mime_type ?? null, filename: filename ?? null, transcript: null, bytes: null },
+    details: null,
     file: id === undefined ? address : { media_id: id }
   }
 }
 
-const place = ({ address, latitude, longitude, name }: typeof Place.Type): string | null =>
-  lines(name, address, latitude === undefined || longitude === undefined ? undefined : `${latitude}, ${longitude}`)
+const place = ({ address, latitude, longitude, name, url }: typeof Place.Type): MessageContent => {
+  const coordinates = latitude === undefined || longitude === undefined ? undefined : `${latitude}, ${longitude}`
+  return textContent("location", lines(name, address, coordinates), {
+    location: {
+      latitude: latitude ?? null,
+      longitude: longitude ?? null,
+      name: name ?? null,
+      address: address ?? null,
+      url: url ?? null
+    }
+  })
+}
 
-const card = ({ name, phones = [] }: typeof Card.Type): ReadonlyArray<string | undefined> => [
-  name?.formatted_name,
-  ...phones.map(({ phone }) => phone)
-]
+const labeled = (type: string | undefined, value: string | null | undefined) =>
+  value === null || value === undefined || value === "" ? [] : [{ type: type ?? null, value }]
 
-const cards = (items: typeof Items.Type): string | null =>
-  lines(...items.flatMap((item) => Option.toArray(decodeCard(item)).flatMap(card)))
+const nameOf = ({ name }: typeof Card.Type): string | null =>
+  lines(name?.formatted_name) ?? ([name?.first_name, name?.last_name].filter(Boolean).join(" ") || null)
 
-const contentOf = (content: typeof Content.Type): MessageContent => {
-  switch (content.type) {
+const addressOf = ({ city, country, state, street, zip }: typeof Address.Type): string =>
+  [street, [zip, city].filter(Boolean).join(" "), state, country].filter(Boolean).join(", ")
+
+const personOf = (card: typeof Card.Type) => ({
+  name: nameOf(card),
+  organization: card.org?.company ?? null,
+  phones: phonesOf(card.phones).flatMap(({ phone, type, wa_id }) => labeled(type, phone ?? wa_id)),
+  emails: emailsOf(card.emails).flatMap(({ email, type }) => labeled(type, email)),
+  urls: linksOf(card.urls).flatMap(({ type, url }) => labeled(type, url)),
+  addresses: addressesOf(card.addresses).flatMap((address) => labeled(address.type, addressOf(address)))
+})
+
+const cards = (items: typeof Items.Type): MessageContent => {
+  const contacts = cardsOf(items).map(personOf)
+  const text = lines(...contacts.flatMap(({ name, phones }) => [name, ...phones.map(({ value }) => value)]))
+  return textContent("contacts", text, { contacts })
+}
+
+type Kind = NonNullable<MessageDetails["choice"]>["kind"]
+
+const choice = (kind: Kind, { description, id, payload, title }: typeof Choice.Type & { readonly payload?: string }) =>
+  textContent("interactive", lines(title), {
+    choice: { kind, id: id ?? null, title: title ?? null, description: description ?? null, payload: payload ?? null }
+  })
+
+const interactive = ({ button_reply, list_reply, nfm_reply }: NonNullable<Content["interactive"]>): MessageContent => {
+  if (button_reply !== undefined) return choice("button", button_reply)
+  if (list_reply !== undefined) return choice("list_row", list_reply)
+  if (nfm_reply === undefined) return textContent("interactive", null)
+  const { body, name, response_json } = nfm_reply
+  return textContent("interactive", lines(body), {
+    flow: { name: name ?? null, response: jsonObjectOf(response_json) }
+  })
+}
+
+const order = ({ catalog_id, product_items, text }: NonNullable<Content["order"]>): MessageContent =>
+  textContent("unsupported", lines(text), {
+    order: {
+      catalog_id: catalog_id ?? null,
+      text: text ?? null,
+      items: productsOf(product_items).map(({ currency, item_price, product_retailer_id, quantity }) => ({
+        product_id: product_retailer_id ?? null,
+        quantity: quantity ?? null,
+        price: item_price ?? null,
+        currency: currency ?? null
+      }))
+    }
+  })
+
+/** Returns the content of a reaction. A reaction without an emoji removes the former one. */
+const reaction = ({ emoji, message_id }: NonNullable<Content["reaction"]>): MessageContent => {
+  const text = lines(emoji)
+  return textContent("reaction", text, {
+    reaction: { action: text === null ? "unreact" : "react", emoji: text, provider_message_id: message_id ?? null }
+  })
+}
+
+const names = Object.keys(parts) as ReadonlyArray<keyof typeof parts>
+
+const contentOf = (content: Content): MessageContent => {
+  const type = content.type ?? names.find((name) => content[name] !== undefined)
+  switch (type) {
     case "text":
       return textContent("text", content.text?.body ?? null)
     case "image":
@@ -91,30 +228,74 @@ const contentOf = (content: typeof Content.Type): MessageContent => {
     case "audio":
     case "document":
     case "sticker":
-      return file(content.type, content[content.type])
+      return file(type, content[type])
     case "voice":
       return file("audio", content.voice ?? content.audio)
     case "location":
-      return textContent("location", place(content.location ?? {}))
+      return place(content.location ?? {})
     case "contacts":
-      return textContent("contacts", cards(content.contacts ?? []))
-    case "interactive": {
-      const { button_reply, list_reply, nfm_reply } = content.interactive ?? {}
-      return textContent("interactive", lines(button_reply?.title ?? list_reply?.title ?? nfm_reply?.body))
+      return cards(content.contacts ?? [])
+    case "interactive":
+      return interactive(content.interactive ?? {})
+    case "button": {
+      const { payload, text } = content.button ?? {}
+      return choice("template_button", {
+        ...(text === undefined ? {} : { title: text }),
+        ...(payload === undefined ? {} : { payload })
+      })
     }
-    case "button":
-      return textContent("interactive", content.button?.text ?? null)
     case "reaction":
-      return textContent("reaction", lines(content.reaction?.emoji))
+      return reaction(content.reaction ?? {})
     case "order":
-      return textContent("unsupported", lines(content.order?.text))
-    case "system":
-      return textContent("unsupported", lines(content.system?.body))
+      return order(content.order ?? {})
     default:
       return textContent("unsupported", null)
   }
 }
 
+const referralOf = (
+  { body, ctwa_clid, headline, image_url, ref, source_id, source_type, source_url, thumbnail_url, video_url }:
+    typeof Referral.Type
+): NonNullable<MessageDetails["referral"]> => ({
+  source: source_type ?? null,
+  type: null,
+  id: source_id ?? null,
+  url: source_url ?? null,
+  ref: ref ?? null,
+  headline: headline ?? null,
+  body: body ?? null,
+  media_url: image_url ?? video_url ?? thumbnail_url ?? null,
+  click_id: ctwa_clid ?? null,
+  product_id: null
+})
+
+/** Returns the details that a message of any type can have. */
+const surroundings = ({ context = {}, referral }: Content): MessageDetails => {
+  const { forwarded = false, frequently_forwarded = false, from, id, referred_product } = context
+  return {
+    ...(id === undefined
+      ? {}
+      : { quoted: { provider_message_id: id, from: from === undefined ? null : spelled(from) } }),
+    ...(forwarded || frequently_forwarded ? { forwarded: { many_times: frequently_forwarded } } : {}),
+    ...(referred_product === undefined ? {} : {
+      product: {
+        catalog_id: referred_product.catalog_id ?? null,
+        product_id: referred_product.product_retailer_id ?? null
+      }
+    }),
+    ...(referral === undefined ? {} : { referral: referralOf(referral) })
+  }
+}
+
+const described = (given: Content): MessageContent => {
+  const content = contentOf(given)
+  const isUnnamed = content.type !== "unsupported" || given.type === undefined || given.type === "unsupported"
+  return withDetails(content, {
+    ...surroundings(given),
+    ...(isUnnamed ? {} : { provider_type: given.type.slice(0, 100) })
+  })
+}
+
 /** Returns the content of a message; `unsupported` without text for an unknown type. */
 export const contentOfMessage = (message: unknown): MessageContent =>
-  Option.match(decode(message), { onNone: () => textContent("unsupported", null), onSome: contentOf })
+  Option.match(decode(message), { onNone: () => textContent("unsupported", null), onSome: described })

@@ -5,18 +5,15 @@ import { type DateTime, Option, Schema } from "effect"
 import type { AccountName } from "../CloudAccounts.ts"
 import { Items, lenient, NetworkId, StorableText } from "../Wire.ts"
 import { meaningIn, social_fields, social_items } from "./Kinds.ts"
+import { all, ignored, ignoredAs, type MessageContent, Moment, type Notices, noticesOf, timeOf } from "./Notice.ts"
 import {
-  all,
-  ignored,
-  ignoredAs,
-  type MessageContent,
-  Moment,
-  type Notices,
-  noticesOf,
-  textContent,
-  timeOf
-} from "./Notice.ts"
-import { Content, contentsOfMessage } from "./SocialContent.ts"
+  Content,
+  contentOfPostback,
+  contentOfReaction,
+  contentsOfMessage,
+  Postback,
+  Reaction
+} from "./SocialContent.ts"
 
 export type SocialType = Exclude<ChannelType, "phone_messaging">
 
@@ -34,10 +31,8 @@ const Item = Schema.Struct({
   timestamp: lenient(Moment),
   message: lenient(Message),
   message_edit: lenient(Schema.Struct({ mid: NetworkId, text: StorableText })),
-  postback: lenient(Schema.Struct({ mid: lenient(NetworkId), title: lenient(StorableText) })),
-  reaction: lenient(
-    Schema.Struct({ mid: NetworkId, action: lenient(Schema.String), emoji: lenient(StorableText) })
-  ),
+  postback: lenient(Postback),
+  reaction: lenient(Reaction),
   delivery: lenient(Schema.Struct({ mids: lenient(Items) })),
   read: lenient(Schema.Struct({ mid: lenient(NetworkId) }))
 })
@@ -113,10 +108,10 @@ const message = (context: Context, given: typeof Message.Type): Notices => {
 }
 
 /** Reads a reaction. A person who removes one does not write. */
-const reaction = (context: Context, { action, emoji, mid }: NonNullable<Item["reaction"]>): Notices =>
-  action === "unreact"
+const reaction = (context: Context, given: NonNullable<Item["reaction"]>): Notices =>
+  given.action === "unreact"
     ? ignored("nothing", "item:unreact")
-    : receivedAs(context, madeUp("reaction", context, mid), textContent("reaction", emoji ?? null))
+    : receivedAs(context, madeUp("reaction", context, given.mid), contentOfReaction(given))
 
 const receipts = (context: Context, { delivery, read }: Item): Notices => {
   const delivered = (delivery?.mids ?? []).flatMap((mid) => Option.toArray(decodeMid(mid)))
@@ -130,8 +125,8 @@ const contentOf = (context: Context, kind: string): Notices => {
   const { account, at, item } = context
   if (item.message !== undefined) return message(context, item.message)
   if (item.postback !== undefined) {
-    const { mid, title } = item.postback
-    return receivedAs(context, mid ?? madeUp("postback", context), textContent("interactive", title ?? null))
+    const { mid } = item.postback
+    return receivedAs(context, mid ?? madeUp("postback", context), contentOfPostback(item.postback))
   }
   if (item.reaction !== undefined) return reaction(context, item.reaction)
   if (item.message_edit !== undefined) {

@@ -1,69 +1,220 @@
 /** Reads the content of a message of a page or a photo account. */
 import type { MediaKind } from "@messaging-crm/core/Media"
+import type { MessageDetails } from "@messaging-crm/core/MessageDetails"
 import { Option, Schema } from "effect"
 import { Items, lenient, NetworkId, StorableText } from "../Wire.ts"
-import { type MessageContent, textContent } from "./Notice.ts"
+import { lines, type MessageContent, textContent, withDetails } from "./Notice.ts"
+
+const Referral = Schema.Struct({
+  source: lenient(StorableText),
+  type: lenient(StorableText),
+  ref: lenient(StorableText),
+  ad_id: lenient(NetworkId),
+  referer_uri: lenient(StorableText),
+  product: lenient(Schema.Struct({ id: lenient(NetworkId) })),
+  ads_context_data: lenient(Schema.Struct({
+    ad_title: lenient(StorableText),
+    photo_url: lenient(StorableText),
+    video_url: lenient(StorableText),
+    post_id: lenient(NetworkId),
+    product_id: lenient(NetworkId)
+  }))
+})
 
 /** The parts of a message that are its content. */
 export const Content = {
   text: lenient(StorableText),
   attachments: lenient(Items),
-  quick_reply: lenient(Schema.Unknown)
+  quick_reply: lenient(Schema.Struct({ payload: lenient(StorableText) })),
+  reply_to: lenient(Schema.Struct({
+    mid: lenient(NetworkId),
+    story: lenient(Schema.Struct({ id: lenient(NetworkId), url: lenient(StorableText) }))
+  })),
+  referral: lenient(Referral)
 }
 const ContentFields = Schema.Struct(Content)
 
-const Attachment = Schema.Struct({
-  type: lenient(Schema.String),
+/** A chosen button of a template or a menu. */
+export const Postback = Schema.Struct({
+  mid: lenient(NetworkId),
   title: lenient(StorableText),
+  payload: lenient(StorableText),
+  referral: lenient(Referral)
+})
+
+export const Reaction = Schema.Struct({
+  mid: NetworkId,
+  action: lenient(Schema.String),
+  emoji: lenient(StorableText)
+})
+
+const Attachment = Schema.Struct({
+  type: lenient(StorableText),
+  title: lenient(StorableText),
+  url: lenient(StorableText),
   payload: lenient(Schema.Struct({
     url: lenient(StorableText),
     title: lenient(StorableText),
-    sticker_id: lenient(NetworkId)
+    id: lenient(NetworkId),
+    sticker_id: lenient(NetworkId),
+    reel_video_id: lenient(NetworkId),
+    ig_post_media_id: lenient(NetworkId),
+    story_media_id: lenient(NetworkId),
+    story_media_url: lenient(StorableText),
+    coordinates: lenient(Schema.Struct({ lat: lenient(Schema.Finite), long: lenient(Schema.Finite) })),
+    product: lenient(Schema.Struct({ elements: lenient(Items) }))
   }))
 })
 type Attachment = typeof Attachment.Type
 
-const decodeAttachment = Schema.decodeUnknownOption(Attachment)
+const Element = Schema.Struct({
+  id: lenient(NetworkId),
+  retailer_id: lenient(NetworkId),
+  title: lenient(StorableText),
+  image_url: lenient(StorableText)
+})
 
-const kinds: Readonly<Record<string, MediaKind>> = {
-  image: "image",
-  video: "video",
-  audio: "audio",
-  file: "document",
-  ig_reel: "video",
-  reel: "video"
-}
+const decodeAttachment = Schema.decodeUnknownOption(Attachment)
+const decodeElement = Schema.decodeUnknownOption(Element)
+
+/** The attachments that are files. The URLs of posts and reels are web pages. */
+const kinds: Readonly<Record<string, MediaKind>> = { image: "image", video: "video", audio: "audio", file: "document" }
 
 const kindOf = ({ payload, type = "" }: Attachment): MediaKind | null => {
   if (type === "image" && payload?.sticker_id !== undefined) return "sticker"
   return Object.hasOwn(kinds, type) ? kinds[type] ?? null : null
 }
 
-/** Returns the content of an attachment that is not a file: a location, or something with a title or a URL. */
-const other = ({ payload, title, type }: Attachment): MessageContent =>
-  textContent(type === "location" ? "location" : "unsupported", title ?? payload?.title ?? payload?.url ?? null)
+const file = (kind: MediaKind, { payload }: Attachment): MessageContent => ({
+  type: kind,
+  text: null,
+  media: { kind, mime_type: null, filename: null, transcript: null, bytes: null },
+  details: null,
+  file: payload?.url === undefined ? null : { url: payload.url }
+})
+
+const location = ({ payload, title, url }: Attachment): MessageContent => {
+  const { lat = null, long = null } = payload?.coordinates ?? {}
+  const name = title ?? payload?.title ?? null
+  const coordinates = lat === null || long === null ? null : `${lat}, ${long}`
+  const link = url ?? payload?.url ?? null
+  return textContent("location", lines(name, coordinates) ?? link, {
+    location: { latitude: lat, longitude: long, name, address: null, url: link }
+  })
+}
+
+type Share = NonNullable<MessageDetails["shares"]>[number]
+
+/** Returns what an attachment shares: its products, or else itself. */
+const sharesOf = ({ payload = {}, title, type = "", url }: Attachment): ReadonlyArray<Share> => {
+  const products = (payload.product?.elements ?? []).flatMap((element) => Option.toArray(decodeElement(element)))
+  if (products.length > 0) {
+    return products.map(({ id, image_url, retailer_id, title }) => ({
+      type: "product",
+      id: retailer_id ?? id ?? null,
+      title: title ?? null,
+      url: image_url ?? null
+    }))
+  }
+  const id = payload.id ?? payload.reel_video_id ?? payload.ig_post_media_id ?? payload.story_media_id ?? null
+  return [{
+    type: type.slice(0, 100),
+    id,
+    title: title ?? payload.title ?? null,
+    url: payload.url ?? url ?? payload.story_media_url ?? null
+  }]
+}
+
+const shared = (attachment: Attachment): MessageContent => {
+  const shares = sharesOf(attachment)
+  const { id = null, title = null, url = null } = shares[0] ?? {}
+  const { payload, type } = attachment
+  if (type === "story_mention") {
+    const story = { action: "mention", id: id ?? payload?.id ?? null, url } as const
+    return textContent("unsupported", title ?? url, { story, provider_type: type })
+  }
+  const provider_type = type === undefined ? {} : { provider_type: type.slice(0, 100) }
+  return textContent("unsupported", title ?? url, type === undefined ? null : { shares, ...provider_type })
+}
 
 const attached = (item: unknown): MessageContent => {
   const attachment = Option.getOrElse(decodeAttachment(item), (): Attachment => ({}))
   const kind = kindOf(attachment)
-  if (kind === null) return other(attachment)
-  const url = attachment.payload?.url
+  if (kind !== null) return file(kind, attachment)
+  return attachment.type === "location" ? location(attachment) : shared(attachment)
+}
+
+/** Joins the details of contents without files, with all of their shares. */
+const joined = (contents: ReadonlyArray<MessageContent>): MessageDetails => {
+  const shares = contents.flatMap(({ details }) => details?.shares ?? [])
+  const { location, story } = Object.assign({}, ...contents.map(({ details }) => details)) as MessageDetails
   return {
-    type: kind,
-    text: null,
-    media: { kind, mime_type: null, filename: null, transcript: null, bytes: null },
-    file: url === undefined ? null : { url }
+    ...(location === undefined ? {} : { location }),
+    ...(story === undefined ? {} : { story }),
+    ...(shares.length === 0 ? {} : { shares })
   }
 }
 
-/** Returns the contents of a message. In core each file is a separate message; the text goes with the first. */
-export const contentsOfMessage = (
-  { attachments = [], quick_reply, text }: typeof ContentFields.Type
-): ReadonlyArray<MessageContent> => {
+const referralOf = (
+  { ad_id, ads_context_data: ad, product, ref, referer_uri, source, type }: typeof Referral.Type
+): NonNullable<MessageDetails["referral"]> => ({
+  source: source ?? null,
+  type: type ?? null,
+  id: ad_id ?? ad?.post_id ?? null,
+  url: referer_uri ?? null,
+  ref: ref ?? null,
+  headline: ad?.ad_title ?? null,
+  body: null,
+  media_url: ad?.photo_url ?? ad?.video_url ?? null,
+  click_id: null,
+  product_id: product?.id ?? ad?.product_id ?? null
+})
+
+const referred = (referral: typeof Referral.Type | undefined): MessageDetails =>
+  referral === undefined ? {} : { referral: referralOf(referral) }
+
+/** Returns the details that a message of any type can have. */
+const surroundings = ({ quick_reply, referral, reply_to, text }: typeof ContentFields.Type): MessageDetails => ({
+  ...(quick_reply === undefined ? {} : {
+    choice: {
+      kind: "quick_reply",
+      id: null,
+      title: text ?? null,
+      description: null,
+      payload: quick_reply.payload ?? null
+    }
+  }),
+  ...(reply_to?.mid === undefined ? {} : { quoted: { provider_message_id: reply_to.mid, from: null } }),
+  ...(reply_to?.story === undefined
+    ? {}
+    : { story: { action: "reply", id: reply_to.story.id ?? null, url: reply_to.story.url ?? null } }),
+  ...referred(referral)
+})
+
+/** Returns the contents of a message's text and attachments. */
+const partsOf = ({ attachments = [], quick_reply, text }: typeof ContentFields.Type): ReadonlyArray<MessageContent> => {
   const [first, ...more] = attachments.map(attached)
-  if (text === undefined) return first === undefined ? [textContent("unsupported", null)] : [first, ...more]
-  if (first === undefined) return [textContent(quick_reply === undefined ? "text" : "interactive", text)]
-  return first.media === null
-    ? [textContent("text", text), ...[first, ...more].filter(({ media }) => media !== null)]
-    : [{ ...first, text }, ...more]
+  if (text === undefined) return first === undefined ? [] : [first, ...more]
+  if (first !== undefined && first.media !== null) return [{ ...first, text }, ...more]
+  const content = textContent(quick_reply === undefined ? "text" : "interactive", text)
+  const others = [...(first === undefined ? [] : [first]), ...more]
+  const [files, rest] = [others.filter(({ media }) => media !== null), others.filter(({ media }) => media === null)]
+  return [withDetails(content, joined(rest)), ...files]
 }
+
+/** Returns the contents of a message. In core each file is a separate message; text and details go with the first. */
+export const contentsOfMessage = (message: typeof ContentFields.Type): ReadonlyArray<MessageContent> => {
+  const [first = textContent("unsupported", null), ...more] = partsOf(message)
+  return [withDetails(first, surroundings(message)), ...more]
+}
+
+export const contentOfPostback = ({ payload, referral, title }: typeof Postback.Type): MessageContent =>
+  textContent("interactive", title ?? null, {
+    choice: { kind: "postback", id: null, title: title ?? null, description: null, payload: payload ?? null },
+    ...referred(referral)
+  })
+
+export const contentOfReaction = ({ emoji, mid }: typeof Reaction.Type): MessageContent =>
+  textContent("reaction", emoji ?? null, {
+    reaction: { action: "react", emoji: emoji ?? null, provider_message_id: mid }
+  })
