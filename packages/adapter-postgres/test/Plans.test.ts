@@ -247,7 +247,7 @@ const writes: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>
     Fixtures.write(
       Crowd.large,
       WebhookDeliveryRows.update({ id: WebhookDeliveryId.make(claimed.ref), version: 1 }, attempted),
-      Changes.settle({ claimed, outcome: "finish_spare" })
+      Changes.settle({ claimed, outcome: "finish" })
     )),
   "a failed delivery": Effect.flatMap(claimDelivery, (claimed) =>
     Fixtures.write(
@@ -277,10 +277,7 @@ const chores: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>
     )
   ])),
   "claims deliveries with what their attempts need": WebhookDeliveryStore.use((store) =>
-    Effect.flatMap(
-      store.claim(claim("webhook_delivery")),
-      (claimed) => store.claim({ ...claim("webhook_delivery"), spare: claimed.map((item) => item.claimed) })
-    )
+    store.claim(claim("webhook_delivery"))
   ),
   "sweeps": WorkQueue.use((queue) =>
     Effect.andThen(

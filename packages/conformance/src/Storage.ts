@@ -25,7 +25,6 @@ import * as Sends from "./Sends.ts"
 import * as Tags from "./Tags.ts"
 import * as Webhooks from "./Webhooks.ts"
 import * as WorkQueue from "./WorkQueue.ts"
-import * as Workers from "./WorkQueue/Workers.ts"
 
 /** The suite of each port. The type requires one for every port. */
 const ports: Readonly<Record<string, (it: It, options: Options) => void>> = {
@@ -47,10 +46,7 @@ const ports: Readonly<Record<string, (it: It, options: Options) => void>> = {
   SendStore: Sends.suite,
   TagStore: Tags.suite,
   ...Webhooks.suites,
-  WorkQueue: (it, options) => {
-    WorkQueue.suite(it, options)
-    Workers.suite(it, options)
-  }
+  WorkQueue: WorkQueue.suite
 }
 
 /**

@@ -3,7 +3,7 @@ import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import * as Traces from "@messaging-crm/core/Traces"
 import { type ClaimedWork, WorkKind } from "@messaging-crm/core/WorkQueue"
-import { Arbitrary, DateTime, Effect, Exit, Schema } from "effect"
+import { Arbitrary, Effect, Schema } from "effect"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
 import { claim, enqueue, newWork, refs, start, throttle } from "./WorkQueue/Scene.ts"
@@ -172,84 +172,6 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* claim({ at: after(20) }), [])
       yield* Effect.forEach(more.slice(0, 2), queue.finish)
       assert.deepStrictEqual(refs(yield* claim({ at: after(20) })).toSorted(), byDue.slice(8, 10).toSorted())
-    }))
-
-  it.effect("gives out what there is room for once claims are spare, before they are settled and after", () =>
-    Effect.gen(function*() {
-      const { lane, ours, queue } = yield* start
-      const kind = "webhook_delivery" as const
-      const works = yield* Effect.forEach(Array.from({ length: 20 }), () => newWork(lane, kind))
-      yield* Effect.forEach(works, (work) => enqueue(ours, work, Fixtures.noon))
-      const claimBeside = Effect.fnUntraced(function*(spare: ReadonlyArray<ClaimedWork>) {
-        const [now, lease_until, token] = [Fixtures.noon, after(60), yield* Fixtures.uuid]
-        return yield* queue.claim({ kind, limit: 100, now, lease_until, token, spare })
-      })
-      const full = yield* claimBeside([])
-      assert.lengthOf(full, 8)
-      assert.deepStrictEqual(yield* claimBeside([]), [])
-      const [spare, others] = [full.slice(0, 3), full.slice(3)]
-      const next = yield* claimBeside(spare)
-      assert.lengthOf(next, 3)
-      // Nothing is given out twice, and no place is free twice.
-      assert.deepStrictEqual(yield* claimBeside(spare), [])
-      yield* Effect.forEach(spare, (item) => Effect.map(queue.finish(item), assert.isTrue))
-      assert.deepStrictEqual(yield* claimBeside(spare), [])
-      yield* Effect.forEach(others.slice(0, 2), queue.finish)
-      const last = yield* claimBeside(others.slice(0, 2))
-      assert.lengthOf(last, 2)
-      // A claim that no longer holds its item is nobody's place.
-      const stale = others.slice(2).map((item) => ({ ...item, token: spare[0]?.token.replace(/^./, "f") ?? "" }))
-      assert.deepStrictEqual(yield* claimBeside(stale), [])
-      assert.lengthOf(new Set(refs([...full, ...next, ...last])), 13)
-    }))
-
-  it.effect("gives out what a spare item leaves: to the next claim that names it, to others within a second", () =>
-    Effect.gen(function*() {
-      const { lane, ours, queue } = yield* start
-      const kind = "webhook_delivery" as const
-      for (let count = 0; count < 20; count++) yield* enqueue(ours, yield* newWork(lane, kind), Fixtures.noon)
-      const claimBeside = Effect.fnUntraced(function*(spare: ReadonlyArray<ClaimedWork>, now = Fixtures.noon) {
-        return yield* queue.claim({
-          kind,
-          limit: 100,
-          now,
-          lease_until: after(60_000),
-          token: yield* Fixtures.uuid,
-          spare
-        })
-      })
-      const full = yield* claimBeside([])
-      const [spare, others] = [full.slice(0, 3), full.slice(3)]
-      const settle = (claimed: ClaimedWork) =>
-        Fixtures.write(ours, Changes.settle({ claimed, outcome: "finish_spare" }))
-      const next = yield* claimBeside(spare)
-      yield* Effect.forEach(spare, settle)
-      assert.lengthOf(next, 3)
-      yield* Effect.forEach(next, settle)
-      assert.lengthOf(yield* claimBeside(next), 3)
-      yield* Effect.forEach(others.slice(0, 2), settle)
-      assert.lengthOf(yield* claimBeside([], after(1000)), 2)
-      assert.deepStrictEqual(yield* claimBeside([], after(1000)), [])
-      const lost = others.slice(0, 1).map((item) => ({ ...item, token: "00000000-0000-7000-8000-00000000ffff" }))
-      const exits = yield* Effect.forEach(lost, (item) => Effect.exit(settle(item)))
-      assert.isTrue(exits.every(Exit.isFailure))
-    }))
-
-  it.effect("gives nothing out of a throttled lane for claims that are spare", () =>
-    Effect.gen(function*() {
-      const { lane, ours, queue } = yield* start
-      const kind = "webhook_delivery" as const
-      for (let count = 0; count < 12; count++) yield* enqueue(ours, yield* newWork(lane, kind), Fixtures.noon)
-      const full = yield* claim()
-      assert.lengthOf(full, 8)
-      yield* throttle(ours, { kind, lane, until: after(50), cap: 1 })
-      const spared = Effect.fnUntraced(function*(now: DateTime.Utc) {
-        const [lease_until, token] = [DateTime.add(now, { seconds: 60 }), yield* Fixtures.uuid]
-        return yield* queue.claim({ kind, limit: 100, now, lease_until, token, spare: full })
-      })
-      assert.deepStrictEqual(yield* spared(after(49)), [])
-      assert.lengthOf(yield* spared(after(50)), 1)
-      assert.deepStrictEqual(yield* spared(after(50)), [])
     }))
 
   it.effect("serves the lane that has waited longest, and none twice while another waits", () =>

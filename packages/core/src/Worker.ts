@@ -1,7 +1,7 @@
 /**
  * The worker: claims work from the queue and carries it out. The only polling loop in core.
  */
-import { Clock, Context, DateTime, Duration, Effect, FiberSet, Layer, Metric, Random, Schedule } from "effect"
+import { Context, DateTime, Duration, Effect, FiberSet, Layer, Metric, Random, Schedule } from "effect"
 import { ChannelAccounts } from "./catalog/ChannelAccounts.ts"
 import { ContactStore } from "./contacts/Contacts.ts"
 import { Ids } from "./kernel/Ids.ts"
@@ -14,7 +14,6 @@ import { type ClaimedDelivery, WebhookDeliveries, WebhookDeliveryStore } from ".
 import { Webhooks } from "./webhooks/Webhooks.ts"
 import { Audit } from "./work/Audit.ts"
 import { Idempotency } from "./work/Idempotency.ts"
-import * as Places from "./work/Places.ts"
 import { type Backlog, type ClaimedWork, LeaseTime, WorkKind, WorkQueue, WorkSignal } from "./work/WorkQueue.ts"
 
 /**
@@ -59,28 +58,17 @@ interface InProgress {
   readonly items: FiberSet.FiberSet<void>
   /** Starts an item. */
   readonly run: (item: Effect.Effect<void>) => void
-  readonly places: Places.Places<Item>
-  /** Items that no longer count towards the cap of their lane. The value is whether the item has been settled. */
-  readonly spare: Map<ClaimedWork, boolean>
 }
 
 const noneInProgress = Effect.fnUntraced(function*(kind: WorkKind) {
   const items = yield* FiberSet.make<void>()
   // An item that another one starts does not inherit its context.
   const run = yield* FiberSet.runtime(items)<never>()
-  const inProgress: InProgress = { kind, items, run, places: Places.make(), spare: new Map() }
+  const inProgress: InProgress = { kind, items, run }
   return inProgress
 })
 
 const emptyBacklog = { due: 0, later: 0, held: 0, oldest_due_at: null }
-
-/** A claimed item, with the milliseconds of its claim. The delivery that it refers to is loaded, or null. */
-interface Item extends ClaimedDelivery {
-  readonly at: number
-}
-
-/** For how long a loaded delivery is taken as it was: its webhook may have been disabled since. */
-const fresh_millis = 250
 
 /** Returns the age of the oldest due item, in seconds. */
 const ageOf = ({ oldest_due_at }: Backlog, now: DateTime.Utc): number =>
@@ -118,24 +106,23 @@ export class Worker extends Context.Service<Worker, {
       const signal = yield* WorkSignal
       const webhooks = yield* Webhooks
 
-      const claim = Effect.fnUntraced(function*(kind: WorkKind, limit: number, spare: ReadonlyArray<ClaimedWork>) {
+      const claim = Effect.fnUntraced(function*(kind: WorkKind, limit: number) {
         const now = yield* DateTime.now
         const lease_until = DateTime.addDuration(now, lease)
-        const options = { kind, limit, now, lease_until, token: yield* ids.uuid, spare }
-        const found = kind === "webhook_delivery"
+        const options = { kind, limit, now, lease_until, token: yield* ids.uuid }
+        return kind === "webhook_delivery"
           ? yield* deliveryStore.claim(options)
-          : (yield* queue.claim(options)).map((claimed) => ({ claimed, outgoing: null }))
-        return found.map((each): Item => ({ ...each, at: DateTime.toEpochMillis(now) }))
+          : (yield* queue.claim(options)).map((claimed): ClaimedDelivery => ({ claimed, outgoing: null }))
       })
 
-      const carryOut = (item: Item, markSpare?: Effect.Effect<void>) => {
+      const carryOut = (item: ClaimedDelivery) => {
         switch (item.claimed.kind) {
           case "send":
             return dispatch.attempt(item.claimed)
           case "send_outcome":
             return dispatch.giveUp(item.claimed)
           case "webhook_delivery":
-            return deliveries.attempt(item, markSpare)
+            return deliveries.attempt(item)
         }
       }
 
@@ -161,9 +148,9 @@ export class Worker extends Context.Service<Worker, {
       })
 
       /** An item whose defect cannot be recorded stays claimed. It can be claimed again when its lease has ended. */
-      const perform = (item: Item, markSpare?: Effect.Effect<void>) => {
+      const perform = (item: ClaimedDelivery) => {
         const { claimed } = item
-        return (claimed.defects < defects_max ? carryOut(item, markSpare) : abandon(claimed)).pipe(
+        return (claimed.defects < defects_max ? carryOut(item) : abandon(claimed)).pipe(
           Effect.asVoid,
           Effect.onInterrupt(() => queue.release(claimed)),
           Effect.catchDefect((defect) => recover(claimed, defect)),
@@ -180,8 +167,8 @@ export class Worker extends Context.Service<Worker, {
 
       const runOnce = Effect.forEach(WorkKind.literals, (kind) =>
         Effect.tap(
-          claim(kind, batch_max, []),
-          Effect.forEach((item) => perform(item), { concurrency: "unbounded", discard: true })
+          claim(kind, batch_max),
+          Effect.forEach(perform, { concurrency: "unbounded", discard: true })
         )).pipe(Effect.map((claimed) => claimed.flat().length), Effect.withSpan("Worker.runOnce"))
 
       const pause = Effect.fnUntraced(function*(kind: WorkKind) {
@@ -189,44 +176,15 @@ export class Worker extends Context.Service<Worker, {
         yield* Effect.timeoutOption(signal.wait(kind), Duration.millis(millis))
       })
 
-      const release = Effect.forEach<Item, boolean, never, never>(({ claimed }) => queue.release(claimed))
-
-      /** Carries out an item. It is spare from the endpoint's 2xx on, which is before it is settled, and another begins. */
-      const performSparing = (inProgress: InProgress, item: Item): Effect.Effect<void> => {
-        const { kind, places, spare } = inProgress
-        const { claimed } = item
-        const succeed = Effect.gen(function*() {
-          spare.set(claimed, false)
-          const now = yield* Clock.currentTimeMillis
-          const { isLow, next } = places.succeed(claimed, now)
-          for (const item of next) begin(inProgress, now - item.at > fresh_millis ? { ...item, outgoing: null } : item)
-          if (isLow) yield* signal.notify(kind)
-        })
-        const end = Effect.gen(function*() {
-          const hasSucceeded = spare.has(claimed)
-          spare.set(claimed, true)
-          if (hasSucceeded) return
-          yield* release(places.fail(claimed))
-          yield* signal.notify(kind)
-        })
-        return Effect.ensuring(perform(item, succeed), end)
-      }
-
-      const begin = (inProgress: InProgress, item: Item): void => inProgress.run(performSparing(inProgress, item))
-
       /** Claims as many items of a kind as the limits allow, starts them, and returns whether more may be due. */
-      const fill = Effect.fnUntraced(function*(inProgress: InProgress) {
-        const { items, kind, places, spare } = inProgress
+      const fill = Effect.fnUntraced(function*({ items, kind, run }: InProgress) {
         const free = Math.min(in_progress_max - (yield* FiberSet.size(items)), batch_max)
         if (free <= 0) return false
         // Uninterruptible: a claimed item that is not started would be blocked until its lease ends.
         return yield* Effect.uninterruptible(Effect.gen(function*() {
-          const settled = Array.from(spare).flatMap(([item, isSettled]) => isSettled ? [item] : [])
-          const ahead = places.ahead(yield* Clock.currentTimeMillis)
           // Without a span: the loop claims four times a second.
-          const claimed = yield* Effect.withTracerEnabled(claim(kind, free, [...spare.keys(), ...ahead]), false)
-          for (const item of settled) spare.delete(item)
-          for (const item of places.add(claimed, ahead, yield* Clock.currentTimeMillis)) begin(inProgress, item)
+          const claimed = yield* Effect.withTracerEnabled(claim(kind, free), false)
+          for (const item of claimed) run(Effect.ensuring(perform(item), signal.notify(kind)))
           return claimed.length === free
         }))
       })
@@ -261,10 +219,7 @@ export class Worker extends Context.Service<Worker, {
 
       const run = Effect.gen(function*() {
         const all = yield* Effect.forEach(WorkKind.literals, noneInProgress)
-        const allDone = Effect.andThen(
-          Effect.forEach(all, ({ places }) => release(places.clear()), { discard: true }),
-          Effect.forEach(all, ({ items }) => FiberSet.awaitEmpty(items), { discard: true })
-        )
+        const allDone = Effect.forEach(all, ({ items }) => FiberSet.awaitEmpty(items), { discard: true })
         yield* Effect.addFinalizer(() => Effect.timeoutOption(Effect.interruptible(allDone), shutdown_time_max))
         yield* Effect.forkScoped(housekeeping)
         yield* Effect.forEach(all, loop, { concurrency: "unbounded", discard: true })

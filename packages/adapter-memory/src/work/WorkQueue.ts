@@ -77,7 +77,6 @@ export const settled = (queue: Queue, settlement: Settlement): Result.Result<Que
     case "hold":
       return changed(queue, claimed, (item) => item)
     case "finish":
-    case "finish_spare":
       return changed(queue, claimed, () => null)
     case "finish_if_held":
       return Result.orElse(changed(queue, claimed, () => null), () => Result.succeed(queue))
@@ -94,11 +93,10 @@ const isDue = (now: Timestamp) => (item: Item): boolean =>
 const isPaused = ({ until }: Lane, now: Timestamp): boolean => until !== null && DateTime.isLessThan(now, until)
 
 /** Returns the items of a lane that can be claimed now. */
-const ready = (lane: Lane, now: Timestamp, spare: ReadonlyArray<ClaimedWork>): ReadonlyArray<Item> => {
+const ready = (lane: Lane, now: Timestamp): ReadonlyArray<Item> => {
   if (isPaused(lane, now)) return []
   const rule = laneRules[lane.kind]
-  const isSpare = ({ claim, ref }: Item): boolean => spare.some((one) => one.ref === ref && one.token === claim?.token)
-  const claimed = lane.items.filter((item) => item.claim !== null && !isSpare(item)).length
+  const claimed = lane.items.filter((item) => item.claim !== null).length
   return (rule.fifo ? lane.items.slice(0, 1) : lane.items)
     .filter(isDue(now))
     .toSorted((a, b) => DateTime.Order(a.due_at, b.due_at))
@@ -108,12 +106,12 @@ const ready = (lane: Lane, now: Timestamp, spare: ReadonlyArray<ClaimedWork>): R
 /** Returns the items of a kind that a claim gets: one of each lane before a second of any, the longest waiting lane first. */
 const claimable = (
   { lanes }: Queue,
-  { kind, limit, now, spare = [] }: Claim
+  { kind, limit, now }: Claim
 ): ReadonlyArray<Item> =>
   Array.from(HashMap.values(lanes))
     .filter((lane) => lane.kind === kind)
     .flatMap((lane) => {
-      const items = ready(lane, now, spare)
+      const items = ready(lane, now)
       return items.map((item, round) => {
         const { due_at } = items[0] ?? item
         return { item, round, waiting_since: DateTime.max(due_at, lane.served_at ?? due_at) }

@@ -14,7 +14,6 @@ import { prepare as prepare0009 } from "./migrations/0009_copies.ts"
 import m0010 from "./migrations/0010_claims.ts"
 import m0011 from "./migrations/0011_reads.ts"
 import m0012 from "./migrations/0012_callbacks.ts"
-import m0013 from "./migrations/0013_spare_claims.ts"
 import m0014, { prepare as prepare0014 } from "./migrations/0014_weeks.ts"
 import m0015 from "./migrations/0015_audit.ts"
 import m0016 from "./migrations/0016_media_slices.ts"
@@ -44,7 +43,6 @@ export const record = {
   "0010_claims": m0010,
   "0011_reads": m0011,
   "0012_callbacks": m0012,
-  "0013_spare_claims": m0013,
   "0014_weeks": m0014,
   "0015_audit": m0015,
   "0016_media_slices": m0016,

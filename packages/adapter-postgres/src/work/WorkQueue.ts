@@ -2,7 +2,7 @@
  * The work queue in PostgreSQL: how items are claimed and settled.
  *
  * The row of a lane is the lock under which its items are claimed (`claim_work` of
- * `migrations/0013_spare_claims.ts`), so a cap is never exceeded. `Lanes.ts` describes how
+ * `migrations/0010_claims.ts`), so a cap is never exceeded. `Lanes.ts` describes how
  * writers wake lanes without that lock.
  *
  * A lane that was just served is served again only after the waiting ones
@@ -47,14 +47,10 @@ const namesOf = (rows: ReadonlyArray<{ readonly name: string }>): ReadonlyArray<
 /** The call of the function that claims items and returns their rows. */
 export const claimWork = (
   sql: SqlClient.SqlClient,
-  { kind, lease_until, limit, now, spare = [], token }: Claim
+  { kind, lease_until, limit, now, token }: Claim
 ): Statement.Fragment =>
   sql`
-    claim_work(
-      ${kind}, ${limit}, ${date(now)}, ${date(lease_until)}, ${token},
-      ${Array.from(new Set(spare.map(Lanes.laneName)))}::text[],
-      ${spare.map((claimed) => claimed.ref)}::uuid[], ${spare.map((claimed) => claimed.token)}::uuid[]
-    )
+    claim_work(${kind}, ${limit}, ${date(now)}, ${date(lease_until)}, ${token})
   `
 
 /** The client for claims: that with connections of their own, but inside a transaction of the caller its connection. */

@@ -182,8 +182,7 @@ const acceptsResult = ({ failure_code, status }: WebhookDelivery): boolean =>
 const succeeded = (
   claimed: ClaimedWork,
   { delivery, webhook }: Outgoing,
-  attempt: Attempt,
-  outcome: "finish" | "finish_spare"
+  attempt: Attempt
 ): Changes.Changes => {
   const wasFailing = webhook.consecutive_failures > 0
   const { cap } = lanes.webhook_delivery
@@ -193,7 +192,7 @@ const succeeded = (
     wasFailing
       ? Changes.throttle({ kind: "webhook_delivery", lane: webhook.id, until: null, cap })
       : Changes.none,
-    Changes.settle({ claimed, outcome })
+    finish(claimed)
   )
 }
 
@@ -273,11 +272,8 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
     WebhookNotFound | WebhookDeliveryNotFound | WebhookDisabled | ConcurrentChanges,
     CurrentActor
   >
-  /**
-   * Makes one attempt of a claimed delivery, and settles the claim. `markSpare` runs
-   * before that, after a 2xx: the caller then names the claim as spare in its next one.
-   */
-  readonly attempt: (delivery: ClaimedDelivery, markSpare?: Effect.Effect<void>) => Effect.Effect<void>
+  /** Makes one attempt of a claimed delivery, and settles the claim. */
+  readonly attempt: (delivery: ClaimedDelivery) => Effect.Effect<void>
   /** Fails a delivery that cannot be attempted because of a defect, and settles the claim. */
   readonly abandon: (claimed: ClaimedWork) => Effect.Effect<void>
   /** Deletes one batch of events older than 30 days, with their deliveries, and returns their number. */
@@ -343,10 +339,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
             Changes.all(WebhookDeliveryRows.update(delivery, State.abandon(failure_code)), finish(claimed))
         )
 
-      const attempt = traced("WebhookDeliveries.attempt")(function*(
-        { claimed, outgoing: known }: ClaimedDelivery,
-        markSpare?: Effect.Effect<void>
-      ) {
+      const attempt = traced("WebhookDeliveries.attempt")(function*({ claimed, outgoing: known }: ClaimedDelivery) {
         const found = known === null ? yield* find(claimed) : Option.some(known)
         const outgoing = Option.getOrNull(found)
         if (outgoing === null || outgoing.delivery.status !== "pending" || outgoing.webhook.status === "disabled") {
@@ -359,7 +352,6 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
           event_id,
           body
         })
-        if (attempt.failure_code === null && markSpare !== undefined) yield* markSpare
         const random = yield* Random.next
         // After a success the rows loaded before the attempt are used first, and loaded again only after a conflict.
         const loaded = [found]
@@ -367,7 +359,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
           claimed,
           (current, { now }) =>
             attempt.failure_code === null
-              ? succeeded(claimed, current, attempt, markSpare === undefined ? "finish" : "finish_spare")
+              ? succeeded(claimed, current, attempt)
               : failed(claimed, current, attempt, retry_after, { now, random }),
           Effect.suspend(() => {
             const first = attempt.failure_code === null ? loaded.pop() : undefined

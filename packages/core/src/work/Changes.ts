@@ -104,14 +104,12 @@ export interface Throttle {
  * How a commit settles the claimed work item that it carries out.
  *
  * `hold` leaves the item claimed, `finish` deletes it, `postpone` makes it due
- * later. `finish_spare` deletes it too, and leaves its lane to the claimer, whose
- * next claim names the item as spare: so that settling does not delay claims of the
- * lane. If the claim has lost its lease, these four fail with `LeaseLost`.
+ * later. If the claim has lost its lease, these three fail with `LeaseLost`.
  * `finish_if_held` deletes the item if the claim still has its lease, and
  * otherwise leaves it alone.
  */
 export type Settlement =
-  | { readonly claimed: ClaimedWork; readonly outcome: "finish" | "finish_if_held" | "finish_spare" | "hold" }
+  | { readonly claimed: ClaimedWork; readonly outcome: "finish" | "finish_if_held" | "hold" }
   | { readonly claimed: ClaimedWork; readonly outcome: "postpone"; readonly due_at: Timestamp }
 
 /** An idempotency record: the response of a request, stored under its idempotency key. */

@@ -74,11 +74,6 @@ export interface Claim {
   readonly now: Timestamp
   readonly lease_until: Timestamp
   readonly token: string
-  /**
-   * Claims of the caller that do not count towards the cap: their items are carried out, settled or about to be, or
-   * will be before what is claimed now takes their place (`Places`).
-   */
-  readonly spare?: ReadonlyArray<ClaimedWork>
 }
 
 // ---------------------------------------------------------------- port
@@ -95,9 +90,6 @@ export interface Claim {
  *   claims have locked the lanes. Of concurrent claims exactly one gets an item. All
  *   items of a claim carry its `token`. A claim never waits for a commit, and a
  *   commit waits for a claim only while that runs.
- * - Items of `spare` claims do not count as claimed, whether they are settled or not,
- *   provided that the claim still holds them. An item that was settled as spare frees
- *   its capacity for the next claim that names it; for others within a second.
  * - Lanes of a kind take turns. The lane that has waited longest is served first: its
  *   wait begins when its item was due or when it was last served, whichever is later.
  *   No lane is served twice while another one has a due item and free capacity.

@@ -21,10 +21,7 @@ export default Effect.gen(function*() {
       most integer,
       at timestamptz,
       lease_end timestamptz,
-      claim uuid,
-      spare_lanes text[] DEFAULT '{}',
-      spare_refs uuid[] DEFAULT '{}',
-      spare_tokens uuid[] DEFAULT '{}'
+      claim uuid
     ) RETURNS SETOF work
     LANGUAGE plpgsql
     SET plan_cache_mode = force_generic_plan
@@ -47,16 +44,8 @@ export default Effect.gen(function*() {
           LIMIT most
           FOR UPDATE SKIP LOCKED
         );
-        -- Lanes in which spare items have made room that \`next_due\` does not show yet. Empty lanes have their own schedule.
-        names := names || ARRAY(
-          SELECT name
-          FROM work_lanes
-          WHERE name = ANY(spare_lanes) AND name <> ALL(names) AND emptied_at IS NULL
-          ORDER BY name
-          FOR UPDATE SKIP LOCKED
-        );
         EXIT WHEN cardinality(names) = 0;
-        claimed := claim_items(names, most, at, lease_end, claim, spare_refs, spare_tokens);
+        claimed := claim_items(names, most, at, lease_end, claim);
         PERFORM schedule_lanes(names, ARRAY(SELECT DISTINCT lane_name FROM unnest(claimed)), at);
         -- When a full page of lanes had no item to claim, read the next page.
         EXIT WHEN cardinality(claimed) > 0 OR cardinality(names) < most OR names <@ seen;
@@ -74,9 +63,7 @@ export default Effect.gen(function*() {
       most integer,
       at timestamptz,
       lease_end timestamptz,
-      claim uuid,
-      spare_refs uuid[],
-      spare_tokens uuid[]
+      claim uuid
     ) RETURNS work[]
     LANGUAGE plpgsql
     AS $$
@@ -110,7 +97,6 @@ export default Effect.gen(function*() {
               SELECT count(*)
               FROM work
               WHERE lane_name = l.name AND leased_until IS NOT NULL
-                AND NOT (ref = ANY(spare_refs) AND token = ANY(spare_tokens))
             )
           )
         ) item
@@ -178,7 +164,7 @@ export default Effect.gen(function*() {
           l.fifo AND held.count = 0 AS waits,
           CASE
             WHEN l.fifo THEN head.due_at IS NOT NULL OR held.count > 0
-            ELSE held.count >= l.allowed AND l.name = ANY(served_names)
+            ELSE held.count >= l.allowed AND (l.closed OR l.name = ANY(served_names))
           END AS closed
         FROM work_lanes l
         CROSS JOIN LATERAL (

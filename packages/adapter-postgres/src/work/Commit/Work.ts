@@ -28,7 +28,6 @@ export const settled = (
   const bodies: Readonly<Record<Settlement["outcome"], string>> = {
     hold: `SELECT 1 FROM work w, ${claims} WHERE ${isHeld} FOR SHARE OF w`,
     finish: `DELETE FROM work w USING ${claims} WHERE ${isHeld} RETURNING 1`,
-    finish_spare: `DELETE FROM work w USING ${claims} WHERE ${isHeld} RETURNING 1`,
     finish_if_held: `DELETE FROM work w USING ${claims} WHERE ${isHeld} RETURNING 1`,
     postpone: `
       UPDATE work w
@@ -48,7 +47,7 @@ export const settled = (
 
 /** Returns the change of a settled item's lane. */
 const laneOf = (settlement: Settlement): ReadonlyArray<Lanes.LaneChange> =>
-  settlement.outcome === "hold" || settlement.outcome === "finish_spare" ? [] : [Lanes.settled(
+  settlement.outcome === "hold" ? [] : [Lanes.settled(
     settlement.claimed,
     settlement.outcome === "postpone" ? DateTime.formatIso(settlement.due_at) : null
   )]
