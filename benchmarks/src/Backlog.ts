@@ -34,8 +34,8 @@ export const enqueueDeliveries = Effect.fnUntraced(function*(
         ON CONFLICT DO NOTHING
       `
       yield* sql`
-        INSERT INTO work_lanes (name, cap, allowed, fifo, next_due)
-        VALUES (${lane}, 8, 8, false, ${now})
+        INSERT INTO work_lanes (organization_id, name, cap, allowed, fifo, next_due)
+        VALUES (${organization_id}, ${lane}, 8, 8, false, ${now})
         ON CONFLICT (name) DO UPDATE SET next_due = excluded.next_due, closed = false, emptied_at = NULL
       `
     }))

@@ -318,7 +318,7 @@ it.layer(Processes.database, { excludeTestServices: true })("WorkQueue", (it) =>
         const at = DateTime.toDateUtc(time.now)
         const [claimer] = yield* sql<{ readonly pid: number; readonly given: number }>`
           SELECT pg_backend_pid() AS pid, count(*)::int AS given
-          FROM claim_work('send', 8, ${at}, ${at}, ${lane})
+          FROM claim_work('send', 8, ${at}, ${at}, ${lane}, '{}', '{}', 8)
         `
         if (claimer === undefined) return assert.fail("The claim did not run.")
         assert.strictEqual(claimer.given, 0)

@@ -263,11 +263,11 @@ const work = [
      SELECT n, 'send_outcome', ${idOf("lane", "n")}, '${now}'::timestamptz + interval '15 minutes'
      FROM generate_series(30001, 50000) n
    ) item`,
-  `INSERT INTO work_lanes (name, cap, allowed, fifo, next_due)
-   SELECT lane_name, cap, cap, kind <> 'webhook_delivery', min(due_at)
+  `INSERT INTO work_lanes (organization_id, name, cap, allowed, fifo, next_due)
+   SELECT organization_id, lane_name, cap, cap, kind <> 'webhook_delivery', min(due_at)
    FROM work
    CROSS JOIN LATERAL (SELECT CASE kind WHEN 'webhook_delivery' THEN 8 ELSE 1 END) AS kind_cap (cap)
-   GROUP BY lane_name, kind, cap`,
+   GROUP BY organization_id, lane_name, kind, cap`,
   `INSERT INTO idempotency_keys (organization_id, key, fingerprint, status, body, sealed, request_id, created_at)
    SELECT ${idOf("organization", "1")}, 'crowd-key-' || n, repeat('a', 64), 201, '{}', false, 'request',
      '${now}'::timestamptz - interval '5 s' * n

@@ -4,7 +4,7 @@
 import { Context, DateTime, Duration, Effect, FiberSet, Layer, Metric, Random, Schedule } from "effect"
 import { ChannelAccounts } from "./catalog/ChannelAccounts.ts"
 import { ContactStore } from "./contacts/Contacts.ts"
-import { Ids } from "./kernel/Ids.ts"
+import { Ids, type OrganizationId } from "./kernel/Ids.ts"
 import { work_age, work_items } from "./kernel/Metrics.ts"
 import * as Traces from "./kernel/Traces.ts"
 import { Dispatch } from "./messaging/Dispatch.ts"
@@ -14,12 +14,21 @@ import { type ClaimedDelivery, WebhookDeliveries, WebhookDeliveryStore } from ".
 import { Webhooks } from "./webhooks/Webhooks.ts"
 import { Audit } from "./work/Audit.ts"
 import { Idempotency } from "./work/Idempotency.ts"
-import { type Backlog, type ClaimedWork, LeaseTime, WorkKind, WorkQueue, WorkSignal } from "./work/WorkQueue.ts"
+import {
+  type Backlog,
+  type Claim,
+  type ClaimedWork,
+  LeaseTime,
+  WorkKind,
+  WorkQueue,
+  WorkSignal
+} from "./work/WorkQueue.ts"
 
 /**
  * The maximum of items of a kind that one worker carries out at once.
  *
- * Endpoints that time out take eight each, so it must be large.
+ * Of one organization it holds no more than so many places are free, so one alone gets half of them, two get a third
+ * each, and another always finds some.
  */
 const in_progress_max = 256
 /** The maximum of items of one claim. */
@@ -27,10 +36,12 @@ const batch_max = 64
 /** How long a stopping worker waits for the items in progress. */
 export const shutdown_time_max = Duration.seconds(20)
 
-/** After so many defects an item is abandoned: its send or delivery fails. */
-const defects_max = 5
-/** How long an item is postponed after a defect. */
-const defect_pause = Duration.seconds(30)
+/**
+ * For how many seconds an item is postponed after each defect. After the last it is abandoned: its send or delivery fails.
+ *
+ * Together they are less than 90 seconds, for which the next send of the conversation waits.
+ */
+const defect_pauses = [2, 5, 10, 20, 40]
 
 const poll_millis = 250
 const sweep_interval = Duration.seconds(15)
@@ -58,15 +69,28 @@ interface InProgress {
   readonly items: FiberSet.FiberSet<void>
   /** Starts an item. */
   readonly run: (item: Effect.Effect<void>) => void
+  /** How many items of each organization there are. */
+  readonly held: Map<OrganizationId, number>
 }
 
 const noneInProgress = Effect.fnUntraced(function*(kind: WorkKind) {
   const items = yield* FiberSet.make<void>()
   // An item that another one starts does not inherit its context.
   const run = yield* FiberSet.runtime(items)<never>()
-  const inProgress: InProgress = { kind, items, run }
+  const inProgress: InProgress = { kind, items, run, held: new Map() }
   return inProgress
 })
+
+/** Counts an item of an organization until it has ended. */
+const counted = (held: InProgress["held"], { organization_id }: ClaimedWork, item: Effect.Effect<void>) => {
+  const add = (change: 1 | -1) => {
+    const count = (held.get(organization_id) ?? 0) + change
+    if (count === 0) held.delete(organization_id)
+    else held.set(organization_id, count)
+  }
+  add(1)
+  return Effect.ensuring(item, Effect.sync(() => add(-1)))
+}
 
 const emptyBacklog = { due: 0, later: 0, held: 0, oldest_due_at: null }
 
@@ -106,10 +130,14 @@ export class Worker extends Context.Service<Worker, {
       const signal = yield* WorkSignal
       const webhooks = yield* Webhooks
 
-      const claim = Effect.fnUntraced(function*(kind: WorkKind, limit: number) {
+      const claim = Effect.fnUntraced(function*(
+        kind: WorkKind,
+        limit: number,
+        fairness: Pick<Claim, "held" | "organization_max"> = {}
+      ) {
         const now = yield* DateTime.now
         const lease_until = DateTime.addDuration(now, lease)
-        const options = { kind, limit, now, lease_until, token: yield* ids.uuid }
+        const options = { ...fairness, kind, limit, now, lease_until, token: yield* ids.uuid }
         return kind === "webhook_delivery"
           ? yield* deliveryStore.claim(options)
           : (yield* queue.claim(options)).map((claimed): ClaimedDelivery => ({ claimed, outgoing: null }))
@@ -142,7 +170,7 @@ export class Worker extends Context.Service<Worker, {
 
       /** Counts a defect of an item, and postpones it. */
       const recover = Effect.fnUntraced(function*(claimed: ClaimedWork, defect: unknown) {
-        const due_at = DateTime.addDuration(yield* DateTime.now, defect_pause)
+        const due_at = DateTime.add(yield* DateTime.now, { seconds: defect_pauses[claimed.defects] ?? 0 })
         const defects = yield* queue.recordDefect(claimed, due_at)
         yield* Effect.logError("A work item failed with a defect", defect).pipe(Effect.annotateLogs({ defects }))
       })
@@ -150,7 +178,7 @@ export class Worker extends Context.Service<Worker, {
       /** An item whose defect cannot be recorded stays claimed. It can be claimed again when its lease has ended. */
       const perform = (item: ClaimedDelivery) => {
         const { claimed } = item
-        return (claimed.defects < defects_max ? carryOut(item) : abandon(claimed)).pipe(
+        return (claimed.defects < defect_pauses.length ? carryOut(item) : abandon(claimed)).pipe(
           Effect.asVoid,
           Effect.onInterrupt(() => queue.release(claimed)),
           Effect.catchDefect((defect) => recover(claimed, defect)),
@@ -177,15 +205,18 @@ export class Worker extends Context.Service<Worker, {
       })
 
       /** Claims as many items of a kind as the limits allow, starts them, and returns whether more may be due. */
-      const fill = Effect.fnUntraced(function*({ items, kind, run }: InProgress) {
-        const free = Math.min(in_progress_max - (yield* FiberSet.size(items)), batch_max)
+      const fill = Effect.fnUntraced(function*({ held, items, kind, run }: InProgress) {
+        const free = in_progress_max - (yield* FiberSet.size(items))
         if (free <= 0) return false
+        const limit = Math.min(free, batch_max)
         // Uninterruptible: a claimed item that is not started would be blocked until its lease ends.
         return yield* Effect.uninterruptible(Effect.gen(function*() {
           // Without a span: the loop claims four times a second.
-          const claimed = yield* Effect.withTracerEnabled(claim(kind, free), false)
-          for (const item of claimed) run(Effect.ensuring(perform(item), signal.notify(kind)))
-          return claimed.length === free
+          const claimed = yield* Effect.withTracerEnabled(claim(kind, limit, { held, organization_max: free }), false)
+          for (const item of claimed) {
+            run(Effect.ensuring(counted(held, item.claimed, perform(item)), signal.notify(kind)))
+          }
+          return claimed.length === limit
         }))
       })
 

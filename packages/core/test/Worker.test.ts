@@ -54,7 +54,7 @@ it.effect("posts events while the maximum of sends waits for the provider", () =
     const { as, start } = yield* queued
     const provider = yield* ScriptedProvider
     const [full, posted] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-    const receivedAll = Effect.map(provider.received, ({ length }) => length === 256)
+    const receivedAll = Effect.map(provider.received, ({ length }) => length === 128)
     const whenFull = Effect.when(Deferred.succeed(full, undefined), receivedAll)
     yield* provider.answer(() => Effect.andThen(whenFull, Effect.never))
     const url = "https://shop.example/webhook"
@@ -68,7 +68,7 @@ it.effect("posts events while the maximum of sends waits for the provider", () =
     yield* Deferred.await(full)
     yield* as(Conversations.use((conversations) => conversations.close(conversation_id, CloseConversation.make({}))))
     yield* Deferred.await(posted)
-    assert.lengthOf(yield* provider.received, 256)
+    assert.lengthOf(yield* provider.received, 128)
     const stopping = yield* Effect.forkChild(Fiber.interrupt(fiber))
     yield* TestClock.adjust("21 seconds")
     yield* Fiber.join(stopping)
@@ -82,7 +82,7 @@ it.effect("sends while the maximum of deliveries waits for endpoints that do not
     const [full, called] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
     const waiting = yield* Ref.make(0)
     const hang = Effect.gen(function*() {
-      if ((yield* Ref.updateAndGet(waiting, (count) => count + 1)) === 256) yield* Deferred.succeed(full, undefined)
+      if ((yield* Ref.updateAndGet(waiting, (count) => count + 1)) === 128) yield* Deferred.succeed(full, undefined)
       return yield* Effect.never
     })
     for (let index = 0; index < 40; index++) {
@@ -103,9 +103,73 @@ it.effect("sends while the maximum of deliveries waits for endpoints that do not
     )
     yield* start("+4915112345678")
     yield* Deferred.await(called)
-    assert.strictEqual(yield* Ref.get(waiting), 256)
+    assert.strictEqual(yield* Ref.get(waiting), 128)
     const stopping = yield* Effect.forkChild(Fiber.interrupt(fiber))
     yield* TestClock.adjust("31 seconds")
+    yield* Fiber.join(stopping)
+  }).pipe(Effect.provide(world)))
+
+const subscribe = ({ as }: Effect.Success<typeof queued>, url: string) =>
+  as(Webhooks.use((webhooks) => webhooks.create(CreateWebhook.make({ url, event_types: ["conversation.closed"] }))))
+
+/** Starts and closes conversations, each of which raises an event. */
+const raise = ({ as, start }: Effect.Success<typeof queued>, events: number) =>
+  Effect.forEach(
+    Array.from({ length: events }, (_, index) => `+491512${100_000 + index}`),
+    (phone) =>
+      Effect.flatMap(
+        start(phone),
+        ({ conversation_id }) =>
+          as(Conversations.use((conversations) => conversations.close(conversation_id, CloseConversation.make({}))))
+      ),
+    { discard: true }
+  )
+
+it.effect("delivers within 5 s beside a hundred webhooks of another organization that answer 200 after 14 s", () =>
+  Effect.gen(function*() {
+    const [slow, other] = [yield* queued, yield* queued]
+    const endpoints = yield* ScriptedEndpoints
+    for (let index = 0; index < 100; index++) {
+      const url = `https://slow-${index}.example/webhook`
+      yield* endpoints.answer(url, () => Effect.as(Effect.sleep("14 seconds"), ok))
+      yield* subscribe(slow, url)
+    }
+    const arrived = yield* Ref.make(0)
+    const url = "https://shop.example/webhook"
+    yield* endpoints.answer(url, () => Effect.as(Ref.update(arrived, (count) => count + 1), ok))
+    yield* subscribe(other, url)
+    yield* raise(slow, 9)
+    const fiber = yield* Effect.forkChild(Worker.use((worker) => worker.run))
+    for (const seconds of [1, 9, 30]) {
+      yield* TestClock.adjust(`${seconds} seconds`)
+      const before = yield* Ref.get(arrived)
+      yield* raise(other, 11)
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual((yield* Ref.get(arrived)) - before, 11)
+    }
+    const stopping = yield* Effect.forkChild(Fiber.interrupt(fiber))
+    yield* TestClock.adjust("21 seconds")
+    yield* Fiber.join(stopping)
+  }).pipe(Effect.provide(world)))
+
+it.effect("sends while the network does not answer the sends of three other organizations", () =>
+  Effect.gen(function*() {
+    const silent = yield* Effect.replicateEffect(queued, 3)
+    const other = yield* queued
+    const provider = yield* ScriptedProvider
+    yield* provider.answer(({ recipient, reference }) =>
+      recipient === "+4915112345678" ? Effect.succeed({ provider_message_id: `p.${reference}` }) : Effect.never
+    )
+    for (const { start } of silent) {
+      for (let index = 0; index < 300; index++) yield* start(`+491512${100_000 + index}`)
+    }
+    const fiber = yield* Effect.forkChild(Worker.use((worker) => worker.run))
+    yield* TestClock.adjust("5 seconds")
+    const { id } = yield* other.start("+4915112345678")
+    yield* TestClock.adjust("5 seconds")
+    assert.strictEqual((yield* other.get(id)).status, "sent")
+    const stopping = yield* Effect.forkChild(Fiber.interrupt(fiber))
+    yield* TestClock.adjust("21 seconds")
     yield* Fiber.join(stopping)
   }).pipe(Effect.provide(world)))
 

@@ -15,6 +15,7 @@ export interface Item extends Enqueued {
 
 /** A lane of the queue. A lane without items is not stored. */
 export interface Lane {
+  readonly organization_id: OrganizationId
   readonly kind: WorkKind
   /** In the order of their insertion. */
   readonly items: ReadonlyArray<Item>

@@ -11,7 +11,6 @@ import m0007 from "./migrations/0007_webhooks.ts"
 import m0008 from "./migrations/0008_lane_kinds.ts"
 import m0009 from "./migrations/0009_commits.ts"
 import { prepare as prepare0009 } from "./migrations/0009_copies.ts"
-import m0010 from "./migrations/0010_claims.ts"
 import m0011 from "./migrations/0011_reads.ts"
 import m0012 from "./migrations/0012_callbacks.ts"
 import m0014, { prepare as prepare0014 } from "./migrations/0014_weeks.ts"
@@ -27,6 +26,7 @@ import m0024 from "./migrations/0024_remembered.ts"
 import m0025 from "./migrations/0025_message_details.ts"
 import m0026 from "./migrations/0026_notes.ts"
 import m0027 from "./migrations/0027_recent_webhooks.ts"
+import m0028 from "./migrations/0028_claims.ts"
 import { StatementDeadline } from "./StatementDeadline.ts"
 
 /** Every migration, in order. They are imported, not read from a folder, so that a bundle contains them. */
@@ -40,7 +40,6 @@ export const record = {
   "0007_webhooks": m0007,
   "0008_lane_kinds": m0008,
   "0009_commits": m0009,
-  "0010_claims": m0010,
   "0011_reads": m0011,
   "0012_callbacks": m0012,
   "0014_weeks": m0014,
@@ -55,7 +54,8 @@ export const record = {
   "0024_remembered": m0024,
   "0025_message_details": m0025,
   "0026_notes": m0026,
-  "0027_recent_webhooks": m0027
+  "0027_recent_webhooks": m0027,
+  "0028_claims": m0028
 }
 
 const table = "messaging_crm_migrations"

@@ -68,7 +68,7 @@ export const layer = Layer.effect(
       claim: (claim) =>
         Effect.flatMap(claiming, (client) =>
           claimedDeliveries(client`
-            SELECT k.organization_id, k.kind, k.lane, k.ref, k.attempt, k.defects, k.token, k.trace,
+            SELECT k.organization_id, k.kind, k.lane, k.lane_cap, k.ref, k.attempt, k.defects, k.token, k.trace,
               to_jsonb(d) AS delivery, e.body, to_jsonb(w) AS webhook
             FROM ${claimWork(client, claim)} k
             LEFT JOIN webhook_deliveries d ON d.organization_id = k.organization_id AND d.id = k.ref

@@ -77,19 +77,20 @@ export const insertWork = (source: string): Cte => ({
     SELECT organization_id, kind || ':' || lane, kind, lane, ref, due_at, trace
     FROM (${source}) AS given
     ON CONFLICT (kind, ref) DO NOTHING
-    RETURNING lane_name, kind, due_at`
+    RETURNING organization_id, lane_name, kind, due_at`
 })
 
 /** Inserts the lanes that do not exist. It runs after the locks, so a lane that was deleted meanwhile is inserted again. */
 const openLanes: Cte = {
   name: "lanes_opened",
   body: `
-    INSERT INTO work_lanes (name, cap, allowed, fifo, next_due, paused_until)
-    SELECT g.name, k.cap, coalesce(least(k.cap, g.cap), k.cap), k.fifo, greatest(g.due_at, g.until), g.until
+    INSERT INTO work_lanes (organization_id, name, cap, allowed, fifo, next_due, paused_until)
+    SELECT w.organization_id, g.name, k.cap, coalesce(least(k.cap, g.cap), k.cap), k.fifo,
+      greatest(g.due_at, g.until), g.until
     FROM lanes_given g
+    JOIN (SELECT DISTINCT organization_id, lane_name FROM work_written) w ON w.lane_name = g.name
     JOIN (VALUES ${rules}) AS k (kind, cap, fifo) ON k.kind = split_part(g.name, ':', 1)
     WHERE g.due_at IS NOT NULL AND (SELECT count(*) FROM lanes_written) >= 0
-      AND g.name IN (SELECT lane_name FROM work_written)
     ORDER BY g.name
     ON CONFLICT (name) DO NOTHING
     RETURNING name`
@@ -150,7 +151,7 @@ export const writeLanes = (
       body: `
     UPDATE work_lanes l
     SET
-      allowed = coalesce(least(l.cap, g.cap), l.allowed),
+      allowed = CASE WHEN g.cap IS NULL THEN l.allowed ELSE least(l.cap, g.cap) END,
       paused_until = CASE WHEN g.cap IS NULL THEN l.paused_until ELSE g.until END,
       closed = l.closed AND g.cap IS NULL AND (g.outcome IS NULL OR (g.outcome = 'postpone' AND l.fifo)),
       emptied_at = CASE WHEN g.due_at IS NULL THEN l.emptied_at END,

@@ -2,11 +2,11 @@
  * The work queue in PostgreSQL: how items are claimed and settled.
  *
  * The row of a lane is the lock under which its items are claimed (`claim_work` of
- * `migrations/0010_claims.ts`), so a cap is never exceeded. `Lanes.ts` describes how
+ * `migrations/0028_claims.ts`), so a cap is never exceeded. `Lanes.ts` describes how
  * writers wake lanes without that lock.
  *
- * A lane that was just served is served again only after the waiting ones
- * (`served_at`), so that one with a long backlog does not delay the others.
+ * Organizations take turns, and so do the lanes of each: one that was just served is
+ * served again only after those that wait (`served_at`).
  */
 import { OrganizationId } from "@messaging-crm/core/Ids"
 import { type Claim, type ClaimedWork, WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
@@ -22,6 +22,7 @@ export const Item = Schema.Struct({
   organization_id: OrganizationId,
   kind: WorkKind,
   lane: Schema.String,
+  lane_cap: Schema.Int,
   ref: Schema.String,
   attempt: Schema.Int,
   defects: Schema.Int,
@@ -47,10 +48,13 @@ const namesOf = (rows: ReadonlyArray<{ readonly name: string }>): ReadonlyArray<
 /** The call of the function that claims items and returns their rows. */
 export const claimWork = (
   sql: SqlClient.SqlClient,
-  { kind, lease_until, limit, now, token }: Claim
+  { held = new Map(), kind, lease_until, limit, now, organization_max = limit, token }: Claim
 ): Statement.Fragment =>
   sql`
-    claim_work(${kind}, ${limit}, ${date(now)}, ${date(lease_until)}, ${token})
+    claim_work(
+      ${kind}, ${limit}, ${date(now)}, ${date(lease_until)}, ${token},
+      ${Array.from(held.keys())}::uuid[], ${Array.from(held.values())}::integer[], ${organization_max}
+    )
   `
 
 /** The client for claims: that with connections of their own, but inside a transaction of the caller its connection. */
@@ -115,7 +119,7 @@ export const layer = Layer.effect(
       claim: (claim) =>
         Effect.flatMap(client, (sql) =>
           items(sql`
-            SELECT organization_id, kind, lane, ref, attempt, defects, token, trace
+            SELECT organization_id, kind, lane, lane_cap, ref, attempt, defects, token, trace
             FROM ${claimWork(sql, claim)}
           `)),
       finish: (claimed) => wasHeld(settle(claimed, `DELETE FROM work WHERE ${isHeld} RETURNING 1 AS answer`, null)),

@@ -298,6 +298,29 @@ export const suite = (storage: Scene.Storage) => {
         assert.lengthOf(done, 20)
       }))
 
+    it.effect("gets one attempt at a time while its answers take 14 s, and eight after a fast one", () =>
+      Effect.gen(function*() {
+        const { close, subscribe } = yield* begin
+        const { answer, posted } = yield* subscribe("conversation.closed")
+        yield* answer(() => Effect.delay(answered(200), "14 seconds"))
+        for (let count = 0; count < 20; count++) yield* close()
+        /** Runs a worker once, and returns how many attempts it made. */
+        const run = Effect.gen(function*() {
+          const before = (yield* posted).length
+          const running = yield* Effect.forkChild(Worker.use((worker) => worker.runOnce))
+          while (running.pollUnsafe() === undefined) {
+            yield* TestClock.adjust("14 seconds")
+            yield* Effect.yieldNow
+          }
+          yield* TestClock.adjust("1 second")
+          yield* Fiber.join(running)
+          return (yield* posted).length - before
+        })
+        assert.deepStrictEqual([yield* run, yield* run, yield* run], [8, 1, 1])
+        yield* answer(() => answered(200))
+        assert.deepStrictEqual([yield* run, yield* run, yield* run], [1, 8, 1])
+      }))
+
     it.effect("gets an event again, with the same id and bytes, after a worker died in the middle", () =>
       Effect.gen(function*() {
         const { close, subscribe } = yield* begin

@@ -8,9 +8,9 @@
  * | pending | the tenth attempt fails, the webhook is disabled | failed |
  * | succeeded, failed | retry | pending |
  *
- * At most eight deliveries of a webhook are attempted at a time, by all workers together. An attempt is
- * made before anything is committed. If a worker dies during one, another worker
- * makes it again, with the same id and bytes.
+ * At most eight deliveries of a webhook are attempted at a time, by all workers together, and fewer
+ * while its endpoint takes longer than a second. An attempt is made before anything is committed. If
+ * a worker dies during one, another worker makes it again, with the same id and bytes.
  */
 import { Context, DateTime, Duration, Effect, Layer, Option, Random, Result, Schema, Struct } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
@@ -174,6 +174,14 @@ const acceptsResult = ({ failure_code, status }: WebhookDelivery): boolean =>
   status === "pending" || failure_code === "webhook_disabled"
 
 /**
+ * Returns how many attempts at once an endpoint gets that took so long to answer: eight, divided by the seconds.
+ *
+ * So an endpoint that takes seconds leaves the organization's places in the workers to its other webhooks.
+ */
+export const attemptsAtOnce = ({ duration_ms }: Pick<Attempt, "duration_ms">): number =>
+  Math.max(1, Math.floor(lanes.webhook_delivery.cap / Math.max(1, duration_ms / 1000)))
+
+/**
  * The changes after a 2xx.
  *
  * The row of a healthy webhook is only expected, not updated: otherwise all
@@ -185,11 +193,11 @@ const succeeded = (
   attempt: Attempt
 ): Changes.Changes => {
   const wasFailing = webhook.consecutive_failures > 0
-  const { cap } = lanes.webhook_delivery
+  const cap = attemptsAtOnce(attempt)
   return Changes.all(
     WebhookDeliveryRows.update(delivery, State.attempt(delivery, attempt, null)),
     wasFailing ? WebhookRows.update(webhook, healthy) : WebhookRows.expect(webhook),
-    wasFailing
+    wasFailing || cap !== claimed.lane_cap
       ? Changes.throttle({ kind: "webhook_delivery", lane: webhook.id, until: null, cap })
       : Changes.none,
     finish(claimed)

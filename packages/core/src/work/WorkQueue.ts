@@ -2,9 +2,9 @@
  * The work queue, an outbox: what has to be done after a commit.
  *
  * Work is one of the changes of a commit, so it is enqueued exactly when the
- * effect is committed. Each item is in a lane. A `fifo` lane gives out its items
- * one by one, in the order of insertion. Every lane has a cap on how many of its
- * items are claimed at once. A worker claims items for the time of a lease and
+ * effect is committed. Each item is in a lane of its organization. A `fifo` lane gives
+ * out its items one by one, in the order of insertion. Every lane has a cap on how many
+ * of its items are claimed at once. A worker claims items for the time of a lease and
  * settles each. An item that is not settled can be claimed again when its lease
  * has ended.
  */
@@ -39,6 +39,8 @@ export interface Work {
 /** Work that one worker holds until its lease ends. */
 export interface ClaimedWork extends Work {
   readonly organization_id: OrganizationId
+  /** How many items of its lane may be claimed at once: the cap of its kind, or less while the lane is throttled. */
+  readonly lane_cap: number
   /** The number of claims of the item, including this one. */
   readonly attempt: number
   /** The number of its claims that ended with a defect. */
@@ -74,6 +76,10 @@ export interface Claim {
   readonly now: Timestamp
   readonly lease_until: Timestamp
   readonly token: string
+  /** How many items of each organization the caller holds already. Default: none. */
+  readonly held?: ReadonlyMap<OrganizationId, number>
+  /** How many items of one organization the caller may hold, with those of this claim. Default: `limit`. */
+  readonly organization_max?: number
 }
 
 // ---------------------------------------------------------------- port
@@ -83,16 +89,18 @@ export interface Claim {
  *
  * **Contract** (checked by `conformance/WorkQueue.ts`)
  *
- * - `claim` returns at most `limit` due items of a kind. Of each lane it gives out
+ * - `claim` returns at most `limit` due items of a kind, and of an organization only so many
+ *   that the caller then holds `organization_max`. Of each lane it gives out
  *   no more than its cap allows, counting the items already claimed. Of a fifo lane
  *   it gives out only the first item, and nothing while that one is claimed or not
  *   due. It returns no items only when none can be claimed, or when concurrent
  *   claims have locked the lanes. Of concurrent claims exactly one gets an item. All
  *   items of a claim carry its `token`. A claim never waits for a commit, and a
  *   commit waits for a claim only while that runs.
- * - Lanes of a kind take turns. The lane that has waited longest is served first: its
- *   wait begins when its item was due or when it was last served, whichever is later.
- *   No lane is served twice while another one has a due item and free capacity.
+ * - Organizations take turns: the one of which the caller holds the fewest items is served
+ *   first. Of an organization the lane with the fewest claimed items is served first, and of
+ *   these the one that has waited longest: its wait begins when its item was due or when it was
+ *   last served, whichever is later.
  * - `finish`, `postpone` and `release` return false, and change nothing, when the
  *   claim no longer holds the item. `release` undoes the claim, which then does not
  *   count as an attempt. `recordDefect` postpones the item, increments its `defects`,
