@@ -64,4 +64,41 @@ it.layer(Processes.database, { excludeTestServices: true })("ApiKeys", (it) => {
       yield* authenticate
       assert.deepStrictEqual((yield* used).map(({ is_recent }) => is_recent), [true])
     }))
+
+  it.effect("accepts requests while the disk is full, still no more than the limit, and counts in the database again", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const third = "c".repeat(64)
+      const organization_id = yield* newKey(third)
+      const process = yield* Processes.start
+      const authenticate = Effect.provide(
+        ApiKeyStore.use((store) => store.authenticate(third, 20, Fixtures.noon)),
+        process
+      )
+      const counts = (times: number) =>
+        Effect.map(
+          Effect.all(Array.makeBy(times, () => authenticate), { concurrency: "unbounded" }),
+          (found) => found.map((one) => Option.getOrThrow(one).count).toSorted((a, b) => a - b)
+        )
+      assert.deepStrictEqual(yield* counts(3), [1, 2, 3])
+      yield* sql`
+        CREATE FUNCTION disk_is_full() RETURNS trigger LANGUAGE plpgsql
+        AS $$ BEGIN RAISE EXCEPTION 'full' USING ERRCODE = 'disk_full'; END $$
+      `
+      for (const table of ["api_key_windows", "api_keys"]) {
+        yield* sql`
+          CREATE TRIGGER disk_is_full BEFORE INSERT OR UPDATE ON ${sql(table)} EXECUTE FUNCTION disk_is_full()
+        `
+      }
+      assert.deepStrictEqual(yield* counts(30), [...Array.range(1, 20), ...Array.makeBy(10, () => 21)])
+      yield* sql`UPDATE members SET role = 'member' WHERE organization_id = ${organization_id}`
+      assert.isTrue(Option.isNone(yield* authenticate))
+      yield* sql`UPDATE members SET role = 'owner' WHERE organization_id = ${organization_id}`
+      for (const table of ["api_key_windows", "api_keys"]) yield* sql`DROP TRIGGER disk_is_full ON ${sql(table)}`
+      const counted = sql<{ readonly count: number }>`
+        SELECT count FROM api_key_windows JOIN api_keys k ON k.id = key_id WHERE k.digest = ${third}
+      `
+      // It tries the database again by the database's clock, so the test has to wait for it.
+      yield* Effect.repeat(Effect.andThen(authenticate, counted), { until: ([row]) => (row?.count ?? 0) > 3 })
+    }))
 })

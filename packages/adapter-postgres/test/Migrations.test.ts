@@ -48,7 +48,8 @@ it.layer(empty)("Migrations", (it) => {
         "organizations_pkey",
         "provider_callbacks_pkey",
         "work_lanes_pkey",
-        "work_pkey"
+        "work_pkey",
+        "write_probes_pkey"
       ])
     }))
 })

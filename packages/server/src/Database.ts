@@ -2,16 +2,22 @@
 import * as Clock from "@messaging-crm/adapter-postgres/Clock"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
 import * as Statistics from "@messaging-crm/adapter-postgres/Statistics"
+import * as Writable from "@messaging-crm/adapter-postgres/Writable"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { WrongSetting } from "./Config.ts"
 
-/** Returns whether the database answers and has the schema of this version. */
-export const isReady = Effect.map(SqlClient.SqlClient, (sql) =>
+/**
+ * Makes the check whether the database answers, has the schema of this version, and takes writes. It asks at most once a
+ * second, because anybody may ask for the result.
+ */
+export const isReady = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   Migrations.isCurrent.pipe(
     Effect.provideService(SqlClient.SqlClient, sql),
+    Effect.flatMap((isCurrent) => isCurrent ? Effect.as(Writable.required(sql), true) : Effect.succeed(false)),
     Effect.timeout("2 seconds"),
-    Effect.catchCause(() => Effect.succeed(false))
+    Effect.catchCause(() => Effect.succeed(false)),
+    Effect.cachedWithTTL("1 second")
   ))
 
 /** Returns the message of the innermost cause, which of the driver's nested errors is the actual reason. */

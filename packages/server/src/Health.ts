@@ -5,7 +5,7 @@ import { HttpRouter, HttpServerResponse } from "effect/http"
 
 /**
  * Layer for `/health/live` and `/health/ready`, which need no key. Live: the
- * process runs. Ready: the database is usable; a host clock that is more than a
+ * process runs. Ready: the database is usable and takes writes; a host clock that is more than a
  * second off is reported as a warning. `degraded` is ready all the same: some
  * channels are paused, and everything else goes on.
  */

@@ -3,7 +3,8 @@ import { Effect } from "effect"
 import { type SqlConnection, SqlError } from "effect/sql"
 import type { Host } from "./Hosts.ts"
 
-const codeOf = ({ reason: { cause } }: SqlError.SqlError): unknown =>
+/** Returns the SQLSTATE of an error of the server. */
+export const codeOf = ({ reason: { cause } }: SqlError.SqlError): unknown =>
   cause instanceof Error && "code" in cause ? cause.code : undefined
 
 /** Whether a statement failed because its server is a standby, or was made read-only. It has changed nothing. */

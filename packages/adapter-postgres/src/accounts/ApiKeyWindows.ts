@@ -1,0 +1,152 @@
+/**
+ * Finds the keys that requests present, and counts their requests.
+ *
+ * The count is one statement, so that check and count are atomic and use the database's clock. Where the disk is full it
+ * fails, and reads must go on: then the key is only found, and its requests are counted by this process. It tries to
+ * count in the database again once a second, because a try adds to the log of the database, which may share the disk.
+ */
+import { Scope } from "@messaging-crm/core/ApiKeys"
+import { ApiKeyId, MemberId, OrganizationId } from "@messaging-crm/core/Ids"
+import type { Timestamp } from "@messaging-crm/core/Timestamps"
+import { Cause, DateTime, Effect, Option, Schema } from "effect"
+import type { SqlClient, Statement } from "effect/sql"
+import { At } from "../database/Columns.ts"
+import { rows } from "../database/Rows.ts"
+import * as Sharing from "../database/Sharing.ts"
+import { isRefusal } from "../database/Writable.ts"
+
+const MeteredRow = Schema.Struct({
+  place: Schema.Int,
+  key_id: ApiKeyId,
+  organization_id: OrganizationId,
+  created_by: MemberId,
+  scopes: Schema.Array(Scope),
+  count: Schema.Int,
+  opens_window: Schema.Boolean,
+  window_ends_at: At,
+  now: At
+})
+export type MeteredRow = typeof MeteredRow.Type
+
+const metered = rows(MeteredRow)
+
+/** A key that a request presents. */
+interface Presented {
+  readonly digest: string
+  /** The maximum of requests in a window. */
+  readonly limit: number
+}
+
+const window_seconds = 60
+const pause_seconds = 1
+
+/** The key of a presented digest, if it may be used. */
+const usable = `
+  SELECT k.id, k.organization_id, k.created_by, k.scopes
+  FROM api_keys k
+  JOIN members m ON m.organization_id = k.organization_id AND m.id = k.created_by
+  WHERE k.digest = p.digest AND k.revoked_at IS NULL AND k.expires_at > now()
+    AND m.left_at IS NULL AND m.role IN ('owner', 'admin')
+  LIMIT 1
+`
+
+/** Counts requests in this process. A window ends after 60 s by the database's clock, as in the database. */
+const countLocally =
+  (windows: Map<ApiKeyId, { readonly ends_at: Timestamp; count: number }>) =>
+  ({ limit }: Presented) =>
+  (found: MeteredRow): MeteredRow => {
+    const { key_id, now } = found
+    const known = windows.get(key_id)
+    const isOpen = known !== undefined && DateTime.isLessThan(now, known.ends_at)
+    const window = isOpen ? known : { ends_at: DateTime.add(now, { seconds: window_seconds }), count: 0 }
+    if (!isOpen) windows.set(key_id, window)
+    window.count = Math.min(window.count + 1, limit + 1)
+    return { ...found, count: window.count, window_ends_at: window.ends_at }
+  }
+
+/** Returns the function that finds a presented key and counts the request. */
+export const make = (sql: SqlClient.SqlClient) => {
+  const lateral = sql.literal(usable)
+
+  const shared = (
+    statement: (digests: ReadonlyArray<string>, limits: ReadonlyArray<number>) => Statement.Statement<unknown>
+  ) =>
+    Sharing.make(
+      sql,
+      Effect.fnUntraced(function*(presented: Sharing.Some<Presented>) {
+        const found = yield* metered(
+          statement(presented.map(({ digest }) => digest), presented.map(({ limit }) => limit))
+        )
+        const answers = presented.map((): Option.Option<MeteredRow> => Option.none())
+        for (const each of found) answers[each.place - 1] = Option.some(each)
+        return answers
+      })
+    )
+
+  // Requests of one key that share the statement are counted one after the other.
+  const count = shared((digests, limits) =>
+    sql`
+      WITH usable AS (
+        SELECT k.*, p.place, p.request_limit
+        FROM unnest(${digests}::text[], ${limits}::integer[]) WITH ORDINALITY AS p (digest, request_limit, place)
+        CROSS JOIN LATERAL (${lateral}) AS k
+      ), counted AS (
+        INSERT INTO api_key_windows AS w (key_id, opened_at, count)
+        SELECT id, now(), count(*) FROM usable GROUP BY id ORDER BY id
+        ON CONFLICT (key_id) DO UPDATE SET
+          count = CASE WHEN w.opened_at <= now() - interval '60 s' THEN 0 ELSE w.count END + excluded.count,
+          opened_at = CASE WHEN w.opened_at <= now() - interval '60 s' THEN now() ELSE w.opened_at END
+        RETURNING key_id, count, opened_at
+      )
+      SELECT u.place::integer AS place, u.id AS key_id, u.organization_id, u.created_by, u.scopes,
+        least(c.count - count(*) OVER same + row_number() OVER earlier, u.request_limit + 1)::integer AS count,
+        c.opened_at = now() AND row_number() OVER earlier = 1 AS opens_window,
+        c.opened_at + interval '60 s' AS window_ends_at, now() AS now
+      FROM usable u
+      JOIN counted c ON c.key_id = u.id
+      WINDOW same AS (PARTITION BY u.id), earlier AS (PARTITION BY u.id ORDER BY u.place)
+    `
+  )
+
+  const find = shared((digests) =>
+    sql`
+      SELECT p.place::integer AS place, k.id AS key_id, k.organization_id, k.created_by, k.scopes, 0 AS count,
+        false AS opens_window, now() AS window_ends_at, now() AS now
+      FROM unnest(${digests}::text[]) WITH ORDINALITY AS p (digest, place)
+      CROSS JOIN LATERAL (${lateral}) AS k
+    `
+  )
+
+  const windows = new Map<ApiKeyId, { readonly ends_at: Timestamp; count: number }>()
+  const countHere = countLocally(windows)
+  let isRefused = false
+  /** When the database counts again; null until its clock is known. */
+  let tries_at: Timestamp | null = null
+
+  const schedule = ({ now }: MeteredRow) => {
+    tries_at ??= DateTime.add(now, { seconds: pause_seconds })
+    if (DateTime.isLessThan(now, tries_at)) return
+    isRefused = false
+    tries_at = null
+  }
+
+  const findAndCount = (presented: Presented) =>
+    Effect.map(
+      find(presented),
+      Option.map((found) => {
+        schedule(found)
+        return countHere(presented)(found)
+      })
+    )
+
+  return (presented: Presented): Effect.Effect<Option.Option<MeteredRow>> =>
+    Effect.suspend(() =>
+      isRefused
+        ? findAndCount(presented)
+        : Effect.catchCause(count(presented), (cause) => {
+          if (!isRefusal(Cause.squash(cause))) return Effect.failCause(cause)
+          isRefused = true
+          return findAndCount(presented)
+        })
+    )
+}

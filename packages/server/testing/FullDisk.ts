@@ -1,0 +1,170 @@
+/**
+ * The full-disk drill: clients write to a server with workers and read from it while the disk of its database is full,
+ * and go on when there is space again. No process is restarted.
+ */
+import * as Client from "@messaging-crm/adapter-postgres/Client"
+import { Effect, Fiber, Redacted, Ref, Schedule } from "effect"
+import { SqlClient } from "effect/sql"
+import { execFile } from "node:child_process"
+import { mkdir, open, rm, symlink } from "node:fs/promises"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { start } from "../src/EmbeddedPostgres.ts"
+import * as Processes from "./Processes.ts"
+import * as Writes from "./Writes.ts"
+
+/** A disk that can be filled and emptied. */
+export interface Disk {
+  readonly fill: Effect.Effect<void>
+  readonly free: Effect.Effect<void>
+}
+
+const exec = promisify(execFile)
+const run = (file: string, ...args: ReadonlyArray<string>) => Effect.promise(() => exec(file, args))
+
+/** Writes zeros into a file until the disk has no space left. */
+const writeUntilFull = async (path: string): Promise<void> => {
+  const block = new Uint8Array(65_536)
+  const file = await open(path, "a")
+  try {
+    for (let size = block.byteLength; size > 0;) {
+      const isWritten = await file.write(block, 0, size).then(() => true, () => false)
+      if (!isWritten) size = Math.floor(size / 2)
+    }
+  } finally {
+    await file.close()
+  }
+}
+
+/**
+ * Starts PostgreSQL with its data on a file system of its own, of 256 MiB, and its log (WAL) outside of it, as production
+ * should have it. Returns its URL and the disk. Only root can mount one.
+ */
+export const mounted = Effect.fnUntraced(function*(directory: string) {
+  const [data, wal] = [join(directory, "data"), join(directory, "wal")]
+  const cluster = join(data, "cluster")
+  yield* Effect.promise(() => mkdir(data))
+  yield* Effect.acquireRelease(
+    run("mount", "-t", "tmpfs", "-o", "size=256m,mode=0711", "tmpfs", data),
+    () => run("umount", "--lazy", data)
+  )
+  yield* Effect.scoped(start({ directory: data }))
+  yield* run("mv", join(cluster, "pg_wal"), wal)
+  yield* Effect.promise(() => symlink(wal, join(cluster, "pg_wal")))
+  const url = yield* start({ directory: data })
+  const ballast = join(data, "ballast")
+  const disk: Disk = {
+    fill: Effect.promise(() => writeUntilFull(ballast)),
+    free: Effect.promise(() => rm(ballast))
+  }
+  return { url, disk }
+})
+
+/** A disk that seems full: each statement that writes fails as it would on a full one. For those who are not root. */
+export const refusing = (database_url: string): Disk => {
+  const inDatabase = (statement: string) =>
+    SqlClient.SqlClient.use((sql) => sql.unsafe(statement)).pipe(
+      Effect.provide(Client.layer({ url: Redacted.make(database_url), connections: 1 })),
+      Effect.asVoid,
+      Effect.orDie
+    )
+  const forEachTable = (statement: string) => `
+    DO $do$
+    DECLARE name text;
+    BEGIN
+      FOR name IN SELECT oid::regclass::text FROM pg_class
+        WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
+      LOOP EXECUTE format('${statement}', name);
+      END LOOP;
+    END $do$
+  `
+  const create = forEachTable(
+    "CREATE TRIGGER a_full_disk BEFORE INSERT OR UPDATE OR DELETE ON %s EXECUTE FUNCTION a_full_disk()"
+  )
+  return {
+    fill: Effect.andThen(
+      inDatabase(`
+        CREATE OR REPLACE FUNCTION a_full_disk() RETURNS trigger LANGUAGE plpgsql
+        AS $$ BEGIN RAISE EXCEPTION 'No space left on device' USING ERRCODE = 'disk_full'; END $$
+      `),
+      inDatabase(create)
+    ),
+    free: inDatabase(forEachTable("DROP TRIGGER a_full_disk ON %s"))
+  }
+}
+
+const statusOf = (url: string, headers: Readonly<Record<string, string>> = {}) =>
+  Effect.promise(async () => {
+    const response = await fetch(url, { headers })
+    await response.arrayBuffer()
+    return response.status
+  })
+
+const untilReadyIs = ({ url }: Processes.Server, status: number) =>
+  Effect.repeat(statusOf(`${url}/health/ready`), {
+    schedule: Schedule.spaced("50 millis"),
+    until: (found) => found === status
+  })
+
+const count = (values: ReadonlyArray<number>) =>
+  Object.fromEntries(Array.from(Map.groupBy(values, (value) => value), ([value, { length }]) => [value, length]))
+
+/** Runs the drill on a cluster's database, and returns what was read meanwhile and what was lost or doubled, if anything. */
+export const drill = Effect.fnUntraced(function*(cluster: Writes.Cluster, disk: Disk, options: {
+  readonly clients: number
+  /** How many reads are made while the disk is full. */
+  readonly reads: number
+}) {
+  const [server] = cluster.servers
+  if (server === undefined) return yield* Effect.die(new Error("The cluster has no server."))
+  yield* Processes.serve(cluster.environment, server)
+  const isOver = yield* Ref.make(false)
+  const writers = yield* Writes.make(cluster, options.clients)
+  const writing = yield* Effect.forkChild(writers.writeUntil(Ref.get(isOver)))
+  const untilAnswered = (more: number) =>
+    Effect.gen(function*() {
+      const { length } = (yield* writers.outcome).answered
+      yield* Effect.repeat(writers.outcome, {
+        schedule: Schedule.spaced("20 millis"),
+        until: ({ answered }) => answered.length >= length + more
+      })
+    })
+
+  yield* untilAnswered(40)
+  yield* disk.fill
+  yield* untilReadyIs(server, 503)
+  const headers = { authorization: `Bearer ${cluster.acme.key}` }
+  const paths = ["/contacts?page_size=5", "/conversations", "/tags", "/contacts?query=kill", "/members"]
+  const reads = yield* Effect.forEach(
+    Array.from({ length: options.reads }, (_, number) => `${server.url}/v1${paths[number % paths.length]}`),
+    (url) => statusOf(url, headers),
+    { concurrency: 4 }
+  )
+  const [live, ready] = [yield* statusOf(`${server.url}/health/live`), yield* statusOf(`${server.url}/health/ready`)]
+  yield* disk.free
+  yield* untilReadyIs(server, 200)
+  yield* untilAnswered(40)
+  yield* Ref.set(isOver, true)
+  yield* Fiber.join(writing)
+  yield* writers.repeatAll
+  const outcome = yield* writers.outcome
+  const stored = yield* Effect.provide(
+    Writes.loadStored(cluster),
+    Client.layer({ url: Redacted.make(cluster.database_url) })
+  )
+  return {
+    reads: count(reads),
+    live,
+    ready,
+    ...Writes.countsOf(stored),
+    violations: Writes.violationsOf(outcome, stored)
+  }
+})
+
+/** The settings of the drill's server: its clients are faster than the rate. */
+export const environment = {
+  RATE_LIMIT_PER_MINUTE: "1000000",
+  DATABASE_POOL: "8",
+  UNKNOWN_OUTCOME_SECONDS: "10",
+  LOG_LEVEL: "none"
+}
