@@ -18,29 +18,35 @@ const header = Arbitrary.array(character, { maxLength: 12 }).pipe(
 )
 
 describe("an idempotency key", () => {
-  it("has spaces inside, and is 8 to 200 characters", () => {
+  it("is 8 to 200 characters, taken literally: spaces inside and quotes belong to it", () => {
     for (
-      const key of ["order 4711 99", "x".repeat(min), "x".repeat(max), `${"x".repeat(max - 2)} x`, "{\"a\":\"b\"}"]
+      const key of [
+        "order 4711 99",
+        "x".repeat(min),
+        "x".repeat(max),
+        `${"x".repeat(max - 2)} x`,
+        "{\"a\":\"b\"}",
+        "\"order-4711\"",
+        "\"123456\"",
+        "\"\\\"12345"
+      ]
     ) {
       assert.deepStrictEqual(parseKey(key) as Option.Option<string>, Option.some(key))
-      assert.deepStrictEqual(parseKey(` \t${key}\t `) as Option.Option<string>, Option.some(key))
     }
-    for (const key of ["x".repeat(min - 1), "x".repeat(max + 1), `${"x".repeat(min - 1)} `, "", "\"1234567\""]) {
+    for (
+      const key of ["x".repeat(min - 1), "x".repeat(max + 1), `${"x".repeat(min - 1)} `, "", `"${"x".repeat(max - 1)}"`]
+    ) {
       assert.isTrue(Option.isNone(parseKey(key)), key)
     }
   })
 
   it.prop("is what the documented pattern and lengths say, whatever a header holds", { header }, ({ header }) => {
-    const trimmed = header.replace(/^[ \t]+/, "").replace(/[ \t]+$/, "")
-    if (trimmed.startsWith("\"")) return
-    const fits = trimmed.length >= min && trimmed.length <= max && key_pattern.test(trimmed)
+    const fits = header.length >= min && header.length <= max && key_pattern.test(header)
     assert.strictEqual(Option.isSome(parseKey(header)), fits)
   })
 
-  it("of any length is refused at once: its length is looked at first", () => {
-    const hostile = ["a", " ".repeat(16_000), "a"].join("")
-    for (let times = 0; times < 1000; times++) assert.isTrue(Option.isNone(parseKey(hostile)))
-    for (const text of [" ".repeat(402), `"${"\\\\".repeat(200)}`, `a${" ".repeat(400)}a`]) {
+  it("of any length is refused at once", () => {
+    for (const text of [`a${" ".repeat(16_000)}a`, `a${" ".repeat(16_000)}`, `"${"\\\\".repeat(8000)}`]) {
       for (let times = 0; times < 1000; times++) assert.isTrue(Option.isNone(parseKey(text)))
     }
   })

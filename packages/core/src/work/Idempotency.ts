@@ -61,20 +61,8 @@ export class RequestProcessing extends Schema.TaggedError<RequestProcessing>()("
 
 // ----------------------------------------------------------- decisions
 
-const parse = Schema.decodeUnknownOption(IdempotencyKey)
-
-/** The length of the longest key as a structured-field string: quoted, with every character escaped. */
-const header_chars_max = 2 * limits.idempotency_key_chars_max + 2
-
-const trim = (value: string): string => value.replace(/^[ \t]+|[ \t]+$/g, "")
-
-/** Returns the key of a header, trimmed, plain or as a structured-field string; none when it is malformed. */
-export const parseKey = (header: string): Option.Option<IdempotencyKey> => {
-  if (header.length > header_chars_max) return Option.none()
-  const value = trim(header)
-  const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(value)?.[1]
-  return parse(quoted === undefined ? value : trim(quoted.replace(/\\(["\\])/g, "$1")))
-}
+/** Returns the key that a header's value is, or none for a malformed one. HTTP removes white space around the value. */
+export const parseKey: (header: string) => Option.Option<IdempotencyKey> = Schema.decodeUnknownOption(IdempotencyKey)
 
 /**
  * Returns the canonical text of JSON: keys sorted, no white space, similar to
