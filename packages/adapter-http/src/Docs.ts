@@ -5,12 +5,13 @@
  * styles, and its content security policy allows each script by its hash: a
  * reader pastes an API key into the page, so no other script may run there.
  */
-import { Context, Effect, Layer, Record, Ref, type Scope, Struct } from "effect"
+import { Context, Effect, Layer, Record, type Scope, Struct } from "effect"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { HttpApiScalar, OpenApi } from "effect/http-api"
 import { Api } from "./api/Api.ts"
 import * as Examples from "./api/Examples.ts"
 import * as FixedAnswer from "./FixedAnswer.ts"
+import * as Kept from "./Kept.ts"
 
 /** Scalar's settings. Several that turn off links and requests to other hosts are not in the type of Effect's layer. */
 const scalar = {
@@ -163,13 +164,7 @@ const rendered = Effect.scoped(
  * request. They are prepared at the first, because most processes never show the page.
  */
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
-  const known = yield* Ref.make<Effect.Success<ReturnType<typeof prepared>> | null>(null)
   const ids = yield* ExampleIds
-  const html = Effect.zipWith(rendered, ids, withIds)
-  const answer = Effect.gen(function*() {
-    const ready = (yield* Ref.get(known)) ?? (yield* Effect.flatMap(html, prepared))
-    yield* Ref.set(known, ready)
-    return yield* ready
-  })
-  yield* router.add("GET", "/docs", answer)
+  const page = yield* Kept.make(Effect.flatMap(Effect.zipWith(rendered, ids, withIds), prepared))
+  yield* router.add("GET", "/docs", Effect.flatten(page))
 }))

@@ -18,6 +18,7 @@ import * as Tags from "./handlers/Tags.ts"
 import * as Templates from "./handlers/Templates.ts"
 import * as WebhookDeliveries from "./handlers/WebhookDeliveries.ts"
 import * as Webhooks from "./handlers/Webhooks.ts"
+import * as Kept from "./Kept.ts"
 import * as Authentication from "./middleware/Authentication.ts"
 import * as IdempotentWrites from "./middleware/IdempotentWrites.ts"
 import * as InvalidInput from "./middleware/InvalidInput.ts"
@@ -65,7 +66,7 @@ export const openApi = OpenApi.fromApi(Api)
 
 /** Layer for the route of the document, which is prepared at its first request. */
 const layerDocument = HttpRouter.use(Effect.fnUntraced(function*(router) {
-  const prepared = yield* Effect.cached(
+  const prepared = yield* Kept.make(
     Effect.suspend(() => FixedAnswer.prepare({ content_type: "application/json", text: JSON.stringify(openApi) }))
   )
   yield* router.add("GET", "/v1/openapi.json", Effect.flatten(prepared))

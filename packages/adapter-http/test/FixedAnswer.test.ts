@@ -1,8 +1,8 @@
 /** The OpenAPI document and the docs page: public, large and the same at each request. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Docs from "@messaging-crm/adapter-http/Docs"
-import { Context } from "effect"
-import { Layer } from "effect"
+import { Digests, webCrypto } from "@messaging-crm/core/Digests"
+import { Context, Effect, Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { gunzipSync } from "node:zlib"
 import { afterAll } from "vitest"
@@ -51,6 +51,50 @@ for (const [path, ask] of Object.entries(pages)) {
     })
   })
 }
+
+describe("an answer that many ask for before it is prepared", () => {
+  /** Digests that count how often a text is hashed, which happens once for each answer that is prepared. */
+  const counting = () => {
+    const texts: Array<string> = []
+    const sha256 = (text: string) => Effect.andThen(Effect.sync(() => texts.push(text)), webCrypto.sha256(text))
+    return { texts, layer: Layer.succeed(Digests, { ...webCrypto, sha256 }) }
+  }
+
+  /** Asks for it many times; the first, and some of the others, hang up. */
+  const askAtOnce = async (ask: (init: RequestInit) => Promise<Response>) => {
+    const leaving = Array.from({ length: 10 }, () => new AbortController())
+    const gone = leaving.map(({ signal }) => ask({ signal }).catch(() => null))
+    for (const controller of leaving) controller.abort()
+    const answers = await Promise.all(Array.from({ length: 20 }, () => ask({})))
+    await Promise.all(gone)
+    return answers.map(({ status }) => status)
+  }
+
+  it("is prepared once: the document", async () => {
+    const { layer, texts } = counting()
+    const cold = start({ instead: layer })
+    assert.deepStrictEqual(
+      await askAtOnce((init) => cold.fetch("http://localhost/v1/openapi.json", init)),
+      Array(20).fill(200)
+    )
+    assert.lengthOf(texts, 1)
+    await cold.stop()
+  })
+
+  it("is prepared once: the docs page", async () => {
+    const { layer, texts } = counting()
+    const cold = HttpRouter.toWebHandler(
+      Docs.layer.pipe(Layer.provideMerge(layer), Layer.provide(HttpServer.layerServices)),
+      { disableLogger: true }
+    )
+    assert.deepStrictEqual(
+      await askAtOnce((init) => cold.handler(new Request("http://localhost/docs", init), Context.empty() as never)),
+      Array(20).fill(200)
+    )
+    assert.lengthOf(texts, 1)
+    await cold.dispose()
+  })
+})
 
 it("reads what a caller takes and has", () => {
   for (const header of ["gzip", "GZIP", "br, gzip;q=0.1", "*", "x-gzip", "gzip;q=1.0"]) {

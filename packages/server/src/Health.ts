@@ -1,3 +1,4 @@
+import * as Kept from "@messaging-crm/adapter-http/Kept"
 import { HostClockOffset, warningOf } from "@messaging-crm/adapter-postgres/Clock"
 import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
 import { Effect, Option } from "effect"
@@ -18,15 +19,18 @@ export const layer = (isReady: Effect.Effect<boolean>) =>
       // What cannot be counted now is no reason to route requests elsewhere.
       Effect.catchCause(() => Effect.succeed(0))
     )
-    const ready = Effect.gen(function*() {
-      if (!(yield* isReady)) return HttpServerResponse.jsonUnsafe({ status: "unavailable" }, { status: 503 })
-      const paused_channels = yield* countPaused
-      const warning = Option.isNone(offset) ? Option.none() : warningOf(yield* offset.value)
-      return HttpServerResponse.jsonUnsafe({
-        ...(paused_channels === 0 ? { status: "ok" } : { status: "degraded", paused_channels }),
-        ...Option.isSome(warning) && { warning: warning.value }
-      })
-    })
+    const ready = yield* Kept.make(
+      Effect.gen(function*() {
+        if (!(yield* isReady)) return HttpServerResponse.jsonUnsafe({ status: "unavailable" }, { status: 503 })
+        const paused_channels = yield* countPaused
+        const warning = Option.isNone(offset) ? Option.none() : warningOf(yield* offset.value)
+        return HttpServerResponse.jsonUnsafe({
+          ...(paused_channels === 0 ? { status: "ok" } : { status: "degraded", paused_channels }),
+          ...Option.isSome(warning) && { warning: warning.value }
+        })
+      }),
+      "100 millis"
+    )
     yield* router.add("GET", "/health/live", Effect.succeed(HttpServerResponse.jsonUnsafe({ status: "ok" })))
     yield* router.add("GET", "/health/ready", Effect.withTracerEnabled(ready, false))
   }))

@@ -1,3 +1,4 @@
+import * as Kept from "@messaging-crm/adapter-http/Kept"
 import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
 import { Worker } from "@messaging-crm/core/Worker"
@@ -52,13 +53,13 @@ const measure = Effect.gen(function*() {
 /** Layer for `/metrics`, in the text format of Prometheus. It needs no key and contains no data of organizations. */
 const layerHttp = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const services = yield* Effect.context<CallbackInbox | ChannelHolds | Worker>()
-  // Whoever reaches the port may ask, and as often as they like; the database is asked once a second.
-  const measured = yield* Effect.cachedWithTTL(measure, "1 second")
-  const scrape = Effect.andThen(measured, PrometheusMetrics.format()).pipe(
-    Effect.map((text) => HttpServerResponse.text(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" })),
-    Effect.provideContext(services)
+  // Clients that reach the port can scrape as often as they like; the text is made once per second.
+  const text = yield* Kept.make(
+    Effect.andThen(measure, PrometheusMetrics.format()).pipe(Effect.provideContext(services)),
+    "1 second"
   )
-  yield* router.add("GET", "/metrics", scrape)
+  const contentType = "text/plain; version=0.0.4; charset=utf-8"
+  yield* router.add("GET", "/metrics", Effect.map(text, (body) => HttpServerResponse.text(body, { contentType })))
 }))
 
 /** Layer that updates the gauges every 10 seconds where metrics are exported over OTLP, which does not scrape. */

@@ -6,7 +6,6 @@ import { Deferred, Effect, Schedule, Schema } from "effect"
 import { execFile, spawn } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
-import { request } from "node:http"
 import { getPriority, tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
@@ -136,29 +135,6 @@ describe("dev", () => {
       }
       const known = [ready.member_id, ...ready.channels.slice(0, 1).map(({ id }) => id), ready.template_ids[0] ?? ""]
       for (const id of known) assert.include(page, id)
-    }).pipe(Effect.scoped), 60_000)
-
-  it.live("carries out a keyed write once, also one whose target is no URL", () =>
-    Effect.gen(function*() {
-      const { ready, server } = yield* dev(yield* folder, ["--storage", "memory"])
-      const post = Effect.callback<{ readonly status: number; readonly text: string }>((resume) => {
-        const headers = {
-          authorization: `Bearer ${ready.api_key}`,
-          "content-type": "application/json",
-          "idempotency-key": "an odd target"
-        }
-        const asked = request(server.url, { method: "POST", path: "http://[/v1/tags", headers }, (answer) => {
-          let text = ""
-          answer.on("data", (chunk: Buffer) => {
-            text += chunk.toString()
-          })
-          answer.once("end", () => resume(Effect.succeed({ status: answer.statusCode ?? 0, text })))
-        })
-        asked.end(JSON.stringify({ name: "odd", color: "red" }))
-      })
-      const first = yield* post
-      assert.strictEqual(first.status, 200, first.text)
-      assert.deepStrictEqual(yield* post, first)
     }).pipe(Effect.scoped), 60_000)
 
   it.live(

@@ -158,7 +158,9 @@ it.live(
       const wrong = { key, json: { ...json, [canaries.name]: canaries.phone }, idempotency_key: "start-5678" }
       assert.strictEqual((yield* Processes.request(server, "POST", "/conversations", wrong)).status, 400)
 
-      yield* until(() => spans().some(({ name }) => name === "MessagingProvider.deliver"))
+      // The two processes export on their own.
+      const expected = ["MessagingProvider.deliver", "Worker.send", "POST /v1/conversations"]
+      yield* until(() => expected.every((wanted) => spans().some(({ name }) => name === wanted)))
       const deliver = spans().find(({ name }) => name === "MessagingProvider.deliver")
       const trace = spans().filter(({ traceId }) => traceId === deliver?.traceId)
       const named = (name: string) => trace.find((span) => span.name === name)

@@ -1,0 +1,17 @@
+/** Results that are expensive and the same for every client: one at a time is made, and all share it. */
+import { Duration, Effect, Fiber } from "effect"
+
+/**
+ * Returns an effect that makes a result at its first use, and makes another after `time`, if one is given.
+ *
+ * The result is made in the scope of the layer, not in that of the request that needs it first: a client that hangs up
+ * neither ends nor repeats the work.
+ */
+export const make = Effect.fnUntraced(function*<A, E, R>(
+  result: Effect.Effect<A, E, R>,
+  time: Duration.Input = Duration.infinity
+) {
+  const scope = yield* Effect.scope
+  const begun = yield* Effect.cachedWithTTL(Effect.forkIn(result, scope), time)
+  return Effect.flatMap(begun, Fiber.join)
+})
