@@ -1,19 +1,8 @@
-import * as Changes from "@messaging-crm/core/Changes"
-import type { MediaId } from "@messaging-crm/core/Ids"
 import { MediaRows, MediaStore } from "@messaging-crm/core/Media"
-import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { DateTime, Layer, Option } from "effect"
+import { BytesRows, type StoredBytes } from "../work/MediaBytes.ts"
 import * as Table from "../world/Table.ts"
 import { type Rows, World } from "../world/World.ts"
-
-interface StoredBytes {
-  readonly id: MediaId
-  readonly begun_at: Timestamp
-  readonly slices: ReadonlyArray<{ readonly start: number; readonly bytes: Uint8Array }>
-}
-
-/** The bytes of files, whether their row is committed or not. */
-const BytesRows = Changes.rows<StoredBytes>()("media_bytes", ["id"], ["begun_at", "slices"])
 
 /** Removes the bytes of files without a row. */
 const discarded = (tables: Table.Tables, stored: ReadonlyArray<Table.Owned<StoredBytes>>) => {

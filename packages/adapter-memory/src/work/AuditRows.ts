@@ -1,5 +1,5 @@
 import type { AuditRecord } from "@messaging-crm/core/Audit"
-import * as Changes from "@messaging-crm/core/Changes"
+import * as Table from "../world/Table.ts"
 
 /** The table of the audit's records. */
-export const AuditRows = Changes.rows<AuditRecord>()("audit_records", ["id"], [])
+export const AuditRows = Table.own<AuditRecord>("audit_records")("id")

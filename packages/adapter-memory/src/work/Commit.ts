@@ -1,21 +1,23 @@
 import * as Changes from "@messaging-crm/core/Changes"
 import { Commit, Conflict, KeyUsed, type LeaseLost } from "@messaging-crm/core/Commit"
 import { IdentityNameRows } from "@messaging-crm/core/ContactIdentities"
-import { ContactRows } from "@messaging-crm/core/Contacts"
-import { ConversationRows } from "@messaging-crm/core/Conversations"
 import type { EventType } from "@messaging-crm/core/Events"
 import type { OrganizationId, WebhookId } from "@messaging-crm/core/Ids"
+import { MediaRows } from "@messaging-crm/core/Media"
+import type * as Declared from "@messaging-crm/core/Table"
+import { tables as declared } from "@messaging-crm/core/Tables"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import * as Traces from "@messaging-crm/core/Traces"
 import { State, type WebhookDelivery, WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookRows } from "@messaging-crm/core/Webhooks"
-import { DateTime, Effect, Layer, Option, Result } from "effect"
+import { DateTime, Effect, Layer, Option, Record, Result } from "effect"
 import { newest } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { type Rows, World } from "../world/World.ts"
 import { AuditRows } from "./AuditRows.ts"
 import { EventRows } from "./EventRows.ts"
 import { IdempotencyRows } from "./Idempotency.ts"
+import { BytesRows } from "./MediaBytes.ts"
 import { enqueued, settled, throttled } from "./WorkQueue.ts"
 
 const deliveryOf = (
@@ -90,10 +92,17 @@ const updated = (tables: Table.Tables, owner: OrganizationId, update: Changes.Up
     return yield* Table.put(tables, update, owner, { ...next, ...dates })
   })
 
-const inserted = (tables: Table.Tables, owner: OrganizationId, of: { readonly table: Changes.Table }, row: object) =>
+const inserted = (tables: Table.Tables, owner: OrganizationId, of: { readonly table: Declared.Table }, row: object) =>
   Table.has(tables, of, owner, Table.keyOf(of, row))
     ? Option.none()
     : Table.put(tables, of, owner, { ...row, version: 1 })
+
+/** Removes a row, and the bytes of a file with its row. */
+const removed = (tables: Table.Tables, owner: OrganizationId, one: Changes.Removal): Table.Tables => {
+  const key = Table.keyOf(one, one.key)
+  const rest = Table.remove(tables, one, owner, key)
+  return one.table === MediaRows.table ? Table.remove(rest, BytesRows, owner, key) : rest
+}
 
 /** Applies expectations, removals, updates and inserts. Returns none if a version differs or a key already exists. */
 const written = (
@@ -106,7 +115,7 @@ const written = (
       const found = Table.get(before, one, owner, Table.keyOf(one, one.key))
       yield* Option.filter(found, ({ version }) => version === one.version)
     }
-    let tables = remove.reduce((left, one) => Table.removeWhole(left, one, owner, Table.keyOf(one, one.key)), before)
+    let tables = remove.reduce((left, one) => removed(left, owner, one), before)
     for (const one of update) tables = yield* updated(tables, owner, one)
     for (const one of insert) {
       for (const row of one.rows) tables = yield* inserted(tables, owner, one, row)
@@ -117,25 +126,40 @@ const written = (
 const withAlias = (owner: OrganizationId) => (tables: Table.Tables, alias: Changes.Alias): Table.Tables =>
   Option.getOrElse(inserted(tables, owner, IdentityNameRows, alias), () => tables)
 
+const active = Object.values(declared).flatMap((table) =>
+  table.activity === null ? [] : [{ table, activity: table.activity }]
+)
+
+// Columns of activities hold times, texts and IDs.
+const timeOf = (value: unknown) => (value ?? null) as Timestamp | null
+
 const latest = (a: Timestamp | null, b: Timestamp | null): Timestamp | null =>
   a === null || b === null ? a ?? b : DateTime.max(a, b)
 
-/** Applies an activity to a conversation and its contact. Their versions do not change. */
-const touched = (tables: Table.Tables, owner: OrganizationId, activity: Changes.Activity): Table.Tables => {
-  const { at, contact_id, conversation_id: last_conversation_id, last_inbound_at, preview } = activity
-  const isNews = (last: Timestamp | null) => last === null || DateTime.isGreaterThanOrEqualTo(at, last)
-  const news = { last_activity_at: at, last_activity_preview: preview }
-  const moved = Table.change(tables, ContactRows, owner, contact_id, (contact) => ({
-    ...contact,
-    ...(isNews(contact.last_activity_at) ? { ...news, last_conversation_id } : {}),
-    updated_at: DateTime.max(contact.updated_at, at)
-  }))
-  return Table.change(moved, ConversationRows, owner, last_conversation_id, (conversation) => ({
-    ...conversation,
-    ...(isNews(conversation.last_activity_at) ? news : {}),
-    last_inbound_at: latest(conversation.last_inbound_at, last_inbound_at)
-  }))
+/** Applies an activity to one row. Its version does not change. */
+const withActivity = (
+  row: Readonly<Record<string, unknown>>,
+  activity: Declared.TableActivity,
+  touch: Changes.Activity
+) => {
+  const last = timeOf(row[activity.latest])
+  const isNews = last === null || DateTime.isGreaterThanOrEqualTo(touch.at, last)
+  return {
+    ...(isNews ? { [activity.latest]: touch.at, ...Record.map(activity.newest, (part) => touch[part ?? "at"]) } : {}),
+    ...Record.map(activity.moved, (part, column) => latest(timeOf(row[column]), timeOf(touch[part ?? "at"])))
+  }
 }
+
+/** Applies an activity to the rows that it names. */
+const touched = (before: Table.Tables, owner: OrganizationId, touch: Changes.Activity): Table.Tables =>
+  active.reduce(
+    (tables, { activity, table }) =>
+      Table.change(tables, { table }, owner, touch[activity.row], (row) => ({
+        ...row,
+        ...withActivity({ ...row }, activity, touch)
+      })),
+    before
+  )
 
 const nameOf = (update: Changes.Update): string => `${update.table.name}|${Table.keyOf(update, update.key)}`
 

@@ -1,4 +1,5 @@
-import * as Changes from "@messaging-crm/core/Changes"
+import type { RaisedEvent } from "@messaging-crm/core/Changes"
+import * as Table from "../world/Table.ts"
 
 /** The table of events. */
-export const EventRows = Changes.rows<Changes.RaisedEvent>()("events", ["id"], [])
+export const EventRows = Table.own<RaisedEvent>("events")("id")

@@ -1,10 +1,10 @@
-import * as Changes from "@messaging-crm/core/Changes"
+import type * as Changes from "@messaging-crm/core/Changes"
 import { IdempotencyStore } from "@messaging-crm/core/Idempotency"
 import { DateTime, Layer, Option, Struct } from "effect"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 
-export const IdempotencyRows = Changes.rows<Changes.Remembered>()("idempotency", ["key"], [])
+export const IdempotencyRows = Table.own<Changes.Remembered>("idempotency")("key")
 
 /** Layer that keeps idempotency records in the in-memory world. */
 export const layer = Layer.effect(

@@ -3,8 +3,9 @@
  * owner comes before the key in every call, so that a row of one organization
  * cannot be reached with the id of another.
  */
-import type * as Changes from "@messaging-crm/core/Changes"
+import * as Changes from "@messaging-crm/core/Changes"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
+import type * as Declared from "@messaging-crm/core/Table"
 import { HashMap, Option } from "effect"
 
 interface Stored {
@@ -13,11 +14,23 @@ interface Stored {
 
 /** A declaration of a table, such as `TagRows`: its name and key, and through `insert` the type of its rows. */
 interface Of<Columns> {
-  readonly table: Changes.Table
+  readonly table: Declared.Table
   readonly insert?: (row: Columns) => Changes.Changes
 }
 
 export type Row<Columns> = Columns & Stored
+
+/** Declares a table of the store itself, which no change of core writes. */
+export const own =
+  <Columns extends object>(name: string) => <const KeyColumn extends keyof Columns & string>(key: KeyColumn) =>
+    Changes.rowsOf<Columns, KeyColumn>({
+      name,
+      key: { [key]: "text" },
+      columns: {},
+      unique: null,
+      activity: null,
+      owner: "organization_id"
+    })
 
 /** A row with the organization that owns it. */
 export interface Owned<Columns> {
@@ -38,32 +51,21 @@ export interface Tables {
 
 export const empty: Tables = { rows: HashMap.empty(), unique: HashMap.empty() }
 
-type Unique = (row: Readonly<Record<string, unknown>>, owner: OrganizationId) => ReadonlyArray<unknown>
-
-/** The unique values of each table's rows, beside the key. */
-const uniques: Readonly<Record<string, Unique>> = {
-  api_keys: ({ digest }) => [digest],
-  channel_accounts: ({ account_id, channel_type }) => [channel_type, account_id],
-  channels: ({ address, type }, owner) => [owner, type, address],
-  contact_fields: ({ key }, owner) => [owner, key],
-  conversations: ({ channel_id, identity_id }, owner) => [owner, channel_id, identity_id],
-  identities: ({ channel_type, external_id }, owner) => [owner, channel_type, external_id],
-  // The addresses of members who have left are not unique.
-  members: ({ email_key, id, left_at }, owner) => left_at === null ? [owner, email_key] : [owner, "left", id],
-  tags: ({ name_key }, owner) => [owner, name_key]
-}
-
 // Every row is an object of columns, whatever its static type.
 const columns = (row: object) => row as Readonly<Record<string, unknown>>
 
-const uniqueOf = ({ table: { name } }: Of<never>, owner: OrganizationId, row: object): string | null => {
-  const parts = uniques[name]?.(columns(row), owner)
-  return parts === undefined ? null : [name, ...parts].join("|")
+/** Returns the unique values of a row as one text; null if none of its values have to be unique. */
+const uniqueOf = ({ table: { name, unique } }: Of<never>, owner: OrganizationId, row: object): string | null => {
+  if (unique === null) return null
+  const values = columns(row)
+  if (unique.while_null !== undefined && values[unique.while_null] !== null) return null
+  const among = unique.within === "organization" ? [owner] : []
+  return [name, ...among, ...unique.columns.map((column) => values[column])].join("|")
 }
 
 /** Returns the key columns of a row as one text. */
 export const keyOf = ({ table }: Of<never>, row: object): string =>
-  table.key.map((column) => columns(row)[column]).join("|")
+  Object.keys(table.key).map((column) => columns(row)[column]).join("|")
 
 const owners = <Columns>({ rows }: Tables, { table }: Of<Columns>) =>
   // A table holds only rows that were inserted with its own type.
@@ -99,7 +101,7 @@ export const locate = <Columns>(tables: Tables, of: Of<Columns>, key: string): O
     ([organization_id, rows]) => Option.map(HashMap.get(rows, key), (row) => ({ organization_id, row }))
   )
 
-/** Looks a row up by the unique values of its table (`uniques`). */
+/** Looks a row up by the unique values of its table, after the owner where they are unique within an organization. */
 export const find = <Columns>(
   tables: Tables,
   of: Of<Columns>,
@@ -127,18 +129,6 @@ export const remove = (
     rows: HashMap.set(tables.rows, of.table.name, others),
     unique: unique === null ? tables.unique : HashMap.remove(tables.unique, unique)
   }
-}
-
-/** Tables whose rows go with the row of the same key. */
-const parts: Readonly<Record<string, Of<never>>> = {
-  media: { table: { name: "media_bytes", key: ["id"], columns: [] } }
-}
-
-/** Removes a row with what belongs to it. */
-export const removeWhole = (tables: Tables, of: Of<never>, owner: OrganizationId, key: string): Tables => {
-  const part = parts[of.table.name]
-  const rest = remove(tables, of, owner, key)
-  return part === undefined ? rest : remove(rest, part, owner, key)
 }
 
 /** Inserts a row, or replaces the one with its key. None when another row has its unique values. */

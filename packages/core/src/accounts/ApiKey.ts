@@ -37,16 +37,22 @@ export interface ApiKeyColumns extends ApiKey {
   readonly digest: string
 }
 
-export const ApiKeyRows = Changes.rows<ApiKeyColumns>()("api_keys", ["id"], [
-  "name",
-  "scopes",
-  "created_by",
-  "created_at",
-  "expires_at",
-  "revoked_at",
-  "last_used_at",
-  "digest"
-])
+export const ApiKeyRows = Changes.rows<ApiKeyColumns>()({
+  name: "api_keys",
+  key: { id: "uuid" },
+  columns: {
+    name: "text",
+    scopes: "jsonb",
+    created_by: "uuid",
+    created_at: "timestamptz",
+    expires_at: "timestamptz",
+    revoked_at: "timestamptz",
+    last_used_at: "timestamptz",
+    digest: "text"
+  },
+  unique: { columns: ["digest"], within: "service" },
+  activity: null
+})
 
 /** The result of `ApiKeyStore.authenticate` for a valid key. Its times are those of the clock that measures the window. */
 export interface Metered {

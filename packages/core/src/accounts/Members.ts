@@ -43,14 +43,20 @@ export interface MemberColumns extends Member {
   readonly left_at: Timestamp | null
 }
 
-export const MemberRows = Changes.rows<MemberColumns>()("members", ["id"], [
-  "name",
-  "email",
-  "email_key",
-  "role",
-  "created_at",
-  "left_at"
-])
+export const MemberRows = Changes.rows<MemberColumns>()({
+  name: "members",
+  key: { id: "uuid" },
+  columns: {
+    name: "text",
+    email: "text",
+    email_key: "text",
+    role: "text",
+    created_at: "timestamptz",
+    left_at: "timestamptz"
+  },
+  unique: { columns: ["email_key"], within: "organization", while_null: "left_at" },
+  activity: null
+})
 
 export const AddMember = Schema.Struct({
   name: trimmedText({ min: 1, max: limits.name_chars_max }),

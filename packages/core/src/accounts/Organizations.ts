@@ -32,7 +32,17 @@ export interface OrganizationRow extends Organization {
  * Updating an organization without changing a column serves as a lock on a count, such as the number of its tags: of
  * two concurrent commits that both add the last allowed row, one finds another version and is decided again.
  */
-export const OrganizationRows = Changes.rows<Organization>()("organizations", ["id"], ["name"])
+export const OrganizationRows = Changes.rows<Organization>()({
+  name: "organizations",
+  key: { id: "uuid" },
+  columns: {
+    name: "text",
+    created_at: "timestamptz"
+  },
+  unique: null,
+  activity: null,
+  owner: "id"
+})
 
 export const CreateOrganization = Schema.Struct({
   name: trimmedText({ min: 1, max: limits.name_chars_max }),

@@ -76,15 +76,21 @@ export interface OwnedAccount {
   readonly account: ChannelAccountColumns
 }
 
-export const ChannelAccountRows = Changes.rows<ChannelAccountColumns>()("channel_accounts", ["channel_id"], [
-  "channel_type",
-  "app_id",
-  "account_id",
-  "page_id",
-  "business_account_id",
-  "token_set_at",
-  "sealed_token"
-])
+export const ChannelAccountRows = Changes.rows<ChannelAccountColumns>()({
+  name: "channel_accounts",
+  key: { channel_id: "uuid" },
+  columns: {
+    channel_type: "text",
+    app_id: "text",
+    account_id: "text",
+    page_id: "text",
+    business_account_id: "text",
+    token_set_at: "timestamptz",
+    sealed_token: "text"
+  },
+  unique: { columns: ["channel_type", "account_id"], within: "service" },
+  activity: null
+})
 
 /** An encrypted token under its context, a key of the cache. Equal by value. */
 class SealedToken extends Data.Class<{ readonly context: string; readonly sealed: string }> {}

@@ -39,12 +39,18 @@ export interface ChannelHoldRow extends ChannelHold {
   readonly version: Changes.Version
 }
 
-export const ChannelHoldRows = Changes.rows<ChannelHold>()("channel_holds", ["channel_id"], [
-  "reason",
-  "held_at",
-  "until",
-  "level"
-])
+export const ChannelHoldRows = Changes.rows<ChannelHold>()({
+  name: "channel_holds",
+  key: { channel_id: "uuid" },
+  columns: {
+    reason: "text",
+    held_at: "timestamptz",
+    until: "timestamptz",
+    level: "smallint"
+  },
+  unique: null,
+  activity: null
+})
 
 // ----------------------------------------------------------- decisions
 

@@ -41,13 +41,19 @@ export const ConnectChannel = Schema.Struct({
 }).pipe(Schema.brand("ConnectChannel"))
 export interface ConnectChannel extends Schema.Schema.Type<typeof ConnectChannel> {}
 
-export const ChannelRows = Changes.rows<Channel>()("channels", ["id"], [
-  "type",
-  "name",
-  "address",
-  "phone_messaging_business_account_id",
-  "connected_at"
-])
+export const ChannelRows = Changes.rows<Channel>()({
+  name: "channels",
+  key: { id: "uuid" },
+  columns: {
+    type: "text",
+    name: "text",
+    address: "text",
+    phone_messaging_business_account_id: "text",
+    connected_at: "timestamptz"
+  },
+  unique: { columns: ["type", "address"], within: "organization" },
+  activity: null
+})
 
 // -------------------------------------------------------------- errors
 

@@ -42,13 +42,19 @@ export const CreateContactField = Schema.Struct({
 }).pipe(Schema.brand("CreateContactField"))
 export interface CreateContactField extends Schema.Schema.Type<typeof CreateContactField> {}
 
-export const ContactFieldRows = Changes.rows<ContactField>()("contact_fields", ["id"], [
-  "key",
-  "name",
-  "type",
-  "options",
-  "created_at"
-])
+export const ContactFieldRows = Changes.rows<ContactField>()({
+  name: "contact_fields",
+  key: { id: "uuid" },
+  columns: {
+    key: "text",
+    name: "text",
+    type: "text",
+    options: "jsonb",
+    created_at: "timestamptz"
+  },
+  unique: { columns: ["key"], within: "organization" },
+  activity: null
+})
 
 // -------------------------------------------------------------- errors
 

@@ -53,7 +53,17 @@ export interface TagColumns extends Tag {
   readonly name_key: string
 }
 
-export const TagRows = Changes.rows<TagColumns>()("tags", ["id"], ["name", "name_key", "color"])
+export const TagRows = Changes.rows<TagColumns>()({
+  name: "tags",
+  key: { id: "uuid" },
+  columns: {
+    name: "text",
+    name_key: "text",
+    color: "text"
+  },
+  unique: { columns: ["name_key"], within: "organization" },
+  activity: null
+})
 
 // -------------------------------------------------------------- errors
 

@@ -4,27 +4,29 @@
  * A "name" here is an external id or an alias. Any number of names refer to one
  * identity; `identity_names` maps each to it.
  */
-import { Option, Struct } from "effect"
+import { Option } from "effect"
 import { ContactId, IdentityId } from "../kernel/Ids.ts"
 import { canonical } from "../kernel/Phones.ts"
 import * as Changes from "../work/Changes.ts"
 import type { Fresh } from "../work/Decide.ts"
-import {
-  type ContactIdentity,
-  Identity,
-  type IdentityRow,
-  type KnownIdentity,
-  type LoadedContact,
-  type Person
-} from "./Contact.ts"
+import type { ContactIdentity, Identity, IdentityRow, KnownIdentity, LoadedContact, Person } from "./Contact.ts"
 import { change, ContactRows, insert, newContact } from "./Contacts.ts"
 
 // ---------------------------------------------------------------- data
 
-export const IdentityRows = Changes.rows<Omit<IdentityRow, "version">>()("identities", ["id"], [
-  ...Struct.keys(Struct.omit(Identity.fields, ["id"])),
-  "contact_id"
-])
+export const IdentityRows = Changes.rows<Omit<IdentityRow, "version">>()({
+  name: "identities",
+  key: { id: "uuid" },
+  columns: {
+    channel_type: "text",
+    external_id: "text",
+    display_name: "text",
+    username: "text",
+    contact_id: "uuid"
+  },
+  unique: { columns: ["channel_type", "external_id"], within: "organization" },
+  activity: null
+})
 
 /** One name of an identity. Type of channel and name are its key, so a name can refer to one identity only. */
 export interface IdentityName {
@@ -33,9 +35,15 @@ export interface IdentityName {
   readonly identity_id: IdentityId
 }
 
-export const IdentityNameRows = Changes.rows<IdentityName>()("identity_names", ["channel_type", "name"], [
-  "identity_id"
-])
+export const IdentityNameRows = Changes.rows<IdentityName>()({
+  name: "identity_names",
+  key: { channel_type: "text", name: "text" },
+  columns: {
+    identity_id: "uuid"
+  },
+  unique: null,
+  activity: null
+})
 
 // ----------------------------------------------------------- decisions
 

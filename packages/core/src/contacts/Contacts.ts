@@ -14,7 +14,7 @@ import * as Changes from "../work/Changes.ts"
 import { both, type ConcurrentChanges, Decide, type Fresh } from "../work/Decide.ts"
 import {
   type AddNote,
-  Contact,
+  type Contact,
   type CreateContact,
   emptyContact,
   type Identity,
@@ -43,10 +43,46 @@ export interface ContactColumns extends Contact {
   readonly search_text: string
 }
 
-export const ContactRows = Changes.rows<ContactColumns>()("contacts", ["id"], [
-  ...Struct.keys(Struct.omit(Contact.fields, ["id"])),
-  "search_text"
-])
+export const ContactRows = Changes.rows<ContactColumns>()({
+  name: "contacts",
+  key: { id: "uuid" },
+  columns: {
+    first_name: "text",
+    last_name: "text",
+    primary_email: "text",
+    primary_phone: "text",
+    company: "text",
+    job_title: "text",
+    birthday: "text",
+    city: "text",
+    region: "text",
+    country: "text",
+    street_address: "text",
+    postal_code: "text",
+    website_url: "text",
+    network_url: "text",
+    source: "text",
+    notes: "text",
+    owner_user_id: "uuid",
+    lead_status: "text",
+    lifecycle_stage: "text",
+    custom_values: "jsonb",
+    identities: "jsonb",
+    tags: "jsonb",
+    last_activity_at: "timestamptz",
+    last_activity_preview: "text",
+    last_conversation_id: "uuid",
+    updated_at: "timestamptz",
+    search_text: "text"
+  },
+  unique: null,
+  activity: {
+    row: "contact_id",
+    latest: "last_activity_at",
+    newest: { last_activity_preview: "preview", last_conversation_id: "conversation_id" },
+    moved: { updated_at: "at" }
+  }
+})
 
 // -------------------------------------------------------------- errors
 

@@ -83,21 +83,32 @@ export interface ConversationColumns {
   readonly last_inbound_at: Timestamp | null
 }
 
-export const ConversationRows = Changes.rows<ConversationColumns>()("conversations", ["id"], [
-  "channel_id",
-  "contact_id",
-  "identity_id",
-  "status",
-  "close_category",
-  "assigned_user_id",
-  "agent_id",
-  "created_at",
-  "opened_at",
-  "closed_at",
-  "last_activity_at",
-  "last_activity_preview",
-  "last_inbound_at"
-])
+export const ConversationRows = Changes.rows<ConversationColumns>()({
+  name: "conversations",
+  key: { id: "uuid" },
+  columns: {
+    channel_id: "uuid",
+    contact_id: "uuid",
+    identity_id: "uuid",
+    status: "text",
+    close_category: "text",
+    assigned_user_id: "uuid",
+    agent_id: "text",
+    created_at: "timestamptz",
+    opened_at: "timestamptz",
+    closed_at: "timestamptz",
+    last_activity_at: "timestamptz",
+    last_activity_preview: "text",
+    last_inbound_at: "timestamptz"
+  },
+  unique: { columns: ["channel_id", "identity_id"], within: "organization" },
+  activity: {
+    row: "conversation_id",
+    latest: "last_activity_at",
+    newest: { last_activity_preview: "preview" },
+    moved: { last_inbound_at: "last_inbound_at" }
+  }
+})
 
 /** A loaded conversation, with the columns of its channel, contact and identity that callers see. */
 export interface ConversationRow extends ConversationColumns {

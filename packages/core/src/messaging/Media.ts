@@ -115,7 +115,17 @@ export interface MediaFile {
   readonly byte_size: number
 }
 
-export const MediaRows = Changes.rows<MediaFile>()("media", ["id"], ["mime_type", "filename", "byte_size"])
+export const MediaRows = Changes.rows<MediaFile>()({
+  name: "media",
+  key: { id: "uuid" },
+  columns: {
+    mime_type: "text",
+    filename: "text",
+    byte_size: "integer"
+  },
+  unique: null,
+  activity: null
+})
 
 /** The bytes that one statement writes or reads. A process holds no more of a file than this. */
 export const slice_bytes = 262_144

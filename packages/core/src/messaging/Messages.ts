@@ -116,10 +116,30 @@ export interface MessageColumns extends Message {
   readonly channel_id: ChannelId
 }
 
-export const MessageRows = Changes.rows<MessageColumns>()("messages", ["conversation_id", "id"], [
-  ...Struct.keys(Struct.omit(Message.fields, ["id", "conversation_id"])),
-  "channel_id"
-])
+export const MessageRows = Changes.rows<MessageColumns>()({
+  name: "messages",
+  key: { conversation_id: "uuid", id: "uuid" },
+  columns: {
+    direction: "text",
+    type: "text",
+    text: "text",
+    sender: "jsonb",
+    status: "text",
+    media: "jsonb",
+    details: "jsonb",
+    provider_message_id: "text",
+    created_at: "timestamptz",
+    sent_at: "timestamptz",
+    delivered_at: "timestamptz",
+    read_at: "timestamptz",
+    failed_at: "timestamptz",
+    edited_at: "timestamptz",
+    deleted_at: "timestamptz",
+    channel_id: "uuid"
+  },
+  unique: null,
+  activity: null
+})
 
 /**
  * The row of one provider message id: it refers to the message, or holds the
@@ -137,11 +157,18 @@ export interface ProviderMessageColumns {
   readonly created_at: Timestamp
 }
 
-export const ProviderMessageRows = Changes.rows<ProviderMessageColumns>()(
-  "provider_messages",
-  ["channel_id", "provider_message_id"],
-  ["conversation_id", "message_id", "early_updates", "created_at"]
-)
+export const ProviderMessageRows = Changes.rows<ProviderMessageColumns>()({
+  name: "provider_messages",
+  key: { channel_id: "uuid", provider_message_id: "text" },
+  columns: {
+    conversation_id: "uuid",
+    message_id: "uuid",
+    early_updates: "jsonb",
+    created_at: "timestamptz"
+  },
+  unique: null,
+  activity: null
+})
 
 /** A loaded `ProviderMessageColumns` row, with its message. */
 export interface ProviderMessage

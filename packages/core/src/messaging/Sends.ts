@@ -96,19 +96,25 @@ export interface OutgoingSend {
   readonly member_name: string | null
 }
 
-export const SendRows = Changes.rows<SendColumns>()("sends", ["id"], [
-  "conversation_id",
-  "status",
-  "message_id",
-  "failure_reason",
-  "created_at",
-  "channel_id",
-  "recipient",
-  "member_id",
-  "content",
-  "first_attempt_at",
-  "may_be_sent"
-])
+export const SendRows = Changes.rows<SendColumns>()({
+  name: "sends",
+  key: { id: "uuid" },
+  columns: {
+    conversation_id: "uuid",
+    status: "text",
+    message_id: "uuid",
+    failure_reason: "text",
+    created_at: "timestamptz",
+    channel_id: "uuid",
+    recipient: "text",
+    member_id: "uuid",
+    content: "jsonb",
+    first_attempt_at: "timestamptz",
+    may_be_sent: "boolean"
+  },
+  unique: null,
+  activity: null
+})
 
 export const StartConversation = Schema.Struct({
   channel_id: ChannelId.pipe(Schema.annotateEncoded({ description: "A phone-messaging channel." })),

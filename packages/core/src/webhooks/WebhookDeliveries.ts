@@ -74,9 +74,26 @@ export interface WebhookDeliveryRow extends WebhookDelivery {
   readonly version: Changes.Version
 }
 
-export const WebhookDeliveryRows = Changes.rows<WebhookDelivery>()("webhook_deliveries", ["id"], [
-  ...Struct.keys(Struct.omit(WebhookDelivery.fields, ["id"]))
-])
+export const WebhookDeliveryRows = Changes.rows<WebhookDelivery>()({
+  name: "webhook_deliveries",
+  key: { id: "uuid" },
+  columns: {
+    webhook_id: "uuid",
+    event_id: "uuid",
+    event_type: "text",
+    status: "text",
+    attempt_count: "integer",
+    response_status: "integer",
+    response_body: "text",
+    failure_code: "text",
+    duration_ms: "integer",
+    last_attempt_at: "timestamptz",
+    next_attempt_at: "timestamptz",
+    created_at: "timestamptz"
+  },
+  unique: null,
+  activity: null
+})
 
 /** A delivery with what an attempt needs. */
 export interface Outgoing {

@@ -115,12 +115,22 @@ export interface WebhookRow extends WebhookColumns {
   readonly version: Changes.Version
 }
 
-export const WebhookRows = Changes.rows<WebhookColumns>()("webhooks", ["id"], [
-  ...Struct.keys(Struct.omit(Webhook.fields, ["id"])),
-  "sealed_secret",
-  "consecutive_failures",
-  "first_failure_at"
-])
+export const WebhookRows = Changes.rows<WebhookColumns>()({
+  name: "webhooks",
+  key: { id: "uuid" },
+  columns: {
+    url: "text",
+    event_types: "text[]",
+    status: "text",
+    created_at: "timestamptz",
+    disabled_at: "timestamptz",
+    sealed_secret: "text",
+    consecutive_failures: "integer",
+    first_failure_at: "timestamptz"
+  },
+  unique: null,
+  activity: null
+})
 
 // -------------------------------------------------------------- errors
 

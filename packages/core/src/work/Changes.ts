@@ -15,6 +15,7 @@
 import type { ContactId, ConversationId, EventId, WebhookDeliveryId, WebhookId } from "../kernel/Ids.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import type { AuditRecord } from "./Audit.ts"
+import type { Declaration, Table } from "./Table.ts"
 import type { ClaimedWork, Work, WorkKind } from "./WorkQueue.ts"
 
 /** The version of a row: 1 when it is inserted, one more with every update. Activity does not change it. */
@@ -22,14 +23,6 @@ export type Version = number
 
 /** The key columns of a row, unique within its organization. */
 export type Key = Readonly<Record<string, string>>
-
-/** A table of rows that belong to an organization. Its columns are the fields of its rows. */
-export interface Table {
-  readonly name: string
-  readonly key: ReadonlyArray<string>
-  /** Every column that an update may set. */
-  readonly columns: ReadonlyArray<string>
-}
 
 /** New rows of a table. */
 export interface Insert {
@@ -207,16 +200,14 @@ export interface Rows<Columns extends object, KeyColumn extends keyof Columns & 
   readonly remove: (key: Pick<Columns, KeyColumn>) => Changes
 }
 
-/** Declares a table: its name, its key, and the columns that an update may set. */
-export const rows = <Columns extends object>() =>
-<const KeyColumn extends keyof Columns & string>(
-  name: string,
-  key: ReadonlyArray<KeyColumn>,
-  columns: ReadonlyArray<Exclude<keyof Columns & string, KeyColumn>>
+/** Returns the changes that can be made to the rows of a table. */
+export const rowsOf = <Columns extends object, KeyColumn extends keyof Columns & string>(
+  table: Table
 ): Rows<Columns, KeyColumn> => {
-  const table: Table = { name, key, columns }
+  const columns = Object.keys(table.key)
   const keyOf = (row: Pick<Columns, KeyColumn>): Key =>
-    Object.fromEntries(key.map((column) => [column, String(row[column])]))
+    // The names of the key's columns are those of the table.
+    Object.fromEntries(columns.map((column) => [column, String(row[column as KeyColumn])]))
   return {
     table,
     insert: (row) => ({ insert: [{ table, rows: [{ ...row }] }] }),
@@ -226,9 +217,15 @@ export const rows = <Columns extends object>() =>
   }
 }
 
+/** Declares the table of a resource: everything that the stores have to know about it. */
+export const rows = <Columns extends object>() =>
+<const KeyColumn extends keyof Columns & string>(
+  declaration: Declaration<Columns, KeyColumn>
+): Rows<Columns, KeyColumn> => rowsOf({ owner: "organization_id", ...declaration })
+
 /** Returns the id of the row of a table that an activity changes; null for a table without activity. */
-export const touchedId = ({ name }: Table, { contact_id, conversation_id }: Activity): string | null =>
-  name === "contacts" ? contact_id : name === "conversations" ? conversation_id : null
+export const touchedId = ({ activity }: Table, touch: Activity): string | null =>
+  activity === null ? null : touch[activity.row]
 
 /**
  * Returns the changes with activity merged into the conversation and contact
@@ -243,18 +240,21 @@ export const folded = (changes: Changes): Changes => {
       const id = touchedId(table, touch)
       return {
         table,
-        rows: inserted.map((row) => id !== null && "id" in row && row.id === id ? withActivity(row, touch) : row)
+        rows: inserted.map((row) => id !== null && "id" in row && row.id === id ? withActivity(table, row, touch) : row)
       }
     })
   }
 }
 
-const withActivity = (row: object, { at, conversation_id, last_inbound_at, preview }: Activity): object => ({
-  ...row,
-  last_activity_at: at,
-  last_activity_preview: preview,
-  ...("last_conversation_id" in row ? { last_conversation_id: conversation_id } : { last_inbound_at })
-})
+/** Returns a new row as its first activity leaves it. */
+const withActivity = ({ activity }: Table, row: object, touch: Activity): object => {
+  if (activity === null) return row
+  const sources = { [activity.latest]: "at", ...activity.newest, ...activity.moved } as const
+  return {
+    ...row,
+    ...Object.fromEntries(Object.entries(sources).map(([column, part]) => [column, touch[part ?? "at"]]))
+  }
+}
 
 /** Returns the id of an event's delivery to a webhook. It is derived from both, because a store must not generate ids. */
 export const deliveryIdOf = (event_id: EventId, webhook_id: WebhookId): WebhookDeliveryId => {

@@ -1,14 +1,21 @@
 /** Decides which commits can share a statement, and builds it. */
-import type { Changes, Settlement, Table } from "@messaging-crm/core/Changes"
+import { type Changes, type Settlement, touchedId } from "@messaging-crm/core/Changes"
+import { MediaRows } from "@messaging-crm/core/Media"
+import type { Table } from "@messaging-crm/core/Table"
+import { tables } from "@messaging-crm/core/Tables"
 import * as Audit from "../Audit.ts"
 import * as Lanes from "../Lanes.ts"
 import * as Contacts from "./Contacts.ts"
 import * as Events from "./Events.ts"
+import * as Media from "./Media.ts"
 import * as Rows from "./Rows.ts"
 import { type Commission, exactly, type Owned, type Part, type Values } from "./Statement.ts"
 import * as Work from "./Work.ts"
 
 type Commissions = readonly [Commission, ...ReadonlyArray<Commission>]
+
+/** The tables with activity. */
+const active = Object.values(tables).filter(({ activity }) => activity !== null)
 
 // -------------------------------------------------------- sharing
 
@@ -23,7 +30,6 @@ export const shapeOf = (changes: Changes): string | null => {
   const { abandon = [], aliases = [], enqueue = [], expect, insert = [], raise = [], remove, throttle = [] } = changes
   const { audit, remember, settle, touch, update = [] } = changes
   if (abandon.length > 0) return null
-  const contact = update.filter(({ table }) => table.name === "contacts")
   return [
     settle === undefined ? "" : `${settle.claimed.kind} ${settle.outcome}`,
     remember !== undefined,
@@ -31,7 +37,7 @@ export const shapeOf = (changes: Changes): string | null => {
     tablesOf(expect),
     tablesOf(remove),
     tablesOf(update),
-    ...["search_text", "tags"].map((column) => contact.some(({ set }) => column in set)),
+    ...Contacts.shapeOf(update),
     touch !== undefined,
     ...insert.filter(({ rows }) => rows.length > 0).map(({ rows, table }) =>
       `${table.name} ${Object.keys(rows[0] ?? {}).join()}`
@@ -47,10 +53,7 @@ export const rowsOf = ({ changes, organization_id }: Commission): ReadonlyArray<
     ...[...remove, ...update].map((row) => Rows.rowName({ ...row, organization_id })),
     ...(touch === undefined
       ? []
-      : [
-        `contacts|${organization_id}|${touch.contact_id}`,
-        `conversations|${organization_id}|${touch.conversation_id}`
-      ]),
+      : active.map((table) => Rows.rowName({ table, key: { id: touchedId(table, touch) ?? "" }, organization_id }))),
     ...(remember === undefined ? [] : [`idempotency_keys|${organization_id}|${remember.key}`])
   ]
 }
@@ -141,11 +144,8 @@ const partsOf = (values: Values, commissions: Commissions): ReadonlyArray<Part> 
   const updates = Rows.byTable(update)
   const touched = touch.length === 0
     ? []
-    : Object.keys(Rows.activity).filter((name) => !updates.some(([table]) => table.name === name))
-  const written = [
-    ...updates,
-    ...touched.map((name) => [{ name, key: ["id"], columns: [] }, []] as const)
-  ].toSorted(([a], [b]) => Rows.rank(a) - Rows.rank(b))
+    : active.filter((one) => !updates.some(([table]) => table === one))
+  const written = Rows.inLockOrder([...updates, ...touched.map((table) => [table, []] as const)], ([table]) => table)
   return [
     ...(remember.length === 0 ? [] : [remembered(values, remember)]),
     ...(first.changes.settle === undefined
@@ -155,13 +155,13 @@ const partsOf = (values: Values, commissions: Commissions): ReadonlyArray<Part> 
     ...Rows.byTable(remove).map((some) => Rows.removed(values, some)),
     ...written.flatMap(([table, rows]) => [
       Rows.updated(values, table, rows, touch),
-      ...(table.name === "contacts" ? Contacts.foundBy(rows) : [])
+      ...Contacts.updatedWith(table, rows)
     ]),
     ...Rows.byTable(insert).flatMap(([table, inserts]) => {
       const rows = inserts.flatMap((some) => some.rows)
       return [
-        Rows.inserted(values, table, rows),
-        ...(table.name === "contacts" ? Contacts.described(values, rows) : [])
+        table === MediaRows.table ? Media.inserted(values, rows) : Rows.inserted(values, table, rows),
+        ...Contacts.insertedWith(values, table, rows)
       ]
     }),
     ...(aliases.length === 0 ? [] : [Contacts.aliased(values, aliases)]),

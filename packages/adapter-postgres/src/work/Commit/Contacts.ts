@@ -1,5 +1,7 @@
 /** The rows by which contacts are searched: search texts, tags, and names of identities. */
 import type { Alias, Update } from "@messaging-crm/core/Changes"
+import { ContactRows } from "@messaging-crm/core/Contacts"
+import type { Table } from "@messaging-crm/core/Table"
 import { anyNumber, type Owned, type Part, type Values } from "./Statement.ts"
 
 /**
@@ -7,7 +9,8 @@ import { anyNumber, type Owned, type Part, type Values } from "./Statement.ts"
  *
  * They have tables of their own, because every message updates the contact's row.
  */
-export const foundBy = (updates: ReadonlyArray<Update>): ReadonlyArray<Part> => {
+export const updatedWith = (table: Table, updates: ReadonlyArray<Update>): ReadonlyArray<Part> => {
+  if (table !== ContactRows.table) return []
   const sets = (column: string) => updates.some(({ set }) => column in set)
   return [
     ...(sets("search_text")
@@ -46,7 +49,20 @@ export const foundBy = (updates: ReadonlyArray<Update>): ReadonlyArray<Part> => 
   ]
 }
 
-export const described = ({ json }: Values, contacts: ReadonlyArray<Owned<object>>): ReadonlyArray<Part> => [{
+/** Returns what distinguishes statements that update contacts. */
+export const shapeOf = (updates: ReadonlyArray<Update>): ReadonlyArray<boolean> =>
+  ["search_text", "tags"].map((column) =>
+    updates.some(({ set, table }) => table === ContactRows.table && column in set)
+  )
+
+/** Inserts the search text and tags of new contacts. */
+export const insertedWith = (
+  values: Values,
+  table: Table,
+  contacts: ReadonlyArray<Owned<object>>
+): ReadonlyArray<Part> => table === ContactRows.table ? described(values, contacts) : []
+
+const described = ({ json }: Values, contacts: ReadonlyArray<Owned<object>>): ReadonlyArray<Part> => [{
   name: "contacts_described",
   body: `SELECT organization_id, id, search_text, tags FROM jsonb_to_recordset(${
     json(contacts)

@@ -1,5 +1,6 @@
 /** Events and their deliveries to webhooks, and the failed deliveries of disabled webhooks. */
 import type { RaisedEvent } from "@messaging-crm/core/Changes"
+import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { anyNumber, type Commission, type Owned, type Part, type Traced, type Values } from "./Statement.ts"
 
 export const abandoned = ({ json, parameter }: Values, { changes, organization_id }: Commission): Part => ({
@@ -18,7 +19,7 @@ export const abandoned = ({ json, parameter }: Values, { changes, organization_i
             AND status = 'pending'
             AND id <> ALL(${
     parameter(
-      (changes.update ?? []).filter(({ table }) => table.name === "webhook_deliveries").map(({ key }) => key.id ?? "")
+      (changes.update ?? []).filter(({ table }) => table === WebhookDeliveryRows.table).map(({ key }) => key.id ?? "")
     )
   }::uuid[])
           ORDER BY created_at DESC, id DESC

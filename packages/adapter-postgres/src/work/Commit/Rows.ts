@@ -1,55 +1,22 @@
 /** Rows of the resources' tables: expected, removed, updated, touched and inserted. */
-import {
-  type Activity,
-  type Expectation,
-  type Removal,
-  type Table,
-  touchedId,
-  type Update
-} from "@messaging-crm/core/Changes"
+import { type Activity, type Expectation, type Removal, touchedId, type Update } from "@messaging-crm/core/Changes"
+import { lock_order, type Table } from "@messaging-crm/core/Table"
+import { Record } from "effect"
 import { anyNumber, exactly, type Owned, type Part, type Values } from "./Statement.ts"
 
-/**
- * Tables in the order in which every statement locks their rows. An update and an insert can wait for each other at a
- * unique key, so there is one order for both.
- */
-const order = [
-  "provider_messages",
-  "organizations",
-  "members",
-  "contacts",
-  "identities",
-  "identity_names",
-  "conversations",
-  "sends",
-  "messages",
-  "media",
-  "tags",
-  "contact_fields",
-  "channels",
-  "channel_accounts",
-  "channel_holds",
-  "api_keys",
-  "webhooks",
-  "webhook_deliveries"
-]
+const ranks: Readonly<Record<string, number>> = Object.fromEntries(lock_order.map((name, rank) => [name, rank]))
 
-export const rank = ({ name }: Table): number => {
-  const place = order.indexOf(name)
-  if (place === -1) throw new Error(`The order of locks does not name ${name}.`)
-  return place
-}
+/** Returns the place of a table in the order of locks. */
+const rankOf = ({ name }: Table): number => ranks[name] ?? lock_order.length
 
-/** Returns the column with the organization's id. */
-const ownerOf = ({ name }: Table): string => name === "organizations" ? "id" : "organization_id"
-
-const texts = new Set(["channel_type", "name", "provider_message_id"])
-const typeOf = (column: string): string => texts.has(column) ? "text" : "uuid"
+/** Sorts tables in the order of locks. */
+export const inLockOrder = <A>(all: ReadonlyArray<A>, tableOf: (each: A) => Table): ReadonlyArray<A> =>
+  all.toSorted((a, b) => rankOf(tableOf(a)) - rankOf(tableOf(b)))
 
 const keyTypes = ({ key }: Table): string =>
-  ["organization_id uuid", ...key.map((column) => `${column} ${typeOf(column)}`)].join(", ")
-const keyMatches = (table: Table): string =>
-  [`r.${ownerOf(table)} = w.organization_id`, ...table.key.map((column) => `r.${column} = w.${column}`)].join(" AND ")
+  ["organization_id uuid", ...Object.entries(key).map(([column, type]) => `${column} ${type}`)].join(", ")
+const keyMatches = ({ key, owner }: Table): string =>
+  [`r.${owner} = w.organization_id`, ...Object.keys(key).map((column) => `r.${column} = w.${column}`)].join(" AND ")
 
 interface Keyed {
   readonly key: Readonly<Record<string, string>>
@@ -66,9 +33,8 @@ const keyText = ({ key, organization_id }: Owned<Keyed>): string => [organizatio
 const isNamed = ({ parameter }: Values, table: Table, rows: ReadonlyArray<Owned<Keyed>>): string => {
   const values = (column: string) =>
     rows.map(({ key, organization_id }) => column === "organization_id" ? organization_id : key[column] ?? "")
-  const among = Array.from(
-    new Set([ownerOf(table), ...table.key]),
-    (column) => `r.${column} = ANY(${parameter(values(column))}::${typeOf(column)}[])`
+  const among = Object.entries({ [table.owner]: "uuid", ...table.key }).map(
+    ([column, type]) => `r.${column} = ANY(${parameter(values(column))}::${type}[])`
   )
   return [keyMatches(table), ...among].join(" AND ")
 }
@@ -90,25 +56,18 @@ const inOrder = <Row extends Owned<Keyed>>(rows: ReadonlyArray<Row>): ReadonlyAr
 export const byTable = <Row extends { readonly table: Table }>(
   rows: ReadonlyArray<Row>
 ): ReadonlyArray<[Table, ReadonlyArray<Row>]> =>
-  Array.from(Map.groupBy(rows, ({ table }) => table)).toSorted(([a], [b]) => rank(a) - rank(b))
+  inLockOrder(Array.from(Map.groupBy(rows, ({ table }) => table)), ([table]) => table)
 
-/** The expressions that apply an activity `w` to the columns of a row `r`. */
-export const activity: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  contacts: {
-    last_activity_at: "greatest(r.last_activity_at, w.at)",
-    last_activity_preview:
-      "CASE WHEN w.at IS NULL OR r.last_activity_at > w.at THEN r.last_activity_preview ELSE w.preview END",
-    last_conversation_id:
-      "CASE WHEN w.at IS NULL OR r.last_activity_at > w.at THEN r.last_conversation_id ELSE w.conversation_id END",
-    updated_at: "greatest(r.updated_at, w.at)"
-  },
-  conversations: {
-    last_activity_at: "greatest(r.last_activity_at, w.at)",
-    last_activity_preview:
-      "CASE WHEN w.at IS NULL OR r.last_activity_at > w.at THEN r.last_activity_preview ELSE w.preview END",
-    last_inbound_at: "greatest(r.last_inbound_at, w.last_inbound_at)"
+/** Returns the expressions that apply an activity `w` to the columns of a row `r`, by column. */
+const activityOf = ({ activity }: Table): Readonly<Record<string, string>> =>
+  activity === null ? {} : {
+    [activity.latest]: `greatest(r.${activity.latest}, w.at)`,
+    ...Record.map(
+      activity.newest,
+      (part, column) => `CASE WHEN w.at IS NULL OR r.${activity.latest} > w.at THEN r.${column} ELSE w.${part} END`
+    ),
+    ...Record.map(activity.moved, (part, column) => `greatest(r.${column}, w.${part})`)
   }
-}
 
 export const expected = (
   values: Values,
@@ -156,7 +115,7 @@ export const updated = (
 ): Part => {
   const { json, parameter } = values
   const name = `${table.name}_written`
-  const active = activity[table.name] ?? {}
+  const active = activityOf(table)
   const rows = new Map<string, object>(
     inOrder(updates).map((update) => [
       keyText(update),
@@ -173,7 +132,7 @@ export const updated = (
     rows.set(name, { organization_id, id, ...rows.get(name), at, preview, conversation_id, last_inbound_at })
   }
   const isSet = updates.length > 0
-  const columns = isSet ? table.columns.filter((column) => active[column] === undefined) : []
+  const columns = isSet ? Object.keys(table.columns).filter((column) => active[column] === undefined) : []
   // Both an update and an activity may set `updated_at`. The later time is stored.
   const moved = isSet
     ? { ...active, ...(active.updated_at ? { updated_at: "greatest(r.updated_at, n.updated_at, w.at)" } : {}) }
@@ -192,18 +151,18 @@ export const updated = (
       SET ${assigned}
       FROM jsonb_to_recordset(${json(Array.from(rows.values()))}) AS w (
         ${keyTypes(table)}, version integer, fields jsonb, at timestamptz, preview text, ${
-      table.key.includes("conversation_id") ? "" : "conversation_id uuid, "
+      "conversation_id" in table.key ? "" : "conversation_id uuid, "
     }last_inbound_at timestamptz
       )
       WHERE ${isNamed(values, table, named)} AND (w.version IS NULL OR r.version = w.version)
       RETURNING w.organization_id, ${
-      table.key.map((column) => `r.${column}`).join(", ")
+      Object.keys(table.key).map((column) => `r.${column}`).join(", ")
     }, w.version AS found, w.fields`,
     requires: `(SELECT count(found) FROM ${name}) = ${parameter(updates.length)}::integer`
   }
 }
 
-const insertedRows = ({ json, parameter }: Values, table: Table, rows: ReadonlyArray<Owned<object>>): Part => {
+export const inserted = ({ json, parameter }: Values, table: Table, rows: ReadonlyArray<Owned<object>>): Part => {
   const name = `${table.name}_inserted`
   const columns = Object.keys(rows[0] ?? {}).join(", ")
   return {
@@ -216,20 +175,3 @@ const insertedRows = ({ json, parameter }: Values, table: Table, rows: ReadonlyA
     requires: exactly(name, parameter(rows.length))
   }
 }
-
-/** Makes files appear whose bytes are stored already. */
-const mediaInserted = ({ json, parameter }: Values, rows: ReadonlyArray<Owned<object>>): Part => ({
-  name: "media_inserted",
-  body: `
-    UPDATE media r
-    SET mime_type = n.mime_type, filename = n.filename, byte_size = n.byte_size
-    FROM jsonb_to_recordset(${json(rows)}) AS n (
-      organization_id uuid, id uuid, mime_type text, filename text, byte_size integer
-    )
-    WHERE r.organization_id = n.organization_id AND r.id = n.id AND r.byte_size IS NULL
-    RETURNING 1`,
-  requires: exactly("media_inserted", parameter(rows.length))
-})
-
-export const inserted = (values: Values, table: Table, rows: ReadonlyArray<Owned<object>>): Part =>
-  table.name === "media" ? mediaInserted(values, rows) : insertedRows(values, table, rows)

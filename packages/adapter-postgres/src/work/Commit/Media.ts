@@ -1,0 +1,15 @@
+import { exactly, type Owned, type Part, type Values } from "./Statement.ts"
+
+/** Makes files appear whose bytes are stored already. */
+export const inserted = ({ json, parameter }: Values, rows: ReadonlyArray<Owned<object>>): Part => ({
+  name: "media_inserted",
+  body: `
+    UPDATE media r
+    SET mime_type = n.mime_type, filename = n.filename, byte_size = n.byte_size
+    FROM jsonb_to_recordset(${json(rows)}) AS n (
+      organization_id uuid, id uuid, mime_type text, filename text, byte_size integer
+    )
+    WHERE r.organization_id = n.organization_id AND r.id = n.id AND r.byte_size IS NULL
+    RETURNING 1`,
+  requires: exactly("media_inserted", parameter(rows.length))
+})

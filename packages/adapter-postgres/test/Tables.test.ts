@@ -1,0 +1,51 @@
+/** The tables of the database, compared with core's declarations. */
+import { assert, layer } from "@effect/vitest"
+import * as Client from "@messaging-crm/adapter-postgres/Client"
+import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
+import { tables } from "@messaging-crm/core/Tables"
+import { Config, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+
+const database = Migrations.layer.pipe(
+  Layer.provideMerge(Layer.unwrap(Effect.map(Config.Redacted("TEST_DATABASE_URL"), (url) => Client.layer({ url }))))
+)
+
+layer(database, { timeout: "60 seconds" })("the database", (it) => {
+  for (const { columns, key, name, owner, unique } of Object.values(tables)) {
+    it.effect(`has the columns and unique keys of ${name}, as core declares them`, () =>
+      Effect.gen(function*() {
+        const sql = yield* SqlClient.SqlClient
+        const found = yield* sql<{ readonly column: string; readonly type: string }>`
+          SELECT attname AS column, format_type(atttypid, NULL) AS type
+          FROM pg_attribute
+          WHERE attrelid = ${name}::regclass AND attnum > 0 AND NOT attisdropped
+        `
+        const types = new Map(
+          found.map(({ column, type }) => [column, type === "timestamp with time zone" ? "timestamptz" : type])
+        )
+        for (const [column, type] of Object.entries({ [owner]: "uuid", ...key, ...columns })) {
+          assert.strictEqual(types.get(column), type, `${name}.${column}`)
+        }
+        const indexes = yield* sql<{ readonly keys: ReadonlyArray<string>; readonly condition: string | null }>`
+          SELECT
+            array(
+              SELECT attname::text
+              FROM unnest(i.indkey) AS place JOIN pg_attribute ON attrelid = i.indrelid AND attnum = place
+              ORDER BY attname
+            ) AS keys,
+            pg_get_expr(i.indpred, i.indrelid) AS condition
+          FROM pg_index i
+          WHERE i.indrelid = ${name}::regclass AND i.indisunique
+        `
+        const isUnique = (names: ReadonlyArray<string>, condition: string | null) =>
+          indexes.some((index) =>
+            index.keys.join() === Array.from(new Set(names)).toSorted().join() && index.condition === condition
+          )
+        assert.isTrue(isUnique([owner, ...Object.keys(key)], null), `the key of ${name}`)
+        if (unique === null) return
+        const names = unique.within === "organization" ? [owner, ...unique.columns] : unique.columns
+        const condition = unique.while_null === undefined ? null : `(${unique.while_null} IS NULL)`
+        assert.isTrue(isUnique(names, condition), `the unique columns of ${name}`)
+      }))
+  }
+})

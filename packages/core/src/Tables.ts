@@ -1,0 +1,39 @@
+import { ApiKeyRows } from "./accounts/ApiKeys.ts"
+import { MemberRows } from "./accounts/Members.ts"
+import { OrganizationRows } from "./accounts/Organizations.ts"
+import { ChannelAccountRows } from "./catalog/ChannelAccounts.ts"
+import { ChannelHoldRows } from "./catalog/ChannelHolds.ts"
+import { ChannelRows } from "./catalog/Channels.ts"
+import { ContactFieldRows } from "./catalog/ContactFields.ts"
+import { TagRows } from "./catalog/Tags.ts"
+import { IdentityNameRows, IdentityRows } from "./contacts/ContactIdentities.ts"
+import { ContactRows } from "./contacts/Contacts.ts"
+import { ConversationRows } from "./messaging/Conversations.ts"
+import { MediaRows } from "./messaging/Media.ts"
+import { MessageRows, ProviderMessageRows } from "./messaging/Messages.ts"
+import { SendRows } from "./messaging/Sends.ts"
+import { WebhookDeliveryRows } from "./webhooks/WebhookDeliveries.ts"
+import { WebhookRows } from "./webhooks/Webhooks.ts"
+import type { Table, TableName } from "./work/Table.ts"
+
+/** The table of each resource. A name without its table does not compile. */
+export const tables: Readonly<Record<TableName, Table>> = {
+  api_keys: ApiKeyRows.table,
+  channel_accounts: ChannelAccountRows.table,
+  channel_holds: ChannelHoldRows.table,
+  channels: ChannelRows.table,
+  contact_fields: ContactFieldRows.table,
+  contacts: ContactRows.table,
+  conversations: ConversationRows.table,
+  identities: IdentityRows.table,
+  identity_names: IdentityNameRows.table,
+  media: MediaRows.table,
+  members: MemberRows.table,
+  messages: MessageRows.table,
+  organizations: OrganizationRows.table,
+  provider_messages: ProviderMessageRows.table,
+  sends: SendRows.table,
+  tags: TagRows.table,
+  webhook_deliveries: WebhookDeliveryRows.table,
+  webhooks: WebhookRows.table
+}

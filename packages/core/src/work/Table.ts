@@ -1,0 +1,80 @@
+/** What core declares of a table, once for every store. */
+
+/**
+ * The tables of the resources, in the order in which every statement locks their rows.
+ *
+ * An update and an insert can wait for each other at a unique key, so there is one
+ * order for both.
+ */
+export const lock_order = [
+  "provider_messages",
+  "organizations",
+  "members",
+  "contacts",
+  "identities",
+  "identity_names",
+  "conversations",
+  "sends",
+  "messages",
+  "media",
+  "tags",
+  "contact_fields",
+  "channels",
+  "channel_accounts",
+  "channel_holds",
+  "api_keys",
+  "webhooks",
+  "webhook_deliveries"
+] as const
+export type TableName = typeof lock_order[number]
+
+/** The type of a column, as PostgreSQL names it. */
+export type ColumnType = "boolean" | "integer" | "jsonb" | "smallint" | "text" | "text[]" | "timestamptz" | "uuid"
+
+/** The part of an activity that a column receives. */
+export type ActivityPart = "at" | "conversation_id" | "last_inbound_at" | "preview"
+
+/** How an activity changes the row of its conversation, or of its contact. */
+export interface TableActivity<Column extends string = string> {
+  /** The part of the activity that names the row. */
+  readonly row: "contact_id" | "conversation_id"
+  /** The column with the time of the latest activity. */
+  readonly latest: Column
+  /** The columns that an activity sets, unless there was a later one. */
+  readonly newest: Readonly<Partial<Record<Column, ActivityPart>>>
+  /** The columns with times that an activity moves forward. */
+  readonly moved: Readonly<Partial<Record<Column, ActivityPart>>>
+}
+
+/** Columns whose values only one row may have. A commit that would give them to another row is a `Conflict`. */
+export interface Unique<Column extends string = string> {
+  readonly columns: ReadonlyArray<Column>
+  /** Among which rows: those of one organization, or of all of them. */
+  readonly within: "organization" | "service"
+  /** A column that is null in the rows among which the values are unique. */
+  readonly while_null?: Column
+}
+
+/** A table of rows that belong to an organization. Its columns are the fields of its rows. */
+export interface Table {
+  readonly name: string
+  /** The columns of the key, which is unique in the organization. */
+  readonly key: Readonly<Record<string, ColumnType>>
+  /** Every other column. An update may set each of them. */
+  readonly columns: Readonly<Record<string, ColumnType>>
+  readonly unique: Unique | null
+  readonly activity: TableActivity | null
+  /** The column with the ID of the organization. */
+  readonly owner: string
+}
+
+/** The declaration of a table with certain columns. */
+export interface Declaration<Columns extends object, KeyColumn extends keyof Columns & string> {
+  readonly name: TableName
+  readonly key: Readonly<Record<KeyColumn, "text" | "uuid">>
+  readonly columns: Readonly<Record<Exclude<keyof Columns & string, KeyColumn>, ColumnType>>
+  readonly unique: Unique<keyof Columns & string> | null
+  readonly activity: TableActivity<keyof Columns & string> | null
+  /** The column with the ID of the organization. Default: `organization_id`, which no row needs to name. */
+  readonly owner?: KeyColumn
+}
