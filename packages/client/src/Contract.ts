@@ -559,7 +559,7 @@ export interface ProviderUnavailable {
 export interface Send {
   readonly id: string
   readonly conversation_id: string
-  /** `queued`, then `sending`, then `sent` or `failed`. `unknown` when the provider's answer was lost: the message is not sent again, and the send becomes `sent` or `failed` within 15 minutes. */
+  /** `queued`, then `sending`, then `sent` or `failed`. `unknown` when the provider's answer was lost: the message is not sent again, and the send becomes `sent` or `failed` within 15 minutes. A send that failed with `outcome_unknown` becomes `sent` if a report proves later that the provider accepted it. */
   readonly status: "queued" | "sending" | "sent" | "failed" | "unknown"
   /** Set exactly when the status is `sent`. */
   readonly message_id: string | null

@@ -28,8 +28,9 @@ export const sends = ({ one }: Transport) => {
      *
      * Rejects with `TimeoutError` when it has not ended within `timeout`, two
      * minutes by default. The send itself goes on: after a lost answer of the
-     * provider it can be `unknown` for 15 minutes. To get the outcome later,
-     * subscribe to `message.sent` and `send.failed`.
+     * provider it can be `unknown` for 15 minutes, and after `outcome_unknown` a
+     * late report can still make it `sent`. To get the outcome later, subscribe to
+     * `message.sent` and `send.failed`.
      */
     waitFor: async (
       send_id: string,

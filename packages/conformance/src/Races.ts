@@ -18,6 +18,7 @@ import { Ids, type SendId } from "@messaging-crm/core/Ids"
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import { AddMember, Members } from "@messaging-crm/core/Members"
 import { Messages } from "@messaging-crm/core/Messages"
+import { ProviderOutcomeUnknown } from "@messaging-crm/core/MessagingProvider"
 import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
 import { type Send, SendMessage, Sends, SendStore, StartConversation } from "@messaging-crm/core/Sends"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
@@ -28,9 +29,9 @@ import { DateTime, Effect, Layer, Option, Schema } from "effect"
 import * as Provider from "./Provider.ts"
 
 /** The services that an operation of a race may need. */
-export type Requirements = Crm.Operations | Crm.StoragePorts | Dispatch | Ids
+export type Requirements = Crm.Operations | Crm.StoragePorts | Dispatch | Ids | Provider.ScriptedProvider
 
-/** Layer for every operation over a storage, with a provider and endpoints that accept everything. */
+/** Layer for every operation over a storage, with endpoints that accept everything. */
 export const layer = <E, R>(storage: Layer.Layer<Crm.StoragePorts, E, R>) =>
   Dispatch.layer.pipe(
     Layer.provide(Decide.layer),
@@ -102,10 +103,27 @@ export const scene = Effect.gen(function*() {
         status,
         at: now
       })
+    // The answer to one of the sends is lost.
+    yield* Provider.ScriptedProvider.use(({ answer }) =>
+      answer(({ content, reference }) =>
+        content.text === "lost"
+          ? Effect.fail(new ProviderOutcomeUnknown())
+          : Effect.succeed({ provider_message_id: `p.${reference}` })
+      )
+    )
+    const lost = yield* text("lost")
+    const claimedFirst = yield* claims(organization.id)
+    for (const item of claimedFirst.filter(({ ref }) => ref === lost.id)) {
+      yield* Dispatch.use((dispatch) => dispatch.attempt(item))
+    }
+    const inDoubt = (yield* claims(organization.id, 1, ["send_outcome"])).find((
+      { ref }
+    ) => ref === lost.id)
+    if (inDoubt === undefined) return yield* Effect.die(new Error("A lost answer is waited for."))
     const first = yield* text("one")
     yield* reported("p.1", "sent", first.id)
     const queued = yield* text("two")
-    const claimed = yield* claims(organization.id)
+    const claimed = claimedFirst.concat(yield* claims(organization.id))
     const deliveries = yield* WebhookDeliveries.use((all) => all.list(webhook.id))
     // A claim returns items in any order.
     const deliveryOf = (type: EventType) =>
@@ -128,6 +146,8 @@ export const scene = Effect.gen(function*() {
       webhook,
       conversation,
       first,
+      inDoubt,
+      lost,
       queued,
       done,
       open,
@@ -142,14 +162,18 @@ export const scene = Effect.gen(function*() {
 })
 export type Scene = Effect.Success<typeof scene>
 
-/** Claims an organization's work. Work of other organizations is claimed too, with a lease that ends at once. */
-const claims = Effect.fnUntraced(function*(organization_id: string) {
+/** Claims an organization's work that is due so many hours from now. Work of other organizations is claimed too, with a lease that ends at once. */
+const claims = Effect.fnUntraced(function*(
+  organization_id: string,
+  hours = 0,
+  kinds: ReadonlyArray<WorkKind> = WorkKind.literals
+) {
   const queue = yield* WorkQueue
   const ids = yield* Ids
-  const now = yield* DateTime.now
+  const now = DateTime.add(yield* DateTime.now, { hours })
   const lease_until = DateTime.add(now, { days: 1 })
   const all: Array<ClaimedWork> = []
-  for (const kind of WorkKind.literals) {
+  for (const kind of kinds) {
     for (let size = 64; size === 64;) {
       const some = yield* queue.claim({ kind, limit: 64, now, lease_until, token: ids.next() })
       all.push(...some.filter((item) => item.organization_id === organization_id))
@@ -284,6 +308,9 @@ export const operations: Readonly<Record<string, Operation>> = {
       now: { external_id: newPhone, display_name: "Kim", username: null }
     }),
   "dispatch": ({ sending }) => Dispatch.use((dispatch) => dispatch.attempt(sending)),
+  "give up the lost send": ({ inDoubt }) => Dispatch.use((dispatch) => dispatch.giveUp(inDoubt)),
+  "hear of the lost send": ({ lost, reported }) => reported(`p.${lost.id}`, "delivered", lost.id),
+  "hear that the lost send was read": ({ lost, reported }) => reported(`p.${lost.id}`, "read", lost.id),
   "hear of the send": ({ queued, reported }) => reported(`p.${queued.id}`, "delivered", queued.id),
   "disable the webhook": ({ webhook }) =>
     Effect.map(Webhooks.use((all) => all.disable(webhook.id)), ({ status }) => status),
@@ -308,7 +335,7 @@ const byText = (values: ReadonlyArray<unknown>) => values.map((value) => JSON.st
 
 /** Returns everything that callers can see of the scene, without ids and times. */
 export const observe = Effect.fnUntraced(function*(scene: Scene, answers: ReadonlyArray<unknown>) {
-  const { as, channel, organization_id, queued, webhook } = scene
+  const { as, channel, lost, organization_id, queued, webhook } = scene
   return yield* as(Effect.gen(function*() {
     const every = { cursor: null, page_size: 100 }
     const contacts = yield* Contacts.use((all) =>
@@ -337,7 +364,11 @@ export const observe = Effect.fnUntraced(function*(scene: Scene, answers: Readon
     const isActive = webhooks.some(({ id, status }) => id === webhook.id && status === "active")
     const deliveries = yield* WebhookDeliveries.use((all) => all.list(webhook.id))
     const account = yield* ChannelAccountStore.use((store) => store.find(organization_id, channel.id))
-    const send = yield* SendStore.use((store) => store.find(organization_id, queued.id))
+    const sends = yield* Effect.forEach(
+      [queued, lost],
+      ({ id }) =>
+        SendStore.use((store) => Effect.orDie(Effect.flatMap(store.find(organization_id, id), Effect.fromOption)))
+    )
     return {
       answers: answers.map((answer) => JSON.stringify(answer, (key, value) => key === "send_id" ? "*" : value)),
       contacts: byText(contacts.data.map((contact) => ({
@@ -360,7 +391,7 @@ export const observe = Effect.fnUntraced(function*(scene: Scene, answers: Readon
             : { event_type, status, failure_code, attempt_count }
         )
       ),
-      send: Option.getOrNull(Option.map(send, ({ failure_reason, status }) => ({ status, failure_reason })))
+      sends: sends.map(({ failure_reason, message_id, status }) => [status, failure_reason, message_id !== null])
     }
   }))
 })

@@ -40,7 +40,8 @@ describe("a send", () => {
     sending,
     unknown: { ...sending, ...State.markUnknown(sending) },
     sent: { ...sending, ...State.accept(sending, message_id) },
-    failed: { ...queued, ...State.fail(queued, "outcome_unknown") }
+    failed: { ...queued, ...State.fail(queued, "provider_rejected") },
+    in_doubt: { ...queued, ...State.fail(queued, "outcome_unknown") }
   }
 
   it("makes only the transitions of its table", () => {
@@ -55,12 +56,14 @@ describe("a send", () => {
       sending: { begin: "sending", requeue: "queued", markUnknown: "unknown", accept: "sent", fail: "failed" },
       unknown: { begin: "unknown", requeue: "unknown", markUnknown: "unknown", accept: "sent", fail: "failed" },
       sent: { begin: "sent", requeue: "sent", markUnknown: "sent", accept: "sent", fail: "sent" },
-      failed: { begin: "failed", requeue: "failed", markUnknown: "failed", accept: "failed", fail: "failed" }
+      failed: { begin: "failed", requeue: "failed", markUnknown: "failed", accept: "failed", fail: "failed" },
+      in_doubt: { begin: "failed", requeue: "failed", markUnknown: "failed", accept: "sent", fail: "failed" }
     })
   })
 
   it("has a message exactly when it is sent, and a reason exactly when it failed", () => {
-    for (const { failure_reason, message_id, status } of Object.values(states)) {
+    const proven = Object.values(states).map((send) => ({ ...send, ...State.accept(send, message_id) }))
+    for (const { failure_reason, message_id, status } of [...Object.values(states), ...proven]) {
       assert.strictEqual(message_id !== null, status === "sent")
       assert.strictEqual(failure_reason !== null, status === "failed")
     }

@@ -133,14 +133,19 @@ export const suite = (storage: Storage) => {
         assert.strictEqual(send.status, "failed")
         assert.strictEqual(send.failure_reason, "outcome_unknown")
         assert.lengthOf(yield* messages(send), 0)
+        // A report proves that it was sent, however late it comes and however often.
         for (const status of ["delivered", "read", "delivered"] as const) {
           yield* reported(id, { status, at: yield* DateTime.now })
         }
-        // It stays failed, and the message that was sent is in the conversation, once.
-        assert.deepStrictEqual(yield* get(id), send)
         const [late, ...more] = yield* messages(send)
         assert.deepStrictEqual([late?.text, late?.status, late?.provider_message_id], ["Hello Kim", "read", `p.${id}`])
         assert.lengthOf(more, 0)
+        const proven: Send = { ...send, status: "sent", failure_reason: null, message_id: late?.id ?? null }
+        assert.deepStrictEqual(yield* get(id), proven)
+        yield* TestClock.adjust("1 hour")
+        yield* work
+        assert.deepStrictEqual(yield* get(id), proven)
+        assert.strictEqual(yield* attemptsOf(id), 1)
       }))
 
     it.effect("that failed for another reason is not put into the conversation by a callback", () =>
@@ -153,6 +158,26 @@ export const suite = (storage: Storage) => {
         assert.strictEqual((yield* get(id)).failure_reason, "recipient_unreachable")
         const { data } = yield* Messages.use((all) => all.list(conversation_id, null)).pipe(as)
         assert.deepStrictEqual(data, [])
+      }))
+
+    it.effect("whose message id the provider has given to another message is sent all the same", () =>
+      Effect.gen(function*() {
+        const { get, messageOf, provider, reported, start, written } = yield* begin
+        yield* written("taken", "Hello")
+        yield* provider.answer(() => Effect.succeed({ provider_message_id: "taken" }))
+        const sends = [yield* start("Ada"), yield* start("Bob")]
+        yield* work
+        const found = yield* Effect.forEach(sends, ({ id }) => messageOf(id))
+        assert.deepStrictEqual(
+          found.map(({ provider_message_id, status, text }) => [provider_message_id, status, text]),
+          [[null, "sent", "Hello Ada"], [null, "sent", "Hello Bob"]]
+        )
+        // Reports of the id are about the message that had it first.
+        for (const { id } of sends) {
+          yield* reported(id, { status: "read", at: yield* DateTime.now }, { provider_message_id: "taken" })
+          assert.strictEqual((yield* get(id)).status, "sent")
+          assert.strictEqual((yield* messageOf(id)).status, "sent")
+        }
       }))
 
     it.effect("whose worker died in mid-attempt counts as one whose answer was lost", () =>

@@ -96,8 +96,8 @@ const complete = (at: Moment, organization: Organization, send: Send) => {
     revisions: []
   }
   record(at, organization, message)
-  // A failed send stays failed, although its message now exists.
-  if (isOpen(send)) send.status = "sent"
+  send.status = "sent"
+  send.failure_reason = null
   send.message = message
   const data = { conversation_id: send.conversation.id, message_id: message.id }
   const { status } = showMessage(message)

@@ -17,7 +17,7 @@ import {
   type ProviderMessage
 } from "./Messages.ts"
 import type { Accepted, FailureReason } from "./MessagingProvider.ts"
-import { isOpen, type OutgoingSend, type SendRow, SendRows, SendStore, State } from "./Sends.ts"
+import { isOpen, isUnproven, type OutgoingSend, type SendRow, SendRows, SendStore, State } from "./Sends.ts"
 
 // ----------------------------------------------------------- decisions
 
@@ -29,7 +29,7 @@ export interface Loaded {
 
 const messageOf = (
   { member_name, send }: OutgoingSend,
-  provider_message_id: string,
+  provider_message_id: string | null,
   { now, uuid }: Fresh
 ): Message => ({
   id: MessageId.make(uuid()),
@@ -71,20 +71,15 @@ export const fail = (send: SendRow, failure_reason: FailureReason, fresh: Fresh)
   )
 }
 
-/**
- * Completes a send whose provider message id is stored already. If that message is an outbound one of the same
- * conversation, it is the send's; otherwise the provider has reused an id, and the send fails.
- */
-const link = (send: SendRow, message: Message, fresh: Fresh): Changes.Changes =>
-  message.direction === "outbound" && message.conversation_id === send.conversation_id
-    ? SendRows.update(send, State.accept(send, message.id))
-    : fail(send, "provider_rejected", fresh)
+/** Returns whether a stored message is the send's. One with the provider message id and other contents is not: the id was reused. */
+const isMessageOf = ({ content, conversation_id }: SendRow, message: Message): boolean =>
+  message.direction === "outbound" && message.conversation_id === conversation_id && message.text === content.text
 
 /**
  * Records that the provider accepted a send, known from the answer to an attempt
  * or from a callback with the reference, whichever comes first. Inserts the
- * message with the updates that arrived before it. A send that has failed with
- * `outcome_unknown` stays failed, and its message is inserted all the same.
+ * message with the updates that arrived before it. If the provider has reused an
+ * id, the id stays with its first message, and this one is stored without it.
  */
 export const complete = (
   { outgoing, provider_message }: Loaded,
@@ -99,15 +94,18 @@ export const complete = (
   const aliases = addAliases(channel.type, identity_id, recipient_aliases)
   // A concurrent erasure of the person writes the send, and so makes this commit fail.
   const aliasesOnly = recipient_aliases.length === 0 ? Changes.none : Changes.all(aliases, SendRows.expect(row))
-  const known = Option.flatMap(provider_message, ({ message }) => message)
-  if (Option.isSome(known)) return isOpen(row) ? Changes.all(aliases, link(row, known.value, fresh)) : aliasesOnly
-  if (!isOpen(row) && row.failure_reason !== "outcome_unknown") return aliasesOnly
+  if (!isUnproven(row)) return aliasesOnly
+  const known = Option.getOrNull(Option.flatMap(provider_message, ({ message }) => message))
+  if (known !== null && isMessageOf(row, known)) {
+    return Changes.all(aliases, SendRows.update(row, State.accept(row, known.id)))
+  }
   const early = Option.match(provider_message, { onNone: () => [], onSome: ({ early_updates }) => early_updates })
-  const message = [...early, ...updates].reduce(applyUpdate, messageOf(outgoing.value, provider_message_id, fresh))
+  const accepted = messageOf(outgoing.value, known === null ? provider_message_id : null, fresh)
+  const message = [...early, ...updates].reduce(applyUpdate, accepted)
   return Changes.all(
     aliases,
     insert(row.channel_id, contact_id, provider_message, message),
-    isOpen(row) ? SendRows.update(row, State.accept(row, message.id)) : SendRows.expect(row),
+    SendRows.update(row, State.accept(row, message.id)),
     messageEvents(message, fresh)
   )
 }

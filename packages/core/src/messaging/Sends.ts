@@ -56,7 +56,7 @@ export const Send = Schema.Struct({
   conversation_id: ConversationId,
   status: SendStatus.annotate({
     description:
-      "`queued`, then `sending`, then `sent` or `failed`. `unknown` when the provider's answer was lost: the message is not sent again, and the send becomes `sent` or `failed` within 15 minutes."
+      "`queued`, then `sending`, then `sent` or `failed`. `unknown` when the provider's answer was lost: the message is not sent again, and the send becomes `sent` or `failed` within 15 minutes. A send that failed with `outcome_unknown` becomes `sent` if a report proves later that the provider accepted it."
   }),
   message_id: Schema.NullOr(MessageId).annotate({ description: "Set exactly when the status is `sent`." }),
   failure_reason: Schema.NullOr(FailureReason).annotate({ description: "Set exactly when the status is `failed`." }),
@@ -155,6 +155,10 @@ export class ReplyWindowClosed extends Schema.TaggedError<ReplyWindowClosed>()("
 /** Returns whether the send is neither `sent` nor `failed`. */
 export const isOpen = ({ status }: Pick<Send, "status">): boolean => status !== "sent" && status !== "failed"
 
+/** Returns whether the send becomes `sent` once the provider is known to have accepted it: no other failure is a guess. */
+export const isUnproven = (send: Pick<Send, "failure_reason" | "status">): boolean =>
+  isOpen(send) || send.failure_reason === "outcome_unknown"
+
 /** The transitions of a send. Each returns the columns that it sets, or `{}` where it changes nothing. */
 export const State = {
   /** An attempt begins. If the send is `sending` already, a worker died during an attempt, which may have sent it. */
@@ -170,8 +174,11 @@ export const State = {
   markUnknown: ({ status }: Pick<Send, "status">) =>
     ({ status: status === "sending" ? "unknown" : status, may_be_sent: true }) as const,
   /** The provider accepted it, and its message is stored. */
-  accept: (send: Pick<Send, "status">, message_id: MessageId) =>
-    isOpen(send) ? { status: "sent", message_id } as const : {},
+  accept: (send: Pick<Send, "failure_reason" | "status">, message_id: MessageId) => {
+    if (!isUnproven(send)) return {}
+    const sent = { status: "sent", message_id } as const
+    return send.failure_reason === null ? sent : { ...sent, failure_reason: null }
+  },
   /** It cannot succeed any more. */
   fail: (send: Pick<Send, "status">, failure_reason: FailureReason) =>
     isOpen(send) ? { status: "failed", failure_reason } as const : {}

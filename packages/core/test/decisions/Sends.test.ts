@@ -231,14 +231,20 @@ describe("a send", () => {
     )
   })
 
-  it("that failed with an unknown outcome stays failed, and its message is inserted", () => {
+  it("that failed with an unknown outcome is sent once a report proves it, and no other failed one is", () => {
     const failed = { ...row, status: "failed", failure_reason: "outcome_unknown" } as const
     assert.deepStrictEqual(
-      complete({ outgoing: Option.some({ ...outgoing, send: failed }) }),
+      complete({ outgoing: Option.some({ ...outgoing, send: failed }) }, [{ status: "read", at: after(2) }]),
       Changes.all(
-        Messages.insert(channel.id, contact.id, Option.none(), completed),
-        Sends.SendRows.expect(failed),
-        Changes.raise(Events.make("message.sent", data, fresh(after(9), 101)))
+        Messages.insert(
+          channel.id,
+          contact.id,
+          Option.none(),
+          Messages.applyUpdate(completed, { status: "read", at: after(2) })
+        ),
+        Sends.SendRows.update(failed, { status: "sent", message_id: completed.id, failure_reason: null }),
+        Changes.raise(Events.make("message.sent", data, fresh(after(9), 101))),
+        Changes.raise(Events.make("message.updated", { ...data, status: "read" }, fresh(after(9), 102)))
       )
     )
     const rejected = { ...failed, failure_reason: "provider_rejected" } as const
@@ -252,35 +258,37 @@ describe("a send", () => {
     assert.deepStrictEqual(complete({ outgoing: Option.none() }), Changes.none)
   })
 
-  it("whose message id exists is linked to that message in the same conversation, and fails in another", () => {
+  it("whose message is there already is linked to it", () => {
     const there = Option.some(providerMessage())
     assert.deepStrictEqual(
       complete({ provider_message: there }),
       Sends.SendRows.update(row, { status: "sent", message_id: message.id })
     )
-    const elsewhere = [
+    const failed = { ...row, status: "failed", failure_reason: "outcome_unknown" } as const
+    assert.deepStrictEqual(
+      complete({ outgoing: Option.some({ ...outgoing, send: failed }), provider_message: there }),
+      Sends.SendRows.update(failed, { status: "sent", message_id: message.id, failure_reason: null })
+    )
+  })
+
+  it("whose message id is another message's becomes a message without one", () => {
+    const others = [
       { ...message, contact_id: contact.id, conversation_id: ConversationId.make(id(99)) },
-      { ...message, contact_id: contact.id, direction: "inbound", status: "received" }
+      { ...message, contact_id: contact.id, direction: "inbound", status: "received" },
+      { ...message, contact_id: contact.id, text: "Something else" }
     ] as const
-    for (const other of elsewhere) {
+    const own: Messages.Message = { ...completed, provider_message_id: null }
+    for (const other of others) {
       const provider_message = Option.some(providerMessage({ message: Option.some(other) }))
       assert.deepStrictEqual(
         complete({ provider_message }, [], ["own"]),
         Changes.all(
           Changes.aliases(alias),
-          Sends.SendRows.update(row, { status: "failed", failure_reason: "provider_rejected" }),
-          Changes.raise(Events.make(
-            "send.failed",
-            { conversation_id: conversation.id, send_id: row.id, failure_reason: "provider_rejected" },
-            fresh(after(9), 100)
-          ))
+          Messages.insert(channel.id, contact.id, provider_message, own),
+          Sends.SendRows.update(row, { status: "sent", message_id: own.id }),
+          Changes.raise(Events.make("message.sent", data, fresh(after(9), 101)))
         )
       )
     }
-    const failed = { ...row, status: "failed", failure_reason: "outcome_unknown" } as const
-    assert.deepStrictEqual(
-      complete({ outgoing: Option.some({ ...outgoing, send: failed }), provider_message: there }),
-      Changes.none
-    )
   })
 })
