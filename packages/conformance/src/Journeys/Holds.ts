@@ -5,14 +5,14 @@ import type { ChannelId, SendId } from "@messaging-crm/core/Ids"
 import { ProviderBusy, ProviderRejected } from "@messaging-crm/core/MessagingProvider"
 import { Phone } from "@messaging-crm/core/Phones"
 import { Sends, StartConversation } from "@messaging-crm/core/Sends"
-import { Duration, Effect, Latch } from "effect"
+import { DateTime, Duration, Effect, Latch } from "effect"
 import { TestClock } from "effect/testing"
 import { type Outcome, ScriptedProvider } from "../Provider.ts"
 import { begin, crm, type Storage, work } from "./Scene.ts"
 
 /** A channel, and sends to other numbers on it. */
 const scene = Effect.gen(function*() {
-  const { as, channel, get, provider, start } = yield* begin
+  const { as, channel, get, messageOf, provider, reported, start } = yield* begin
   const startWith = (digits: string) =>
     Sends.use((sends) =>
       sends.start(StartConversation.make({
@@ -23,7 +23,7 @@ const scene = Effect.gen(function*() {
     ).pipe(as, Effect.orDie)
   const stateOf = (id: SendId) =>
     Effect.map(get(id), ({ failure_reason, status }) => status === "failed" ? failure_reason : status)
-  return { as, channel, provider, start, startWith, stateOf }
+  return { as, channel, messageOf, provider, reported, start, startWith, stateOf }
 })
 
 const attemptsOn = Effect.fnUntraced(function*(channel_id: ChannelId) {
@@ -67,6 +67,29 @@ export const suite = (storage: Storage) => {
         yield* pass(120, 30)
         for (const { id } of waiting) assert.strictEqual(yield* stateOf(id), "sent")
         assert.deepStrictEqual(yield* ChannelHolds.use(({ list }) => list).pipe(as), [])
+      }))
+
+    it.effect("is paused by the status of a message, and not again by a repeat after it was resumed", () =>
+      Effect.gen(function*() {
+        const { as, channel, messageOf, reported, start, stateOf } = yield* scene
+        const { id } = yield* start()
+        yield* work
+        const failure = { code: 131042, title: "Payment issue", description: null }
+        const report = { status: "failed", at: yield* DateTime.now, failure } as const
+        const pauses = { pauses_channel: "channel_blocked" } as const
+        yield* reported(id, report, pauses)
+        assert.deepStrictEqual((yield* messageOf(id)).details, { failure })
+        const holds = ChannelHolds.use(({ list }) => list).pipe(as)
+        const [hold] = yield* holds
+        assert.deepInclude(hold, { channel_id: channel.id, reason: "channel_blocked", until: null })
+        const waiting = yield* start("b")
+        yield* pass(60, 30)
+        assert.strictEqual(yield* stateOf(waiting.id), "queued")
+        assert.isTrue(yield* ChannelHolds.use(({ resume }) => resume(channel.id)).pipe(as))
+        yield* reported(id, report, pauses)
+        assert.deepStrictEqual(yield* holds, [])
+        yield* pass(120, 30)
+        assert.strictEqual(yield* stateOf(waiting.id), "sent")
       }))
 
     it.effect("counts as paused once, however many sends met it at once", () =>

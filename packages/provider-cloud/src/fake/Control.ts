@@ -19,7 +19,7 @@ const Written = Schema.Struct({
 })
 
 const done = HttpServerResponse.empty({ status: 204 })
-const malformed = () => Effect.succeed(HttpServerResponse.empty({ status: 400 }))
+const malformed = () => Effect.succeed(HttpServerResponse.text("The command is malformed.", { status: 400 }))
 
 /** Answers a command that has no result. */
 const command = <A, I, R>(schema: Schema.Codec<A, I>, run: (body: A) => Effect.Effect<void, never, R>) =>

@@ -2,8 +2,9 @@
  * A fake Graph API with state, over real HTTP: it accepts messages, lists templates,
  * returns files and posts signed callbacks.
  *
- * Like the real networks it accepts a repeated message as a new one,
- * and discards a message with a user ID in `to`.
+ * Like the real networks it accepts a repeated message as a new one, discards a
+ * message with a user ID in `to`, and refuses empty texts and unknown templates.
+ * Every answer has a body.
  */
 import { Context, Effect, Layer, type Redacted, Ref } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
@@ -13,6 +14,7 @@ import type { Part } from "./Bodies.ts"
 import * as CallBack from "./CallBack.ts"
 import * as Files from "./Files.ts"
 import * as Messages from "./Messages.ts"
+import * as Objects from "./Objects.ts"
 import * as State from "./State.ts"
 import * as Templates from "./Templates.ts"
 
@@ -64,8 +66,15 @@ const make = Effect.fnUntraced(function*({ app_secret, callback_urls, token }: O
 
   yield* router.add("POST", "/:version/:id/messages", authorized(Messages.route(state)))
   yield* router.add("GET", "/:version/:id/message_templates", authorized(Templates.route(state)))
-  yield* router.add("GET", "/:version/:id", authorized(Files.linkRoute(state, url)))
-  yield* router.add("GET", "/lookaside/:id/open", authorized(Files.fileRoute(state)))
+  yield* router.add("GET", "/:version/:account/message_templates/:id", authorized(Templates.oneRoute(state)))
+  yield* router.add("GET", "/:version/:id", authorized(Objects.route(state, url)))
+  yield* router.add("DELETE", "/:version/:id", authorized(Files.removeRoute(state)))
+  yield* router.add("POST", "/:version/:id/media", authorized(Files.uploadRoute(state)))
+  yield* router.add("GET", "/:version/:id/whatsapp_business_profile", authorized(Objects.profileRoute(state)))
+  yield* router.add("POST", "/:version/:id/whatsapp_business_profile", authorized(Objects.setProfileRoute(state)))
+  yield* router.add("GET", "/:version/:id/phone_numbers", authorized(Objects.numbersRoute))
+  yield* router.add("GET", "/lookaside/:id/:state", authorized(Files.fileRoute(state)))
+  yield* router.add("*", "/*", authorized(Objects.unknown))
 
   return FakeGraph.of({
     url,

@@ -1,5 +1,5 @@
-/** How the fake network hands out files: by id a link, and by the link the bytes. */
-import { Effect, Ref, Schema } from "effect"
+/** How the fake network takes, hands out and deletes files: by ID a link, and by the link the bytes. */
+import { Effect, Option, Ref } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { nextId, refuse, set, type State } from "./State.ts"
 
@@ -9,38 +9,69 @@ export const add = Effect.fnUntraced(function*(state: State, bytes: Uint8Array, 
   return id
 })
 
-const Query = Schema.Struct({ fields: Schema.optionalKey(Schema.String) })
+const sha256 = (bytes: Uint8Array): Effect.Effect<string> =>
+  Effect.promise(() => globalThis.crypto.subtle.digest("SHA-256", Uint8Array.from(bytes))).pipe(
+    Effect.map((digest) => Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join(""))
+  )
 
-/**
- * Answers `GET /{version}/{id}` with a link, which may have expired already; or
- * where fields are asked for, with those of an account: any id is one.
- */
-export const linkRoute = (state: State, url: string) =>
+const absent = (id: string) => refuse(100, 400, `There is no object with the ID ${id}.`)
+
+/** Returns a link to a file, which may have expired already. */
+export const link = Effect.fnUntraced(function*(state: State, url: string, id: string) {
+  const { expired_links, files } = yield* Ref.get(state)
+  yield* set(state, ({ expired_links }) => ({ expired_links: Math.max(0, expired_links - 1) }))
+  const file = files.get(id)
+  if (file === undefined) return absent(id)
+  return HttpServerResponse.jsonUnsafe({
+    messaging_product: "whatsapp",
+    id,
+    url: `${url}/lookaside/${id}/${expired_links > 0 ? "expired" : "open"}`,
+    mime_type: file.mime_type,
+    sha256: yield* sha256(file.bytes),
+    file_size: String(file.bytes.byteLength)
+  })
+})
+
+/** Returns the file of a form. */
+const fileOf = Effect.gen(function*() {
+  const request = yield* HttpServerRequest.HttpServerRequest
+  const body = yield* request.arrayBuffer
+  const headers = { "content-type": request.headers["content-type"] ?? "" }
+  const form = yield* Effect.tryPromise(() => new Response(body, { headers }).formData())
+  const file = form.get("file")
+  if (form.get("messaging_product") !== "whatsapp" || !(file instanceof Blob)) return Option.none()
+  const type = form.get("type")
+  const bytes = new Uint8Array(yield* Effect.tryPromise(() => file.arrayBuffer()))
+  return Option.some({ bytes, mime_type: typeof type === "string" && type !== "" ? type : file.type })
+})
+
+/** Answers `POST /{version}/{id}/media` with the ID of the file. */
+export const uploadRoute = (state: State) =>
+  Effect.gen(function*() {
+    const file = yield* fileOf
+    if (Option.isNone(file)) return refuse(100, 400, "The parameters messaging_product and file are required.")
+    return HttpServerResponse.jsonUnsafe({ id: yield* add(state, file.value.bytes, file.value.mime_type) })
+  }).pipe(Effect.catch(() => Effect.succeed(refuse(100, 400, "The body is not a form."))))
+
+/** Answers `DELETE /{version}/{id}`. */
+export const removeRoute = (state: State) =>
   Effect.gen(function*() {
     const { id = "" } = yield* HttpRouter.params
-    const { fields } = yield* HttpServerRequest.schemaSearchParams(Query)
-    if (fields !== undefined) return HttpServerResponse.jsonUnsafe({ id, [fields]: "Fake" })
-    const { expired_links, files } = yield* Ref.get(state)
-    yield* set(state, ({ expired_links }) => ({ expired_links: Math.max(0, expired_links - 1) }))
-    const file = files.get(id)
-    if (file === undefined) return refuse(100)
-    return HttpServerResponse.jsonUnsafe({
-      messaging_product: "whatsapp",
-      id,
-      url: `${url}/lookaside/${id}/${expired_links > 0 ? "expired" : "open"}`,
-      mime_type: file.mime_type,
-      file_size: String(file.bytes.byteLength)
+    const removed = yield* Ref.modify(state, (memory) => {
+      const files = new Map(memory.files)
+      return [files.delete(id), { ...memory, files }] as const
     })
-  }).pipe(Effect.catchTag("SchemaError", () => Effect.succeed(refuse(100))))
+    return removed ? HttpServerResponse.jsonUnsafe({ success: true }) : absent(id)
+  })
 
-/** Answers `GET /lookaside/{id}/open` with the file; not at all while files are held. */
+/** Answers `GET /lookaside/{id}/{state}` with the file if the link is open; not at all while files are held. */
 export const fileRoute = (state: State) =>
   Effect.gen(function*() {
-    const { id = "" } = yield* HttpRouter.params
+    const { id = "", state: linked } = yield* HttpRouter.params
     const { files, files_held } = yield* Ref.get(state)
     if (files_held) return yield* Effect.never
-    const file = files.get(id)
+    const file = linked === "open" ? files.get(id) : undefined
     return file === undefined
-      ? HttpServerResponse.empty({ status: 404 })
+      ? HttpServerResponse.text("The link has expired.", { status: 404 })
       : HttpServerResponse.uint8Array(file.bytes, { contentType: file.mime_type })
   })

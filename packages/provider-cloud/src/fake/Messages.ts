@@ -5,16 +5,8 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type Answer, type Behaviour, behaviourOf } from "./Behaviours.ts"
 import { messagePart, type Part, socialPart, statusPart } from "./Bodies.ts"
 import { add } from "./Files.ts"
+import { inputOf, isUserId, read, type SendRequest } from "./Requests.ts"
 import { type AcceptedMessage, enqueue, type Memory, nextId, refusal, refuse, set, type State } from "./State.ts"
-
-const Outbound = Schema.Struct({
-  messaging_product: Schema.optionalKey(Schema.String),
-  to: Schema.optionalKey(Schema.String),
-  recipient: Schema.optionalKey(Schema.Union([Schema.String, Schema.Struct({ id: Schema.String })])),
-  text: Schema.optionalKey(Schema.Struct({ body: Schema.String })),
-  message: Schema.optionalKey(Schema.Struct({ text: Schema.String, metadata: Schema.optionalKey(Schema.String) })),
-  biz_opaque_callback_data: Schema.optionalKey(Schema.String)
-})
 
 /** Drops the connection, so that the answer is lost. */
 const hangUp = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
@@ -25,32 +17,6 @@ const hangUp = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => 
 /** Returns a number as the network spells it: numbers of Brazil and Mexico have a short spelling. */
 export const canonical = (digits: string): string =>
   digits.replace(/^(55[1-9][1-9])9([6-9][0-9]{7})$/, "$1$2").replace(/^(52)1([1-9][0-9]{9})$/, "$1$2")
-
-const isUserId = (id: string) => /^[A-Z]{2}\./.test(id)
-
-/** A request to send a message. */
-interface SendRequest extends Omit<AcceptedMessage, "id"> {
-  readonly isPhone: boolean
-  /** Whether `to` contains a user ID in place of a number. */
-  readonly isMisaddressed: boolean
-}
-
-const decode = Schema.decodeUnknownEffect(Outbound)
-
-const sendRequestOf = Effect.fnUntraced(function*(account: string, body: unknown) {
-  const { biz_opaque_callback_data, message, messaging_product, recipient: named, text, to } = yield* decode(body)
-  const recipient = to ?? (typeof named === "object" ? named.id : named ?? "")
-  const request: SendRequest = {
-    account,
-    recipient,
-    reference: biz_opaque_callback_data ?? message?.metadata ?? null,
-    text: text?.body ?? message?.text ?? null,
-    body,
-    isPhone: messaging_product === "whatsapp",
-    isMisaddressed: to !== undefined && isUserId(to)
-  }
-  return request
-})
 
 const choose = (state: State, recipient: string) =>
   Ref.modify(state, (memory): readonly [readonly [Behaviour, Answer], Memory] => {
@@ -111,41 +77,57 @@ const accept = Effect.fnUntraced(function*(state: State, request: SendRequest, b
   return message.id
 })
 
-const contactOf = (recipient: string) =>
+const contactOf = (recipient: string, input: string) =>
   isUserId(recipient)
-    ? { input: recipient, user_id: recipient }
-    : { input: recipient, wa_id: canonical(recipient), user_id: `XX.${canonical(recipient)}` }
+    ? { input, user_id: recipient }
+    : { input, wa_id: canonical(recipient), user_id: `XX.${canonical(recipient)}` }
 
-const acceptedAnswer = ({ isPhone, recipient }: SendRequest, id: string) =>
-  HttpServerResponse.jsonUnsafe(
+const acceptedAnswer = (request: SendRequest, id: string) => {
+  const { isPhone, recipient } = request
+  return HttpServerResponse.jsonUnsafe(
     isPhone
       ? {
         messaging_product: "whatsapp",
-        contacts: [contactOf(recipient)],
+        contacts: [contactOf(recipient, inputOf(request))],
         messages: [{ id, message_status: "accepted" }]
       }
       : { recipient_id: recipient, message_id: id }
   )
+}
 
-/** Answers `POST /{version}/{id}/messages`. */
+/** Answers a request to send, as the script or the number says. */
+const send = Effect.fnUntraced(function*(state: State, request: SendRequest) {
+  const [behaviour, answer] = yield* choose(state, request.recipient)
+  switch (answer.answer) {
+    case "take":
+      return acceptedAnswer(request, yield* accept(state, request, behaviour))
+    case "take_and_hang_up":
+      yield* accept(state, request, behaviour)
+      return yield* hangUp
+    case "hang_up":
+      return yield* hangUp
+    case "page":
+      return HttpServerResponse.text("<h1>Something is wrong</h1>", { status: answer.status })
+    case "refuse":
+      return refusal(answer)
+  }
+})
+
+/** Answers `POST /{version}/{id}/messages`. A note that a message was read, or that somebody types, is no message. */
 export const route = (state: State) =>
   Effect.gen(function*() {
     const { id: account = "" } = yield* HttpRouter.params
-    const request = yield* sendRequestOf(account, yield* HttpServerRequest.schemaBodyJson(Schema.Unknown))
-    // "The parameter text.body is required."
-    if (request.text?.trim() === "") return refuse(100)
-    const [behaviour, answer] = yield* choose(state, request.recipient)
-    switch (answer.answer) {
-      case "take":
-        return acceptedAnswer(request, yield* accept(state, request, behaviour))
-      case "take_and_hang_up":
-        yield* accept(state, request, behaviour)
-        return yield* hangUp
-      case "hang_up":
-        return yield* hangUp
-      case "page":
-        return HttpServerResponse.text("<h1>Something is wrong</h1>", { status: answer.status })
-      case "refuse":
-        return refusal(answer)
+    const requested = yield* read(state, account, yield* HttpServerRequest.schemaBodyJson(Schema.Unknown))
+    switch (requested.kind) {
+      case "read":
+        return HttpServerResponse.jsonUnsafe({ success: true })
+      case "action":
+        return HttpServerResponse.jsonUnsafe({ recipient_id: requested.recipient })
+      case "send":
+        return yield* send(state, requested.request)
     }
-  }).pipe(Effect.catchTag("SchemaError", () => Effect.succeed(refuse(100))))
+  }).pipe(Effect.catchTags({
+    Fault: ({ code, details, status }) => Effect.succeed(refuse(code, status, details)),
+    SchemaError: () => Effect.succeed(refuse(100, 400, "The body is not JSON.")),
+    HttpServerError: () => Effect.succeed(refuse(100, 400, "The body is not JSON."))
+  }))

@@ -45,6 +45,8 @@ export interface Memory {
   readonly files_held: boolean
   /** How many of the next links have expired before they are opened. */
   readonly expired_links: number
+  /** What businesses say of themselves, by the ID of the number. */
+  readonly profiles: ReadonlyMap<string, Readonly<Record<string, unknown>>>
   readonly last: number
 }
 
@@ -63,6 +65,7 @@ export const make = Ref.make<Memory>({
   files: new Map(),
   files_held: false,
   expired_links: 0,
+  profiles: new Map(),
   last: 0
 })
 
@@ -75,25 +78,30 @@ export const enqueue = (state: State, ...parts: ReadonlyArray<Part>) =>
 export const nextId = (state: State, kind: string) =>
   Ref.modify(state, (memory) => [`${kind}${memory.last + 1}`, { ...memory, last: memory.last + 1 }] as const)
 
-type Refuse = Extract<Answer, { readonly answer: "refuse" }>
+interface Refuse extends Extract<Answer, { readonly answer: "refuse" }> {
+  /** What is wrong; by default that the fake network refuses. */
+  readonly details?: string
+}
 
 /** Returns an error response of the network. */
 export const refusal = (refuse: Refuse) => {
-  const { code, error_subcode, is_transient, retry_after_seconds, status = 400 } = refuse
+  const { code, details = "Refused by the fake network.", error_subcode, is_transient, retry_after_seconds } = refuse
+  const { status = 400 } = refuse
   const error = {
-    message: `(#${code}) Refused`,
+    message: `(#${code}) ${details}`,
     type: "OAuthException",
     code,
     ...(error_subcode === undefined ? {} : { error_subcode }),
     ...(is_transient === undefined ? {} : { is_transient }),
-    error_data: { messaging_product: "whatsapp", details: "Refused by the fake network." },
+    error_data: { messaging_product: "whatsapp", details },
     fbtrace_id: "AFake"
   }
   const headers = retry_after_seconds === undefined ? {} : { "retry-after": String(retry_after_seconds) }
   return HttpServerResponse.jsonUnsafe({ error }, { status, headers })
 }
 
-export const refuse = (code: number, status = 400) => refusal({ answer: "refuse", code, status })
+export const refuse = (code: number, status = 400, details?: string) =>
+  refusal({ answer: "refuse", code, status, ...(details === undefined ? {} : { details }) })
 
 /** Answers only requests that carry the token; others get a 401. */
 export const authorized =

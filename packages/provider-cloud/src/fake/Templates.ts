@@ -1,10 +1,10 @@
 /** The list of templates of the fake network, in pages. One page may fail or never be answered. */
 import { Effect, Ref, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { refuse, type State } from "./State.ts"
+import { type FakeTemplate, type Memory, refuse, type State } from "./State.ts"
 
-/** How many templates a page holds, whatever limit is requested, so that three templates make two pages. */
-const page_size = 2
+/** The most templates of a page, whatever limit is requested, so that three templates make two pages. */
+const page_size_max = 2
 
 const hello = { type: "BODY", text: "Hello {{1}}, this is about {{2}}.", example: { body_text: [["Kim", "4711"]] } }
 
@@ -23,7 +23,7 @@ const orderReady = [
 ]
 
 /** The templates of an account that nobody gave any. */
-const ordinary = (["order_ready", "appointment_reminder", "spring_sale"] as const).map((name, index) => ({
+export const ordinary = (["order_ready", "appointment_reminder", "spring_sale"] as const).map((name, index) => ({
   id: `92007035264614${index}`,
   name,
   language: "en",
@@ -33,24 +33,67 @@ const ordinary = (["order_ready", "appointment_reminder", "spring_sale"] as cons
   components: name === "order_ready" ? orderReady : [hello]
 }))
 
-const Query = Schema.Struct({ after: Schema.optionalKey(Schema.String) })
+const Query = Schema.Struct({
+  after: Schema.optionalKey(Schema.String),
+  category: Schema.optionalKey(Schema.String),
+  fields: Schema.optionalKey(Schema.String),
+  language: Schema.optionalKey(Schema.String),
+  limit: Schema.optionalKey(Schema.FiniteFromString),
+  name: Schema.optionalKey(Schema.String),
+  name_or_content: Schema.optionalKey(Schema.String),
+  status: Schema.optionalKey(Schema.String)
+})
+
+const isIn = (value: unknown, wanted: string | undefined) =>
+  wanted === undefined || wanted.split(",").includes(`${value}`)
+
+/** Returns whether a template passes the filters of a query. Its name need only contain the text that is asked for. */
+const passes = ({ category, language, name, name_or_content, status }: typeof Query.Type) => (template: FakeTemplate) =>
+  isIn(template["category"], category) && isIn(template["language"], language) && isIn(template["status"], status) &&
+  template.name.includes(name ?? "") && JSON.stringify(template).includes(name_or_content ?? "")
+
+/** Returns the fields that are asked for, and the ID. */
+const chosen = (fields: string | undefined) => (template: FakeTemplate): FakeTemplate | object => {
+  if (fields === undefined) return template
+  const names = new Set(["id", ...fields.split(",").map((field) => field.trim())])
+  return Object.fromEntries(Object.entries(template).filter(([name]) => names.has(name)))
+}
 
 /** Answers `GET /{version}/{id}/message_templates`. */
 export const route = (state: State) =>
   Effect.gen(function*() {
     const { id = "" } = yield* HttpRouter.params
-    const { after = "0" } = yield* HttpServerRequest.schemaSearchParams(Query)
+    const query = yield* HttpServerRequest.schemaSearchParams(Query)
+    const { after = "0", fields, limit = page_size_max } = query
     const { broken_page, slow_page, templates } = yield* Ref.get(state)
+    const page_size = Math.max(1, Math.min(Math.trunc(limit), page_size_max))
     const first = Number(after)
+    if (!Number.isInteger(first) || first < 0) return refuse(100, 400, "The cursor is invalid.")
     const page = first / page_size + 1
     if (page === broken_page) return refuse(1, 500)
     if (page === slow_page) return yield* Effect.never
-    const all = templates.get(id) ?? ordinary
+    const all = (templates.get(id) ?? ordinary).filter(passes(query))
     const next = first + page_size
     // The link has another host and contains a secret, so a client must page by the cursor instead.
     const link = next < all.length ? { next: `https://elsewhere.example/?after=${next}&access_token=secret` } : {}
-    return HttpServerResponse.jsonUnsafe({
-      data: all.slice(first, next),
-      paging: { cursors: { before: after, after: String(next) }, ...link }
-    })
+    const data = all.slice(first, next).map(chosen(fields))
+    if (data.length === 0) return HttpServerResponse.jsonUnsafe({ data })
+    return HttpServerResponse.jsonUnsafe({ data, paging: { cursors: { before: after, after: String(next) }, ...link } })
+  }).pipe(Effect.catchTag("SchemaError", () => Effect.succeed(refuse(100))))
+
+/** Returns a template of any account by its ID, with the fields that are asked for. */
+export const find = ({ templates }: Memory, id: string, fields: string | undefined): object | null => {
+  const found = [...templates.values(), ordinary].flat().find((template) => template.id === id)
+  return found === undefined ? null : chosen(fields)(found)
+}
+
+/** Answers `GET /{version}/{account}/message_templates/{id}`, as some clients ask for a template. */
+export const oneRoute = (state: State) =>
+  Effect.gen(function*() {
+    const { id = "" } = yield* HttpRouter.params
+    const { fields } = yield* HttpServerRequest.schemaSearchParams(Query)
+    const found = find(yield* Ref.get(state), id, fields)
+    return found === null
+      ? refuse(100, 400, `There is no object with the ID ${id}.`)
+      : HttpServerResponse.jsonUnsafe(found)
   }).pipe(Effect.catchTag("SchemaError", () => Effect.succeed(refuse(100))))

@@ -1,0 +1,163 @@
+/** Requests to send a message, as the fake network reads and checks them. */
+import { Data, Effect, Option, Ref, Schema } from "effect"
+import type { AcceptedMessage, FakeTemplate, State } from "./State.ts"
+import { ordinary } from "./Templates.ts"
+
+const optionalText = Schema.optionalKey(Schema.String)
+
+const Parameters = Schema.Array(Schema.Unknown)
+
+const Template = Schema.Struct({
+  name: Schema.String,
+  language: Schema.Struct({ code: Schema.String }),
+  components: Schema.optionalKey(Schema.Array(
+    Schema.Struct({ type: Schema.String, parameters: Schema.optionalKey(Parameters) })
+  ))
+})
+
+const Outbound = Schema.Struct({
+  messaging_product: optionalText,
+  /** Set in place of a message to report that an inbound one was read. */
+  status: optionalText,
+  message_id: optionalText,
+  type: optionalText,
+  to: optionalText,
+  recipient: Schema.optionalKey(Schema.Union([Schema.String, Schema.Struct({ id: Schema.String })])),
+  text: Schema.optionalKey(Schema.Struct({ body: Schema.String })),
+  template: Schema.optionalKey(Template),
+  message: Schema.optionalKey(Schema.Struct({
+    text: optionalText,
+    attachment: Schema.optionalKey(Schema.Unknown),
+    attachments: Schema.optionalKey(Schema.Unknown),
+    metadata: optionalText
+  })),
+  sender_action: optionalText,
+  biz_opaque_callback_data: optionalText
+})
+type Outbound = typeof Outbound.Type
+
+/** A request to send a message. */
+export interface SendRequest extends Omit<AcceptedMessage, "id"> {
+  readonly isPhone: boolean
+  /** Whether `to` contains a user ID in place of a number. */
+  readonly isMisaddressed: boolean
+}
+
+/** What a request wants: a message sent, or a note about one, such as that it was read. */
+export type Requested =
+  | { readonly kind: "send"; readonly request: SendRequest }
+  | { readonly kind: "read" }
+  | { readonly kind: "action"; readonly recipient: string }
+
+/** What is wrong with a request. */
+export class Fault extends Data.TaggedError("Fault")<{
+  readonly code: number
+  readonly status?: number
+  readonly details: string
+}> {}
+
+const chars_max = { phone: 4096, page: 2000, photo: 1000 } as const
+
+export const isUserId = (id: string) => /^[A-Z]{2}\./.test(id)
+
+/** Returns a number without what people write around its digits; any other ID as it is. */
+const normalized = (to: string): string => isUserId(to) ? to : to.replaceAll(/[\s().+-]/g, "")
+
+const wrongText = (text: string | undefined, max: number): Fault | null => {
+  if (text === undefined || text.trim() === "") {
+    return new Fault({ code: 100, details: "The text is missing or blank." })
+  }
+  return Array.from(text).length > max
+    ? new Fault({ code: 100, details: `The text has more than ${max} characters.` })
+    : null
+}
+
+/** Returns how many different placeholders the body of a template has. */
+const placeholdersOf = ({ components }: FakeTemplate): number => {
+  const body = Array.isArray(components)
+    ? components.find((component: { readonly type?: unknown }) => component.type === "BODY")
+    : undefined
+  return new Set(String(body?.text ?? "").match(/\{\{\w+\}\}/g)).size
+}
+
+const wrongTemplate = (
+  templates: ReadonlyArray<FakeTemplate>,
+  given: typeof Template.Type | undefined
+): Fault | null => {
+  if (given === undefined) return new Fault({ code: 131008, details: "The template is missing." })
+  const found = templates.find(({ language, name }) => name === given.name && language === given.language.code)
+  if (found === undefined) {
+    return new Fault({
+      code: 132001,
+      status: 404,
+      details: `There is no template ${given.name} in ${given.language.code}.`
+    })
+  }
+  const body = given.components?.find(({ type }) => type.toLowerCase() === "body")
+  const [count, expected] = [body?.parameters?.length ?? 0, placeholdersOf(found)]
+  return count === expected
+    ? null
+    : new Fault({ code: 132000, details: `The body has ${count} parameters, not ${expected}.` })
+}
+
+const wrongPhone = (templates: ReadonlyArray<FakeTemplate>, { template, text, to, type }: Outbound): Fault | null => {
+  if (to !== undefined && !isUserId(to) && !/^[0-9]{5,15}$/.test(normalized(to))) {
+    return new Fault({ code: 131009, details: "`to` is not a phone number." })
+  }
+  switch (type ?? "text") {
+    case "text":
+      return wrongText(text?.body, chars_max.phone)
+    case "template":
+      return wrongTemplate(templates, template)
+    default:
+      return null
+  }
+}
+
+/** Pages name the type of a message, photo accounts do not. */
+const wrongSocial = (body: unknown, { message }: Outbound): Fault | null => {
+  if (message?.attachment !== undefined || message?.attachments !== undefined) return null
+  const isPage = typeof body === "object" && body !== null && "messaging_type" in body
+  return wrongText(message?.text, isPage ? chars_max.page : chars_max.photo)
+}
+
+const decode = Schema.decodeUnknownOption(Outbound)
+
+const invalid = (details: string) => new Fault({ code: 100, details })
+
+/** Reads a request. Fails with what is wrong with it. */
+export const read = Effect.fnUntraced(function*(state: State, account: string, body: unknown) {
+  const decoded = decode(body)
+  if (Option.isNone(decoded)) return yield* invalid("A parameter has a wrong type.")
+  const outbound = decoded.value
+  const { biz_opaque_callback_data, message, message_id, recipient: named, status, text, to } = outbound
+  const isPhone = outbound.messaging_product === "whatsapp"
+  if (!isPhone && message === undefined && outbound.sender_action === undefined) {
+    return yield* invalid("The parameter messaging_product is required.")
+  }
+  if (isPhone && status !== undefined) {
+    const isRead = status === "read" && message_id !== undefined && message_id !== ""
+    return isRead ? { kind: "read" } as const : yield* invalid("`status` must be `read`, with a `message_id`.")
+  }
+  const recipient = normalized(to ?? (typeof named === "object" ? named.id : named ?? ""))
+  if (recipient === "") return yield* invalid("The recipient is missing.")
+  if (!isPhone && outbound.sender_action !== undefined) return { kind: "action", recipient } as const
+  const { templates } = yield* Ref.get(state)
+  const known = templates.size === 0 ? ordinary : Array.from(templates.values()).flat()
+  const wrong = isPhone ? wrongPhone(known, outbound) : wrongSocial(body, outbound)
+  if (wrong !== null) return yield* wrong
+  const request: SendRequest = {
+    account,
+    recipient,
+    reference: biz_opaque_callback_data ?? message?.metadata ?? null,
+    text: text?.body ?? message?.text ?? null,
+    body,
+    isPhone,
+    isMisaddressed: to !== undefined && isUserId(to)
+  }
+  return { kind: "send", request } as const
+})
+
+/** Returns the recipient as it was written in a request, which the answer repeats. */
+export const inputOf = ({ body, recipient }: SendRequest): string =>
+  Option.match(decode(body), { onNone: () => recipient, onSome: ({ to }) => to ?? recipient })
