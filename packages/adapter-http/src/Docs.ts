@@ -1,9 +1,8 @@
 /**
- * The documentation page, which shows the OpenAPI document and sends requests with the reader's API key.
+ * The documentation page, which shows the OpenAPI document and, where `TryRequests` is set, sends requests with an API key.
  *
- * The page connects to this service only. It contains all its scripts and
- * styles, and its content security policy allows each script by its hash: a
- * reader pastes an API key into the page, so no other script may run there.
+ * It contains all its scripts and styles, and its content security policy allows each script by its hash. It connects to
+ * this service if it sends requests, and otherwise to none.
  */
 import { Context, Effect, Layer, Record, type Scope, Struct } from "effect"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
@@ -12,6 +11,14 @@ import { Api } from "./api/Api.ts"
 import * as Examples from "./api/Examples.ts"
 import * as FixedAnswer from "./FixedAnswer.ts"
 import * as Kept from "./Kept.ts"
+
+/**
+ * Reference for whether the page has a field for an API key and sends requests. Keys are for servers, so `serve` shows
+ * documentation only, unless a setting allows it; `dev`, with a key of its demo, sends requests.
+ */
+export const TryRequests = Context.Reference<boolean>("@messaging-crm/adapter-http/Docs/TryRequests", {
+  defaultValue: () => false
+})
 
 /** Scalar's settings. Several that turn off links and requests to other hosts are not in the type of Effect's layer. */
 const scalar = {
@@ -31,6 +38,9 @@ const scalar = {
   customCss: "a[href^='https://www.scalar.com'] { display: none }"
 }
 
+/** The settings of a page that sends no requests. The document that it would offer for download has no security schemes. */
+const documentation = { hideTestRequestButton: true, documentDownloadType: "none" }
+
 interface Parameter {
   readonly name: string
   readonly required: boolean
@@ -41,6 +51,7 @@ interface Parameter {
 interface Operation {
   readonly operationId: string
   readonly parameters: ReadonlyArray<Parameter | { readonly $ref: string }>
+  readonly security?: unknown
   readonly requestBody?: { readonly content: { readonly "application/json": { readonly examples: object } } }
 }
 
@@ -86,11 +97,21 @@ const form = ({ operationId, parameters, requestBody, ...operation }: Operation)
 const complete = Context.getUnsafe(Api.annotations, OpenApi.Transform)
 
 /** The contract with a document for the page's forms, which otherwise send the examples of optional parameters. */
-const page = Api.annotate(OpenApi.Transform, (generated) => {
+const withForms = Api.annotate(OpenApi.Transform, (generated) => {
   const document = complete(generated)
   // The document is the result of `api/Document.ts`.
   const paths = document["paths"] as Readonly<Record<string, Readonly<Record<string, Operation>>>>
   return { ...document, paths: Record.map(paths, Record.map(form)) }
+})
+
+/** The contract with a document that has no security schemes, for which the page would show a field. */
+const withoutKeys = Api.annotate(OpenApi.Transform, (generated) => {
+  const { components, security: _, ...document } = complete(generated)
+  // The document is the result of `api/Document.ts`.
+  const { securitySchemes: _schemes, ...others } = components as Readonly<Record<string, unknown>>
+  const paths = document["paths"] as Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  const shown = ({ security: _, ...operation }: Operation) => operation
+  return { ...document, components: others, paths: Record.map(paths, Record.map(shown)) }
 })
 
 /**
@@ -117,7 +138,7 @@ const nameOf = (script: string) =>
     (digest) => `'sha256-${btoa(String.fromCharCode(...new Uint8Array(digest)))}'`
   )
 
-const policyOf = Effect.fnUntraced(function*(html: string) {
+const policyOf = Effect.fnUntraced(function*(html: string, sends: boolean) {
   const scripts = yield* Effect.forEach(html.matchAll(inline), ([, script = ""]) => nameOf(script))
   return [
     "default-src 'none'",
@@ -126,7 +147,7 @@ const policyOf = Effect.fnUntraced(function*(html: string) {
     "style-src 'unsafe-inline'",
     "img-src 'self' data: blob:",
     "font-src 'self' data:",
-    "connect-src 'self'",
+    `connect-src ${sends ? "'self'" : "'none'"}`,
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'"
@@ -134,13 +155,13 @@ const policyOf = Effect.fnUntraced(function*(html: string) {
 })
 
 const htmlOf = ({ body }: HttpServerResponse.HttpServerResponse): string =>
-  (body._tag === "Uint8Array" ? new TextDecoder().decode(body.body) : "").replace("<body>", `<body>${freshKeys}`)
+  body._tag === "Uint8Array" ? new TextDecoder().decode(body.body) : ""
 
-const prepared = Effect.fnUntraced(function*(html: string) {
+const prepared = Effect.fnUntraced(function*(html: string, sends: boolean) {
   return yield* FixedAnswer.prepare({
     content_type: "text/html; charset=utf-8",
     headers: {
-      "content-security-policy": yield* policyOf(html),
+      "content-security-policy": yield* policyOf(html, sends),
       "cross-origin-opener-policy": "same-origin",
       "referrer-policy": "no-referrer"
     },
@@ -149,15 +170,20 @@ const prepared = Effect.fnUntraced(function*(html: string) {
 })
 
 /** Scalar's own page. Its scripts are 13 MB in memory, so they are loaded when somebody wants to see it. */
-const rendered = Effect.scoped(
-  Effect.flatMap(HttpRouter.toHttpEffect(HttpApiScalar.layer(page, { path: "/docs", scalar })), Effect.map(htmlOf))
-    .pipe(
+const rendered = (sends: boolean) => {
+  const layer = sends
+    ? HttpApiScalar.layer(withForms, { path: "/docs", scalar })
+    : HttpApiScalar.layer(withoutKeys, { path: "/docs", scalar: { ...scalar, ...documentation } })
+  return Effect.scoped(
+    Effect.flatMap(HttpRouter.toHttpEffect(layer), Effect.map(htmlOf)).pipe(
       // Its router is not that of this request, which the layers that are built already would bring.
       Effect.updateContext((context: Context.Context<HttpServerRequest.HttpServerRequest | Scope.Scope>) =>
         Context.omit(Layer.CurrentMemoMap)(context)
-      )
+      ),
+      Effect.map((html) => sends ? html.replace("<body>", `<body>${freshKeys}`) : html)
     )
-)
+  )
+}
 
 /**
  * Layer that adds the page to a router, at `/docs`. Needs no key. The page and its policy are the same for every
@@ -165,6 +191,8 @@ const rendered = Effect.scoped(
  */
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const ids = yield* ExampleIds
-  const page = yield* Kept.make(Effect.flatMap(Effect.zipWith(rendered, ids, withIds), prepared))
+  const sends = yield* TryRequests
+  const html = Effect.zipWith(rendered(sends), ids, withIds)
+  const page = yield* Kept.make(Effect.flatMap(html, (html) => prepared(html, sends)))
   yield* router.add("GET", "/docs", Effect.flatten(page))
 }))

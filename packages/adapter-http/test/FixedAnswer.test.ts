@@ -52,6 +52,20 @@ for (const [path, ask] of Object.entries(pages)) {
   })
 }
 
+it("the docs page has no security scheme, so no field for a key, and connects to nothing, unless it is told to", async () => {
+  const answer = await pages["/docs"]({})
+  assert.include(answer.headers.get("content-security-policy"), "connect-src 'none'")
+  assert.notInclude(await answer.text(), "securitySchemes\":")
+  const sending = HttpRouter.toWebHandler(
+    Docs.layer.pipe(Layer.provide([HttpServer.layerServices, Layer.succeed(Docs.TryRequests, true)])),
+    { disableLogger: true }
+  )
+  const forms = await sending.handler(new Request("http://localhost/docs"), Context.empty() as never)
+  assert.include(forms.headers.get("content-security-policy"), "connect-src 'self'")
+  assert.include(await forms.text(), "securitySchemes\":")
+  await sending.dispose()
+})
+
 describe("an answer that many ask for before it is prepared", () => {
   /** Digests that count how often a text is hashed, which happens once for each answer that is prepared. */
   const counting = () => {

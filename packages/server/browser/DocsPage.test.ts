@@ -20,9 +20,9 @@ const directory = Effect.acquireRelease(
 )
 
 /** `dev` in memory, with its demo contacts, once it has said that it is ready. */
-const service = Effect.gen(function*() {
+const service = Effect.fnUntraced(function*(environment: Readonly<Record<string, string>>) {
   const args = ["dev", "--json", "--storage", "memory", "--port", "0", "--data-dir", yield* directory]
-  const { child } = yield* Processes.startMain(args, {})
+  const { child } = yield* Processes.startMain(args, environment)
   const line = yield* Effect.callback<string>((resume) => {
     if (child.stdout !== null) {
       createInterface({ input: child.stdout }).once("line", (text) => resume(Effect.succeed(text)))
@@ -50,25 +50,26 @@ class Docs extends Context.Service<Docs, {
   readonly complaints: ReadonlyArray<string>
   readonly headers: Readonly<Record<string, string>>
 }>()("@messaging-crm/server/browser/Docs") {
-  static readonly layer = Layer.effect(
-    Docs,
-    Effect.gen(function*() {
-      const ready = yield* service
-      const asked: Array<string> = []
-      const complaints: Array<string> = []
-      const chrome = yield* browser
-      return yield* Effect.promise(async () => {
-        const page = await chrome.newPage({ viewport: { width: 1400, height: 900 } })
-        page.on("request", (request) => void asked.push(request.url()))
-        page.on("pageerror", (error) => void complaints.push(error.message))
-        page.on("console", (message) => {
-          if (message.type() === "error" || message.type() === "warning") complaints.push(message.text())
+  static readonly layer = (environment: Readonly<Record<string, string>>) =>
+    Layer.effect(
+      Docs,
+      Effect.gen(function*() {
+        const ready = yield* service(environment)
+        const asked: Array<string> = []
+        const complaints: Array<string> = []
+        const chrome = yield* browser
+        return yield* Effect.promise(async () => {
+          const page = await chrome.newPage({ viewport: { width: 1400, height: 900 } })
+          page.on("request", (request) => void asked.push(request.url()))
+          page.on("pageerror", (error) => void complaints.push(error.message))
+          page.on("console", (message) => {
+            if (message.type() === "error" || message.type() === "warning") complaints.push(message.text())
+          })
+          const response = await page.goto(ready.docs_url, { waitUntil: "networkidle" })
+          return Docs.of({ page, ready, asked, complaints, headers: (await response?.allHeaders()) ?? {} })
         })
-        const response = await page.goto(ready.docs_url, { waitUntil: "networkidle" })
-        return Docs.of({ page, ready, asked, complaints, headers: (await response?.allHeaders()) ?? {} })
       })
-    })
-  )
+    )
 }
 
 interface Document {
@@ -80,7 +81,46 @@ const document = Effect.promise(async (): Promise<Document> =>
   JSON.parse(await readFile(new URL("../../adapter-http/openapi.json", import.meta.url), "utf8"))
 )
 
-it.layer(Docs.layer, { timeout: "1 minute" })("the docs page", (it) => {
+const asksOnlyTheService = (isExpected: (complaint: string) => boolean = () => false) =>
+  Effect.gen(function*() {
+    const { asked, complaints, ready } = yield* Docs
+    const { origin } = new URL(ready.base_url)
+    assert.deepStrictEqual(asked.filter((url) => !/^(data|blob):/.test(url) && new URL(url).origin !== origin), [])
+    assert.deepStrictEqual(complaints.filter((complaint) => !isExpected(complaint)), [])
+  })
+
+it.layer(Docs.layer({ DOCS_TRY_REQUESTS: "false" }), { timeout: "1 minute" })("the docs page of `serve`", (it) => {
+  it.effect("shows every operation, has no field for a key, and sends no request", () =>
+    Effect.gen(function*() {
+      const { headers, page } = yield* Docs
+      const { info, paths } = yield* document
+      const text = yield* Effect.promise(async () => {
+        await page.getByRole("heading", { name: info.title }).waitFor()
+        return page.innerText("body")
+      })
+      const summaries = Object.values(paths).flatMap((item) => Object.values(item).map(({ summary }) => summary))
+      for (const summary of summaries) assert.include(text, summary)
+      const count = (selector: string) => Effect.promise(() => page.locator(selector).count())
+      assert.strictEqual(yield* count("input[type=password], .scalar-password-input"), 0)
+      assert.strictEqual(
+        yield* Effect.promise(() =>
+          page.getByRole("button", { name: /Test Request|Send Request|request to/i }).count()
+        ),
+        0
+      )
+      assert.notMatch(text, /Bearer Token|Download OpenAPI/i)
+      assert.match(headers["content-security-policy"] ?? "", /connect-src 'none'/)
+      const sent = yield* Effect.promise(() =>
+        page.evaluate("fetch('/health/live').then(() => 'sent', () => 'refused')")
+      )
+      assert.strictEqual(sent, "refused")
+    }))
+
+  it.effect("asks nobody but the service, and complains only of the request that the test sends", () =>
+    asksOnlyTheService((complaint) => complaint.includes("/health/live")))
+})
+
+it.layer(Docs.layer({}), { timeout: "1 minute" })("the docs page", (it) => {
   it.effect("shows every operation of the document", () =>
     Effect.gen(function*() {
       const { page } = yield* Docs
@@ -120,10 +160,8 @@ it.layer(Docs.layer, { timeout: "1 minute" })("the docs page", (it) => {
 
   it.effect("asks nobody but the service, runs nothing but its own scripts, and complains of nothing", () =>
     Effect.gen(function*() {
-      const { asked, complaints, headers, ready } = yield* Docs
-      const { origin } = new URL(ready.base_url)
-      assert.deepStrictEqual(asked.filter((url) => !/^(data|blob):/.test(url) && new URL(url).origin !== origin), [])
-      assert.deepStrictEqual(complaints, [])
+      const { headers } = yield* Docs
+      yield* asksOnlyTheService()
       assert.match(headers["content-security-policy"] ?? "", /script-src 'sha256-[^;]+'; .*connect-src 'self'/)
     }))
 

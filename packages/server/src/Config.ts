@@ -116,6 +116,13 @@ export const settings = {
     expected: "a number from 1 to 36500",
     parse: integer(1, 36_500)
   }),
+  docs_try_requests: setting({
+    name: "DOCS_TRY_REQUESTS",
+    meaning: "whether the docs page asks for an API key and sends requests",
+    otherwise: "true in dev, false in serve",
+    expected: "true or false",
+    parse: (text) => Option.map(oneOf("true", "false")(text), (value) => value === "true")
+  }),
   requests_at_once: setting({
     name: "REQUESTS_AT_ONCE",
     meaning: "concurrent requests per key and process; further requests wait for their turn",

@@ -5,6 +5,7 @@
  * Settings come from the environment, as for the commands. Both run until they
  * are interrupted, and then end what they have in hand.
  */
+import { TryRequests } from "@messaging-crm/adapter-http/Docs"
 import * as FastCodecs from "@messaging-crm/fast/Codecs"
 import { Effect, Layer } from "effect"
 import { readOr, readRequired, settings } from "./Config.ts"
@@ -39,6 +40,7 @@ const production = Effect.fnUntraced(function*(provider: Provider, { migrate = f
   const operations = Layers.operations(Layers.postgres.pipe(Layer.provide(database)), provider)
   const settled = Layer.mergeAll(
     Layers.tuning,
+    Layer.succeed(TryRequests, yield* readOr(settings.docs_try_requests, false)),
     Layer.merge(Database.clock, Database.statistics).pipe(Layer.provide(database)),
     // `dev` and the tests use the checked codecs.
     FastCodecs.layer

@@ -125,6 +125,8 @@ it.live(
         }
       }
       assert.strictEqual((yield* Effect.promise(() => fetch(`${server.url}/metrics`))).status, 404)
+      const docs = yield* Effect.promise(() => fetch(`${server.url}/docs`))
+      assert.include(docs.headers.get("content-security-policy"), "connect-src 'none'", "keys are for servers")
     }).pipe(Effect.scoped),
   120_000
 )

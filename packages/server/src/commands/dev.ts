@@ -1,4 +1,4 @@
-import { ExampleIds } from "@messaging-crm/adapter-http/Docs"
+import { ExampleIds, TryRequests } from "@messaging-crm/adapter-http/Docs"
 import type * as Crm from "@messaging-crm/core/Crm"
 import { RootKeys } from "@messaging-crm/core/Secrets"
 import { Deferred, Effect, Layer, Option, Redacted } from "effect"
@@ -107,7 +107,10 @@ export const dev = Command.make("dev", {
     const service = Layer.mergeAll(api, Layers.worker, provider.background, Layers.metrics(host)).pipe(
       Layer.provideMerge(operations),
       Layer.provide([Layer.succeedContext(socket), Layers.tuning, keys, storage.clock]),
-      Layer.provide(Layer.succeed(ExampleIds, Deferred.await(exampleIds)))
+      Layer.provide([
+        Layer.succeed(ExampleIds, Deferred.await(exampleIds)),
+        Layer.succeed(TryRequests, yield* readOr(settings.docs_try_requests, true))
+      ])
     )
     const running = yield* Layer.build(service)
     const seeded = yield* Demo.prepare(flags).pipe(
