@@ -155,15 +155,13 @@ const withFewItems = (details: MessageDetails): MessageDetails => {
 export const bounded = (given: MessageDetails | null): MessageDetails | null => {
   if (given === null) return null
   const details = withFewItems(given)
-  if (bytesOf(details) <= limits.details_bytes_max) return Object.keys(details).length === 0 ? null : details
-  const bySize = Object.entries(details).toSorted(([, a], [, b]) => bytesOf(a) - bytesOf(b))
-  let left: MessageDetails = { is_truncated: true }
-  for (const [name, part] of bySize) {
-    const more = { ...left, [name]: part }
-    if (bytesOf(more) > limits.details_bytes_max) break
-    left = more
-  }
-  return left
+  // Each part is measured once, in an object of its own, so together they take less.
+  const parts = Object.entries(details).map(([name, part]) => ({ name, part, bytes: bytesOf({ [name]: part }) }))
+  if (parts.length === 0) return null
+  if (parts.reduce((sum, { bytes }) => sum + bytes, 0) <= limits.details_bytes_max) return details
+  let bytes_left = limits.details_bytes_max - bytesOf({ is_truncated: true })
+  const kept = parts.toSorted((a, b) => a.bytes - b.bytes).filter(({ bytes }) => (bytes_left -= bytes) >= 0)
+  return { ...Object.fromEntries(kept.map(({ name, part }) => [name, part])), is_truncated: true }
 }
 
 const cut = (text: string | null): string | null =>
