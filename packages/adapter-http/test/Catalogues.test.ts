@@ -108,7 +108,7 @@ it("refuses a tag more than an organization may have, and says how many those ar
   assert.strictEqual(taken.body.error.param, "name")
 })
 
-it("lists the templates live, from a copy while the provider is down, and 503 without one", async () => {
+it("lists the templates live, and 503 while the provider is down", async () => {
   const { channel, key } = await service.organization()
   const late = await service.organization()
   const list = (as = key) => service.request("GET", "/v1/templates", { key: as })
@@ -128,11 +128,12 @@ it("lists the templates live, from a copy while the provider is down, and 503 wi
     "components"
   ])
   await setDown(true)
-  assert.strictEqual((await list()).text, live.text)
-  const without = await list(late.key)
-  assert.strictEqual(without.status, 503)
-  assert.strictEqual(without.body.error.code, "provider_unavailable")
-  assert.match(without.headers.get("retry-after") ?? "", /^[0-9]+$/)
+  for (const as of [key, late.key]) {
+    const without = await list(as)
+    assert.strictEqual(without.status, 503)
+    assert.strictEqual(without.body.error.code, "provider_unavailable")
+    assert.match(without.headers.get("retry-after") ?? "", /^[0-9]+$/)
+  }
   const send = await service.request("POST", "/v1/conversations", {
     key: late.key,
     json: { channel_id: late.channel.id, phone: "+4915112345678", template: { id: "x", components: [] } },
@@ -140,5 +141,5 @@ it("lists the templates live, from a copy while the provider is down, and 503 wi
   })
   assert.strictEqual(send.status, 503)
   await setDown(false)
-  await service.runtime.runPromise(Effect.void)
+  assert.strictEqual((await list()).text, live.text)
 })

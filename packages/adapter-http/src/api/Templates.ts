@@ -18,7 +18,7 @@ export class TemplatesGroup extends HttpApiGroup.make("templates")
           identifier: "listTemplates",
           summary: "List templates",
           description:
-            "Returns all templates, read live from the messaging provider. While the provider is down, a copy of at most 10 minutes is returned."
+            "Returns all templates, read live from the messaging provider. Fails with `provider_unavailable` when they cannot be read."
         })
       )
       .annotate(Examples.Example, { answer: Examples.all(Examples.template) })

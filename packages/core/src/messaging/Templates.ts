@@ -1,8 +1,8 @@
 /**
  * Templates: message templates, read live from the provider (contract §9.5).
  *
- * Each catalogue is cached in memory for ten minutes, so that a send can be
- * checked while the provider is down.
+ * A copy of each catalogue stays in memory for ten minutes, so that a send can be
+ * checked while the provider is down. A list is never answered from it.
  */
 import { Cache, Clock, Context, Duration, Effect, Exit, Layer, Option, Ref, Result, Schema } from "effect"
 import { ChannelStore } from "../catalog/Channels.ts"
@@ -120,9 +120,11 @@ const fill = (source: string | null, given: ReadonlyArray<TemplateParameter>, na
 
 // ---------------------------------------------------------- operations
 
-/** The maximum age of a copy that is used while the provider is down. */
+/** How long a list waits for the provider: less than a read may take (contract §2.1), so that it fails with the reason. */
+const list_time_max = Duration.seconds(6)
+/** The maximum age of a copy that a send is checked against while the provider is down. */
 const copy_age_max = Duration.minutes(10)
-/** The maximum age of a copy that a send is checked against while the provider is up. */
+/** The same, while the provider is up. */
 const copy_fresh = Duration.seconds(30)
 /** How long sends use the older copy after the provider has failed, before it is called again. */
 const retry_pause = Duration.seconds(1)
@@ -136,7 +138,7 @@ interface Copy {
 
 /** Operations on the templates of the current actor's channels. */
 export class Templates extends Context.Service<Templates, {
-  /** Returns every template of every business account, read live, or from a copy while the provider is down. */
+  /** Returns every template of every business account, read live. */
   readonly list: Effect.Effect<ReadonlyArray<Template>, ProviderUnavailable, CurrentActor>
   /** Returns a template of a business account, at most 30 seconds old, or from an older copy while the provider is down. */
   readonly find: (
@@ -172,6 +174,9 @@ export class Templates extends Context.Service<Templates, {
         return templates
       })
 
+      // Concurrent readers share one call, because providers limit the rate of calls. Nothing of it stays.
+      const live = yield* Cache.make({ lookup: load, capacity: accounts_max, timeToLive: Duration.zero })
+
       const copied = (account: string) =>
         Effect.flatMap(
           copyOf(account, copy_age_max),
@@ -183,12 +188,15 @@ export class Templates extends Context.Service<Templates, {
 
       const list = operation("templates.list")(function*() {
         const all = yield* accounts
-        const read = (account: string) => Effect.catch(load(account), () => copied(account))
-        return (yield* Effect.forEach(all, read, { concurrency: 4 })).flat()
+        const read = Effect.forEach(all, (account) => Cache.get(live, account), { concurrency: 4 })
+        const catalogues = yield* Effect.timeoutOrElse(read, {
+          duration: list_time_max,
+          orElse: () => Effect.fail(new ProviderUnavailable())
+        })
+        return catalogues.flat()
       })()
 
-      // Concurrent sends share one call, because providers limit the rate of calls.
-      const fresh = yield* Cache.makeWith(load, {
+      const fresh = yield* Cache.makeWith((account: string) => Cache.get(live, account), {
         capacity: accounts_max,
         timeToLive: (exit) => Exit.isSuccess(exit) ? copy_fresh : retry_pause
       })
