@@ -617,8 +617,8 @@ export type SendMessage = {
 
 /** Who wrote a message. */
 export interface Sender {
-  /** A message sent through the API has the member of the API key as its sender. */
-  readonly type: "contact" | "member" | "agent" | "system"
+  /** A message sent through the API has the member of the API key as its sender; `business_app` wrote in the network's own app. */
+  readonly type: "contact" | "member" | "agent" | "system" | "business_app"
   readonly name: string | null
 }
 

@@ -5,7 +5,7 @@
  * the same, and the callback is retried.
  */
 import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
-import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
+import { Inbound, type ProviderEvent, subjectOf } from "@messaging-crm/core/Inbound"
 import { FileUnavailable } from "@messaging-crm/core/Media"
 import { Context, DateTime, Duration, Effect, Exit, Layer, Metric, Option, RcMap, Semaphore } from "effect"
 import { type Ignored, type Notice, type Notices, read } from "./Callback.ts"
@@ -57,14 +57,7 @@ const report = (parts: ReadonlyArray<Ignored>) =>
   )
 
 /** Returns the lane of a notice. Notices of one lane are processed in order, so that a person's messages keep their order. */
-const laneOf = ({ account, event }: Notice): string => {
-  const about = event.event === "message_received"
-    ? event.from.external_id
-    : event.event === "identity_changed"
-    ? event.former_external_id
-    : event.provider_message_id
-  return JSON.stringify([account.type, account.id, about])
-}
+const laneOf = ({ account, event }: Notice): string => JSON.stringify([account.type, account.id, subjectOf(event)])
 
 /** Service that stores the events of callbacks. */
 export class Intake extends Context.Service<Intake, {
@@ -88,14 +81,14 @@ export class Intake extends Context.Service<Intake, {
 
       const eventOf = (account: CloudAccount, { event, file }: Notice): ProviderEvent => {
         const located: ProviderEvent = { ...event, channel_id: account.channel_id }
-        return located.event !== "message_received" || located.media === null || file === null
-          ? located
-          : { ...located, media: { ...located.media, bytes: loader.load(account, file) } }
+        return "media" in located && located.media !== null && file !== null
+          ? { ...located, media: { ...located.media, bytes: loader.load(account, file) } }
+          : located
       }
 
       /** Stores an event without its file, if it has waited for it long enough. */
       const receiveFileless = Effect.fnUntraced(function*(event: ProviderEvent) {
-        if (event.event !== "message_received" || event.media === null) return yield* new FileUnavailable()
+        if (!("media" in event) || event.media === null) return yield* new FileUnavailable()
         const now = yield* DateTime.now
         const isLate = DateTime.isGreaterThan(now, DateTime.addDuration(event.sent_at, file_wait_max))
         if (!isLate) return yield* new FileUnavailable()

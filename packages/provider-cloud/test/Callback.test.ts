@@ -280,6 +280,41 @@ describe("phone messaging", () => {
     assert.deepStrictEqual(none({ errors: [{ code: 131051 }] }), ["account errors"])
   })
 
+  it("what the business does in the network's own app is its own", () => {
+    const echoed = (field: string, echo: object, value: object = {}) => {
+      const part = phonePart(number, { message_echoes: [echo], ...value }) as Extract<
+        ReturnType<typeof phonePart>,
+        { change: object }
+      >
+      return parse({ ...part, change: { ...part.change, field } })
+    }
+    const wrote = { from: "15550783881", to: "551188887777", ...envelope, type: "text", text: { body: "By hand" } }
+    for (const field of ["smb_message_echoes", "message_echoes"]) {
+      assert.deepInclude(eventOf(echoed(field, wrote).notices), {
+        event: "message_sent",
+        provider_message_id: "wamid.1",
+        to: { external_id: "+551188887777", aliases: ["+5511988887777"], display_name: null, username: null },
+        text: "By hand",
+        sent_at
+      })
+    }
+    const contacts = [{ profile: { name: "Ana" }, wa_id: "551188887777", user_id: "BR.1" }]
+    assert.deepInclude(eventOf(echoed("message_echoes", { ...wrote, to: undefined }, { contacts }).notices), {
+      event: "message_sent",
+      to: { external_id: "+551188887777", aliases: ["BR.1", "+5511988887777"], display_name: "Ana", username: null }
+    })
+    const revoked = { ...wrote, type: "revoke", revoke: { original_message_id: "wamid.0" } }
+    assert.deepInclude(eventOf(echoed("smb_message_echoes", revoked).notices), {
+      event: "message_deleted",
+      provider_message_id: "wamid.0"
+    })
+    for (
+      const echo of [7, {}, { ...wrote, to: undefined }, { ...wrote, group_id: "G" }, { ...wrote, type: "system" }]
+    ) {
+      assert.deepStrictEqual(echoed("smb_message_echoes", Object(echo)).notices, [])
+    }
+  })
+
   it("a sender that only the contacts name", () => {
     const from = (message: object, ...contacts: ReadonlyArray<object>) => {
       const { notices } = parse(phonePart(number, { contacts, messages: [{ ...envelope, ...message, type: "text" }] }))
@@ -445,10 +480,48 @@ describe("pages and photo accounts", () => {
     assert.deepInclude(notice?.event, { event: "message_status_reported", status: "sent", reference })
     const delivered = social({ delivery: { mids: ["m_1", "m_2"], watermark: seconds } }, "page").notices
     assert.deepStrictEqual(
-      delivered.map(({ event }) => event.event === "message_status_reported" ? event.provider_message_id : ""),
-      ["m_1", "m_2"]
+      delivered.map(({ event }) => event.event === "message_status_reported" ? event.provider_message_id : event.event),
+      ["m_1", "m_2", "messages_reported"]
     )
     assert.deepInclude(eventOf(social({ read: { mid: "m_1" } }).notices), { status: "read" })
+  })
+
+  it("a watermark reports every message before it", () => {
+    const at = DateTime.makeUnsafe(seconds * 1000 + 123)
+    for (const [kind, status] of [["delivery", "delivered"], ["read", "read"]] as const) {
+      for (const watermark of [seconds * 1000, String(seconds * 1000), seconds]) {
+        const reported = social({ [kind]: { watermark } }, "page")
+        const event = { event: "messages_reported", external_id: "24601", status, until: sent_at, at }
+        assert.deepStrictEqual<object>(eventOf(reported.notices), event)
+      }
+      for (const watermark of [undefined, null, "soon", {}]) {
+        const { ignored, notices } = social({ [kind]: { watermark } }, "page")
+        assert.deepStrictEqual([notices, ignored], [[], [{ reason: "unreadable", kind: `item:${kind}` }]])
+      }
+    }
+  })
+
+  it("an echo of what the business wrote in the network's own app is a message of the business", () => {
+    const of = { account: "24601", person: "1784", timestamp: seconds * 1000 }
+    const message = { mid: "m_1", text: "by hand", is_echo: true, app_id: 263902037430900 }
+    for (const [object, type] of [["page", "page_messaging"], ["instagram", "photo_social"]] as const) {
+      const [notice] = parse(socialPart(object, { ...of, item: { message } })).notices
+      assert.deepStrictEqual(notice?.account, { type, id: "1784" })
+      assert.deepInclude(notice?.event, {
+        event: "message_sent",
+        provider_message_id: "m_1",
+        to: { external_id: "24601", aliases: [], display_name: null, username: null },
+        text: "by hand",
+        sent_at
+      })
+    }
+    // An entry names its account, so what comes from there is the business's without a mark.
+    const part = socialPart("page", { ...of, item: { message: { mid: "m_1", text: "hi" } } })
+    assert.deepInclude(eventOf(parse({ ...part, id: "1784" }).notices), { event: "message_sent", text: "hi" })
+    for (const item of [{ reaction: { mid: "m_1", action: "react", emoji: "😍" } }, { read: { watermark: 1 } }]) {
+      const own = parse({ ...socialPart("page", { ...of, item }), id: "1784" })
+      assert.deepStrictEqual([own.notices, own.ignored], [[], [{ reason: "nothing", kind: "item:own" }]])
+    }
   })
 
   it("what nobody wrote is no message", () => {

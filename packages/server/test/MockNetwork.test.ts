@@ -200,7 +200,7 @@ describe("the ingress", () => {
       const inbound = Layer.succeed(Inbound, {
         receive: (event: ProviderEvent) => {
           const { channel_id } = event
-          const name = "provider_message_id" in event ? event.provider_message_id : event.former_external_id
+          const name = "provider_message_id" in event ? event.provider_message_id : ""
           if (event.event === "message_received") {
             const bytes = event.media?.bytes
             const size = bytes instanceof Uint8Array ? bytes.byteLength : 0

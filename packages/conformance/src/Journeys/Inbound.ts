@@ -1,10 +1,12 @@
 /** Events from a provider, in any order and any number of times. */
 import { assert, it } from "@effect/vitest"
 import { Contacts } from "@messaging-crm/core/Contacts"
-import { Conversations, ConversationStore } from "@messaging-crm/core/Conversations"
-import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
+import { CloseConversation, Conversations, ConversationStore } from "@messaging-crm/core/Conversations"
+import type { ChannelId } from "@messaging-crm/core/Ids"
+import { Inbound, type ProviderEvent, type ProviderMessageSent } from "@messaging-crm/core/Inbound"
 import { Media } from "@messaging-crm/core/Media"
-import { Messages, type MessageStatus } from "@messaging-crm/core/Messages"
+import { type Message, Messages, type MessageStatus, MessageStore } from "@messaging-crm/core/Messages"
+import type { Position } from "@messaging-crm/core/Page"
 import { SendMessage, Sends } from "@messaging-crm/core/Sends"
 import { Arbitrary, DateTime, Duration, Effect, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -24,6 +26,8 @@ const recently = Effect.gen(function*() {
   yield* TestClock.adjust("1 seconds")
   return (milliseconds: number) => DateTime.add(start, { milliseconds })
 })
+
+const all_conversations = { status: null, assigned_user_id: null, cursor: null, page_size: 100 }
 
 const everyone = {
   query: null,
@@ -425,6 +429,130 @@ export const suite = (storage: Storage) => {
         // What the person no longer has belongs to others.
         for (const name of [number, second, third]) yield* says(name, [])
         assert.lengthOf((yield* Messages.use(({ list }) => list(conversation_id, null)).pipe(as)).data, 4)
+      }))
+
+    /** The business writes to the person of a journey in the network's own app. */
+    const writtenInApp = Effect.fnUntraced(function*(
+      { channel, number }: { readonly channel: { readonly id: ChannelId }; readonly number: string },
+      provider_message_id: string,
+      fields: Partial<ProviderMessageSent> = {}
+    ) {
+      const sent_at = yield* DateTime.now
+      yield* Inbound.use((inbound) =>
+        inbound.receive({
+          event: "message_sent",
+          channel_id: channel.id,
+          provider_message_id,
+          to: { external_id: number, display_name: null, username: null },
+          type: "text",
+          text: "By hand",
+          media: null,
+          sent_at,
+          ...fields
+        })
+      )
+    })
+
+    it.effect("stores what the business writes in the network's own app, once, in the same conversation", () =>
+      Effect.gen(function*() {
+        const scene = yield* begin
+        const { as, channel, written } = scene
+        yield* written("m1", "Hello")
+        yield* Inbound.use((inbound) =>
+          inbound.receive({
+            event: "message_status_reported",
+            channel_id: channel.id,
+            provider_message_id: "b1",
+            reference: null,
+            status: "read",
+            at: DateTime.makeUnsafe(1000)
+          })
+        )
+        yield* writtenInApp(scene, "b1")
+        yield* writtenInApp(scene, "b1")
+        const { data: [conversation, ...others] } = yield* Conversations.use(({ list }) => list(all_conversations))
+          .pipe(as)
+        assert.deepStrictEqual(others, [])
+        if (conversation === undefined) return assert.fail("There is no conversation.")
+        const { data } = yield* Messages.use(({ list }) => list(conversation.id, null)).pipe(as)
+        assert.deepStrictEqual(
+          data.map(({ direction, sender, status, text }) => [direction, sender.type, status, text]),
+          [
+            ["outbound", "business_app", "read", "By hand"],
+            ["inbound", "contact", "received", "Hello"]
+          ]
+        )
+        // It opens no closed conversation, and no reply window.
+        yield* Conversations.use(({ close }) => close(conversation.id, CloseConversation.make({}))).pipe(as)
+        yield* TestClock.adjust("25 hours")
+        yield* writtenInApp(scene, "b2")
+        const after = yield* Conversations.use(({ get }) => get(conversation.id)).pipe(as)
+        assert.deepInclude(after, { status: "closed", last_activity_preview: "By hand" })
+        const text = Sends.use(({ send }) => send(conversation.id, SendMessage.make({ type: "text", text: "Hi" })))
+        assert.strictEqual((yield* Effect.flip(text).pipe(as))._tag, "ReplyWindowClosed")
+      }))
+
+    it.effect("shows a send's message once, with its sender, when the network reports it before it answers", () =>
+      Effect.gen(function*() {
+        const scene = yield* begin
+        const { get, messageOf, provider, start } = scene
+        const inApp = Effect.provide(yield* Effect.context<Inbound>())
+        yield* provider.answer(({ reference }) => {
+          const provider_message_id = `p.${reference}`
+          return inApp(Effect.as(Effect.orDie(writtenInApp(scene, provider_message_id)), { provider_message_id }))
+        })
+        const { id } = yield* start()
+        yield* work
+        assert.strictEqual((yield* get(id)).status, "sent")
+        assert.strictEqual((yield* messageOf(id)).sender.type, "member")
+      }))
+
+    it.effect("moves every message that a report of a time covers, in a conversation of any length", () =>
+      Effect.gen(function*() {
+        const scene = yield* begin
+        const { as, channel, number, written } = scene
+        const start = yield* DateTime.now
+        const report = (status: "delivered" | "read", minutes: number) =>
+          Inbound.use((inbound) =>
+            inbound.receive({
+              event: "messages_reported",
+              channel_id: channel.id,
+              external_id: number,
+              status,
+              until: DateTime.add(start, { minutes }),
+              at: DateTime.add(start, { minutes, seconds: 1 })
+            })
+          )
+        // Nobody has this address yet.
+        yield* report("read", 0)
+        for (let minute = 0; minute < 230; minute++) {
+          yield* writtenInApp(scene, `b${minute}`)
+          if (minute % 7 === 0) yield* written(`m${minute}`, "Yes?")
+          yield* TestClock.adjust("1 minutes")
+        }
+        const store = yield* MessageStore
+        const conversation = (yield* Conversations.use(({ list }) => list(all_conversations)).pipe(as)).data[0]
+        if (conversation === undefined) return assert.fail("There is no conversation.")
+        const counts = Effect.gen(function*() {
+          const count = { sent: 0, delivered: 0, read: 0, failed: 0, received: 0 }
+          let after: Position | null = null
+          for (;;) {
+            const page: ReadonlyArray<Message> = yield* store.list(scene.organization_id, conversation.id, {
+              after,
+              size: 100
+            })
+            for (const { status } of page) count[status] += 1
+            const last = page.at(-1)
+            if (last === undefined) return count
+            after = { at: last.created_at, id: last.id }
+          }
+        })
+        yield* report("delivered", 219)
+        assert.deepInclude(yield* counts, { sent: 10, delivered: 220, read: 0 })
+        yield* report("read", 199)
+        yield* report("read", 199)
+        yield* report("delivered", 229)
+        assert.deepInclude(yield* counts, { sent: 0, delivered: 30, read: 200 })
       }))
 
     it.effect("makes one contact and one conversation of many first messages at once", () =>

@@ -150,6 +150,16 @@ const commands = {
     quoted: orNull(text),
     seconds_ago
   },
+  /** The business writes in the network's own app. */
+  sendByApp: { channel: choice, to: phone, provider_message_id, content: text, seconds_ago },
+  /** A person has received or read every message of a time and before. */
+  reportAll: {
+    channel: choice,
+    to: phone,
+    status: literal("delivered", "read"),
+    until_seconds_ago: seconds_ago,
+    seconds_ago
+  },
   revise: {
     /** Of an inbound message that has come, or of one that may come later. */
     message: seldom(Constant("early")),

@@ -69,18 +69,25 @@ export const changeIdentity = (
   return ok(undefined)
 }
 
-/** Returns the person's conversation on the channel, created or reopened if needed. */
+/** The person's conversation on the channel. */
+export const conversationWith = (organization: Organization, channel: Channel, external_id: string) => {
+  const identity = whoIs(organization, channel, external_id)?.identity
+  return organization.conversations.find((one) => one.channel === channel && one.identity === identity)
+}
+
+/** Returns the person's conversation on the channel, created or, unless it stays as it is, reopened if needed. */
 export const open = (
   at: Moment,
   organization: Organization,
   channel: Channel,
   external_id: string,
-  display_name: string | null
+  display_name: string | null,
+  stays = false
 ): Conversation => {
   const { contact, identity } = findOrCreate(at, organization, channel, external_id, display_name)
   const known = organization.conversations.find((one) => one.channel === channel && one.identity === identity)
   if (known !== undefined) {
-    reopen(at, known)
+    if (!stays) reopen(at, known)
     return known
   }
   const conversation: Conversation = {

@@ -1,7 +1,7 @@
 /** The model of messages, their edits, deletions and reactions (contract §11). */
 import type { Channel } from "@messaging-crm/core/Channels"
 import { DateTime } from "effect"
-import { open } from "./Conversations.ts"
+import { conversationWith, open } from "./Conversations.ts"
 import { raise } from "./Events.ts"
 import {
   type Answer,
@@ -12,6 +12,7 @@ import {
   ok,
   type Organization,
   refused,
+  type Report,
   type Revision,
   showMessage
 } from "./State.ts"
@@ -94,6 +95,58 @@ export const receive = (
   record(at, organization, message)
   raise(organization, "message.received", { conversation_id: conversation.id, message_id: message.id })
   conversation.last_inbound_at = DateTime.max(conversation.last_inbound_at ?? sent_at, sent_at)
+  return ok(undefined)
+}
+
+/** The business wrote in the network's own app: a closed conversation stays closed. */
+export const send = (
+  at: Moment,
+  organization: Organization,
+  channel: Channel | undefined,
+  { display_name, from: to, ...said }: Inbound
+): Answer => {
+  if (channel === undefined) return refused("ChannelUnknown")
+  if (byProvider(organization, channel, said.provider_message_id) !== undefined) return ok(undefined)
+  const conversation = open(at, organization, channel, to, display_name, true)
+  const message: Message = {
+    id: at.name(),
+    conversation,
+    ...said,
+    sender: { type: "business_app", name: null },
+    created_at: at.now,
+    reports: [],
+    revisions: revisionsOf(organization, channel, said.provider_message_id)
+  }
+  record(at, organization, message)
+  raise(organization, "message.sent", { conversation_id: conversation.id, message_id: message.id })
+  return ok(undefined)
+}
+
+/** Applies a report to every message to the person that was sent by a time. */
+export const reportAll = (
+  organization: Organization,
+  channel: Channel | undefined,
+  to: string,
+  report: Report,
+  until: DateTime.Utc
+): Answer => {
+  if (channel === undefined) return refused("ChannelUnknown")
+  const conversation = conversationWith(organization, channel, to)
+  const all = newestFirst(
+    organization.messages.filter((message) => message.conversation === conversation),
+    ({ created_at }) => created_at
+  )
+  for (const message of all) {
+    const before = showMessage(message)
+    const { failed_at, provider_message_id, read_at, sent_at } = before
+    const has = read_at !== null || (report.status === "delivered" && before.delivered_at !== null)
+    const isSent = failed_at === null && DateTime.isLessThanOrEqualTo(sent_at, until)
+    if (message.reports === null || provider_message_id === null || has || !isSent) continue
+    message.reports.push(report)
+    const { status } = report
+    const data = { conversation_id: message.conversation.id, message_id: message.id, status }
+    if (showMessage(message).status !== before.status) raise(organization, "message.updated", data)
+  }
   return ok(undefined)
 }
 

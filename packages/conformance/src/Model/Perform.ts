@@ -335,6 +335,44 @@ const perform: Perform = {
       yield* agreeOnLists(scene, scene.ours.messages.slice(-1).map(({ conversation }) => conversation))
     }),
 
+  sendByApp: (scene, { channel, content: text, provider_message_id, seconds_ago, to }) =>
+    Effect.gen(function*() {
+      const { id, thing } = choose(scene, notTheirs(channel), ({ channels }) => channels)
+      const sent_at = DateTime.subtract(scene.at.now, { seconds: seconds_ago })
+      const said = { type: "text" as const, text, details: null, provider_message_id }
+      const inbound = { from: to, display_name: null, ...said, sent_at: known(scene.at, sent_at) }
+      const expected = Messages.send(scene.at, scene.ours, thing, inbound)
+      const event = {
+        event: "message_sent" as const,
+        channel_id: ChannelId.make(id),
+        to: { external_id: to, display_name: null, username: null },
+        media: null,
+        ...said,
+        sent_at
+      }
+      yield* agree(scene, expected, Inbound.use(({ receive }) => receive(event)))
+      yield* agreeOnLists(scene, scene.ours.messages.slice(-1).map(({ conversation }) => conversation))
+    }),
+
+  reportAll: (scene, { channel, seconds_ago, status, to: external_id, until_seconds_ago }) =>
+    Effect.gen(function*() {
+      const { id, thing } = choose(scene, notTheirs(channel), ({ channels }) => channels)
+      const at = DateTime.subtract(scene.at.now, { seconds: seconds_ago })
+      const until = DateTime.subtract(scene.at.now, { seconds: until_seconds_ago })
+      const report = { status, at: known(scene.at, at), code: null }
+      const expected = Messages.reportAll(scene.ours, thing, external_id, report, until)
+      const event = {
+        event: "messages_reported" as const,
+        channel_id: ChannelId.make(id),
+        external_id,
+        status,
+        until,
+        at
+      }
+      yield* agree(scene, expected, Inbound.use(({ receive }) => receive(event)))
+      yield* agreeOnLists(scene, scene.ours.conversations)
+    }),
+
   revise: (scene, { channel, index, message, provider_message_id, seconds_ago, status, text }) =>
     Effect.gen(function*() {
       const early = choose(scene, notTheirs(channel), ({ channels }) => channels)

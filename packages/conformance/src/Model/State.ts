@@ -79,7 +79,7 @@ export interface Message {
   readonly created_at: DateTime.Utc
   readonly sent_at: DateTime.Utc
   /** The status updates of an outbound message; null for an inbound one. */
-  readonly reports: ReadonlyArray<Report> | null
+  readonly reports: Array<Report> | null
   readonly revisions: ReadonlyArray<Revision>
 }
 

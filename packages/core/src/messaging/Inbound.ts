@@ -6,42 +6,52 @@
  * of the provider's message id, so concurrent ones conflict. This also holds for
  * events that arrive before their message.
  */
-import { Context, Effect, Exit, Layer, Option, Result, Schema } from "effect"
+import { Context, Effect, Exit, Layer, Option, Result, Schema, Stream } from "effect"
 import { type ChannelHoldRow, ChannelHoldStore, pause } from "../catalog/ChannelHolds.ts"
 import { type Channel, ChannelStore } from "../catalog/Channels.ts"
-import { changeIdentity, findOrCreateByIdentity, namesOf } from "../contacts/ContactIdentities.ts"
-import { ContactStore, type LoadedContact, type Person } from "../contacts/Contacts.ts"
-import { ChannelId, MessageId, type OrganizationId } from "../kernel/Ids.ts"
-import { canonical } from "../kernel/Phones.ts"
+import { changeIdentity, namesOf } from "../contacts/ContactIdentities.ts"
+import { ContactStore, type Person } from "../contacts/Contacts.ts"
+import { ChannelId, type ConversationId, type OrganizationId } from "../kernel/Ids.ts"
+import { limits } from "../kernel/Limits.ts"
+import type { Position } from "../kernel/Page.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type Fresh, together } from "../work/Decide.ts"
-import { ConversationStore, type KnownThread, open } from "./Conversations.ts"
+import { ConversationStore } from "./Conversations.ts"
 import * as Media from "./Media.ts"
-import { bounded, boundedFailure } from "./MessageDetails.ts"
+import { boundedFailure } from "./MessageDetails.ts"
 import {
   applyUpdate,
   clamped,
-  insert,
   type Message,
   MessageStore,
   type MessageUpdate,
+  positionOf,
   type ProviderMessage,
   revise,
   type StatusUpdate,
   storeEarlyUpdate
 } from "./Messages.ts"
-import type {
-  MessageDeleted,
-  MessageStatusReported,
-  ProviderEvent,
-  ProviderMessageReceived,
-  Sender
+import {
+  type MessageDeleted,
+  type MessagesReported,
+  type MessageStatusReported,
+  type ProviderEvent,
+  subjectOf
 } from "./ProviderEvents.ts"
+import {
+  coverageOf,
+  messageReceived,
+  messageSent,
+  type NetworkMessage,
+  partnerOf,
+  personOf
+} from "./ProviderMessages.ts"
 import * as SendCompletion from "./SendCompletion.ts"
 
 export * from "./ProviderEvents.ts"
+export { messageReceived, messageSent } from "./ProviderMessages.ts"
 
 // -------------------------------------------------------------- errors
 
@@ -49,18 +59,6 @@ export * from "./ProviderEvents.ts"
 export class ChannelUnknown extends Schema.TaggedError<ChannelUnknown>()("ChannelUnknown", { channel_id: ChannelId }) {}
 
 // ----------------------------------------------------------- decisions
-
-/** Returns the first of a person's ids that is a phone number, in canonical form. Digits without `+` may be another id. */
-const numberOf = (ids: ReadonlyArray<string>): string | null =>
-  Option.getOrNull(Option.firstSomeOf(ids.filter((id) => id.startsWith("+")).map(canonical)))
-
-/** Returns the person behind a provider's ids on a channel. */
-const personOf = (channel: Channel, { aliases = [], ...sender }: typeof Sender.Type): Person => ({
-  ...sender,
-  aliases,
-  channel_type: channel.type,
-  phone: channel.type === "phone_messaging" ? numberOf([sender.external_id, ...aliases]) : null
-})
 
 /** Raises `message.updated` if the update changed what subscribers can see. */
 const updateEvent = (before: Message, after: Message, update: MessageUpdate, fresh: Fresh): Changes.Changes => {
@@ -136,74 +134,14 @@ export const statusReported = (
     : completed
 }
 
-/** The rows that `messageReceived` needs. */
-interface ReceivedLoaded {
-  readonly found: Option.Option<ProviderMessage>
-  readonly threads: ReadonlyArray<KnownThread>
-  readonly withPhone: Option.Option<LoadedContact>
-}
-
-/** Inserts a message into its sender's conversation, which is created or reopened if needed. */
-export const messageReceived = (
-  { found, threads, withPhone }: ReceivedLoaded,
-  channel: Channel,
-  event: Omit<ProviderMessageReceived, "media">,
-  file: Media.MessageMedia | null,
-  fresh: Fresh
-): Changes.Changes => {
-  if (Option.isSome(Option.flatMap(found, ({ message }) => message))) return Changes.none
-  const who = findOrCreateByIdentity(personOf(channel, event.from), threads, withPhone, fresh)
-  const conversation = open(channel, who.answer, threads[0]?.conversation ?? null, fresh)
-  const received: Message = {
-    id: MessageId.make(fresh.uuid()),
-    conversation_id: conversation.answer,
-    direction: "inbound",
-    type: event.type,
-    text: event.text,
-    sender: { type: "contact", name: event.from.display_name },
-    status: "received",
-    media: null,
-    details: bounded(event.details ?? null),
-    provider_message_id: event.provider_message_id,
-    created_at: fresh.now,
-    sent_at: clamped(event.sent_at, fresh.now),
-    delivered_at: null,
-    read_at: null,
-    failed_at: null,
-    edited_at: null,
-    deleted_at: null
-  }
-  const early = Option.match(found, { onNone: () => [], onSome: ({ early_updates }) => early_updates })
-  const revised = early.reduce(applyUpdate, received)
-  // The file of a message whose deletion arrived before it is not stored.
-  const media = revised.deleted_at === null ? file : null
-  const message = { ...revised, media }
-  const data = { conversation_id: message.conversation_id, message_id: message.id }
-  return Changes.all(
-    who.changes,
-    conversation.changes,
-    media === null ? Changes.none : Media.publish(media),
-    insert(channel.id, who.answer.contact_id, found, message),
-    Changes.raise(Events.make("message.received", data, fresh))
-  )
-}
+/** The maximum number of pages of a conversation that one report of all messages before a time reads. */
+const covered_pages_max = 20
 
 /** How many lanes of one callback are processed concurrently. */
 const lanes_max = 32
 
-/**
- * Returns the lane of an event: the sender for a message, the message for an update.
- *
- * Events of one lane are processed in order.
- */
-const laneOf = (event: ProviderEvent): string => {
-  const about = event.event === "message_received"
-    ? event.from.external_id
-    : event.event === "identity_changed"
-    ? event.former_external_id
-    : event.provider_message_id
-  return `${event.channel_id}|${about}`
-}
+/** Returns the lane of an event. Events of one lane are processed in order. */
+const laneOf = (event: ProviderEvent): string => `${event.channel_id}|${subjectOf(event)}`
 
 // ---------------------------------------------------------- operations
 
@@ -276,7 +214,7 @@ export class Inbound extends Context.Service<Inbound, {
       const storeMessage = (
         organization_id: OrganizationId,
         channel: Channel,
-        event: ProviderMessageReceived,
+        event: NetworkMessage,
         file: Media.MessageMedia | null
       ) =>
         commit(
@@ -284,17 +222,20 @@ export class Inbound extends Context.Service<Inbound, {
           Effect.map(
             Effect.all([
               findMessage(organization_id, event),
-              loadSender(organization_id, channel, personOf(channel, event.from))
+              loadSender(organization_id, channel, partnerOf(channel, event))
             ], together),
             ([found, sender]) => ({ found, ...sender })
           ),
-          (loaded, fresh) => messageReceived(loaded, channel, event, file, fresh)
+          (loaded, fresh) =>
+            event.event === "message_received"
+              ? messageReceived(loaded, channel, event, file, fresh)
+              : messageSent(loaded, channel, event, file, fresh)
         )
 
       const receiveMessage = Effect.fnUntraced(function*(
         organization_id: OrganizationId,
         channel: Channel,
-        event: ProviderMessageReceived
+        event: NetworkMessage
       ) {
         if (event.media === null) return yield* storeMessage(organization_id, channel, event, null)
         // The file of a repeated event is not read again.
@@ -307,6 +248,50 @@ export class Inbound extends Context.Service<Inbound, {
         )
       })
 
+      /** Returns the messages of a conversation that a report covers, newest first, up to those of an earlier report. */
+      const covered = (organization_id: OrganizationId, conversation_id: ConversationId, report: MessagesReported) =>
+        Stream.paginate(
+          { after: null as Position | null, page: 1 },
+          ({ after, page }) =>
+            Effect.map(
+              messages.list(organization_id, conversation_id, { after, size: limits.page_size_max }),
+              (found) => {
+                const last = found.at(-1)
+                const coverages = new Set(found.map((message) => coverageOf(message, report)))
+                const isEnd = !coverages.has("moves") && coverages.has("has")
+                return [
+                  found.filter((message) => coverageOf(message, report) === "moves"),
+                  last === undefined || isEnd || found.length < limits.page_size_max || page === covered_pages_max
+                    ? Option.none()
+                    : Option.some({ after: positionOf(last), page: page + 1 })
+                ] as const
+              }
+            )
+        )
+
+      /** Applies a report to each message that it covers, in a commit each. */
+      const reportMessages = Effect.fnUntraced(function*(
+        organization_id: OrganizationId,
+        channel: Channel,
+        event: MessagesReported
+      ) {
+        const [thread] = yield* conversations.findThreads(organization_id, channel, [event.external_id])
+        if (thread === undefined || thread.conversation === null) return
+        const { at, channel_id, status } = event
+        yield* Stream.runForEach(
+          covered(organization_id, thread.conversation.id, event),
+          ({ provider_message_id }) => {
+            if (provider_message_id === null) return Effect.void
+            const of = { channel_id, provider_message_id }
+            return commit(
+              organization_id,
+              findMessage(organization_id, of),
+              (found, fresh) => update(found, of, { status, at }, fresh)
+            )
+          }
+        )
+      })
+
       const apply = (
         organization_id: OrganizationId,
         channel: Channel,
@@ -314,7 +299,10 @@ export class Inbound extends Context.Service<Inbound, {
       ): Effect.Effect<void, Media.FileUnavailable> => {
         switch (event.event) {
           case "message_received":
+          case "message_sent":
             return receiveMessage(organization_id, channel, event)
+          case "messages_reported":
+            return reportMessages(organization_id, channel, event)
           case "message_status_reported":
             return commit(
               organization_id,

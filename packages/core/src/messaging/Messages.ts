@@ -37,8 +37,9 @@ export const MessageType = Schema.Literals([
 export type MessageType = typeof MessageType.Type
 
 export const Sender = Schema.Struct({
-  type: Schema.Literals(["contact", "member", "agent", "system"]).annotate({
-    description: "A message sent through the API has the member of the API key as its sender."
+  type: Schema.Literals(["contact", "member", "agent", "system", "business_app"]).annotate({
+    description:
+      "A message sent through the API has the member of the API key as its sender; `business_app` wrote in the network's own app."
   }),
   name: Schema.NullOr(Schema.String)
 }).annotate({ identifier: "Sender", description: "Who wrote a message." })
@@ -357,7 +358,8 @@ const linked = (message: Message, media: LinkedMedia | null): LinkedMessage => (
   media
 })
 
-const position = ({ created_at, id }: Message): Position => ({ at: created_at, id })
+/** Returns the place of a message in the list of its conversation. */
+export const positionOf = ({ created_at, id }: Message): Position => ({ at: created_at, id })
 
 // ---------------------------------------------------------------- port
 
@@ -430,7 +432,7 @@ export class Messages extends Context.Service<Messages, {
         )
         const fetch = (page: PageRequest) => store.list(organization_id, conversation_id, page)
         // A message or a cursor shows that there is a conversation, so it is looked for only without both.
-        const rows = { list: "messages", filters: { conversation_id }, fetch, position }
+        const rows = { list: "messages", filters: { conversation_id }, fetch, position: positionOf }
         const { data, next_cursor } = yield* cursors.page({ ...rows, cursor, size: limits.page_size_default }).pipe(
           Effect.tapErrorTag("CursorInvalid", () => conversation)
         )

@@ -40,11 +40,7 @@ export const MessageStatusReported = Schema.Struct({
 })
 export interface MessageStatusReported extends Schema.Schema.Type<typeof MessageStatusReported> {}
 
-/** A person sent a message. */
-export const ProviderMessageReceived = Schema.Struct({
-  event: Schema.Literal("message_received"),
-  ...OfMessage,
-  from: Sender,
+const Content = {
   type: MessageType,
   /** The text of the message, or the caption of its media. */
   text: Schema.NullOr(Text),
@@ -53,8 +49,37 @@ export const ProviderMessageReceived = Schema.Struct({
   details: Schema.optionalKey(Schema.NullOr(MessageDetails)),
   /** The provider's time. */
   sent_at: Timestamp
+}
+
+/** A person sent a message. */
+export const ProviderMessageReceived = Schema.Struct({
+  event: Schema.Literal("message_received"),
+  ...OfMessage,
+  from: Sender,
+  ...Content
 })
 export interface ProviderMessageReceived extends Schema.Schema.Type<typeof ProviderMessageReceived> {}
+
+/** The business sent a message in the network's own app. */
+export const ProviderMessageSent = Schema.Struct({
+  event: Schema.Literal("message_sent"),
+  ...OfMessage,
+  to: Sender,
+  ...Content
+})
+export interface ProviderMessageSent extends Schema.Schema.Type<typeof ProviderMessageSent> {}
+
+/** A person received or read every message that was sent to them before a time. */
+export const MessagesReported = Schema.Struct({
+  event: Schema.Literal("messages_reported"),
+  channel_id: ChannelId,
+  external_id: ProviderId,
+  status: Schema.Literals(["delivered", "read"]),
+  /** The provider's time of the last of these messages. */
+  until: Timestamp,
+  at: Timestamp
+})
+export interface MessagesReported extends Schema.Schema.Type<typeof MessagesReported> {}
 
 /** The author of a message changed its text or caption. */
 export const MessageEdited = Schema.Struct({
@@ -87,8 +112,28 @@ export interface IdentityChanged extends Schema.Schema.Type<typeof IdentityChang
 export const ProviderEvent = Schema.Union([
   MessageStatusReported,
   ProviderMessageReceived,
+  ProviderMessageSent,
+  MessagesReported,
   MessageEdited,
   MessageDeleted,
   IdentityChanged
 ])
 export type ProviderEvent = typeof ProviderEvent.Type
+
+/** Returns what an event is about: a person, or a message. Events about the same are applied in order. */
+export const subjectOf = (event: Unlocated<ProviderEvent>): string => {
+  switch (event.event) {
+    case "message_received":
+      return event.from.external_id
+    case "message_sent":
+      return event.to.external_id
+    case "messages_reported":
+      return event.external_id
+    case "identity_changed":
+      return event.former_external_id
+    default:
+      return event.provider_message_id
+  }
+}
+
+type Unlocated<Event> = Event extends unknown ? Omit<Event, "channel_id"> : never

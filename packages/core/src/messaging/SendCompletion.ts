@@ -12,6 +12,7 @@ import {
   applyUpdate,
   insert,
   type Message,
+  MessageRows,
   MessageStore,
   type MessageUpdate,
   type ProviderMessage
@@ -27,19 +28,20 @@ export interface Loaded {
   readonly provider_message: Option.Option<ProviderMessage>
 }
 
+const senderOf = ({ member_name, send }: OutgoingSend): Message["sender"] =>
+  send.member_id === null ? { type: "system", name: null } : { type: "member", name: member_name }
+
 const messageOf = (
-  { member_name, send }: OutgoingSend,
+  outgoing: OutgoingSend,
   provider_message_id: string | null,
   { now, uuid }: Fresh
 ): Message => ({
   id: MessageId.make(uuid()),
-  conversation_id: send.conversation_id,
+  conversation_id: outgoing.send.conversation_id,
   direction: "outbound",
-  type: send.content.type,
-  text: send.content.text,
-  sender: send.member_id === null
-    ? { type: "system", name: null }
-    : { type: "member", name: member_name },
+  type: outgoing.send.content.type,
+  text: outgoing.send.content.text,
+  sender: senderOf(outgoing),
   status: "sent",
   media: null,
   details: null,
@@ -54,7 +56,7 @@ const messageOf = (
 })
 
 /** Returns `message.sent`, and `message.updated` where an early report has already moved the status on. */
-const messageEvents = ({ conversation_id, id: message_id, status }: Message, fresh: Fresh): Changes.Changes => {
+export const messageEvents = ({ conversation_id, id: message_id, status }: Message, fresh: Fresh): Changes.Changes => {
   const data = { conversation_id, message_id }
   const sent = Changes.raise(Events.make("message.sent", data, fresh))
   if (status === "sent" || status === "received") return sent
@@ -71,9 +73,13 @@ export const fail = (send: SendRow, failure_reason: FailureReason, fresh: Fresh)
   )
 }
 
-/** Returns whether a stored message is the send's. One with the provider message id and other contents is not: the id was reused. */
+/**
+ * Returns whether a stored message is the send's. One with the provider message id and other contents is not: the id was
+ * reused. One that the network reported as written in its own app, before it answered, is.
+ */
 const isMessageOf = ({ content, conversation_id }: SendRow, message: Message): boolean =>
-  message.direction === "outbound" && message.conversation_id === conversation_id && message.text === content.text
+  message.direction === "outbound" && message.conversation_id === conversation_id &&
+  (message.text === content.text || message.sender.type === "business_app")
 
 /**
  * Records that the provider accepted a send, known from the answer to an attempt
@@ -97,7 +103,14 @@ export const complete = (
   if (!isUnproven(row)) return aliasesOnly
   const known = Option.getOrNull(Option.flatMap(provider_message, ({ message }) => message))
   if (known !== null && isMessageOf(row, known)) {
-    return Changes.all(aliases, SendRows.update(row, State.accept(row, known.id)))
+    return Changes.all(
+      aliases,
+      SendRows.update(row, State.accept(row, known.id)),
+      // A caller with updates writes the message itself, and a commit writes a row once.
+      known.sender.type === "business_app" && updates.length === 0
+        ? MessageRows.update(known, { sender: senderOf(outgoing.value) })
+        : Changes.none
+    )
   }
   const early = Option.match(provider_message, { onNone: () => [], onSome: ({ early_updates }) => early_updates })
   const accepted = messageOf(outgoing.value, known === null ? provider_message_id : null, fresh)

@@ -87,10 +87,13 @@ export const Moment = Schema.Union([Schema.Number, Schema.String])
 const millis_min = 1e12
 const millis_max = 8.64e15
 
-/** Returns the time that a network gives in seconds or milliseconds, as a number or as text; else the fallback. */
-export const timeOf = (moment: typeof Moment.Type | undefined, fallback: DateTime.Utc): Timestamp => {
+/** Returns the time that a network gives in seconds or milliseconds, as a number or as text. */
+export const timeIn = (moment: typeof Moment.Type | undefined): Option.Option<Timestamp> => {
   const value = typeof moment === "string" && !/^[0-9]{1,16}$/.test(moment) ? NaN : Number(moment)
   const millis = value >= millis_min ? value : value * 1000
-  if (!(millis > 0 && millis <= millis_max)) return fallback
-  return Option.getOrElse(DateTime.make(Math.trunc(millis)), () => fallback)
+  return millis > 0 && millis <= millis_max ? DateTime.make(Math.trunc(millis)) : Option.none()
 }
+
+/** Returns the time that a network gives; else the fallback. */
+export const timeOf = (moment: typeof Moment.Type | undefined, fallback: DateTime.Utc): Timestamp =>
+  Option.getOrElse(timeIn(moment), () => fallback)

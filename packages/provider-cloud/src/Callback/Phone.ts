@@ -18,6 +18,7 @@ const Change = Schema.Struct({
     contacts: lenient(Items),
     messages: lenient(Items),
     statuses: lenient(Items),
+    message_echoes: lenient(Items),
     errors: lenient(Items),
     user_id_update: lenient(Schema.Union([Items, Schema.Record(Schema.String, Schema.Unknown)]))
   })
@@ -26,6 +27,8 @@ const Change = Schema.Struct({
 const Message = Schema.Struct({
   from: lenient(NetworkId),
   from_user_id: lenient(NetworkId),
+  to: lenient(NetworkId),
+  to_user_id: lenient(NetworkId),
   group_id: lenient(NetworkId),
   id: lenient(NetworkId),
   timestamp: lenient(Moment),
@@ -119,6 +122,19 @@ const received = (
   return noticesOf({ account, event, file })
 }
 
+/** Reads a message that the business sent in the network's own app. */
+const sent = (
+  { account, contacts }: Context,
+  { id, to, to_user_id }: typeof Message.Type,
+  { file, ...content }: MessageContent,
+  sent_at: DateTime.Utc
+): Notices => {
+  const recipient = personOf([to, to_user_id], contacts)
+  if (id === undefined || Option.isNone(recipient)) return ignored("unreadable", "message:echo")
+  const event = { event: "message_sent", provider_message_id: id, to: recipient.value, ...content, sent_at } as const
+  return noticesOf({ account, event, file })
+}
+
 /** Returns the type of a message; of one that has none, the type that its parts show. */
 const typeOf = ({ edit, revoke, system, type }: typeof Message.Type): string => {
   if (type !== undefined) return type
@@ -147,6 +163,26 @@ const readMessage = (context: Context, item: unknown): Notices => {
       return message.from !== undefined && spelled(message.from) === context.own_number
         ? ignored("nothing", "message:own")
         : received(context, message, contentOfMessage(item), at)
+  }
+}
+
+/** Reads what the business did in the network's own app: a message, or the edit or deletion of one. */
+const readEcho = (context: Context, item: unknown): Notices => {
+  const decoded = decodeMessage(item)
+  if (Option.isNone(decoded)) return ignored("unreadable", "message:echo")
+  const message = decoded.value
+  const type = typeOf(message)
+  const kind = `message:${type}`
+  if (message.group_id !== undefined) return ignored("group", kind)
+  const at = timeOf(message.timestamp, context.received_at)
+  switch (meaningIn(phone_messages, type)) {
+    case "person":
+    case "nothing":
+      return ignored("nothing", kind)
+    case "change":
+      return revision(context, message, kind, at)
+    default:
+      return sent(context, message, contentOfMessage(item), at)
   }
 }
 
@@ -208,7 +244,7 @@ const partsOf = (
   { field, value }: typeof Change.Type,
   context: Context
 ): ReadonlyArray<Notices> => {
-  const { errors = [], messages = [], statuses = [], user_id_update = [] } = value
+  const { errors = [], message_echoes = [], messages = [], statuses = [], user_id_update = [] } = value
   // One without a field is read as messages, which is what a part of it then must be.
   switch (meaningIn(phone_fields, field ?? "messages")) {
     case "message":
@@ -217,6 +253,8 @@ const partsOf = (
         ...statuses.map((item) => readStatus(context, item)),
         ...errors.map(() => ignored("account", "errors"))
       ]
+    case "echo":
+      return message_echoes.map((item) => readEcho(context, item))
     case "person":
       return (Array.isArray(user_id_update) ? user_id_update : [user_id_update])
         .map((item) => readUserIdUpdate(context, item))

@@ -5,7 +5,17 @@ import { type DateTime, Option, Schema } from "effect"
 import type { AccountName } from "../CloudAccounts.ts"
 import { Items, lenient, NetworkId, StorableText } from "../Wire.ts"
 import { meaningIn, social_fields, social_items } from "./Kinds.ts"
-import { all, ignored, ignoredAs, type MessageContent, Moment, type Notices, noticesOf, timeOf } from "./Notice.ts"
+import {
+  all,
+  ignored,
+  ignoredAs,
+  type MessageContent,
+  Moment,
+  type Notices,
+  noticesOf,
+  timeIn,
+  timeOf
+} from "./Notice.ts"
 import {
   Content,
   contentOfPostback,
@@ -33,8 +43,8 @@ const Item = Schema.Struct({
   message_edit: lenient(Schema.Struct({ mid: NetworkId, text: StorableText })),
   postback: lenient(Postback),
   reaction: lenient(Reaction),
-  delivery: lenient(Schema.Struct({ mids: lenient(Items) })),
-  read: lenient(Schema.Struct({ mid: lenient(NetworkId) }))
+  delivery: lenient(Schema.Struct({ mids: lenient(Items), watermark: lenient(Moment) })),
+  read: lenient(Schema.Struct({ mid: lenient(NetworkId), watermark: lenient(Moment) }))
 })
 type Item = typeof Item.Type
 
@@ -53,25 +63,29 @@ interface Context {
   readonly at: DateTime.Utc
 }
 
-const receivedAs = (
-  { account, at, isOwn, item: { sender } }: Context,
-  id: string,
+const person = (id: string) => ({ external_id: id, aliases: [], display_name: null, username: null })
+
+/** Returns a message of the person, or, if the business sent it, one to the person. */
+const messageAs = (
+  { account, at, isOwn, item: { recipient, sender } }: Context,
+  provider_message_id: string,
   { file, ...content }: MessageContent
 ): Notices => {
-  if (isOwn) return ignored("nothing", "item:own")
-  if (sender === undefined) return ignored("unreadable", "item:sender")
+  const partner = isOwn ? recipient : sender
+  if (partner === undefined) return ignored("unreadable", "item:person")
+  const message = { provider_message_id, ...content, sent_at: at }
   return noticesOf({
     account,
-    event: {
-      event: "message_received",
-      provider_message_id: id,
-      from: { external_id: sender.id, aliases: [], display_name: null, username: null },
-      ...content,
-      sent_at: at
-    },
+    event: isOwn
+      ? { event: "message_sent", to: person(partner.id), ...message }
+      : { event: "message_received", from: person(partner.id), ...message },
     file
   })
 }
+
+/** Returns a message of the person. What the business did with the same kind of item is none. */
+const receivedAs = (context: Context, id: string, content: MessageContent): Notices =>
+  context.isOwn ? ignored("nothing", "item:own") : messageAs(context, id, content)
 
 /** Makes a message id for an item that has none. A repeated callback gives the same id. */
 const madeUp = (kind: string, { at, item: { sender } }: Context, about = "") =>
@@ -89,20 +103,17 @@ const status = (
     file: null
   })
 
-/** Reads the echo of a message that the business sent. Its metadata hold the reference if this service sent it. */
-const echo = (context: Context, { metadata, mid }: typeof Message.Type): Notices =>
-  metadata === undefined ? ignored("nothing", "item:echo") : status(context, mid, "sent", metadata)
-
 const message = (context: Context, given: typeof Message.Type): Notices => {
   const { account, at, isOwn } = context
-  const { is_deleted, mid } = given
+  const { is_deleted, metadata, mid } = given
   if (is_deleted === true) {
     return noticesOf({ account, event: { event: "message_deleted", provider_message_id: mid, at }, file: null })
   }
-  if (isOwn) return echo(context, given)
+  // The metadata of a message that this service sent hold its reference. Others come from the network's own app.
+  if (isOwn && metadata !== undefined) return status(context, mid, "sent", metadata)
   return all(
     contentsOfMessage(given).map((each, index) =>
-      receivedAs(context, index === 0 ? mid : `${mid.slice(0, 490)}.${index}`, each)
+      messageAs(context, index === 0 ? mid : `${mid.slice(0, 490)}.${index}`, each)
     )
   )
 }
@@ -113,12 +124,35 @@ const reaction = (context: Context, given: NonNullable<Item["reaction"]>): Notic
     ? ignored("nothing", "item:unreact")
     : receivedAs(context, madeUp("reaction", context, given.mid), contentOfReaction(given))
 
-const receipts = (context: Context, { delivery, read }: Item): Notices => {
+/** Returns the report of all messages to the person before a time. */
+const watermark = (
+  { account, at, item: { sender } }: Context,
+  reported: "delivered" | "read",
+  moment: typeof Moment.Type | undefined
+): ReadonlyArray<Notices> => {
+  const until = timeIn(moment)
+  if (Option.isNone(until) || sender === undefined) return []
+  const event = {
+    event: "messages_reported",
+    external_id: sender.id,
+    status: reported,
+    until: until.value,
+    at
+  } as const
+  return [noticesOf({ account, event, file: null })]
+}
+
+const receipts = (context: Context, kind: string, { delivery, read }: Item): Notices => {
   const delivered = (delivery?.mids ?? []).flatMap((mid) => Option.toArray(decodeMid(mid)))
     .map((mid) => status(context, mid, "delivered", null))
   const seen = read?.mid === undefined ? [] : [status(context, read.mid, "read", null)]
-  const statuses = [...delivered, ...seen]
-  return statuses.length === 0 ? ignored("nothing", "item:receipt") : all(statuses)
+  const statuses = [
+    ...delivered,
+    ...seen,
+    ...watermark(context, "delivered", delivery?.watermark),
+    ...watermark(context, "read", read?.watermark)
+  ]
+  return statuses.length === 0 ? ignored("unreadable", kind) : all(statuses)
 }
 
 const contentOf = (context: Context, kind: string): Notices => {
@@ -133,7 +167,11 @@ const contentOf = (context: Context, kind: string): Notices => {
     const { mid: provider_message_id, text } = item.message_edit
     return noticesOf({ account, event: { event: "message_edited", provider_message_id, text, at }, file: null })
   }
-  if (item.delivery !== undefined || item.read !== undefined) return receipts(context, item)
+  if (item.delivery !== undefined || item.read !== undefined) {
+    return context.isOwn
+      ? ignored("nothing", "item:own")
+      : receipts(context, kind, item)
+  }
   // The part that its kind requires cannot be read.
   return ignored("unreadable", kind)
 }

@@ -1,0 +1,160 @@
+/**
+ * Provider messages: the messages that reach a conversation from the network, written by the contact or, in the
+ * network's own app, by the business (contract §15.2).
+ */
+import { DateTime, Option } from "effect"
+import type { Channel } from "../catalog/Channels.ts"
+import { findOrCreateByIdentity } from "../contacts/ContactIdentities.ts"
+import type { LoadedContact, Person } from "../contacts/Contacts.ts"
+import { MessageId } from "../kernel/Ids.ts"
+import { canonical } from "../kernel/Phones.ts"
+import type { Timestamp } from "../kernel/Timestamps.ts"
+import * as Events from "../webhooks/Events.ts"
+import * as Changes from "../work/Changes.ts"
+import type { Fresh } from "../work/Decide.ts"
+import { type KnownThread, open } from "./Conversations.ts"
+import * as Media from "./Media.ts"
+import { bounded } from "./MessageDetails.ts"
+import { applyUpdate, clamped, insert, type Message, type ProviderMessage } from "./Messages.ts"
+import type { MessagesReported, ProviderMessageReceived, ProviderMessageSent, Sender } from "./ProviderEvents.ts"
+import { messageEvents } from "./SendCompletion.ts"
+
+/** Returns the first of a person's ids that is a phone number, in canonical form. Digits without `+` may be another id. */
+const numberOf = (ids: ReadonlyArray<string>): string | null =>
+  Option.getOrNull(Option.firstSomeOf(ids.filter((id) => id.startsWith("+")).map(canonical)))
+
+/** Returns the person behind a provider's ids on a channel. */
+export const personOf = (channel: Channel, { aliases = [], ...sender }: typeof Sender.Type): Person => ({
+  ...sender,
+  aliases,
+  channel_type: channel.type,
+  phone: channel.type === "phone_messaging" ? numberOf([sender.external_id, ...aliases]) : null
+})
+
+/** A message of the contact, or one of the business that this service did not send. */
+export type NetworkMessage = ProviderMessageReceived | ProviderMessageSent
+
+/** Returns the person in whose conversation a message is. */
+export const partnerOf = (channel: Channel, event: Unread<NetworkMessage>): Person =>
+  personOf(channel, event.event === "message_received" ? event.from : event.to)
+
+type Unread<Event> = Event extends unknown ? Omit<Event, "media"> : never
+
+/** The rows that `messageReceived` and `messageSent` need. */
+interface Loaded {
+  readonly found: Option.Option<ProviderMessage>
+  readonly threads: ReadonlyArray<KnownThread>
+  readonly withPhone: Option.Option<LoadedContact>
+}
+
+const isStored = ({ found }: Loaded) => Option.isSome(Option.flatMap(found, ({ message }) => message))
+
+/** Returns the message of an event with the updates that arrived before it. */
+const messageOf = (
+  { found }: Loaded,
+  event: Unread<NetworkMessage>,
+  file: Media.MessageMedia | null,
+  own: Pick<Message, "conversation_id" | "direction" | "sender" | "status">,
+  fresh: Fresh
+): Message => {
+  const first: Message = {
+    id: MessageId.make(fresh.uuid()),
+    ...own,
+    type: event.type,
+    text: event.text,
+    media: null,
+    details: bounded(event.details ?? null),
+    provider_message_id: event.provider_message_id,
+    created_at: fresh.now,
+    sent_at: clamped(event.sent_at, fresh.now),
+    delivered_at: null,
+    read_at: null,
+    failed_at: null,
+    edited_at: null,
+    deleted_at: null
+  }
+  const early = Option.match(found, { onNone: () => [], onSome: ({ early_updates }) => early_updates })
+  const revised = early.reduce(applyUpdate, first)
+  // The file of a message whose deletion arrived before it is not stored.
+  return { ...revised, media: revised.deleted_at === null ? file : null }
+}
+
+const published = ({ media }: Message): Changes.Changes => media === null ? Changes.none : Media.publish(media)
+
+/** Inserts a message into its sender's conversation, which is created or reopened if needed. */
+export const messageReceived = (
+  loaded: Loaded,
+  channel: Channel,
+  event: Omit<ProviderMessageReceived, "media">,
+  file: Media.MessageMedia | null,
+  fresh: Fresh
+): Changes.Changes => {
+  if (isStored(loaded)) return Changes.none
+  const { found, threads, withPhone } = loaded
+  const who = findOrCreateByIdentity(partnerOf(channel, event), threads, withPhone, fresh)
+  const conversation = open(channel, who.answer, threads[0]?.conversation ?? null, fresh)
+  const message = messageOf(loaded, event, file, {
+    conversation_id: conversation.answer,
+    direction: "inbound",
+    sender: { type: "contact", name: event.from.display_name },
+    status: "received"
+  }, fresh)
+  const data = { conversation_id: message.conversation_id, message_id: message.id }
+  return Changes.all(
+    who.changes,
+    conversation.changes,
+    published(message),
+    insert(channel.id, who.answer.contact_id, found, message),
+    Changes.raise(Events.make("message.received", data, fresh))
+  )
+}
+
+/**
+ * Inserts a message that the business sent in the network's own app into its recipient's conversation.
+ *
+ * The conversation is created if needed. A closed one stays closed, as with a message that the API sends.
+ */
+export const messageSent = (
+  loaded: Loaded,
+  channel: Channel,
+  event: Omit<ProviderMessageSent, "media">,
+  file: Media.MessageMedia | null,
+  fresh: Fresh
+): Changes.Changes => {
+  if (isStored(loaded)) return Changes.none
+  const { found, threads, withPhone } = loaded
+  const who = findOrCreateByIdentity(partnerOf(channel, event), threads, withPhone, fresh)
+  const known = threads[0]?.conversation ?? null
+  const conversation = known === null
+    ? open(channel, who.answer, null, fresh)
+    : { answer: known.id, changes: Changes.none }
+  const message = messageOf(loaded, event, file, {
+    conversation_id: conversation.answer,
+    direction: "outbound",
+    sender: { type: "business_app", name: null },
+    status: "sent"
+  }, fresh)
+  return Changes.all(
+    who.changes,
+    conversation.changes,
+    published(message),
+    insert(channel.id, who.answer.contact_id, found, message),
+    messageEvents(message, fresh)
+  )
+}
+
+/** What a report of all messages before a time means for one of them. */
+export type Coverage = "moves" | "has" | "none"
+
+/** Returns whether a report of all messages before a time moves a message, or the message has that status already. */
+export const coverageOf = (
+  { delivered_at, direction, failed_at, provider_message_id, read_at, sent_at }: Message,
+  { status, until }: Pick<MessagesReported, "status" | "until">
+): Coverage => {
+  if (direction === "inbound" || provider_message_id === null) return "none"
+  if (read_at !== null || (status === "delivered" && delivered_at !== null)) return "has"
+  return failed_at === null && isUntil(sent_at, until) ? "moves" : "none"
+}
+
+const isUntil = (sent_at: Timestamp | null, until: Timestamp): boolean =>
+  sent_at !== null && DateTime.isLessThanOrEqualTo(sent_at, until)
