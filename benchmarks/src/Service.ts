@@ -1,17 +1,13 @@
 /** The service under measurement: a PostgreSQL of its own in a temporary directory, and the processes on it. */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { start } from "@messaging-crm/server/EmbeddedPostgres"
-import { ConfigProvider, type Duration, Effect, Redacted, Schema, type Scope } from "effect"
+import { ConfigProvider, type Duration, Effect, Redacted, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
-import { execFileSync } from "node:child_process"
-import { readFileSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
 import { cpus, loadavg, tmpdir } from "node:os"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
+import { bundled } from "../../packages/server/testing/Bundle.ts"
 import * as Processes from "../../packages/server/testing/Processes.ts"
-
-const root = fileURLToPath(new URL("../..", import.meta.url))
 
 export type Cluster = Effect.Success<ReturnType<typeof Processes.cluster>>
 
@@ -48,22 +44,6 @@ export const cluster = (servers: number, provider: "cloud" | "mock" = "mock") =>
       REQUESTS_AT_ONCE: "1000"
     }
   })
-
-const Entrypoint = Schema.fromJsonString(Schema.TupleWithRest(Schema.Tuple([Schema.Literal("node")]), [Schema.String]))
-
-/** Bundles the service, and returns how the image starts it. */
-const bundled = () => {
-  execFileSync("npm", ["run", "--silent", "bundle"], { cwd: root })
-  const image = readFileSync(join(root, "Dockerfile"), "utf8")
-  const [entrypoint] = /(?<=^ENTRYPOINT ).*$/m.exec(image) ?? []
-  const [, ...words] = Schema.decodeUnknownSync(Entrypoint)(entrypoint)
-  return {
-    words: words.map((word) => word.endsWith(".js") ? join(root, word) : word),
-    environment: Object.fromEntries(
-      Array.from(image.matchAll(/^ENV (\w+)=(.*)$/gm), ([, name, value]) => [name, value])
-    )
-  }
-}
 
 /** Runs a benchmark of the image's program on a new PostgreSQL, prints its results and the machine's as one JSON document, and exits. */
 export const measure = async <A extends object, E>(

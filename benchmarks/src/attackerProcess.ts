@@ -98,6 +98,19 @@ const attacks: Readonly<Record<string, () => void>> = {
         socket.resume().once("close", () => clearInterval(timer))
       }
     ),
+  // Beyond what a chunk holds, and beyond the number of requests that a connection may have.
+  "pipelined pages": () => {
+    const page = ["GET /docs HTTP/1.1", host, "", ""].join("\r\n")
+    sockets(101, (number) => number === 0 ? page.repeat(2000) : page, (socket) => void socket.resume())
+  },
+  "pipelined probes": () => {
+    const probe = ["GET /health/live HTTP/1.1", host, "", ""].join("\r\n")
+    sockets(200, () => probe.repeat(1000), (socket) => void socket.resume())
+  },
+  "pipelined strangers": () => {
+    const read = ["GET /v1/contacts HTTP/1.1", host, `Authorization: Bearer svc_live_${"0".repeat(43)}`, "", ""]
+    sockets(500, () => read.join("\r\n").repeat(1000), (socket) => void socket.resume())
+  },
   "worst keys": () =>
     concurrently(20, () =>
       send({

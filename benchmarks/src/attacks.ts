@@ -4,9 +4,9 @@
  *
  * The other organization reads and writes over a kept connection, and reads over a new
  * one each time. Its p99 must stay below 500 ms, the server's memory below what
- * it has at most while nobody attacks and 100 MiB, and afterwards every socket is released. Attacks
- * come from a process of their own, to 127.0.0.1 only. Prints a table, and ends
- * with 1 where a bound was crossed.
+ * it has at most while nobody attacks and 100 MiB, or 150 MiB for a server that has prepared
+ * nothing yet, and afterwards every socket is released. Attacks come from a process of their
+ * own, to 127.0.0.1 only. Prints a table, and ends with 1 where a bound was crossed.
  */
 import { ChannelId } from "@messaging-crm/core/Ids"
 import { Clock, DateTime, Effect, Schedule, Schema } from "effect"
@@ -19,7 +19,7 @@ import * as Service from "./Service.ts"
 const given = process.argv.slice(2)
 const seconds = given.includes("--quick") ? 5 : Number(given.find((word) => /^\d+$/.test(word)) ?? 30)
 const chosen = given.filter((word) => !word.startsWith("--") && !/^\d+$/.test(word))
-const bounds = { p99_ms: 500, memory_mib: 100 }
+const bounds = { p99_ms: 500, memory_mib: 100, cold_memory_mib: 150 }
 const endpoints = 16
 
 const attacker = fileURLToPath(new URL("./attackerProcess.ts", import.meta.url))
@@ -157,13 +157,24 @@ const released = (pid: number, before: number) =>
     Effect.repeat({ schedule: Schedule.spaced("250 millis"), times: 360, until: (isReleased) => isReleased })
   )
 
-/** The attacks, by the provider that a server needs for them. */
+/** The attacks, by the server that they are for: its provider, or one that nobody has asked for the docs page. */
 const attacks = {
-  mock: ["unsigned posts", "upgraded sockets", "slow readers", "slow writers", "worst keys", "hostile endpoints"],
-  cloud: ["signed by nobody"]
+  mock: [
+    "unsigned posts",
+    "upgraded sockets",
+    "slow readers",
+    "slow writers",
+    "worst keys",
+    "hostile endpoints",
+    "pipelined probes",
+    "pipelined strangers"
+  ],
+  cloud: ["signed by nobody"],
+  // A server that has prepared nothing yet, so that its memory grows by the docs page too.
+  cold: ["pipelined pages"]
 } as const
 
-type Provider = keyof typeof attacks
+type Kind = keyof typeof attacks
 
 const unknown = chosen.find((name) =>
   !Object.values(attacks).some((names: ReadonlyArray<string>) => names.includes(name))
@@ -185,10 +196,10 @@ const warm = ({ url }: Processes.Server) =>
   )
 
 /** Carries out the attacks on a server with one provider, one after the other. */
-const attackAll = Effect.fnUntraced(function*(provider: Provider) {
+const attackAll = Effect.fnUntraced(function*(kind: Kind) {
   const cluster = yield* Processes.cluster({
     servers: 1,
-    provider,
+    provider: kind === "cloud" ? "cloud" : "mock",
     environment: { WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8", RATE_LIMIT_PER_MINUTE: "1000000" }
   })
   const [server] = cluster.servers
@@ -196,20 +207,21 @@ const attackAll = Effect.fnUntraced(function*(provider: Provider) {
   const { child } = yield* Processes.serve(cluster.environment, server)
   const pid = child.pid ?? 0
   const other = yield* Processes.organization(cluster.environment)
-  const link = provider === "mock" ? yield* linkOf(cluster, server) : "/"
-  yield* warm(server)
+  const link = kind === "mock" ? yield* linkOf(cluster, server) : "/"
+  if (kind !== "cold") yield* warm(server)
   const rest = yield* measure(server, other.key, pid)
-  const rows = yield* Effect.forEach(attacks[provider].filter(isChosen), (name) =>
+  const rows = yield* Effect.forEach(attacks[kind].filter(isChosen), (name) =>
     Effect.gen(function*() {
       const files = filesOf(pid)
       const measured = yield* attacked(cluster, server, other, pid, link)(name)
       const isReleased = yield* released(pid, files)
       const grown_mib = measured.memory_mib - rest.memory_mib
-      const holds = measured.p99_ms < bounds.p99_ms && grown_mib < bounds.memory_mib && isReleased &&
+      const holds = measured.p99_ms < bounds.p99_ms &&
+        grown_mib < (kind === "cold" ? bounds.cold_memory_mib : bounds.memory_mib) && isReleased &&
         measured.failed === 0
       return { attack: name, ...measured, grown_mib, released: isReleased, holds }
     }))
-  return [{ attack: `none, ${provider}`, ...rest, grown_mib: 0, released: true, holds: true }, ...rows]
+  return [{ attack: `none, ${kind}`, ...rest, grown_mib: 0, released: true, holds: true }, ...rows]
 }, Effect.scoped)
 
 const show = (rows: Effect.Success<ReturnType<typeof attackAll>>) =>
@@ -223,8 +235,8 @@ const show = (rows: Effect.Success<ReturnType<typeof attackAll>>) =>
 
 const benchmark = Effect.gen(function*() {
   // Mock comes last: its attacks leave thousands of ports that a server may not have for a while.
-  const providers = (["cloud", "mock"] as const).filter((provider) => attacks[provider].some(isChosen))
-  const all = yield* Effect.forEach(providers, (provider) => Effect.tap(attackAll(provider), show))
+  const kinds = (["cold", "cloud", "mock"] as const).filter((kind) => attacks[kind].some(isChosen))
+  const all = yield* Effect.forEach(kinds, (kind) => Effect.tap(attackAll(kind), show))
   const crossed = all.flat().filter(({ holds }) => !holds).length
   process.exitCode = crossed === 0 ? 0 : 1
   return { seconds, bounds, crossed }
