@@ -1,0 +1,248 @@
+/**
+ * Kinds of callbacks that the networks document, each with what becomes of it: the type of the message and the names of
+ * its details, or nothing. The bodies are written by hand.
+ */
+import { type Part, phonePart, socialPart } from "../src/fake/Bodies.ts"
+
+export interface Documented {
+  readonly name: string
+  /** Makes the part for an account. The ID is that of the message. */
+  readonly part: (account: string, id: string) => Part
+  readonly network: "page" | "phone" | "photo"
+  /** What becomes of it, such as `location: location quoted`; null for what is no message. */
+  readonly becomes: string | null
+}
+
+const person = "4915112345678"
+const file = { id: "77", mime_type: "image/jpeg", sha256: "made up" }
+
+/** The file of a link that no network has. It is not fetched. */
+const url = "http://192.168.0.1/file"
+
+/** What can surround a message of any type, and the details that it gives. */
+const surroundings: ReadonlyArray<readonly [object, string]> = [
+  [{}, ""],
+  [{ context: { from: "15550783881", id: "wamid.before" } }, "quoted"],
+  [{ context: { forwarded: true } }, "forwarded"],
+  [{ referral: { source_type: "post", source_id: "1", source_url: "https://network.example/p/1" } }, "referral"]
+]
+
+const phoneMessages: Readonly<Record<string, readonly [message: object, becomes: string]>> = {
+  text: [{ type: "text", text: { body: "Hi \u{1F44B}" } }, "text:"],
+  image: [{ type: "image", image: { ...file, caption: "Look" } }, "image:"],
+  "image that was shared in the app": [{ type: "image", image: { ...file, url } }, "image:"],
+  video: [{ type: "video", video: file }, "video:"],
+  audio: [{ type: "audio", audio: { ...file, voice: false } }, "audio:"],
+  "voice message": [{ type: "audio", audio: { ...file, voice: true } }, "audio:"],
+  document: [{ type: "document", document: { ...file, filename: "offer.pdf" } }, "document:"],
+  sticker: [{ type: "sticker", sticker: { ...file, animated: false } }, "sticker:"],
+  "pinned place": [{ type: "location", location: { latitude: 1.5, longitude: 2.5 } }, "location: location"],
+  "named place": [
+    { type: "location", location: { latitude: 1, longitude: 2, name: "Café", address: "Lindenweg 4", url } },
+    "location: location"
+  ],
+  "place without a type": [{ location: { latitude: 1, longitude: 2, name: "Café" } }, "location: location"],
+  contact: [
+    {
+      type: "contacts",
+      contacts: [{ name: { formatted_name: "Noor" }, phones: [{ phone: "+49 421 1", type: "CELL" }] }]
+    },
+    "contacts: contacts"
+  ],
+  "contact without a number": [
+    { type: "contacts", contacts: [{ name: { formatted_name: "Noor" } }] },
+    "contacts: contacts"
+  ],
+  "button of a message": [
+    { type: "interactive", interactive: { type: "button_reply", button_reply: { id: "a", title: "A" } } },
+    "interactive: choice"
+  ],
+  "row of a list": [
+    {
+      type: "interactive",
+      interactive: { type: "list_reply", list_reply: { id: "b", title: "B", description: "The second" } }
+    },
+    "interactive: choice"
+  ],
+  "button of a template": [{ type: "button", button: { text: "Yes", payload: "YES" } }, "interactive: choice"],
+  "answers of a flow": [
+    {
+      type: "interactive",
+      interactive: { type: "nfm_reply", nfm_reply: { name: "flow", body: "Sent", response_json: "{}" } }
+    },
+    "interactive: flow"
+  ],
+  "address form": [
+    {
+      type: "interactive",
+      interactive: {
+        type: "nfm_reply",
+        nfm_reply: { name: "address_message", response_json: { values: { city: "Bremen" } } }
+      }
+    },
+    "interactive: flow"
+  ],
+  "interactive of a new kind": [
+    { type: "interactive", interactive: { type: "poll_reply", poll_reply: {} } },
+    "interactive:"
+  ],
+  reaction: [{ type: "reaction", reaction: { message_id: "wamid.before", emoji: "\u{1F44D}" } }, "reaction: reaction"],
+  "removed reaction": [{ type: "reaction", reaction: { message_id: "wamid.before", emoji: "" } }, "reaction: reaction"],
+  order: [
+    {
+      type: "order",
+      order: { catalog_id: "8", product_items: [{ product_retailer_id: "m", quantity: 1, item_price: 2 }] }
+    },
+    "unsupported: order provider_type"
+  ],
+  "type that the network does not support": [
+    { type: "unsupported", errors: [{ code: 131051, title: "Message type unknown" }] },
+    "unsupported:"
+  ],
+  "type that is not documented": [{ type: "hologram", hologram: {} }, "unsupported: provider_type"]
+}
+
+const phone = (name: string, message: object, becomes: string | null): Documented => ({
+  name: `phone: ${name}`,
+  network: "phone",
+  becomes,
+  part: (account, id) =>
+    phonePart(account, {
+      contacts: [{ profile: { name: "Kim" }, wa_id: person }],
+      messages: [{ from: person, id, timestamp: "1763640000", ...message }]
+    })
+})
+
+const value = (name: string, field: string, given: object): Documented => ({
+  name: `phone: ${name}`,
+  network: "phone",
+  becomes: null,
+  part: (account) => {
+    const part = phonePart(account, given)
+    return "change" in part ? { ...part, change: { ...part.change, field } } : part
+  }
+})
+
+const asked = { from: person, id: "wamid.none", timestamp: "1763640000" }
+
+const noMessages: ReadonlyArray<Documented> = [
+  phone("opened for the first time", { type: "request_welcome" }, null),
+  phone(
+    "security code changed",
+    { type: "system", system: { type: "customer_identity_changed", body: "Changed" } },
+    null
+  ),
+  phone("system message of a new kind", { type: "system", system: { type: "user_joined_club", body: "Joined" } }, null),
+  phone("group", { group_id: "1", type: "text", text: { body: "Hi all" } }, null),
+  value("history", "history", { messages: [{ ...asked, type: "text", text: { body: "Old" } }] }),
+  value("call", "calls", { calls: [{ id: "wacid.1", from: person, event: "connect", timestamp: "1763640000" }] }),
+  value("template was approved", "message_template_status_update", { event: "APPROVED", message_template_id: 1 }),
+  value("quality of the number", "phone_number_quality_update", { event: "FLAGGED", current_limit: "TIER_1K" }),
+  value("account was reviewed", "account_review_update", { decision: "APPROVED" }),
+  value("field of a new kind", "weather", { messages: [{ ...asked, type: "text", text: { body: "Rain" } }] }),
+  value("errors of the account", "messages", { errors: [{ code: 130429, title: "Rate limit hit" }] }),
+  value("payment", "messages", {
+    statuses: [{ id: "wamid.pay", type: "payment", status: "failed", timestamp: "1763640000", recipient_id: person }]
+  })
+]
+
+const attachments: Readonly<Record<string, readonly [attachment: object, becomes: string]>> = {
+  image: [{ type: "image", payload: { url } }, "image:"],
+  sticker: [{ type: "image", payload: { url, sticker_id: 369239263222822 } }, "sticker:"],
+  video: [{ type: "video", payload: { url } }, "video:"],
+  audio: [{ type: "audio", payload: { url } }, "audio:"],
+  file: [{ type: "file", payload: { url } }, "document:"],
+  place: [{ type: "location", title: "Café", payload: { coordinates: { lat: 1, long: 2 } } }, "location: location"],
+  link: [
+    { type: "fallback", title: "Shop", url: "https://shop.example/", payload: null },
+    "unsupported: provider_type shares"
+  ],
+  share: [{ type: "share", payload: { url } }, "unsupported: provider_type shares"],
+  post: [{ type: "ig_post", payload: { url, ig_post_media_id: "1" } }, "unsupported: provider_type shares"],
+  reel: [{ type: "reel", payload: { url, title: "Autumn", reel_video_id: 1 } }, "unsupported: provider_type shares"],
+  "reel of a photo account": [
+    { type: "ig_reel", payload: { url, reel_video_id: "1" } },
+    "unsupported: provider_type shares"
+  ],
+  "story mention": [{ type: "story_mention", payload: { url } }, "unsupported: provider_type story"],
+  "story that was shared": [
+    { type: "ig_story", payload: { story_media_url: url } },
+    "unsupported: provider_type shares"
+  ],
+  product: [
+    { type: "template", payload: { product: { elements: [{ id: "1", retailer_id: "m", title: "Mug" }] } } },
+    "unsupported: provider_type shares"
+  ],
+  "picture that disappears": [{ type: "ephemeral" }, "unsupported: provider_type shares"],
+  "attachment of a new kind": [{ type: "hologram", payload: { url } }, "unsupported: provider_type shares"]
+}
+
+type Social = readonly [name: string, item: (id: string) => object, becomes: string | null]
+
+const referral = { ref: "spring", source: "ADS", type: "OPEN_THREAD", ad_id: "1" }
+
+const items: ReadonlyArray<Social> = [
+  ["text", (mid) => ({ message: { mid, text: "Hi" } }), "text:"],
+  ["answer to a message", (mid) => ({ message: { mid, text: "Yes", reply_to: { mid: "m_0" } } }), "text: quoted"],
+  [
+    "answer to a story",
+    (mid) => ({ message: { mid, text: "Nice", reply_to: { story: { id: "1", url } } } }),
+    "text: story"
+  ],
+  ["text after an ad", (mid) => ({ message: { mid, text: "Hi", referral } }), "text: referral"],
+  ["quick reply", (mid) => ({ message: { mid, text: "Red", quick_reply: { payload: "RED" } } }), "interactive: choice"],
+  ["postback", (mid) => ({ postback: { mid, title: "Start", payload: "START" } }), "interactive: choice"],
+  [
+    "postback after an ad",
+    (mid) => ({ postback: { mid, title: "Start", payload: "START", referral } }),
+    "interactive: choice referral"
+  ],
+  ["message that is not supported", (mid) => ({ message: { mid, is_unsupported: true } }), "unsupported:"],
+  ...Object.entries(attachments).flatMap(([name, [attachment, becomes]]): ReadonlyArray<Social> => [
+    [name, (mid) => ({ message: { mid, attachments: [attachment] } }), becomes],
+    [
+      `${name}, as an answer`,
+      (mid) => ({ message: { mid, reply_to: { mid: "m_0" }, attachments: [attachment] } }),
+      [becomes.split(":")[0], [...becomes.split(" ").slice(1), "quoted"].toSorted().join(" ")].join(": ")
+    ]
+  ]),
+  ["typing", () => ({ typing: true }), null],
+  ["opt-in", () => ({ optin: { ref: "newsletter" } }), null],
+  ["referral alone", () => ({ referral }), null],
+  ["control was passed", () => ({ pass_thread_control: { new_owner_app_id: 1 } }), null],
+  ["control was asked for", () => ({ request_thread_control: { requested_owner_app_id: 1 } }), null],
+  ["control was taken", () => ({ take_thread_control: { previous_owner_app_id: 1 } }), null],
+  ["account was linked", () => ({ account_linking: { status: "linked" } }), null],
+  ["game was played", () => ({ game_play: { game_id: 1 } }), null],
+  ["feedback", () => ({ messaging_feedback: { feedback_screens: [] } }), null],
+  ["policy", () => ({ "policy-enforcement": { action: "block" } }), null],
+  ["removed reaction", () => ({ reaction: { mid: "m_0", action: "unreact" } }), null],
+  ["item of a new kind", () => ({ weather: { is_rainy: true } }), null]
+]
+
+const social = (network: "page" | "photo") => ([name, item, becomes]: Social): Documented => ({
+  name: `${network}: ${name}`,
+  network,
+  becomes,
+  part: (account, id) =>
+    socialPart(network === "page" ? "page" : "instagram", {
+      account,
+      person: "24601",
+      timestamp: 1_763_640_000_123,
+      item: item(id)
+    })
+})
+
+/** Every documented kind of callback. */
+export const documented: ReadonlyArray<Documented> = [
+  ...Object.entries(phoneMessages).flatMap(([name, [message, becomes]]) =>
+    surroundings.map(([around, more]) => {
+      const [type = "", ...details] = becomes.split(" ")
+      const all = [...details, ...(more === "" ? [] : [more])].toSorted()
+      return phone(`${name} ${more}`.trim(), { ...message, ...around }, [type, ...all].join(" "))
+    })
+  ),
+  ...noMessages,
+  ...items.map(social("page")),
+  ...items.map(social("photo"))
+]
