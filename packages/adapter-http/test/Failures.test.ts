@@ -1,8 +1,10 @@
 /** What is answered, and what is logged, when the service or what it stands on is in trouble. */
 import { assert, describe, it } from "@effect/vitest"
+import { PostedWebhooks } from "@messaging-crm/adapter-memory/WebhookTransport"
 import { ConcurrentChanges } from "@messaging-crm/core/Decide"
 import { Idempotency, RequestProcessing } from "@messaging-crm/core/Idempotency"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
+import { StorageBudget } from "@messaging-crm/core/StorageUse"
 import { Tags } from "@messaging-crm/core/Tags"
 import * as Mock from "@messaging-crm/provider-mock"
 import { Duration, Effect, Layer, Logger, References } from "effect"
@@ -136,6 +138,64 @@ it("answers 409 `conflict`, which is not remembered, where others keep changing 
     const later = await post(idempotency("contended-key"))
     assert.strictEqual(later.status, 200)
     assert.isFalse(later.headers.has("idempotent-replayed"))
+  })
+})
+
+it("answers 507 with a time to come back where the organization's storage is used up; reads and replays go on", async () => {
+  await serving({ tuning: Layer.succeed(StorageBudget, 20_000) }, async (service) => {
+    const { key } = await service.organization()
+    const post = (index: number) =>
+      service.request("POST", "/v1/contacts", {
+        key,
+        json: { first_name: "Kim", notes: "n".repeat(5000) },
+        ...idempotency(`storage-${index}`)
+      })
+    const answers = [await post(0), await post(1), await post(2), await post(3), await post(4), await post(5)]
+    const refused = answers.filter(({ status }) => status !== 201)
+    assert.isAbove(refused.length, 0)
+    for (const { body, headers, status } of refused) {
+      assert.strictEqual(status, 507)
+      assert.deepInclude(body.error, { code: "storage_exhausted", param: null })
+      assert.strictEqual(headers.get("retry-after"), "3600")
+    }
+    const contacts = await service.request("GET", "/v1/contacts", { key })
+    assert.lengthOf(contacts.body.data, answers.length - refused.length)
+    const again = await post(0)
+    assert.strictEqual(again.text, answers[0]?.text)
+    assert.isTrue(again.headers.has("idempotent-replayed"))
+  })
+})
+
+it("delivers events where the organization's storage is used up, and stores no answers of endpoints", async () => {
+  await serving({ tuning: Layer.succeed(StorageBudget, 12_000) }, async (service) => {
+    const { channel, key } = await service.organization()
+    const post = async (path: string, json?: unknown) =>
+      (await service.request("POST", `/v1${path}`, { key, ...(json === undefined ? {} : { json }), ...idempotency() }))
+        .body.data
+    const long = { status: 200, body: "x".repeat(4096), retry_after: null }
+    await service.runtime.runPromise(PostedWebhooks.use(({ answer }) => answer(() => Effect.succeed(long))))
+    const webhooks: Array<string> = []
+    for (const name of ["a", "b", "c"]) {
+      const subscription = { url: `https://${name}.example/crm`, event_types: ["conversation.closed"] }
+      webhooks.push((await post("/webhooks", subscription)).id)
+    }
+    const text = (value: string) => ({ type: "text", text: value })
+    const template = {
+      id: `${channel.phone_messaging_business_account_id}.order_ready`,
+      components: [
+        { type: "header", parameters: [text("7")] },
+        { type: "body", parameters: [text("Kim"), text("7")] },
+        { type: "button", sub_type: "url", index: 0, parameters: [text("7")] }
+      ]
+    }
+    const send = await post("/conversations", { channel_id: channel.id, phone: "+4915112345678", template })
+    await post(`/conversations/${send.conversation_id}/close`)
+    const deliveries = async () =>
+      (await Promise.all(webhooks.map((id) => service.request("GET", `/v1/webhooks/${id}/deliveries`, { key }))))
+        .flatMap(({ body }) => body.data)
+    await service.until(async () => (await deliveries()).filter(({ status }) => status === "succeeded").length === 3)
+    const stored = (await deliveries()).map(({ response_body }) => response_body?.length ?? 0)
+    assert.deepStrictEqual(stored.toSorted((a, b) => a - b), [0, 4096, 4096])
   })
 })
 

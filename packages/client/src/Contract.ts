@@ -311,6 +311,19 @@ export interface Identity {
   readonly username: string | null
 }
 
+/** The organization has used up its storage for idempotency records and webhook deliveries. Reads and replays continue. */
+export interface InsufficientStorage {
+  readonly error: {
+    readonly code: "storage_exhausted"
+    /** For people. Do not parse it: the wording may change. */
+    readonly message: string
+    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
+    readonly param: string | null
+    /** The response's `X-Request-Id`; in a replay, that of the first one. */
+    readonly request_id: string
+  }
+}
+
 /** The service failed. Repeat a read, and repeat a write with the same Idempotency-Key. Read the resource before you repeat a write without a key. */
 export interface InternalError {
   readonly error: {
@@ -873,6 +886,7 @@ export type ErrorCode =
   | "body_too_large"
   | "conflict" | "idempotency_conflict" | "request_processing"
   | "insufficient_scope"
+  | "storage_exhausted"
   | "internal_error"
   | "not_found"
   | "provider_unavailable"

@@ -8,8 +8,10 @@ import * as Crm from "@messaging-crm/core/Crm"
 import { ConflictBackoff } from "@messaging-crm/core/Decide"
 import { type Answer, Idempotency, IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
 import type { ContactId, OrganizationId } from "@messaging-crm/core/Ids"
+import { StorageBudget } from "@messaging-crm/core/StorageUse"
 import { CreateTag, Tags, TagStore } from "@messaging-crm/core/Tags"
-import { Deferred, Duration, Effect, Exit, Fiber, Layer, Option } from "effect"
+import { Deferred, Duration, Effect, Exit, Fiber, Layer, Option, Result } from "effect"
+import { TestClock } from "effect/testing"
 import { bytes } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
@@ -335,6 +337,31 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         }
         assert.lengthOf(yield* tags, 1)
       }))
+
+    it.effect("is refused when the organization's storage is used up, until it expires; replays and others go on", () =>
+      Effect.gen(function*() {
+        const [ours, theirs] = [yield* begin, yield* begin]
+        const crm = yield* Layer.build(
+          Layer.fresh(Crm.layer).pipe(Layer.provide(Layer.succeed(StorageBudget, 5000)))
+        )
+        const create = (index: number) =>
+          request(createTag(`tag ${index}`), { key: IdempotencyKey.make(`storage-key-${index}`) })
+        const post = (index: number, { as } = ours) => Effect.provideContext(as(create(index)), crm)
+        const outcomes = yield* Effect.forEach(
+          Array.from({ length: 12 }, (_, index) => index),
+          (index) => Effect.result(post(index))
+        )
+        const refused = outcomes.flatMap((outcome) => Result.isFailure(outcome) ? [outcome.failure._tag] : [])
+        assert.deepStrictEqual(new Set(refused), new Set(["StorageExhausted"]))
+        const { length } = yield* ours.tags
+        // Each takes 500 bytes and its answer. What is being added to the sum may be missing from it for a moment.
+        assert.isTrue(length >= 8 && length <= 10, `${length}`)
+        assert.lengthOf(refused, 12 - length)
+        assert.isTrue((yield* post(0)).replayed)
+        assert.isFalse((yield* post(0, theirs)).replayed)
+        yield* TestClock.adjust("74 hours")
+        assert.isFalse((yield* post(20)).replayed)
+      }).pipe(Effect.scoped))
 
     it.effect("whose answer holds a secret is stored encrypted", () =>
       Effect.gen(function*() {

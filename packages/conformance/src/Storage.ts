@@ -22,6 +22,7 @@ import * as Messages from "./Messages.ts"
 import * as Model from "./Model.ts"
 import * as Organizations from "./Organizations.ts"
 import * as Sends from "./Sends.ts"
+import * as StorageUse from "./StorageUse.ts"
 import * as Tags from "./Tags.ts"
 import * as Webhooks from "./Webhooks.ts"
 import * as WorkQueue from "./WorkQueue.ts"
@@ -44,6 +45,7 @@ const ports: Readonly<Record<string, (it: It, options: Options) => void>> = {
   MessageStore: Messages.suite,
   OrganizationStore: Organizations.suite,
   SendStore: Sends.suite,
+  StorageUseStore: StorageUse.suite,
   TagStore: Tags.suite,
   ...Webhooks.suites,
   WorkQueue: WorkQueue.suite

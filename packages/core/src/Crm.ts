@@ -30,6 +30,7 @@ import { Audit, type AuditStore } from "./work/Audit.ts"
 import type { Commit } from "./work/Commit.ts"
 import { Decide } from "./work/Decide.ts"
 import { Idempotency, type IdempotencyStore } from "./work/Idempotency.ts"
+import { StorageUse, type StorageUseStore } from "./work/StorageUse.ts"
 import { type WorkQueue, WorkSignal } from "./work/WorkQueue.ts"
 import { Worker } from "./Worker.ts"
 
@@ -53,6 +54,7 @@ export type StoragePorts =
   | OrganizationStore
   | PersonalDataStore
   | SendStore
+  | StorageUseStore
   | TagStore
   | WebhookDeliveryStore
   | WebhookStore
@@ -91,7 +93,7 @@ export type Operations = Context.Service.Identifier<typeof operations[number]>
 /** The services that all operations share. */
 const foundation = Layer.mergeAll(Cursors.layer, Decide.layer).pipe(
   Layer.provideMerge(WorkSignal.layer),
-  Layer.provideMerge(Layer.mergeAll(Ids.layer, Secrets.layer))
+  Layer.provideMerge(Layer.mergeAll(Ids.layer, Secrets.layer, StorageUse.layer))
 )
 
 /** Layer for the accounts of channels alone, for a provider, which is built before all else. */

@@ -14,6 +14,7 @@ import { type ClaimedDelivery, WebhookDeliveries, WebhookDeliveryStore } from ".
 import { Webhooks } from "./webhooks/Webhooks.ts"
 import { Audit } from "./work/Audit.ts"
 import { Idempotency } from "./work/Idempotency.ts"
+import { StorageUse } from "./work/StorageUse.ts"
 import {
   type Backlog,
   type Claim,
@@ -117,6 +118,7 @@ export class Worker extends Context.Service<Worker, {
     Effect.gen(function*() {
       const accounts = yield* ChannelAccounts
       const audit = yield* Audit
+      const storage = yield* StorageUse
       const deliveries = yield* WebhookDeliveries
       const deliveryStore = yield* WebhookDeliveryStore
       const dispatch = yield* Dispatch
@@ -239,7 +241,7 @@ export class Worker extends Context.Service<Worker, {
         // A purge that fails does not prevent the others.
         Effect.forEach(
           [
-            ...[idempotency, deliveries, messages, media, audit].map(({ purge }) => untilNone(purge)),
+            ...[idempotency, deliveries, messages, media, audit, storage].map(({ purge }) => untilNone(purge)),
             webhooks.reseal,
             accounts.reseal
           ],

@@ -123,6 +123,13 @@ export const settings = {
     expected: "true or false",
     parse: (text) => Option.map(oneOf("true", "false")(text), (value) => value === "true")
   }),
+  storage_budget_mb: setting({
+    name: "STORAGE_BUDGET_MB",
+    meaning: "megabytes of idempotency records and webhook deliveries per organization",
+    otherwise: "10000",
+    expected: "a number from 1 to 100000000",
+    parse: integer(1, 100_000_000)
+  }),
   requests_at_once: setting({
     name: "REQUESTS_AT_ONCE",
     meaning: "concurrent requests per key and process; further requests wait for their turn",

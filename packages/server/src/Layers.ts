@@ -16,6 +16,7 @@ import { Ids } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { PublicUrl } from "@messaging-crm/core/Media"
 import { RootKeys } from "@messaging-crm/core/Secrets"
+import { StorageBudget } from "@messaging-crm/core/StorageUse"
 import { AllowedAddresses } from "@messaging-crm/core/WebhookTransport"
 import { Worker } from "@messaging-crm/core/Worker"
 import { Context, Duration, Effect, FileSystem, Layer, Option, Path, type Redacted, Stdio, Terminal } from "effect"
@@ -56,6 +57,7 @@ export const database = (url: Redacted.Redacted) =>
 export const tuning = Layer.unwrap(Effect.gen(function*() {
   const requests = yield* readOr(settings.rate_limit_per_minute, limits.requests_per_minute)
   const at_once = yield* readOr(settings.requests_at_once, limits.requests_at_once)
+  const storage_mb = yield* readOr(settings.storage_budget_mb, limits.stored_bytes_max / 1_000_000)
   const audit_days = yield* readOr(settings.audit_days, Duration.toDays(AuditAgeMax.defaultValue()))
   const keys = yield* read(settings.secret_key)
   const public_url = yield* read(settings.public_url)
@@ -64,6 +66,7 @@ export const tuning = Layer.unwrap(Effect.gen(function*() {
     NodeDigests.layer,
     Layer.succeed(RequestsPerMinute, requests),
     Layer.succeed(Http.RequestsAtOnce, at_once),
+    Layer.succeed(StorageBudget, storage_mb * 1_000_000),
     Layer.succeed(AuditAgeMax, Duration.days(audit_days)),
     Option.isNone(keys) ? Layer.empty : Layer.succeed(RootKeys, keys.value),
     Option.isNone(public_url) ? Layer.empty : Layer.succeed(PublicUrl, public_url.value),

@@ -71,6 +71,15 @@ export const InternalError = body(
   ["internal_error"],
   "The service failed. Repeat a read, and repeat a write with the same Idempotency-Key. Read the resource before you repeat a write without a key."
 )
+export const InsufficientStorage = HttpApiSchema.WithHeaders(
+  body(
+    "InsufficientStorage",
+    507,
+    ["storage_exhausted"],
+    "The organization has used up its storage for idempotency records and webhook deliveries. Reads and replays continue."
+  ),
+  retryAfter
+)
 export const ProviderUnavailable = HttpApiSchema.WithHeaders(
   body("ProviderUnavailable", 503, ["provider_unavailable"], "The messaging provider cannot be reached at the moment."),
   retryAfter

@@ -82,7 +82,7 @@ export class JsonBody extends HttpApiMiddleware.Service<JsonBody, {
 export class IdempotentWrites extends HttpApiMiddleware.Service<IdempotentWrites, {
   requires: CurrentActor | RequestBody
 }>()("@messaging-crm/adapter-http/api/Pipeline/IdempotentWrites", {
-  error: [Errors.BadRequest, Errors.Conflict]
+  error: [Errors.BadRequest, Errors.Conflict, Errors.InsufficientStorage]
 }) {}
 
 /** Step 4: answers `invalid_input`, with the field at fault, where the request does not fit its schema. */

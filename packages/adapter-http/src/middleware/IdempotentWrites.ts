@@ -1,5 +1,6 @@
 import { type Answer, canonicalJson, Idempotency, type Outcome, parseKey } from "@messaging-crm/core/Idempotency"
 import { Secrets } from "@messaging-crm/core/Secrets"
+import { StorageExhausted } from "@messaging-crm/core/StorageUse"
 import { Effect, Layer, Option, Schema } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { HttpApiEndpoint } from "effect/http-api"
@@ -55,6 +56,14 @@ const processing = () =>
   Effect.andThen(
     answerWith({ "retry-after": "1" }),
     Errors.fail("request_processing", "A request with this Idempotency-Key is running. Try again.")
+  )
+
+/** Records are removed hourly. */
+const storageExhausted = ({ limit }: StorageExhausted) =>
+  Errors.failUntil(
+    "storage_exhausted",
+    `The organization has used up its ${limit} bytes for idempotency records and deliveries. They expire after 72 hours and 30 days.`,
+    3600
   )
 
 /** Returns the query in one spelling. Not `new URL`, which throws at some targets that reach a route. */
@@ -138,7 +147,8 @@ export const layer = Layer.effect(
         })
       }).pipe(
         Effect.catchTag("IdempotencyConflict", conflict),
-        Effect.catchTag("RequestProcessing", processing)
+        Effect.catchTag("RequestProcessing", processing),
+        Effect.catchIf((error) => error instanceof StorageExhausted, storageExhausted)
       )
       return respond(outcome)
     })

@@ -5,13 +5,14 @@
  * part, and a commit that fails leaves nothing to undo.
  */
 import type { ClaimedCallback } from "@messaging-crm/core/CallbackInbox"
-import type { ApiKeyId } from "@messaging-crm/core/Ids"
+import type { ApiKeyId, OrganizationId } from "@messaging-crm/core/Ids"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { Context, Effect, HashMap, Layer, MutableRef } from "effect"
 import * as Queue from "./Queue.ts"
 import * as Table from "./Table.ts"
 
 export interface Rows {
+  readonly storage_use: ReadonlyArray<StorageUseRow>
   readonly tables: Table.Tables
   readonly queue: Queue.Queue
   /** Bodies of callbacks that are not taken in yet, by id. */
@@ -20,12 +21,20 @@ export interface Rows {
   readonly api_key_windows: HashMap.HashMap<ApiKeyId, { readonly opened_at: Timestamp; readonly count: number }>
 }
 
+/** Bytes of an organization that expire at a time. */
+export interface StorageUseRow {
+  readonly organization_id: OrganizationId
+  readonly expires_at: Timestamp
+  readonly bytes: number
+}
+
 /** A body, and until when it is held or postponed. */
 export interface CallbackRow extends ClaimedCallback {
   readonly due_at: Timestamp
 }
 
 const nothing: Rows = {
+  storage_use: [],
   tables: Table.empty,
   queue: Queue.empty,
   callbacks: HashMap.empty(),

@@ -43,6 +43,7 @@ export const limits = {
   query_chars_max: 200,
   requests_at_once: 32,
   requests_per_minute: 120,
+  stored_bytes_max: 10_000_000_000,
   tag_ids_max: 30,
   tag_name_chars_max: 40,
   tag_name_chars_min: 1,

@@ -21,6 +21,7 @@ import { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, Decide, type Fresh, together } from "../work/Decide.ts"
+import { StorageUse } from "../work/StorageUse.ts"
 import { type Claim, type ClaimedWork, lanes } from "../work/WorkQueue.ts"
 import { EventStore, EventType } from "./Events.ts"
 import { type Attempt, makePost, parseRetryAfter } from "./WebhookAttempt.ts"
@@ -184,6 +185,9 @@ export const retry = (
     })
   })
 
+/** What a delivery and its share of an event take, with their keys in indexes, in bytes. */
+const delivery_bytes = 1000
+
 const finish = (claimed: ClaimedWork) => Changes.settle({ claimed, outcome: "finish" })
 
 /** Returns whether an attempt's result is written. It still is if the webhook was disabled during the attempt. */
@@ -311,6 +315,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
       const events = yield* EventStore
       const post = yield* makePost
       const store = yield* WebhookDeliveryStore
+      const use = yield* StorageUse
       const webhooks = yield* WebhookStore
 
       const list = operation("webhook_deliveries.list")(function*(webhook_id: WebhookId) {
@@ -364,6 +369,20 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
             Changes.all(WebhookDeliveryRows.update(delivery, State.abandon(failure_code)), finish(claimed))
         )
 
+      /** Counts what is stored of an attempt. Where the budget is used up, that is no answer of the endpoint. */
+      const withinBudget = Effect.fnUntraced(function*(
+        organization_id: OrganizationId,
+        { attempt_count, response_body: before }: WebhookDelivery,
+        attempt: Attempt
+      ) {
+        const hasSpace = yield* Effect.isSuccess(use.require(organization_id))
+        const response_body = hasSpace ? attempt.response_body : null
+        const bytes = (attempt_count === 0 ? delivery_bytes : 0) +
+          Math.max(0, (response_body?.length ?? 0) - (before?.length ?? 0))
+        yield* use.count(organization_id, bytes, history_time_max)
+        return { ...attempt, response_body }
+      })
+
       const attempt = traced("WebhookDeliveries.attempt")(function*({ claimed, outgoing: known }: ClaimedDelivery) {
         const found = known === null ? yield* find(claimed) : Option.some(known)
         const outgoing = Option.getOrNull(found)
@@ -371,12 +390,13 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
           return yield* failDelivery(claimed, "webhook_disabled")
         }
         const { body, delivery: { event_id }, webhook } = outgoing
-        const { attempt, retry_after } = yield* post({
+        const { attempt: whole, retry_after } = yield* post({
           organization_id: claimed.organization_id,
           webhook,
           event_id,
           body
         })
+        const attempt = yield* withinBudget(claimed.organization_id, outgoing.delivery, whole)
         const random = yield* Random.next
         // After a success the rows loaded before the attempt are used first, and loaded again only after a conflict.
         const loaded = [found]

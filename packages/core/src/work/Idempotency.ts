@@ -16,6 +16,7 @@ import { traced } from "../kernel/Traces.ts"
 import type { Remembered } from "./Changes.ts"
 import { Commit, Unconfirmed } from "./Commit.ts"
 import { type Answered, OnlyCurrent, Remember } from "./Decide.ts"
+import { type StorageExhausted, StorageUse } from "./StorageUse.ts"
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
@@ -78,6 +79,9 @@ export const canonicalJson = (value: unknown): string => {
 /** The age after which a record may be deleted. The contract promises 24 hours. */
 export const record_age_max = Duration.hours(72)
 
+/** What a record and its keys in indexes take, without the answer, in bytes. */
+const record_bytes = 500
+
 /** Returns whether it is not known if an operation took effect. */
 const isUnconfirmed = <E>(cause: Cause.Cause<E>): boolean => Cause.squash(cause) instanceof Unconfirmed
 
@@ -113,7 +117,8 @@ export class Idempotency extends Context.Service<Idempotency, {
    * record is replayed if there is one. Otherwise a response of 400 or above
    * commits its record alone. A typed failure or a defect leaves no record, so a
    * retry with the key runs `work` again. The record of a request that changed
-   * nothing has no response: its replay is `work` with `OnlyCurrent`. `work` is not interrupted when the
+   * nothing has no response: its replay is `work` with `OnlyCurrent`. Where the
+   * organization has used up its storage budget, only records are replayed. `work` is not interrupted when the
    * client disconnects: the retry gets the recorded response.
    */
   readonly once: <E, R>(options: {
@@ -125,7 +130,7 @@ export class Idempotency extends Context.Service<Idempotency, {
     /** Encodes the operation's answer as a response. */
     readonly encode: (answer: unknown) => Effect.Effect<Answer>
     readonly work: Effect.Effect<Answer, E, R>
-  }) => Effect.Effect<Outcome, E | IdempotencyConflict | RequestProcessing, R | CurrentActor>
+  }) => Effect.Effect<Outcome, E | IdempotencyConflict | RequestProcessing | StorageExhausted, R | CurrentActor>
   /** Deletes one batch of records older than 72 hours, and returns their number. */
   readonly purge: Effect.Effect<number>
 }>()("@messaging-crm/core/Idempotency") {
@@ -135,6 +140,7 @@ export class Idempotency extends Context.Service<Idempotency, {
       const { commit } = yield* Commit
       const secrets = yield* Secrets
       const store = yield* IdempotencyStore
+      const use = yield* StorageUse
 
       const contextOf = (organization_id: OrganizationId, key: IdempotencyKey) => `answer|${organization_id}|${key}`
 
@@ -165,16 +171,25 @@ export class Idempotency extends Context.Service<Idempotency, {
         const { encode, fingerprint, is_secret, key, request_id, work } = options
         const { organization_id } = yield* CurrentActor
 
+        /** The bytes of the answer in the last record that was made. */
+        let answer_bytes = 0
+
         const toRecord = ({ body, status }: Answer, created_at: Timestamp): Effect.Effect<Remembered> =>
           Effect.map(
             is_secret ? seal(organization_id, key, body) : Effect.succeed({ body, sealed: false }),
-            (stored) => ({ key, fingerprint, status, ...stored, request_id, created_at })
+            (stored) => {
+              answer_bytes = stored.body.byteLength
+              return { key, fingerprint, status, ...stored, request_id, created_at }
+            }
           )
 
-        const remember = (answered: Answered | null, created_at: Timestamp): Effect.Effect<Remembered> =>
-          answered === null
-            ? Effect.succeed({ key, fingerprint, status: null, body: null, sealed: false, request_id, created_at })
-            : Effect.flatMap(encode(answered.answer), (encoded) => toRecord(encoded, created_at))
+        const remember = (answered: Answered | null, created_at: Timestamp): Effect.Effect<Remembered> => {
+          if (answered !== null) {
+            return Effect.flatMap(encode(answered.answer), (encoded) => toRecord(encoded, created_at))
+          }
+          answer_bytes = 0
+          return Effect.succeed({ key, fingerprint, status: null, body: null, sealed: false, request_id, created_at })
+        }
 
         /** Returns the recorded response of the key, if there is one. */
         const replay = Effect.gen(function*() {
@@ -212,7 +227,16 @@ export class Idempotency extends Context.Service<Idempotency, {
           (answer): Effect.Effect<Outcome, E | IdempotencyConflict | RequestProcessing, R> =>
             answer.status >= 400 ? refuse(answer) : Effect.succeed({ ...answer, request_id, replayed: false })
         )
-        return yield* Effect.catchCause(run, recover)
+        /** Without storage for another record, a retry still gets its response. */
+        const replayOnly = (exhausted: StorageExhausted) =>
+          Effect.flatMap(replay, (outcome) => Effect.fromOption(outcome, () => exhausted))
+
+        const outcome = yield* Effect.matchEffect(use.require(organization_id), {
+          onFailure: replayOnly,
+          onSuccess: () => Effect.catchCause(run, recover)
+        })
+        if (!outcome.replayed) yield* use.count(organization_id, record_bytes + answer_bytes, record_age_max)
+        return outcome
       }, Effect.uninterruptible)
 
       const purge = Effect.flatMap(

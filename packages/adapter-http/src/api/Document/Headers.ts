@@ -62,6 +62,7 @@ const carriedBy = (status: string, isWrite: boolean): ReadonlyArray<Component> =
       return []
     case "429":
     case "503":
+    case "507":
       return [...rate, "Retry-After"]
     case "409":
       return [...rate, ...replay, "Retry-After-Processing"]

@@ -35,6 +35,10 @@ export const refusals = {
     "The body must be JSON in UTF-8, not compressed, and named so: Content-Type: application/json."
   ),
   rate_limited: body("rate_limited", "More than 120 requests this minute with this key. Wait 5 s."),
+  storage_exhausted: body(
+    "storage_exhausted",
+    "The organization has used up its 10000000000 bytes for idempotency records and deliveries. They expire after 72 hours and 30 days."
+  ),
   internal_error: body("internal_error", "The service failed. The request id finds the cause in its log."),
   provider_unavailable: body(
     "provider_unavailable",
@@ -53,7 +57,8 @@ const codes: Readonly<Record<string, ReadonlyArray<Code>>> = {
   415: ["unsupported_media_type"],
   429: ["rate_limited"],
   500: ["internal_error"],
-  503: ["provider_unavailable"]
+  503: ["provider_unavailable"],
+  507: ["storage_exhausted"]
 }
 
 /** What the last id of a path names. */

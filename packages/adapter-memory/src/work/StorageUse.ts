@@ -1,0 +1,32 @@
+import { StorageUseStore } from "@messaging-crm/core/StorageUse"
+import { DateTime, Layer } from "effect"
+import { type StorageUseRow, World } from "../world/World.ts"
+
+/** Layer that keeps the sums of stored bytes in the in-memory world. */
+export const layer = Layer.effect(
+  StorageUseStore,
+  World.useSync(({ modify }) =>
+    StorageUseStore.of({
+      add: (organization_id, { bytes, expires_at }, now) =>
+        modify((rows) => {
+          const isSame = (row: StorageUseRow) =>
+            row.organization_id === organization_id && DateTime.Equivalence(row.expires_at, expires_at)
+          const found = rows.storage_use.find(isSame)
+          const others = rows.storage_use.filter((row) => !isSame(row))
+          const storage_use = bytes === 0
+            ? rows.storage_use
+            : [...others, { organization_id, expires_at, bytes: (found?.bytes ?? 0) + bytes }]
+          const live = storage_use.filter((row) =>
+            row.organization_id === organization_id && DateTime.isGreaterThan(row.expires_at, now)
+          )
+          return [live.reduce((sum, row) => sum + row.bytes, 0), { ...rows, storage_use }]
+        }),
+      purge: (before, limit) =>
+        modify((rows) => {
+          const isExpired = (row: StorageUseRow) => DateTime.isLessThan(row.expires_at, before)
+          const removed = new Set(rows.storage_use.filter(isExpired).slice(0, limit))
+          return [removed.size, { ...rows, storage_use: rows.storage_use.filter((row) => !removed.has(row)) }]
+        })
+    })
+  )
+)

@@ -1,0 +1,57 @@
+/** What requests store in PostgreSQL. `STORAGE_REQUESTS=10000` for the number that the budget is about. */
+import { assert, it } from "@effect/vitest"
+import * as Fixtures from "@messaging-crm/conformance/Fixtures"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
+import { Idempotency, IdempotencyKey } from "@messaging-crm/core/Idempotency"
+import { limits } from "@messaging-crm/core/Limits"
+import { Context, Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import * as Processes from "./Processes.ts"
+
+const requests = Number(process.env["STORAGE_REQUESTS"] ?? 500)
+
+/** What 10,000 requests that change nothing may take. Fewer may take as much, because the database grows by itself too. */
+const bytes_max = 20_000_000
+
+const encode = (answer: unknown) =>
+  Effect.succeed({ status: 200, body: new TextEncoder().encode(JSON.stringify(answer)) })
+
+/** Text of four bytes a character that compresses badly. */
+const notes = (length: number) =>
+  Array.from({ length }, () => String.fromCodePoint(0x10000 + Math.floor(Math.random() * 0xF_FFFF))).join("")
+
+it.layer(Processes.database, { excludeTestServices: true })("What requests store", (it) => {
+  it.effect("is little for a request that changes nothing, whatever it is answered with", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const organization_id = yield* Fixtures.organization
+      const { id } = yield* Fixtures.contact(organization_id, {
+        first_name: "Kim",
+        notes: notes(limits.notes_chars_max)
+      })
+      const crm = yield* Processes.startCrm
+      const update = Context.get(crm, Contacts).update(id, UpdateContact.make({}))
+      const patch = (index: number) =>
+        Context.get(crm, Idempotency).once({
+          key: IdempotencyKey.make(`${globalThis.crypto.randomUUID()}-${index}`),
+          fingerprint: "f".repeat(64),
+          request_id: globalThis.crypto.randomUUID(),
+          is_secret: false,
+          encode,
+          work: Effect.flatMap(update, encode)
+        })
+      const size = sql<{ readonly bytes: number }>`
+        SELECT pg_database_size(current_database())::float8 AS bytes
+      `.pipe(Effect.map(([row]) => row?.bytes ?? 0))
+      const actor = Effect.provideService(CurrentActor, { organization_id, member_id: null })
+      const before = yield* size
+      const outcomes = yield* Effect.forEach(Array.from({ length: requests }, (_, index) => index), patch, {
+        concurrency: 8
+      }).pipe(actor)
+      assert.isAbove(outcomes[0]?.body.byteLength ?? 0, 4 * limits.notes_chars_max)
+      const grown = (yield* size) - before
+      assert.isBelow(grown, bytes_max)
+      if (requests > 500) yield* Effect.logInfo(`${requests} requests: ${grown} bytes`)
+    }), 600_000)
+})

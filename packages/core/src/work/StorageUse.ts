@@ -1,0 +1,139 @@
+/**
+ * Storage use: the bytes that an organization's requests store for a time, within a budget (contract §16.1).
+ *
+ * Each process counts what it stores, and adds it to the database's sum one megabyte at a time. So no request waits for
+ * the count, and the sum is exact to a megabyte for each process. Bytes are counted under the hour in which they expire.
+ */
+import { Context, DateTime, type Duration, Effect, Layer, Schema } from "effect"
+import type { OrganizationId } from "../kernel/Ids.ts"
+import { limits } from "../kernel/Limits.ts"
+import type { Timestamp } from "../kernel/Timestamps.ts"
+
+// ---------------------------------------------------------------- data
+
+/** How many bytes an organization may have stored for a time. A reference, so that an operator can change it. */
+export const StorageBudget = Context.Reference<number>("@messaging-crm/core/StorageUse/StorageBudget", {
+  defaultValue: () => limits.stored_bytes_max
+})
+
+/** How many bytes of an organization a process counts before it adds them to the sum. */
+const added_at_once = 1_000_000
+
+/** The maximum of organizations that a process knows the sum of. */
+const known_max = 10_000
+
+// -------------------------------------------------------------- errors
+
+/** The organization's budget is used up. Nothing was written; bytes are free again as they expire. */
+export class StorageExhausted extends Schema.TaggedError<StorageExhausted>()("StorageExhausted", {
+  limit: Schema.Int
+}) {}
+
+// ---------------------------------------------------------------- port
+
+/**
+ * Port: the sums of bytes by organization and time of expiry.
+ *
+ * **Contract** (checked by `conformance/StorageUse.ts`)
+ *
+ * - `add` adds bytes that expire at a time, and returns all bytes of the organization that expire after `now`.
+ *   Concurrent calls all count. Without bytes it writes nothing.
+ * - `purge` deletes at most `limit` sums that have expired before a time, and returns their number.
+ */
+export class StorageUseStore extends Context.Service<StorageUseStore, {
+  readonly add: (
+    organization_id: OrganizationId,
+    use: { readonly bytes: number; readonly expires_at: Timestamp },
+    now: Timestamp
+  ) => Effect.Effect<number>
+  readonly purge: (before: Timestamp, limit: number) => Effect.Effect<number>
+}>()("@messaging-crm/core/StorageUse/StorageUseStore") {}
+
+// ---------------------------------------------------------- operations
+
+/** What a process knows of an organization. */
+interface Known {
+  /** The sum when it was last added to. */
+  sum: number
+  /** Bytes that are not in the sum yet, by the time of expiry in milliseconds. */
+  pending: Map<number, number>
+  /** The number of pending bytes that are added next. */
+  adds_at: number
+}
+
+const bytesOf = ({ pending }: Known): number => Array.from(pending.values()).reduce((sum, bytes) => sum + bytes, 0)
+
+export class StorageUse extends Context.Service<StorageUse, {
+  /** Counts bytes that an organization has stored for a time. Waits for nothing. */
+  readonly count: (organization_id: OrganizationId, bytes: number, age_max: Duration.Duration) => Effect.Effect<void>
+  /** Fails if the organization's budget is used up. Asks the database only then. */
+  readonly require: (organization_id: OrganizationId) => Effect.Effect<void, StorageExhausted>
+  /** Deletes one batch of expired sums, and returns their number. */
+  readonly purge: Effect.Effect<number>
+}>()("@messaging-crm/core/StorageUse") {
+  static readonly layer = Layer.effect(
+    StorageUse,
+    Effect.gen(function*() {
+      const budget = yield* StorageBudget
+      const store = yield* StorageUseStore
+      const all = new Map<OrganizationId, Known>()
+
+      const knownOf = (organization_id: OrganizationId): Known => {
+        const found = all.get(organization_id)
+        if (found !== undefined) return found
+        const [oldest] = all.keys()
+        if (all.size >= known_max && oldest !== undefined) all.delete(oldest)
+        // The first bytes are added at once, which tells the sum.
+        const made: Known = { sum: 0, pending: new Map(), adds_at: 1 }
+        all.set(organization_id, made)
+        return made
+      }
+
+      /** Adds what is pending to the sum. Where that fails it stays pending. */
+      const add = Effect.fnUntraced(function*(organization_id: OrganizationId, known: Known) {
+        const { pending } = known
+        known.pending = new Map()
+        known.adds_at = added_at_once
+        const now = yield* DateTime.now
+        // Without pending bytes the sum is asked for.
+        if (pending.size === 0) pending.set(DateTime.toEpochMillis(now), 0)
+        for (const [expires_at, bytes] of pending) {
+          const use = { bytes, expires_at: DateTime.makeUnsafe(expires_at) }
+          known.sum = yield* store.add(organization_id, use, now).pipe(
+            Effect.catchCause(() => {
+              known.pending.set(expires_at, (known.pending.get(expires_at) ?? 0) + bytes)
+              known.adds_at = bytesOf(known) + added_at_once
+              return Effect.succeed(known.sum)
+            })
+          )
+        }
+      })
+
+      const isExhausted = (known: Known): boolean => known.sum + bytesOf(known) >= budget
+
+      return StorageUse.of({
+        count: (organization_id, bytes, age_max) =>
+          Effect.flatMap(DateTime.now, (now) => {
+            const known = knownOf(organization_id)
+            const expires_at = DateTime.toEpochMillis(
+              DateTime.startOf(DateTime.addDuration(DateTime.add(now, { hours: 1 }), age_max), "hour")
+            )
+            known.pending.set(expires_at, (known.pending.get(expires_at) ?? 0) + bytes)
+            return bytesOf(known) < known.adds_at
+              ? Effect.void
+              : Effect.asVoid(Effect.forkDetach(add(organization_id, known)))
+          }),
+        require: (organization_id) =>
+          Effect.suspend(() => {
+            const known = all.get(organization_id)
+            if (known === undefined || !isExhausted(known)) return Effect.void
+            return Effect.flatMap(
+              add(organization_id, known),
+              () => isExhausted(known) ? Effect.fail(new StorageExhausted({ limit: budget })) : Effect.void
+            )
+          }),
+        purge: Effect.flatMap(DateTime.now, (now) => store.purge(now, 5000))
+      })
+    })
+  )
+}
