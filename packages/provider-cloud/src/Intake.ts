@@ -14,6 +14,7 @@ import { ignored } from "./Callback/Notice.ts"
 import { type CloudAccount, CloudAccounts } from "./CloudAccounts.ts"
 import { MediaLoader } from "./MediaLoader.ts"
 import { callbacks_ignored } from "./Metrics.ts"
+import { Profiles } from "./Profiles.ts"
 
 /** How long a message may wait for its file. After that it is stored without it. */
 const file_wait_max = Duration.hours(1)
@@ -77,6 +78,7 @@ export class Intake extends Context.Service<Intake, {
       const files = yield* Semaphore.make(files_max)
       const withFiles = yield* Semaphore.make(with_files_max)
       const loader = yield* MediaLoader
+      const profiles = yield* Profiles
       const turns = yield* RcMap.make({ lookup: (_lane: string) => Semaphore.make(1) })
 
       const eventOf = (account: CloudAccount, { event, file }: Notice): ProviderEvent => {
@@ -95,12 +97,27 @@ export class Intake extends Context.Service<Intake, {
         yield* inbound.receive({ ...event, media: { ...event.media, bytes: null } })
       })
 
+      /** Begins to look up the names of the person who wrote, which their message does not wait for. */
+      const lookUp = (account: CloudAccount, event: ProviderEvent) => {
+        if (event.event !== "message_received" || event.from.display_name !== null) return Effect.void
+        const { channel_id, from: { external_id } } = event
+        return profiles.lookUp(account, external_id, (names) =>
+          inbound.receive({
+            event: "identity_changed",
+            channel_id,
+            former_external_id: external_id,
+            now: { external_id, ...names }
+          }).pipe(Effect.ignore))
+      }
+
       /** Finds the channel of a notice, and passes its event on. */
       const receiveNotice = Effect.fnUntraced(
         function*(app_id: string, notice: Notice, pass: (event: ProviderEvent) => ReturnType<typeof inbound.receive>) {
           const found = yield* accounts.locate(app_id, notice.account)
           if (Option.isNone(found)) return yield* countUnconnected
-          yield* pass(eventOf(found.value, notice))
+          const event = eventOf(found.value, notice)
+          yield* pass(event)
+          yield* lookUp(found.value, event)
         },
         // Repeating an event for an unknown channel would not help, so it counts as received.
         Effect.catchTag("ChannelUnknown", () => countUnconnected)

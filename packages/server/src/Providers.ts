@@ -9,6 +9,7 @@ import * as CloudSettings from "@messaging-crm/provider-cloud/CloudSettings"
 import * as CloudIngress from "@messaging-crm/provider-cloud/Ingress"
 import { Intake } from "@messaging-crm/provider-cloud/Intake"
 import { MediaLoader } from "@messaging-crm/provider-cloud/MediaLoader"
+import * as Profiles from "@messaging-crm/provider-cloud/Profiles"
 import * as Mock from "@messaging-crm/provider-mock"
 import * as Callbacks from "@messaging-crm/provider-mock/Callbacks"
 import * as MockIngress from "@messaging-crm/provider-mock/http/Ingress"
@@ -41,7 +42,10 @@ export const cloudOver = (
   return {
     outbound: Cloud.layer.pipe(Layer.provide(settled)),
     ingress: CloudIngress.layer.pipe(Layer.provide(settled)),
-    background: Intake.layerLoop.pipe(Layer.provide(MediaLoader.layer), Layer.provide([settled, downloads]))
+    background: Intake.layerLoop.pipe(
+      Layer.provide([MediaLoader.layer, Profiles.layer]),
+      Layer.provide([settled, downloads])
+    )
   }
 }
 

@@ -156,6 +156,7 @@ const movedNames = (former: ReadonlyArray<string>, person: Person, { external_id
  * Replaces names of an identity by others, after a person has changed their number or user id.
  *
  * A `primary_phone` of the contact that equals a former name is replaced too.
+ * An event that names an id as former and present tells of other names only.
  * Changes nothing when no former name is known, or when the new `external_id`
  * belongs to another identity: people are never merged.
  */
@@ -179,6 +180,7 @@ export const changeIdentity = (
   const { primary_phone } = contact.value
   const hadNumber = primary_phone !== null && lost.has(primary_phone) && person.phone !== null
   const added = namesOf(person).filter((name) => !own.has(name))
+  if (lost.size === 0 && added.length === 0 && Object.keys(set).length === 0) return Changes.none
   return Changes.all(
     ...Array.from(lost)
       .filter((name) => own.has(name) || name === identity.external_id)

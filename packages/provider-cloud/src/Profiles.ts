@@ -1,0 +1,131 @@
+/**
+ * Profiles: looks up the names of people on pages and photo accounts, whose callbacks hold ids only.
+ *
+ * A look-up runs in the background, after the message is stored. Each person is looked up once a day per process. A
+ * look-up that fails is repeated twice, and again with the person's next message.
+ */
+import { limits } from "@messaging-crm/core/Limits"
+import { Clock, Context, Duration, Effect, Layer, Option, Schedule, Schema, Semaphore } from "effect"
+import { HttpClient, HttpClientRequest } from "effect/http"
+import { type CloudAccount, nameOf } from "./CloudAccounts.ts"
+import { CloudSettings } from "./CloudSettings.ts"
+import { AnswerLost, call, type CallError, rootOf } from "./Graph.ts"
+import { lenient, StorableText } from "./Wire.ts"
+
+export interface Names {
+  readonly display_name: string | null
+  readonly username: string | null
+}
+
+const Profile = Schema.Struct({
+  name: lenient(StorableText),
+  first_name: lenient(StorableText),
+  last_name: lenient(StorableText),
+  username: lenient(StorableText)
+})
+const decodeProfile = Schema.decodeUnknownOption(Profile)
+
+/** The fields that each network has. */
+const fields = { page_messaging: "name,first_name,last_name", photo_social: "name,username" } as const
+
+/** How many people are remembered, how many look-ups are in progress or wait to be repeated, and how many run at once. */
+const [remembered_max, in_progress_max, at_once_max] = [10_000, 1000, 4]
+const remembered_time = Duration.days(1)
+const look_up_time_max = Duration.seconds(10)
+/** The pauses before a look-up is repeated: one minute, then five. */
+const pauses = Schedule.exponential(Duration.minutes(1), 5)
+
+const shown = (text: string | undefined): string | null =>
+  Array.from((text ?? "").slice(0, 2 * limits.name_chars_max)).slice(0, limits.name_chars_max).join("").trim() || null
+
+const namesOf = (answer: unknown): Names => {
+  const { first_name, last_name, name, username } = Option.getOrElse(
+    decodeProfile(answer),
+    (): typeof Profile.Type => ({})
+  )
+  return {
+    display_name: shown(name) ?? shown([first_name, last_name].filter((part) => part !== undefined).join(" ")),
+    username: shown(username)
+  }
+}
+
+/** Returns whether a failed look-up may succeed later. A person can hide their profile from the business. */
+const isPassing = (error: CallError): boolean =>
+  error._tag !== "Refused" || error.refusal.is_transient || error.refusal.status >= 500 || error.refusal.status === 429
+
+/** Service that looks up names. Without its layer nobody is looked up. */
+export const Profiles = Context.Reference<{
+  /** Begins to look a person up, unless they have been, and passes on the names found. Returns at once. */
+  readonly lookUp: (
+    account: CloudAccount,
+    person_id: string,
+    pass: (names: Names) => Effect.Effect<void>
+  ) => Effect.Effect<void>
+}>("@messaging-crm/provider-cloud/Profiles", { defaultValue: () => ({ lookUp: () => Effect.void }) })
+
+/** Layer that looks names up over the Graph API, with the token of the account. */
+export const layer: Layer.Layer<never, never, HttpClient.HttpClient> = Layer.effect(
+  Profiles,
+  Effect.gen(function*() {
+    const client = yield* HttpClient.HttpClient
+    const settings = yield* CloudSettings
+    const scope = yield* Effect.scope
+    const places = yield* Semaphore.make(at_once_max)
+    /** When each person may be looked up again, in the order of the look-ups. */
+    const again = new Map<string, number>()
+    let inProgress = 0
+
+    const request = (account: Exclude<CloudAccount, { type: "phone_messaging" }>, person_id: string) =>
+      places.withPermit(
+        call(
+          client,
+          account,
+          HttpClientRequest.get(`${rootOf(settings, account)}/${encodeURIComponent(person_id)}`, {
+            urlParams: { fields: fields[account.type] }
+          })
+        ).pipe(
+          Effect.timeoutOrElse({ duration: look_up_time_max, orElse: () => Effect.fail(new AnswerLost()) })
+        )
+      )
+
+    const run = (
+      key: string,
+      found: Effect.Effect<unknown, CallError>,
+      pass: (names: Names) => Effect.Effect<void>
+    ) =>
+      found.pipe(
+        Effect.retry({ schedule: pauses, times: 2, while: isPassing }),
+        Effect.flatMap((answer) => {
+          const names = namesOf(answer)
+          return names.display_name === null && names.username === null ? Effect.void : pass(names)
+        }),
+        Effect.catch((error) => Effect.sync(() => isPassing(error) ? void again.delete(key) : undefined)),
+        Effect.catchDefect((defect) =>
+          Effect.andThen(Effect.sync(() => again.delete(key)), Effect.logWarning("Profile lookup failed", defect))
+        ),
+        Effect.ensuring(Effect.sync(() => inProgress--)),
+        // The path names a person.
+        Effect.withTracerEnabled(false)
+      )
+
+    const lookUp = Effect.fnUntraced(function*(
+      account: CloudAccount,
+      person_id: string,
+      pass: (names: Names) => Effect.Effect<void>
+    ) {
+      if (account.type === "phone_messaging") return
+      const now = yield* Clock.currentTimeMillis
+      const { id, type } = nameOf(account)
+      const key = JSON.stringify([type, id, person_id])
+      if ((again.get(key) ?? 0) > now || inProgress >= in_progress_max) return
+      again.delete(key)
+      again.set(key, now + Duration.toMillis(remembered_time))
+      const [oldest] = again.keys()
+      if (again.size > remembered_max && oldest !== undefined) again.delete(oldest)
+      inProgress++
+      yield* Effect.forkIn(run(key, request(account, person_id), pass), scope)
+    })
+
+    return { lookUp }
+  })
+)

@@ -1,0 +1,120 @@
+/** Names of people on pages and photo accounts, looked up behind their messages. */
+import { assert, describe, it } from "@effect/vitest"
+import { ChannelId } from "@messaging-crm/core/Ids"
+import type { CloudAccount } from "@messaging-crm/provider-cloud/CloudAccounts"
+import * as CloudSettings from "@messaging-crm/provider-cloud/CloudSettings"
+import * as Profiles from "@messaging-crm/provider-cloud/Profiles"
+import { Effect, Layer, Redacted } from "effect"
+import { HttpClient, HttpClientResponse } from "effect/http"
+import { TestClock } from "effect/testing"
+
+const of = {
+  channel_id: ChannelId.make("01990000-0000-7000-8000-000000000001"),
+  app_id: "app",
+  token: Redacted.make("the channel's token")
+}
+const page: CloudAccount = { type: "page_messaging", ...of, page_id: "1784" }
+const photo: CloudAccount = { type: "photo_social", ...of, account_id: "1785", page_id: null }
+const number: CloudAccount = { type: "phone_messaging", ...of, phone_number_id: "1", business_account_id: "2" }
+
+const refused = (code: number) => Response.json({ error: { code, message: "Refused" } }, { status: 400 })
+
+/** Runs a test with the answers of the network, in order, the last one for all that follow. */
+const scene = <E>(
+  answers: ReadonlyArray<() => Response>,
+  test: (scene: {
+    readonly asked: ReadonlyArray<string>
+    readonly told: ReadonlyArray<Profiles.Names>
+    readonly write: (account: CloudAccount, person_id?: string) => Effect.Effect<void>
+  }) => Effect.Effect<void, E>
+) => {
+  const asked: Array<string> = []
+  const told: Array<Profiles.Names> = []
+  const client = HttpClient.make((request, url) =>
+    Effect.sync(() => {
+      asked.push(`${url.href} ${request.headers["authorization"]}`)
+      const answer = answers[asked.length - 1] ?? answers.at(-1)
+      return HttpClientResponse.fromWeb(request, answer?.() ?? refused(100))
+    })
+  )
+  const settle = Effect.replicateEffect(Effect.yieldNow, 50)
+  return Profiles.Profiles.use(({ lookUp }) =>
+    test({
+      asked,
+      told,
+      write: (account, person_id = "24601") =>
+        Effect.andThen(lookUp(account, person_id, (names) => Effect.sync(() => void told.push(names))), settle)
+    })
+  ).pipe(Effect.provide(Profiles.layer.pipe(
+    Layer.provide(Layer.succeed(HttpClient.HttpClient, client)),
+    Layer.provide(CloudSettings.layer({
+      base_url: "https://graph.example",
+      photo_social_base_url: "https://photo.example",
+      version: "v1"
+    }))
+  )))
+}
+
+describe("profiles", () => {
+  it.effect("are looked up once a day, with the token of the account", () =>
+    scene([
+      () => Response.json({ first_name: "Ana", last_name: "Lima", id: "24601" }),
+      () => Response.json({ name: "Ana L.", username: "ana.l" })
+    ], ({ asked, told, write }) =>
+      Effect.gen(function*() {
+        yield* write(page)
+        yield* write(page)
+        yield* write(photo)
+        yield* write(number, "+49151")
+        assert.deepStrictEqual(asked, [
+          "https://graph.example/v1/24601?fields=name%2Cfirst_name%2Clast_name Bearer the channel's token",
+          "https://photo.example/v1/24601?fields=name%2Cusername Bearer the channel's token"
+        ])
+        assert.deepStrictEqual(told, [
+          { display_name: "Ana Lima", username: null },
+          { display_name: "Ana L.", username: "ana.l" }
+        ])
+        yield* TestClock.adjust("25 hours")
+        yield* write(page)
+        assert.lengthOf(asked, 3)
+      })))
+
+  it.effect("that cannot be looked up now are looked up again, and with the next message", () =>
+    scene(
+      [() => new Response("", { status: 503 })],
+      ({ asked, told, write }) =>
+        Effect.gen(function*() {
+          yield* write(page)
+          assert.lengthOf(asked, 1)
+          yield* write(page)
+          assert.lengthOf(asked, 1)
+          yield* TestClock.adjust("10 minutes")
+          assert.lengthOf(asked, 3)
+          yield* write(page)
+          assert.lengthOf(asked, 4)
+          assert.deepStrictEqual(told, [])
+        })
+    ))
+
+  it.effect("that a person hides, or that say nothing, change nothing", () =>
+    scene(
+      [() => refused(230), () => Response.json({ name: 7, id: "1" })],
+      ({ asked, told, write }) =>
+        Effect.gen(function*() {
+          yield* write(page)
+          yield* TestClock.adjust("1 hours")
+          yield* write(page)
+          assert.lengthOf(asked, 1)
+          yield* write(page, "24602")
+          assert.lengthOf(asked, 2)
+          assert.deepStrictEqual(told, [])
+        })
+    ))
+
+  it.effect("are bounded: a look-up beyond the places waits, and one beyond those is left out", () =>
+    scene([() => new Response("", { status: 503 })], ({ asked, write }) =>
+      Effect.gen(function*() {
+        for (let person = 0; person < 1010; person++) yield* write(page, String(person))
+        assert.lengthOf(asked, 1000)
+      })))
+})
