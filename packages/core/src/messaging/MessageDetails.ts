@@ -13,6 +13,14 @@ const Number = Schema.NullOr(Schema.Finite)
 const described = <S extends Schema.Top>(description: string, schema: S) =>
   Schema.optionalKey(schema.annotate({ description }))
 
+/** Schema for a text that is one of some values, to which more can be added. */
+const openEnum = (values: ReadonlyArray<string>) =>
+  Schema.String.annotate({
+    description: `Values: ${
+      values.map((value) => `\`${value}\``).join(", ")
+    }. New values may appear without a new version.`
+  })
+
 /** Why a message failed after the network had accepted it. */
 export const Failure = Schema.Struct({
   code: Schema.NullOr(Schema.Int).annotate({ description: "The error code of the network." }),
@@ -36,9 +44,7 @@ export const MessageDetails = Schema.Struct({
   choice: described(
     "The option that the contact chose: of a message with buttons or a list, of a template, a menu or quick replies.",
     Schema.Struct({
-      kind: Schema.Literals(["button", "list_row", "template_button", "postback", "quick_reply"]).annotate({
-        format: "open-enum"
-      }),
+      kind: openEnum(["button", "list_row", "template_button", "postback", "quick_reply"]),
       id: Text,
       title: Text,
       description: Text,
@@ -53,7 +59,7 @@ export const MessageDetails = Schema.Struct({
   reaction: described(
     "A reaction to a message, or the removal of one: `emoji` is then null.",
     Schema.Struct({
-      action: Schema.Literals(["react", "unreact"]).annotate({ format: "open-enum" }),
+      action: openEnum(["react", "unreact"]),
       emoji: Text,
       provider_message_id: Text
     })
@@ -75,7 +81,7 @@ export const MessageDetails = Schema.Struct({
   story: described(
     "The story that the contact replied to or mentioned the business in.",
     Schema.Struct({
-      action: Schema.Literals(["reply", "mention"]).annotate({ format: "open-enum" }),
+      action: openEnum(["reply", "mention"]),
       id: Text,
       url: Text
     })

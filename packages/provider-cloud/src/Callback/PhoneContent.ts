@@ -177,7 +177,7 @@ const cards = (items: typeof Items.Type): MessageContent => {
   return textContent("contacts", text, { contacts })
 }
 
-type Kind = NonNullable<MessageDetails["choice"]>["kind"]
+type Kind = "button" | "list_row" | "template_button"
 
 const choice = (kind: Kind, { description, id, payload, title }: typeof Choice.Type & { readonly payload?: string }) =>
   textContent("interactive", lines(title), {
