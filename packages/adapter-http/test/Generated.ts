@@ -122,7 +122,9 @@ export const generator = (random: () => number, pool: Pool) => {
       [],
       {},
       [[]],
-      ...(schema.maxLength === undefined ? [] : [long(schema.maxLength), long(schema.maxLength + 1)]),
+      ...(schema.maxLength === undefined
+        ? []
+        : [long(schema.maxLength), long(schema.maxLength + 1), ` ${long(schema.maxLength)} `]),
       ...(schema.minLength === undefined ? [] : [long(schema.minLength), long(Math.max(0, schema.minLength - 1))]),
       ...(schema.maximum === undefined ? [] : [schema.maximum, schema.maximum + 1]),
       ...(schema.minimum === undefined ? [] : [schema.minimum, schema.minimum - 1]),

@@ -1027,7 +1027,7 @@ export interface Operations {
       /** The id of the conversation. */
       readonly conversation_id: string
     }
-    readonly body?: CloseConversation | null
+    readonly body?: CloseConversation
     readonly answer: {
       readonly data: Conversation
     }

@@ -3,7 +3,7 @@
  * headers, examples and error responses to every operation.
  */
 import { limits } from "@messaging-crm/core/Limits"
-import { Context, Option, Record } from "effect"
+import { Context, type JsonSchema, Option, Record } from "effect"
 import { HttpApi, type HttpApiEndpoint, type HttpApiGroup, type OpenApi } from "effect/http-api"
 import { headers, headersOf, parameters } from "./Document/Headers.ts"
 import { canRefuse, refusals, refusalsOf } from "./Document/Refusals.ts"
@@ -49,11 +49,20 @@ const parameterOf = ({ name, schema, ...rest }: OpenApi.OpenAPISpecParameter) =>
 const withExamples = (content: OpenApi.OpenApiSpecContent = {}, examples: object) =>
   Record.map(content, ({ schema }) => ({ schema, examples }))
 
+/** Returns the schema of a body that is sent. In a payload, null stands for an absent one. */
+const present = (schema: JsonSchema.JsonSchema): JsonSchema.JsonSchema =>
+  Array.isArray(schema.anyOf)
+    ? { ...schema, anyOf: schema.anyOf.filter((each: JsonSchema.JsonSchema) => each.type !== "null") }
+    : schema
+
 const requestBodyOf = (endpoint: HttpApiEndpoint.Top, body: OpenApi.OpenAPISpecRequestBody) => {
   const { requests = {} } = Context.get(endpoint.annotations, Example)
   return {
     required: Option.isNone(Context.getOption(endpoint.annotations, OptionalBody)),
-    content: withExamples(body.content, Record.map(requests, (value) => ({ value })))
+    content: withExamples(
+      Record.map(body.content ?? {}, (media) => ({ ...media, schema: present(media.schema) })),
+      Record.map(requests, (value) => ({ value }))
+    )
   }
 }
 

@@ -85,7 +85,7 @@ const EventTypes = Schema.Array(Schema.String.check(jsonSchemaOnly({ enum: [...E
 )
 
 export const CreateWebhook = Schema.Struct({
-  url: Text.check(jsonSchemaOnly({ maxLength: limits.url_chars_max, pattern: "^[Hh][Tt][Tt][Pp][Ss]?://[^/\\\\]" }))
+  url: Text.check(jsonSchemaOnly({ maxLength: limits.url_chars_max, pattern: "^[Hh][Tt][Tt][Pp][Ss]://[^/\\\\]" }))
     .annotate({
       description:
         "A public https endpoint: a host name, no user, no fragment, port 443 or above 1023. It is stored in ASCII, as WHATWG URL serializes it."
