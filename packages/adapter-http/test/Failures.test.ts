@@ -1,6 +1,7 @@
 /** What is answered, and what is logged, when the service or what it stands on is in trouble. */
 import { assert, describe, it } from "@effect/vitest"
 import { PostedWebhooks } from "@messaging-crm/adapter-memory/WebhookTransport"
+import { Contacts, SearchTimeout } from "@messaging-crm/core/Contacts"
 import { ConcurrentChanges } from "@messaging-crm/core/Decide"
 import { Idempotency, RequestProcessing } from "@messaging-crm/core/Idempotency"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
@@ -34,6 +35,22 @@ const tagsThat = (tags: Partial<Tags["Service"]>) =>
   Layer.succeed(Tags, Tags.of({ create: () => Effect.die("unused"), list: Effect.die("unused"), ...tags }))
 
 const red = { name: "x", color: "red" }
+
+describe("a search that takes too long", () => {
+  it("is answered with 503, a code of its own, and when to retry", async () => {
+    const instead = Layer.effect(
+      Contacts,
+      Effect.map(Contacts, (contacts) => Contacts.of({ ...contacts, list: () => Effect.fail(new SearchTimeout()) }))
+    )
+    await serving({ instead }, async (service) => {
+      const { key } = await service.organization()
+      const answer = await service.request("GET", "/v1/contacts?query=kim", { key })
+      assert.strictEqual(answer.status, 503)
+      assert.deepInclude(answer.body.error, { code: "search_timeout", param: null })
+      assert.strictEqual(answer.headers.get("retry-after"), "1")
+    })
+  })
+})
 
 describe("a defect", () => {
   it("is answered with 500 that tells nothing but the request id, under which the cause is logged", async () => {

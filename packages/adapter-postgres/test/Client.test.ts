@@ -1,6 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { CommitConnections } from "@messaging-crm/adapter-postgres/CommitConnections"
+import { SearchConnections } from "@messaging-crm/adapter-postgres/SearchConnections"
 import { Config, Effect, Exit, Fiber, Latch, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { setFlagsFromString } from "node:v8"
@@ -106,6 +107,8 @@ it.layer(Database.layer)("Client", (it) => {
       const sql = yield* SqlClient.SqlClient
       assert.deepStrictEqual(yield* settings(sql), promised)
       assert.deepStrictEqual(yield* settings(yield* CommitConnections), { ...promised, lock_timeout: "2s" })
+      const { sql: searching } = yield* SearchConnections
+      assert.deepStrictEqual(yield* settings(searching), { ...promised, statement_timeout: "1s" })
     }))
 
   it.effect("fails the statements of a killed backend, and no later ones", () =>
@@ -132,11 +135,12 @@ it.layer(Database.layer)("Client", (it) => {
       assert.deepStrictEqual(new Set(answers.map(([row]) => row?.answer)), new Set([42]))
     }))
 
-  it.effect("opens the configured number of connections, half of them for commits", () =>
+  it.effect("opens the configured number of connections, half of them for commits and a quarter for searches", () =>
     Effect.gen(function*() {
-      const shared = yield* Backends.pids(yield* SqlClient.SqlClient, 5)
+      const shared = yield* Backends.pids(yield* SqlClient.SqlClient, 3)
       const committing = yield* Backends.pids(yield* CommitConnections, 5)
-      assert.strictEqual(new Set([...shared, ...committing]).size, 10)
+      const searching = yield* Backends.pids((yield* SearchConnections).sql, 2)
+      assert.strictEqual(new Set([...shared, ...committing, ...searching]).size, 10)
     }))
 
   it.effect("answers reads while every connection for commits waits for a row", () =>

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { CommitConnections } from "@messaging-crm/adapter-postgres/CommitConnections"
+import { SearchConnections } from "@messaging-crm/adapter-postgres/SearchConnections"
 import { StatementDeadline } from "@messaging-crm/adapter-postgres/StatementDeadline"
 import { Cause, Context, Deferred, Duration, Effect, Exit, Fiber, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
@@ -15,7 +16,12 @@ const behindProxy = Effect.gen(function*() {
   const { url } = yield* Database.Database
   const proxy = yield* Proxy.make(url)
   const client = yield* Layer.build(Client.layer({ url: proxy.url, connections: 10 }))
-  return { proxy, sql: Context.get(client, SqlClient.SqlClient), commits: Context.get(client, CommitConnections) }
+  return {
+    proxy,
+    sql: Context.get(client, SqlClient.SqlClient),
+    commits: Context.get(client, CommitConnections),
+    searches: Context.get(client, SearchConnections).sql
+  }
 })
 
 const insert = (sql: SqlClient.SqlClient, name: string) =>
@@ -37,8 +43,8 @@ const lostConnection = (exit: Exit.Exit<unknown, unknown>): boolean =>
 it.layer(Database.layer, { excludeTestServices: true })("A connection that stops responding", (it) => {
   it.effect("is replaced, as are nine others, and their pending statements fail", () =>
     Effect.gen(function*() {
-      const { commits, proxy, sql } = yield* behindProxy
-      const ten = Effect.all([Backends.pids(sql, 5), Backends.pids(commits, 5)])
+      const { commits, proxy, searches, sql } = yield* behindProxy
+      const ten = Effect.all([Backends.pids(sql, 3), Backends.pids(commits, 5), Backends.pids(searches, 2)])
       const before = new Set((yield* ten).flat())
       const begun = yield* Deferred.make<void>()
       const silent = yield* Deferred.make<void>()

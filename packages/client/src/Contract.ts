@@ -555,19 +555,6 @@ export interface NotFound {
   }
 }
 
-/** The messaging provider cannot be reached at the moment. */
-export interface ProviderUnavailable {
-  readonly error: {
-    readonly code: "provider_unavailable"
-    /** For people. Do not parse it: the wording may change. */
-    readonly message: string
-    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
-    readonly param: string | null
-    /** The response's `X-Request-Id`; in a replay, that of the first one. */
-    readonly request_id: string
-  }
-}
-
 /** An order to send a message. It was accepted, and a worker hands it to the messaging provider. */
 export interface Send {
   readonly id: string
@@ -757,6 +744,19 @@ export interface Unauthorized {
   }
 }
 
+/** The messaging provider cannot be reached at the moment, or a search took too long. */
+export interface Unavailable {
+  readonly error: {
+    readonly code: "provider_unavailable" | "search_timeout"
+    /** For people. Do not parse it: the wording may change. */
+    readonly message: string
+    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
+    readonly param: string | null
+    /** The response's `X-Request-Id`; in a replay, that of the first one. */
+    readonly request_id: string
+  }
+}
+
 /** The body is not `application/json`. */
 export interface UnsupportedMediaType {
   readonly error: {
@@ -889,9 +889,9 @@ export type ErrorCode =
   | "storage_exhausted"
   | "internal_error"
   | "not_found"
-  | "provider_unavailable"
   | "rate_limited"
   | "unauthorized"
+  | "provider_unavailable" | "search_timeout"
   | "unsupported_media_type"
 
 /** What each operation takes and answers, by its method and path. */

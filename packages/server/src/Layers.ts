@@ -8,6 +8,7 @@ import * as Memory from "@messaging-crm/adapter-memory"
 import * as Postgres from "@messaging-crm/adapter-postgres"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { CommitConnections } from "@messaging-crm/adapter-postgres/CommitConnections"
+import { SearchConnections } from "@messaging-crm/adapter-postgres/SearchConnections"
 import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
 import { AuditAgeMax } from "@messaging-crm/core/Audit"
 import * as Crm from "@messaging-crm/core/Crm"
@@ -111,6 +112,7 @@ const ofTheProcess = [
   Dispatch,
   SqlClient.SqlClient,
   CommitConnections,
+  SearchConnections,
   HttpServer.HttpServer,
   HttpPlatform.HttpPlatform,
   Etag.Generator,

@@ -39,7 +39,8 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
   .add(
     HttpApiEndpoint.get("list", "/contacts", {
       query: { cursor, page_size, ...filters },
-      success: List(Contact)
+      success: List(Contact),
+      error: Errors.Unavailable
     })
       .annotate(Runs, "contacts.list")
       .annotateMerge(

@@ -43,7 +43,7 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
       headers: keyHeaderOf("sends.start"),
       payload: StartConversation,
       success: Single(Send).pipe(HttpApiSchema.status(202)),
-      error: Errors.ProviderUnavailable
+      error: Errors.Unavailable
     })
       .annotate(Runs, "sends.start")
       .annotateMerge(

@@ -133,7 +133,7 @@ const common: Readonly<Record<string, string>> = {
   415: "UnsupportedMediaType",
   429: "TooManyRequests",
   500: "InternalError",
-  503: "ProviderUnavailable"
+  503: "Unavailable"
 }
 
 /** Returns the paths with each common error response replaced by a reference, and the responses referred to. */

@@ -80,8 +80,13 @@ export const InsufficientStorage = HttpApiSchema.WithHeaders(
   ),
   retryAfter
 )
-export const ProviderUnavailable = HttpApiSchema.WithHeaders(
-  body("ProviderUnavailable", 503, ["provider_unavailable"], "The messaging provider cannot be reached at the moment."),
+export const Unavailable = HttpApiSchema.WithHeaders(
+  body(
+    "Unavailable",
+    503,
+    ["provider_unavailable", "search_timeout"],
+    "The messaging provider cannot be reached at the moment, or a search took too long."
+  ),
   retryAfter
 )
 
@@ -105,6 +110,14 @@ export const invalid = (param: string, message: string) => fail("invalid_input",
 
 /** Fails with `not_found`. The message is the same for an absent resource and for one of another organization. */
 export const absent = (resource: string) => () => fail("not_found", `There is no such ${resource}.`)
+
+/** Fails with `search_timeout`. */
+export const searchTimeout = () =>
+  failUntil(
+    "search_timeout",
+    "The search took too long. Use a longer query or fewer filters, or retry after 1 s.",
+    1
+  )
 
 /** Fails with `provider_unavailable`. */
 export const providerUnavailable = () =>

@@ -10,7 +10,7 @@ export class TemplatesGroup extends HttpApiGroup.make("templates")
   .add(
     HttpApiEndpoint.get("list", "/templates", {
       success: List(Template),
-      error: Errors.ProviderUnavailable
+      error: Errors.Unavailable
     })
       .annotate(Runs, "templates.list")
       .annotateMerge(

@@ -28,7 +28,7 @@ export const layer = HttpApiBuilder.group(
           channel: query.channel ?? null
         }).pipe(
           Effect.flatMap(Answers.body(endpoint)),
-          Effect.catchTag("CursorInvalid", Refusals.cursorInvalid)
+          Effect.catchTags({ CursorInvalid: Refusals.cursorInvalid, SearchTimeout: Errors.searchTimeout })
         ),
       create: ({ endpoint, payload }) =>
         contacts.create(payload).pipe(

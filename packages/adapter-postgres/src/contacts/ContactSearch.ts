@@ -5,15 +5,17 @@ import type { PageRequest } from "@messaging-crm/core/Page"
 import type { SqlClient, Statement } from "effect/sql"
 import { startOf } from "../database/Columns.ts"
 
-/** Returns the condition of filters for which an index has the list's order, or null if there is no such index. */
+/** Returns whether contacts have to be searched for, because no index has those that match in the list's order. */
+export const isSearch = ({ channel, lifecycle_stage, search_terms, owner_user_id, tag_id }: ContactMatch): boolean =>
+  channel !== null || search_terms !== null || tag_id !== null || (owner_user_id !== null && lifecycle_stage !== null)
+
+/** Returns the condition of filters that need no search. */
 const ordered = (
   sql: SqlClient.SqlClient,
-  { channel, lifecycle_stage, search_terms, owner_user_id, tag_id }: ContactMatch
-): Statement.Fragment | null => {
-  if (channel !== null || search_terms !== null || tag_id !== null) return null
-  if (owner_user_id === null && lifecycle_stage === null) return sql`true`
-  if (lifecycle_stage === null) return sql`c.owner_user_id = ${owner_user_id}`
-  return owner_user_id === null ? sql`c.lifecycle_stage = ${lifecycle_stage}` : null
+  { lifecycle_stage, owner_user_id }: ContactMatch
+): Statement.Fragment => {
+  if (owner_user_id !== null) return sql`c.owner_user_id = ${owner_user_id}`
+  return lifecycle_stage === null ? sql`true` : sql`c.lifecycle_stage = ${lifecycle_stage}`
 }
 
 /**
@@ -28,12 +30,11 @@ export const pageOf = (
   page: PageRequest
 ): Statement.Fragment => {
   const { at, id } = startOf(page)
-  const condition = ordered(sql, match)
-  if (condition !== null) {
+  if (!isSearch(match)) {
     return sql`
       FROM contacts c
       WHERE c.organization_id = ${organization_id}
-        AND ${condition}
+        AND ${ordered(sql, match)}
         AND (c.updated_at, c.id) < (${at}::timestamptz, ${id}::uuid)
     `
   }

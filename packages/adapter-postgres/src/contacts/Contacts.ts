@@ -6,6 +6,7 @@ import { SqlClient } from "effect/sql"
 import { At, json, OptionalAt, repeated } from "../database/Columns.ts"
 import * as Lookup from "../database/Lookup.ts"
 import { first, rows, selection } from "../database/Rows.ts"
+import * as Searches from "../database/Searches.ts"
 import * as Audit from "../work/Audit.ts"
 import * as Search from "./ContactSearch.ts"
 
@@ -38,6 +39,7 @@ export const layer = Layer.effect(
   ContactStore,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
+    const search = yield* Searches.make(sql)
 
     const columns = sql.literal(list.columns)
 
@@ -90,13 +92,16 @@ export const layer = Layer.effect(
     return ContactStore.of({
       find: (organization_id, id) => find({ organization_id, id }),
       load: (organization_id, id) => load({ organization_id, id }),
-      list: (organization_id, match, page) =>
-        list.rows(sql`
-          SELECT ${columns}
-          ${Search.pageOf(sql, organization_id, match, page)}
-          ORDER BY c.updated_at DESC, c.id DESC
-          LIMIT ${page.size}
-        `),
+      list: (organization_id, match, page) => {
+        const read = (sql: SqlClient.SqlClient) =>
+          list.rows(sql`
+            SELECT ${columns}
+            ${Search.pageOf(sql, organization_id, match, page)}
+            ORDER BY c.updated_at DESC, c.id DESC
+            LIMIT ${page.size}
+          `)
+        return Search.isSearch(match) ? search(organization_id, read) : Effect.orDie(read(sql))
+      },
       identify: (organization_id, channel_type, names) =>
         known(sql`
           SELECT n.name, to_jsonb(i) AS identity,

@@ -7,6 +7,7 @@ import * as Connections from "./Client/Connections.ts"
 import * as Hosts from "./Client/Hosts.ts"
 import * as Types from "./Client/Types.ts"
 import { CommitConnections } from "./CommitConnections.ts"
+import { SearchConnections } from "./SearchConnections.ts"
 
 export interface Options {
   /** The URL. It may name several hosts: the service uses the one that accepts writes. */
@@ -40,6 +41,15 @@ const settings = {
 
 /** Commits wait for a row lock for at most 2 seconds, and join by index alone: their plans may be made while a table is empty. */
 const committing_settings = { lock_timeout: "2s", enable_hashjoin: "off", enable_mergejoin: "off" }
+
+/** A search may scan many rows, in the order of an index and never by sorting them. */
+const searching_settings = { statement_timeout: "1s", enable_sort: "off" }
+
+/** How many searches share a connection. A search waits for at most one other. */
+const searches_per_connection = 2
+
+/** Returns how many connections to use for searches: none where there are fewer than four. */
+const searchesOf = (connections: number): number => Math.floor(connections / 4)
 
 /** Returns how many connections to use for commits. The others are multiplexed, so that a few of them are enough. */
 const commitsOf = (connections: number): number => Math.min(Math.max(2, Math.floor(connections / 2)), connections - 1)
@@ -107,11 +117,11 @@ const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) 
     () => new Error("The URL of the database is not of the form postgres://user:password@host:port,host:port/database")
   )
   const watchdogs = yield* Connections.checked
-  const commits = commitsOf(connections)
+  const [commits, searches] = [commitsOf(connections), searchesOf(connections)]
   const shared = yield* make({
     hosts,
     watchdogs,
-    connections: connections - commits,
+    connections: connections - commits - searches,
     // More share a write and cost less, but all of them wait for one that is slow.
     statements_per_connection: 8,
     settings
@@ -124,7 +134,20 @@ const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) 
     statements_per_connection: 1,
     settings: { ...settings, ...committing_settings }
   })
-  return Context.make(SqlClient.SqlClient, shared).pipe(Context.add(CommitConnections, committing))
+  const [searching, statements] = searches === 0 ? [shared, 1] : [
+    yield* make({
+      hosts,
+      watchdogs,
+      connections: searches,
+      statements_per_connection: searches_per_connection,
+      settings: { ...settings, ...searching_settings }
+    }),
+    searches * searches_per_connection
+  ]
+  return Context.make(SqlClient.SqlClient, shared).pipe(
+    Context.add(CommitConnections, committing),
+    Context.add(SearchConnections, { sql: searching, statements })
+  )
 })
 
 /** Whether a text is a URL that the client takes. */
@@ -133,10 +156,10 @@ export const isUrl = (text: string): boolean => Option.isSome(Hosts.parse(text))
 /**
  * Layer for the driver, which returns a `timestamptz` as a `DateTime.Utc`. It connects
  * at the first statement, to the first host of the URL that accepts writes. Half of
- * the connections, but at least 2, are reserved for commits.
+ * the connections, but at least 2, are reserved for commits, and a quarter for searches.
  *
  * A connection on which a statement is not answered is replaced after 8 to 9
  * seconds, and its statements fail with a `ConnectionError`: see `StatementDeadline`.
  */
-export const layer = (options: Options): Layer.Layer<SqlClient.SqlClient | CommitConnections> =>
+export const layer = (options: Options): Layer.Layer<SqlClient.SqlClient | CommitConnections | SearchConnections> =>
   Layer.effectContext(clients(options)).pipe(Layer.provide(Reactivity.layer))

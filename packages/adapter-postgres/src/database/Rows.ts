@@ -18,14 +18,16 @@ export const selected = new Set<Schema.Struct<Readonly<Record<string, OwnSchema>
 export const rows = <S extends OwnSchema>(schema: S) => {
   schemas.add(schema)
   const all = Schema.Array(schema)
-  return (statement: Statement): Effect.Effect<ReadonlyArray<S["Type"]>> =>
-    Effect.flatMap(Codecs, ({ decode }) => Effect.flatMap(Effect.orDie(statement), decode(all)))
+  return (statement: Statement): Effect.Effect<ReadonlyArray<S["Type"]>> => Effect.orDie(decoded(all, statement))
 }
+
+const decoded = <S extends OwnSchema>(schema: S, statement: Statement): Effect.Effect<S["Type"], SqlError.SqlError> =>
+  Effect.flatMap(Codecs, ({ decode }) => Effect.flatMap(statement, decode(schema)))
 
 /** The columns that a list selects, and how its statement is run and its rows are decoded. */
 export interface Selection<Row> {
   readonly columns: string
-  readonly rows: (statement: Sql.Statement<unknown>) => Effect.Effect<ReadonlyArray<Row>>
+  readonly rows: (statement: Sql.Statement<unknown>) => Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError>
 }
 
 /**
@@ -39,15 +41,16 @@ export const selection = <const Fields extends Readonly<Record<string, OwnSchema
   expressionOf: (field: string) => string
 ): Selection<Schema.Struct<Fields>["Type"]> => {
   selected.add(schema)
-  const byName = rows(schema)
+  schemas.add(schema)
+  const all = Schema.Array(schema)
   return {
     columns: Object.keys(schema.fields).map((field) => `${expressionOf(field)} AS ${field}`).join(", "),
     rows: (statement) =>
       Effect.flatMap(Codecs, ({ decodeValues }) => {
         const decode = decodeValues(schema)
         return decode === null
-          ? byName(statement)
-          : Effect.orDie(Effect.map(statement.values, (found) => found.map(decode)))
+          ? decoded(all, statement)
+          : Effect.map(statement.values, (found) => found.map(decode))
       })
   }
 }

@@ -120,12 +120,12 @@ export const layer = Layer.effect(
     return ConversationStore.of({
       find: (organization_id, id) => find({ organization_id, id }),
       list: (organization_id, filters, page) =>
-        list.rows(sql`
+        Effect.orDie(list.rows(sql`
           ${select}
           WHERE ${conditions(organization_id, filters, page)}
           ORDER BY v.last_activity_at DESC, v.id DESC
           LIMIT ${page.size}
-        `),
+        `)),
       findThreads: (organization_id, { id, type }, names) =>
         Effect.map(
           Effect.forEach(

@@ -73,14 +73,14 @@ export const layer = Layer.effect(
         ),
       list: (organization_id, conversation_id, page) => {
         const { at, id } = startOf(page)
-        return messages.rows(sql`
+        return Effect.orDie(messages.rows(sql`
           ${select}
           WHERE organization_id = ${organization_id}
             AND conversation_id = ${conversation_id}
             AND (created_at, id) < (${at}::timestamptz, ${id}::uuid)
           ORDER BY created_at DESC, id DESC
           LIMIT ${page.size}
-        `)
+        `))
       },
       purgeEarlyUpdates: (before, limit) =>
         count(sql`

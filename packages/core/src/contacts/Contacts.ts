@@ -91,6 +91,9 @@ export class ContactNotFound extends Schema.TaggedError<ContactNotFound>()("Cont
 /** A contact needs at least a name, a phone or an email. */
 export class ContactUnnamed extends Schema.TaggedError<ContactUnnamed>()("ContactUnnamed", {}) {}
 
+/** A list with filters took longer than a search may. Nothing is wrong with the request; a narrower one takes less. */
+export class SearchTimeout extends Schema.TaggedError<SearchTimeout>()("SearchTimeout", {}) {}
+
 /** The contact has so many notes that no more of this length can be added. */
 export class NotesTooLong extends Schema.TaggedError<NotesTooLong>()("NotesTooLong", { limit: Schema.Int }) {}
 
@@ -224,6 +227,8 @@ const chars = ({ custom_values, notes }: Contact): number => {
  *   by `updated_at` descending, then id descending, starting after the position.
  *   A term matches where the search text contains it, character by character.
  *   The filter for phone messaging also passes contacts with a `primary_phone`.
+ *   A store may fail with `SearchTimeout` if a list with filters takes more than a second,
+ *   or waits longer than that for those of other organizations.
  * - `identify` looks names up on a type of channel and returns the identities
  *   found, each with the name that was looked up, in the order of the names.
  * - `findByPhone` returns the most recently updated contact with that `primary_phone`.
@@ -241,7 +246,7 @@ export class ContactStore extends Context.Service<ContactStore, {
     organization_id: OrganizationId,
     match: ContactMatch,
     page: PageRequest
-  ) => Effect.Effect<ReadonlyArray<Contact>>
+  ) => Effect.Effect<ReadonlyArray<Contact>, SearchTimeout>
   readonly identify: (
     organization_id: OrganizationId,
     channel_type: Identity["channel_type"],
@@ -281,7 +286,7 @@ export class Contacts extends Context.Service<Contacts, {
   /** Returns a page of contacts, most recently updated first (contract §8.8). */
   readonly list: (
     options: ContactFilters & { readonly cursor: string | null; readonly page_size: number }
-  ) => Effect.Effect<Page<Contact>, CursorInvalid, CurrentActor>
+  ) => Effect.Effect<Page<Contact>, CursorInvalid | SearchTimeout, CurrentActor>
 }>()("@messaging-crm/core/Contacts") {
   static readonly layer = Layer.effect(
     Contacts,

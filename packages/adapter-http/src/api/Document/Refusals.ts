@@ -40,6 +40,10 @@ export const refusals = {
     "The organization has used up its 10000000000 bytes for idempotency records and deliveries. They expire after 72 hours and 30 days."
   ),
   internal_error: body("internal_error", "The service failed. The request id finds the cause in its log."),
+  search_timeout: body(
+    "search_timeout",
+    "The search took too long. Use a longer query or fewer filters, or retry after 1 s."
+  ),
   provider_unavailable: body(
     "provider_unavailable",
     "The messaging provider cannot be reached now. Nothing was changed; try again."
@@ -57,7 +61,7 @@ const codes: Readonly<Record<string, ReadonlyArray<Code>>> = {
   415: ["unsupported_media_type"],
   429: ["rate_limited"],
   500: ["internal_error"],
-  503: ["provider_unavailable"],
+  503: ["provider_unavailable", "search_timeout"],
   507: ["storage_exhausted"]
 }
 

@@ -1,0 +1,51 @@
+/** Searches: as many at once as have connections, in turn by organization, and each for a bounded time. */
+import { SearchTimeout } from "@messaging-crm/core/Contacts"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { Duration, Effect, Option, PartitionedSemaphore } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
+import { SearchConnections } from "./SearchConnections.ts"
+
+/** How long a search waits for its turn. Its statement then has a second. */
+const turn_wait = Duration.seconds(1)
+
+const isTimeout = (error: SqlError.SqlError): boolean => error.reason._tag === "StatementTimeoutError"
+
+type Search<A> = (sql: SqlClient.SqlClient) => Effect.Effect<A, SqlError.SqlError>
+
+/**
+ * Makes a function that runs searches on `SearchConnections`, if they are provided. Inside a transaction of the caller,
+ * a search is part of it.
+ */
+export const make = Effect.fnUntraced(function*(own: SqlClient.SqlClient) {
+  const searching = yield* Effect.serviceOption(SearchConnections)
+  if (Option.isNone(searching)) return <A>(_: OrganizationId, search: Search<A>) => Effect.orDie(search(own))
+  const { sql, statements } = searching.value
+  const turns = PartitionedSemaphore.makeUnsafe<OrganizationId>({ permits: statements })
+
+  const limited = <A>(search: Search<A>): Effect.Effect<A, SearchTimeout> =>
+    Effect.catch(search(sql), (error) => isTimeout(error) ? Effect.fail(new SearchTimeout()) : Effect.die(error))
+
+  /** Organizations that wait take turns, so that one of them cannot keep the others waiting. */
+  const inTurn = <A>(organization_id: OrganizationId, search: Search<A>): Effect.Effect<A, SearchTimeout> =>
+    Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(
+        restore(Effect.timeoutOption(turns.take(organization_id, 1), turn_wait)),
+        Option.match({
+          onNone: () => Effect.fail(new SearchTimeout()),
+          onSome: () => Effect.ensuring(restore(limited(search)), turns.release(1))
+        })
+      )
+    )
+
+  const run = <A>(organization_id: OrganizationId, search: Search<A>): Effect.Effect<A, SearchTimeout> =>
+    Effect.flatMap(
+      turns.withPermitsIfAvailable(1)(limited(search)),
+      Option.match({ onNone: () => inTurn(organization_id, search), onSome: Effect.succeed })
+    )
+
+  return <A>(organization_id: OrganizationId, search: Search<A>): Effect.Effect<A, SearchTimeout> =>
+    Effect.flatMap(
+      Effect.serviceOption(own.transactionService),
+      (outer) => Option.isNone(outer) ? run(organization_id, search) : Effect.orDie(search(own))
+    )
+})

@@ -1,0 +1,83 @@
+/** Searches have connections, a time limit and turns of their own. */
+import { assert, describe, it, layer } from "@effect/vitest"
+import * as Client from "@messaging-crm/adapter-postgres/Client"
+import { SearchConnections } from "@messaging-crm/adapter-postgres/SearchConnections"
+import { SearchTimeout } from "@messaging-crm/core/Contacts"
+import { OrganizationId } from "@messaging-crm/core/Ids"
+import { Config, Deferred, Effect, Fiber, Layer, Ref } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import * as Searches from "../src/database/Searches.ts"
+
+const client = Layer.unwrap(Effect.map(Config.Redacted("TEST_DATABASE_URL"), (url) => Client.layer({ url })))
+
+const [busy, other] = [
+  OrganizationId.make("0199abcd-0000-7000-8000-00000000000a"),
+  OrganizationId.make("0199abcd-0000-7000-8000-00000000000b")
+]
+
+layer(client, { timeout: "60 seconds" })("searches", (it) => {
+  it.effect("end after a second, with a typed failure, while other reads are answered", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const search = yield* Searches.make(sql)
+      const { statements } = yield* SearchConnections
+      const endless = Effect.flip(search(busy, (sql) => sql`SELECT pg_sleep(60) AS "a search"`))
+      const searching = yield* Effect.forkChild(
+        Effect.all(Array.from({ length: statements }, () => endless), { concurrency: "unbounded" })
+      )
+      const running = sql<{ readonly count: number }>`
+        SELECT count(*)::int AS count FROM pg_stat_activity WHERE query LIKE '%"a search"%' AND pid <> pg_backend_pid()
+      `
+      yield* Effect.repeat(running, { until: ([row]) => (row?.count ?? 0) > 0 })
+      const reads = yield* Effect.all(Array.from({ length: 40 }, () => sql`SELECT 1`), { concurrency: "unbounded" })
+      assert.lengthOf(reads, 40)
+      assert.isTrue((yield* Fiber.join(searching)).every((error) => error instanceof SearchTimeout))
+      assert.deepStrictEqual(yield* search(other, (sql) => sql`SELECT 42 AS answer`), [{ answer: 42 }])
+    }))
+
+  it.effect("take part in a transaction of the caller", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const search = yield* Searches.make(sql)
+      const pid = (sql: SqlClient.SqlClient) => sql<{ readonly pid: number }>`SELECT pg_backend_pid() AS pid`
+      const [own, found] = yield* sql.withTransaction(Effect.all([pid(sql), search(busy, pid)]))
+      assert.deepStrictEqual(found, own)
+    }))
+})
+
+describe("organizations", () => {
+  const connections = Layer.effect(
+    SearchConnections,
+    Effect.map(SqlClient.SqlClient, (sql) => ({ sql, statements: 1 }))
+  ).pipe(Layer.provideMerge(client))
+
+  it.effect("take turns: the one with a hundred searches keeps another waiting for one of them", () =>
+    Effect.gen(function*() {
+      const search = yield* Searches.make(yield* SqlClient.SqlClient)
+      const ended = yield* Ref.make<ReadonlyArray<string>>([])
+      const gate = yield* Deferred.make<void>()
+      const step = (name: string, organization: OrganizationId) =>
+        search(organization, () => Effect.andThen(Deferred.await(gate), Ref.update(ended, (all) => [...all, name])))
+      const many = yield* Effect.forEach(
+        Array.from({ length: 100 }),
+        () => Effect.forkChild(step("busy", busy), { startImmediately: true })
+      )
+      const one = yield* Effect.forkChild(step("other", other), { startImmediately: true })
+      yield* Deferred.succeed(gate, undefined)
+      yield* Effect.forEach([...many, one], Fiber.join)
+      assert.isAtMost((yield* Ref.get(ended)).indexOf("other"), 2)
+    }).pipe(Effect.provide(connections)))
+
+  it.effect("wait for a turn for a second at most", () =>
+    Effect.gen(function*() {
+      const search = yield* Searches.make(yield* SqlClient.SqlClient)
+      const holding = yield* Effect.forkChild(search(busy, () => Effect.never), { startImmediately: true })
+      const waiting = yield* Effect.forkChild(Effect.flip(search(other, () => Effect.void)), { startImmediately: true })
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* Fiber.join(waiting), new SearchTimeout())
+      const next = yield* Effect.forkChild(search(other, () => Effect.succeed("found")), { startImmediately: true })
+      yield* Fiber.interrupt(holding)
+      assert.strictEqual(yield* Fiber.join(next), "found")
+    }).pipe(Effect.provide(connections)))
+})
