@@ -61,6 +61,8 @@ export const changeIdentity = (
   const other = whoIs(organization, channel, now.external_id)
   if (who === undefined || (other !== undefined && other.identity !== who.identity)) return ok(undefined)
   const { contact, identity } = who
+  const is_renamed = now.display_name !== null && now.display_name !== identity.display_name
+  if (former === now.external_id && !is_renamed) return ok(undefined)
   identity.external_id = now.external_id
   identity.display_name = now.display_name ?? identity.display_name
   const had_number = channel.type === "phone_messaging" && contact.plain["primary_phone"] === former
