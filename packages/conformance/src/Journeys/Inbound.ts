@@ -348,6 +348,28 @@ export const suite = (storage: Storage) => {
         assert.deepStrictEqual([contact?.primary_phone, contact?.identities[0]?.external_id], [null, from.external_id])
       }))
 
+    it.effect("is found by the names that a person has on the network, each time they change", () =>
+      Effect.gen(function*() {
+        const { as, channel, number, written } = yield* begin
+        const names = (display_name: string, username: string) =>
+          Inbound.use((inbound) =>
+            inbound.receive({
+              event: "identity_changed",
+              channel_id: channel.id,
+              former_external_id: number,
+              now: { external_id: number, display_name, username }
+            })
+          )
+        const found = (query: string) =>
+          Effect.map(Contacts.use(({ list }) => list({ ...everyone, query })), ({ data }) => data.length).pipe(as)
+        yield* written("m1", "Hello")
+        assert.strictEqual(yield* found("kIM"), 1)
+        yield* names("Soyan Ödegaard", "soyan.o")
+        assert.deepStrictEqual([yield* found("ödeg"), yield* found("SOYAN.O"), yield* found("kim")], [1, 1, 0])
+        yield* written("m2", "Hello again")
+        assert.deepStrictEqual([yield* found("kim"), yield* found("soyan.o"), yield* found("ödeg")], [1, 1, 0])
+      }))
+
     it.effect("moves only the person whose number changes to the new number", () =>
       Effect.gen(function*() {
         const { as, channel, number, start, written } = yield* begin

@@ -125,7 +125,8 @@ const contains = ({ plain, ...contact }: Contact, query: string): boolean => {
   const digits = query.replace(/[\s()\-./+]/g, "")
   const wanted = [foldCase(query), ...(/^\d+$/.test(digits) ? [digits] : [])]
   const name = fullName({ plain, ...contact })
-  return [name, plain["primary_phone"], plain["primary_email"], plain["company"]].some((part) =>
+  const names = contact.identities.map(({ display_name }) => display_name)
+  return [name, plain["primary_phone"], plain["primary_email"], plain["company"], ...names].some((part) =>
     wanted.some((term) => foldCase(part ?? "").includes(term))
   )
 }

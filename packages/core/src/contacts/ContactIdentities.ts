@@ -10,7 +10,7 @@ import { canonical } from "../kernel/Phones.ts"
 import * as Changes from "../work/Changes.ts"
 import type { Fresh } from "../work/Decide.ts"
 import type { ContactIdentity, Identity, IdentityRow, KnownIdentity, LoadedContact, Person } from "./Contact.ts"
-import { change, ContactRows, insert, newContact } from "./Contacts.ts"
+import { change, ContactRows, insert, newContact, searchText } from "./Contacts.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -51,17 +51,22 @@ export const IdentityNameRows = Changes.rows<IdentityName>()({
 export const namesOf = ({ aliases, external_id }: Pick<Person, "aliases" | "external_id">): ReadonlyArray<string> =>
   Array.from(new Set([external_id, ...aliases]))
 
-/** Updates an identity and its copy in the contact's row. */
+/** Updates an identity, and its copy and the search text in the contact's row. */
 const updateIdentity = (
-  { contact, identity }: Omit<KnownIdentity, "name">,
+  { identity }: Pick<KnownIdentity, "identity">,
+  contact: LoadedContact,
   set: Partial<Pick<Identity, "display_name" | "external_id" | "username">>
-): Changes.Changes =>
-  Changes.all(
+): Changes.Changes => {
+  const identities = contact.identities.map((one) => one.id === identity.id ? { ...one, ...set } : one)
+  return Changes.all(
     IdentityRows.update(identity, set),
-    ContactRows.update(contact, {
-      identities: contact.identities.map((one) => one.id === identity.id ? { ...one, ...set } : one)
-    })
+    ContactRows.update(contact, { identities, search_text: searchText({ ...contact, identities }) })
   )
+}
+
+/** Returns whether a person is known by other names than those stored, so that their contact must be loaded. */
+export const isRenamed = ({ identity }: KnownIdentity, person: Person): boolean =>
+  Object.keys(newNames(identity, person)).length > 0
 
 /** Returns the display name and username of the person where they are given and differ from those stored. */
 const newNames = (
@@ -101,7 +106,10 @@ const createIdentity = (
     answer: { identity_id: identity.id, contact_id: contact.id },
     changes: Changes.all(
       Option.isSome(withPhone)
-        ? ContactRows.update(withPhone.value, { identities })
+        ? ContactRows.update(withPhone.value, {
+          identities,
+          search_text: searchText({ ...withPhone.value, identities })
+        })
         : insert({ ...contact, identities }),
       IdentityRows.insert({ ...identity, contact_id: contact.id }),
       ...namesOf(person).map((name) => IdentityNameRows.insert({ channel_type, name, identity_id: identity.id }))
@@ -112,16 +120,18 @@ const createIdentity = (
 /**
  * Finds a person's identity by any of their names and stores new aliases, display
  * name and username. If no name is known, creates the identity: for the contact
- * with their number if there is one (`withPhone`), else for a new contact.
+ * with their number if there is one (`contact`), else for a new contact.
+ *
+ * If names change (`isRenamed`), `contact` is the one of the identity.
  */
 export const findOrCreateByIdentity = (
   person: Person,
   known: ReadonlyArray<KnownIdentity>,
-  withPhone: Option.Option<LoadedContact>,
+  contact: Option.Option<LoadedContact>,
   fresh: Fresh
 ): Changes.Decision<ContactIdentity> => {
   const [found] = known
-  if (found === undefined) return createIdentity(person, withPhone, fresh)
+  if (found === undefined) return createIdentity(person, contact, fresh)
   const names = new Set(known.map(({ name }) => name))
   const aliases = namesOf(person).filter((name) => !names.has(name))
   const set = newNames(found.identity, person)
@@ -131,7 +141,10 @@ export const findOrCreateByIdentity = (
     answer: { identity_id: found.identity.id, contact_id: found.contact.id },
     changes: Changes.all(
       addAliases(person.channel_type, found.identity.id, aliases),
-      Object.keys(set).length === 0 ? written : updateIdentity(found, set)
+      Option.match(contact, {
+        onNone: () => written,
+        onSome: (contact) => Object.keys(set).length === 0 ? written : updateIdentity(found, contact, set)
+      })
     )
   }
 }

@@ -3,6 +3,7 @@
  */
 import type { ChannelType } from "../catalog/Channels.ts"
 import type { MemberId, TagId } from "../kernel/Ids.ts"
+import { limits } from "../kernel/Limits.ts"
 import { foldCase } from "../kernel/Text.ts"
 import type { Contact, LifecycleStage } from "./Contact.ts"
 
@@ -24,12 +25,20 @@ export interface ContactMatch extends Omit<ContactFilters, "query"> {
 export const fullName = (contact: Pick<Contact, "first_name" | "last_name">): string | null =>
   [contact.first_name, contact.last_name].filter((part) => part !== null).join(" ") || null
 
+/** Returns the names that a contact has on the networks. A network limits no name, and its first part is enough to find it. */
+const networkNames = ({ identities }: Contact): ReadonlyArray<string> =>
+  identities.flatMap(({ display_name, username }) =>
+    [display_name, username].flatMap((name) =>
+      name === null ? [] : Array.from(name).slice(0, limits.name_chars_max).join("")
+    )
+  )
+
 /**
- * Returns the text that `query` is searched in: name, phone, email and company,
- * case-folded, each on its own line so that no term matches across two.
+ * Returns the text that `query` is searched in: name, phone, email, company and
+ * names on the networks, case-folded, each on its own line so that no term matches across two.
  */
 export const searchText = (contact: Contact): string =>
-  [fullName(contact), contact.primary_phone, contact.primary_email, contact.company]
+  [fullName(contact), contact.primary_phone, contact.primary_email, contact.company, ...networkNames(contact)]
     .flatMap((part) => part === null ? [] : foldCase(part))
     .join("\n")
 

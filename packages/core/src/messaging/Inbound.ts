@@ -9,7 +9,7 @@
 import { Context, Effect, Exit, Layer, Option, Result, Schema, Stream } from "effect"
 import { type ChannelHoldRow, ChannelHoldStore, pause } from "../catalog/ChannelHolds.ts"
 import { type Channel, ChannelStore } from "../catalog/Channels.ts"
-import { changeIdentity, namesOf } from "../contacts/ContactIdentities.ts"
+import { changeIdentity, isRenamed, namesOf } from "../contacts/ContactIdentities.ts"
 import { ContactStore, type Person } from "../contacts/Contacts.ts"
 import { ChannelId, type ConversationId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
@@ -193,10 +193,17 @@ export class Inbound extends Context.Service<Inbound, {
         person: Person
       ) {
         const threads = yield* conversations.findThreads(organization_id, channel, namesOf(person))
-        const withPhone = threads.length > 0 || person.phone === null
+        const [known] = threads
+        if (known !== undefined) {
+          const contact = isRenamed(known, person)
+            ? yield* contacts.load(organization_id, known.contact.id)
+            : Option.none()
+          return { threads, contact }
+        }
+        const contact = person.phone === null
           ? Option.none()
           : yield* contacts.findByPhone(organization_id, person.phone)
-        return { threads, withPhone }
+        return { threads, contact }
       })
 
       const loadIdentity = Effect.fnUntraced(function*(

@@ -44,7 +44,7 @@ type Unread<Event> = Event extends unknown ? Omit<Event, "media"> : never
 interface Loaded {
   readonly found: Option.Option<ProviderMessage>
   readonly threads: ReadonlyArray<KnownThread>
-  readonly withPhone: Option.Option<LoadedContact>
+  readonly contact: Option.Option<LoadedContact>
 }
 
 const isStored = ({ found }: Loaded) => Option.isSome(Option.flatMap(found, ({ message }) => message))
@@ -90,8 +90,8 @@ export const messageReceived = (
   fresh: Fresh
 ): Changes.Changes => {
   if (isStored(loaded)) return Changes.none
-  const { found, threads, withPhone } = loaded
-  const who = findOrCreateByIdentity(partnerOf(channel, event), threads, withPhone, fresh)
+  const { contact, found, threads } = loaded
+  const who = findOrCreateByIdentity(partnerOf(channel, event), threads, contact, fresh)
   const conversation = open(channel, who.answer, threads[0]?.conversation ?? null, fresh)
   const message = messageOf(loaded, event, file, {
     conversation_id: conversation.answer,
@@ -122,8 +122,8 @@ export const messageSent = (
   fresh: Fresh
 ): Changes.Changes => {
   if (isStored(loaded)) return Changes.none
-  const { found, threads, withPhone } = loaded
-  const who = findOrCreateByIdentity(partnerOf(channel, event), threads, withPhone, fresh)
+  const { contact, found, threads } = loaded
+  const who = findOrCreateByIdentity(partnerOf(channel, event), threads, contact, fresh)
   const known = threads[0]?.conversation ?? null
   const conversation = known === null
     ? open(channel, who.answer, null, fresh)

@@ -25,10 +25,14 @@ describe("a person", () => {
     found: ReadonlyArray<Contacts.KnownIdentity>,
     withPhone: Option.Option<Contacts.LoadedContact> = Option.none()
   ) => ContactIdentities.findOrCreateByIdentity({ ...person, ...given }, found, withPhone, fresh())
+  const searchable = (identities: ReadonlyArray<Contacts.Identity>) => ({
+    identities,
+    search_text: Contacts.searchText({ ...contact, identities })
+  })
   const renamed = (set: Partial<Pick<Contacts.Identity, "display_name" | "external_id" | "username">>) =>
     Changes.all(
       ContactIdentities.IdentityRows.update(known.identity, set),
-      Contacts.ContactRows.update(contact, { identities: [{ ...identity, ...set }] })
+      Contacts.ContactRows.update(contact, searchable([{ ...identity, ...set }]))
     )
   const who = { identity_id: identity.id, contact_id: contact.id }
 
@@ -38,7 +42,7 @@ describe("a person", () => {
   })
 
   it("gets a new display name and a new alias", () => {
-    assert.deepStrictEqual(find({ display_name: "Kimberley", username: "kim" }, [known]), {
+    assert.deepStrictEqual(find({ display_name: "Kimberley", username: "kim" }, [known], Option.some(contact)), {
       answer: who,
       changes: renamed({ display_name: "Kimberley", username: "kim" })
     })
@@ -78,7 +82,7 @@ describe("a person", () => {
     assert.deepStrictEqual(find({}, [], Option.some(contact)), {
       answer: { identity_id: made.id, contact_id: contact.id },
       changes: Changes.all(
-        Contacts.ContactRows.update(contact, { identities: [identity, made] }),
+        Contacts.ContactRows.update(contact, searchable([identity, made])),
         ContactIdentities.IdentityRows.insert({ ...made, contact_id: contact.id }),
         names(phone)
       )
@@ -101,7 +105,8 @@ describe("a person", () => {
   const name = (value: string) => ({ channel_type: "phone_messaging", name: value, identity_id: identity.id } as const)
 
   it("with a new number is found by it, and no longer by the former one", () => {
-    const after_move = { ...contact, primary_phone: moved, updated_at: after(9) }
+    const identities = [{ ...identity, display_name: "Kimberley", external_id: moved }]
+    const after_move = { ...contact, identities, primary_phone: moved, updated_at: after(9) }
     assert.deepStrictEqual(
       change([known], { display_name: "Kimberley" }),
       Changes.all(
@@ -109,7 +114,7 @@ describe("a person", () => {
         ContactIdentities.IdentityNameRows.insert(name(moved)),
         ContactIdentities.IdentityRows.update(known.identity, { display_name: "Kimberley", external_id: moved }),
         Contacts.ContactRows.update(contact, {
-          identities: [{ ...identity, display_name: "Kimberley", external_id: moved }],
+          identities,
           primary_phone: moved,
           updated_at: after(9),
           search_text: Contacts.searchText(after_move)

@@ -123,7 +123,7 @@ describe("an inbound event", () => {
     file: MessageMedia | null = null
   ) =>
     Inbound.messageReceived(
-      { found: Option.none(), threads: [known], withPhone: Option.none(), ...fields },
+      { found: Option.none(), threads: [known], contact: Option.none(), ...fields },
       channel,
       { ...event, ...given },
       file,
