@@ -22,6 +22,7 @@ import * as Webhooks from "./webhooks/Webhooks.ts"
 import * as Audit from "./work/Audit.ts"
 import * as Commit from "./work/Commit.ts"
 import * as Idempotency from "./work/Idempotency.ts"
+import * as SecretCanary from "./work/SecretCanary.ts"
 import * as StorageUse from "./work/StorageUse.ts"
 import * as WorkQueue from "./work/WorkQueue.ts"
 
@@ -44,6 +45,7 @@ export const layer: Layer.Layer<StoragePorts, never, SqlClient.SqlClient> = Laye
   Messages.layer,
   Organizations.layer,
   PersonalData.layer,
+  SecretCanary.layer,
   Sends.layer,
   StorageUse.layer,
   Tags.layer,

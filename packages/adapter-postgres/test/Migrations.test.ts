@@ -47,6 +47,7 @@ it.layer(empty)("Migrations", (it) => {
         "messaging_crm_migrations_pkey",
         "organizations_pkey",
         "provider_callbacks_pkey",
+        "secret_canary_pkey",
         "work_lanes_pkey",
         "work_pkey",
         "write_probes_pkey"

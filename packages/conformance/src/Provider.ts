@@ -3,6 +3,7 @@ import {
   MessagingProvider,
   type OutboundMessage,
   type ProviderBusy,
+  type ProviderHeld,
   type ProviderOutcomeUnknown,
   type ProviderRejected
 } from "@messaging-crm/core/MessagingProvider"
@@ -10,7 +11,7 @@ import type { Template } from "@messaging-crm/core/Templates"
 import { Context, Effect, Layer, Ref } from "effect"
 import * as Endpoints from "./Endpoints.ts"
 
-export type Outcome = Effect.Effect<Accepted, ProviderRejected | ProviderBusy | ProviderOutcomeUnknown>
+export type Outcome = Effect.Effect<Accepted, ProviderRejected | ProviderBusy | ProviderHeld | ProviderOutcomeUnknown>
 
 /** A scripted provider: tests set its answers, and read the requests that it received. */
 export class ScriptedProvider extends Context.Service<ScriptedProvider, {

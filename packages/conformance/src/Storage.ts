@@ -21,6 +21,7 @@ import * as Members from "./Members.ts"
 import * as Messages from "./Messages.ts"
 import * as Model from "./Model.ts"
 import * as Organizations from "./Organizations.ts"
+import * as SecretCanary from "./SecretCanary.ts"
 import * as Sends from "./Sends.ts"
 import * as StorageUse from "./StorageUse.ts"
 import * as Tags from "./Tags.ts"
@@ -44,6 +45,7 @@ const ports: Readonly<Record<string, (it: It, options: Options) => void>> = {
   MemberStore: Members.suite,
   MessageStore: Messages.suite,
   OrganizationStore: Organizations.suite,
+  SecretCanaryStore: SecretCanary.suite,
   SendStore: Sends.suite,
   StorageUseStore: StorageUse.suite,
   TagStore: Tags.suite,

@@ -30,6 +30,7 @@ import { Audit, type AuditStore } from "./work/Audit.ts"
 import type { Commit } from "./work/Commit.ts"
 import { Decide } from "./work/Decide.ts"
 import { Idempotency, type IdempotencyStore } from "./work/Idempotency.ts"
+import { SecretCanary, type SecretCanaryStore } from "./work/SecretCanary.ts"
 import { StorageUse, type StorageUseStore } from "./work/StorageUse.ts"
 import { type WorkQueue, WorkSignal } from "./work/WorkQueue.ts"
 import { Worker } from "./Worker.ts"
@@ -53,6 +54,7 @@ export type StoragePorts =
   | MessageStore
   | OrganizationStore
   | PersonalDataStore
+  | SecretCanaryStore
   | SendStore
   | StorageUseStore
   | TagStore
@@ -79,6 +81,7 @@ export const operations = [
   Messages,
   Organizations,
   PersonalData,
+  SecretCanary,
   Sends,
   Tags,
   Templates,
@@ -109,6 +112,7 @@ const catalogues = Layer.mergeAll(
   ContactFields.layer,
   Members.layer,
   Organizations.layer,
+  SecretCanary.layer,
   Tags.layer,
   Templates.layer,
   Webhooks.layer

@@ -14,6 +14,7 @@ import { type ClaimedDelivery, WebhookDeliveries, WebhookDeliveryStore } from ".
 import { Webhooks } from "./webhooks/Webhooks.ts"
 import { Audit } from "./work/Audit.ts"
 import { Idempotency } from "./work/Idempotency.ts"
+import { SecretCanary } from "./work/SecretCanary.ts"
 import { StorageUse } from "./work/StorageUse.ts"
 import {
   type Backlog,
@@ -118,6 +119,7 @@ export class Worker extends Context.Service<Worker, {
     Effect.gen(function*() {
       const accounts = yield* ChannelAccounts
       const audit = yield* Audit
+      const canary = yield* SecretCanary
       const storage = yield* StorageUse
       const deliveries = yield* WebhookDeliveries
       const deliveryStore = yield* WebhookDeliveryStore
@@ -208,6 +210,7 @@ export class Worker extends Context.Service<Worker, {
 
       /** Claims as many items of a kind as the limits allow, starts them, and returns whether more may be due. */
       const fill = Effect.fnUntraced(function*({ held, items, kind, run }: InProgress) {
+        if (!(yield* canary.isOpened)) return false
         const free = in_progress_max - (yield* FiberSet.size(items))
         if (free <= 0) return false
         const limit = Math.min(free, batch_max)
@@ -242,8 +245,7 @@ export class Worker extends Context.Service<Worker, {
         Effect.forEach(
           [
             ...[idempotency, deliveries, messages, media, audit, storage].map(({ purge }) => untilNone(purge)),
-            webhooks.reseal,
-            accounts.reseal
+            Effect.andThen(Effect.all([webhooks.reseal, accounts.reseal], { discard: true }), canary.reseal)
           ],
           logAndPause("The purge"),
           { discard: true }

@@ -54,7 +54,7 @@ export class AccountCheck extends Context.Service<AccountCheck, {
       const check = Effect.fn("AccountCheck.check")(function*(channel: Channel) {
         const found = Option.filter(yield* accounts.find(channel), ({ type }) => type === channel.type)
         return Option.isNone(found) ? "not_connected" as const : yield* checkAccount(found.value)
-      })
+      }, Effect.catchTag("SecretUnreadable", () => Effect.succeed("provider_auth" as const)))
 
       return AccountCheck.of({ check, checkAccount })
     })

@@ -5,6 +5,7 @@
 import { type AccountNames, ChannelAccounts, type OpenedAccount } from "@messaging-crm/core/ChannelAccounts"
 import type { Channel, ChannelType } from "@messaging-crm/core/Channels"
 import { ChannelId } from "@messaging-crm/core/Ids"
+import type { SecretUnreadable } from "@messaging-crm/core/Secrets"
 import { Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 
 // ---------------------------------------------------------------- data
@@ -135,12 +136,17 @@ const readSetting = (json: Redacted.Redacted) =>
  * - `findByBusinessAccount` returns an account whose token may read the business account's templates.
  * - `locate` returns the account of a callback, if it belongs to the app whose
  *   secret signed the callback. An app must not send events for another app's channels.
+ *
+ * Each fails with `SecretUnreadable` if the account's token cannot be decrypted.
  */
 export class CloudAccounts extends Context.Service<CloudAccounts, {
   readonly apps: Effect.Effect<ReadonlyArray<CloudApp>>
-  readonly find: (channel: Channel) => Effect.Effect<Option.Option<CloudAccount>>
-  readonly findByBusinessAccount: (id: string) => Effect.Effect<Option.Option<PhoneAccount>>
-  readonly locate: (app_id: string, name: AccountName) => Effect.Effect<Option.Option<CloudAccount>>
+  readonly find: (channel: Channel) => Effect.Effect<Option.Option<CloudAccount>, SecretUnreadable>
+  readonly findByBusinessAccount: (id: string) => Effect.Effect<Option.Option<PhoneAccount>, SecretUnreadable>
+  readonly locate: (
+    app_id: string,
+    name: AccountName
+  ) => Effect.Effect<Option.Option<CloudAccount>, SecretUnreadable>
 }>()("@messaging-crm/provider-cloud/CloudAccounts") {
   /** Layer for apps and accounts that do not change. */
   static readonly layer = (setting: typeof CloudAccountsSetting.Type) => Layer.succeed(CloudAccounts, fixed(setting))
@@ -160,10 +166,10 @@ export class CloudAccounts extends Context.Service<CloudAccounts, {
         const given = fixed(yield* readSetting(json))
         const stored = yield* ChannelAccounts
 
-        const orElse = <A, B extends A>(
-          found: Effect.Effect<Option.Option<B>>,
-          otherwise: Effect.Effect<Option.Option<A>>
-        ): Effect.Effect<Option.Option<A>> =>
+        const orElse = <A, B extends A, E>(
+          found: Effect.Effect<Option.Option<B>, E>,
+          otherwise: Effect.Effect<Option.Option<A>, E>
+        ): Effect.Effect<Option.Option<A>, E> =>
           Effect.flatMap(found, (account) => Option.isSome(account) ? Effect.succeed(account) : otherwise)
 
         const find = (channel: Channel) =>

@@ -113,7 +113,8 @@ export class Intake extends Context.Service<Intake, {
       /** Finds the channel of a notice, and passes its event on. */
       const receiveNotice = Effect.fnUntraced(
         function*(app_id: string, notice: Notice, pass: (event: ProviderEvent) => ReturnType<typeof inbound.receive>) {
-          const found = yield* accounts.locate(app_id, notice.account)
+          // A callback whose account cannot be opened now is repeated until it can.
+          const found = yield* Effect.orDie(accounts.locate(app_id, notice.account))
           if (Option.isNone(found)) return yield* countUnconnected
           const event = eventOf(found.value, notice)
           yield* pass(event)

@@ -9,6 +9,7 @@ import {
   MessagingProvider,
   type OutboundMessage,
   ProviderBusy,
+  ProviderHeld,
   ProviderOutcomeUnknown,
   ProviderRejected,
   ProviderUnavailable
@@ -54,7 +55,10 @@ export const layer: Layer.Layer<MessagingProvider, never, CloudAccounts | HttpCl
     const settings = yield* CloudSettings
 
     const deliver = Effect.fn("ProviderCloud.deliver")(function*(message: OutboundMessage) {
-      const found = yield* accounts.find(message.channel)
+      const found = yield* Effect.mapError(
+        accounts.find(message.channel),
+        () => new ProviderHeld({ reason: "provider_auth" })
+      )
       if (Option.isNone(found)) return yield* new ProviderRejected({ reason: "provider_auth" })
       const account = found.value
       if (!suits(account, message)) return yield* new ProviderRejected({ reason: "provider_rejected" })
@@ -99,7 +103,10 @@ export const layer: Layer.Layer<MessagingProvider, never, CloudAccounts | HttpCl
       })
 
     const templates = Effect.fn("ProviderCloud.templates")(function*(business_account_id: string) {
-      const account = yield* accounts.findByBusinessAccount(business_account_id)
+      const account = yield* Effect.mapError(
+        accounts.findByBusinessAccount(business_account_id),
+        () => new ProviderUnavailable()
+      )
       if (Option.isNone(account)) return yield* new ProviderUnavailable()
       return yield* Stream.paginate({ after: null, page: 1 }, readPage(account.value)).pipe(
         Stream.runCollect,

@@ -3,6 +3,8 @@ import { assert, layer } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
 import { CallbackInbox, CallbackStore, pauseAfter } from "@messaging-crm/core/CallbackInbox"
 import { Ids } from "@messaging-crm/core/Ids"
+import { SecretCanary } from "@messaging-crm/core/SecretCanary"
+import { Secrets } from "@messaging-crm/core/Secrets"
 import { Intake } from "@messaging-crm/provider-cloud/Intake"
 import { Deferred, Duration, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
@@ -43,6 +45,7 @@ const runOnce = Effect.gen(function*() {
 })
 
 const inbox = Layer.merge(CallbackInbox.layer, Intake.layer).pipe(
+  Layer.provide(SecretCanary.layer.pipe(Layer.provide(Secrets.layer))),
   Layer.provideMerge(Memory.layer),
   Layer.provide(Ids.layer)
 )

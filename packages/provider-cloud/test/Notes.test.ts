@@ -8,6 +8,8 @@ import { Ids } from "@messaging-crm/core/Ids"
 import { Messages } from "@messaging-crm/core/Messages"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { Phone } from "@messaging-crm/core/Phones"
+import { SecretCanary } from "@messaging-crm/core/SecretCanary"
+import { Secrets } from "@messaging-crm/core/Secrets"
 import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { Worker } from "@messaging-crm/core/Worker"
 import { Intake } from "@messaging-crm/provider-cloud/Intake"
@@ -61,6 +63,7 @@ const callbacksOnDisk = Layer.effect(
   )
 ).pipe(Layer.provide(Memory.layer))
 const inboxOnDisk = Layer.merge(CallbackInbox.layer, Intake.layer).pipe(
+  Layer.provide(SecretCanary.layer.pipe(Layer.provide([Secrets.layer, Memory.layer]))),
   Layer.provideMerge(callbacksOnDisk),
   Layer.provide(Ids.layer)
 )

@@ -34,8 +34,8 @@ const store = Effect.fnUntraced(function*(channel: Channel, account_id: string, 
   yield* ChannelAccounts.use((accounts) => accounts.setToken(channel.id, token, names))
 })
 
-const told = (found: Effect.Effect<Option.Option<{ readonly token: Redacted.Redacted }>, never, CloudAccounts>) =>
-  Effect.map(found, (account) => Option.isNone(account) ? null : Redacted.value(account.value.token))
+const told = <E>(found: Effect.Effect<Option.Option<{ readonly token: Redacted.Redacted }>, E, CloudAccounts>) =>
+  Effect.map(Effect.orDie(found), (account) => Option.isNone(account) ? null : Redacted.value(account.value.token))
 
 it.effect("an account of the setting counts until one is stored for its channel", () =>
   Effect.gen(function*() {

@@ -1,17 +1,19 @@
 import * as Kept from "@messaging-crm/adapter-http/Kept"
 import { HostClockOffset, warningOf } from "@messaging-crm/adapter-postgres/Clock"
 import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
+import { SecretCanary } from "@messaging-crm/core/SecretCanary"
 import { Effect, Option } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 
 /**
  * Layer for `/health/live` and `/health/ready`, which need no key. Live: the
- * process runs. Ready: the database is usable and takes writes; a host clock that is more than a
- * second off is reported as a warning. `degraded` is ready all the same: some
+ * process runs. Ready: the database is usable and takes writes, and a key of `SECRET_KEY` decrypts its
+ * secrets, else `reason` says so; a host clock that is more than a second off is reported as a warning. `degraded` is ready all the same: some
  * channels are paused, and everything else goes on.
  */
 export const layer = (isReady: Effect.Effect<boolean>) =>
   HttpRouter.use(Effect.fnUntraced(function*(router) {
+    const canary = yield* SecretCanary
     const holds = yield* ChannelHolds
     const offset = yield* Effect.serviceOption(HostClockOffset)
     const countPaused = holds.countPaused.pipe(
@@ -22,6 +24,9 @@ export const layer = (isReady: Effect.Effect<boolean>) =>
     const ready = yield* Kept.make(
       Effect.gen(function*() {
         if (!(yield* isReady)) return HttpServerResponse.jsonUnsafe({ status: "unavailable" }, { status: 503 })
+        if (!(yield* canary.isOpened)) {
+          return HttpServerResponse.jsonUnsafe({ status: "unavailable", reason: "secret_key" }, { status: 503 })
+        }
         const paused_channels = yield* countPaused
         const warning = Option.isNone(offset) ? Option.none() : warningOf(yield* offset.value)
         return HttpServerResponse.jsonUnsafe({

@@ -17,6 +17,7 @@ export interface Rows {
   readonly queue: Queue.Queue
   /** Bodies of callbacks that are not taken in yet, by id. */
   readonly callbacks: HashMap.HashMap<string, CallbackRow>
+  readonly secret_canary: string | null
   /** Requests of each key, counted in its current window. */
   readonly api_key_windows: HashMap.HashMap<ApiKeyId, { readonly opened_at: Timestamp; readonly count: number }>
 }
@@ -38,6 +39,7 @@ const nothing: Rows = {
   tables: Table.empty,
   queue: Queue.empty,
   callbacks: HashMap.empty(),
+  secret_canary: null,
   api_key_windows: HashMap.empty()
 }
 

@@ -10,7 +10,7 @@ import { ChannelId, Ids, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
 import { resealAll, type SealedSecrets } from "../kernel/Resealing.ts"
-import { Secrets } from "../kernel/Secrets.ts"
+import { Secrets, SecretUnreadable } from "../kernel/Secrets.ts"
 import { line, trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
@@ -198,10 +198,13 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
     token: ChannelToken,
     names: Option.Option<AccountNames>
   ) => Effect.Effect<void, ChannelNotFound | AccountTaken | AccountUnknown | ConcurrentChanges, CurrentActor>
-  /** Returns the account of a channel; none where it has none, or no root key decrypts its token. */
-  readonly open: (channel_id: ChannelId) => Effect.Effect<Option.Option<OpenedAccount>>
-  readonly openByAccount: (type: ChannelType, account_id: string) => Effect.Effect<Option.Option<OpenedAccount>>
-  readonly openByBusinessAccount: (id: string) => Effect.Effect<Option.Option<OpenedAccount>>
+  /** Returns the account of a channel, if it has one. `SecretUnreadable` if no root key decrypts its token. */
+  readonly open: (channel_id: ChannelId) => Effect.Effect<Option.Option<OpenedAccount>, SecretUnreadable>
+  readonly openByAccount: (
+    type: ChannelType,
+    account_id: string
+  ) => Effect.Effect<Option.Option<OpenedAccount>, SecretUnreadable>
+  readonly openByBusinessAccount: (id: string) => Effect.Effect<Option.Option<OpenedAccount>, SecretUnreadable>
   /** Re-encrypts the tokens that an older root key encrypted, and returns their number. */
   readonly reseal: Effect.Effect<number>
 }>()("@messaging-crm/core/ChannelAccounts") {
@@ -275,12 +278,11 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
         const { account: { sealed_token: sealed, ...account }, organization_id } = found.value
         const context = tokenContext(organization_id, account.channel_id)
         const token = yield* Cache.get(tokens, new SealedToken({ context, sealed }))
-        if (Option.isNone(token)) {
-          yield* Effect.logError("No key of SECRET_KEY decrypts the token of a channel: set it again").pipe(
-            Effect.annotateLogs({ channel_id: account.channel_id })
-          )
-        }
-        return Option.map(token, (token): OpenedAccount => ({ ...account, token }))
+        if (Option.isSome(token)) return Option.some<OpenedAccount>({ ...account, token: token.value })
+        yield* Effect.logError("No key of SECRET_KEY decrypts the token of a channel: set it again").pipe(
+          Effect.annotateLogs({ channel_id: account.channel_id })
+        )
+        return yield* new SecretUnreadable()
       })
 
       return ChannelAccounts.of({

@@ -81,7 +81,11 @@ export const active = <Hold extends ChannelHold>(found: Option.Option<Hold>, now
  * After a throttle each send has a place of its own within the spread, which follows
  * from its id, so that they do not all meet the limit at once.
  */
-export const nextLook = (hold: ChannelHold, send_id: string, now: Timestamp): Timestamp => {
+export const nextLook = (
+  hold: Pick<ChannelHold, "held_at" | "level" | "until">,
+  send_id: string,
+  now: Timestamp
+): Timestamp => {
   if (hold.until !== null) {
     const place = Number.parseInt(send_id.slice(-6), 16) / 0x1000000
     return DateTime.add(hold.until, { milliseconds: Math.floor(place * spreadOf(hold) * 1000) })

@@ -13,6 +13,12 @@ export const delivery_attempts = Metric.counter("messaging_crm_delivery_attempts
   incremental: true
 })
 
+/** `reason`: gone (its endpoint answered 410), failing (for five days). Those that a call disables are not counted. */
+export const webhooks_disabled = Metric.counter("messaging_crm_webhooks_disabled_total", {
+  description: "Webhooks that were disabled because of their endpoint, by reason.",
+  incremental: true
+})
+
 /** Commits that failed because a row that the decision depends on had changed. Each is loaded and decided again. */
 export const conflicts = Metric.counter("messaging_crm_conflicts_total", {
   description: "Commits that conflicted with a concurrent write and were retried.",

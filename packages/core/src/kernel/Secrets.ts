@@ -19,6 +19,9 @@ export const RootKeys = Context.Reference<ReadonlyArray<Redacted.Redacted<Uint8A
   { defaultValue: () => [Redacted.make(globalThis.crypto.getRandomValues(new Uint8Array(32)))] }
 )
 
+/** No key of this process decrypts a stored secret: nothing that needs it is refused, it waits. */
+export class SecretUnreadable extends Schema.TaggedError<SecretUnreadable>()("SecretUnreadable", {}) {}
+
 /** Compares two texts in constant time: the time does not depend on where they differ. */
 export const equalConstantTime = (a: string, b: string): boolean => {
   if (a.length !== b.length) return false

@@ -10,6 +10,7 @@ import { Ids } from "../kernel/Ids.ts"
 import { callbacks_age, callbacks_waiting } from "../kernel/Metrics.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
+import { SecretCanary } from "../work/SecretCanary.ts"
 import { LeaseTime } from "../work/WorkQueue.ts"
 
 // ---------------------------------------------------------------- data
@@ -105,6 +106,7 @@ export class CallbackInbox extends Context.Service<CallbackInbox, {
     Effect.gen(function*() {
       const arrived = Latch.makeUnsafe(false)
       const callbacks = yield* CallbackStore
+      const canary = yield* SecretCanary
       const ids = yield* Ids
       const lease = yield* LeaseTime
 
@@ -157,6 +159,7 @@ export class CallbackInbox extends Context.Service<CallbackInbox, {
           const fill = Effect.gen(function*() {
             const limit = free
             if (limit === 0) return true
+            if (!(yield* canary.isOpened)) return false
             yield* arrived.close
             const claimed = yield* Effect.withTracerEnabled(claim(limit), false)
             free -= claimed.length

@@ -30,6 +30,7 @@ import {
   type FailureReason,
   MessagingProvider,
   type ProviderBusy,
+  type ProviderHeld,
   ProviderOutcomeUnknown,
   type ProviderRejected
 } from "./MessagingProvider.ts"
@@ -92,7 +93,12 @@ const isInTime = ({ first_attempt_at }: { readonly first_attempt_at: Timestamp }
   DateTime.isLessThanOrEqualTo(at, DateTime.addDuration(first_attempt_at, retry_time_max))
 
 /** The metric's `outcome` of an attempt that was not accepted. */
-const outcomes = { ProviderRejected: "rejected", ProviderBusy: "busy", ProviderOutcomeUnknown: "unknown" } as const
+const outcomes = {
+  ProviderRejected: "rejected",
+  ProviderBusy: "busy",
+  ProviderHeld: "held",
+  ProviderOutcomeUnknown: "unknown"
+} as const
 
 const count = (outcome: string, reason = "none") =>
   Metric.update(Metric.withAttributes(send_attempts, { outcome, reason }), 1)
@@ -225,18 +231,32 @@ export class Dispatch extends Context.Service<Dispatch, {
           }
         })
 
+      const pauseChannel = Effect.fnUntraced(function*(claimed: ClaimedWork, send: SendRow, reason: FailureReason) {
+        const { channel_id } = send
+        const isNew = yield* changeHold(claimed, send, (found, now) => Holds.pause(found, channel_id, reason, now))
+        const log = Effect.logError("A channel is paused, and its sends wait")
+        if (isNew) yield* Effect.annotateLogs(log, { channel_id, reason })
+      })
+
+      /** Lets a send wait with its channel, as if the attempt had not begun. */
+      const holdSend = Effect.fnUntraced(function*(claimed: ClaimedWork, send: SendRow, { reason }: ProviderHeld) {
+        yield* pauseChannel(claimed, send, reason)
+        yield* settleSend(claimed, (send, { now }) => {
+          const hold = { held_at: now, until: null, level: 0 }
+          return Changes.all(
+            send.may_be_sent ? Changes.none : SendRows.update(send, { ...State.requeue(send), first_attempt_at: null }),
+            postpone(claimed, Holds.nextLook(hold, send.id, now))
+          )
+        })
+      })
+
       /** Fails a send. If its channel itself was refused, the other sends of the channel wait from now on. */
       const reject = Effect.fnUntraced(function*(
         claimed: ClaimedWork,
         send: SendRow,
         { pauses_channel = false, reason }: ProviderRejected
       ) {
-        if (pauses_channel) {
-          const { channel_id } = send
-          const isNew = yield* changeHold(claimed, send, (found, now) => Holds.pause(found, channel_id, reason, now))
-          const log = Effect.logError("A channel is paused: the network refuses it, and its sends wait")
-          if (isNew) yield* Effect.annotateLogs(log, { channel_id, reason })
-        }
+        if (pauses_channel) yield* pauseChannel(claimed, send, reason)
         yield* endAttempts(claimed, reason)
       })
 
@@ -325,6 +345,8 @@ export class Dispatch extends Context.Service<Dispatch, {
                   return reject(claimed, send, error)
                 case "ProviderBusy":
                   return retry(claimed, send, error)
+                case "ProviderHeld":
+                  return holdSend(claimed, send, error)
                 case "ProviderOutcomeUnknown":
                   return handleUnknownOutcome(claimed, send)
               }

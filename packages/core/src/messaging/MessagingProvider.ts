@@ -46,6 +46,12 @@ export class ProviderBusy extends Schema.TaggedError<ProviderBusy>()("ProviderBu
   throttles: Schema.optionalKey(Schema.Literals(["channel", "recipient"]))
 }) {}
 
+/**
+ * Nothing was sent, because the channel cannot be used: no key decrypts its token. Its sends wait, this one too, until
+ * an operator resumes it.
+ */
+export class ProviderHeld extends Schema.TaggedError<ProviderHeld>()("ProviderHeld", { reason: FailureReason }) {}
+
 /** The request was sent and its answer was lost (a timeout, a broken connection): the message may have been sent or not. */
 export class ProviderOutcomeUnknown
   extends Schema.TaggedError<ProviderOutcomeUnknown>()("ProviderOutcomeUnknown", {})
@@ -62,7 +68,7 @@ export class ProviderUnavailable extends Schema.TaggedError<ProviderUnavailable>
  * **Contract** (checked by `conformance/MessagingProvider.ts`)
  *
  * - `deliver` succeeds only when the provider has accepted the message.
- * - `ProviderRejected` and `ProviderBusy` mean that it certainly has not;
+ * - `ProviderRejected`, `ProviderBusy` and `ProviderHeld` mean that it certainly has not;
  *   `ProviderOutcomeUnknown` means that it may have.
  * - `dedup` `client_ref`: two calls with the same reference send one message.
  *   `callback_ref`: callbacks carry the reference. `none`: neither.
@@ -77,6 +83,6 @@ export class MessagingProvider extends Context.Service<MessagingProvider, {
   readonly expectedAliases?: (channel: Channel, recipient: string) => ReadonlyArray<string>
   readonly deliver: (
     message: OutboundMessage
-  ) => Effect.Effect<Accepted, ProviderRejected | ProviderBusy | ProviderOutcomeUnknown>
+  ) => Effect.Effect<Accepted, ProviderRejected | ProviderBusy | ProviderHeld | ProviderOutcomeUnknown>
   readonly templates: (business_account_id: string) => Effect.Effect<ReadonlyArray<Template>, ProviderUnavailable>
 }>()("@messaging-crm/core/MessagingProvider") {}

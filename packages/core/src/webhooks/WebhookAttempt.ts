@@ -7,7 +7,7 @@
 import { Cache, Data, DateTime, Duration, Effect, Metric, Option, Redacted, Result } from "effect"
 import type { EventId, OrganizationId } from "../kernel/Ids.ts"
 import { delivery_attempts } from "../kernel/Metrics.ts"
-import { Secrets } from "../kernel/Secrets.ts"
+import { Secrets, SecretUnreadable } from "../kernel/Secrets.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { secretContext, type WebhookRow } from "./Webhooks.ts"
 import { headersOf } from "./WebhookSignature.ts"
@@ -81,7 +81,7 @@ export const parseRetryAfter = (header: string | null, now: Timestamp): Duration
  * Builds the function that makes one attempt: it signs the event with the
  * current time, posts it, and counts the outcome.
  *
- * A secret that no root key decrypts is a defect.
+ * `SecretUnreadable` if no root key decrypts the webhook's signing secret: then nothing is posted.
  */
 export const makePost = Effect.gen(function*() {
   const secrets = yield* Secrets
@@ -93,14 +93,14 @@ export const makePost = Effect.gen(function*() {
     lookup: ({ context, sealed }: SealedSecret) =>
       Effect.flatMap(secrets.open(context, sealed), (secret) =>
         Option.isNone(secret)
-          ? Effect.fail(new Error("No key of SECRET_KEY decrypts the webhook's signing secret."))
+          ? Effect.fail(new SecretUnreadable())
           : Effect.succeed(Redacted.make(secret.value)))
   })
 
   return Effect.fnUntraced(function*({ body, event_id, organization_id, webhook }: Posting) {
     const { id, sealed_secret: sealed, url } = webhook
     const context = secretContext(organization_id, id)
-    const secret = yield* Effect.orDie(Cache.get(decrypted, new SealedSecret({ context, sealed })))
+    const secret = yield* Cache.get(decrypted, new SealedSecret({ context, sealed }))
     const at = yield* DateTime.now
     const headers = yield* headersOf(secret, { id: event_id, timestamp: at, body })
     const [duration, outcome] = yield* transport.post({ url, headers, body }).pipe(

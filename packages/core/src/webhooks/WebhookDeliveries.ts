@@ -12,10 +12,11 @@
  * while its endpoint takes longer than a second. An attempt is made before anything is committed. If
  * a worker dies during one, another worker makes it again, with the same id and bytes.
  */
-import { Context, DateTime, Duration, Effect, Layer, Option, Random, Result, Schema, Struct } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Metric, Option, Random, Result, Schema, Struct } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { EventId, type OrganizationId, WebhookDeliveryId, WebhookId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
+import { webhooks_disabled } from "../kernel/Metrics.ts"
 import { operation } from "../kernel/Operations.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
@@ -233,6 +234,24 @@ const applyBackoff = ({ id: lane }: WebhookRow, health: Health, now: Timestamp):
     : Changes.throttle({ kind: "webhook_delivery", lane, until: DateTime.addDuration(now, pause), cap: 1 })
 }
 
+/** For how long a webhook waits whose signing secret no key decrypts. */
+const unreadable_pause = Duration.minutes(1)
+
+/** Keeps a delivery pending that could not be signed. One delivery of the webhook is tried again each minute. */
+const hold = (claimed: ClaimedWork, { webhook: { id: lane } }: Outgoing, now: Timestamp): Changes.Changes => {
+  const until = DateTime.addDuration(now, unreadable_pause)
+  return Changes.all(
+    Changes.throttle({ kind: "webhook_delivery", lane, until, cap: 1 }),
+    Changes.settle({ claimed, outcome: "postpone", due_at: until })
+  )
+}
+
+/** Why a failed attempt disables its webhook: the endpoint is gone, or has failed for too long; null if it does not. */
+type Disabling = "gone" | "failing" | null
+
+const disablingOf = ({ response_status }: Attempt, { status }: WebhookRow, health: Health, now: Timestamp): Disabling =>
+  status === "disabled" ? null : response_status === 410 ? "gone" : shouldDisable(health, now) ? "failing" : null
+
 /** The changes after a failed attempt: another attempt follows, unless it was the last or the webhook is disabled. */
 const failed = (
   claimed: ClaimedWork,
@@ -240,13 +259,14 @@ const failed = (
   attempt: Attempt,
   retry_after: string | null,
   { now, random }: { readonly now: Timestamp; readonly random: number }
-): Changes.Changes => {
+): Changes.Decision<Disabling> => {
   const health = recordFailure(webhook, now)
-  const isOver = attempt.response_status === 410 || shouldDisable(health, now) || webhook.status === "disabled"
+  const disabling = disablingOf(attempt, webhook, health, now)
+  const isOver = disabling !== null || webhook.status === "disabled"
   const next = isOver
     ? Option.none()
     : nextAttempt(delivery.attempt_count + 1, now, parseRetryAfter(retry_after, now), random)
-  return Changes.all(
+  const changes = Changes.all(
     WebhookDeliveryRows.update(delivery, State.attempt(delivery, attempt, Option.getOrNull(next))),
     isOver
       ? disable(webhook, health, attempt.at).changes
@@ -255,7 +275,18 @@ const failed = (
       ? finish(claimed)
       : Changes.settle({ claimed, outcome: "postpone", due_at: next.value })
   )
+  return { answer: disabling, changes }
 }
+
+/** Tells the operator of a webhook that was disabled because of its endpoint. */
+const reportDisabled = ({ id: webhook_id }: WebhookRow, reason: Exclude<Disabling, null>) =>
+  Effect.andThen(
+    Metric.update(Metric.withAttributes(webhooks_disabled, { reason }), 1),
+    Effect.annotateLogs(Effect.logWarning("Webhook disabled: its endpoint is gone or has failed for five days"), {
+      webhook_id,
+      reason
+    })
+  )
 
 // ---------------------------------------------------------------- port
 
@@ -348,26 +379,26 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
       /** Settles the claim with the changes that follow for the delivery, or with none if it has already ended. */
       const settleDelivery = (
         claimed: ClaimedWork,
-        changesOf: (outgoing: Outgoing, fresh: Fresh) => Changes.Changes,
+        decide: (outgoing: Outgoing, fresh: Fresh) => Changes.Decision<Disabling>,
         load = find(claimed)
       ) =>
         settle(claimed, {
           load,
-          decide: (found, fresh) => ({
-            answer: undefined,
-            changes: Option.match(Option.filter(found, ({ delivery }) => acceptsResult(delivery)), {
-              onNone: () => finish(claimed),
-              onSome: (outgoing) => changesOf(outgoing, fresh)
+          decide: (found, fresh) =>
+            Option.match(Option.filter(found, ({ delivery }) => acceptsResult(delivery)), {
+              onNone: () => ({ answer: null, changes: finish(claimed) }),
+              onSome: (outgoing) => decide(outgoing, fresh)
             })
-          })
         })
 
       const failDelivery = (claimed: ClaimedWork, failure_code: FailureCode) =>
         settleDelivery(
           claimed,
-          ({ delivery }) =>
-            Changes.all(WebhookDeliveryRows.update(delivery, State.abandon(failure_code)), finish(claimed))
-        )
+          ({ delivery }) => ({
+            answer: null,
+            changes: Changes.all(WebhookDeliveryRows.update(delivery, State.abandon(failure_code)), finish(claimed))
+          })
+        ).pipe(Effect.asVoid)
 
       /** Counts what is stored of an attempt. Where the budget is used up, that is no answer of the endpoint. */
       const withinBudget = Effect.fnUntraced(function*(
@@ -390,27 +421,33 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
           return yield* failDelivery(claimed, "webhook_disabled")
         }
         const { body, delivery: { event_id }, webhook } = outgoing
-        const { attempt: whole, retry_after } = yield* post({
-          organization_id: claimed.organization_id,
-          webhook,
-          event_id,
-          body
-        })
-        const attempt = yield* withinBudget(claimed.organization_id, outgoing.delivery, whole)
+        const { organization_id } = claimed
+        const posted = yield* Effect.option(post({ organization_id, webhook, event_id, body }))
+        if (Option.isNone(posted)) {
+          yield* Effect.logError("No key of SECRET_KEY decrypts the signing secret of a webhook: its deliveries wait")
+            .pipe(
+              Effect.annotateLogs({ webhook_id: webhook.id })
+            )
+          yield* settleDelivery(claimed, (found, { now }) => ({ answer: null, changes: hold(claimed, found, now) }))
+          return
+        }
+        const { attempt: whole, retry_after } = posted.value
+        const attempt = yield* withinBudget(organization_id, outgoing.delivery, whole)
         const random = yield* Random.next
         // After a success the rows loaded before the attempt are used first, and loaded again only after a conflict.
         const loaded = [found]
-        yield* settleDelivery(
+        const disabling = yield* settleDelivery(
           claimed,
           (current, { now }) =>
             attempt.failure_code === null
-              ? succeeded(claimed, current, attempt)
+              ? { answer: null, changes: succeeded(claimed, current, attempt) }
               : failed(claimed, current, attempt, retry_after, { now, random }),
           Effect.suspend(() => {
             const first = attempt.failure_code === null ? loaded.pop() : undefined
             return first === undefined ? find(claimed) : Effect.succeed(first)
           })
         )
+        if (disabling !== null) yield* reportDisabled(webhook, disabling)
       })
 
       const abandon = Effect.fn("WebhookDeliveries.abandon")((claimed: ClaimedWork) =>

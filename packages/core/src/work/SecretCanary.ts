@@ -1,0 +1,81 @@
+/**
+ * Secret canary: proves that a process has a key under which the stored secrets are encrypted.
+ *
+ * The first process of a database stores an encrypted text. A process that cannot decrypt it has another
+ * `SECRET_KEY`, and could decrypt no token of a channel and no signing secret of a webhook either. So it
+ * is not ready, and claims nothing.
+ */
+import { Clock, Context, Effect, Layer, Option } from "effect"
+import { Secrets } from "../kernel/Secrets.ts"
+
+/** The encryption context of the canary. */
+const context = "canary"
+
+/** For how many milliseconds the result of a check counts. */
+const checked_millis = 5000
+
+// ---------------------------------------------------------------- port
+
+/**
+ * Port: the encrypted canary.
+ *
+ * **Contract** (checked by `conformance/SecretCanary.ts`)
+ *
+ * - `insert` stores it, unless there is one: of concurrent ones the first.
+ * - `replace` replaces it if it is still `before`.
+ */
+export class SecretCanaryStore extends Context.Service<SecretCanaryStore, {
+  readonly find: Effect.Effect<Option.Option<string>>
+  readonly insert: (sealed: string) => Effect.Effect<void>
+  readonly replace: (before: string, after: string) => Effect.Effect<void>
+}>()("@messaging-crm/core/SecretCanary/SecretCanaryStore") {}
+
+// ---------------------------------------------------------- operations
+
+export class SecretCanary extends Context.Service<SecretCanary, {
+  /** Returns whether a key of this process decrypts the canary, which it stores if there is none. Checks every 5 seconds. */
+  readonly isOpened: Effect.Effect<boolean>
+  /** Re-encrypts the canary under the newest key, after the other secrets, so that the older key can be dropped. */
+  readonly reseal: Effect.Effect<void>
+}>()("@messaging-crm/core/SecretCanary") {
+  static readonly layer = Layer.effect(
+    SecretCanary,
+    Effect.gen(function*() {
+      const secrets = yield* Secrets
+      const store = yield* SecretCanaryStore
+      let last: { readonly at: number; readonly sealed: string; readonly isOpened: boolean } | null = null
+
+      const seal = secrets.seal(context, context)
+      const opens = (sealed: string) => Effect.map(secrets.open(context, sealed), Option.isSome)
+
+      const findOrInsert = Effect.gen(function*() {
+        const found = yield* store.find
+        if (Option.isSome(found)) return found.value
+        yield* store.insert(yield* seal)
+        return Option.getOrThrow(yield* store.find)
+      })
+
+      const check = Effect.gen(function*() {
+        const at = yield* Clock.currentTimeMillis
+        if (last !== null && at - last.at < checked_millis) return last.isOpened
+        const sealed = yield* findOrInsert
+        const isOpened = sealed === last?.sealed ? last.isOpened : yield* opens(sealed)
+        if (!isOpened && last?.isOpened !== false) {
+          yield* Effect.logError(
+            "No key of SECRET_KEY decrypts the secrets of this database: the process is not ready and claims nothing"
+          )
+        }
+        last = { at, sealed, isOpened }
+        return isOpened
+      }).pipe(Effect.withTracerEnabled(false))
+
+      const reseal = Effect.gen(function*() {
+        const sealed = yield* findOrInsert
+        if (sealed.startsWith(secrets.sealPrefix) || !(yield* opens(sealed))) return
+        yield* store.replace(sealed, yield* seal)
+      })
+
+      return SecretCanary.of({ isOpened: check, reseal })
+    })
+  )
+}
