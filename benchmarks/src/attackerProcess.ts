@@ -111,6 +111,15 @@ const attacks: Readonly<Record<string, () => void>> = {
     const read = ["GET /v1/contacts HTTP/1.1", host, `Authorization: Bearer svc_live_${"0".repeat(43)}`, "", ""]
     sockets(500, () => read.join("\r\n").repeat(1000), (socket) => void socket.resume())
   },
+  "expensive searches": () =>
+    concurrently(
+      8,
+      () =>
+        send({
+          path: `/v1/contacts?query=${"a".repeat(150)}b${"a".repeat(49)}`,
+          headers: { authorization: json.authorization }
+        })
+    ),
   "worst keys": () =>
     concurrently(20, () =>
       send({
@@ -118,6 +127,18 @@ const attacks: Readonly<Record<string, () => void>> = {
         path: "/v1/tags",
         headers: { ...json, "idempotency-key": `a${" ".repeat(15_500)}a` }
       }, "{\"name\":\"a\",\"color\":\"red\"}"))
+}
+
+/** Creates 20,000 contacts that nearly match the query of the expensive searches at each place of their names. */
+const nearlyMatching = async (): Promise<void> => {
+  let left = 20_000
+  const contact = JSON.stringify({ first_name: `${"a".repeat(99)}b${"a".repeat(100)}` })
+  await Promise.all(Array.from({ length: 32 }, async () => {
+    while (left-- > 0) {
+      const headers = { ...json, "idempotency-key": `contact-${left}-of-20000` }
+      await send({ method: "POST", path: "/v1/contacts", headers }, contact)
+    }
+  }))
 }
 
 const endpoints = (): void => {
@@ -134,6 +155,7 @@ const endpoints = (): void => {
 
 if (name === "hostile endpoints") endpoints()
 else {
+  if (name === "expensive searches") await nearlyMatching()
   attacks[name]?.()
   console.log("begun")
 }

@@ -165,6 +165,7 @@ const attacks = {
     "slow readers",
     "slow writers",
     "worst keys",
+    "expensive searches",
     "hostile endpoints",
     "pipelined probes",
     "pipelined strangers"
