@@ -62,34 +62,31 @@ export const mounted = Effect.fnUntraced(function*(directory: string) {
 
 /** A disk that seems full: each statement that writes fails as it would on a full one. For those who are not root. */
 export const refusing = (database_url: string): Disk => {
-  const inDatabase = (statement: string) =>
-    SqlClient.SqlClient.use((sql) => sql.unsafe(statement)).pipe(
-      Effect.provide(Client.layer({ url: Redacted.make(database_url), connections: 1 })),
-      Effect.asVoid,
-      Effect.orDie
-    )
-  const forEachTable = (statement: string) => `
-    DO $do$
-    DECLARE name text;
-    BEGIN
-      FOR name IN SELECT oid::regclass::text FROM pg_class
+  const inDatabase = <A, E>(effect: Effect.Effect<A, E, SqlClient.SqlClient>) =>
+    effect.pipe(Effect.provide(Client.layer({ url: Redacted.make(database_url), connections: 1 })), Effect.orDie)
+  /** Runs a statement for each table by itself, because a statement that locks them all would be in a deadlock with writers. */
+  const forEachTable = (statement: (table: string) => string) =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const tables = yield* sql<{ readonly name: string }>`
+        SELECT oid::regclass::text AS name
+        FROM pg_class
         WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
-      LOOP EXECUTE format('${statement}', name);
-      END LOOP;
-    END $do$
-  `
-  const create = forEachTable(
-    "CREATE TRIGGER a_full_disk BEFORE INSERT OR UPDATE OR DELETE ON %s EXECUTE FUNCTION a_full_disk()"
-  )
+      `
+      yield* Effect.forEach(tables, ({ name }) => Effect.retry(sql.unsafe(statement(name)), { times: 10 }))
+    })
   return {
-    fill: Effect.andThen(
-      inDatabase(`
+    fill: inDatabase(Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`
         CREATE OR REPLACE FUNCTION a_full_disk() RETURNS trigger LANGUAGE plpgsql
         AS $$ BEGIN RAISE EXCEPTION 'No space left on device' USING ERRCODE = 'disk_full'; END $$
-      `),
-      inDatabase(create)
-    ),
-    free: inDatabase(forEachTable("DROP TRIGGER a_full_disk ON %s"))
+      `
+      yield* forEachTable((table) =>
+        `CREATE OR REPLACE TRIGGER a_full_disk BEFORE INSERT OR UPDATE OR DELETE ON ${table} EXECUTE FUNCTION a_full_disk()`
+      )
+    })),
+    free: inDatabase(forEachTable((table) => `DROP TRIGGER IF EXISTS a_full_disk ON ${table}`))
   }
 }
 
