@@ -28,6 +28,7 @@ const Message = Schemas.answer({
   sender: Schemas.answer({ type: plain, name: textOrNull }),
   status: plain,
   media: { ...Media, nullable: true },
+  details: { type: "object", nullable: true, additionalProperties: true },
   provider_message_id: textOrNull,
   created_at: plain,
   sent_at: plainOrNull,
@@ -50,14 +51,15 @@ const messageOf = (row: Row) => ({
   sender: { type: row[5], name: row[6] },
   status: row[7],
   media: row[8],
-  provider_message_id: row[9],
-  created_at: row[10],
-  sent_at: row[11],
-  delivered_at: row[12],
-  read_at: row[13],
-  failed_at: row[14],
-  edited_at: row[15],
-  deleted_at: row[16]
+  details: row[9],
+  provider_message_id: row[10],
+  created_at: row[11],
+  sent_at: row[12],
+  delivered_at: row[13],
+  read_at: row[14],
+  failed_at: row[15],
+  edited_at: row[16],
+  deleted_at: row[17]
 })
 
 const size = 50

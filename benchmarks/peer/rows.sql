@@ -29,7 +29,7 @@ INSERT INTO contact_tags SELECT contact_id, tag_id FROM public.contact_tags;
 INSERT INTO conversations SELECT id, organization_id, contact_id, last_inbound_at FROM public.conversations;
 
 INSERT INTO messages
-SELECT id, organization_id, conversation_id, direction, type, text, sender->>'type', sender->>'name', status, media::json,
+SELECT id, organization_id, conversation_id, direction, type, text, sender->>'type', sender->>'name', status, media::json, details::json,
   provider_message_id, created_at, sent_at, delivered_at, read_at, failed_at, edited_at, deleted_at
 FROM public.messages;
 

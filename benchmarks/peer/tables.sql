@@ -96,6 +96,7 @@ CREATE TABLE messages (
   sender_name text,
   status text NOT NULL,
   media json,
+  details json,
   provider_message_id text,
   created_at timestamptz(3) NOT NULL,
   sent_at timestamptz(3),
