@@ -1,7 +1,7 @@
 /** The promises of `CallbackStore`, as tests. The inbox is global, so each test first empties it. */
 import { assert } from "@effect/vitest"
 import { type CallbackBacklog, CallbackStore, type ClaimedCallback } from "@messaging-crm/core/CallbackInbox"
-import { Ids } from "@messaging-crm/core/Ids"
+import { ChannelId, Ids } from "@messaging-crm/core/Ids"
 import { Arbitrary, DateTime, Effect, Schema } from "effect"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
@@ -14,9 +14,15 @@ const claim = Effect.fnUntraced(function*(at: DateTime.Utc = Fixtures.noon, limi
   return yield* CallbackStore.use((store) => store.claim({ limit, now: at, lease_until, token }))
 })
 
-const insert = Effect.fnUntraced(function*(body: Uint8Array, received_at: DateTime.Utc = Fixtures.noon) {
-  const callback = { id: yield* Ids.use(({ uuid }) => uuid), source: "app \u{1f600}", body, received_at }
-  yield* CallbackStore.use((store) => store.insert(callback))
+const made = Effect.fnUntraced(function*(body: Uint8Array, received_at: DateTime.Utc = Fixtures.noon) {
+  const id = yield* Ids.use(({ uuid }) => uuid)
+  const channel_id = ChannelId.make(yield* Fixtures.uuid)
+  return { id, source: "app \u{1f600}", channel_id, body, received_at }
+})
+
+const insert = Effect.fnUntraced(function*(...given: Parameters<typeof made>) {
+  const callback = yield* made(...given)
+  yield* CallbackStore.use((store) => store.insert([{ ...callback, people: ["4915112345678", "\"Kim\" \u{1f600}"] }]))
   return callback
 })
 
@@ -70,7 +76,7 @@ export const suite = (it: It, { runs }: Options) => {
         const stored = yield* Effect.forEach([...bodies, large], (body) => insert(body), unbounded)
         const claimed = yield* claim()
         assert.deepStrictEqual(
-          claimed.map(({ body, id, received_at, source }) => ({ id, source, body, received_at })),
+          claimed.map(({ attempt: _, token: __, ...callback }) => callback),
           stored.toSorted((one, other) => one.id < other.id ? -1 : 1)
         )
         yield* Effect.forEach(idsOf(claimed).slice(1), store.finish, unbounded)
@@ -85,6 +91,25 @@ export const suite = (it: It, { runs }: Options) => {
       const body = new Uint8Array(4 * 1024 * 1024).map((_, index) => index % 251)
       yield* insert(body)
       assert.deepStrictEqual((yield* claim()).map((claimed) => claimed.body), [body])
+    }))
+
+  it.effect("stores several together, however large they are", () =>
+    Effect.gen(function*() {
+      const store = yield* start
+      const bodies = ["one", "two", "x".repeat(100_000)]
+      const [first, ...more] = yield* Effect.forEach(bodies, (body) =>
+        Effect.map(made(bytes(body)), (callback) => ({ ...callback, channel_id: null, people: [] })))
+      if (first === undefined) {
+        return assert.fail("Three were made.")
+      }
+      yield* store.insert([first, ...more])
+      assert.deepStrictEqual(
+        idsOf(yield* claim()).toSorted(),
+        [first, ...more].map(({ id }) =>
+          id
+        ).toSorted()
+      )
+      assert.strictEqual((yield* store.backlog).count, 3)
     }))
 
   it.effect("gives out the longest due first, and no more than asked for", () =>

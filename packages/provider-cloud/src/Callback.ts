@@ -7,11 +7,13 @@
  */
 import { type DateTime, Option, Schema } from "effect"
 import { all, ignored, type Notices } from "./Callback/Notice.ts"
+import { type PartOf, split } from "./Callback/Parts.ts"
 import * as Phone from "./Callback/Phone.ts"
 import * as Social from "./Callback/Social.ts"
 import { Items, lenient, NetworkId } from "./Wire.ts"
 
 export type { FileReference, Ignored, Notice, Notices } from "./Callback/Notice.ts"
+export type { PartOf } from "./Callback/Parts.ts"
 
 const Entry = Schema.Struct({
   id: lenient(NetworkId),
@@ -64,5 +66,29 @@ export const read = (body: string, received_at: DateTime.Utc): Option.Option<Not
     return all(parts)
   })
 
-/** Returns whether a body is a callback at all, whatever it tells. */
-export const isCallback = (body: string): boolean => Option.isSome(decodeBody(body))
+/** A part of a body, which is itself a body. */
+export interface BodyPart extends PartOf {
+  readonly body: Uint8Array
+}
+
+const [encoder, decoder] = [new TextEncoder(), new TextDecoder("utf-8", { ignoreBOM: true })]
+
+/** Returns a part as a body; none for one that is nested too deep to be written. */
+const written = Option.liftThrowable((object: string | undefined, entry: ReadonlyArray<unknown>) =>
+  encoder.encode(JSON.stringify({ object, entry }))
+)
+
+/**
+ * Splits a body into one for each person at each account. None where it is not a callback.
+ *
+ * Reading the parts gives the notices of the body. A body that is one part stays as it is.
+ */
+export const partsOf = (body: Uint8Array): Option.Option<ReadonlyArray<BodyPart>> =>
+  Option.map(decodeBody(decoder.decode(body)), ({ entry = [], object }) => {
+    const parts = split(object, entry)
+    return parts.length === 1
+      ? parts.map(({ account, people }) => ({ account, people, body }))
+      : parts.flatMap(({ account, entry, people }) =>
+        Option.toArray(Option.map(written(object, entry), (body) => ({ account, people, body })))
+      )
+  })

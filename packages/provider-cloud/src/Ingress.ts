@@ -9,7 +9,7 @@ import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import { equalConstantTime } from "@messaging-crm/core/Secrets"
 import { ByteSize, Effect, Option, Redacted, Schema } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { isCallback } from "./Callback.ts"
+import { type BodyPart, partsOf } from "./Callback.ts"
 import { CloudAccounts, type CloudApp } from "./CloudAccounts.ts"
 import { isSignature, signatureHeader, verify } from "./Signature.ts"
 import * as UnsignedBodies from "./UnsignedBodies.ts"
@@ -34,13 +34,14 @@ const busy = HttpServerResponse.setHeader(
 /** The maximum of bytes that a process holds of bodies whose signature is not verified yet. */
 export const unsigned_bytes_max = 4 * body_bytes_max
 
+/** The maximum number of accounts of one body that are looked up at once. */
+const accounts_at_once = 8
+
 const Handshake = Schema.Struct({
   "hub.mode": Schema.Literal("subscribe"),
   "hub.verify_token": Schema.String,
   "hub.challenge": Schema.String.check(Schema.isMaxLength(1000))
 })
-
-const utf8 = new TextDecoder("utf-8", { ignoreBOM: true })
 
 /** Layer for `GET` and `POST /ingress/graph`. */
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
@@ -69,9 +70,23 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     return Option.fromUndefinedOr(apps.find((_, index): boolean => fits[index] === true))
   })
 
+  /** Finds the channel of each part. The parts of one account are found together. */
+  const locate = (app_id: string, parts: ReadonlyArray<BodyPart>) =>
+    Effect.forEach(
+      Map.groupBy(parts, ({ account }) => JSON.stringify([account?.type, account?.id])).values(),
+      Effect.fnUntraced(function*(alike) {
+        const account = alike[0]?.account ?? null
+        const found = account === null ? Option.none() : yield* accounts.locate(app_id, account)
+        const channel_id = Option.getOrNull(Option.map(found, ({ channel_id }) => channel_id))
+        return alike.map(({ body, people }) => ({ channel_id, people, body }))
+      }),
+      { concurrency: accounts_at_once }
+    )
+
   const receiveSigned = Effect.fnUntraced(function*({ id }: CloudApp, body: ArrayBuffer) {
-    if (!isCallback(utf8.decode(body))) return answer(400, "The body is not a callback.")
-    yield* inbox.store(id, new Uint8Array(body))
+    const parts = partsOf(new Uint8Array(body))
+    if (Option.isNone(parts)) return answer(400, "The body is not a callback.")
+    yield* inbox.store(id, (yield* locate(id, parts.value)).flat())
     return answer(200, "ok")
   })
 

@@ -10,7 +10,7 @@ import * as CloudSettings from "@messaging-crm/provider-cloud/CloudSettings"
 import * as Ingress from "@messaging-crm/provider-cloud/Ingress"
 import { Intake } from "@messaging-crm/provider-cloud/Intake"
 import { MediaLoader } from "@messaging-crm/provider-cloud/MediaLoader"
-import { Context, DateTime, Effect, Layer, Redacted, Ref, References, Stream } from "effect"
+import { Context, DateTime, Effect, Exit, Layer, Redacted, Ref, References, Stream } from "effect"
 import { FetchHttpClient, HttpRouter, HttpServer } from "effect/http"
 import { createServer } from "node:http"
 import * as FakeAccounts from "../src/fake/FakeAccounts.ts"
@@ -43,8 +43,13 @@ const noInbox = Layer.effect(
   CallbackInbox,
   Intake.useSync(({ receive }) =>
     CallbackInbox.of({
-      store: (source, body) => Effect.flatMap(DateTime.now, (now) => receive(source, body, now)),
-      runOnce: () => Effect.succeed(0),
+      store: (source, parts) =>
+        Effect.flatMap(DateTime.now, (now) =>
+          Effect.forEach(parts, ({ body }) => Effect.exit(receive(source, body, now)))).pipe(
+            Effect.flatMap(Exit.asVoidAll)
+          ),
+      runOnce: () =>
+        Effect.succeed(0),
       run: () => Effect.never,
       measure: Effect.void
     })
@@ -61,7 +66,7 @@ export const over = <A, E>(core: Layer.Layer<Inbound | A, E, MessagingProvider>,
 /** The same, over an inbox. */
 export const overInbox = <A, E, B>(
   core: Layer.Layer<Inbound | A, E, MessagingProvider>,
-  inbox: Layer.Layer<CallbackInbox | B, never, CloudAccounts | Inbound | MediaLoader>,
+  inbox: Layer.Layer<B, never, A | CloudAccounts | Inbound | MediaLoader>,
   downloads = ofTheFake
 ) =>
   HttpRouter.serve(Layer.merge(Ingress.layer, fake), { disableLogger: true, disableListenLog: true }).pipe(

@@ -17,10 +17,10 @@ export const layer = Layer.effect(
   CallbackStore,
   World.useSync(({ modify, read }) =>
     CallbackStore.of({
-      insert: (callback) =>
+      insert: (callbacks) =>
         modify((rows) => [
           undefined,
-          keep(rows, { ...callback, attempt: 0, token: "", due_at: callback.received_at })
+          keep(rows, ...callbacks.map((each) => ({ ...each, attempt: 0, token: "", due_at: each.received_at })))
         ]),
       claim: ({ lease_until, limit, now, token }) =>
         modify((rows) => {
@@ -33,7 +33,7 @@ export const layer = Layer.effect(
             token,
             due_at: lease_until
           }))
-          return [claimed.map(Struct.omit(["due_at"])), keep(rows, ...claimed)]
+          return [claimed.map(Struct.omit(["due_at", "people"])), keep(rows, ...claimed)]
         }),
       finish: (id) => modify((rows) => [undefined, { ...rows, callbacks: HashMap.remove(rows.callbacks, id) }]),
       postpone: ({ id, token }, due_at) =>

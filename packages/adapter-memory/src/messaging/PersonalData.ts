@@ -1,3 +1,4 @@
+import { ChannelRows } from "@messaging-crm/core/Channels"
 import { IdentityNameRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
 import { ContactRows } from "@messaging-crm/core/Contacts"
 import { type ConversationColumns, ConversationRows } from "@messaging-crm/core/Conversations"
@@ -8,11 +9,11 @@ import { PersonalDataStore } from "@messaging-crm/core/PersonalData"
 import { type SendColumns, SendRows } from "@messaging-crm/core/Sends"
 import { erased } from "@messaging-crm/core/Text"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
-import { HashMap, Layer, Option, Struct } from "effect"
+import { HashMap, Layer, Option } from "effect"
 import { EventRows } from "../work/EventRows.ts"
 import { IdempotencyRows } from "../work/Idempotency.ts"
 import * as Table from "../world/Table.ts"
-import { type Rows, World } from "../world/World.ts"
+import { type CallbackRow, type Rows, World } from "../world/World.ts"
 import { toRow } from "./Conversations.ts"
 
 const decoder = new TextDecoder()
@@ -120,17 +121,14 @@ export const layer = Layer.effect(
         }),
       eraseRest: (organization_id, contact_id) =>
         modify((rows) => [undefined, withTables(rows, eraseRest(rows.tables, organization_id, contact_id))]),
-      findCallbacks: (texts) =>
-        read(({ callbacks }) =>
-          HashMap.toValues(callbacks)
-            .filter(({ body }) => texts.some((text) => decoder.decode(body).includes(text)))
-            .map(Struct.pick(["id", "body"]))
-        ),
-      replaceCallback: ({ body, id }) =>
-        modify((rows) => [
-          undefined,
-          { ...rows, callbacks: HashMap.modify(rows.callbacks, id, (callback) => ({ ...callback, body })) }
-        ])
+      eraseCallbacks: (organization_id, people) =>
+        modify((rows) => {
+          const isErased = (callback: CallbackRow) =>
+            callback.channel_id !== null &&
+            Option.isSome(Table.get(rows.tables, ChannelRows, organization_id, callback.channel_id)) &&
+            callback.people.some((person) => people.includes(person))
+          return [undefined, { ...rows, callbacks: HashMap.filter(rows.callbacks, (callback) => !isErased(callback)) }]
+        })
     })
   )
 )

@@ -4,7 +4,7 @@
  * A port reads or replaces it in a single step, so a commit is never visible in
  * part, and a commit that fails leaves nothing to undo.
  */
-import type { ClaimedCallback } from "@messaging-crm/core/CallbackInbox"
+import type { ClaimedCallback, StoredCallback } from "@messaging-crm/core/CallbackInbox"
 import type { ApiKeyId, OrganizationId } from "@messaging-crm/core/Ids"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { Context, Effect, HashMap, Layer, MutableRef } from "effect"
@@ -30,7 +30,7 @@ export interface StorageUseRow {
 }
 
 /** A body, and until when it is held or postponed. */
-export interface CallbackRow extends ClaimedCallback {
+export interface CallbackRow extends ClaimedCallback, StoredCallback {
   readonly due_at: Timestamp
 }
 

@@ -30,6 +30,7 @@ import m0028 from "./migrations/0028_claims.ts"
 import m0029 from "./migrations/0029_writable.ts"
 import m0030 from "./migrations/0030_storage_use.ts"
 import m0031 from "./migrations/0031_secret_canary.ts"
+import m0032 from "./migrations/0032_callback_people.ts"
 import { StatementDeadline } from "./StatementDeadline.ts"
 
 /** Every migration, in order. They are imported, not read from a folder, so that a bundle contains them. */
@@ -61,7 +62,8 @@ export const record = {
   "0028_claims": m0028,
   "0029_writable": m0029,
   "0030_storage_use": m0030,
-  "0031_secret_canary": m0031
+  "0031_secret_canary": m0031,
+  "0032_callback_people": m0032
 }
 
 const table = "messaging_crm_migrations"

@@ -1,5 +1,6 @@
 import { CallbackStore, type StoredCallback } from "@messaging-crm/core/CallbackInbox"
-import { Effect, Layer, Option, Schema } from "effect"
+import { ChannelId } from "@messaging-crm/core/Ids"
+import { type Array, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, date, OptionalAt } from "../database/Columns.ts"
 import { first, rows } from "../database/Rows.ts"
@@ -9,6 +10,7 @@ import { claimClient } from "../work/WorkQueue.ts"
 const claimed = rows(Schema.Struct({
   id: Schema.String,
   source: Schema.String,
+  channel_id: Schema.NullOr(ChannelId),
   body: Schema.Uint8Array,
   received_at: At,
   attempt: Schema.Int,
@@ -28,26 +30,41 @@ export const layer = Layer.effect(
     // Claims join by index alone there, also where their plan was made while the table was empty.
     const claiming = yield* claimClient
 
-    const insertAlone = ({ body, id, received_at, source }: StoredCallback) =>
+    /** One statement for a large body, as bytes. */
+    const insertAlone = ({ body, channel_id, id, people, received_at, source }: StoredCallback) =>
       Effect.asVoid(Effect.orDie(sql`
-        INSERT INTO provider_callbacks (id, source, body, received_at, due_at)
-        VALUES (${id}, ${source}, ${body}, ${date(received_at)}, ${date(received_at)})
+        INSERT INTO provider_callbacks (id, source, channel_id, people, body, received_at, due_at)
+        VALUES (
+          ${id}, ${source}, ${channel_id}, ${JSON.stringify(people)}::jsonb, ${body}, ${date(received_at)},
+          ${date(received_at)}
+        )
       `))
 
-    const insertShared = Sharing.make(sql, (callbacks: Sharing.Some<StoredCallback>) =>
-      Effect.as(
-        Effect.orDie(sql`
-          INSERT INTO provider_callbacks (id, source, body, received_at, due_at)
-          SELECT id, source, body, received_at, received_at
-          FROM unnest(
-            ${callbacks.map(({ id }) => id)}::uuid[],
-            ${callbacks.map(({ source }) => source)}::text[],
-            ${callbacks.map(({ body }) => body)}::bytea[],
-            ${callbacks.map(({ received_at }) => date(received_at))}::timestamptz[]
-          ) AS c (id, source, body, received_at)
-        `),
-        callbacks.map(() => undefined)
-      ))
+    const insertAll = (callbacks: ReadonlyArray<StoredCallback>) =>
+      Effect.asVoid(Effect.orDie(sql`
+        INSERT INTO provider_callbacks (id, source, channel_id, people, body, received_at, due_at)
+        SELECT id, source, nullif(channel_id, '')::uuid, people, body, received_at, received_at
+        FROM unnest(
+          ${callbacks.map(({ id }) => id)}::uuid[],
+          ${callbacks.map(({ source }) => source)}::text[],
+          ${callbacks.map(({ channel_id }) => channel_id ?? "")}::text[],
+          ${callbacks.map(({ people }) => JSON.stringify(people))}::jsonb[],
+          ${callbacks.map(({ body }) => body)}::bytea[],
+          ${callbacks.map(({ received_at }) => date(received_at))}::timestamptz[]
+        ) AS c (id, source, channel_id, people, body, received_at)
+      `))
+
+    const insertShared = Sharing.make(
+      sql,
+      (stored: Sharing.Some<ReadonlyArray<StoredCallback>>) =>
+        Effect.as(insertAll(stored.flat()), stored.map(() => undefined))
+    )
+
+    const insert = (callbacks: Array.NonEmptyReadonlyArray<StoredCallback>): Effect.Effect<void> => {
+      const bytes = callbacks.reduce((sum, { body }) => sum + body.byteLength, 0)
+      if (bytes <= shared_bytes_max) return insertShared(callbacks)
+      return callbacks.length === 1 ? insertAlone(callbacks[0]) : insertAll(callbacks)
+    }
 
     const finish = Sharing.make(sql, (ids: Sharing.Some<string>) =>
       Effect.as(
@@ -56,8 +73,7 @@ export const layer = Layer.effect(
       ))
 
     return CallbackStore.of({
-      insert: (callback) =>
-        callback.body.byteLength > shared_bytes_max ? insertAlone(callback) : insertShared(callback),
+      insert,
       claim: ({ lease_until, limit, now, token }) =>
         Effect.flatMap(claiming, (client) =>
           claimed(client`
@@ -73,9 +89,9 @@ export const layer = Layer.effect(
             SET due_at = ${date(lease_until)}, attempt = c.attempt + 1, token = ${token}
             FROM due
             WHERE c.id = due.id
-            RETURNING c.id, c.source, c.body, c.received_at, c.attempt, c.token, due.due_at AS was_due_at
+            RETURNING c.id, c.source, c.channel_id, c.body, c.received_at, c.attempt, c.token, due.due_at AS was_due_at
           )
-          SELECT id, source, body, received_at, attempt, token
+          SELECT id, source, channel_id, body, received_at, attempt, token
           FROM taken
           ORDER BY was_due_at, id
         `)),

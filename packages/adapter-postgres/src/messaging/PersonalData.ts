@@ -18,7 +18,6 @@ const names = rows(Schema.Struct({
   identity_version: Schema.Int
 }))
 const sends = rows(SendRow)
-const callbacks = rows(Schema.Struct({ id: Schema.String, body: Schema.Uint8Array }))
 
 const sendColumns = Object.keys(SendRow.fields).join(", ")
 const content = json({ type: "text", text: erased })
@@ -77,6 +76,16 @@ export const layer = Layer.effect(
           WHERE organization_id = ${organization_id} AND id = ${contact_id} AND last_activity_preview <> ${erased}
         `
       )
+
+    /** Brings the text by which weeks find a contact up to date, which a worker does later. */
+    const eraseIndexed = (organization_id: OrganizationId, contact_id: ContactId) =>
+      sql`
+        UPDATE contact_weeks w
+        SET search_text = c.search_text, features = contact_features(c.tags, c.identities, c.primary_phone)
+        FROM contacts c
+        WHERE w.organization_id = ${organization_id} AND w.contact_id = ${contact_id}
+          AND c.organization_id = w.organization_id AND c.id = w.contact_id AND w.search_text <> c.search_text
+      `
 
     // Both read all rows of the organization.
     const eraseAnswers = (organization_id: OrganizationId, contact_id: ContactId) =>
@@ -152,16 +161,15 @@ export const layer = Layer.effect(
         patiently(Effect.asVoid(Effect.all([
           eraseSends(organization_id, contact_id),
           erasePreviews(organization_id, contact_id),
+          eraseIndexed(organization_id, contact_id),
           eraseAnswers(organization_id, contact_id)
         ]))),
-      findCallbacks: (texts) =>
-        patiently(callbacks(sql`
-          SELECT id, body
-          FROM provider_callbacks
-          WHERE EXISTS (SELECT 1 FROM unnest(${texts}::text[]) t WHERE position(convert_to(t, 'UTF8') IN body) > 0)
-        `)),
-      replaceCallback: ({ body, id }) =>
-        Effect.asVoid(Effect.orDie(sql`UPDATE provider_callbacks SET body = ${body} WHERE id = ${id}`))
+      eraseCallbacks: (organization_id, people) =>
+        patiently(Effect.asVoid(Effect.orDie(sql`
+          DELETE FROM provider_callbacks
+          WHERE channel_id IN (SELECT id FROM channels WHERE organization_id = ${organization_id})
+            AND jsonb_exists_any(people, ${people}::text[])
+        `)))
     })
   })
 )

@@ -5,7 +5,7 @@ import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
 import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import { Idempotency, type IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
-import { ContactId } from "@messaging-crm/core/Ids"
+import { type ChannelId, ContactId } from "@messaging-crm/core/Ids"
 import { MediaStore } from "@messaging-crm/core/Media"
 import { insert } from "@messaging-crm/core/Messages"
 import { ContactExport, PersonalData, PersonalDataStore } from "@messaging-crm/core/PersonalData"
@@ -40,16 +40,27 @@ const decoder = new TextDecoder()
 const every: AuditFilters = { resource_id: null, key_id: null, member_id: null, before: null }
 const key = "canary-key-1234" as IdempotencyKey
 
-const callbackOf = (...from: ReadonlyArray<string>) =>
-  encoder.encode(JSON.stringify({
-    object: "account",
-    entry: from.map((id) => ({ id: "1", messages: [{ from: id, text: { body: `${canaries.callback} ${id}` } }] }))
-  }))
+/** A body of a callback from a person to a channel, stored. */
+const storedCallback = Effect.fnUntraced(function*(channel_id: ChannelId | null, ...people: ReadonlyArray<string>) {
+  const id = yield* Fixtures.uuid
+  const body = encoder.encode(`${canaries.callback} of ${people.join(" and ")}`)
+  const received_at = yield* DateTime.now
+  yield* CallbackStore.use((store) => store.insert([{ id, source: "app", channel_id, people, body, received_at }]))
+  return id
+})
+
+/** The ids of the callbacks that are stored, which it claims for a moment. */
+const storedCallbacks = Effect.gen(function*() {
+  const now = DateTime.makeUnsafe("2090-01-01T00:00:00.000Z")
+  const token = yield* Fixtures.uuid
+  const claimed = yield* CallbackStore.use((store) => store.claim({ limit: 10_000, now, lease_until: now, token }))
+  return claimed.map(({ id }) => id)
+})
 
 /** A person with something in every place that can hold a word of them, and another who must stay as they are. */
 export const person = Effect.gen(function*() {
   const scene = yield* begin
-  const { as, number, organization_id, received, start, written } = scene
+  const { as, channel, number, organization_id, received, start, written } = scene
   yield* written(`m.1.${number}`, canaries.text)
   yield* received(`m.2.${number}`, {
     type: "document",
@@ -92,13 +103,7 @@ export const person = Effect.gen(function*() {
   yield* as(
     Conversations.use((all) => all.close(conversation_id, CloseConversation.make({ category: canaries.category })))
   )
-  const callback = {
-    id: yield* Fixtures.uuid,
-    source: "app",
-    body: callbackOf(number.slice(1), "another"),
-    received_at: yield* DateTime.now
-  }
-  yield* CallbackStore.use((store) => store.insert(callback))
+  const callback = yield* storedCallback(channel.id, number.slice(1))
   const other = yield* Fixtures.thread(organization_id)
   const message = yield* Fixtures.message(other.conversation_id, { text: "stays" })
   yield* Fixtures.write(organization_id, insert(other.channel.id, other.contact_id, Option.none(), message))
@@ -168,10 +173,7 @@ export const suite = (storage: Storage) => {
         const file = before.conversations[0]?.messages[1]?.media?.id
         if (!file) return assert.fail("The file was stored.")
         assert.isTrue(Option.isNone(yield* MediaStore.use((store) => store.find(organization_id, file))))
-        const callbacks = yield* PersonalDataStore.use((store) => store.findCallbacks([callback.id, "another"]))
-        const rest = decoder.decode(callbacks.find(({ id }) => id === callback.id)?.body)
-        assert.notInclude(rest, number.slice(1))
-        assert.include(rest, `${canaries.callback} another`)
+        assert.notInclude(yield* storedCallbacks, callback)
 
         const records = Effect.map(
           AuditStore.use((store) => store.list(organization_id, every, 100)),
@@ -191,6 +193,25 @@ export const suite = (storage: Storage) => {
         const [untouched, former] = [yield* decode(yield* as(exported(other.contact_id))), yield* decode(others)]
         assert.deepStrictEqual({ ...untouched, exported_at: null }, { ...former, exported_at: null })
         assert.strictEqual(untouched.conversations[0]?.messages[0]?.text, "stays")
+      }))
+
+    it.effect("is erased from the callbacks of its organization, by its people, and from no other", () =>
+      Effect.gen(function*() {
+        const { as, channel, contact_id, number } = yield* person
+        const theirs = yield* begin
+        const same = number.slice(1)
+        const erased = [yield* storedCallback(channel.id, same), yield* storedCallback(channel.id, "another", same)]
+        const kept = [
+          yield* storedCallback(channel.id, "another"),
+          yield* storedCallback(channel.id, `${same}0`),
+          yield* storedCallback(channel.id),
+          yield* storedCallback(theirs.channel.id, same),
+          yield* storedCallback(null, same)
+        ]
+        yield* as(PersonalData.use((data) => data.erase(contact_id)))
+        const left = yield* storedCallbacks
+        for (const id of erased) assert.notInclude(left, id)
+        for (const id of kept) assert.include(left, id)
       }))
 
     it.effect("is erased by the next run, where one was interrupted after any of its steps", () =>

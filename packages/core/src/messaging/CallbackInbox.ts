@@ -5,8 +5,8 @@
  * work nor repeats itself. Any process then takes the bodies in. Taking one in
  * again changes nothing: where its lease ends first, two processes may do it.
  */
-import { Context, DateTime, Duration, Effect, FiberSet, Latch, Layer, Metric } from "effect"
-import { Ids } from "../kernel/Ids.ts"
+import { Array, Context, DateTime, Duration, Effect, FiberSet, Latch, Layer, Metric } from "effect"
+import { type ChannelId, Ids } from "../kernel/Ids.ts"
 import { callbacks_age, callbacks_waiting } from "../kernel/Metrics.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
@@ -15,18 +15,25 @@ import { LeaseTime } from "../work/WorkQueue.ts"
 
 // ---------------------------------------------------------------- data
 
-export interface StoredCallback {
+/** A body about the same people on one channel. A provider splits what a network posts together. */
+export interface CallbackPart {
+  /** The channel; null where the body belongs to none that is connected. */
+  readonly channel_id: ChannelId | null
+  /** The ids of its senders and recipients, without a plus sign. An erasure goes by them. */
+  readonly people: ReadonlyArray<string>
+  readonly body: Uint8Array
+}
+
+export interface StoredCallback extends CallbackPart {
   /** A uuid, later ones greater. */
   readonly id: string
   /** Who posted it, in words of the provider's package, such as the id of the app that signed it. */
   readonly source: string
-  /** The bytes as they came. */
-  readonly body: Uint8Array
   readonly received_at: Timestamp
 }
 
 /** A body held by one process until its lease ends. */
-export interface ClaimedCallback extends StoredCallback {
+export interface ClaimedCallback extends Omit<StoredCallback, "people"> {
   /** How often it has been claimed, this time included. */
   readonly attempt: number
   /** Names this claim. A claim made later takes the body away from it. */
@@ -55,7 +62,7 @@ export const pauseAfter = (attempt: number): Duration.Duration =>
  *
  * **Contract** (checked by `conformance/CallbackInbox.ts`)
  *
- * - `insert` returns once the body is durable; it is due at once.
+ * - `insert` returns once all bodies are durable, or none is; they are due at once.
  * - `claim` returns at most `limit` bodies that are due, the longest due first, then by id, with
  *   their bytes as they came. Each goes to one of concurrent claims, and again to another once
  *   `lease_until` is over.
@@ -64,7 +71,7 @@ export const pauseAfter = (attempt: number): Duration.Duration =>
  * - `backlog` returns all that are not finished, held or not.
  */
 export class CallbackStore extends Context.Service<CallbackStore, {
-  readonly insert: (callback: StoredCallback) => Effect.Effect<void>
+  readonly insert: (callbacks: Array.NonEmptyReadonlyArray<StoredCallback>) => Effect.Effect<void>
   readonly claim: (options: {
     readonly limit: number
     readonly now: Timestamp
@@ -89,11 +96,11 @@ const poll_time = Duration.millis(250)
 const [free_min, moment] = [in_hand_max / 2, Duration.millis(20)]
 
 /** Takes one body in. Where it dies, the body is kept and tried again. */
-export type TakeCallback = (callback: StoredCallback) => Effect.Effect<void>
+export type TakeCallback = (callback: ClaimedCallback) => Effect.Effect<void>
 
 export class CallbackInbox extends Context.Service<CallbackInbox, {
-  /** Stores a body. Once this returns the network may be answered. */
-  readonly store: (source: string, body: Uint8Array) => Effect.Effect<void>
+  /** Stores the parts of a body, all or none. Once this returns the network may be answered. */
+  readonly store: (source: string, parts: ReadonlyArray<CallbackPart>) => Effect.Effect<void>
   /** Takes in what is due, begun in the order in which it came, and returns how many bodies there were. */
   readonly runOnce: (take: TakeCallback) => Effect.Effect<number>
   /** Takes in what comes until it is interrupted; then what is in hand is given back. */
@@ -110,8 +117,14 @@ export class CallbackInbox extends Context.Service<CallbackInbox, {
       const ids = yield* Ids
       const lease = yield* LeaseTime
 
-      const store = traced("CallbackInbox.store")(function*(source: string, body: Uint8Array) {
-        yield* callbacks.insert({ id: yield* ids.uuid, source, body, received_at: yield* DateTime.now })
+      const store = traced("CallbackInbox.store")(function*(source: string, parts: ReadonlyArray<CallbackPart>) {
+        const received_at = yield* DateTime.now
+        const stored = yield* Effect.forEach(
+          parts,
+          (part) => Effect.map(ids.uuid, (id): StoredCallback => ({ ...part, id, source, received_at }))
+        )
+        if (!Array.isReadonlyArrayNonEmpty(stored)) return
+        yield* callbacks.insert(stored)
         yield* arrived.open
       })
 

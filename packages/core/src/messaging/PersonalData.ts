@@ -29,7 +29,6 @@ import { Content } from "./Content.ts"
 import { Conversation, type ConversationRow, toConversation } from "./Conversations.ts"
 import { MediaStore, MessageMedia } from "./Media.ts"
 import { Message, MessageStore } from "./Messages.ts"
-import { redacted } from "./Redaction.ts"
 import { Send, type SendRow } from "./Sends.ts"
 
 // ---------------------------------------------------------------- data
@@ -77,12 +76,6 @@ const toJson = {
   conversation: Schema.encodeSync(Conversation),
   send: Schema.encodeSync(ExportedSend),
   message: Schema.encodeSync(ExportedMessage)
-}
-
-/** A stored body of a callback that contains one of some texts. */
-export interface FoundCallback {
-  readonly id: string
-  readonly body: Uint8Array
 }
 
 // ----------------------------------------------------------- decisions
@@ -158,12 +151,11 @@ export interface IdentityRowName extends IdentityName {
  *   their file and the row of their provider id are deleted. Returns their number.
  * - `eraseRest` erases the sends of the contact (those that have not ended fail
  *   with `recipient_opted_out`), the previews and categories of its conversations,
- *   closes their reply windows, and deletes idempotency records whose body
+ *   closes their reply windows, brings copies of the contact's text up to date, and deletes idempotency records whose body
  *   contains the contact's id, and the answers of endpoints to events about its
  *   conversations.
- * - `findCallbacks` returns stored bodies of callbacks, of any organization, that
- *   contain one of the texts. `replaceCallback` replaces a body, if it is still
- *   stored.
+ * - `eraseCallbacks` deletes the stored callbacks of the organization's channels
+ *   that are about one of the people.
  * - Nothing of another contact or organization is changed. Each may be repeated.
  */
 export class PersonalDataStore extends Context.Service<PersonalDataStore, {
@@ -185,8 +177,7 @@ export class PersonalDataStore extends Context.Service<PersonalDataStore, {
     limit: number
   ) => Effect.Effect<number>
   readonly eraseRest: (organization_id: OrganizationId, contact_id: ContactId) => Effect.Effect<void>
-  readonly findCallbacks: (texts: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<FoundCallback>>
-  readonly replaceCallback: (callback: FoundCallback) => Effect.Effect<void>
+  readonly eraseCallbacks: (organization_id: OrganizationId, people: ReadonlyArray<string>) => Effect.Effect<void>
 }>()("@messaging-crm/core/PersonalData/PersonalDataStore") {}
 
 // ---------------------------------------------------------- operations
@@ -273,14 +264,6 @@ export class PersonalData extends Context.Service<PersonalData, {
           })()
         )
 
-      const eraseCallbacks = Effect.fnUntraced(function*(texts: ReadonlyArray<string>) {
-        if (texts.length === 0) return
-        for (const { body, id } of yield* store.findCallbacks(texts)) {
-          const rest = redacted(body, texts)
-          if (rest !== null) yield* store.replaceCallback({ id, body: rest })
-        }
-      })
-
       const eraseStored = (organization_id: OrganizationId, id: ContactId) =>
         store.eraseMessages(organization_id, id, erased_at_once).pipe(
           Effect.repeat({ until: (erased) => erased < erased_at_once }),
@@ -295,9 +278,10 @@ export class PersonalData extends Context.Service<PersonalData, {
         }, together)
         const { found, names } = yield* load
         const { primary_phone } = yield* Effect.fromOption(found, () => new ContactNotFound())
-        // Networks write a number without its plus sign.
-        const phone = primary_phone === null ? [] : [primary_phone.replace("+", "")]
-        yield* eraseCallbacks(Array.from(new Set([...names.map(({ name }) => name.replace(/^\+/, "")), ...phone])))
+        const phone = primary_phone === null ? [] : [primary_phone]
+        // Callbacks name people without a plus sign.
+        const people = [...names.map(({ name }) => name), ...phone].map((name) => name.replace(/^\+/, ""))
+        yield* store.eraseCallbacks(organization_id, people)
         yield* eraseStored(organization_id, id)
         yield* act("contacts.erase", { load, decide: erase })
         // What was committed by others until the names were gone, and what the sends among it told.

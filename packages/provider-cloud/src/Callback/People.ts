@@ -35,7 +35,7 @@ export const namesOf = (ids: Ids): ReadonlyArray<string> => {
  * One that shares an id is. One of a change that has no other contact is too,
  * unless it has another number or another user id: either id may be missing.
  */
-const isOf = (names: ReadonlyArray<string>, isAlone: boolean) => ({ user_id, wa_id }: Contact): boolean => {
+export const isOf = (names: ReadonlyArray<string>, isAlone: boolean) => ({ user_id, wa_id }: Contact): boolean => {
   const own = namesOf([wa_id, user_id])
   if (own.some((name) => names.includes(name))) return true
   const hasOther = (isKind: (name: string) => boolean) => own.some(isKind) && names.some(isKind)

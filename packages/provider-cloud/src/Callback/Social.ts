@@ -185,7 +185,21 @@ const kindOf = (item: object): string => {
   return Object.keys(social_items).find((kind) => names.includes(kind)) ?? names[0] ?? ""
 }
 
-/** Reads one item of an entry. The account is the recipient, of what the business sent the sender, else the entry's. */
+/** Returns the id of an item's account: its recipient, of what the business sent its sender, else the entry's. */
+export const ownerOf = (
+  entry_id: string | null,
+  { isEcho, recipient_id, sender_id }: {
+    readonly isEcho: boolean
+    readonly recipient_id: string | null
+    readonly sender_id: string | null
+  }
+) => {
+  const isFromAccount = sender_id !== null && sender_id === entry_id && recipient_id !== entry_id
+  const isOwn = isEcho || isFromAccount
+  return { isOwn, id: (isOwn ? sender_id : recipient_id) ?? entry_id }
+}
+
+/** Reads one item of an entry. */
 export const read = (
   type: SocialType,
   entry_id: string | null,
@@ -199,9 +213,11 @@ export const read = (
   const meaning = meaningIn(social_items, name)
   if (meaning === undefined || meaning === "account" || meaning === "nothing") return ignoredAs(meaning, kind)
   const { message, recipient, sender, timestamp } = decoded.value
-  const isFromAccount = sender !== undefined && sender.id === entry_id && recipient?.id !== entry_id
-  const isOwn = message?.is_echo === true || isFromAccount
-  const id = (isOwn ? sender : recipient)?.id ?? entry_id
+  const { id, isOwn } = ownerOf(entry_id, {
+    isEcho: message?.is_echo === true,
+    recipient_id: recipient?.id ?? null,
+    sender_id: sender?.id ?? null
+  })
   if (id === null) return ignored("unreadable", "item:account")
   return contentOf({ account: { type, id }, item: decoded.value, isOwn, at: timeOf(timestamp, received_at) }, kind)
 }

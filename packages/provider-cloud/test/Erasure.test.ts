@@ -1,0 +1,181 @@
+/** What an erasure leaves of callbacks that are stored and not processed yet, where two organizations know one person. */
+import { assert, it } from "@effect/vitest"
+import * as Memory from "@messaging-crm/adapter-memory"
+import * as WebhookTransport from "@messaging-crm/adapter-memory/WebhookTransport"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
+import { Channels, type ChannelType, ConnectChannel } from "@messaging-crm/core/Channels"
+import { Conversations } from "@messaging-crm/core/Conversations"
+import * as Crm from "@messaging-crm/core/Crm"
+import { ContactId } from "@messaging-crm/core/Ids"
+import { Messages } from "@messaging-crm/core/Messages"
+import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
+import { PersonalData } from "@messaging-crm/core/PersonalData"
+import { Intake } from "@messaging-crm/provider-cloud/Intake"
+import { DateTime, Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { messagePart, type Part, phonePart, socialPart, statusPart } from "../src/fake/Bodies.ts"
+import { FakeGraph } from "../src/fake/FakeGraph.ts"
+import { overInbox } from "./Network.ts"
+
+const noon = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
+const seconds = noon.epochMilliseconds / 1000
+
+const crm = Crm.layer.pipe(Layer.provide([Memory.layer, WebhookTransport.layer]))
+
+const service = overInbox(crm, Intake.layer)
+
+/** An organization with a channel of a type, and what was written to it. */
+const organization = Effect.fnUntraced(function*(name: string, type: ChannelType) {
+  const { organization, owner } = yield* Organizations.use((organizations) =>
+    organizations.create(CreateOrganization.make({ name, owner_name: "Ada", owner_email: `ada@${name}.example` }))
+  )
+  const as = Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
+  const channel = yield* as(Channels.use((channels) =>
+    channels.connect(ConnectChannel.make({
+      type,
+      name,
+      address: type === "phone_messaging" ? `+49301234567${name.length}` : name,
+      phone_messaging_business_account_id: type === "phone_messaging" ? name : null
+    }))
+  ))
+  const all = { status: null, assigned_user_id: null, cursor: null, page_size: 100 }
+  const conversations = Effect.map(as(Conversations.use(({ list }) => list(all))), ({ data }) => data)
+  const texts = Effect.gen(function*() {
+    const pages = yield* Effect.forEach(
+      yield* conversations,
+      ({ id }) => as(Messages.use((messages) => messages.list(id, null)))
+    )
+    return pages.flatMap(({ data }) => data.map(({ text }) => text)).toSorted()
+  })
+  const erase = Effect.gen(function*() {
+    for (const { contact } of yield* conversations) {
+      yield* as(PersonalData.use((data) => data.erase(ContactId.make(contact.id))))
+    }
+  })
+  return { channel_id: channel.id, erase, texts }
+})
+
+const runOnce = Effect.gen(function*() {
+  const { receive } = yield* Intake
+  const inbox = yield* CallbackInbox
+  return yield* inbox.runOnce(({ body, received_at, source }) => receive(source, body, received_at))
+})
+
+const post = Effect.fnUntraced(function*(parts: ReadonlyArray<Part>) {
+  const fake = yield* FakeGraph
+  yield* fake.enqueue(...parts)
+  assert.deepStrictEqual(yield* fake.post({ batch: 100 }), [200])
+})
+
+let last = 0
+const id = () => `id.${++last}`
+
+/** How a person writes to a channel of each network. */
+const networks = {
+  phone_messaging: (channel_id: string, person: string, text: string) =>
+    messagePart(channel_id, { wa_id: person, name: "Kim" }, {
+      id: id(),
+      timestamp: String(seconds),
+      type: "text",
+      text: { body: text }
+    }),
+  page_messaging: (channel_id: string, person: string, text: string) =>
+    socialPart("page", {
+      account: channel_id,
+      person,
+      timestamp: noon.epochMilliseconds,
+      item: { message: { mid: id(), text } }
+    }),
+  photo_social: (channel_id: string, person: string, text: string) =>
+    socialPart("instagram", {
+      account: channel_id,
+      person,
+      timestamp: noon.epochMilliseconds,
+      item: { message: { mid: id(), text } }
+    })
+} satisfies Record<ChannelType, (channel_id: string, person: string, text: string) => Part>
+
+const [kim, lee] = ["4915112345678", "4915112345679"]
+
+for (const [type, write] of Object.entries(networks) as ReadonlyArray<[ChannelType, typeof networks.photo_social]>) {
+  it.effect(`an erasure touches no notice of another organization, and none of another person: ${type}`, () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(noon.epochMilliseconds)
+      const acme = yield* organization("acme", type)
+      const globex = yield* organization("globex", type)
+      yield* post([write(acme.channel_id, kim, "first"), write(globex.channel_id, kim, "theirs, first")])
+      yield* runOnce
+      yield* post([
+        write(acme.channel_id, kim, "erased"),
+        write(globex.channel_id, kim, "theirs"),
+        write(acme.channel_id, lee, kim),
+        write(globex.channel_id, lee, "theirs, another")
+      ])
+      yield* acme.erase
+      yield* runOnce
+      assert.deepStrictEqual(yield* acme.texts, [kim, "[erased]"])
+      assert.deepStrictEqual(yield* globex.texts, ["theirs", "theirs, another", "theirs, first"])
+    }).pipe(Effect.provide(service)))
+}
+
+it.effect("an erasure goes by sender and recipient: of messages and statuses in one change, too", () =>
+  Effect.gen(function*() {
+    yield* TestClock.setTime(noon.epochMilliseconds)
+    const acme = yield* organization("acme", "phone_messaging")
+    yield* post([networks.phone_messaging(acme.channel_id, kim, "first")])
+    yield* runOnce
+    const message = (from: string, body: string) => ({
+      from,
+      id: id(),
+      timestamp: String(seconds),
+      type: "text",
+      text: { body }
+    })
+    yield* post([
+      phonePart(acme.channel_id, {
+        contacts: [{ wa_id: kim, profile: { name: "Kim" } }, { wa_id: lee, profile: { name: "Lee" } }],
+        messages: [message(kim, "erased"), message(lee, "stays"), message(lee, kim)],
+        statuses: [{ id: "p.1", status: "read", timestamp: String(seconds), recipient_id: kim }]
+      }),
+      statusPart(acme.channel_id, {
+        id: "p.2",
+        status: "read",
+        timestamp: seconds,
+        recipient_id: kim,
+        reference: null
+      })
+    ])
+    yield* acme.erase
+    yield* runOnce
+    assert.deepStrictEqual(yield* acme.texts, [kim, "[erased]", "stays"])
+  }).pipe(Effect.provide(service)))
+
+it.effect("a body of 80 KB that is nested all the way down overflows no stack", () =>
+  Effect.gen(function*() {
+    yield* TestClock.setTime(noon.epochMilliseconds)
+    const fake = yield* FakeGraph
+    const acme = yield* organization("acme", "phone_messaging")
+    yield* post([networks.phone_messaging(acme.channel_id, kim, "first")])
+    yield* runOnce
+    const depth = 40_000
+    const nested = "[".repeat(depth) + "]".repeat(depth)
+    const parts = [
+      networks.phone_messaging(acme.channel_id, kim, "erased"),
+      networks.phone_messaging(acme.channel_id, lee, "stays")
+    ]
+    const value = (inner: string) =>
+      `{"object":"whatsapp_business_account","entry":[{"id":"1","changes":[{"field":"messages","value":{` +
+      `"metadata":{"phone_number_id":"${acme.channel_id}"},"messages":[${inner}]}}]}]}`
+    const alone = value(`{"from":"${kim}","id":"n.1","type":"text","text":{"body":"erased"},"more":${nested}}`)
+    const among = value(
+      `{"from":"${kim}","id":"n.2","more":${nested}},{"from":"${lee}","id":"n.3","type":"text","text":{"body":"stays"}}`
+    )
+    for (const body of [alone, among]) {
+      assert.strictEqual(yield* fake.postRaw(new TextEncoder().encode(body)), 200)
+    }
+    yield* acme.erase
+    yield* runOnce
+    assert.deepStrictEqual(yield* acme.texts, ["[erased]", "stays"])
+    assert.lengthOf(parts, 2)
+  }).pipe(Effect.provide(service)))

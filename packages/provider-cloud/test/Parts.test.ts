@@ -1,0 +1,121 @@
+/** The parts of a body: together they tell what it tells, and each is about one person at one account. */
+import { assert, it } from "@effect/vitest"
+import { type Notice, partsOf, read } from "@messaging-crm/provider-cloud/Callback"
+import { Array, DateTime, Effect, Option, Random } from "effect"
+import { mutatedBody, noon } from "../testing/MutatedBodies.ts"
+
+const encoder = new TextEncoder()
+const decoder = new TextDecoder()
+
+const noticesOf = (body: string) => Option.getOrThrow(read(body, noon)).notices
+
+/** Returns the notices as texts, in one order. */
+const told = (notices: ReadonlyArray<Notice>) =>
+  notices.map((notice) =>
+    JSON.stringify(notice, (_, value) => DateTime.isDateTime(value) ? DateTime.formatIso(value) : value)
+  )
+    .toSorted()
+
+const parts = (body: string) => Option.getOrThrow(partsOf(encoder.encode(body)))
+
+it.effect("tell what the body tells, however it is changed in one place", () =>
+  Effect.gen(function*() {
+    let split = 0
+    for (let index = 0; index < 1000; index++) {
+      const { text } = yield* mutatedBody("01990000-0000-7000-8000-000000000001", index)
+      const found = parts(text)
+      for (const { account, body } of found) {
+        for (const notice of noticesOf(decoder.decode(body))) assert.deepStrictEqual(notice.account, account)
+      }
+      split += found.length > 1 ? 1 : 0
+      assert.deepStrictEqual(
+        told(found.flatMap(({ body }) => noticesOf(decoder.decode(body)))),
+        told(noticesOf(text)),
+        text
+      )
+    }
+    assert.isAbove(split, 100)
+  }).pipe(Random.withSeed("parts")))
+
+it("are about one account and one person each, and keep the order of what one person wrote", () => {
+  const message = (from: string, number: number) => ({
+    from,
+    id: `wamid.${from}.${number}`,
+    type: "text",
+    text: { body: `${number}` }
+  })
+  const change = (phone_number_id: string, ...from: ReadonlyArray<string>) => ({
+    field: "messages",
+    value: {
+      metadata: { phone_number_id },
+      contacts: from.map((wa_id) => ({ wa_id, profile: { name: `name of ${wa_id}` } })),
+      messages: [1, 2, 3].flatMap((number) => from.map((each) => message(each, number))),
+      statuses: from.map((recipient_id) => ({ id: `p.${recipient_id}`, status: "read", recipient_id }))
+    }
+  })
+  const entry = [{ id: "1", changes: [change("7", "17", "18"), change("8", "17")] }, {
+    id: "2",
+    changes: [change("7", "19")]
+  }]
+  const found = parts(JSON.stringify({ object: "whatsapp_business_account", entry }))
+  assert.deepStrictEqual(found.map(({ account, people }) => [account?.id, ...people]), [
+    ["7", "17"],
+    ["7", "18"],
+    ["8", "17"],
+    ["7", "19"]
+  ])
+  for (const { account, body, people } of found) {
+    const text = decoder.decode(body)
+    const [person = ""] = people
+    for (const other of ["17", "18", "19"].filter((id) => id !== person)) assert.notInclude(text, `"${other}"`)
+    const notices = noticesOf(text)
+    assert.lengthOf(notices, 4)
+    assert.isTrue(notices.every((notice) => notice.account.id === account?.id))
+    const texts = notices.flatMap(({ event }) => event.event === "message_received" ? [event.text] : [])
+    assert.deepStrictEqual(texts, ["1", "2", "3"])
+  }
+})
+
+it("name who wrote and who is written to, and nobody whom a message is about", () => {
+  const people = (value: object) =>
+    parts(JSON.stringify({
+      object: "whatsapp_business_account",
+      entry: [{ changes: [{ value: { metadata: { phone_number_id: "7" }, ...value } }] }]
+    })).flatMap(({ people }) => people)
+  const card = { type: "contacts", contacts: [{ phones: [{ wa_id: "99" }] }], context: { from: "98" } }
+  assert.deepStrictEqual(people({ messages: [{ from: "+17", id: "1", ...card }] }), ["17"])
+  assert.deepStrictEqual(
+    people({ contacts: [{ wa_id: "17", user_id: "DE.1" }], messages: [{ from_user_id: "DE.1", id: "1" }] }),
+    ["17", "DE.1"]
+  )
+  assert.deepStrictEqual(
+    people({ messages: [{ from: "17", id: "1", type: "system", system: { wa_id: "18", customer: "17" } }] }),
+    ["17", "18"]
+  )
+  assert.deepStrictEqual(people({ statuses: [{ id: "1", recipient_id: 17 }] }), ["17"])
+  const social = (...messaging: ReadonlyArray<object>) =>
+    parts(JSON.stringify({ object: "page", entry: [{ id: "7", messaging }] })).map(({ account, people }) => [
+      account?.id,
+      ...people
+    ])
+  assert.deepStrictEqual(
+    social(
+      { sender: { id: "17" }, recipient: { id: "7" }, message: { mid: "1" } },
+      { sender: { id: "7" }, recipient: { id: "18" }, message: { mid: "2", is_echo: true } },
+      { sender: { id: 19 }, read: { mid: "3" } }
+    ),
+    [["7", "17"], ["7", "18"], ["7", "19"]]
+  )
+})
+
+it("of a large body are no larger than it together, and a body of one part stays as it is", () => {
+  const messages = Array.range(1, 2000).map((number) => ({ from: String(number), id: `wamid.${number}` }))
+  const junk = "x".repeat(100_000)
+  const value = { metadata: { phone_number_id: "7", junk }, junk, messages }
+  const body = JSON.stringify({ object: "whatsapp_business_account", junk, entry: [{ junk, changes: [{ value }] }] })
+  const found = parts(body)
+  assert.lengthOf(found, 2000)
+  assert.isBelow(found.reduce((sum, { body }) => sum + body.byteLength, 0), 2000 * 250)
+  const alone = encoder.encode(` {"object":"page","entry":[{"id":"7","messaging":[{"sender":{"id":"1"}}]}]} `)
+  assert.deepStrictEqual(Option.getOrThrow(partsOf(alone)).map(({ body }) => body), [alone])
+})
