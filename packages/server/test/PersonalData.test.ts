@@ -111,6 +111,7 @@ const others: Readonly<Record<string, ReadonlyArray<string>>> = {
   organizations: ["name"],
   provider_callbacks: ["source"],
   provider_messages: ["early_updates"],
+  secret_canary: ["sealed"],
   sends: ["failure_reason", "status"],
   tags: ["color", "name", "name_key"],
   webhook_deliveries: ["event_type", "failure_code", "status"],

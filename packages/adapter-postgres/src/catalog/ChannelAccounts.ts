@@ -3,12 +3,14 @@ import { ChannelId, OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At } from "../database/Columns.ts"
+import * as Lookup from "../database/Lookup.ts"
 import { first, rows } from "../database/Rows.ts"
 
 const Columns = Schema.Struct({ ...ChannelAccount.fields, token_set_at: At, sealed_token: Schema.String })
 
 const account = first(Schema.Struct({ ...Columns.fields, version: Schema.Int }))
-const owned = first(Schema.Struct({ ...Columns.fields, organization_id: OrganizationId }))
+const Owned = Schema.Struct({ ...Columns.fields, organization_id: OrganizationId })
+const [owned, ownedRows] = [first(Owned), rows(Owned)]
 const sealed = rows(Schema.Struct({ organization_id: OrganizationId, id: ChannelId, sealed_secret: Schema.String }))
 
 /** Layer that reads accounts of channels in PostgreSQL. */
@@ -19,8 +21,26 @@ export const layer = Layer.effect(
 
     const columns = sql.literal(Object.keys(Columns.fields).join(", "))
 
-    const located = (statement: Parameters<typeof owned>[0]) =>
-      Effect.map(owned(statement), Option.map(({ organization_id, ...account }) => ({ organization_id, account })))
+    const ownedColumns = Object.keys(Owned.fields).map((column) => `a.${column}`).join(", ")
+
+    /** Callbacks that come at once look their accounts up together. */
+    const locate = Lookup.make(sql, {
+      key: { channel_id: "uuid" },
+      select: `SELECT ${ownedColumns} FROM channel_accounts a WHERE a.channel_id = k.channel_id`,
+      decode: ownedRows
+    })
+    const locateByAccount = Lookup.make(sql, {
+      key: { type: "text", account_id: "text" },
+      select: `
+        SELECT ${ownedColumns}
+        FROM channel_accounts a
+        WHERE a.channel_type = k.type AND a.account_id = k.account_id`,
+      decode: ownedRows
+    })
+
+    const located = Effect.map(
+      Option.map(({ organization_id, ...account }: typeof Owned.Type) => ({ organization_id, account }))
+    )
 
     return ChannelAccountStore.of({
       find: (organization_id, channel_id) =>
@@ -29,26 +49,16 @@ export const layer = Layer.effect(
           FROM channel_accounts
           WHERE organization_id = ${organization_id} AND channel_id = ${channel_id}
         `),
-      locate: (channel_id) =>
-        located(sql`
-          SELECT ${columns}, organization_id
-          FROM channel_accounts
-          WHERE channel_id = ${channel_id}
-        `),
-      locateByAccount: (type, account_id) =>
-        located(sql`
-          SELECT ${columns}, organization_id
-          FROM channel_accounts
-          WHERE channel_type = ${type} AND account_id = ${account_id}
-        `),
+      locate: (channel_id) => located(locate({ channel_id })),
+      locateByAccount: (type, account_id) => located(locateByAccount({ type, account_id })),
       locateByBusinessAccount: (id) =>
-        located(sql`
+        located(owned(sql`
           SELECT ${columns}, organization_id
           FROM channel_accounts
           WHERE business_account_id = ${id}
           ORDER BY token_set_at DESC
           LIMIT 1
-        `),
+        `)),
       sealedOtherwise: (prefix, after, limit) =>
         sealed(sql`
           SELECT organization_id, channel_id AS id, sealed_token AS sealed_secret
