@@ -90,7 +90,9 @@ it.effect("a process whose key does not decrypt the canary claims nothing, and l
     const { organization_id, send, url, webhook } = yield* queued
     const callbacks = Effect.map(CallbackStore.use(({ backlog }) => backlog), ({ count }) => count)
     yield* Effect.gen(function*() {
-      yield* CallbackInbox.use((inbox) => inbox.store("app", new Uint8Array()))
+      yield* CallbackInbox.use((inbox) =>
+        inbox.store("app", [{ channel_id: null, people: [], body: new Uint8Array() }])
+      )
       assert.isFalse(yield* SecretCanary.use(({ isOpened }) => isOpened))
       yield* work(600)
       assert.strictEqual(yield* statusOf(organization_id, send.id), "queued")

@@ -136,8 +136,9 @@ const readSetting = (json: Redacted.Redacted) =>
  * - `findByBusinessAccount` returns an account whose token may read the business account's templates.
  * - `locate` returns the account of a callback, if it belongs to the app whose
  *   secret signed the callback. An app must not send events for another app's channels.
+ * - `channelOf` returns the channel of that account, also if its token cannot be decrypted.
  *
- * Each fails with `SecretUnreadable` if the account's token cannot be decrypted.
+ * The others fail with `SecretUnreadable` if the account's token cannot be decrypted.
  */
 export class CloudAccounts extends Context.Service<CloudAccounts, {
   readonly apps: Effect.Effect<ReadonlyArray<CloudApp>>
@@ -147,6 +148,7 @@ export class CloudAccounts extends Context.Service<CloudAccounts, {
     app_id: string,
     name: AccountName
   ) => Effect.Effect<Option.Option<CloudAccount>, SecretUnreadable>
+  readonly channelOf: (app_id: string, name: AccountName) => Effect.Effect<Option.Option<ChannelId>>
 }>()("@messaging-crm/provider-cloud/CloudAccounts") {
   /** Layer for apps and accounts that do not change. */
   static readonly layer = (setting: typeof CloudAccountsSetting.Type) => Layer.succeed(CloudAccounts, fixed(setting))
@@ -200,7 +202,9 @@ export class CloudAccounts extends Context.Service<CloudAccounts, {
                 (found) => Option.filter(Option.map(found, accountOf), (account) => account.app_id === app_id)
               ),
               Effect.flatMap(given.locate(app_id, name), unlessStored)
-            )
+            ),
+          channelOf: (app_id, name) =>
+            orElse(stored.channelOf(name.type, { account_id: name.id, app_id }), given.channelOf(app_id, name))
         })
       })
     )
@@ -214,12 +218,15 @@ const fixed = ({ apps, channels = [] }: typeof CloudAccountsSetting.Type): Cloud
   const findFirst = (holds: (account: CloudAccount) => boolean) =>
     findWhere((account): account is CloudAccount => holds(account))
 
+  const locate = (app_id: string, { id, type }: AccountName) =>
+    findFirst((account) => account.app_id === app_id && account.type === type && nameOf(account).id === id)
+
   return {
     apps: Effect.succeed(apps),
     find: ({ id }) => findFirst(({ channel_id }) => channel_id === id),
     findByBusinessAccount: (id) =>
       findWhere((account): account is PhoneAccount => isPhone(account) && account.business_account_id === id),
-    locate: (app_id, { id, type }) =>
-      findFirst((account) => account.app_id === app_id && account.type === type && nameOf(account).id === id)
+    locate,
+    channelOf: (app_id, name) => Effect.map(locate(app_id, name), Option.map(({ channel_id }) => channel_id))
   }
 }

@@ -76,8 +76,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
       Map.groupBy(parts, ({ account }) => JSON.stringify([account?.type, account?.id])).values(),
       Effect.fnUntraced(function*(alike) {
         const account = alike[0]?.account ?? null
-        const found = account === null ? Option.none() : yield* accounts.locate(app_id, account)
-        const channel_id = Option.getOrNull(Option.map(found, ({ channel_id }) => channel_id))
+        const channel_id = account === null ? null : Option.getOrNull(yield* accounts.channelOf(app_id, account))
         return alike.map(({ body, people }) => ({ channel_id, people, body }))
       }),
       { concurrency: accounts_at_once }

@@ -205,6 +205,11 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
     account_id: string
   ) => Effect.Effect<Option.Option<OpenedAccount>, SecretUnreadable>
   readonly openByBusinessAccount: (id: string) => Effect.Effect<Option.Option<OpenedAccount>, SecretUnreadable>
+  /** Returns the channel of an account of an app, without its token. */
+  readonly channelOf: (
+    type: ChannelType,
+    names: Pick<AccountNames, "account_id" | "app_id">
+  ) => Effect.Effect<Option.Option<ChannelId>>
   /** Re-encrypts the tokens that an older root key encrypted, and returns their number. */
   readonly reseal: Effect.Effect<number>
 }>()("@messaging-crm/core/ChannelAccounts") {
@@ -291,6 +296,14 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
         open: (channel_id) => Effect.flatMap(store.locate(channel_id), openFound),
         openByAccount: (type, account_id) => Effect.flatMap(store.locateByAccount(type, account_id), openFound),
         openByBusinessAccount: (id) => Effect.flatMap(store.locateByBusinessAccount(id), openFound),
+        channelOf: (type, { account_id, app_id }) =>
+          Effect.map(
+            store.locateByAccount(type, account_id),
+            (found) =>
+              Option.filter(found, ({ account }) => account.app_id === app_id).pipe(
+                Option.map(({ account }) => account.channel_id)
+              )
+          ),
         reseal: resealAll(secrets, store, tokenContext)
       })
     })

@@ -39,6 +39,7 @@ export const layer = (app: CloudApp, token: Redacted.Redacted) => {
         app_id === app.id
           ? Option.map(decodeChannelId(id), (channel_id) => accountOf({ id: channel_id, type }))
           : Option.none()
-      )
+      ),
+    channelOf: (app_id, { id }) => Effect.succeed(app_id === app.id ? decodeChannelId(id) : Option.none())
   })
 }
