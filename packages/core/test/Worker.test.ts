@@ -178,6 +178,48 @@ it.effect("sends while the network does not answer the sends of three other orga
     yield* Fiber.join(stopping)
   }).pipe(Effect.provide(world)))
 
+it.effect("makes at most 32 attempts to one host at once, of one organization half, and fails none that waits", () =>
+  Effect.gen(function*() {
+    const [slow, other] = [yield* queued, yield* queued]
+    const endpoints = yield* ScriptedEndpoints
+    const [running, most] = [yield* Ref.make(0), yield* Ref.make(0)]
+    const hang = Effect.gen(function*() {
+      const count = yield* Ref.updateAndGet(running, (count) => count + 1)
+      yield* Ref.update(most, (before) => Math.max(before, count))
+      yield* Effect.sleep("14 seconds")
+      yield* Ref.update(running, (count) => count - 1)
+      return ok
+    })
+    for (let index = 0; index < 100; index++) {
+      const url = `https://victim.example:${2000 + index}/webhook`
+      yield* endpoints.answer(url, () => hang)
+      yield* subscribe(slow, url)
+    }
+    const url = "https://victim.example/webhook"
+    const arrived = yield* Ref.make(0)
+    yield* endpoints.answer(url, () => Effect.as(Ref.update(arrived, (count) => count + 1), ok))
+    yield* subscribe(other, url)
+    yield* raise(slow, 2)
+    const fiber = yield* Effect.forkChild(Worker.use((worker) => worker.run))
+    yield* TestClock.adjust("10 seconds")
+    yield* raise(other, 3)
+    yield* TestClock.adjust("2 seconds")
+    while ((yield* Ref.get(arrived)) < 3) yield* Effect.yieldNow
+    const left = Effect.gen(function*() {
+      const counts = yield* WorkQueue.use((queue) => Effect.flatMap(DateTime.now, queue.backlog))
+      const found = counts.find(({ kind }) => kind === "webhook_delivery")
+      return found === undefined ? 0 : found.due + found.held + found.later
+    })
+    yield* Effect.all([TestClock.adjust("5 seconds"), Effect.yieldNow]).pipe(
+      Effect.andThen(left),
+      Effect.repeat({ until: (count) => count === 0 })
+    )
+    const posted = yield* endpoints.posted("https://victim.example:2000/webhook")
+    assert.lengthOf(posted, 2)
+    assert.strictEqual(yield* Ref.get(most), 16)
+    yield* Fiber.interrupt(fiber)
+  }).pipe(Effect.provide(world)))
+
 it.effect("posts eight events to a webhook at a time, and each next one once another has ended", () =>
   Effect.gen(function*() {
     const { as, start } = yield* queued

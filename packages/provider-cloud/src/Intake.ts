@@ -7,6 +7,7 @@
 import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import { Inbound, type ProviderEvent, subjectOf } from "@messaging-crm/core/Inbound"
 import { FileUnavailable } from "@messaging-crm/core/Media"
+import * as Slots from "@messaging-crm/core/Slots"
 import { Context, DateTime, Duration, Effect, Exit, Layer, Metric, Option, RcMap, Semaphore } from "effect"
 import { type Ignored, type Notice, type Notices, read } from "./Callback.ts"
 import { isDocumented } from "./Callback/Kinds.ts"
@@ -19,12 +20,13 @@ import { Profiles } from "./Profiles.ts"
 /** How long a message may wait for its file. After that it is stored without it. */
 const file_wait_max = Duration.hours(1)
 
-/** The maximum number of files that are downloaded at once. */
-const files_max = 4
+/** The maximum number of files that are downloaded at once. One account gets half at most. */
+const files_max = 8
 
 /**
- * The maximum number of callbacks with files that are processed at once, and how long another waits for its turn. After
- * that it is retried later, so that a network whose files do not come does not use up the places of the inbox.
+ * The maximum number of callbacks with files that are processed at once, of one account half at most, and how long another
+ * waits for its turn. After that it is retried later, so that a network whose files do not come does not use up the places
+ * of the inbox.
  */
 const [with_files_max, with_files_wait_max] = [8, Duration.seconds(1)]
 
@@ -57,6 +59,9 @@ const report = (parts: ReadonlyArray<Ignored>) =>
     { discard: true }
   )
 
+/** Returns what names the account of a notice. */
+const accountOf = ({ account }: Notice): string => JSON.stringify([account.type, account.id])
+
 /** Returns the lane of a notice. Notices of one lane are processed in order, so that a person's messages keep their order. */
 const laneOf = ({ account, event }: Notice): string => JSON.stringify([account.type, account.id, subjectOf(event)])
 
@@ -75,8 +80,8 @@ export class Intake extends Context.Service<Intake, {
     Effect.gen(function*() {
       const accounts = yield* CloudAccounts
       const inbound = yield* Inbound
-      const files = yield* Semaphore.make(files_max)
-      const withFiles = yield* Semaphore.make(with_files_max)
+      const files = Slots.make<string>(files_max)
+      const withFiles = Slots.make<string>(with_files_max)
       const loader = yield* MediaLoader
       const profiles = yield* Profiles
       const turns = yield* RcMap.make({ lookup: (_lane: string) => Semaphore.make(1) })
@@ -130,7 +135,9 @@ export class Intake extends Context.Service<Intake, {
           notice,
           (event) => Effect.catchTag(inbound.receive(event), "FileUnavailable", () => receiveFileless(event))
         )
-        return Effect.exit(notice.file === null ? received : files.withPermit(received))
+        return Effect.exit(
+          notice.file === null ? received : files.withSlot(accountOf(notice), Duration.infinity, received)
+        )
       }
 
       /** Processes the notices of one lane, after those that began before. */
@@ -162,18 +169,14 @@ export class Intake extends Context.Service<Intake, {
 
       /** Processes notices of which some have files, unless too many are waiting for files. */
       const receiveInTurn = (app_id: string, notices: ReadonlyArray<Notice>) =>
-        Effect.suspend(() => {
-          let hasBegun = false
-          const inTurn = withFiles.withPermit(Effect.suspend(() => {
-            hasBegun = true
-            return receiveAll(app_id, notices)
-          }))
-          const tooLate = Effect.suspend(() => hasBegun ? Effect.never : Effect.succeed(null))
-          return Effect.flatMap(
-            Effect.raceFirst(inTurn, Effect.delay(tooLate, with_files_wait_max)),
-            (taken) => taken === null ? receiveSome(app_id, notices) : Effect.succeed(taken)
-          )
-        })
+        Effect.flatMap(
+          withFiles.withSlot(
+            notices.filter(({ file }) => file !== null).map(accountOf)[0] ?? "",
+            with_files_wait_max,
+            receiveAll(app_id, notices)
+          ),
+          Option.match({ onNone: () => receiveSome(app_id, notices), onSome: Effect.succeed })
+        )
 
       const receive = Effect.fn("Intake.receive")(
         function*(app_id: string, body: Uint8Array, received_at: DateTime.Utc) {

@@ -4,10 +4,11 @@
  * Nothing is written here. `WebhookDeliveries.ts` decides what the outcome
  * changes.
  */
-import { Cache, Data, DateTime, Duration, Effect, Metric, Option, Redacted, Result } from "effect"
+import { Cache, Data, DateTime, Duration, Effect, Metric, Option, RcMap, Redacted, Result, Schema } from "effect"
 import type { EventId, OrganizationId } from "../kernel/Ids.ts"
 import { delivery_attempts } from "../kernel/Metrics.ts"
 import { Secrets, SecretUnreadable } from "../kernel/Secrets.ts"
+import * as Slots from "../kernel/Slots.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { secretContext, type WebhookRow } from "./Webhooks.ts"
 import { headersOf } from "./WebhookSignature.ts"
@@ -41,6 +42,9 @@ export interface Posted {
   readonly retry_after: string | null
 }
 
+/** As many attempts to the host are in progress as a process makes at once. Nothing was posted. */
+export class HostBusy extends Schema.TaggedError<HostBusy>()("HostBusy", {}) {}
+
 /** The key of a decrypted signing secret in the cache. Equal by value. */
 class SealedSecret extends Data.Class<{ readonly context: string; readonly sealed: string }> {}
 
@@ -48,6 +52,14 @@ class SealedSecret extends Data.Class<{ readonly context: string; readonly seale
 
 /** The timeout of an attempt, well below the lease of its work. The transport's own timeout is shorter: 15 seconds. */
 const attempt_time_max = Duration.seconds(25)
+
+/**
+ * How many attempts to one host a process makes at once, and how long another waits for its turn.
+ *
+ * A host may belong to somebody else than the organization that named it, and webhooks of several organizations may
+ * lead to it: of the attempts to it, one makes half at most.
+ */
+const [host_attempts_max, host_wait_max] = [32, Duration.seconds(20)]
 
 /** How many signing secrets a process keeps decrypted. */
 const secrets_max = 1000
@@ -81,11 +93,15 @@ export const parseRetryAfter = (header: string | null, now: Timestamp): Duration
  * Builds the function that makes one attempt: it signs the event with the
  * current time, posts it, and counts the outcome.
  *
- * `SecretUnreadable` if no root key decrypts the webhook's signing secret: then nothing is posted.
+ * `SecretUnreadable` if no root key decrypts the webhook's signing secret, and `HostBusy` if there are too many
+ * attempts to its host: then nothing is posted.
  */
 export const makePost = Effect.gen(function*() {
   const secrets = yield* Secrets
   const transport = yield* WebhookTransport
+  const hosts = yield* RcMap.make({
+    lookup: (_host: string) => Effect.sync(() => Slots.make<OrganizationId>(host_attempts_max))
+  })
 
   /** Decrypts a signing secret once, not for each delivery. */
   const decrypted = yield* Cache.make({
@@ -97,7 +113,7 @@ export const makePost = Effect.gen(function*() {
           : Effect.succeed(Redacted.make(secret.value)))
   })
 
-  return Effect.fnUntraced(function*({ body, event_id, organization_id, webhook }: Posting) {
+  const postNow = Effect.fnUntraced(function*({ body, event_id, organization_id, webhook }: Posting) {
     const { id, sealed_secret: sealed, url } = webhook
     const context = secretContext(organization_id, id)
     const secret = yield* Cache.get(decrypted, new SealedSecret({ context, sealed }))
@@ -122,4 +138,10 @@ export const makePost = Effect.gen(function*() {
     }
     return posted
   })
+
+  return Effect.fnUntraced(function*(posting: Posting) {
+    const { withSlot } = yield* RcMap.get(hosts, new URL(posting.webhook.url).hostname)
+    const posted = yield* withSlot(posting.organization_id, host_wait_max, postNow(posting))
+    return yield* Effect.mapError(Effect.fromOption(posted), () => new HostBusy())
+  }, Effect.scoped)
 })

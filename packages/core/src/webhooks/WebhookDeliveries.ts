@@ -238,13 +238,23 @@ const applyBackoff = ({ id: lane }: WebhookRow, health: Health, now: Timestamp):
 const unreadable_pause = Duration.minutes(1)
 
 /** Keeps a delivery pending that could not be signed. One delivery of the webhook is tried again each minute. */
-const hold = (claimed: ClaimedWork, { webhook: { id: lane } }: Outgoing, now: Timestamp): Changes.Changes => {
+const hold = (claimed: ClaimedWork, { id: lane }: WebhookRow, now: Timestamp): Changes.Changes => {
   const until = DateTime.addDuration(now, unreadable_pause)
   return Changes.all(
     Changes.throttle({ kind: "webhook_delivery", lane, until, cap: 1 }),
     Changes.settle({ claimed, outcome: "postpone", due_at: until })
   )
 }
+
+const reportUnreadable = ({ id: webhook_id }: WebhookRow) =>
+  Effect.annotateLogs(
+    Effect.logError("No key of SECRET_KEY decrypts the signing secret of a webhook: its deliveries wait"),
+    { webhook_id }
+  )
+
+/** Makes a delivery due in 5 to 15 seconds whose host has as many attempts in progress as it gets. */
+const yieldHost = (claimed: ClaimedWork, now: Timestamp, random: number): Changes.Changes =>
+  Changes.settle({ claimed, outcome: "postpone", due_at: DateTime.add(now, { seconds: 5 + Math.floor(random * 10) }) })
 
 /** Why a failed attempt disables its webhook: the endpoint is gone, or has failed for too long; null if it does not. */
 type Disabling = "gone" | "failing" | null
@@ -422,16 +432,18 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         }
         const { body, delivery: { event_id }, webhook } = outgoing
         const { organization_id } = claimed
-        const posted = yield* Effect.option(post({ organization_id, webhook, event_id, body }))
-        if (Option.isNone(posted)) {
-          yield* Effect.logError("No key of SECRET_KEY decrypts the signing secret of a webhook: its deliveries wait")
-            .pipe(
-              Effect.annotateLogs({ webhook_id: webhook.id })
-            )
-          yield* settleDelivery(claimed, (found, { now }) => ({ answer: null, changes: hold(claimed, found, now) }))
+        const posted = yield* Effect.result(post({ organization_id, webhook, event_id, body }))
+        if (Result.isFailure(posted)) {
+          const isUnreadable = posted.failure._tag === "SecretUnreadable"
+          if (isUnreadable) yield* reportUnreadable(webhook)
+          const random = yield* Random.next
+          yield* settleDelivery(claimed, (_, { now }) => ({
+            answer: null,
+            changes: isUnreadable ? hold(claimed, webhook, now) : yieldHost(claimed, now, random)
+          }))
           return
         }
-        const { attempt: whole, retry_after } = posted.value
+        const { attempt: whole, retry_after } = posted.success
         const attempt = yield* withinBudget(organization_id, outgoing.delivery, whole)
         const random = yield* Random.next
         // After a success the rows loaded before the attempt are used first, and loaded again only after a conflict.
