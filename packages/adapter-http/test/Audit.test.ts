@@ -1,4 +1,4 @@
-/** What a request leaves in the audit: one record of each write that changed something. */
+/** What a request leaves in the audit: one record of each write, and of each answer that shows a resource as it is. */
 import { assert, it } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys } from "@messaging-crm/core/ApiKeys"
@@ -64,7 +64,8 @@ it("every operation that writes leaves one record: the key, its member, the reso
   const contact = await leaves("POST", "/v1/contacts", [["contacts.create"]], { first_name: "Kim" })
   const of = { contact_id: contact.id }
   await leaves("PATCH", "/v1/contacts/:contact_id", [["contacts.update"]], { company: "Brick" }, of)
-  await leaves("PATCH", "/v1/contacts/:contact_id", [], {}, of)
+  // The answers of a write that changes nothing and of its retry show the resource as it is.
+  await leaves("PATCH", "/v1/contacts/:contact_id", [["contacts.update"], ["contacts.update"]], {}, of)
   await leaves("POST", "/v1/contacts/:contact_id/notes", [["contacts.add_note"]], { text: "called" }, of)
   const webhook = await leaves("POST", "/v1/webhooks", [["webhooks.create"]], {
     url: "https://shop.example/crm",
@@ -108,7 +109,7 @@ it("every operation that writes leaves one record: the key, its member, the reso
   await leaves("POST", `${conversation}/messages`, [["sends.send"]], template, to)
   await leaves("PATCH", `${conversation}/assignment`, [["conversations.assign"]], { assigned_user_id: owner.id }, to)
   await leaves("POST", `${conversation}/close`, [["conversations.close"]], {}, to)
-  await leaves("POST", `${conversation}/close`, [], {}, to)
+  await leaves("POST", `${conversation}/close`, [["conversations.close"], ["conversations.close"]], {}, to)
   await leaves("POST", `${conversation}/reopen`, [["conversations.reopen"]], undefined, to)
   await leaves("DELETE", "/v1/webhooks/:webhook_id", [["webhooks.disable"]], undefined, to)
 

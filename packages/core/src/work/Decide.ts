@@ -36,6 +36,12 @@ export interface Operation<Loaded, Answer, Refusal, R> {
   readonly current?: (loaded: Loaded) => Result.Result<Answer, Refusal>
 }
 
+/** Makes the record of an operation's answer in the audit; none for a call that leaves none. */
+type Recorder<Answer> = (answer: Answer, changes: Changes.Changes, fresh: Fresh) => Pick<Changes.Changes, "audit">
+
+/** What no actor asked for leaves no record. */
+const unrecorded: Recorder<unknown> = () => Changes.none
+
 /** An operation's answer, to be stored under the idempotency key of the request. */
 export interface Answered {
   readonly answer: unknown
@@ -74,18 +80,14 @@ export const both = <A, B, R1, R2>(
 
 type Failure = Conflict | KeyUsed | LeaseLost | Unconfirmed
 
-/** Answers with the resource as it was loaded. */
+/** Decides to answer with the resource as it was loaded. */
 const reread = <Loaded, Answer, Refusal>(
   loaded: Loaded,
   current: Operation<Loaded, Answer, Refusal, never>["current"]
-) =>
+): Effect.Effect<Changes.Decision<Answer>, Refusal> =>
   current === undefined
     ? Effect.die(new Error("An operation without `current` has an idempotency record without an answer."))
-    : Effect.map(Effect.fromResult(current(loaded)), (answer) => ({
-      answer,
-      changes: Changes.none,
-      committed: Result.void as Result.Result<void, Failure>
-    }))
+    : Effect.map(Effect.fromResult(current(loaded)), (answer) => ({ answer, changes: Changes.none }))
 
 /** The maximum of attempts of one operation, about two seconds of conflicts. After that it fails. */
 const tries_max = 50
@@ -123,7 +125,7 @@ export class Decide extends Context.Service<Decide, {
   /**
    * Runs one operation of the current actor, and returns its answer once it is
    * committed. The commit includes a record of the audit about the resource with
-   * the answer's id, unless the operation changes nothing. After `tries_max`
+   * the answer's id, unless an operator's command changes nothing. After `tries_max`
    * conflicts it fails with `ConcurrentChanges`.
    */
   readonly act: <Loaded, Answer extends { readonly id: string }, Refusal, R>(
@@ -160,17 +162,22 @@ export class Decide extends Context.Service<Decide, {
       /** Loads, decides and commits once. `committed` is the failure of the commit, if there was one. */
       const attempt = Effect.fnUntraced(function*<Loaded, Answer, Refusal, R>(
         organization_id: OrganizationId,
-        { current, decide, load }: Operation<Loaded, Answer, Refusal, R>
+        { current, decide, load }: Operation<Loaded, Answer, Refusal, R>,
+        record: Recorder<Answer>
       ) {
-        const remember = yield* Remember
         const loaded = yield* load
-        if (yield* OnlyCurrent) return yield* reread(loaded, current)
+        const isRepeated = yield* OnlyCurrent
+        const remember = isRepeated ? null : yield* Remember
         const now = yield* DateTime.now
-        const { answer, changes } = yield* Effect.fromResult(decide(loaded, { now, uuid: ids.next }))
+        const fresh = { now, uuid: ids.next }
+        const { answer, changes } = yield* isRepeated
+          ? reread(loaded, current)
+          : Effect.fromResult(decide(loaded, fresh))
         const isStored = current === undefined || !Changes.isWithoutEffect(changes)
+        const recorded = { ...changes, ...record(answer, changes, fresh) }
         const whole = remember === null
-          ? changes
-          : { ...changes, remember: yield* remember(isStored ? { answer } : null, now) }
+          ? recorded
+          : { ...recorded, remember: yield* remember(isStored ? { answer } : null, now) }
         if (Changes.isNone(whole)) return { answer, changes, committed: Result.void }
         const committed: Result.Result<void, Failure> = yield* Effect.result(
           Effect.uninterruptible(commit(organization_id, Changes.folded(whole)))
@@ -180,9 +187,10 @@ export class Decide extends Context.Service<Decide, {
 
       const run = Effect.fnUntraced(function*<Loaded, Answer, Refusal, R>(
         organization_id: OrganizationId,
-        operation: Operation<Loaded, Answer, Refusal, R>
+        operation: Operation<Loaded, Answer, Refusal, R>,
+        record: Recorder<Answer> = unrecorded
       ) {
-        const first = yield* attempt(organization_id, operation)
+        const first = yield* attempt(organization_id, operation, record)
         let { answer, changes, committed } = first
         const retry = Effect.gen(function*() {
           let unconfirmed: Unconfirmed | null = null
@@ -198,7 +206,7 @@ export class Decide extends Context.Service<Decide, {
             yield* Metric.update(conflicts, 1)
             const millis = backoff(tries, longest, yield* Random.next)
             yield* millis > 0 ? Effect.sleep(millis) : Effect.yieldNow
-            ;({ answer, changes, committed } = yield* attempt(organization_id, operation))
+            ;({ answer, changes, committed } = yield* attempt(organization_id, operation, record))
           }
         })
         if (Result.isFailure(committed)) {
@@ -211,25 +219,23 @@ export class Decide extends Context.Service<Decide, {
 
       const runFor = <Loaded, Answer, Refusal, R>(
         organization_id: OrganizationId,
-        operation: Operation<Loaded, Answer, Refusal, R>
+        operation: Operation<Loaded, Answer, Refusal, R>,
+        record?: Recorder<Answer>
       ): Effect.Effect<Answer, Refusal | ConcurrentChanges, R> =>
-        run(organization_id, operation).pipe(
+        run(organization_id, operation, record).pipe(
           // Only work has a lease, and only `settle` carries out work.
           Effect.catch((error) => error instanceof LeaseLost ? Effect.die(error) : Effect.fail(error))
         )
 
       return Decide.of({
-        act: Effect.fnUntraced(function*(name, { decide, load, ...operation }) {
+        act: Effect.fnUntraced(function*(name, operation) {
           const actor = yield* CurrentActor
           const request_id = yield* RequestId
-          const decideAudited: typeof decide = (loaded, fresh) =>
-            Result.map(decide(loaded, fresh), ({ answer, changes }) => ({
-              answer,
-              changes: Changes.isWithoutEffect(changes)
-                ? changes
-                : { ...changes, audit: Audit.make(name, answer.id, actor, request_id, fresh) }
-            }))
-          return yield* runFor(actor.organization_id, { ...operation, load, decide: decideAudited })
+          return yield* runFor(actor.organization_id, operation, (answer, changes, fresh) =>
+            // The answer shows a key the resource, for which it may have no scope to read.
+            Changes.isWithoutEffect(changes) && actor.key_id === undefined
+              ? Changes.none
+              : { audit: Audit.make(name, answer.id, actor, request_id, fresh) })
         }),
         decide: (organization_id, operation) =>
           runFor(organization_id, operation).pipe(
