@@ -2,11 +2,12 @@ import { Console, Effect, Layer, Logger, Option, References } from "effect"
 import { GlobalFlag } from "effect/cli"
 import { readOr, settings } from "./Config.ts"
 import { stderr } from "./Print.ts"
+import { visible } from "./Visible.ts"
 
 const levels = { debug: "Debug", info: "Info", warn: "Warn", warning: "Warn", error: "Error", none: "None" } as const
 
 const loggers = {
-  json: Logger.withConsoleError(Logger.formatJson),
+  json: Logger.withConsoleError(Logger.map(Logger.formatJson, visible)),
   pretty: Logger.consolePretty()
 }
 

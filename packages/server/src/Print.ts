@@ -2,6 +2,7 @@
 import { Console, Effect, Layer } from "effect"
 import { CliOutput, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
+import { oneLine, visible } from "./Visible.ts"
 
 /** A console that writes everything to stderr, so that stdout has only the output of the command. */
 export const stderr: Console.Console = {
@@ -16,8 +17,8 @@ export const json = Flag.Boolean("json").pipe(
   Flag.withDescription("Print one JSON document on stdout")
 )
 
-/** Prints a line on stdout. */
-export const line = (text: string) => Effect.sync(() => process.stdout.write(`${text}\n`))
+/** Prints a line on stdout, or several of a table. */
+export const line = (text: string) => Effect.sync(() => process.stdout.write(`${visible(text)}\n`))
 
 /** Layer that prints the help of an invalid invocation to stderr, so that stdout stays empty. */
 export const layerHelp = CliOutput.layerPresenter({
@@ -26,6 +27,9 @@ export const layerHelp = CliOutput.layerPresenter({
     return event._tag === "InvalidInvocation" ? Effect.provideService(present, Console.Console, stderr) : present
   }
 })
+
+/** Prints a line with styles of our own, whose values are escaped already, on stdout. */
+export const styled = (text: string) => Effect.sync(() => process.stdout.write(`${text}\n`))
 
 /** Prints a value as JSON, or the given text. */
 export const result = (asJson: boolean, value: unknown, words: string) => line(asJson ? JSON.stringify(value) : words)
@@ -41,7 +45,7 @@ export const announce = (asJson: boolean, words: (address: string) => unknown) =
 const width = 30
 
 /** Prints a line on stderr. */
-export const note = (text: string) => Effect.sync(() => process.stderr.write(`${text}\n`))
+export const note = (text: string) => Effect.sync(() => process.stderr.write(`${visible(text)}\n`))
 
 const onTerminal = (text: string) =>
   Effect.sync(() => {
@@ -67,7 +71,7 @@ export const table = (rows: ReadonlyArray<Readonly<Record<string, unknown>>>): s
   const [first] = rows
   if (first === undefined) return "none"
   const names = Object.keys(first)
-  const cells = [names, ...rows.map((row) => names.map((name) => String(row[name] ?? "")))]
+  const cells = [names, ...rows.map((row) => names.map((name) => oneLine(String(row[name] ?? ""))))]
   const widths = names.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)))
   return cells.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd()).join("\n")
 }

@@ -21,6 +21,7 @@ import { webhooks } from "./commands/webhooks.ts"
 import { help } from "./Config.ts"
 import { manifest } from "./Manifest.ts"
 import * as Print from "./Print.ts"
+import { visible } from "./Visible.ts"
 
 // By default V8 lets the heap grow to several times the live objects before a major collection. Twice is as fast here.
 setFlagsFromString("--heap-growing-percent=100")
@@ -65,7 +66,8 @@ const teardown: Runtime.Teardown = (exit, onExit) => {
   // The command line has shown its own help and errors already.
   if (!(error instanceof Error && "_tag" in error && error._tag === "ShowHelp")) {
     const message = messageOf(exit.cause)
-    process.stderr.write(`${process.argv.includes("--json") ? JSON.stringify({ error: { message } }) : message}\n`)
+    const shown = process.argv.includes("--json") ? JSON.stringify({ error: { message } }) : message
+    process.stderr.write(`${visible(shown)}\n`)
   }
   onExit(1)
 }

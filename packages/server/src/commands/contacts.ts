@@ -5,6 +5,7 @@ import * as Admin from "../Admin.ts"
 import * as Csv from "../Csv.ts"
 import { type BadLine, type BatchOutcome, importCsv } from "../CsvImport.ts"
 import * as Print from "../Print.ts"
+import { oneLine } from "../Visible.ts"
 import { eraseContact, exportContact, exportSchema } from "./personalData.ts"
 
 interface Summary {
@@ -26,7 +27,7 @@ const plus = (summary: Summary, { bad, created, unchanged }: BatchOutcome): Summ
   errors: [...summary.errors, ...bad].slice(0, errors_max)
 })
 
-const wordsOf = ({ line, message }: BadLine): string => `line ${line}: ${message}`
+const wordsOf = ({ line, message }: BadLine): string => `line ${line}: ${oneLine(message)}`
 
 const counts = ({ created, failed, unchanged }: Summary): string =>
   `${created} created, ${unchanged} unchanged, ${failed} bad`

@@ -5,6 +5,7 @@ import { Effect, FileSystem, Option, Stream } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as Admin from "../Admin.ts"
 import * as Print from "../Print.ts"
+import { visible } from "../Visible.ts"
 
 const contact = Flag.String("contact").pipe(
   Flag.withSchema(ContactId),
@@ -15,7 +16,7 @@ const absent = Admin.refuse("The organization has no such contact.")
 
 /** Makes a function that writes pieces of text to a new file that only its owner may read, or to stdout. */
 const writer = Effect.fnUntraced(function*(output: Option.Option<string>) {
-  if (Option.isNone(output)) return (piece: string) => Effect.sync(() => process.stdout.write(piece))
+  if (Option.isNone(output)) return (piece: string) => Effect.sync(() => process.stdout.write(visible(piece)))
   const files = yield* FileSystem.FileSystem
   let flag: "a" | "wx" = "wx"
   return (piece: string) =>

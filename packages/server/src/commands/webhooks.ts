@@ -12,6 +12,7 @@ import { readOr, readRequired, settings } from "../Config.ts"
 import * as Layers from "../Layers.ts"
 import * as Logging from "../Logging.ts"
 import * as Print from "../Print.ts"
+import { oneLine } from "../Visible.ts"
 
 const decode = Schema.decodeEffect(Schema.fromJsonString(Event))
 
@@ -29,7 +30,7 @@ const wordsOf = ({ data, timestamp, type }: Event, isRepeat: boolean): string =>
   [
     styleText("dim", DateTime.formatIso(timestamp)),
     styleText(colours[type], type.padEnd(type_width)),
-    Object.entries(data).map(([name, value]) => `${styleText("dim", `${name}=`)}${value}`).join(" "),
+    Object.entries(data).map(([name, value]) => `${styleText("dim", `${name}=`)}${oneLine(String(value))}`).join(" "),
     ...(isRepeat ? [styleText("yellow", "(again)")] : [])
   ].join("  ")
 
@@ -62,12 +63,12 @@ const receiving = Effect.fnUntraced(function*(secret: Redacted.Redacted, asJson:
     const request = yield* HttpServerRequest.HttpServerRequest
     const body = yield* request.text
     if (!(yield* verify(secret, request.headers, body))) {
-      yield* Print.note(styleText("red", "A request without a valid signature was refused."))
+      yield* Print.note("A request without a valid signature was refused.")
       return HttpServerResponse.empty({ status: 401 })
     }
     const event = yield* decode(body)
     const isRepeat = yield* Ref.modify(seen, (ids) => [ids.has(event.id), new Set(ids).add(event.id)])
-    yield* Print.result(asJson, JSON.parse(body), wordsOf(event, isRepeat))
+    yield* asJson ? Print.line(JSON.stringify(JSON.parse(body))) : Print.styled(wordsOf(event, isRepeat))
     return HttpServerResponse.empty()
   })
 })
