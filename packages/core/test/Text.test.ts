@@ -11,11 +11,23 @@ describe("foldCase", () => {
     assert.strictEqual(foldCase(foldCase(value)), foldCase(value))
   })
 
+  it("gives every letter and its other cases the same key", () => {
+    for (let point = 1; point < 0x2_0000; point++) {
+      if (point >= 0xD800 && point <= 0xDFFF) continue
+      const letter = String.fromCodePoint(point)
+      for (const other of [letter.toUpperCase(), letter.toLowerCase(), letter.normalize("NFD")]) {
+        if (other !== letter && foldCase(other) !== foldCase(letter)) assert.fail(`U+${point.toString(16)}`)
+      }
+    }
+  })
+
   it("folds more than toLowerCase", () => {
     const same = [
       ["Straße", "STRASSE"],
       ["ẞ", "ß"],
       ["ΟΔΟΣ", "οδος"],
+      ["ΟΔΟΣ", "οδοσ"],
+      ["\u1FBC\u0342", "\u1FB7"],
       ["É", "e\u0301"],
       ["\u0130", "i\u0307"],
       ["ﬁ", "FI"],

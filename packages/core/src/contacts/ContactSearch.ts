@@ -33,14 +33,17 @@ const networkNames = ({ identities }: Contact): ReadonlyArray<string> =>
     )
   )
 
+/** The separator of the parts of a search text: an upper-case letter, which no folded part or term contains. */
+const separator = "X"
+
 /**
  * Returns the text that `query` is searched in: name, phone, email, company and
- * names on the networks, case-folded, each on its own line so that no term matches across two.
+ * names on the networks, case-folded, and separated so that no term matches across two.
  */
 export const searchText = (contact: Contact): string =>
   [fullName(contact), contact.primary_phone, contact.primary_email, contact.company, ...networkNames(contact)]
     .flatMap((part) => part === null ? [] : foldCase(part))
-    .join("\n")
+    .join(separator)
 
 /**
  * Returns the terms to search for, or null for a blank query. A phone number is also searched without its separators,

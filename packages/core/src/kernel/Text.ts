@@ -84,13 +84,15 @@ const unlessBlank = <S extends Schema.Codec<string, string>>(shape: S, normalize
 
 /**
  * Returns the key under which two texts count as the same "regardless of case".
+ * The key of a text contains the keys of the texts in it, and no upper-case letter.
  *
- * Three conversions, because `toLowerCase` alone keeps `Straße` and `STRASSE`
- * apart. Folding happens here and the key is stored: an adapter never calls
+ * Three conversions, because `toLowerCase` alone keeps `Straße` and `STRASSE` apart.
+ * It also writes a sigma at the end of a word as `ς`: the only letter that it converts
+ * by its neighbors. Folding happens here and the key is stored: an adapter never calls
  * `lower()`, whose answer depends on the database's locale.
  */
 export const foldCase = (value: string): string =>
-  value.normalize("NFC").toLowerCase().toUpperCase().toLowerCase().normalize("NFC")
+  value.toLowerCase().normalize("NFC").toUpperCase().toLowerCase().replaceAll("ς", "σ").normalize("NFC")
 
 /**
  * Order of two texts by code point, which is PostgreSQL's `COLLATE "C"`.
