@@ -2,7 +2,13 @@
 import * as Postgres from "@messaging-crm/adapter-postgres"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import { type ContactMatch, Contacts, ContactStore, UpdateContact } from "@messaging-crm/core/Contacts"
+import {
+  type ContactMatch,
+  Contacts,
+  ContactStore,
+  type SearchTerms,
+  UpdateContact
+} from "@messaging-crm/core/Contacts"
 import { type ConversationFilters, ConversationStore } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
 import { ContactId, ConversationId, Ids, MemberId, TagId } from "@messaging-crm/core/Ids"
@@ -60,7 +66,7 @@ const contactOf = (size: Size, run: number): ContactId => {
 const contacts = (match: Partial<ContactMatch>): Case => () =>
   ContactStore.use((store) => store.list(Crowd.large, { ...everyone, ...match }, page_1))
 
-const text = (...search_terms: ReadonlyArray<string>): Case => contacts({ search_terms })
+const text = (...search_terms: SearchTerms): Case => contacts({ search_terms })
 
 const conversations = (filters: ConversationFilters): Case => () =>
   ConversationStore.use((store) => store.list(Crowd.large, filters, page_1))

@@ -9,7 +9,6 @@ import { Scope } from "@messaging-crm/core/ApiKeys"
 import { LifecycleStage } from "@messaging-crm/core/Contacts"
 import { readFile } from "node:fs/promises"
 import { Client } from "pg"
-import { weekOf } from "../../../packages/adapter-postgres/src/database/migrations/0014_weeks.ts"
 
 const kinds = [
   "organization",
@@ -122,7 +121,7 @@ const contacts = [
   `INSERT INTO contacts
      (organization_id, id, first_name, last_name, primary_email, primary_phone, company, job_title, birthday, city, country,
       street_address, postal_code, website_url, source, notes, owner_user_id, lead_status, lifecycle_stage, custom_values,
-      identities, tags, search_text, last_activity_at, last_activity_preview, last_conversation_id, updated_at, indexed_week)
+      identities, tags, search_text, last_activity_at, last_activity_preview, last_conversation_id, updated_at)
    SELECT ${idOf("organization", "organization")}, ${
     idOf("contact", "n")
   }, first_name, last_name, email, phone, company,
@@ -141,16 +140,11 @@ const contacts = [
         'id', ${idOf("tag", "tag + 30 * (organization - 1)")},
         'name', 'Tag ' || lpad((tag + 30 * (organization - 1))::text, 2, '0'), 'color', 'teal'
       )) FROM unnest(tags) tag),
-     lower(concat_ws(E'\\n', first_name || ' ' || last_name, phone, email, company)),
-     updated_at, 'We are open from nine to half past five.', ${idOf("conversation", "n")}, updated_at, ${
-    weekOf("updated_at")
-  }
+     concat_ws('X', lower(first_name || ' ' || last_name), phone, email, lower(company)),
+     updated_at, 'We are open from nine to half past five.', ${idOf("conversation", "n")}, updated_at
    FROM people`,
   `INSERT INTO contact_texts (organization_id, contact_id, search_text)
    SELECT organization_id, id, search_text FROM contacts`,
-  `INSERT INTO contact_weeks (organization_id, contact_id, week, search_text, features)
-   SELECT organization_id, id, indexed_week, search_text, contact_features(tags, identities, primary_phone)
-   FROM contacts`,
   `INSERT INTO contact_tags (organization_id, contact_id, tag_id)
    SELECT ${idOf("organization", "organization")}, ${idOf("contact", "n")}, ${
     idOf("tag", "tag + 30 * (organization - 1)")

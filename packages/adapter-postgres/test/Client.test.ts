@@ -14,6 +14,7 @@ const promised: Readonly<Record<string, string>> = {
   application_name: "messaging-crm",
   client_connection_check_interval: "5s",
   enable_seqscan: "off",
+  enable_sort: "off",
   idle_in_transaction_session_timeout: "5s",
   jit: "off",
   lock_timeout: "0",

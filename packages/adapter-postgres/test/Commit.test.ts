@@ -47,7 +47,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
         const { tags, ...contact } = yield* loadContact(ours, id)
         assert.deepStrictEqual([tags, contact.company, contact.version], [[tag], company, 3])
         // The rows used by filters agree with the contact's own row.
-        const match = { ...Fixtures.everyone, tag_id: tag.id, search_terms: [company] }
+        const match = { ...Fixtures.everyone, tag_id: tag.id, search_terms: [company] } as const
         const found = yield* ContactStore.use((store) => store.list(ours, match, { after: null, size: 200 }))
         assert.include(found.map((one) => one.id), id)
       }

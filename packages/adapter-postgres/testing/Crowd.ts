@@ -9,7 +9,6 @@
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { weekOf } from "../src/database/migrations/0014_weeks.ts"
 import { StatementDeadline } from "../src/database/StatementDeadline.ts"
 
 export const contact_count = 100_000
@@ -130,8 +129,8 @@ const contactsOf = (contacts: number) => [
        ELSE (ARRAY['lead', 'lead', 'lead', 'customer', 'customer', 'subscriber', NULL])[1 + ${spread("n", 14, 7)}]
      END,
      '{}',
-     lower(concat_ws(E'\\n', first_name || ' ' || last_name, phone,
-       CASE WHEN ${spread("n", 19, 2)} = 0 THEN lower(last_name) || n || '@crowd.example' END, company)),
+     concat_ws('X', lower(first_name || ' ' || last_name), phone,
+       CASE WHEN ${spread("n", 19, 2)} = 0 THEN lower(last_name) || n || '@crowd.example' END, lower(company)),
      updated_at
    FROM people`,
   `INSERT INTO contact_texts (organization_id, contact_id, search_text)
@@ -187,11 +186,7 @@ const contactsOf = (contacts: number) => [
        FROM contact_tags ct
        JOIN tags t ON t.organization_id = ct.organization_id AND t.id = ct.tag_id
        WHERE ct.organization_id = c.organization_id AND ct.contact_id = c.id
-     ), '[]'),
-     indexed_week = ${weekOf("updated_at")}`,
-  `INSERT INTO contact_weeks (organization_id, contact_id, week, search_text, features)
-   SELECT organization_id, id, indexed_week, search_text, contact_features(tags, identities, primary_phone)
-   FROM contacts`
+     ), '[]')`
 ]
 
 const conversationsOf = (conversations: number) => [
@@ -302,7 +297,6 @@ const tables = [
   "tags",
   "contacts",
   "contact_texts",
-  "contact_weeks",
   "contact_tags",
   "identities",
   "identity_names",

@@ -64,9 +64,11 @@ export const suite = (it: It, { runs }: Options) => {
       }
       const elsewhere = fresh.map((contact) => ({ ...contact, owner_user_id: null, tags: [] }))
       assert.deepStrictEqual((yield* store.insertNew(theirs, elsewhere, [])).toSorted(), ids)
-      const search_terms = fresh.map(searchText)
-      const found = yield* store.list(ours, { ...Fixtures.everyone, search_terms }, { after: null, size: 99 })
-      assert.includeMembers(found.map(({ id }) => id), ids)
+      for (const contact of fresh) {
+        const match = { ...Fixtures.everyone, search_terms: [searchText(contact)] } as const
+        const found = yield* store.list(ours, match, { after: null, size: 99 })
+        assert.include(found.map(({ id }) => id), contact.id)
+      }
     }), { arbitrary: { runs } })
 
   it.effect("inserts nothing of nothing", () =>
@@ -135,13 +137,10 @@ export const suite = (it: It, { runs }: Options) => {
       const store = yield* ContactStore
       const ours = yield* Fixtures.organization
       const contacts = yield* Effect.forEach(names, (first_name) => Fixtures.contact(ours, { first_name }))
-      const search_terms = [foldCase(term), "no contact has this"]
+      const search_terms = [foldCase(term), "no contact has this"] as const
       const found = store.list(ours, { ...Fixtures.everyone, search_terms }, { after: null, size: 9 })
       const expected = contacts.filter((contact) => searchText(contact).includes(foldCase(term)))
       assert.deepStrictEqual((yield* found).map(({ id }) => id).toSorted(), expected.map(({ id }) => id).toSorted())
-      const before = yield* found
-      assert.isAtMost(yield* store.index(3), 3)
-      assert.deepStrictEqual(yield* found, before)
     }), { arbitrary: { runs } })
 
   it.effect("lists what passes every filter at once", () =>
@@ -204,7 +203,6 @@ export const suite = (it: It, { runs }: Options) => {
         const ours = yield* Fixtures.organization
         const tags = yield* Effect.forEach(["a", "b", "c"], (name) => Fixtures.tag(ours, name))
         const before = yield* Fixtures.contact(ours, { tags: tags.slice(0, 2), last_activity_preview: "kept" })
-        yield* store.index(100)
         const { company, first_name, last_name, notes } = fields
         const set = { company, first_name, last_name, notes, tags: tags.slice(1), custom_values: { a: "b" } }
         const changed: Contact = { ...before, ...set, updated_at: after(5) }
@@ -217,7 +215,7 @@ export const suite = (it: It, { runs }: Options) => {
           })
         )
         assert.deepStrictEqual(yield* store.load(ours, before.id), Option.some({ ...changed, version: 2 }))
-        const search_terms = [searchText(changed)]
+        const search_terms = [searchText(changed)] as const
         const found = yield* store.list(ours, { ...Fixtures.everyone, search_terms }, { after: null, size: 9 })
         assert.deepStrictEqual(found, [changed])
       }),

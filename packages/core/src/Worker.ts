@@ -3,7 +3,6 @@
  */
 import { Context, DateTime, Duration, Effect, FiberSet, Layer, Metric, Random, Schedule } from "effect"
 import { ChannelAccounts } from "./catalog/ChannelAccounts.ts"
-import { ContactStore } from "./contacts/Contacts.ts"
 import { Ids, type OrganizationId } from "./kernel/Ids.ts"
 import { work_age, work_items } from "./kernel/Metrics.ts"
 import * as Traces from "./kernel/Traces.ts"
@@ -48,8 +47,6 @@ const defect_pauses = [2, 5, 10, 20, 40]
 const poll_millis = 250
 const sweep_interval = Duration.seconds(15)
 const purge_interval = Duration.hours(1)
-/** How many contacts are indexed at once, and how often: few enough to take some hundredths of a processor. */
-const [index_batch_max, index_interval] = [100, Duration.seconds(1)]
 
 /**
  * Logs a failure and pauses for a second, so that an unreachable database does not end
@@ -127,7 +124,6 @@ export class Worker extends Context.Service<Worker, {
       const idempotency = yield* Idempotency
       const ids = yield* Ids
       const lease = yield* LeaseTime
-      const contacts = yield* ContactStore
       const media = yield* Media
       const messages = yield* Messages
       const queue = yield* WorkQueue
@@ -236,10 +232,6 @@ export class Worker extends Context.Service<Worker, {
         Effect.flatMap(DateTime.now, queue.sweep).pipe(
           logAndPause("The sweep"),
           Effect.repeat(Schedule.spaced(sweep_interval))
-        ),
-        contacts.index(index_batch_max).pipe(
-          logAndPause("The indexing of contacts"),
-          Effect.repeat(Schedule.spaced(index_interval))
         ),
         // A purge that fails does not prevent the others.
         Effect.forEach(

@@ -33,11 +33,14 @@ it("a query finds a word that goes on after its final sigma", () => {
 })
 
 /** Every character, in texts of 1,024. */
-const characters = Array.from({ length: 0x440 }, (_, block) =>
-  Array.from({ length: 0x400 }, (_, index) => 0x400 * block + index)
-    .filter((point) => point < 0xD800 || point > 0xDFFF)
-    .map((point) => String.fromCodePoint(point))
-    .join(""))
+const characters = Array.from(
+  { length: 0x440 },
+  (_, block) =>
+    Array.from({ length: 0x400 }, (_, index) => 0x400 * block + index)
+      .filter((point) => point < 0xD800 || point > 0xDFFF)
+      .map((point) => String.fromCodePoint(point))
+      .join("")
+)
 
 it("no query finds a text across two fields, whatever character it has between them", () => {
   const fields = ["ada", "+4915112345678", "ada@example.com", "acme"] as const

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { hardText } from "@messaging-crm/conformance/Arbitraries"
-import { searchTerms } from "@messaging-crm/core/Contacts"
+import { type SearchTerms, searchTerms } from "@messaging-crm/core/Contacts"
 import { canonical } from "@messaging-crm/core/Phones"
 import { byCodePoint, foldCase, line, preview, text, trimmedText } from "@messaging-crm/core/Text"
 import { Arbitrary, Option, Schema } from "effect"
@@ -121,7 +121,7 @@ describe("a phone number", () => {
 })
 
 it("searchTerms are the folded text, and the digits of a number with separators", () => {
-  const terms = {
+  const terms: Record<string, SearchTerms | null> = {
     "Anna B": ["anna b"],
     "+4915112345678": ["4915112345678"],
     "1511": ["1511"],
@@ -131,5 +131,7 @@ it("searchTerms are the folded text, and the digits of a number with separators"
     "+/-": ["+/-"],
     " ": null
   }
-  for (const [query, expected] of Object.entries(terms)) assert.deepStrictEqual(searchTerms(query), expected, query)
+  for (const [query, expected] of Object.entries(terms)) {
+    assert.deepStrictEqual(searchTerms(query), expected, query)
+  }
 })

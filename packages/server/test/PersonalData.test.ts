@@ -5,7 +5,7 @@ import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { AuditRecord } from "@messaging-crm/core/Audit"
 import * as Changes from "@messaging-crm/core/Changes"
 import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
-import { Contacts, ContactStore, UpdateContact } from "@messaging-crm/core/Contacts"
+import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import { Inbound } from "@messaging-crm/core/Inbound"
 import { export_schema } from "@messaging-crm/core/PersonalData"
@@ -45,7 +45,6 @@ const folder = Effect.acquireRelease(
 /** The columns that can hold a word of a person. Each holds one in the test, before the erasure. */
 const personal = [
   "contact_texts.search_text",
-  "contact_weeks.search_text",
   ...[
     "birthday",
     "city",
@@ -98,7 +97,6 @@ const others: Readonly<Record<string, ReadonlyArray<string>>> = {
   channel_holds: ["reason"],
   channels: ["address", "name", "phone_messaging_business_account_id", "type"],
   contact_fields: ["key", "name", "options", "type"],
-  contact_weeks: ["features"],
   contacts: ["lead_status", "lifecycle_stage", "tags"],
   conversations: ["agent_id", "status"],
   idempotency_keys: ["fingerprint", "key", "request_id"],
@@ -239,8 +237,7 @@ it.layer(layer, { excludeTestServices: true, timeout: "60 seconds" })("a person'
       yield* as(
         Conversations.use((all) => all.close(conversation_id, CloseConversation.make({ category: canaries.category })))
       )
-      // The person is in the index of weeks, as after an hour of a worker; none runs from here on.
-      yield* ContactStore.use(({ index }) => index(10_000))
+      // No worker runs from here on.
       const webhook = yield* Fixtures.webhook(organization_id)
       const event = yield* Fixtures.event({ body: JSON.stringify({ data: { conversation_id } }) })
       yield* Fixtures.write(organization_id, Changes.raise(event))

@@ -13,7 +13,7 @@ import {
   type LoadedContact
 } from "@messaging-crm/core/Contacts"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
-import { Effect, Layer, Option, Result, Struct } from "effect"
+import { Layer, Option, Result, Struct } from "effect"
 import { AuditRows } from "../work/AuditRows.ts"
 import { apply } from "../work/Commit.ts"
 import { page } from "../world/Order.ts"
@@ -38,7 +38,7 @@ const matches =
     (owner_user_id === null || contact.owner_user_id === owner_user_id) &&
     (lifecycle_stage === null || contact.lifecycle_stage === lifecycle_stage) &&
     (channel === null || isOn(contact, channel)) &&
-    (search_terms === null || search_terms.some((term) => contact.search_text.includes(term)))
+    (search_terms === null || search_terms.some((term: string) => contact.search_text.includes(term)))
 
 /** Looks names up on a type of channel, and returns the identities found in the order of the names. */
 export const identify = (
@@ -90,8 +90,7 @@ export const layer = Layer.effect(
             ...records.filter(isInserted).map((record) => AuditRows.insert(record))
           )
           return [absent.map(({ id }) => id), Result.getOrThrow(apply(rows, organization_id, changes, null))]
-        }),
-      index: () => Effect.succeed(0)
+        })
     })
   )
 )

@@ -18,39 +18,31 @@ const ordered = (
   return lifecycle_stage === null ? sql`true` : sql`c.lifecycle_stage = ${lifecycle_stage}`
 }
 
-/**
- * Returns the FROM clause of a page of contacts `c`, read either from an index that
- * has the list's order or by the ids from `find_contacts`. The caller applies the
- * order and the limit.
- */
+/** Returns the statement that selects columns of a page of contacts `c`, in the list's order. */
 export const pageOf = (
   sql: SqlClient.SqlClient,
+  columns: string,
   organization_id: OrganizationId,
   match: ContactMatch,
   page: PageRequest
-): Statement.Fragment => {
+): Statement.Statement<unknown> => {
   const { at, id } = startOf(page)
-  if (!isSearch(match)) {
-    return sql`
-      FROM contacts c
-      WHERE c.organization_id = ${organization_id}
-        AND ${ordered(sql, match)}
-        AND (c.updated_at, c.id) < (${at}::timestamptz, ${id}::uuid)
-    `
-  }
-  const { channel, lifecycle_stage, search_terms, owner_user_id, tag_id } = match
+  const { channel, lifecycle_stage, owner_user_id, search_terms, tag_id } = match
+  // Every text contains an empty one, which the index of texts does not have.
+  const terms = search_terms?.includes("") === true ? null : search_terms
+  const from = isSearch(match)
+    ? sql`find_contacts(
+        ${organization_id}, ${at}, ${id}, ${page.size}, ${owner_user_id}, ${lifecycle_stage}, ${tag_id}, ${channel},
+        ${terms}::text[]
+      ) c`
+    : sql`contacts c
+        WHERE c.organization_id = ${organization_id}
+          AND ${ordered(sql, match)}
+          AND (c.updated_at, c.id) < (${at}::timestamptz, ${id}::uuid)`
   return sql`
-    FROM find_contacts(
-      ${organization_id}, ${at}, ${id}, ${page.size}, ${owner_user_id}, ${lifecycle_stage}, ${tag_id}, ${channel},
-      ${search_terms}::text[]
-    ) found (id)
-    -- OFFSET has each contact looked up by its id. For a join, a table that was small when it was planned would be read whole.
-    CROSS JOIN LATERAL (
-      SELECT *
-      FROM contacts
-      WHERE organization_id = ${organization_id} AND id = found.id
-      OFFSET 0
-    ) c
-    WHERE (c.updated_at, c.id) < (${at}::timestamptz, ${id}::uuid)
+    SELECT ${sql.literal(columns)}
+    FROM ${from}
+    ORDER BY c.updated_at DESC, c.id DESC
+    LIMIT ${page.size}
   `
 }

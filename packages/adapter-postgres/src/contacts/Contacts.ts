@@ -23,7 +23,6 @@ const list = selection(Row, (column) => column === "tags" ? "c.tags::text" : `c.
 const loaded = first(LoadedRow)
 const loadedRows = rows(LoadedRow)
 const inserted = rows(Schema.Struct({ id: ContactId }))
-const indexed = rows(Schema.Struct({ count: Schema.Int }))
 
 const known = rows(Schema.Struct({
   name: Schema.String,
@@ -94,12 +93,7 @@ export const layer = Layer.effect(
       load: (organization_id, id) => load({ organization_id, id }),
       list: (organization_id, match, page) => {
         const read = (sql: SqlClient.SqlClient) =>
-          list.rows(sql`
-            SELECT ${columns}
-            ${Search.pageOf(sql, organization_id, match, page)}
-            ORDER BY c.updated_at DESC, c.id DESC
-            LIMIT ${page.size}
-          `)
+          list.rows(Search.pageOf(sql, list.columns, organization_id, match, page))
         return Search.isSearch(match) ? search(organization_id, read) : Effect.orDie(read(sql))
       },
       identify: (organization_id, channel_type, names) =>
@@ -122,12 +116,7 @@ export const layer = Layer.effect(
           ORDER BY c.updated_at DESC, c.id DESC
           LIMIT 1
         `),
-      insertNew,
-      index: (most) =>
-        Effect.map(
-          indexed(sql`SELECT index_contacts(${most}) AS count`),
-          ([{ count } = { count: 0 }]) => count
-        )
+      insertNew
     })
   })
 )

@@ -13,14 +13,10 @@ import m0009 from "./migrations/0009_commits.ts"
 import { prepare as prepare0009 } from "./migrations/0009_copies.ts"
 import m0011 from "./migrations/0011_reads.ts"
 import m0012 from "./migrations/0012_callbacks.ts"
-import m0014, { prepare as prepare0014 } from "./migrations/0014_weeks.ts"
 import m0015 from "./migrations/0015_audit.ts"
 import m0016 from "./migrations/0016_media_slices.ts"
 import m0017 from "./migrations/0017_channel_accounts.ts"
 import m0018 from "./migrations/0018_channel_holds.ts"
-import m0020 from "./migrations/0020_search.ts"
-import m0021 from "./migrations/0021_rare_texts.ts"
-import m0022 from "./migrations/0022_rare_texts_first.ts"
 import m0023 from "./migrations/0023_key_digests.ts"
 import m0024 from "./migrations/0024_remembered.ts"
 import m0025 from "./migrations/0025_message_details.ts"
@@ -31,6 +27,7 @@ import m0029 from "./migrations/0029_writable.ts"
 import m0030 from "./migrations/0030_storage_use.ts"
 import m0031 from "./migrations/0031_secret_canary.ts"
 import m0032 from "./migrations/0032_callback_people.ts"
+import m0033 from "./migrations/0033_find_contacts.ts"
 import { StatementDeadline } from "./StatementDeadline.ts"
 
 /** Every migration, in order. They are imported, not read from a folder, so that a bundle contains them. */
@@ -46,14 +43,10 @@ export const record = {
   "0009_commits": m0009,
   "0011_reads": m0011,
   "0012_callbacks": m0012,
-  "0014_weeks": m0014,
   "0015_audit": m0015,
   "0016_media_slices": m0016,
   "0017_channel_accounts": m0017,
   "0018_channel_holds": m0018,
-  "0020_search": m0020,
-  "0021_rare_texts": m0021,
-  "0022_rare_texts_first": m0022,
   "0023_key_digests": m0023,
   "0024_remembered": m0024,
   "0025_message_details": m0025,
@@ -63,7 +56,8 @@ export const record = {
   "0029_writable": m0029,
   "0030_storage_use": m0030,
   "0031_secret_canary": m0031,
-  "0032_callback_people": m0032
+  "0032_callback_people": m0032,
+  "0033_find_contacts": m0033
 }
 
 const table = "messaging_crm_migrations"
@@ -189,10 +183,7 @@ export const migrate = Effect.fnUntraced(function*(
 }, Effect.provideService(StatementDeadline, Duration.infinity))
 
 /** Applies every migration that the database lacks, and returns them. */
-export const run = migrate(record, [
-  { name: "0009_commits", prepare: prepare0009 },
-  { name: "0014_weeks", prepare: prepare0014 }
-])
+export const run = migrate(record, [{ name: "0009_commits", prepare: prepare0009 }])
 
 /** Returns whether every migration of this version is applied. The database may have newer ones. */
 export const isCurrent = has(record)

@@ -77,16 +77,6 @@ export const layer = Layer.effect(
         `
       )
 
-    /** Brings the text by which weeks find a contact up to date, which a worker does later. */
-    const eraseIndexed = (organization_id: OrganizationId, contact_id: ContactId) =>
-      sql`
-        UPDATE contact_weeks w
-        SET search_text = c.search_text, features = contact_features(c.tags, c.identities, c.primary_phone)
-        FROM contacts c
-        WHERE w.organization_id = ${organization_id} AND w.contact_id = ${contact_id}
-          AND c.organization_id = w.organization_id AND c.id = w.contact_id AND w.search_text <> c.search_text
-      `
-
     // Both read all rows of the organization.
     const eraseAnswers = (organization_id: OrganizationId, contact_id: ContactId) =>
       Effect.andThen(
@@ -161,7 +151,6 @@ export const layer = Layer.effect(
         patiently(Effect.asVoid(Effect.all([
           eraseSends(organization_id, contact_id),
           erasePreviews(organization_id, contact_id),
-          eraseIndexed(organization_id, contact_id),
           eraseAnswers(organization_id, contact_id)
         ]))),
       eraseCallbacks: (organization_id, people) =>

@@ -16,9 +16,12 @@ export interface ContactFilters {
   readonly channel: ChannelType | null
 }
 
+/** The terms of a query: its folded text, and another spelling of it. */
+export type SearchTerms = readonly [term: string] | readonly [term: string, spelling: string]
+
 /** The filters as a store gets them. A contact matches when its search text contains any one of the terms. */
 export interface ContactMatch extends Omit<ContactFilters, "query"> {
-  readonly search_terms: ReadonlyArray<string> | null
+  readonly search_terms: SearchTerms | null
 }
 
 /** Returns a person's name, or null when the contact has none. */
@@ -49,7 +52,7 @@ export const searchText = (contact: Contact): string =>
  * Returns the terms to search for, or null for a blank query. A phone number is also searched without its separators,
  * and only so where that finds all that the query does.
  */
-export const searchTerms = (query: string | null): ReadonlyArray<string> | null => {
+export const searchTerms = (query: string | null): SearchTerms | null => {
   if (query === null || query.trim() === "") return null
   const [needle, digits] = [foldCase(query), query.replace(/[\s()\-./+]/gu, "")]
   if (!/^[0-9]+$/.test(digits)) return [needle]

@@ -236,8 +236,6 @@ const chars = ({ custom_values, notes }: Contact): number => {
  *   and returns the inserted ids. The ids given are distinct. Existing contacts
  *   stay as they are. Of the audit's records it stores those of inserted contacts. Of any number of concurrent calls exactly one inserts a
  *   contact, and none fails. It is for imports; every other write is a commit.
- * - `index` prepares contacts that were created or updated for fast lists, `most`
- *   at most, and returns how many. What a list returns does not depend on it.
  */
 export class ContactStore extends Context.Service<ContactStore, {
   readonly find: (organization_id: OrganizationId, id: ContactId) => Effect.Effect<Option.Option<Contact>>
@@ -261,7 +259,6 @@ export class ContactStore extends Context.Service<ContactStore, {
     contacts: ReadonlyArray<Contact>,
     records: ReadonlyArray<AuditRecord>
   ) => Effect.Effect<ReadonlyArray<ContactId>>
-  readonly index: (most: number) => Effect.Effect<number>
 }>()("@messaging-crm/core/Contacts/ContactStore") {}
 
 // ---------------------------------------------------------- operations

@@ -62,30 +62,6 @@ export default Effect.gen(function*() {
       FOREIGN KEY (organization_id, contact_id) REFERENCES contacts (organization_id, id)
     )
   `
-  // Every character and every pair of adjacent characters, for searches that are too short for trigrams.
-  yield* sql`
-    CREATE FUNCTION text_grams(whole text) RETURNS text[]
-    LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
-    AS $$
-    DECLARE
-      characters text[] := string_to_array(whole, NULL);
-      grams text[] := ARRAY(SELECT DISTINCT unnest(characters));
-    BEGIN
-      FOR i IN 2 .. cardinality(characters) LOOP
-        grams := grams || (characters[i - 1] || characters[i]);
-      END LOOP;
-      RETURN grams;
-    END
-    $$
-  `
-  // In `public`, so that every schema of the database can use them.
-  yield* sql`CREATE EXTENSION IF NOT EXISTS btree_gin WITH SCHEMA public`
-  yield* sql`CREATE EXTENSION IF NOT EXISTS pg_trgm WITH SCHEMA public`
-  yield* sql`
-    CREATE INDEX contact_texts_trigrams ON contact_texts
-    USING gin (organization_id, search_text public.gin_trgm_ops)
-  `
-  yield* sql`CREATE INDEX contact_texts_grams ON contact_texts USING gin (organization_id, text_grams(search_text))`
   // Deferred, so that the unique name of an identity can be inserted before its contact.
   yield* sql`
     CREATE TABLE identities (
