@@ -1,7 +1,7 @@
 /**
  * A fast webhook endpoint in a separate process. It responds to every post with
  * 204, and to `GET /` with the number of posts and the time of each event's first
- * post. It prints its URL once it listens.
+ * post. A path below `/slow` is answered with 200 after 14 seconds. It prints its URL once it listens.
  */
 import { createServer } from "node:http"
 
@@ -16,7 +16,11 @@ const server = createServer((request, response) => {
   const id = `${request.url} ${String(request.headers["webhook-id"])}`
   if (!first.has(id)) first.set(id, Date.now())
   posts++
-  request.resume().once("end", () => response.writeHead(204).end())
+  const isSlow = request.url?.startsWith("/slow") === true
+  request.resume().once(
+    "end",
+    () => isSlow ? setTimeout(() => response.writeHead(200).end(), 14_000) : response.writeHead(204).end()
+  )
 })
 
 server.on("connection", () => connections++)
