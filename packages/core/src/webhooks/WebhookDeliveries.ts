@@ -12,104 +12,32 @@
  * while its endpoint takes longer than a second. An attempt is made before anything is committed. If
  * a worker dies during one, another worker makes it again, with the same id and bytes.
  */
-import { Context, DateTime, Duration, Effect, Layer, Metric, Option, Random, Result, Schema, Struct } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Random, Result, Schema, Struct } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
-import { EventId, type OrganizationId, WebhookDeliveryId, WebhookId } from "../kernel/Ids.ts"
+import { type OrganizationId, WebhookDeliveryId, type WebhookId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
-import { webhooks_disabled } from "../kernel/Metrics.ts"
 import { operation } from "../kernel/Operations.ts"
-import { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, Decide, type Fresh, together } from "../work/Decide.ts"
 import { StorageUse } from "../work/StorageUse.ts"
-import { type Claim, type ClaimedWork, lanes } from "../work/WorkQueue.ts"
-import { EventStore, EventType } from "./Events.ts"
-import { type Attempt, makePost, parseRetryAfter } from "./WebhookAttempt.ts"
+import type { Claim, ClaimedWork } from "../work/WorkQueue.ts"
+import { EventStore } from "./Events.ts"
+import { type Attempt, makePost } from "./WebhookAttempt.ts"
 import {
-  disable,
-  type Health,
-  healthy,
-  pauseOf,
-  recordFailure,
-  shouldDisable,
-  WebhookNotFound,
-  type WebhookRow,
-  WebhookRows,
-  WebhookStore
-} from "./Webhooks.ts"
-import { nextAttempt } from "./WebhookSchedule.ts"
-import { UnansweredCode } from "./WebhookTransport.ts"
+  type ClaimedDelivery,
+  type FailureCode,
+  type Outgoing,
+  State,
+  type WebhookDelivery,
+  WebhookDeliveryRows
+} from "./WebhookDelivery.ts"
+import * as Outcome from "./WebhookOutcome.ts"
+import { WebhookNotFound, type WebhookRow, WebhookRows, WebhookStore } from "./Webhooks.ts"
 
+export * from "./WebhookDelivery.ts"
 export type { Attempt }
 export { delays, nextAttempt } from "./WebhookSchedule.ts"
-
-// ---------------------------------------------------------------- data
-
-export const WebhookDeliveryStatus = Schema.Literals(["pending", "succeeded", "failed"])
-export type WebhookDeliveryStatus = typeof WebhookDeliveryStatus.Type
-
-/** Why the last attempt failed: a stable word of the API. */
-export const FailureCode = Schema.Literals([...UnansweredCode.literals, "http_status", "webhook_disabled"])
-export type FailureCode = typeof FailureCode.Type
-
-export const WebhookDelivery = Schema.Struct({
-  id: WebhookDeliveryId,
-  webhook_id: WebhookId,
-  event_id: EventId.pipe(Schema.annotateEncoded({ description: "The event's `id`, and its `webhook-id` header." })),
-  event_type: EventType,
-  status: WebhookDeliveryStatus.annotate({ description: "`succeeded` once an attempt was answered with a 2xx." }),
-  attempt_count: Schema.Int,
-  response_status: Schema.NullOr(Schema.Int).annotate({
-    description: "Of the last attempt; null when no answer came."
-  }),
-  response_body: Schema.NullOr(Schema.String).annotate({ description: "Of the last attempt, its first 4 KiB." }),
-  failure_code: Schema.NullOr(FailureCode).annotate({ description: "Why the last attempt failed." }),
-  duration_ms: Schema.NullOr(Schema.Int).annotate({ description: "Of the last attempt." }),
-  last_attempt_at: Schema.NullOr(Timestamp),
-  next_attempt_at: Schema.NullOr(Timestamp).annotate({ description: "Null once the delivery has ended." }),
-  created_at: Timestamp
-}).annotate({ identifier: "WebhookDelivery", description: "One event on its way to one webhook." })
-export interface WebhookDelivery extends Schema.Schema.Type<typeof WebhookDelivery> {}
-
-export interface WebhookDeliveryRow extends WebhookDelivery {
-  readonly version: Changes.Version
-}
-
-export const WebhookDeliveryRows = Changes.rows<WebhookDelivery>()({
-  name: "webhook_deliveries",
-  key: { id: "uuid" },
-  columns: {
-    webhook_id: "uuid",
-    event_id: "uuid",
-    event_type: "text",
-    status: "text",
-    attempt_count: "integer",
-    response_status: "integer",
-    response_body: "text",
-    failure_code: "text",
-    duration_ms: "integer",
-    last_attempt_at: "timestamptz",
-    next_attempt_at: "timestamptz",
-    created_at: "timestamptz"
-  },
-  unique: null,
-  activity: null
-})
-
-/** A delivery with what an attempt needs. */
-export interface Outgoing {
-  readonly delivery: WebhookDeliveryRow
-  /** The event's exact bytes. */
-  readonly body: string
-  readonly webhook: WebhookRow
-}
-
-/** Claimed work, with its delivery; null where that is not loaded yet, or does not exist. */
-export interface ClaimedDelivery {
-  readonly claimed: ClaimedWork
-  readonly outgoing: Outgoing | null
-}
 
 // -------------------------------------------------------------- errors
 
@@ -124,27 +52,6 @@ export class WebhookDisabled extends Schema.TaggedError<WebhookDisabled>()("Webh
 
 /** How long events and deliveries are kept. */
 export const history_time_max = Duration.days(30)
-
-/** The states of a delivery: each function returns what the transition sets. */
-export const State = {
-  /** An attempt succeeded, or failed. `next_attempt_at` is null when no other attempt follows. */
-  attempt: (
-    { attempt_count }: Pick<WebhookDelivery, "attempt_count">,
-    { at, ...result }: Attempt,
-    next_attempt_at: Timestamp | null
-  ) =>
-    ({
-      ...result,
-      attempt_count: attempt_count + 1,
-      last_attempt_at: at,
-      next_attempt_at,
-      status: result.failure_code === null ? "succeeded" : next_attempt_at === null ? "failed" : "pending"
-    }) as const,
-  /** The delivery fails without another attempt. */
-  abandon: (failure_code: FailureCode) => ({ status: "failed", failure_code, next_attempt_at: null }) as const,
-  /** The delivery is due now. */
-  retry: (next_attempt_at: Timestamp) => ({ status: "pending", next_attempt_at }) as const
-}
 
 /** Returns a delivery of a webhook as it was loaded. */
 const found = (
@@ -189,114 +96,9 @@ export const retry = (
 /** What a delivery and its share of an event take, with their keys in indexes, in bytes. */
 const delivery_bytes = 1000
 
-const finish = (claimed: ClaimedWork) => Changes.settle({ claimed, outcome: "finish" })
-
 /** Returns whether an attempt's result is written. It still is if the webhook was disabled during the attempt. */
 const acceptsResult = ({ failure_code, status }: WebhookDelivery): boolean =>
   status === "pending" || failure_code === "webhook_disabled"
-
-/**
- * Returns how many attempts at once an endpoint gets that took so long to answer: eight, divided by the seconds.
- *
- * So an endpoint that takes seconds leaves the organization's places in the workers to its other webhooks.
- */
-export const attemptsAtOnce = ({ duration_ms }: Pick<Attempt, "duration_ms">): number =>
-  Math.max(1, Math.floor(lanes.webhook_delivery.cap / Math.max(1, duration_ms / 1000)))
-
-/**
- * The changes after a 2xx.
- *
- * The row of a healthy webhook is only expected, not updated: otherwise all
- * its deliveries would conflict with each other.
- */
-const succeeded = (
-  claimed: ClaimedWork,
-  { delivery, webhook }: Outgoing,
-  attempt: Attempt
-): Changes.Changes => {
-  const wasFailing = webhook.consecutive_failures > 0
-  const cap = attemptsAtOnce(attempt)
-  return Changes.all(
-    WebhookDeliveryRows.update(delivery, State.attempt(delivery, attempt, null)),
-    wasFailing ? WebhookRows.update(webhook, healthy) : WebhookRows.expect(webhook),
-    wasFailing || cap !== claimed.lane_cap
-      ? Changes.throttle({ kind: "webhook_delivery", lane: webhook.id, until: null, cap })
-      : Changes.none,
-    finish(claimed)
-  )
-}
-
-/** Pauses the lane of a webhook whose endpoint keeps failing, and limits it to one attempt at a time. */
-const applyBackoff = ({ id: lane }: WebhookRow, health: Health, now: Timestamp): Changes.Changes => {
-  const pause = pauseOf(health)
-  return pause === null
-    ? Changes.none
-    : Changes.throttle({ kind: "webhook_delivery", lane, until: DateTime.addDuration(now, pause), cap: 1 })
-}
-
-/** For how long a webhook waits whose signing secret no key decrypts. */
-const unreadable_pause = Duration.minutes(1)
-
-/** Keeps a delivery pending that could not be signed. One delivery of the webhook is tried again each minute. */
-const hold = (claimed: ClaimedWork, { id: lane }: WebhookRow, now: Timestamp): Changes.Changes => {
-  const until = DateTime.addDuration(now, unreadable_pause)
-  return Changes.all(
-    Changes.throttle({ kind: "webhook_delivery", lane, until, cap: 1 }),
-    Changes.settle({ claimed, outcome: "postpone", due_at: until })
-  )
-}
-
-const reportUnreadable = ({ id: webhook_id }: WebhookRow) =>
-  Effect.annotateLogs(
-    Effect.logError("No key of SECRET_KEY decrypts the signing secret of a webhook: its deliveries wait"),
-    { webhook_id }
-  )
-
-/** Makes a delivery due in 5 to 15 seconds whose host has as many attempts in progress as it gets. */
-const yieldHost = (claimed: ClaimedWork, now: Timestamp, random: number): Changes.Changes =>
-  Changes.settle({ claimed, outcome: "postpone", due_at: DateTime.add(now, { seconds: 5 + Math.floor(random * 10) }) })
-
-/** Why a failed attempt disables its webhook: the endpoint is gone, or has failed for too long; null if it does not. */
-type Disabling = "gone" | "failing" | null
-
-const disablingOf = ({ response_status }: Attempt, { status }: WebhookRow, health: Health, now: Timestamp): Disabling =>
-  status === "disabled" ? null : response_status === 410 ? "gone" : shouldDisable(health, now) ? "failing" : null
-
-/** The changes after a failed attempt: another attempt follows, unless it was the last or the webhook is disabled. */
-const failed = (
-  claimed: ClaimedWork,
-  { delivery, webhook }: Outgoing,
-  attempt: Attempt,
-  retry_after: string | null,
-  { now, random }: { readonly now: Timestamp; readonly random: number }
-): Changes.Decision<Disabling> => {
-  const health = recordFailure(webhook, now)
-  const disabling = disablingOf(attempt, webhook, health, now)
-  const isOver = disabling !== null || webhook.status === "disabled"
-  const next = isOver
-    ? Option.none()
-    : nextAttempt(delivery.attempt_count + 1, now, parseRetryAfter(retry_after, now), random)
-  const changes = Changes.all(
-    WebhookDeliveryRows.update(delivery, State.attempt(delivery, attempt, Option.getOrNull(next))),
-    isOver
-      ? disable(webhook, health, attempt.at).changes
-      : Changes.all(WebhookRows.update(webhook, health), applyBackoff(webhook, health, now)),
-    Option.isNone(next)
-      ? finish(claimed)
-      : Changes.settle({ claimed, outcome: "postpone", due_at: next.value })
-  )
-  return { answer: disabling, changes }
-}
-
-/** Tells the operator of a webhook that was disabled because of its endpoint. */
-const reportDisabled = ({ id: webhook_id }: WebhookRow, reason: Exclude<Disabling, null>) =>
-  Effect.andThen(
-    Metric.update(Metric.withAttributes(webhooks_disabled, { reason }), 1),
-    Effect.annotateLogs(Effect.logWarning("Webhook disabled: its endpoint is gone or has failed for five days"), {
-      webhook_id,
-      reason
-    })
-  )
 
 // ---------------------------------------------------------------- port
 
@@ -389,14 +191,14 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
       /** Settles the claim with the changes that follow for the delivery, or with none if it has already ended. */
       const settleDelivery = (
         claimed: ClaimedWork,
-        decide: (outgoing: Outgoing, fresh: Fresh) => Changes.Decision<Disabling>,
+        decide: (outgoing: Outgoing, fresh: Fresh) => Changes.Decision<Outcome.Disabling>,
         load = find(claimed)
       ) =>
         settle(claimed, {
           load,
           decide: (found, fresh) =>
             Option.match(Option.filter(found, ({ delivery }) => acceptsResult(delivery)), {
-              onNone: () => ({ answer: null, changes: finish(claimed) }),
+              onNone: () => ({ answer: null, changes: Outcome.finish(claimed) }),
               onSome: (outgoing) => decide(outgoing, fresh)
             })
         })
@@ -406,7 +208,10 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
           claimed,
           ({ delivery }) => ({
             answer: null,
-            changes: Changes.all(WebhookDeliveryRows.update(delivery, State.abandon(failure_code)), finish(claimed))
+            changes: Changes.all(
+              WebhookDeliveryRows.update(delivery, State.abandon(failure_code)),
+              Outcome.finish(claimed)
+            )
           })
         ).pipe(Effect.asVoid)
 
@@ -435,11 +240,11 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         const posted = yield* Effect.result(post({ organization_id, webhook, event_id, body }))
         if (Result.isFailure(posted)) {
           const isUnreadable = posted.failure._tag === "SecretUnreadable"
-          if (isUnreadable) yield* reportUnreadable(webhook)
+          if (isUnreadable) yield* Outcome.reportUnreadable(webhook)
           const random = yield* Random.next
           yield* settleDelivery(claimed, (_, { now }) => ({
             answer: null,
-            changes: isUnreadable ? hold(claimed, webhook, now) : yieldHost(claimed, now, random)
+            changes: isUnreadable ? Outcome.hold(claimed, webhook, now) : Outcome.yieldHost(claimed, now, random)
           }))
           return
         }
@@ -452,14 +257,14 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
           claimed,
           (current, { now }) =>
             attempt.failure_code === null
-              ? { answer: null, changes: succeeded(claimed, current, attempt) }
-              : failed(claimed, current, attempt, retry_after, { now, random }),
+              ? { answer: null, changes: Outcome.succeeded(claimed, current, attempt) }
+              : Outcome.failed(claimed, current, attempt, retry_after, { now, random }),
           Effect.suspend(() => {
             const first = attempt.failure_code === null ? loaded.pop() : undefined
             return first === undefined ? find(claimed) : Effect.succeed(first)
           })
         )
-        if (disabling !== null) yield* reportDisabled(webhook, disabling)
+        if (disabling !== null) yield* Outcome.reportDisabled(webhook, disabling)
       })
 
       const abandon = Effect.fn("WebhookDeliveries.abandon")((claimed: ClaimedWork) =>

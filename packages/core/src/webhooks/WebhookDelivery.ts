@@ -1,0 +1,100 @@
+/** A webhook delivery, and the states that it passes through (contract §14.12). */
+import { Schema } from "effect"
+import { EventId, WebhookDeliveryId, WebhookId } from "../kernel/Ids.ts"
+import { Timestamp } from "../kernel/Timestamps.ts"
+import * as Changes from "../work/Changes.ts"
+import type { ClaimedWork } from "../work/WorkQueue.ts"
+import { EventType } from "./Events.ts"
+import type { Attempt } from "./WebhookAttempt.ts"
+import type { WebhookRow } from "./Webhooks.ts"
+import { UnansweredCode } from "./WebhookTransport.ts"
+
+// ---------------------------------------------------------------- data
+
+export const WebhookDeliveryStatus = Schema.Literals(["pending", "succeeded", "failed"])
+export type WebhookDeliveryStatus = typeof WebhookDeliveryStatus.Type
+
+/** Why the last attempt failed: a stable word of the API. */
+export const FailureCode = Schema.Literals([...UnansweredCode.literals, "http_status", "webhook_disabled"])
+export type FailureCode = typeof FailureCode.Type
+
+export const WebhookDelivery = Schema.Struct({
+  id: WebhookDeliveryId,
+  webhook_id: WebhookId,
+  event_id: EventId.pipe(Schema.annotateEncoded({ description: "The event's `id`, and its `webhook-id` header." })),
+  event_type: EventType,
+  status: WebhookDeliveryStatus.annotate({ description: "`succeeded` once an attempt was answered with a 2xx." }),
+  attempt_count: Schema.Int,
+  response_status: Schema.NullOr(Schema.Int).annotate({
+    description: "Of the last attempt; null when no answer came."
+  }),
+  response_body: Schema.NullOr(Schema.String).annotate({ description: "Of the last attempt, its first 4 KiB." }),
+  failure_code: Schema.NullOr(FailureCode).annotate({ description: "Why the last attempt failed." }),
+  duration_ms: Schema.NullOr(Schema.Int).annotate({ description: "Of the last attempt." }),
+  last_attempt_at: Schema.NullOr(Timestamp),
+  next_attempt_at: Schema.NullOr(Timestamp).annotate({ description: "Null once the delivery has ended." }),
+  created_at: Timestamp
+}).annotate({ identifier: "WebhookDelivery", description: "One event on its way to one webhook." })
+export interface WebhookDelivery extends Schema.Schema.Type<typeof WebhookDelivery> {}
+
+export interface WebhookDeliveryRow extends WebhookDelivery {
+  readonly version: Changes.Version
+}
+
+export const WebhookDeliveryRows = Changes.rows<WebhookDelivery>()({
+  name: "webhook_deliveries",
+  key: { id: "uuid" },
+  columns: {
+    webhook_id: "uuid",
+    event_id: "uuid",
+    event_type: "text",
+    status: "text",
+    attempt_count: "integer",
+    response_status: "integer",
+    response_body: "text",
+    failure_code: "text",
+    duration_ms: "integer",
+    last_attempt_at: "timestamptz",
+    next_attempt_at: "timestamptz",
+    created_at: "timestamptz"
+  },
+  unique: null,
+  activity: null
+})
+
+/** A delivery with what an attempt needs. */
+export interface Outgoing {
+  readonly delivery: WebhookDeliveryRow
+  /** The event's exact bytes. */
+  readonly body: string
+  readonly webhook: WebhookRow
+}
+
+/** Claimed work, with its delivery; null where that is not loaded yet, or does not exist. */
+export interface ClaimedDelivery {
+  readonly claimed: ClaimedWork
+  readonly outgoing: Outgoing | null
+}
+
+// ----------------------------------------------------------- decisions
+
+/** The states of a delivery: each function returns what the transition sets. */
+export const State = {
+  /** An attempt succeeded, or failed. `next_attempt_at` is null when no other attempt follows. */
+  attempt: (
+    { attempt_count }: Pick<WebhookDelivery, "attempt_count">,
+    { at, ...result }: Attempt,
+    next_attempt_at: Timestamp | null
+  ) =>
+    ({
+      ...result,
+      attempt_count: attempt_count + 1,
+      last_attempt_at: at,
+      next_attempt_at,
+      status: result.failure_code === null ? "succeeded" : next_attempt_at === null ? "failed" : "pending"
+    }) as const,
+  /** The delivery fails without another attempt. */
+  abandon: (failure_code: FailureCode) => ({ status: "failed", failure_code, next_attempt_at: null }) as const,
+  /** The delivery is due now. */
+  retry: (next_attempt_at: Timestamp) => ({ status: "pending", next_attempt_at }) as const
+}

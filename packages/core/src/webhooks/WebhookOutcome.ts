@@ -1,0 +1,124 @@
+/** What follows from an attempt of a delivery: for the delivery, its webhook, and the lane of the webhook. */
+import { DateTime, Duration, Effect, Metric, Option } from "effect"
+import { webhooks_disabled } from "../kernel/Metrics.ts"
+import type { Timestamp } from "../kernel/Timestamps.ts"
+import * as Changes from "../work/Changes.ts"
+import { type ClaimedWork, lanes } from "../work/WorkQueue.ts"
+import { type Attempt, parseRetryAfter } from "./WebhookAttempt.ts"
+import { type Outgoing, State, WebhookDeliveryRows } from "./WebhookDelivery.ts"
+import {
+  disable,
+  type Health,
+  healthy,
+  pauseOf,
+  recordFailure,
+  shouldDisable,
+  type WebhookRow,
+  WebhookRows
+} from "./Webhooks.ts"
+import { nextAttempt } from "./WebhookSchedule.ts"
+
+export const finish = (claimed: ClaimedWork) => Changes.settle({ claimed, outcome: "finish" })
+
+/**
+ * Returns how many attempts at once an endpoint gets that took so long to answer: eight, divided by the seconds.
+ *
+ * So an endpoint that takes seconds leaves the organization's places in the workers to its other webhooks.
+ */
+export const attemptsAtOnce = ({ duration_ms }: Pick<Attempt, "duration_ms">): number =>
+  Math.max(1, Math.floor(lanes.webhook_delivery.cap / Math.max(1, duration_ms / 1000)))
+
+/**
+ * The changes after a 2xx.
+ *
+ * The row of a healthy webhook is only expected, not updated: otherwise all
+ * its deliveries would conflict with each other.
+ */
+export const succeeded = (
+  claimed: ClaimedWork,
+  { delivery, webhook }: Outgoing,
+  attempt: Attempt
+): Changes.Changes => {
+  const wasFailing = webhook.consecutive_failures > 0
+  const cap = attemptsAtOnce(attempt)
+  return Changes.all(
+    WebhookDeliveryRows.update(delivery, State.attempt(delivery, attempt, null)),
+    wasFailing ? WebhookRows.update(webhook, healthy) : WebhookRows.expect(webhook),
+    wasFailing || cap !== claimed.lane_cap
+      ? Changes.throttle({ kind: "webhook_delivery", lane: webhook.id, until: null, cap })
+      : Changes.none,
+    finish(claimed)
+  )
+}
+
+/** Pauses the lane of a webhook whose endpoint keeps failing, and limits it to one attempt at a time. */
+const applyBackoff = ({ id: lane }: WebhookRow, health: Health, now: Timestamp): Changes.Changes => {
+  const pause = pauseOf(health)
+  return pause === null
+    ? Changes.none
+    : Changes.throttle({ kind: "webhook_delivery", lane, until: DateTime.addDuration(now, pause), cap: 1 })
+}
+
+/** For how long a webhook waits whose signing secret no key decrypts. */
+const unreadable_pause = Duration.minutes(1)
+
+/** Keeps a delivery pending that could not be signed. One delivery of the webhook is tried again each minute. */
+export const hold = (claimed: ClaimedWork, { id: lane }: WebhookRow, now: Timestamp): Changes.Changes => {
+  const until = DateTime.addDuration(now, unreadable_pause)
+  return Changes.all(
+    Changes.throttle({ kind: "webhook_delivery", lane, until, cap: 1 }),
+    Changes.settle({ claimed, outcome: "postpone", due_at: until })
+  )
+}
+
+export const reportUnreadable = ({ id: webhook_id }: WebhookRow) =>
+  Effect.annotateLogs(
+    Effect.logError("No key of SECRET_KEY decrypts the signing secret of a webhook: its deliveries wait"),
+    { webhook_id }
+  )
+
+/** Makes a delivery due in 5 to 15 seconds whose host has as many attempts in progress as it gets. */
+export const yieldHost = (claimed: ClaimedWork, now: Timestamp, random: number): Changes.Changes =>
+  Changes.settle({ claimed, outcome: "postpone", due_at: DateTime.add(now, { seconds: 5 + Math.floor(random * 10) }) })
+
+/** Why a failed attempt disables its webhook: the endpoint is gone, or has failed for too long; null if it does not. */
+export type Disabling = "gone" | "failing" | null
+
+const disablingOf = ({ response_status }: Attempt, { status }: WebhookRow, health: Health, now: Timestamp): Disabling =>
+  status === "disabled" ? null : response_status === 410 ? "gone" : shouldDisable(health, now) ? "failing" : null
+
+/** The changes after a failed attempt: another attempt follows, unless it was the last or the webhook is disabled. */
+export const failed = (
+  claimed: ClaimedWork,
+  { delivery, webhook }: Outgoing,
+  attempt: Attempt,
+  retry_after: string | null,
+  { now, random }: { readonly now: Timestamp; readonly random: number }
+): Changes.Decision<Disabling> => {
+  const health = recordFailure(webhook, now)
+  const disabling = disablingOf(attempt, webhook, health, now)
+  const isOver = disabling !== null || webhook.status === "disabled"
+  const next = isOver
+    ? Option.none()
+    : nextAttempt(delivery.attempt_count + 1, now, parseRetryAfter(retry_after, now), random)
+  const changes = Changes.all(
+    WebhookDeliveryRows.update(delivery, State.attempt(delivery, attempt, Option.getOrNull(next))),
+    isOver
+      ? disable(webhook, health, attempt.at).changes
+      : Changes.all(WebhookRows.update(webhook, health), applyBackoff(webhook, health, now)),
+    Option.isNone(next)
+      ? finish(claimed)
+      : Changes.settle({ claimed, outcome: "postpone", due_at: next.value })
+  )
+  return { answer: disabling, changes }
+}
+
+/** Tells the operator of a webhook that was disabled because of its endpoint. */
+export const reportDisabled = ({ id: webhook_id }: WebhookRow, reason: Exclude<Disabling, null>) =>
+  Effect.andThen(
+    Metric.update(Metric.withAttributes(webhooks_disabled, { reason }), 1),
+    Effect.annotateLogs(Effect.logWarning("Webhook disabled: its endpoint is gone or has failed for five days"), {
+      webhook_id,
+      reason
+    })
+  )
