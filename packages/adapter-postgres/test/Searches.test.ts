@@ -69,15 +69,17 @@ describe("organizations", () => {
       assert.isAtMost((yield* Ref.get(ended)).indexOf("other"), 2)
     }).pipe(Effect.provide(connections)))
 
-  it.effect("wait for a turn for a second at most", () =>
+  it.effect("wait for a turn for a second at most, also behind a search whose client has hung up", () =>
     Effect.gen(function*() {
       const search = yield* Searches.make(yield* SqlClient.SqlClient)
-      const holding = yield* Effect.forkChild(search(busy, () => Effect.never), { startImmediately: true })
+      const answered = yield* Deferred.make<void>()
+      const holding = yield* Effect.forkChild(search(busy, () => Deferred.await(answered)), { startImmediately: true })
+      yield* Effect.forkChild(Fiber.interrupt(holding), { startImmediately: true })
       const waiting = yield* Effect.forkChild(Effect.flip(search(other, () => Effect.void)), { startImmediately: true })
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(yield* Fiber.join(waiting), new SearchTimeout())
       const next = yield* Effect.forkChild(search(other, () => Effect.succeed("found")), { startImmediately: true })
-      yield* Fiber.interrupt(holding)
+      yield* Deferred.succeed(answered, undefined)
       assert.strictEqual(yield* Fiber.join(next), "found")
     }).pipe(Effect.provide(connections)))
 })

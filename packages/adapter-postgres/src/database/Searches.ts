@@ -1,7 +1,7 @@
 /** Searches: as many at once as have connections, in turn by organization, and each for a bounded time. */
 import { SearchTimeout } from "@messaging-crm/core/Contacts"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
-import { Duration, Effect, Option, PartitionedSemaphore } from "effect"
+import { Duration, Effect, Fiber, Option, PartitionedSemaphore } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { SearchConnections } from "./SearchConnections.ts"
 
@@ -25,22 +25,23 @@ export const make = Effect.fnUntraced(function*(own: SqlClient.SqlClient) {
   const limited = <A>(search: Search<A>): Effect.Effect<A, SearchTimeout> =>
     Effect.catch(search(sql), (error) => isTimeout(error) ? Effect.fail(new SearchTimeout()) : Effect.die(error))
 
-  /** Organizations that wait take turns, so that one of them cannot keep the others waiting. */
-  const inTurn = <A>(organization_id: OrganizationId, search: Search<A>): Effect.Effect<A, SearchTimeout> =>
+  /**
+   * Organizations that wait take turns, so that one of them cannot keep the others waiting. A statement that was sent keeps
+   * its place until the database answers, because it runs on even if the client has hung up.
+   */
+  const run = <A>(organization_id: OrganizationId, search: Search<A>): Effect.Effect<A, SearchTimeout> =>
     Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(
         restore(Effect.timeoutOption(turns.take(organization_id, 1), turn_wait)),
         Option.match({
           onNone: () => Effect.fail(new SearchTimeout()),
-          onSome: () => Effect.ensuring(restore(limited(search)), turns.release(1))
+          onSome: () =>
+            Effect.flatMap(
+              Effect.forkDetach(Effect.ensuring(limited(search), turns.release(1)), { startImmediately: true }),
+              (sent) => restore(Fiber.join(sent))
+            )
         })
       )
-    )
-
-  const run = <A>(organization_id: OrganizationId, search: Search<A>): Effect.Effect<A, SearchTimeout> =>
-    Effect.flatMap(
-      turns.withPermitsIfAvailable(1)(limited(search)),
-      Option.match({ onNone: () => inTurn(organization_id, search), onSome: Effect.succeed })
     )
 
   return <A>(organization_id: OrganizationId, search: Search<A>): Effect.Effect<A, SearchTimeout> =>
