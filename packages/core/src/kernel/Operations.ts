@@ -9,7 +9,7 @@ import { type Actor, CurrentActor } from "./Actor.ts"
 import { Scope } from "./Scope.ts"
 
 /** The rules of one operation. */
-interface Rules {
+export interface Rules {
   /** The scope that an API key needs; null for an operation of operators, which no key may run. */
   readonly scope: Scope | null
   /** Whether a request must carry an idempotency key, or may; null for an operation that writes nothing. */
