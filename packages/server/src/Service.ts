@@ -41,10 +41,9 @@ const production = Effect.fnUntraced(function*(provider: Provider, { migrate = f
   const settled = Layer.mergeAll(
     Layers.tuning,
     Layer.succeed(TryRequests, yield* readOr(settings.docs_try_requests, false)),
-    Layer.merge(Database.clock, Database.statistics).pipe(Layer.provide(database)),
-    // `dev` and the tests use the checked codecs.
-    FastCodecs.layer
-  )
+    Layer.merge(Database.clock, Database.statistics).pipe(Layer.provide(database))
+    // Around the rest, because the database's client reads times with them. `dev` and the tests use the checked codecs.
+  ).pipe(Layer.provideMerge(FastCodecs.layer))
   return { database, operations, settled }
 })
 

@@ -25,6 +25,13 @@ export const make = Effect.fnUntraced(function*(own: SqlClient.SqlClient) {
   const limited = <A>(search: Search<A>): Effect.Effect<A, SearchTimeout> =>
     Effect.catch(search(sql), (error) => isTimeout(error) ? Effect.fail(new SearchTimeout()) : Effect.die(error))
 
+  /** Takes a turn: at once if there is one, which needs no timer. */
+  const turn = (organization_id: OrganizationId): Effect.Effect<Option.Option<void>> =>
+    Effect.flatMap(turns.available, (free) => {
+      const taken = turns.take(organization_id, 1)
+      return free > 0 ? Effect.asSome(taken) : Effect.timeoutOption(taken, turn_wait)
+    })
+
   /**
    * Organizations that wait take turns, so that one of them cannot keep the others waiting. A statement that was sent keeps
    * its place until the database answers, because it runs on even if the client has hung up.
@@ -32,7 +39,7 @@ export const make = Effect.fnUntraced(function*(own: SqlClient.SqlClient) {
   const run = <A>(organization_id: OrganizationId, search: Search<A>): Effect.Effect<A, SearchTimeout> =>
     Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(
-        restore(Effect.timeoutOption(turns.take(organization_id, 1), turn_wait)),
+        restore(turn(organization_id)),
         Option.match({
           onNone: () => Effect.fail(new SearchTimeout()),
           onSome: () =>
