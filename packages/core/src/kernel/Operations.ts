@@ -7,6 +7,7 @@
 import { Context, Effect, Schema } from "effect"
 import { type Actor, CurrentActor } from "./Actor.ts"
 import { Scope } from "./Scope.ts"
+import { type Define, traced } from "./Traces.ts"
 
 /** The rules of one operation. */
 export interface Rules {
@@ -127,21 +128,13 @@ export const authorize = (operation: Operation): Effect.Effect<void, Insufficien
  * that forgets to `authorize` gets no data.
  */
 export const operation = (name: Operation): Effect.fn.Untraced => {
-  const define = (...definition: Parameters<typeof untraced>) => {
-    const run = untraced(...definition)
+  const define = (...definition: ReadonlyArray<unknown>) => {
+    const run = (traced(name) as Define)(...definition)
     return (...values: ReadonlyArray<unknown>) =>
-      Effect.withFiber(({ cache, context }) => {
-        // Every operation requires the actor, which the types of `Effect.fn` cannot add.
-        if (!isAllowed(Context.getUnsafe(context, CurrentActor), name)) return Effect.die(insufficient(name))
-        return cache.tracerEnabled
-          ? Effect.withSpan(run(...values), name, { captureStackTrace: false })
-          : run(...values)
-      })
+      // Every operation requires the actor, which the types of `Effect.fn` cannot add.
+      Effect.withFiber(({ context }) =>
+        isAllowed(Context.getUnsafe(context, CurrentActor), name) ? run(...values) : Effect.die(insufficient(name))
+      )
   }
   return define as Effect.fn.Untraced
 }
-
-// Whatever it is given, it takes and returns the same as `Effect.fnUntraced`, whose many forms need not be repeated here.
-const untraced = Effect.fnUntraced as (
-  ...definition: ReadonlyArray<unknown>
-) => (...values: ReadonlyArray<unknown>) => Effect.Effect<unknown>

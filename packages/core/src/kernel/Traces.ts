@@ -44,7 +44,9 @@ export const traced = (name: string): Effect.fn.Untraced => {
   return define as Effect.fn.Untraced
 }
 
-// Whatever it is given, it takes and returns the same as `Effect.fnUntraced`, whose many forms need not be repeated here.
-const untraced = Effect.fnUntraced as (
+/** What `Effect.fnUntraced` does with whatever it is given, whose many forms need not be repeated. */
+export type Define = (
   ...definition: ReadonlyArray<unknown>
 ) => (...values: ReadonlyArray<unknown>) => Effect.Effect<unknown>
+
+const untraced = Effect.fnUntraced as Define
