@@ -8,11 +8,11 @@ import * as Database from "../testing/Database.ts"
 const empty = Database.layerClient.pipe(Layer.provideMerge(Database.Database.layer))
 
 /** Migrates with several processes at once, and returns the migrations that each has applied. */
-const runAtOnce = Effect.fnUntraced(function*(count: number) {
+const runAtOnce = Effect.fnUntraced(function*(count: number, run: typeof Migrations.run = Migrations.run) {
   const processes = yield* Effect.all(
     Array.from({ length: count }, () => Layer.build(Layer.fresh(Database.layerClient)))
   )
-  return yield* Effect.forEach(processes, (process) => Effect.provideContext(Migrations.run, process), {
+  return yield* Effect.forEach(processes, (process) => Effect.provideContext(run, process), {
     concurrency: "unbounded"
   })
 })
@@ -52,6 +52,17 @@ it.layer(empty)("Migrations", (it) => {
         "work_pkey",
         "write_probes_pkey"
       ])
+    }))
+})
+
+/** A migration that changes too little for PostgreSQL to tell the other sessions at once. */
+const small = { "0001_small": SqlClient.SqlClient.use((sql) => sql`CREATE TABLE small (id integer)`) }
+
+it.layer(empty)("A small migration", (it) => {
+  it.effect("is applied once by processes that start at the same time", () =>
+    Effect.gen(function*() {
+      const done = yield* runAtOnce(5, Migrations.migrate(small))
+      assert.lengthOf(done.filter((migrations) => migrations.length > 0), 1)
     }))
 })
 

@@ -103,6 +103,8 @@ const once = Effect.fnUntraced(function*(migrations: Migrations) {
   const migrate = Effect.gen(function*() {
     for (const limit of limits) yield* sql`SET LOCAL ${sql(limit)} = 0`
     yield* sql`SELECT pg_advisory_xact_lock(${lock})`
+    // A session learns of tables that others have created when it locks a table, and `to_regclass` locks none.
+    yield* sql`SELECT FROM pg_class LIMIT 0`
     yield* sql`SET LOCAL lock_timeout = ${sql.literal(`'${lock_timeout}'`)}`
     return yield* Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })
   })
