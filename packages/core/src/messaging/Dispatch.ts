@@ -267,11 +267,11 @@ export class Dispatch extends Context.Service<Dispatch, {
        */
       const completeNow = (claimed: ClaimedWork, outgoing: OutgoingSend, accepted: Accepted) => {
         const { channel_id, id } = outgoing.send
-        const begun = [outgoing]
+        const load = (begun?: OutgoingSend) =>
+          loadCompletion(claimed.organization_id, channel_id, id, accepted.provider_message_id, begun)
         return settle(claimed, {
-          load: Effect.suspend(() =>
-            loadCompletion(claimed.organization_id, channel_id, id, accepted.provider_message_id, begun.pop())
-          ),
+          initial: load(outgoing),
+          load: load(),
           decide: (loaded, fresh) => ({
             answer: undefined,
             changes: Changes.all(

@@ -192,10 +192,11 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
       const settleDelivery = (
         claimed: ClaimedWork,
         decide: (outgoing: Outgoing, fresh: Fresh) => Changes.Decision<Outcome.Disabling>,
-        load = find(claimed)
+        initial = find(claimed)
       ) =>
         settle(claimed, {
-          load,
+          initial,
+          load: find(claimed),
           decide: (found, fresh) =>
             Option.match(Option.filter(found, ({ delivery }) => acceptsResult(delivery)), {
               onNone: () => ({ answer: null, changes: Outcome.finish(claimed) }),
@@ -251,18 +252,14 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         const { attempt: whole, retry_after } = posted.success
         const attempt = yield* withinBudget(organization_id, outgoing.delivery, whole)
         const random = yield* Random.next
-        // After a success the rows loaded before the attempt are used first, and loaded again only after a conflict.
-        const loaded = [found]
         const disabling = yield* settleDelivery(
           claimed,
           (current, { now }) =>
             attempt.failure_code === null
               ? { answer: null, changes: Outcome.succeeded(claimed, current, attempt) }
               : Outcome.failed(claimed, current, attempt, retry_after, { now, random }),
-          Effect.suspend(() => {
-            const first = attempt.failure_code === null ? loaded.pop() : undefined
-            return first === undefined ? find(claimed) : Effect.succeed(first)
-          })
+          // After a success, what was loaded before the attempt is loaded again only after a conflict.
+          attempt.failure_code === null ? Effect.succeed(found) : undefined
         )
         if (disabling !== null) yield* Outcome.reportDisabled(webhook, disabling)
       })

@@ -146,35 +146,48 @@ export interface Decision<Answer> {
 /** No changes. */
 export const none: Changes = {}
 
+/** How often a commit may have each part: many times, which `all` joins, or once. */
+const occurrences = {
+  expect: "many",
+  insert: "many",
+  update: "many",
+  remove: "many",
+  aliases: "many",
+  touch: "once",
+  raise: "many",
+  enqueue: "many",
+  throttle: "many",
+  abandon: "many",
+  settle: "once",
+  remember: "once",
+  audit: "once"
+} as const satisfies Readonly<Record<keyof Changes, "many" | "once">>
+
+// `Object.keys` loses the type of the names.
+const names = Object.keys(occurrences) as ReadonlyArray<keyof Changes>
+
 /** Returns whether there is nothing to commit. */
 export const isNone = (changes: Changes): boolean =>
-  changes.settle === undefined && changes.remember === undefined && changes.touch === undefined &&
-  changes.audit === undefined &&
-  lists.every((name) => (changes[name]?.length ?? 0) === 0)
+  names.every((name) => {
+    const part = changes[name]
+    return part === undefined || (Array.isArray(part) && part.length === 0)
+  })
 
 /** Returns whether the changes write nothing: at most they expect rows to be unchanged. */
 export const isWithoutEffect = ({ expect: _expect, ...changes }: Changes): boolean => isNone(changes)
 
-const lists = [
-  "expect",
-  "insert",
-  "update",
-  "remove",
-  "aliases",
-  "raise",
-  "enqueue",
-  "throttle",
-  "abandon"
-] as const
-
-/** Combines changes. At most one part may settle work, touch, or have a record. */
+/** Combines changes. A second `touch`, `settle`, `remember`, or `audit` is a defect. */
 export const all = (...parts: ReadonlyArray<Changes>): Changes => {
-  const whole: Record<string, unknown> = Object.assign({}, ...parts)
-  for (const name of lists) {
-    const some = parts.flatMap((part): ReadonlyArray<unknown> => part[name] ?? [])
-    if (some.length > 0) whole[name] = some
+  const whole: Record<string, unknown> = {}
+  for (const name of names) {
+    const given = parts.flatMap((part): ReadonlyArray<unknown> => part[name] === undefined ? [] : [part[name]])
+    if (given.length === 0) continue
+    if (occurrences[name] === "once" && given.length > 1) {
+      throw new Error(`Two changes of one commit have \`${name}\`. A commit can have it only once.`)
+    }
+    whole[name] = occurrences[name] === "once" ? given[0] : given.flat()
   }
-  // Each list is joined with lists of the same name, but the compiler cannot see that through the loop.
+  // Each part is of its own type, but the compiler cannot see that through the loop.
   return whole as Changes
 }
 

@@ -140,10 +140,14 @@ export class Decide extends Context.Service<Decide, {
     organization_id: OrganizationId,
     operation: Operation<Loaded, Answer, Refusal, R>
   ) => Effect.Effect<Answer, Refusal, R>
-  /** The same for claimed work, whose decision cannot refuse. Returns null when the lease was lost. */
+  /**
+   * The same for claimed work, whose decision cannot refuse. Returns null when the lease was lost. `initial` is the
+   * load of the first attempt, if the caller has loaded some of it before.
+   */
   readonly settle: <Loaded, Answer, R>(
     claimed: ClaimedWork,
     operation: {
+      readonly initial?: Effect.Effect<Loaded, never, R>
       readonly load: Effect.Effect<Loaded, never, R>
       readonly decide: (loaded: Loaded, fresh: Fresh) => Changes.Decision<Answer>
     }
@@ -188,9 +192,10 @@ export class Decide extends Context.Service<Decide, {
       const run = Effect.fnUntraced(function*<Loaded, Answer, Refusal, R>(
         organization_id: OrganizationId,
         operation: Operation<Loaded, Answer, Refusal, R>,
-        record: Recorder<Answer> = unrecorded
+        record: Recorder<Answer> = unrecorded,
+        initial = operation.load
       ) {
-        const first = yield* attempt(organization_id, operation, record)
+        const first = yield* attempt(organization_id, { ...operation, load: initial }, record)
         let { answer, changes, committed } = first
         const retry = Effect.gen(function*() {
           let unconfirmed: Unconfirmed | null = null
@@ -241,8 +246,13 @@ export class Decide extends Context.Service<Decide, {
           runFor(organization_id, operation).pipe(
             Effect.catch((error) => error instanceof ConcurrentChanges ? Effect.die(error) : Effect.fail(error))
           ),
-        settle: ({ organization_id }, { decide, load }) =>
-          run(organization_id, { load, decide: (loaded, fresh) => Result.succeed(decide(loaded, fresh)) }).pipe(
+        settle: ({ organization_id }, { decide, initial, load }) =>
+          run(
+            organization_id,
+            { load, decide: (loaded, fresh) => Result.succeed(decide(loaded, fresh)) },
+            unrecorded,
+            initial
+          ).pipe(
             Effect.catch((error) => error instanceof LeaseLost ? Effect.succeed(null) : Effect.die(error))
           )
       })
