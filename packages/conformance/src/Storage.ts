@@ -21,6 +21,7 @@ import * as Members from "./Members.ts"
 import * as Messages from "./Messages.ts"
 import * as Model from "./Model.ts"
 import * as Organizations from "./Organizations.ts"
+import * as PersonalData from "./PersonalData.ts"
 import * as SecretCanary from "./SecretCanary.ts"
 import * as Sends from "./Sends.ts"
 import * as StorageUse from "./StorageUse.ts"
@@ -28,8 +29,11 @@ import * as Tags from "./Tags.ts"
 import * as Webhooks from "./Webhooks.ts"
 import * as WorkQueue from "./WorkQueue.ts"
 
+/** The name of a port, with which its key ends. */
+type NameOf<Key extends string> = Key extends `${string}/${infer Rest}` ? NameOf<Rest> : Key
+
 /** The suite of each port. The type requires one for every port. */
-const ports: Readonly<Record<string, (it: It, options: Options) => void>> = {
+const ports: { readonly [Port in StoragePorts as NameOf<Port["key"]>]: (it: It, options: Options) => void } = {
   ApiKeyStore: ApiKeys.suite,
   AuditStore: Audit.suite,
   CallbackStore: CallbackInbox.suite,
@@ -45,6 +49,7 @@ const ports: Readonly<Record<string, (it: It, options: Options) => void>> = {
   MemberStore: Members.suite,
   MessageStore: Messages.suite,
   OrganizationStore: Organizations.suite,
+  PersonalDataStore: PersonalData.suite,
   SecretCanaryStore: SecretCanary.suite,
   SendStore: Sends.suite,
   StorageUseStore: StorageUse.suite,

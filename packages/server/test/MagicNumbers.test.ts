@@ -1,11 +1,8 @@
 /** Each number of the telephone network that behaves in its own way, from the request to what its person holds. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Schedule, Schema } from "effect"
-import { fileURLToPath } from "node:url"
 import * as Processes from "../testing/Processes.ts"
-
-/** A server whose doubts end after seconds. */
-const shortTimeoutServer = fileURLToPath(new URL("../faults/server.ts", import.meta.url))
+import { program } from "../testing/Programs.ts"
 
 const dataOf = <A, I>(data: Schema.Codec<A, I>, { text }: Processes.Answer) =>
   Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Struct({ data })))(text).pipe(
@@ -76,7 +73,7 @@ const service = Effect.fnUntraced(function*(network: Network) {
     environment: { RATE_LIMIT_PER_MINUTE: "100000", UNKNOWN_OUTCOME_SECONDS: "10" }
   })
   if (server === undefined) return yield* Effect.die("no server")
-  yield* Processes.serve(environment, server, shortTimeoutServer)
+  yield* Processes.serve(environment, server, program("server"))
   const { channel_id, key } = acme
   const get = <A, I>(path: string, data: Schema.Codec<A, I>) =>
     Processes.request(server, "GET", path, { key }).pipe(Effect.flatMap((answer) => dataOf(data, answer)))

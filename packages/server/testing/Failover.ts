@@ -5,9 +5,9 @@
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Clock, ConfigProvider, Effect, Fiber, Random, Redacted, Ref, Schedule } from "effect"
-import { fileURLToPath } from "node:url"
 import * as PostgresPair from "./PostgresPair.ts"
 import * as Processes from "./Processes.ts"
+import { program } from "./Programs.ts"
 import * as Writes from "./Writes.ts"
 
 export interface Failover {
@@ -16,8 +16,6 @@ export interface Failover {
   /** From the same call until every server is ready again. */
   readonly ready_ms: number
 }
-
-const process = (name: string): string => fileURLToPath(new URL(`../faults/${name}.ts`, import.meta.url))
 
 const statusOf = ({ url }: Processes.Server) =>
   Effect.promise(async () => {
@@ -63,10 +61,10 @@ export const drill = Effect.fnUntraced(function*(options: {
     }
   }).pipe(Effect.provide(ConfigProvider.layer(ConfigProvider.fromUnknown({ TEST_DATABASE_URL: pair.url }))))
   const { environment, servers } = cluster
-  yield* Effect.forEach(servers, (server) => Processes.serve(environment, server, process("server")), {
+  yield* Effect.forEach(servers, (server) => Processes.serve(environment, server, program("server")), {
     concurrency: "unbounded"
   })
-  yield* Processes.start(process("worker"), [], environment)
+  yield* Processes.start(program("worker"), [], environment)
 
   const isOver = yield* Ref.make(false)
   const writers = yield* Writes.make(cluster, options.clients)

@@ -1,12 +1,18 @@
-/** Starts PostgreSQL once for the whole test run, unless `TEST_DATABASE_URL` is set. */
+/** What tests of processes share in a test run: a PostgreSQL server, unless `TEST_DATABASE_URL` is set, and bundled programs. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { bundle } from "../scripts/bundle.ts"
+import { sources } from "./Programs.ts"
 
-export const setup = async (): Promise<(() => Promise<void>) | undefined> => {
-  if (process.env["TEST_DATABASE_URL"] !== undefined) return undefined
+const pathOf = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+
+const startPostgres = async () => {
+  if (process.env["TEST_DATABASE_URL"] !== undefined) return async () => {}
   // A signal ends Vitest without a teardown. It does not reach a detached process, whose standard input closes instead.
-  const keeper = spawn(process.execPath, [fileURLToPath(new URL("./PostgresKeeper.ts", import.meta.url))], {
+  const keeper = spawn(process.execPath, [pathOf("./PostgresKeeper.ts")], {
     detached: true,
     stdio: ["pipe", "pipe", "inherit"]
   })
@@ -19,5 +25,22 @@ export const setup = async (): Promise<(() => Promise<void>) | undefined> => {
   return async () => {
     keeper.stdin.end()
     await ended
+  }
+}
+
+const bundlePrograms = async () => {
+  const build = pathOf("../../../build")
+  mkdirSync(build, { recursive: true })
+  const folder = mkdtempSync(join(build, "test-"))
+  await bundle(folder, sources)
+  process.env["TEST_PROGRAMS"] = folder
+  return () => rmSync(folder, { recursive: true, force: true })
+}
+
+export const setup = async (): Promise<() => Promise<void>> => {
+  const [stopPostgres, removePrograms] = await Promise.all([startPostgres(), bundlePrograms()])
+  return async () => {
+    removePrograms()
+    await stopPostgres()
   }
 }

@@ -10,15 +10,12 @@ import * as Wire from "@messaging-crm/provider-mock/http/Wire"
 import { Config, Context, Effect, Layer, Option, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { type ChildProcess, spawn } from "node:child_process"
-import { fileURLToPath } from "node:url"
 import { settings } from "../src/Config.ts"
 import { freePort } from "../src/FreePort.ts"
+import { program } from "./Programs.ts"
 
 /** The path of the command line. */
-export const main = fileURLToPath(new URL("../src/main.ts", import.meta.url))
-
-/** The fake Graph API. */
-const graph = fileURLToPath(new URL("../../provider-cloud/testing/main.ts", import.meta.url))
+export const main = program("main")
 
 export type Environment = Readonly<Record<string, string>>
 
@@ -55,7 +52,7 @@ export const start = (file: string | ReadonlyArray<string>, args: ReadonlyArray<
 
 /** Starts the command line, which is killed when the scope closes. */
 export const startMain = (args: ReadonlyArray<string>, environment: Environment) =>
-  Effect.flatMap(Program, (program) => start(program.words, args, { ...program.environment, ...environment }))
+  Effect.flatMap(Program, ({ environment: own, words }) => start(words, args, { ...own, ...environment }))
 
 /** Runs a command to its end, with the given stdin, and returns its exit code and output. */
 export const run = Effect.fnUntraced(function*(
@@ -63,11 +60,11 @@ export const run = Effect.fnUntraced(function*(
   environment: Environment,
   stdin: string | Uint8Array = ""
 ) {
-  const program = yield* Program
+  const { environment: own, words } = yield* Program
   return yield* Effect.callback<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }>(
     (resume) => {
-      const child = spawn(process.execPath, [...program.words, ...args], {
-        env: environmentOf({ ...program.environment, ...environment })
+      const child = spawn(process.execPath, [...words, ...args], {
+        env: environmentOf({ ...own, ...environment })
       })
       const output = { stdout: "", stderr: "" }
       for (const name of ["stdout", "stderr"] as const) {
@@ -201,7 +198,7 @@ const cloudSettings = (network_url: string, channel_id: string): Environment => 
 /** The fake Graph API as a process. */
 const startGraph = Effect.fnUntraced(function*(port: number, servers: ReadonlyArray<Server>) {
   const CALLBACK_URL = servers.map(({ url }) => `${url}/ingress/graph`).join(",")
-  yield* start(graph, [], { PORT: String(port), CALLBACK_URL, APP_SECRET: app.secret, ACCESS_TOKEN: token })
+  yield* start(program("graph"), [], { PORT: String(port), CALLBACK_URL, APP_SECRET: app.secret, ACCESS_TOKEN: token })
   yield* untilUp(`http://127.0.0.1:${port}/fake/taken`)
 })
 

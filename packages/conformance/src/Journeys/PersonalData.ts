@@ -195,25 +195,6 @@ export const suite = (storage: Storage) => {
         assert.strictEqual(untouched.conversations[0]?.messages[0]?.text, "stays")
       }))
 
-    it.effect("is erased from the callbacks of its organization, by its people, and from no other", () =>
-      Effect.gen(function*() {
-        const { as, channel, contact_id, number } = yield* person
-        const theirs = yield* begin
-        const same = number.slice(1)
-        const erased = [yield* storedCallback(channel.id, same), yield* storedCallback(channel.id, "another", same)]
-        const kept = [
-          yield* storedCallback(channel.id, "another"),
-          yield* storedCallback(channel.id, `${same}0`),
-          yield* storedCallback(channel.id),
-          yield* storedCallback(theirs.channel.id, same),
-          yield* storedCallback(null, same)
-        ]
-        yield* as(PersonalData.use((data) => data.erase(contact_id)))
-        const left = yield* storedCallbacks
-        for (const id of erased) assert.notInclude(left, id)
-        for (const id of kept) assert.include(left, id)
-      }))
-
     it.effect("is erased by the next run, where one was interrupted after any of its steps", () =>
       Effect.gen(function*() {
         for (const steps of [1, 2, 3]) {

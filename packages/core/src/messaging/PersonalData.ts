@@ -142,7 +142,7 @@ export interface IdentityRowName extends IdentityName {
 /**
  * Port: what an export reads and an erasure writes beside the contact itself.
  *
- * **Contract** (checked by `conformance/Journeys/PersonalData.ts`)
+ * **Contract** (checked by `conformance/PersonalData.ts`)
  *
  * - `names` returns every name of the contact's identities, `conversations` its
  *   conversations and `sends` the sends of one, each in any order.
