@@ -278,7 +278,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
         TagRows.insert({ id: TagId.make(yield* Fixtures.uuid), name: "tag", color: "red", name_key: "tag" }),
         ContactRows.update({ id, version: 1 }, { city: "Bonn" }),
         {
-          remember: {
+          response: {
             key,
             fingerprint: "f".repeat(64),
             status: 200,
@@ -306,7 +306,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       assert.deepInclude(yield* loadContact(ours, id), { city: null, version: 1 })
       assert.isTrue(Option.isNone(yield* IdempotencyStore.use((store) => store.find(ours, key))))
 
-      const { remember: _remember, ...keyless } = changes
+      const { response: _remember, ...keyless } = changes
       const lost = yield* killed(
         Effect.provideService(Fixtures.outcome(ours, keyless), Commit, Context.get(process, Commit))
       )

@@ -33,8 +33,8 @@ const load = Effect.fnUntraced(function*(organization_id: OrganizationId, met: P
 
 /** Finds or creates the contact of a person, as operations do. */
 const findOrCreate = Effect.fnUntraced(function*(organization_id: OrganizationId, met: Person) {
-  const { decide } = yield* Effect.provide(Decide, Layer.provide(Decide.layer, WorkSignal.layer))
-  return yield* decide(organization_id, {
+  const { run } = yield* Effect.provide(Decide, Layer.provide(Decide.layer, WorkSignal.layer))
+  return yield* run(organization_id, {
     load: load(organization_id, met),
     decide: ({ known, withPhone }, fresh) => Result.succeed(findOrCreateByIdentity(met, known, withPhone, fresh))
   })
@@ -96,7 +96,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
       const organization_id = yield* Fixtures.organization
       const written = yield* Latch.make()
       const undo = yield* Latch.make()
-      const undone = findOrCreateByIdentity(person(0), [], Option.none(), yield* Fixtures.fresh)
+      const undone = findOrCreateByIdentity(person(0), [], Option.none(), yield* Fixtures.context)
       const first = yield* Effect.forkChild(Effect.exit(
         commit(organization_id, undone.changes).pipe(
           Effect.andThen(written.open),
@@ -106,7 +106,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Contacts", (it) => 
         )
       ))
       yield* written.await
-      const { answer, changes } = findOrCreateByIdentity(person(0), [], Option.none(), yield* Fixtures.fresh)
+      const { answer, changes } = findOrCreateByIdentity(person(0), [], Option.none(), yield* Fixtures.context)
       const second = yield* Effect.forkChild(commit(organization_id, changes))
       yield* undo.open
       yield* Fiber.join(first)

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { CurrentActor } from "@messaging-crm/core/Actor"
-import type { Remembered } from "@messaging-crm/core/Changes"
+import type { RecordedResponse } from "@messaging-crm/core/Changes"
 import { Commit } from "@messaging-crm/core/Commit"
 import { Idempotency, IdempotencyKey } from "@messaging-crm/core/Idempotency"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
@@ -17,7 +17,7 @@ const encode = (answer: unknown) =>
   Effect.succeed({ status: 201, body: new TextEncoder().encode(JSON.stringify(answer)) })
 
 /** The record of a request that another process carries out. */
-const record: Remembered = {
+const record: RecordedResponse = {
   key,
   fingerprint,
   status: 201,
@@ -46,7 +46,7 @@ const hold = Effect.fnUntraced(function*<E>(organization_id: OrganizationId, end
   const { commit } = yield* Commit
   const held = yield* Deferred.make<number>()
   const fiber = yield* Effect.forkChild(Effect.exit(sql.withTransaction(Effect.gen(function*() {
-    yield* commit(organization_id, { remember: record })
+    yield* commit(organization_id, { response: record })
     const [backend] = yield* sql<{ readonly pid: number }>`SELECT pg_backend_pid() AS pid`
     yield* Deferred.succeed(held, backend?.pid ?? 0)
     yield* ended

@@ -16,7 +16,7 @@ import {
 } from "@messaging-crm/core/Contacts"
 import { open } from "@messaging-crm/core/Conversations"
 import type * as Crm from "@messaging-crm/core/Crm"
-import type { Fresh } from "@messaging-crm/core/Decide"
+import type { DecisionContext } from "@messaging-crm/core/Decide"
 import { EventStore, type EventType } from "@messaging-crm/core/Events"
 import {
   ChannelId,
@@ -71,7 +71,7 @@ export const after = (millis: number): DateTime.Utc => DateTime.add(noon, { mill
 export const uuid = Ids.use((ids) => ids.uuid)
 
 /** The context of a decision that is made at noon. */
-export const fresh = Ids.useSync(({ next }): Fresh => ({ now: noon, uuid: next }))
+export const context = Ids.useSync(({ next }): DecisionContext => ({ now: noon, uuid: next }))
 
 /** Commits changes as an operation does. */
 export const commit = (organization_id: OrganizationId, ...changes: ReadonlyArray<Changes.Changes>) =>
@@ -90,7 +90,7 @@ export const outcome = (organization_id: OrganizationId, ...changes: ReadonlyArr
 
 /** A record of the audit about a resource, that is not stored yet. */
 export const record = Effect.fnUntraced(function*(resource_id: string, fields: Partial<AuditRecord> = {}) {
-  const made = make("contacts.create", resource_id, { member_id: null }, null, yield* fresh)
+  const made = make("contacts.create", resource_id, { member_id: null }, null, yield* context)
   return { ...made, ...fields }
 })
 
@@ -192,8 +192,8 @@ export const thread = Effect.fnUntraced(function*(organization_id: OrganizationI
     display_name: null,
     username: null
   }
-  const who = findOrCreateByIdentity(person, [], Option.none(), yield* fresh)
-  const conversation = open(on, who.answer, null, yield* fresh)
+  const who = findOrCreateByIdentity(person, [], Option.none(), yield* context)
+  const conversation = open(on, who.answer, null, yield* context)
   yield* write(organization_id, who.changes, conversation.changes)
   return { channel: on, conversation_id: conversation.answer, ...who.answer }
 })

@@ -28,7 +28,7 @@ const record = (body: Uint8Array) => ({
 })
 
 const write = (organization_id: OrganizationId, key: IdempotencyKey, body: Uint8Array, created_at = Fixtures.noon) =>
-  Fixtures.write(organization_id, { remember: { ...record(body), key, created_at } })
+  Fixtures.write(organization_id, { response: { ...record(body), key, created_at } })
 
 export const suite = (it: It, { runs }: Options) => {
   it.effect.prop("returns the exact bytes of an answer", { body: bytes }, ({ body }) =>

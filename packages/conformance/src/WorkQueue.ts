@@ -68,7 +68,7 @@ export const suite = (it: It, { runs }: Options) => {
         kind: "send",
         due: 2,
         later: 1,
-        held: 0,
+        leased: 0,
         oldest_due_at: after(-10)
       })
       yield* claim()
@@ -77,14 +77,14 @@ export const suite = (it: It, { runs }: Options) => {
         kind: "send",
         due: 1,
         later: 1,
-        held: 1,
+        leased: 1,
         oldest_due_at: after(-5)
       })
       assert.deepStrictEqual(meanwhile.get("webhook_delivery"), {
         kind: "webhook_delivery",
         due: 0,
         later: 0,
-        held: 1,
+        leased: 1,
         oldest_due_at: null
       })
     }))
@@ -197,7 +197,7 @@ export const suite = (it: It, { runs }: Options) => {
       yield* enqueue(theirs, other, after(1))
       const claimHolding = Effect.fnUntraced(function*(held: number, organization_max: number, limit = 100) {
         const options = { kind, limit, now: after(1), lease_until: after(60), token: yield* Fixtures.uuid }
-        return yield* queue.claim({ ...options, held: new Map([[ours, held]]), organization_max })
+        return yield* queue.claim({ ...options, leased: new Map([[ours, held]]), organization_max })
       })
       assert.deepStrictEqual(refs(yield* claimHolding(5, 5, 1)), [other.ref])
       assert.deepStrictEqual(yield* claimHolding(6, 5), [])
@@ -231,9 +231,9 @@ export const suite = (it: It, { runs }: Options) => {
           yield* enqueue(organization_id, yield* newWork(yield* Fixtures.uuid), after(5))
         }
       }
-      const claimHolding = Effect.fnUntraced(function*(held: ReadonlyMap<typeof ours, number>) {
+      const claimHolding = Effect.fnUntraced(function*(leased: ReadonlyMap<typeof ours, number>) {
         const options = { kind: "send" as const, limit: 6, now: after(5), lease_until: after(60) }
-        const claimed = yield* queue.claim({ ...options, token: yield* Fixtures.uuid, held, organization_max: 50 })
+        const claimed = yield* queue.claim({ ...options, token: yield* Fixtures.uuid, leased, organization_max: 50 })
         yield* Effect.forEach(claimed, queue.release)
         return [ours, theirs, third].map((one) => claimed.filter((item) => item.organization_id === one).length)
       })

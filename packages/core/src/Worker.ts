@@ -69,29 +69,29 @@ interface InProgress {
   /** Starts an item. */
   readonly run: (item: Effect.Effect<void>) => void
   /** How many items of each organization there are. */
-  readonly held: Map<OrganizationId, number>
+  readonly leased: Map<OrganizationId, number>
 }
 
 const noneInProgress = Effect.fnUntraced(function*(kind: WorkKind) {
   const items = yield* FiberSet.make<void>()
   // An item that another one starts does not inherit its context.
   const run = yield* FiberSet.runtime(items)<never>()
-  const inProgress: InProgress = { kind, items, run, held: new Map() }
+  const inProgress: InProgress = { kind, items, run, leased: new Map() }
   return inProgress
 })
 
 /** Counts an item of an organization until it has ended. */
-const counted = (held: InProgress["held"], { organization_id }: ClaimedWork, item: Effect.Effect<void>) => {
+const counted = (leased: InProgress["leased"], { organization_id }: ClaimedWork, item: Effect.Effect<void>) => {
   const add = (change: 1 | -1) => {
-    const count = (held.get(organization_id) ?? 0) + change
-    if (count === 0) held.delete(organization_id)
-    else held.set(organization_id, count)
+    const count = (leased.get(organization_id) ?? 0) + change
+    if (count === 0) leased.delete(organization_id)
+    else leased.set(organization_id, count)
   }
   add(1)
   return Effect.ensuring(item, Effect.sync(() => add(-1)))
 }
 
-const emptyBacklog = { due: 0, later: 0, held: 0, oldest_due_at: null }
+const emptyBacklog = { due: 0, later: 0, leased: 0, oldest_due_at: null }
 
 /** Returns the age of the oldest due item, in seconds. */
 const ageOf = ({ oldest_due_at }: Backlog, now: DateTime.Utc): number =>
@@ -133,7 +133,7 @@ export class Worker extends Context.Service<Worker, {
       const claim = Effect.fnUntraced(function*(
         kind: WorkKind,
         limit: number,
-        fairness: Pick<Claim, "held" | "organization_max"> = {}
+        fairness: Pick<Claim, "leased" | "organization_max"> = {}
       ) {
         const now = yield* DateTime.now
         const lease_until = DateTime.addDuration(now, lease)
@@ -143,7 +143,7 @@ export class Worker extends Context.Service<Worker, {
           : (yield* queue.claim(options)).map((claimed): ClaimedDelivery => ({ claimed, outgoing: null }))
       })
 
-      const carryOut = (item: ClaimedDelivery) => {
+      const execute = (item: ClaimedDelivery) => {
         switch (item.claimed.kind) {
           case "send":
             return dispatch.attempt(item.claimed)
@@ -178,7 +178,7 @@ export class Worker extends Context.Service<Worker, {
       /** An item whose defect cannot be recorded stays claimed. It can be claimed again when its lease has ended. */
       const perform = (item: ClaimedDelivery) => {
         const { claimed } = item
-        return (claimed.defects < defect_pauses.length ? carryOut(item) : abandon(claimed)).pipe(
+        return (claimed.defects < defect_pauses.length ? execute(item) : abandon(claimed)).pipe(
           Effect.asVoid,
           Effect.onInterrupt(() => queue.release(claimed)),
           Effect.catchDefect((defect) => recover(claimed, defect)),
@@ -205,7 +205,7 @@ export class Worker extends Context.Service<Worker, {
       })
 
       /** Claims as many items of a kind as the limits allow, starts them, and returns whether more may be due. */
-      const fill = Effect.fnUntraced(function*({ held, items, kind, run }: InProgress) {
+      const fill = Effect.fnUntraced(function*({ leased, items, kind, run }: InProgress) {
         if (!(yield* canary.isOpened)) return false
         const free = in_progress_max - (yield* FiberSet.size(items))
         if (free <= 0) return false
@@ -213,9 +213,9 @@ export class Worker extends Context.Service<Worker, {
         // Uninterruptible: a claimed item that is not started would be blocked until its lease ends.
         return yield* Effect.uninterruptible(Effect.gen(function*() {
           // Without a span: the loop claims four times a second.
-          const claimed = yield* Effect.withTracerEnabled(claim(kind, limit, { held, organization_max: free }), false)
+          const claimed = yield* Effect.withTracerEnabled(claim(kind, limit, { leased, organization_max: free }), false)
           for (const item of claimed) {
-            run(Effect.ensuring(counted(held, item.claimed, perform(item)), signal.notify(kind)))
+            run(Effect.ensuring(counted(leased, item.claimed, perform(item)), signal.notify(kind)))
           }
           return claimed.length === limit
         }))
@@ -258,7 +258,7 @@ export class Worker extends Context.Service<Worker, {
         const found = yield* queue.backlog(now)
         for (const kind of WorkKind.literals) {
           const backlog = found.find((each) => each.kind === kind) ?? { ...emptyBacklog, kind }
-          for (const state of ["due", "later", "held"] as const) {
+          for (const state of ["due", "later", "leased"] as const) {
             yield* Metric.update(Metric.withAttributes(work_items, { kind, state }), backlog[state])
           }
           yield* Metric.update(Metric.withAttributes(work_age, { kind }), ageOf(backlog, now))

@@ -208,7 +208,7 @@ it.effect("makes at most 32 attempts to one host at once, of one organization ha
     const left = Effect.gen(function*() {
       const counts = yield* WorkQueue.use((queue) => Effect.flatMap(DateTime.now, queue.backlog))
       const found = counts.find(({ kind }) => kind === "webhook_delivery")
-      return found === undefined ? 0 : found.due + found.held + found.later
+      return found === undefined ? 0 : found.due + found.leased + found.later
     })
     yield* Effect.all([TestClock.adjust("5 seconds"), Effect.yieldNow]).pipe(
       Effect.andThen(left),

@@ -100,7 +100,7 @@ layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
       assert.deepStrictEqual(yield* texts, written)
     }))
 
-  it.effect("what is in hand at a stop is given back", () =>
+  it.effect("what is in progress at a stop is released", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const inbox = yield* CallbackInbox

@@ -3,7 +3,7 @@
  * what an operator's own main calls with a provider of its own.
  *
  * Settings come from the environment, as for the commands. Both run until they
- * are interrupted, and then end what they have in hand.
+ * are interrupted, and then end what they have in progress.
  */
 import { TryRequests } from "@messaging-crm/adapter-http/Docs"
 import * as FastCodecs from "@messaging-crm/fast/Codecs"

@@ -29,7 +29,7 @@ const write = Effect.gen(function*() {
   `
   const { commit } = yield* Commit
   yield* commit(organization_id, {
-    remember: {
+    response: {
       key,
       fingerprint: "f".repeat(64),
       status: 201,

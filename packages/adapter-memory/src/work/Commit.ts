@@ -171,14 +171,14 @@ export const apply = (
   trace: string | null
 ): Result.Result<Rows, Conflict | KeyUsed | LeaseLost> =>
   Result.gen(function*() {
-    const { aliases = [], audit, raise = [], remember, settle, throttle = [], touch } = changes
-    if (remember !== undefined && Table.has(rows.tables, IdempotencyRows, owner, remember.key)) {
+    const { aliases = [], audit, raise = [], response, settle, throttle = [], touch } = changes
+    if (response !== undefined && Table.has(rows.tables, IdempotencyRows, owner, response.key)) {
       return yield* Result.fail(new KeyUsed())
     }
     const held = settle === undefined ? rows.queue : yield* settled(rows.queue, settle)
     const whole = Changes.all(
       changes,
-      remember === undefined ? Changes.none : IdempotencyRows.insert(remember),
+      response === undefined ? Changes.none : IdempotencyRows.insert(response),
       audit === undefined ? Changes.none : AuditRows.insert(audit),
       ...raise.map(raised(rows.tables, owner)),
       ...abandoned(rows.tables, owner, changes)

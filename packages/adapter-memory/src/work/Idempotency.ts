@@ -4,7 +4,7 @@ import { DateTime, Layer, Option, Struct } from "effect"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 
-export const IdempotencyRows = Table.own<Changes.Remembered>("idempotency")("key")
+export const IdempotencyRows = Table.own<Changes.RecordedResponse>("idempotency")("key")
 
 /** Layer that keeps idempotency records in the in-memory world. */
 export const layer = Layer.effect(
@@ -20,7 +20,7 @@ export const layer = Layer.effect(
         ),
       purge: (before, limit) =>
         modify((rows) => {
-          const isOld = ({ created_at }: Changes.Remembered) => DateTime.isLessThan(created_at, before)
+          const isOld = ({ created_at }: Changes.RecordedResponse) => DateTime.isLessThan(created_at, before)
           const [old, tables] = Table.purge(rows.tables, IdempotencyRows, isOld, limit)
           return [old.length, { ...rows, tables }]
         })

@@ -78,7 +78,7 @@ export const settled = (queue: Queue, settlement: Settlement): Result.Result<Que
       return changed(queue, claimed, (item) => item)
     case "finish":
       return changed(queue, claimed, () => null)
-    case "finish_if_held":
+    case "finish_if_leased":
       return Result.orElse(changed(queue, claimed, () => null), () => Result.succeed(queue))
     case "postpone":
       return changed(queue, claimed, postponed(settlement.due_at))
@@ -118,7 +118,7 @@ const readyOf = (lane: Lane, now: Timestamp): ReadonlyArray<Ready> => {
 /** Returns the items of a kind that a claim gets: organizations take turns, and so do the lanes of each. */
 const claimable = (
   { lanes }: Queue,
-  { held, kind, limit, now, organization_max = limit }: Claim
+  { leased, kind, limit, now, organization_max = limit }: Claim
 ): ReadonlyArray<Item> => {
   const byWait = (a: Ready, b: Ready): number => DateTime.Order(a.waiting_since, b.waiting_since)
   const due = Array.from(HashMap.values(lanes)).filter((lane) => lane.kind === kind)
@@ -126,7 +126,7 @@ const claimable = (
     .flatMap(([organization_id, own]) =>
       own.flatMap((lane) => readyOf(lane, now))
         .toSorted((a, b) => a.round - b.round || byWait(a, b))
-        .map((ready, index) => ({ ...ready, turn: (held?.get(organization_id) ?? 0) + index }))
+        .map((ready, index) => ({ ...ready, turn: (leased?.get(organization_id) ?? 0) + index }))
     )
     .filter(({ turn }) => turn < organization_max)
     .toSorted((a, b) => a.turn - b.turn || byWait(a, b))
@@ -158,7 +158,7 @@ const freed = (now: Timestamp) => (item: Item): Item =>
 
 // ---------------------------------------------------------------- backlog
 
-const nothing = { due: 0, later: 0, held: 0, oldest_due_at: null }
+const nothing = { due: 0, later: 0, leased: 0, oldest_due_at: null }
 
 /** Adds the counts of a lane to those of its kind. */
 const withLane = (backlog: Backlog, lane: Lane, now: Timestamp): Backlog => {
@@ -169,7 +169,7 @@ const withLane = (backlog: Backlog, lane: Lane, now: Timestamp): Backlog => {
     ...backlog,
     due: backlog.due + due.length,
     later: backlog.later + lane.items.length - due.length - held,
-    held: backlog.held + held,
+    leased: backlog.leased + held,
     oldest_due_at: known.length === 0 ? null : known.reduce((a, b) => DateTime.min(a, b))
   }
 }

@@ -11,8 +11,8 @@ import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { Cause, DateTime, Effect, Option, Schema } from "effect"
 import type { SqlClient, Statement } from "effect/sql"
 import { At } from "../database/Columns.ts"
+import * as LookupBatcher from "../database/LookupBatcher.ts"
 import { rows } from "../database/Rows.ts"
-import * as Sharing from "../database/Sharing.ts"
 import { isRefusal } from "../database/Writable.ts"
 
 const MeteredRow = Schema.Struct({
@@ -71,9 +71,9 @@ export const make = (sql: SqlClient.SqlClient) => {
   const shared = (
     statement: (digests: ReadonlyArray<string>, limits: ReadonlyArray<number>) => Statement.Statement<unknown>
   ) =>
-    Sharing.make(
+    LookupBatcher.make(
       sql,
-      Effect.fnUntraced(function*(presented: Sharing.Some<Presented>) {
+      Effect.fnUntraced(function*(presented: LookupBatcher.Some<Presented>) {
         const found = yield* metered(
           statement(presented.map(({ digest }) => digest), presented.map(({ limit }) => limit))
         )

@@ -3,8 +3,8 @@ import { OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At } from "../database/Columns.ts"
+import * as LookupBatcher from "../database/LookupBatcher.ts"
 import { rows } from "../database/Rows.ts"
-import * as Sharing from "../database/Sharing.ts"
 
 const fields = rows(Schema.Struct({ ...ContactField.fields, organization_id: OrganizationId, created_at: At }))
 
@@ -15,9 +15,9 @@ export const layer = Layer.effect(
     const sql = yield* SqlClient.SqlClient
 
     // Every write of custom values reads the same rows.
-    const list = Sharing.make(
+    const list = LookupBatcher.make(
       sql,
-      Effect.fnUntraced(function*(organization_ids: Sharing.Some<OrganizationId>) {
+      Effect.fnUntraced(function*(organization_ids: LookupBatcher.Some<OrganizationId>) {
         const found = yield* fields(sql`
           SELECT organization_id, id, key, name, type, options, created_at
           FROM contact_fields

@@ -1,8 +1,8 @@
 /** Look-ups of one row by its key, which share a statement. */
 import { Effect, Option, Schema, Struct } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
+import * as LookupBatcher from "./LookupBatcher.ts"
 import { rows } from "./Rows.ts"
-import * as Sharing from "./Sharing.ts"
 
 export interface Options<Row, Column extends string> {
   /** The columns of the key, with their types. */
@@ -32,7 +32,7 @@ export const make = <Row, Column extends string>(
     FROM unnest(${arrays.join(", ")}) WITH ORDINALITY AS k (${columns.join(", ")}, place)
     CROSS JOIN LATERAL (${select} LIMIT 1) AS found`
 
-  const find = Effect.fnUntraced(function*(keys: Sharing.Some<Key>) {
+  const find = Effect.fnUntraced(function*(keys: LookupBatcher.Some<Key>) {
     const values = columns.map((column) => keys.map((each) => each[column]))
     const raw = yield* Effect.orDie(sql.unsafe(text, values))
     const places = yield* Placed(Effect.succeed(raw))
@@ -42,5 +42,5 @@ export const make = <Row, Column extends string>(
     return answers
   })
 
-  return Sharing.make(sql, find)
+  return LookupBatcher.make(sql, find)
 }

@@ -3,8 +3,8 @@ import { ChannelId } from "@messaging-crm/core/Ids"
 import { type Array, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, date, OptionalAt } from "../database/Columns.ts"
+import * as LookupBatcher from "../database/LookupBatcher.ts"
 import { first, rows } from "../database/Rows.ts"
-import * as Sharing from "../database/Sharing.ts"
 import { claimClient } from "../work/WorkQueue.ts"
 
 const claimed = rows(Schema.Struct({
@@ -54,9 +54,9 @@ export const layer = Layer.effect(
         ) AS c (id, source, channel_id, people, body, received_at)
       `))
 
-    const insertShared = Sharing.make(
+    const insertShared = LookupBatcher.make(
       sql,
-      (stored: Sharing.Some<ReadonlyArray<StoredCallback>>) =>
+      (stored: LookupBatcher.Some<ReadonlyArray<StoredCallback>>) =>
         Effect.as(insertAll(stored.flat()), stored.map(() => undefined))
     )
 
@@ -66,7 +66,7 @@ export const layer = Layer.effect(
       return callbacks.length === 1 ? insertAlone(callbacks[0]) : insertAll(callbacks)
     }
 
-    const finish = Sharing.make(sql, (ids: Sharing.Some<string>) =>
+    const finish = LookupBatcher.make(sql, (ids: LookupBatcher.Some<string>) =>
       Effect.as(
         Effect.orDie(sql`DELETE FROM provider_callbacks WHERE id = ANY(${ids}::uuid[])`),
         ids.map(() => undefined)

@@ -1,7 +1,7 @@
 import { ChannelType } from "@messaging-crm/core/Channels"
 import { Identity } from "@messaging-crm/core/Contacts"
 import { type ConversationFilters, ConversationStatus, ConversationStore } from "@messaging-crm/core/Conversations"
-import { together } from "@messaging-crm/core/Decide"
+import { concurrently } from "@messaging-crm/core/Decide"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { ChannelId, ContactId, ConversationId, IdentityId, MemberId } from "@messaging-crm/core/Ids"
 import type { PageRequest } from "@messaging-crm/core/Page"
@@ -131,7 +131,7 @@ export const layer = Layer.effect(
           Effect.forEach(
             names,
             (name) => findThread({ organization_id, channel_id: id, channel_type: type, name }),
-            together
+            concurrently
           ),
           Array.getSomes
         )

@@ -15,7 +15,7 @@
  * An update that waited for another transaction checks `version` again on the new
  * row, and matches nothing if it has changed.
  *
- * Concurrent commits that write the same tables share a statement (`Gathering.ts`),
+ * Concurrent commits that write the same tables share a statement (`CommitBatcher.ts`),
  * because most of the cost is that of the statement. If it cannot apply all of them,
  * each is committed by a statement of its own, with its own outcome.
  */
@@ -25,8 +25,8 @@ import * as Traces from "@messaging-crm/core/Traces"
 import { Effect, Exit, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import { SqlClient } from "effect/sql"
+import * as CommitBatcher from "../database/CommitBatcher.ts"
 import { CommitConnections } from "../database/CommitConnections.ts"
-import * as Gathering from "../database/Gathering.ts"
 import { lanesOf, rowsOf, shapeOf, statementOf } from "./Commit/Batch.ts"
 import type { Commission } from "./Commit/Statement.ts"
 
@@ -75,30 +75,30 @@ export const layer = Layer.effect(
         const { parameters, text } = statementOf([commission], null)
         return Effect.asVoid(Effect.catch(
           client.unsafe(text, parameters),
-          (error) => refused(error, commission.changes.remember !== undefined)
+          (error) => refused(error, commission.changes.response !== undefined)
         ))
       })
 
-    const commitTogether = (commissions: Gathering.Some<Commission>) =>
+    const commitTogether = (commissions: CommitBatcher.Some<Commission>) =>
       Effect.try(() => statementOf(commissions, shared_lock_timeout)).pipe(
         Effect.flatMap(({ parameters, text }) => own.unsafe(text, parameters)),
         Effect.as(commissions.map((): Exit.Exit<void, Refusal> => Exit.void)),
         Effect.catch((error) =>
           // The outcome of all is unknown. What follows depends on whether a commit has an idempotency key.
           error._tag === "SqlError" && error.reason._tag === "ConnectionError"
-            ? Effect.forEach(commissions, ({ changes }) => Effect.exit(refused(error, changes.remember !== undefined)))
+            ? Effect.forEach(commissions, ({ changes }) => Effect.exit(refused(error, changes.response !== undefined)))
             : Effect.succeed(null)
         )
       )
 
-    const commit = Gathering.make<Commission, void, Refusal, never>({
+    const commit = CommitBatcher.make<Commission, void, Refusal, never>({
       concurrency: statements_max,
       size: commits_max,
       groupOf: ({ changes }) => shapeOf(changes),
       rowsOf,
       lanesOf,
-      alone: commitOne,
-      together: commitTogether
+      runSingle: commitOne,
+      runBatch: commitTogether
     })
 
     return Commit.of({

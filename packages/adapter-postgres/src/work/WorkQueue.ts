@@ -36,7 +36,7 @@ const backlogs = rows(Schema.Struct({
   kind: WorkKind,
   due: Schema.Int,
   later: Schema.Int,
-  held: Schema.Int,
+  leased: Schema.Int,
   oldest_due_at: OptionalAt
 }))
 
@@ -48,12 +48,12 @@ const namesOf = (rows: ReadonlyArray<{ readonly name: string }>): ReadonlyArray<
 /** The call of the function that claims items and returns their rows. */
 export const claimWork = (
   sql: SqlClient.SqlClient,
-  { held = new Map(), kind, lease_until, limit, now, organization_max = limit, token }: Claim
+  { leased = new Map(), kind, lease_until, limit, now, organization_max = limit, token }: Claim
 ): Statement.Fragment =>
   sql`
     claim_work(
       ${kind}, ${limit}, ${date(now)}, ${date(lease_until)}, ${token},
-      ${Array.from(held.keys())}::uuid[], ${Array.from(held.values())}::integer[], ${organization_max}
+      ${Array.from(leased.keys())}::uuid[], ${Array.from(leased.values())}::integer[], ${organization_max}
     )
   `
 
@@ -75,15 +75,15 @@ export const layer = Layer.effect(
       backlogs(sql`
           SELECT
             kind,
-            count(*) FILTER (WHERE NOT held AND is_due)::int AS due,
-            count(*) FILTER (WHERE NOT held AND NOT is_due)::int AS later,
-            count(*) FILTER (WHERE held)::int AS held,
-            min(due_at) FILTER (WHERE NOT held AND is_due) AS oldest_due_at
+            count(*) FILTER (WHERE NOT leased AND is_due)::int AS due,
+            count(*) FILTER (WHERE NOT leased AND NOT is_due)::int AS later,
+            count(*) FILTER (WHERE leased)::int AS leased,
+            min(due_at) FILTER (WHERE NOT leased AND is_due) AS oldest_due_at
           FROM (
             SELECT
               w.kind,
               w.due_at,
-              w.leased_until IS NOT NULL AS held,
+              w.leased_until IS NOT NULL AS leased,
               w.due_at <= ${date(now)} AND coalesce(l.paused_until <= ${date(now)}, true) AS is_due
             FROM work w
             JOIN work_lanes l ON l.name = w.lane_name
@@ -112,8 +112,8 @@ export const layer = Layer.effect(
       return Effect.orDie(sql.unsafe(`WITH ${ctes} SELECT answer FROM settled`, parameters))
     }
 
-    const isHeld = "kind = $1 AND ref = $2::uuid AND token = $3::uuid"
-    const wasHeld = Effect.map((rows: ReadonlyArray<unknown>) => rows.length > 0)
+    const isLeased = "kind = $1 AND ref = $2::uuid AND token = $3::uuid"
+    const wasLeased = Effect.map((rows: ReadonlyArray<unknown>) => rows.length > 0)
 
     return WorkQueue.of({
       claim: (claim) =>
@@ -122,17 +122,17 @@ export const layer = Layer.effect(
             SELECT organization_id, kind, lane, lane_cap, ref, attempt, defects, token, trace
             FROM ${claimWork(sql, claim)}
           `)),
-      finish: (claimed) => wasHeld(settle(claimed, `DELETE FROM work WHERE ${isHeld} RETURNING 1 AS answer`, null)),
+      finish: (claimed) => wasLeased(settle(claimed, `DELETE FROM work WHERE ${isLeased} RETURNING 1 AS answer`, null)),
       postpone: (claimed, due_at) =>
-        wasHeld(settle(
+        wasLeased(settle(
           claimed,
-          `UPDATE work SET due_at = $due_at, leased_until = NULL, token = NULL WHERE ${isHeld} RETURNING 1 AS answer`,
+          `UPDATE work SET due_at = $due_at, leased_until = NULL, token = NULL WHERE ${isLeased} RETURNING 1 AS answer`,
           due_at
         )),
       release: (claimed) =>
-        wasHeld(settle(
+        wasLeased(settle(
           claimed,
-          `UPDATE work SET attempt = attempt - 1, leased_until = NULL, token = NULL WHERE ${isHeld} RETURNING 1 AS answer`,
+          `UPDATE work SET attempt = attempt - 1, leased_until = NULL, token = NULL WHERE ${isLeased} RETURNING 1 AS answer`,
           null
         )),
       recordDefect: (claimed, due_at) =>
@@ -140,7 +140,7 @@ export const layer = Layer.effect(
           settle(
             claimed,
             `UPDATE work SET defects = defects + 1, due_at = $due_at, leased_until = NULL, token = NULL
-            WHERE ${isHeld} RETURNING defects AS answer`,
+            WHERE ${isLeased} RETURNING defects AS answer`,
             due_at
           ),
           ([row]) => row?.answer ?? 0

@@ -135,7 +135,7 @@ export const touches = (it: It, { runs }: Options) => {
         username: null
       }
       const who = { contact_id: contact.id, identity_id: identity.id }
-      const conversation = open(channel, who, null, yield* Fixtures.fresh)
+      const conversation = open(channel, who, null, yield* Fixtures.context)
       const on = { contact_id: contact.id, conversation_id: conversation.answer }
       yield* Fixtures.write(
         ours,

@@ -25,7 +25,7 @@ export const atOnce = (it: It) => {
       contacts.slice(from, from + 3).map(({ id }) => ContactRows.update({ id, version }, { city: "new" }))
     const settle = (one: ClaimedWork) => Changes.settle({ claimed: one, outcome: "finish" })
     const [taken, again] = [yield* newTag("taken"), yield* newTag("again")]
-    yield* Fixtures.write(ours, TagRows.insert(taken), { remember: record })
+    yield* Fixtures.write(ours, TagRows.insert(taken), { response: record })
     const lost = yield* claimed(ours)
     yield* queue.finish(lost)
     const held = yield* Effect.replicateEffect(claimed(ours), 4)
@@ -33,9 +33,9 @@ export const atOnce = (it: It) => {
       Exclude<Effect.Success<ReturnType<typeof outcome>>, "Unconfirmed">,
       ReadonlyArray<Changes.Changes>
     > = {
-      committed: [...rename(0, 1), ...held.map(settle), { remember: { ...record, key: "another-key" } }],
+      committed: [...rename(0, 1), ...held.map(settle), { response: { ...record, key: "another-key" } }],
       Conflict: [...rename(3, 7), TagRows.insert({ ...again, name_key: taken.name_key })],
-      KeyUsed: rename(6, 1).map((update) => Changes.all(update, { remember: record })),
+      KeyUsed: rename(6, 1).map((update) => Changes.all(update, { response: record })),
       LeaseLost: rename(9, 1).map((update) => Changes.all(update, settle(lost)))
     }
     const shown = Effect.gen(function*() {
@@ -100,7 +100,7 @@ export const apart = (it: It) => {
       const on = yield* Fixtures.thread(ours)
       const tag = yield* Fixtures.tag(ours, "a")
       const file = yield* Fixtures.file(ours)
-      yield* Fixtures.write(ours, { remember: record })
+      yield* Fixtures.write(ours, { response: record })
       const webhook = yield* Fixtures.webhook(ours)
       const event = yield* Fixtures.event()
       yield* Fixtures.write(ours, Changes.raise(event))
@@ -137,7 +137,7 @@ export const apart = (it: It) => {
       assert.deepStrictEqual(yield* state, before)
       const tagOfTheirs = { ...yield* newTag("a"), name_key: "a" }
       assert.strictEqual(
-        yield* outcome(theirs, TagRows.insert(tagOfTheirs), { remember: record }),
+        yield* outcome(theirs, TagRows.insert(tagOfTheirs), { response: record }),
         "committed"
       )
     }))

@@ -50,7 +50,7 @@ export const record = {
   sealed: false,
   request_id: "r-1",
   created_at: Fixtures.noon
-} satisfies Changes.Remembered
+} satisfies Changes.RecordedResponse
 
 export const findRecord = (organization_id: OrganizationId) =>
   IdempotencyStore.use((store) => store.find(organization_id, IdempotencyKey.make(record.key)))

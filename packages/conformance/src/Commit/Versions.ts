@@ -43,7 +43,7 @@ export const wholeOrNothing = (it: It) => {
         activity(on),
         Changes.raise(event),
         Changes.enqueue({ kind: "send", lane: on.conversation_id, ref: row.id, due_at: Fixtures.noon }),
-        { remember: record }
+        { response: record }
       ]
       const before = [yield* contactOf(ours, on), yield* conversationOf(ours, on)]
       assert.strictEqual(yield* outcome(ours, ...changesAt(9, yield* Fixtures.event())), "Conflict")

@@ -89,13 +89,13 @@ export const works = (it: It) => {
           { claimed: held, outcome: "hold" },
           { claimed: finished, outcome: "finish" },
           { claimed: postponed, outcome: "postpone", due_at: after(50) },
-          { claimed: ended, outcome: "finish_if_held" }
+          { claimed: ended, outcome: "finish_if_leased" }
         ] as const
       ) {
         const tag = yield* newTag(settlement.outcome)
         assert.strictEqual(yield* outcome(ours, Changes.settle(settlement), TagRows.insert(tag)), "committed")
       }
-      assert.deepStrictEqual(yield* tagNames(ours), ["finish", "finish_if_held", "hold", "postpone"])
+      assert.deepStrictEqual(yield* tagNames(ours), ["finish", "finish_if_leased", "hold", "postpone"])
       assert.deepStrictEqual(yield* claim(ours, after(49)), [])
       assert.deepStrictEqual((yield* claim(ours, after(50))).map(({ ref }) => ref), [postponed.ref])
       const queue = yield* WorkQueue
@@ -123,7 +123,7 @@ export const works = (it: It) => {
         assert.strictEqual(yield* outcome(ours, Changes.settle(settlement), TagRows.insert(tag)), "LeaseLost")
       }
       assert.deepStrictEqual(yield* tagNames(ours), [])
-      const recorded = Changes.settle({ claimed: stale, outcome: "finish_if_held" })
+      const recorded = Changes.settle({ claimed: stale, outcome: "finish_if_leased" })
       assert.strictEqual(yield* outcome(ours, recorded, TagRows.insert(tag)), "committed")
       assert.deepStrictEqual(yield* tagNames(ours), ["a"])
       assert.deepStrictEqual(yield* claim(ours, after(60_009)), [])
@@ -152,7 +152,7 @@ export const records = (it: It, { runs }: Options) => {
       Effect.gen(function*() {
         const ours = yield* Fixtures.organization
         const { created_at: _created_at, key: _key, ...rest } = { ...record, ...fields, sealed: true }
-        yield* Fixtures.write(ours, { remember: { ...record, ...fields, sealed: true } })
+        yield* Fixtures.write(ours, { response: { ...record, ...fields, sealed: true } })
         const { body, ...found } = Option.getOrThrow(yield* findRecord(ours))
         assert.deepStrictEqual({ ...found, body: Array.from(body ?? []) }, { ...rest, body: Array.from(rest.body) })
       }),
@@ -168,7 +168,7 @@ export const records = (it: It, { runs }: Options) => {
           outcome(
             ours,
             ContactRows.update({ id, version: 1 }, { city: `${index}` }),
-            { remember: { ...record, status: 200 + index } }
+            { response: { ...record, status: 200 + index } }
           )),
         { concurrency: "unbounded" }
       )
@@ -178,10 +178,10 @@ export const records = (it: It, { runs }: Options) => {
       const stale = ContactRows.update({ id, version: 1 }, { city: "x" })
       const taken = TagRows.insert(yield* newTag("a"))
       yield* Fixtures.write(ours, taken)
-      assert.strictEqual(yield* outcome(ours, stale, { remember: record }), "KeyUsed")
-      assert.strictEqual(yield* outcome(ours, taken, { remember: record }), "KeyUsed")
+      assert.strictEqual(yield* outcome(ours, stale, { response: record }), "KeyUsed")
+      assert.strictEqual(yield* outcome(ours, taken, { response: record }), "KeyUsed")
       const other = { ...record, key: "another-key" }
-      assert.strictEqual(yield* outcome(ours, stale, { remember: other }), "Conflict")
-      assert.strictEqual(yield* outcome(ours, { remember: other }), "committed")
+      assert.strictEqual(yield* outcome(ours, stale, { response: other }), "Conflict")
+      assert.strictEqual(yield* outcome(ours, { response: other }), "committed")
     }))
 }

@@ -119,7 +119,7 @@ export const suite = (storage: Scene.Storage) => {
         const { close, organization_id, start, subscribe } = yield* begin
         const { deliveries, posted } = yield* subscribe("conversation.closed")
         const { conversation_id } = yield* start()
-        const event = Events.make("conversation.closed", { conversation_id }, yield* Fixtures.fresh)
+        const event = Events.make("conversation.closed", { conversation_id }, yield* Fixtures.context)
         const stale = ConversationRows.update({ id: conversation_id, version: 9 }, { status: "closed" })
         assert.strictEqual(yield* Fixtures.outcome(organization_id, stale, Changes.raise(event)), "Conflict")
         yield* work

@@ -11,7 +11,7 @@ import { trimmedText } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
-import { type ConcurrentChanges, Decide, type Fresh } from "../work/Decide.ts"
+import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
 import { type ApiKey, type ApiKeyRow, ApiKeyRows, ApiKeyStore, Expiry, type Metered, Scope } from "./ApiKey.ts"
 import { mayHoldKeys, MemberNotFound, type MemberRow, MemberRows, MemberStore, present } from "./Members.ts"
 
@@ -90,7 +90,7 @@ const create = (
   found: Option.Option<MemberRow>,
   { expires, ...input }: CreateApiKey,
   digest: string,
-  { now, uuid }: Fresh
+  { now, uuid }: DecisionContext
 ): Result.Result<Changes.Decision<ApiKey>, MemberNotFound | MemberMayNotHoldKeys> => {
   const member = Option.getOrNull(present(found))
   if (member === null) return Result.fail(new MemberNotFound())
@@ -112,7 +112,7 @@ const create = (
 
 const revoke = (
   found: Option.Option<ApiKeyRow>,
-  { now }: Fresh
+  { now }: DecisionContext
 ): Result.Result<Changes.Decision<ApiKeyRow>, ApiKeyNotFound> =>
   Result.map(Result.fromOption(found, () => new ApiKeyNotFound()), (key) => ({
     answer: key,
@@ -141,7 +141,7 @@ export class ApiKeys extends Context.Service<ApiKeys, {
   static readonly layer = Layer.effect(
     ApiKeys,
     Effect.gen(function*() {
-      const { act } = yield* Decide
+      const { runAudited } = yield* Decide
       const limit = yield* RequestsPerMinute
       const members = yield* MemberStore
       const secrets = yield* Secrets
@@ -166,9 +166,9 @@ export class ApiKeys extends Context.Service<ApiKeys, {
         const random = yield* secrets.randomBase62(37)
         const key = `svc_live_${random}${checksum(random)}`
         const digest = yield* secrets.sha256(key)
-        const api_key = yield* act("api_keys.create", {
+        const api_key = yield* runAudited("api_keys.create", {
           load: members.find(organization_id, input.created_by),
-          decide: (member, fresh) => create(member, input, digest, fresh)
+          decide: (member, context) => create(member, input, digest, context)
         })
         return { api_key, key: Redacted.make(key) }
       })
@@ -180,9 +180,9 @@ export class ApiKeys extends Context.Service<ApiKeys, {
 
       const revokeApiKey = operation("api_keys.revoke")(function*(id: ApiKeyId) {
         const { organization_id } = yield* CurrentActor
-        yield* act("api_keys.revoke", {
+        yield* runAudited("api_keys.revoke", {
           load: store.find(organization_id, id),
-          decide: (found, fresh) => revoke(found, fresh)
+          decide: (found, context) => revoke(found, context)
         })
       })
 

@@ -11,7 +11,7 @@ import { operation } from "../kernel/Operations.ts"
 import { foldCase, trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
-import { type ConcurrentChanges, Decide, type Fresh } from "../work/Decide.ts"
+import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
 import { type ApiKeyRow, ApiKeyRows, ApiKeyStore } from "./ApiKey.ts"
 
 // ---------------------------------------------------------------- data
@@ -99,7 +99,7 @@ export const toColumns = (member: Member): MemberColumns => ({
 const add = (
   others: ReadonlyArray<Member>,
   input: AddMember,
-  { now, uuid }: Fresh
+  { now, uuid }: DecisionContext
 ): Result.Result<Changes.Decision<Member>, MemberEmailTaken> => {
   const member: Member = { id: MemberId.make(uuid()), ...input, created_at: now }
   return others.some(({ email }) => foldCase(email) === foldCase(member.email))
@@ -171,7 +171,7 @@ export class Members extends Context.Service<Members, {
   static readonly layer = Layer.effect(
     Members,
     Effect.gen(function*() {
-      const { act } = yield* Decide
+      const { runAudited } = yield* Decide
       const keys = yield* ApiKeyStore
       const store = yield* MemberStore
 
@@ -188,9 +188,9 @@ export class Members extends Context.Service<Members, {
 
       const addMember = operation("members.add")(function*(input: AddMember) {
         const { organization_id } = yield* CurrentActor
-        return yield* act("members.add", {
+        return yield* runAudited("members.add", {
           load: store.list(organization_id),
-          decide: (others, fresh) => add(others, input, fresh)
+          decide: (others, context) => add(others, input, context)
         })
       })
 
@@ -208,7 +208,7 @@ export class Members extends Context.Service<Members, {
 
       const setRole = operation("members.set_role")(function*(id: MemberId, role: Role) {
         const { organization_id } = yield* CurrentActor
-        return yield* act("members.set_role", {
+        return yield* runAudited("members.set_role", {
           load: loadForChange(organization_id, id),
           decide: (loaded, { now }) => change(loaded, { role }, now)
         })
@@ -216,7 +216,7 @@ export class Members extends Context.Service<Members, {
 
       const remove = operation("members.remove")(function*(id: MemberId) {
         const { organization_id } = yield* CurrentActor
-        yield* act("members.remove", {
+        yield* runAudited("members.remove", {
           load: loadForChange(organization_id, id),
           decide: (loaded, { now }) => change(loaded, { left_at: now }, now)
         })

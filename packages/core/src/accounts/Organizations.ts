@@ -101,8 +101,8 @@ export class Organizations extends Context.Service<Organizations, {
           created_at
         }
         const actor = { member_id: null }
-        const fresh = { now: created_at, uuid: ids.next }
-        const record = Audit.make("organizations.create", organization.id, actor, yield* RequestId, fresh)
+        const context = { now: created_at, uuid: ids.next }
+        const record = Audit.make("organizations.create", organization.id, actor, yield* RequestId, context)
         yield* store.insert(organization, toColumns(owner), record)
         return { organization, owner }
       })

@@ -14,7 +14,7 @@ import { Secrets, SecretUnreadable } from "../kernel/Secrets.ts"
 import { line, trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
-import { type ConcurrentChanges, Decide, type Fresh, together } from "../work/Decide.ts"
+import { type ConcurrentChanges, concurrently, Decide, type DecisionContext } from "../work/Decide.ts"
 import { ChannelHoldRows } from "./ChannelHolds.ts"
 import {
   type BusinessAccountMismatch,
@@ -118,7 +118,7 @@ const columnsOf = (
   { id, phone_messaging_business_account_id, type }: Channel,
   names: AccountNames,
   sealed_token: string,
-  { now }: Pick<Fresh, "now">
+  { now }: Pick<DecisionContext, "now">
 ): ChannelAccountColumns => ({
   channel_id: id,
   channel_type: type,
@@ -140,7 +140,7 @@ export const setToken = (
   },
   names: Option.Option<AccountNames>,
   sealed_token: string,
-  { now }: Pick<Fresh, "now">
+  { now }: Pick<DecisionContext, "now">
 ): Result.Result<Changes.Decision<void>, ChannelNotFound | AccountTaken | AccountUnknown> => {
   if (Option.isNone(channel)) return Result.fail(new ChannelNotFound())
   if (isOther(taker, channel.value.id)) return Result.fail(new AccountTaken())
@@ -217,7 +217,7 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
     ChannelAccounts,
     Effect.gen(function*() {
       const channels = yield* ChannelStore
-      const { act } = yield* Decide
+      const { runAudited } = yield* Decide
       const ids = yield* Ids
       const secrets = yield* Secrets
       const store = yield* ChannelAccountStore
@@ -233,13 +233,13 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
           const { organization_id } = yield* CurrentActor
           const id = ChannelId.make(ids.next())
           const sealed_token = yield* seal(organization_id, id, token)
-          return yield* act("channels.connect", {
-            load: Effect.all({ others: channels.list(organization_id), taker: takerOf(input, names) }, together),
-            decide: ({ others, taker }, fresh) =>
+          return yield* runAudited("channels.connect", {
+            load: Effect.all({ others: channels.list(organization_id), taker: takerOf(input, names) }, concurrently),
+            decide: ({ others, taker }, context) =>
               Result.gen(function*() {
-                const { answer, changes } = yield* connect(others, id, input, fresh)
+                const { answer, changes } = yield* connect(others, id, input, context)
                 if (Option.isSome(taker)) return yield* Result.fail(new AccountTaken())
-                const account = ChannelAccountRows.insert(columnsOf(answer, names, sealed_token, fresh))
+                const account = ChannelAccountRows.insert(columnsOf(answer, names, sealed_token, context))
                 return { answer, changes: Changes.all(changes, account) }
               })
           })
@@ -254,17 +254,17 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
             const found = yield* Effect.all({
               channel: channels.find(organization_id, channel_id),
               account: store.find(organization_id, channel_id)
-            }, together)
+            }, concurrently)
             const taker = Option.isSome(found.channel) && Option.isSome(names)
               ? yield* takerOf(found.channel.value, names.value)
               : Option.none()
             return { ...found, taker }
           })
-          yield* act("channels.set_token", {
+          yield* runAudited("channels.set_token", {
             load,
-            decide: (loaded, fresh) =>
+            decide: (loaded, context) =>
               Result.map(
-                setToken(loaded, names, sealed_token, fresh),
+                setToken(loaded, names, sealed_token, context),
                 ({ changes }) => ({ answer: { id: channel_id }, changes })
               )
           })

@@ -175,7 +175,7 @@ export class ChannelHolds extends Context.Service<ChannelHolds, {
   static readonly layer = Layer.effect(
     ChannelHolds,
     Effect.gen(function*() {
-      const { act } = yield* Decide
+      const { runAudited } = yield* Decide
       const store = yield* ChannelHoldStore
 
       const list = operation("channel_holds.list")(function*() {
@@ -187,7 +187,7 @@ export class ChannelHolds extends Context.Service<ChannelHolds, {
 
       const resume = operation("channels.resume")(function*(channel_id: ChannelId) {
         const { organization_id } = yield* CurrentActor
-        const { isResumed } = yield* act("channels.resume", {
+        const { isResumed } = yield* runAudited("channels.resume", {
           load: store.find(organization_id, channel_id),
           decide: (found) =>
             Result.succeed({

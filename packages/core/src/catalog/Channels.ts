@@ -9,7 +9,7 @@ import { operation } from "../kernel/Operations.ts"
 import { line, trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
-import { type ConcurrentChanges, Decide, type Fresh } from "../work/Decide.ts"
+import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -74,7 +74,7 @@ export const connect = (
   others: ReadonlyArray<Channel>,
   id: ChannelId,
   input: ConnectChannel,
-  { now }: Pick<Fresh, "now">
+  { now }: Pick<DecisionContext, "now">
 ): Result.Result<Changes.Decision<Channel>, ChannelAddressTaken | BusinessAccountMismatch> => {
   const { address, type } = input
   if ((type === "phone_messaging") !== (input.phone_messaging_business_account_id !== null)) {
@@ -118,7 +118,7 @@ export class Channels extends Context.Service<Channels, {
   static readonly layer = Layer.effect(
     Channels,
     Effect.gen(function*() {
-      const { act } = yield* Decide
+      const { runAudited } = yield* Decide
       const store = yield* ChannelStore
 
       const list = operation("channels.list")(function*() {
@@ -128,9 +128,9 @@ export class Channels extends Context.Service<Channels, {
 
       const connectChannel = operation("channels.connect")(function*(input: ConnectChannel) {
         const { organization_id } = yield* CurrentActor
-        return yield* act("channels.connect", {
+        return yield* runAudited("channels.connect", {
           load: store.list(organization_id),
-          decide: (others, fresh) => connect(others, ChannelId.make(fresh.uuid()), input, fresh)
+          decide: (others, context) => connect(others, ChannelId.make(context.uuid()), input, context)
         })
       })
 

@@ -10,7 +10,7 @@ import { operation } from "../kernel/Operations.ts"
 import { trimmedText } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
-import { type ConcurrentChanges, Decide, type Fresh } from "../work/Decide.ts"
+import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -106,7 +106,7 @@ const create = (
     readonly organization: Option.Option<OrganizationRow>
   },
   input: CreateContactField,
-  { now, uuid }: Fresh
+  { now, uuid }: DecisionContext
 ): Result.Result<
   Changes.Decision<ContactField>,
   ContactFieldKeyTaken | ContactFieldOptionsMismatch | TooManyContactFields
@@ -160,7 +160,7 @@ export class ContactFields extends Context.Service<ContactFields, {
   static readonly layer = Layer.effect(
     ContactFields,
     Effect.gen(function*() {
-      const { act } = yield* Decide
+      const { runAudited } = yield* Decide
       const organizations = yield* OrganizationStore
       const store = yield* ContactFieldStore
 
@@ -171,13 +171,13 @@ export class ContactFields extends Context.Service<ContactFields, {
 
       const createContactField = operation("contact_fields.create")(function*(input: CreateContactField) {
         const { organization_id } = yield* CurrentActor
-        return yield* act("contact_fields.create", {
+        return yield* runAudited("contact_fields.create", {
           // The organization first: its version must be no newer than what it guards.
           load: Effect.all({
             organization: organizations.find(organization_id),
             fields: store.list(organization_id)
           }),
-          decide: (loaded, fresh) => create(loaded, input, fresh)
+          decide: (loaded, context) => create(loaded, input, context)
         })
       })
 

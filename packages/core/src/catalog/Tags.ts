@@ -12,7 +12,7 @@ import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
 import { foldCase, trimmedText } from "../kernel/Text.ts"
 import * as Changes from "../work/Changes.ts"
-import { type ConcurrentChanges, Decide, type Fresh } from "../work/Decide.ts"
+import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -83,7 +83,7 @@ export const create = (
     readonly tags: ReadonlyArray<Tag>
   },
   input: CreateTag,
-  { uuid }: Fresh
+  { uuid }: DecisionContext
 ): Result.Result<Changes.Decision<Tag>, TagNameTaken | TooManyTags> => {
   const name_key = foldCase(input.name)
   if (tags.some(({ name }) => foldCase(name) === name_key)) return Result.fail(new TagNameTaken({ name: input.name }))
@@ -129,19 +129,19 @@ export class Tags extends Context.Service<Tags, {
   static readonly layer = Layer.effect(
     Tags,
     Effect.gen(function*() {
-      const { act } = yield* Decide
+      const { runAudited } = yield* Decide
       const organizations = yield* OrganizationStore
       const store = yield* TagStore
 
       const createTag = operation("tags.create")(function*(input: CreateTag) {
         const { organization_id } = yield* CurrentActor
-        return yield* act("tags.create", {
+        return yield* runAudited("tags.create", {
           // The organization first: its version must be no newer than what it guards.
           load: Effect.all({
             organization: organizations.find(organization_id),
             tags: store.list(organization_id)
           }),
-          decide: (loaded, fresh) => create(loaded, input, fresh)
+          decide: (loaded, context) => create(loaded, input, context)
         })
       })
 

@@ -8,7 +8,7 @@ import { Option } from "effect"
 import { ContactId, IdentityId } from "../kernel/Ids.ts"
 import { canonical } from "../kernel/Phones.ts"
 import * as Changes from "../work/Changes.ts"
-import type { Fresh } from "../work/Decide.ts"
+import type { DecisionContext } from "../work/Decide.ts"
 import type { ContactIdentity, Identity, IdentityRow, KnownIdentity, LoadedContact, Person } from "./Contact.ts"
 import { change, ContactRows, insert, newContact, searchText } from "./Contacts.ts"
 
@@ -90,7 +90,7 @@ const byId = (a: Identity, b: Identity): number => a.id < b.id ? -1 : 1
 const createIdentity = (
   person: Person,
   withPhone: Option.Option<LoadedContact>,
-  { now, uuid }: Fresh
+  { now, uuid }: DecisionContext
 ): Changes.Decision<ContactIdentity> => {
   const { channel_type, display_name, external_id, username } = person
   const identity: Identity = {
@@ -128,10 +128,10 @@ export const findOrCreateByIdentity = (
   person: Person,
   known: ReadonlyArray<KnownIdentity>,
   contact: Option.Option<LoadedContact>,
-  fresh: Fresh
+  context: DecisionContext
 ): Changes.Decision<ContactIdentity> => {
   const [found] = known
-  if (found === undefined) return createIdentity(person, contact, fresh)
+  if (found === undefined) return createIdentity(person, contact, context)
   const names = new Set(known.map(({ name }) => name))
   const aliases = namesOf(person).filter((name) => !names.has(name))
   const set = newNames(found.identity, person)
@@ -178,7 +178,7 @@ export const changeIdentity = (
   person: Person,
   known: ReadonlyArray<KnownIdentity>,
   contact: Option.Option<LoadedContact>,
-  { now }: Fresh
+  { now }: DecisionContext
 ): Changes.Changes => {
   const found = known.find(({ name }) => former.includes(name))
   const taken = known.find(({ name }) => name === person.external_id)

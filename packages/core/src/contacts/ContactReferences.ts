@@ -8,7 +8,7 @@ import { accepts, type ContactField, ContactFieldStore } from "../catalog/Contac
 import { type Tag, TagStore } from "../catalog/Tags.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import type { MemberId, TagId } from "../kernel/Ids.ts"
-import { together } from "../work/Decide.ts"
+import { concurrently } from "../work/Decide.ts"
 import type { Contact, WritableContact } from "./Contact.ts"
 
 /** The body refers to something the organization does not have: `value`, an id, at the path `param`. */
@@ -79,10 +79,10 @@ export const reader = Effect.gen(function*() {
     const hasValues = contacts.some(({ custom_values }) => Object.keys(custom_values ?? {}).length > 0)
     const reads = [owner_ids.length > 0, hasValues, tag_ids.length > 0].filter((isNeeded) => isNeeded).length
     const { fields, owners, tags } = yield* Effect.all({
-      owners: Effect.forEach(owner_ids, (id) => members.find(organization_id, id), together),
+      owners: Effect.forEach(owner_ids, (id) => members.find(organization_id, id), concurrently),
       fields: hasValues ? fieldStore.list(organization_id) : Effect.succeed([]),
       tags: tag_ids.length > 0 ? tagStore.findMany(organization_id, tag_ids) : Effect.succeed([])
-    }, reads > 1 ? together : {})
+    }, reads > 1 ? concurrently : {})
     const references: References = {
       owners: new Map(
         owners.flatMap(Option.toArray).flatMap((row) => row.left_at === null ? [[row.id, row]] : [])

@@ -11,7 +11,7 @@ import { type CursorInvalid, Cursors, type Page, type PageRequest, type Position
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import type { AuditRecord } from "../work/Audit.ts"
 import * as Changes from "../work/Changes.ts"
-import { both, type ConcurrentChanges, Decide, type Fresh } from "../work/Decide.ts"
+import { type ConcurrentChanges, Decide, type DecisionContext, zipConcurrently } from "../work/Decide.ts"
 import {
   type AddNote,
   type Contact,
@@ -147,7 +147,7 @@ export const change = (
 export const create = (
   references: References,
   input: CreateContact,
-  { now, uuid }: Fresh
+  { now, uuid }: DecisionContext
 ): Result.Result<Changes.Decision<Contact>, ContactUnnamed | ReferenceUnknown | CustomValueInvalid> =>
   Result.map(compose(references, input), (described) => {
     const contact: Contact = { ...described, id: ContactId.make(uuid()), updated_at: now }
@@ -163,7 +163,7 @@ export const update = (
   found: Option.Option<LoadedContact>,
   references: References,
   input: UpdateContact,
-  { now }: Fresh
+  { now }: DecisionContext
 ): Result.Result<Changes.Decision<Contact>, ContactNotFound | ReferenceUnknown | CustomValueInvalid> =>
   Result.flatMap(resolve(references, input, Option.getOrUndefined(found)), (tags) => {
     if (Option.isNone(found)) return Result.fail(new ContactNotFound())
@@ -183,7 +183,7 @@ export const update = (
 export const addNote = (
   found: Option.Option<LoadedContact>,
   { text }: AddNote,
-  { now }: Fresh
+  { now }: DecisionContext
 ): Result.Result<Changes.Decision<Contact>, ContactNotFound | NotesTooLong> => {
   if (Option.isNone(found)) return Result.fail(new ContactNotFound())
   const notes = found.value.notes === null ? text : `${found.value.notes}\n\n${text}`
@@ -289,14 +289,14 @@ export class Contacts extends Context.Service<Contacts, {
     Contacts,
     Effect.gen(function*() {
       const cursors = yield* Cursors
-      const { act } = yield* Decide
+      const { runAudited } = yield* Decide
       const read = yield* reader
       const store = yield* ContactStore
 
       const createContact = operation("contacts.create")(function*(input: CreateContact) {
-        return yield* act("contacts.create", {
+        return yield* runAudited("contacts.create", {
           load: read([input]),
-          decide: (references, fresh) => create(references, input, fresh)
+          decide: (references, context) => create(references, input, context)
         })
       })
 
@@ -308,17 +308,17 @@ export class Contacts extends Context.Service<Contacts, {
 
       const updateContact = operation("contacts.update")(function*(id: ContactId, input: UpdateContact) {
         const { organization_id } = yield* CurrentActor
-        const load = both(store.load(organization_id, id), read([input]))
-        const decide = ([found, references]: Effect.Success<typeof load>, fresh: Fresh) =>
-          update(found, references, input, fresh)
-        return yield* act("contacts.update", { load, decide, current: ([found]) => current(found) })
+        const load = zipConcurrently(store.load(organization_id, id), read([input]))
+        const decide = ([found, references]: Effect.Success<typeof load>, context: DecisionContext) =>
+          update(found, references, input, context)
+        return yield* runAudited("contacts.update", { load, decide, current: ([found]) => current(found) })
       })
 
       const addNoteToContact = operation("contacts.add_note")(function*(id: ContactId, input: AddNote) {
         const { organization_id } = yield* CurrentActor
-        return yield* act("contacts.add_note", {
+        return yield* runAudited("contacts.add_note", {
           load: store.load(organization_id, id),
-          decide: (found, fresh) => addNote(found, input, fresh)
+          decide: (found, context) => addNote(found, input, context)
         })
       })
 

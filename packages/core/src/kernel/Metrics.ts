@@ -25,9 +25,9 @@ export const conflicts = Metric.counter("messaging_crm_conflicts_total", {
   incremental: true
 })
 
-/** `kind` as in `WorkKind`; `state`: due, later, held (leased by a worker). */
+/** `kind` as in `WorkKind`; `state`: due, later, leased. */
 export const work_items = Metric.gauge("messaging_crm_work_items", {
-  description: "Items in the work queue, by state: due and waiting for a worker, due later, held by a worker."
+  description: "Items in the work queue, by state: due and waiting for a worker, due later, leased by a worker."
 })
 
 /** `kind` as in `WorkKind`. */

@@ -85,26 +85,26 @@ export class CallbackStore extends Context.Service<CallbackStore, {
 
 // ---------------------------------------------------------- operations
 
-/** How many bodies one process has in hand at once: each may be of 4 MB. */
-const in_hand_max = 16
+/** How many bodies one process has in progress at once: each can be of 4 MB. */
+const in_progress_max = 16
 const poll_time = Duration.millis(250)
 
 /**
  * Where more is due than fits into the hand, the next claim waits until so many places are free, or for a moment: a claim
  * for each place would cost as much as taking the body in.
  */
-const [free_min, moment] = [in_hand_max / 2, Duration.millis(20)]
+const [free_min, moment] = [in_progress_max / 2, Duration.millis(20)]
 
 /** Takes one body in. Where it dies, the body is kept and tried again. */
-export type TakeCallback = (callback: ClaimedCallback) => Effect.Effect<void>
+export type CallbackHandler = (callback: ClaimedCallback) => Effect.Effect<void>
 
 export class CallbackInbox extends Context.Service<CallbackInbox, {
   /** Stores the parts of a body, all or none. Once this returns the network may be answered. */
   readonly store: (source: string, parts: ReadonlyArray<CallbackPart>) => Effect.Effect<void>
   /** Takes in what is due, begun in the order in which it came, and returns how many bodies there were. */
-  readonly runOnce: (take: TakeCallback) => Effect.Effect<number>
-  /** Takes in what comes until it is interrupted; then what is in hand is given back. */
-  readonly run: (take: TakeCallback) => Effect.Effect<never>
+  readonly runOnce: (take: CallbackHandler) => Effect.Effect<number>
+  /** Takes in what comes until it is interrupted; then what is in progress is released. */
+  readonly run: (take: CallbackHandler) => Effect.Effect<never>
   /** Brings the gauges of what waits up to date. */
   readonly measure: Effect.Effect<void>
 }>()("@messaging-crm/core/CallbackInbox") {
@@ -138,7 +138,7 @@ export class CallbackInbox extends Context.Service<CallbackInbox, {
         yield* callbacks.postpone(claimed, DateTime.addDuration(yield* DateTime.now, pause))
       })
 
-      const takeIn = (take: TakeCallback) => (claimed: ClaimedCallback) =>
+      const processCallback = (take: CallbackHandler) => (claimed: ClaimedCallback) =>
         Effect.andThen(take(claimed), callbacks.finish(claimed.id)).pipe(
           Effect.onInterrupt(() => postpone(claimed, Duration.zero)),
           Effect.catchDefect((defect) =>
@@ -152,20 +152,20 @@ export class CallbackInbox extends Context.Service<CallbackInbox, {
           Effect.annotateLogs({ callback_id: claimed.id, attempt: claimed.attempt })
         )
 
-      const runOnce = traced("CallbackInbox.runOnce")(function*(take: TakeCallback) {
-        const claimed = yield* claim(in_hand_max)
-        yield* Effect.forEach(claimed, takeIn(take), { concurrency: "unbounded", discard: true })
+      const runOnce = traced("CallbackInbox.runOnce")(function*(take: CallbackHandler) {
+        const claimed = yield* claim(in_progress_max)
+        yield* Effect.forEach(claimed, processCallback(take), { concurrency: "unbounded", discard: true })
         return claimed.length
       })
 
-      const run = (take: TakeCallback) =>
+      const run = (take: CallbackHandler) =>
         Effect.gen(function*() {
           const freed = Latch.makeUnsafe(false)
           const hand = yield* FiberSet.make<void>()
-          let free = in_hand_max
+          let free = in_progress_max
           const takeAndFree = (claimed: ClaimedCallback) =>
             Effect.ensuring(
-              takeIn(take)(claimed),
+              processCallback(take)(claimed),
               Effect.suspend(() => ++free >= free_min ? freed.open : Effect.void)
             )
           /** Claims as many as fit into the hand, and returns whether there may be more. */

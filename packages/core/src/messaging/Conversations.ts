@@ -29,7 +29,7 @@ import { line } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
-import { type ConcurrentChanges, Decide, type Fresh, together } from "../work/Decide.ts"
+import { type ConcurrentChanges, concurrently, Decide, type DecisionContext } from "../work/Decide.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -213,7 +213,7 @@ export const assign = (
     readonly member: Option.Option<MemberRow>
   },
   { assigned_user_id, sync_contact_owner = true }: AssignConversation,
-  { now }: Fresh
+  { now }: DecisionContext
 ): Result.Result<Changes.Decision<Conversation>, ConversationNotFound | ReferenceUnknown> => {
   const assignee = Option.getOrNull(present(member))
   const isKept = Option.exists(conversation, (row) => row.assigned_user_id === assigned_user_id)
@@ -248,18 +248,18 @@ export const current = (
 export const close = (
   conversation: Option.Option<ConversationRow>,
   { category = null }: CloseConversation,
-  fresh: Fresh
+  context: DecisionContext
 ): Result.Result<Changes.Decision<Conversation>, ConversationNotFound> =>
   Result.map(required(conversation), (row) => {
-    const { answer, changes } = change(row, State.close(row, category, fresh.now))
+    const { answer, changes } = change(row, State.close(row, category, context.now))
     if (Changes.isNone(changes)) return { answer, changes }
-    const event = Events.make("conversation.closed", { conversation_id: row.id }, fresh)
+    const event = Events.make("conversation.closed", { conversation_id: row.id }, context)
     return { answer, changes: Changes.all(changes, Changes.raise(event)) }
   })
 
 export const reopen = (
   conversation: Option.Option<ConversationRow>,
-  { now }: Fresh
+  { now }: DecisionContext
 ): Result.Result<Changes.Decision<Conversation>, ConversationNotFound> =>
   Result.map(required(conversation), (row) => change(row, State.reopen(row, now)))
 
@@ -268,7 +268,7 @@ export const open = (
   channel: Channel,
   { contact_id, identity_id }: ContactIdentity,
   found: KnownThread["conversation"],
-  { now, uuid }: Fresh
+  { now, uuid }: DecisionContext
 ): Changes.Decision<ConversationId> => {
   if (found !== null) {
     const changes = found.status === "open" ? Changes.none : ConversationRows.update(found, State.reopen(found, now))
@@ -359,7 +359,7 @@ export class Conversations extends Context.Service<Conversations, {
     Conversations,
     Effect.gen(function*() {
       const cursors = yield* Cursors
-      const { act } = yield* Decide
+      const { runAudited } = yield* Decide
       const members = yield* MemberStore
       const store = yield* ConversationStore
 
@@ -386,12 +386,12 @@ export class Conversations extends Context.Service<Conversations, {
         function*(id: ConversationId, input: AssignConversation) {
           const { organization_id } = yield* CurrentActor
           const { assigned_user_id } = input
-          return yield* act("conversations.assign", {
+          return yield* runAudited("conversations.assign", {
             load: Effect.all({
               conversation: store.find(organization_id, id),
               member: assigned_user_id === null ? Effect.succeedNone : members.find(organization_id, assigned_user_id)
-            }, together),
-            decide: (loaded, fresh) => assign(loaded, input, fresh),
+            }, concurrently),
+            decide: (loaded, context) => assign(loaded, input, context),
             current: ({ conversation }) => current(conversation)
           })
         }
@@ -400,9 +400,9 @@ export class Conversations extends Context.Service<Conversations, {
       const closeConversation = operation("conversations.close")(
         function*(id: ConversationId, input: CloseConversation) {
           const { organization_id } = yield* CurrentActor
-          return yield* act("conversations.close", {
+          return yield* runAudited("conversations.close", {
             load: store.find(organization_id, id),
-            decide: (conversation, fresh) => close(conversation, input, fresh),
+            decide: (conversation, context) => close(conversation, input, context),
             current
           })
         }
@@ -410,7 +410,7 @@ export class Conversations extends Context.Service<Conversations, {
 
       const reopenConversation = operation("conversations.reopen")(function*(id: ConversationId) {
         const { organization_id } = yield* CurrentActor
-        return yield* act("conversations.reopen", {
+        return yield* runAudited("conversations.reopen", {
           load: store.find(organization_id, id),
           decide: reopen,
           current

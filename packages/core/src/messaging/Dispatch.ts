@@ -23,7 +23,7 @@ import { send_attempts } from "../kernel/Metrics.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
-import { Decide, type Fresh } from "../work/Decide.ts"
+import { Decide, type DecisionContext } from "../work/Decide.ts"
 import type { ClaimedWork } from "../work/WorkQueue.ts"
 import {
   type Accepted,
@@ -114,13 +114,18 @@ interface Begun {
 }
 
 /** Lets a send wait for its held channel, or fails it with the reason of the hold when it would wait too long. */
-const wait = (claimed: ClaimedWork, send: SendRow, hold: Holds.ChannelHold, fresh: Fresh): Changes.Changes => {
-  const due_at = Holds.nextLook(hold, send.id, fresh.now)
+const wait = (
+  claimed: ClaimedWork,
+  send: SendRow,
+  hold: Holds.ChannelHold,
+  context: DecisionContext
+): Changes.Changes => {
+  const due_at = Holds.nextLook(hold, send.id, context.now)
   const { created_at, first_attempt_at } = send
   const mayWait = first_attempt_at === null
     ? DateTime.isLessThanOrEqualTo(due_at, DateTime.addDuration(created_at, hold_time_max))
     : isInTime({ first_attempt_at }, due_at)
-  return mayWait ? postpone(claimed, due_at) : Changes.all(fail(send, hold.reason, fresh), finish(claimed))
+  return mayWait ? postpone(claimed, due_at) : Changes.all(fail(send, hold.reason, context), finish(claimed))
 }
 
 /** Begins an attempt. Returns null, and settles the work, if the send has already ended or its channel is held. */
@@ -128,14 +133,14 @@ const begin = (
   claimed: ClaimedWork,
   outgoing: Option.Option<OutgoingSend>,
   expectedAliases: MessagingProvider["Service"]["expectedAliases"],
-  fresh: Fresh
+  context: DecisionContext
 ): Changes.Decision<Begun | null> => {
-  const { now } = fresh
+  const { now } = context
   if (Option.isNone(outgoing) || !isOpen(outgoing.value.send)) return { answer: null, changes: finish(claimed) }
   const { channel, hold, identity_id, send } = outgoing.value
   // A send that is `sending` lost its worker during an attempt. That it waits would hide it.
   const held = Option.filter(Holds.active(Option.fromNullOr(hold), now), () => send.status === "queued")
-  if (Option.isSome(held)) return { answer: null, changes: wait(claimed, send, held.value, fresh) }
+  if (Option.isSome(held)) return { answer: null, changes: wait(claimed, send, held.value, context) }
   const set = State.begin(send, now)
   const aliases = expectedAliases?.(channel, send.recipient) ?? []
   return {
@@ -156,7 +161,7 @@ const awaitCallback = (
   claimed: ClaimedWork,
   send: SendRow,
   timeout: Duration.Duration,
-  { now }: Fresh
+  { now }: DecisionContext
 ): Changes.Changes =>
   Changes.all(
     SendRows.update(send, State.markUnknown(send)),
@@ -182,7 +187,7 @@ export class Dispatch extends Context.Service<Dispatch, {
   static readonly layer = Layer.effect(
     Dispatch,
     Effect.gen(function*() {
-      const { decide, settle } = yield* Decide
+      const { run, settle } = yield* Decide
       const holds = yield* Holds.ChannelHoldStore
       const loadCompletion = yield* loader
       const provider = yield* MessagingProvider
@@ -194,28 +199,28 @@ export class Dispatch extends Context.Service<Dispatch, {
       /** Settles the claim with the changes that follow for the send, or with none if it has already ended. */
       const settleSend = (
         claimed: ClaimedWork,
-        changesOf: (send: SendRow, fresh: Fresh) => Changes.Changes
+        changesOf: (send: SendRow, context: DecisionContext) => Changes.Changes
       ) =>
         settle(claimed, {
           load: find(claimed),
-          decide: (send, fresh) => ({
+          decide: (send, context) => ({
             answer: undefined,
             changes: Option.match(Option.filter(send, isOpen), {
               onNone: () => finish(claimed),
-              onSome: (row) => changesOf(row, fresh)
+              onSome: (row) => changesOf(row, context)
             })
           })
         })
 
       const failNow = (claimed: ClaimedWork, reason: FailureReason) =>
-        settleSend(claimed, (send, fresh) => Changes.all(fail(send, reason, fresh), finish(claimed)))
+        settleSend(claimed, (send, context) => Changes.all(fail(send, reason, context), finish(claimed)))
 
       /** Ends the attempts: the send fails, or becomes `unknown` if one of them may have sent it. */
       const endAttempts = (claimed: ClaimedWork, reason: FailureReason) =>
-        settleSend(claimed, (send, fresh) =>
+        settleSend(claimed, (send, context) =>
           send.may_be_sent
-            ? awaitCallback(claimed, send, timeout, fresh)
-            : Changes.all(fail(send, reason, fresh), finish(claimed)))
+            ? awaitCallback(claimed, send, timeout, context)
+            : Changes.all(fail(send, reason, context), finish(claimed)))
 
       /** Changes the hold of a send's channel, and returns whether that changed anything. */
       const changeHold = (
@@ -223,7 +228,7 @@ export class Dispatch extends Context.Service<Dispatch, {
         { channel_id }: SendRow,
         change: (found: Option.Option<Holds.ChannelHoldRow>, now: Timestamp) => Changes.Changes
       ) =>
-        decide(organization_id, {
+        run(organization_id, {
           load: holds.find(organization_id, channel_id),
           decide: (found, { now }) => {
             const changes = change(found, now)
@@ -272,11 +277,11 @@ export class Dispatch extends Context.Service<Dispatch, {
         return settle(claimed, {
           initial: load(outgoing),
           load: load(),
-          decide: (loaded, fresh) => ({
+          decide: (loaded, context) => ({
             answer: undefined,
             changes: Changes.all(
-              complete(loaded, accepted, [], fresh),
-              Changes.settle({ claimed, outcome: "finish_if_held" })
+              complete(loaded, accepted, [], context),
+              Changes.settle({ claimed, outcome: "finish_if_leased" })
             )
           })
         }).pipe(
@@ -323,9 +328,9 @@ export class Dispatch extends Context.Service<Dispatch, {
         const due_at = provider.dedup === "client_ref"
           ? nextAttempt(claimed.attempt, first_attempt_at ?? now, now, null)
           : Option.none()
-        yield* settleSend(claimed, (send, fresh) =>
+        yield* settleSend(claimed, (send, context) =>
           Option.isNone(due_at)
-            ? awaitCallback(claimed, send, timeout, fresh)
+            ? awaitCallback(claimed, send, timeout, context)
             : Changes.all(SendRows.update(send, { may_be_sent: true }), postpone(claimed, due_at.value)))
       })
 
@@ -358,7 +363,7 @@ export class Dispatch extends Context.Service<Dispatch, {
       const attempt = traced("Dispatch.attempt")(function*(claimed: ClaimedWork) {
         const begun = yield* settle(claimed, {
           load: store.load(claimed.organization_id, SendId.make(claimed.ref)),
-          decide: (outgoing, fresh) => begin(claimed, outgoing, provider.expectedAliases, fresh)
+          decide: (outgoing, context) => begin(claimed, outgoing, provider.expectedAliases, context)
         })
         if (begun === null) return
         // A send that is already `sending` lost its worker during an attempt, whose outcome is therefore unknown.

@@ -17,7 +17,7 @@ import type { Position } from "../kernel/Page.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
-import { Decide, type Fresh, together } from "../work/Decide.ts"
+import { concurrently, Decide, type DecisionContext } from "../work/Decide.ts"
 import { ConversationStore } from "./Conversations.ts"
 import * as Media from "./Media.ts"
 import { boundedFailure } from "./MessageDetails.ts"
@@ -61,13 +61,18 @@ export class ChannelUnknown extends Schema.TaggedError<ChannelUnknown>()("Channe
 // ----------------------------------------------------------- decisions
 
 /** Raises `message.updated` if the update changed what subscribers can see. */
-const updateEvent = (before: Message, after: Message, update: MessageUpdate, fresh: Fresh): Changes.Changes => {
+const updateEvent = (
+  before: Message,
+  after: Message,
+  update: MessageUpdate,
+  context: DecisionContext
+): Changes.Changes => {
   const isNews = update.status === "edited" || update.status === "deleted"
     ? before.deleted_at === null
     : after.status !== before.status
   if (!isNews || update.status === "sent") return Changes.none
   const data = { conversation_id: after.conversation_id, message_id: after.id, status: update.status }
-  return Changes.raise(Events.make("message.updated", data, fresh))
+  return Changes.raise(Events.make("message.updated", data, context))
 }
 
 type OfMessage = Pick<MessageDeleted, "channel_id" | "provider_message_id">
@@ -77,14 +82,14 @@ export const update = (
   found: Option.Option<ProviderMessage>,
   { channel_id, provider_message_id }: OfMessage,
   update: MessageUpdate,
-  fresh: Fresh
+  context: DecisionContext
 ): Changes.Changes => {
-  const news = { ...update, at: clamped(update.at, fresh.now) }
+  const news = { ...update, at: clamped(update.at, context.now) }
   const known = Option.getOrNull(Option.flatMap(found, ({ message }) => message))
-  if (known === null) return storeEarlyUpdate({ channel_id, provider_message_id }, found, news, fresh.now)
+  if (known === null) return storeEarlyUpdate({ channel_id, provider_message_id }, found, news, context.now)
   const after = applyUpdate(known, news)
   if (after === known) return Changes.none
-  return Changes.all(revise(known.contact_id, known, after), updateEvent(known, after, news, fresh))
+  return Changes.all(revise(known.contact_id, known, after), updateEvent(known, after, news, context))
 }
 
 /** Returns the update that a provider's report contains. */
@@ -99,7 +104,7 @@ const paused = (
   changes: Changes.Changes,
   hold: Option.Option<ChannelHoldRow>,
   { channel_id, pauses_channel }: MessageStatusReported,
-  { now }: Fresh
+  { now }: DecisionContext
 ): Changes.Changes =>
   pauses_channel === undefined || Changes.isNone(changes)
     ? changes
@@ -116,21 +121,21 @@ export const statusReported = (
     readonly completion: SendCompletion.Loaded | null
   },
   event: MessageStatusReported,
-  fresh: Fresh
+  context: DecisionContext
 ): Changes.Changes => {
   const { provider_message_id, recipient_aliases = [] } = event
   const news = newsOf(event)
-  if (completion === null) return update(found, event, news, fresh)
-  const clampedNews = { ...news, at: clamped(event.at, fresh.now) }
+  if (completion === null) return update(found, event, news, context)
+  const clampedNews = { ...news, at: clamped(event.at, context.now) }
   const completed = SendCompletion.complete(
     completion,
     { provider_message_id, recipient_aliases },
     [clampedNews],
-    fresh
+    context
   )
   // A message that `complete` inserts already includes the update. One that another commit inserted meanwhile does not.
   return completed.insert === undefined
-    ? Changes.all(completed, update(completion.provider_message, event, news, fresh))
+    ? Changes.all(completed, update(completion.provider_message, event, news, context))
     : completed
 }
 
@@ -155,7 +160,7 @@ export class Inbound extends Context.Service<Inbound, {
       const channels = yield* ChannelStore
       const contacts = yield* ContactStore
       const conversations = yield* ConversationStore
-      const { decide } = yield* Decide
+      const { run } = yield* Decide
       const holds = yield* ChannelHoldStore
       const loadCompletion = yield* SendCompletion.loader
       const media = yield* Media.Media
@@ -165,11 +170,11 @@ export class Inbound extends Context.Service<Inbound, {
       const commit = <Loaded>(
         organization_id: OrganizationId,
         load: Effect.Effect<Loaded>,
-        changesOf: (loaded: Loaded, fresh: Fresh) => Changes.Changes
+        changesOf: (loaded: Loaded, context: DecisionContext) => Changes.Changes
       ): Effect.Effect<void> =>
-        decide(organization_id, {
+        run(organization_id, {
           load,
-          decide: (loaded, fresh) => Result.succeed({ answer: undefined, changes: changesOf(loaded, fresh) })
+          decide: (loaded, context) => Result.succeed({ answer: undefined, changes: changesOf(loaded, context) })
         })
 
       const findMessage = (organization_id: OrganizationId, { channel_id, provider_message_id }: OfMessage) =>
@@ -230,13 +235,13 @@ export class Inbound extends Context.Service<Inbound, {
             Effect.all([
               findMessage(organization_id, event),
               loadSender(organization_id, channel, partnerOf(channel, event))
-            ], together),
+            ], concurrently),
             ([found, sender]) => ({ found, ...sender })
           ),
-          (loaded, fresh) =>
+          (loaded, context) =>
             event.event === "message_received"
-              ? messageReceived(loaded, channel, event, file, fresh)
-              : messageSent(loaded, channel, event, file, fresh)
+              ? messageReceived(loaded, channel, event, file, context)
+              : messageSent(loaded, channel, event, file, context)
         )
 
       const receiveMessage = Effect.fnUntraced(function*(
@@ -293,7 +298,7 @@ export class Inbound extends Context.Service<Inbound, {
             return commit(
               organization_id,
               findMessage(organization_id, of),
-              (found, fresh) => update(found, of, { status, at }, fresh)
+              (found, context) => update(found, of, { status, at }, context)
             )
           }
         )
@@ -314,7 +319,7 @@ export class Inbound extends Context.Service<Inbound, {
             return commit(
               organization_id,
               loadStatus(organization_id, event),
-              (loaded, fresh) => paused(statusReported(loaded, event, fresh), loaded.hold, event, fresh)
+              (loaded, context) => paused(statusReported(loaded, event, context), loaded.hold, event, context)
             )
           case "message_edited":
           case "message_deleted": {
@@ -325,7 +330,7 @@ export class Inbound extends Context.Service<Inbound, {
             return commit(
               organization_id,
               findMessage(organization_id, event),
-              (found, fresh) => update(found, event, news, fresh)
+              (found, context) => update(found, event, news, context)
             )
           }
           case "identity_changed": {
@@ -334,7 +339,7 @@ export class Inbound extends Context.Service<Inbound, {
             return commit(
               organization_id,
               loadIdentity(organization_id, former, person),
-              ({ contact, known }, fresh) => changeIdentity(former, person, known, contact, fresh)
+              ({ contact, known }, context) => changeIdentity(former, person, known, contact, context)
             )
           }
         }

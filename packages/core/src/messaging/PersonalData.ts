@@ -24,7 +24,7 @@ import type { PageRequest, Position } from "../kernel/Page.ts"
 import { erased } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
-import { type ConcurrentChanges, Decide, type Fresh, together } from "../work/Decide.ts"
+import { type ConcurrentChanges, concurrently, Decide, type DecisionContext } from "../work/Decide.ts"
 import { Content } from "./Content.ts"
 import { Conversation, type ConversationRow, toConversation } from "./Conversations.ts"
 import { MediaStore, MessageMedia } from "./Media.ts"
@@ -99,7 +99,7 @@ const written = <E, R, E2, R2>(
 /** Erases what a contact's own row, its identities and their names hold. An erased contact stays as it is. */
 export const erase = (
   { found, names }: { readonly found: Option.Option<LoadedContact>; readonly names: ReadonlyArray<IdentityRowName> },
-  { now }: Fresh
+  { now }: DecisionContext
 ): Result.Result<Changes.Decision<LoadedContact>, ContactNotFound> => {
   if (Option.isNone(found)) return Result.fail(new ContactNotFound())
   const contact = found.value
@@ -198,7 +198,7 @@ export class PersonalData extends Context.Service<PersonalData, {
   static readonly layer = Layer.effect(
     PersonalData,
     Effect.gen(function*() {
-      const { act } = yield* Decide
+      const { runAudited } = yield* Decide
       const contacts = yield* ContactStore
       const media = yield* MediaStore
       const messages = yield* MessageStore
@@ -250,7 +250,7 @@ export class PersonalData extends Context.Service<PersonalData, {
               found: contacts.find(organization_id, id),
               names: store.names(organization_id, id),
               rows: store.conversations(organization_id, id)
-            }, together)
+            }, concurrently)
             const contact = yield* Effect.fromOption(found, () => new ContactNotFound())
             const head = {
               exported_at: toJson.time(yield* DateTime.now),
@@ -275,7 +275,7 @@ export class PersonalData extends Context.Service<PersonalData, {
         const load = Effect.all({
           found: contacts.load(organization_id, id),
           names: store.names(organization_id, id)
-        }, together)
+        }, concurrently)
         const { found, names } = yield* load
         const { primary_phone } = yield* Effect.fromOption(found, () => new ContactNotFound())
         const phone = primary_phone === null ? [] : [primary_phone]
@@ -283,10 +283,10 @@ export class PersonalData extends Context.Service<PersonalData, {
         const people = [...names.map(({ name }) => name), ...phone].map((name) => name.replace(/^\+/, ""))
         yield* store.eraseCallbacks(organization_id, people)
         yield* eraseStored(organization_id, id)
-        yield* act("contacts.erase", { load, decide: erase })
+        yield* runAudited("contacts.erase", { load, decide: erase })
         // What was committed by others until the names were gone, and what the sends among it told.
         yield* eraseStored(organization_id, id)
-        yield* act("contacts.erase", { load, decide: erase })
+        yield* runAudited("contacts.erase", { load, decide: erase })
       })
 
       return PersonalData.of({ export: exportContact, erase: eraseContact })

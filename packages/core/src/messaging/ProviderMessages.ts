@@ -11,7 +11,7 @@ import { canonical } from "../kernel/Phones.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
-import type { Fresh } from "../work/Decide.ts"
+import type { DecisionContext } from "../work/Decide.ts"
 import { type KnownThread, open } from "./Conversations.ts"
 import * as Media from "./Media.ts"
 import { bounded } from "./MessageDetails.ts"
@@ -55,18 +55,18 @@ const messageOf = (
   event: Unread<NetworkMessage>,
   file: Media.MessageMedia | null,
   own: Pick<Message, "conversation_id" | "direction" | "sender" | "status">,
-  fresh: Fresh
+  context: DecisionContext
 ): Message => {
   const first: Message = {
-    id: MessageId.make(fresh.uuid()),
+    id: MessageId.make(context.uuid()),
     ...own,
     type: event.type,
     text: event.text,
     media: null,
     details: bounded(event.details ?? null),
     provider_message_id: event.provider_message_id,
-    created_at: fresh.now,
-    sent_at: clamped(event.sent_at, fresh.now),
+    created_at: context.now,
+    sent_at: clamped(event.sent_at, context.now),
     delivered_at: null,
     read_at: null,
     failed_at: null,
@@ -87,25 +87,25 @@ export const messageReceived = (
   channel: Channel,
   event: Omit<ProviderMessageReceived, "media">,
   file: Media.MessageMedia | null,
-  fresh: Fresh
+  context: DecisionContext
 ): Changes.Changes => {
   if (isStored(loaded)) return Changes.none
   const { contact, found, threads } = loaded
-  const who = findOrCreateByIdentity(partnerOf(channel, event), threads, contact, fresh)
-  const conversation = open(channel, who.answer, threads[0]?.conversation ?? null, fresh)
+  const who = findOrCreateByIdentity(partnerOf(channel, event), threads, contact, context)
+  const conversation = open(channel, who.answer, threads[0]?.conversation ?? null, context)
   const message = messageOf(loaded, event, file, {
     conversation_id: conversation.answer,
     direction: "inbound",
     sender: { type: "contact", name: event.from.display_name },
     status: "received"
-  }, fresh)
+  }, context)
   const data = { conversation_id: message.conversation_id, message_id: message.id }
   return Changes.all(
     who.changes,
     conversation.changes,
     published(message),
     insert(channel.id, who.answer.contact_id, found, message),
-    Changes.raise(Events.make("message.received", data, fresh))
+    Changes.raise(Events.make("message.received", data, context))
   )
 }
 
@@ -119,27 +119,27 @@ export const messageSent = (
   channel: Channel,
   event: Omit<ProviderMessageSent, "media">,
   file: Media.MessageMedia | null,
-  fresh: Fresh
+  context: DecisionContext
 ): Changes.Changes => {
   if (isStored(loaded)) return Changes.none
   const { contact, found, threads } = loaded
-  const who = findOrCreateByIdentity(partnerOf(channel, event), threads, contact, fresh)
+  const who = findOrCreateByIdentity(partnerOf(channel, event), threads, contact, context)
   const known = threads[0]?.conversation ?? null
   const conversation = known === null
-    ? open(channel, who.answer, null, fresh)
+    ? open(channel, who.answer, null, context)
     : { answer: known.id, changes: Changes.none }
   const message = messageOf(loaded, event, file, {
     conversation_id: conversation.answer,
     direction: "outbound",
     sender: { type: "business_app", name: null },
     status: "sent"
-  }, fresh)
+  }, context)
   return Changes.all(
     who.changes,
     conversation.changes,
     published(message),
     insert(channel.id, who.answer.contact_id, found, message),
-    messageEvents(message, fresh)
+    messageEvents(message, context)
   )
 }
 

@@ -7,7 +7,7 @@ import { type ChannelId, MessageId, type OrganizationId, type SendId } from "../
 import { erased } from "../kernel/Text.ts"
 import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
-import { type Fresh, together } from "../work/Decide.ts"
+import { concurrently, type DecisionContext } from "../work/Decide.ts"
 import {
   applyUpdate,
   insert,
@@ -34,7 +34,7 @@ const senderOf = ({ member_name, send }: OutgoingSend): Message["sender"] =>
 const messageOf = (
   outgoing: OutgoingSend,
   provider_message_id: string | null,
-  { now, uuid }: Fresh
+  { now, uuid }: DecisionContext
 ): Message => ({
   id: MessageId.make(uuid()),
   conversation_id: outgoing.send.conversation_id,
@@ -56,20 +56,23 @@ const messageOf = (
 })
 
 /** Returns `message.sent`, and `message.updated` where an early report has already moved the status on. */
-export const messageEvents = ({ conversation_id, id: message_id, status }: Message, fresh: Fresh): Changes.Changes => {
+export const messageEvents = (
+  { conversation_id, id: message_id, status }: Message,
+  context: DecisionContext
+): Changes.Changes => {
   const data = { conversation_id, message_id }
-  const sent = Changes.raise(Events.make("message.sent", data, fresh))
+  const sent = Changes.raise(Events.make("message.sent", data, context))
   if (status === "sent" || status === "received") return sent
-  return Changes.all(sent, Changes.raise(Events.make("message.updated", { ...data, status }, fresh)))
+  return Changes.all(sent, Changes.raise(Events.make("message.updated", { ...data, status }, context)))
 }
 
 /** Fails a send that has not ended, and raises `send.failed`. */
-export const fail = (send: SendRow, failure_reason: FailureReason, fresh: Fresh): Changes.Changes => {
+export const fail = (send: SendRow, failure_reason: FailureReason, context: DecisionContext): Changes.Changes => {
   if (!isOpen(send)) return Changes.none
   const { conversation_id, id: send_id } = send
   return Changes.all(
     SendRows.update(send, State.fail(send, failure_reason)),
-    Changes.raise(Events.make("send.failed", { conversation_id, send_id, failure_reason }, fresh))
+    Changes.raise(Events.make("send.failed", { conversation_id, send_id, failure_reason }, context))
   )
 }
 
@@ -91,7 +94,7 @@ export const complete = (
   { outgoing, provider_message }: Loaded,
   { provider_message_id, recipient_aliases = [] }: Accepted,
   updates: ReadonlyArray<MessageUpdate>,
-  fresh: Fresh
+  context: DecisionContext
 ): Changes.Changes => {
   if (Option.isNone(outgoing)) return Changes.none
   const { channel, contact_id, identity_id, send: row } = outgoing.value
@@ -113,13 +116,13 @@ export const complete = (
     )
   }
   const early = Option.match(provider_message, { onNone: () => [], onSome: ({ early_updates }) => early_updates })
-  const accepted = messageOf(outgoing.value, known === null ? provider_message_id : null, fresh)
+  const accepted = messageOf(outgoing.value, known === null ? provider_message_id : null, context)
   const message = [...early, ...updates].reduce(applyUpdate, accepted)
   return Changes.all(
     aliases,
     insert(row.channel_id, contact_id, provider_message, message),
     SendRows.update(row, State.accept(row, message.id)),
-    messageEvents(message, fresh)
+    messageEvents(message, context)
   )
 }
 
@@ -144,7 +147,7 @@ export const loader = Effect.gen(function*() {
   ) {
     const load = sends.load(organization_id, id)
     const found = messages.findByProviderId(organization_id, channel_id, provider_message_id)
-    if (begun === undefined) return yield* Effect.all({ outgoing: load, provider_message: found }, together)
+    if (begun === undefined) return yield* Effect.all({ outgoing: load, provider_message: found }, concurrently)
     const provider_message = yield* found
     const isStored = Option.isSome(Option.flatMap(provider_message, ({ message }) => message))
     return { outgoing: isStored ? yield* load : Option.some(begun), provider_message }

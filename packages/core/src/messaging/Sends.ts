@@ -33,7 +33,7 @@ import { Phone } from "../kernel/Phones.ts"
 import { text } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
-import { type ConcurrentChanges, Decide, type Fresh, together } from "../work/Decide.ts"
+import { type ConcurrentChanges, concurrently, Decide, type DecisionContext } from "../work/Decide.ts"
 import { type Content, isAtMost, text_chars_max, TextTooLong } from "./Content.ts"
 import {
   ConversationNotFound,
@@ -193,7 +193,7 @@ export const toSend = (
 const queue = (
   to: Pick<SendColumns, "channel_id" | "conversation_id" | "member_id" | "recipient">,
   content: Content,
-  { now, uuid }: Fresh
+  { now, uuid }: DecisionContext
 ): Changes.Decision<Send> => {
   const send: SendColumns = {
     id: SendId.make(uuid()),
@@ -241,17 +241,17 @@ export const start = (
   { channel, template, threads, withPhone }: StartLoaded,
   member_id: MemberId | null,
   input: StartConversation,
-  fresh: Fresh
+  context: DecisionContext
 ): Result.Result<Changes.Decision<Send>, ReferenceUnknown | ChannelTypeUnsuited | TemplateRefused> =>
   Result.gen(function*() {
     if (Option.isNone(channel)) {
       return yield* Result.fail(new ReferenceUnknown({ param: "channel_id", value: input.channel_id }))
     }
     const content = yield* templateContent(channel.value, template, input.template)
-    const who = findOrCreateByIdentity(personOf(input), threads, withPhone, fresh)
-    const conversation = open(channel.value, who.answer, threads[0]?.conversation ?? null, fresh)
+    const who = findOrCreateByIdentity(personOf(input), threads, withPhone, context)
+    const conversation = open(channel.value, who.answer, threads[0]?.conversation ?? null, context)
     const to = { conversation_id: conversation.answer, channel_id: channel.value.id, recipient: input.phone, member_id }
-    const { answer, changes } = queue(to, content, fresh)
+    const { answer, changes } = queue(to, content, context)
     return { answer, changes: Changes.all(who.changes, conversation.changes, changes) }
   })
 
@@ -279,7 +279,7 @@ export const send = (
   },
   member_id: MemberId | null,
   input: SendMessage,
-  fresh: Fresh
+  context: DecisionContext
 ): Result.Result<
   Changes.Decision<Send>,
   ConversationNotFound | ChannelTypeUnsuited | ReplyWindowClosed | TemplateRefused | TextTooLong
@@ -290,13 +290,13 @@ export const send = (
   if (input.type === "text") {
     const chars_max = text_chars_max[channel_type]
     if (!isAtMost(input.text, chars_max)) return Result.fail(new TextTooLong({ channel_type, chars_max }))
-    return isReplyWindowOpen(conversation.value, fresh.now)
-      ? Result.succeed(queue(to, { type: "text", text: input.text }, fresh))
+    return isReplyWindowOpen(conversation.value, context.now)
+      ? Result.succeed(queue(to, { type: "text", text: input.text }, context))
       : Result.fail(new ReplyWindowClosed())
   }
   return Result.map(
     templateContent(Option.getOrThrow(channel), template, input.template),
-    (content) => queue(to, content, fresh)
+    (content) => queue(to, content, context)
   )
 }
 
@@ -339,7 +339,7 @@ export class Sends extends Context.Service<Sends, {
       const channels = yield* ChannelStore
       const contacts = yield* ContactStore
       const conversations = yield* ConversationStore
-      const { act } = yield* Decide
+      const { runAudited } = yield* Decide
       const store = yield* SendStore
       const templates = yield* Templates
 
@@ -367,12 +367,12 @@ export class Sends extends Context.Service<Sends, {
           return { channel, template: yield* findTemplate(channel, input.template) }
         })
         const load: Effect.Effect<StartLoaded> = Effect.map(
-          Effect.all({ person: loadPerson, choice: loadTemplate }, together),
+          Effect.all({ person: loadPerson, choice: loadTemplate }, concurrently),
           ({ choice, person }) => ({ ...person, ...choice })
         )
-        return yield* act("sends.start", {
+        return yield* runAudited("sends.start", {
           load,
-          decide: (loaded, fresh) => start(loaded, member_id, input, fresh)
+          decide: (loaded, context) => start(loaded, member_id, input, context)
         })
       })
 
@@ -395,8 +395,9 @@ export class Sends extends Context.Service<Sends, {
           conversations.find(organization_id, conversation_id),
           (conversation) => loadContent(organization_id, conversation, input)
         )
-        const decide = (loaded: Effect.Success<typeof load>, fresh: Fresh) => send(loaded, member_id, input, fresh)
-        return yield* act("sends.send", { load, decide })
+        const decide = (loaded: Effect.Success<typeof load>, context: DecisionContext) =>
+          send(loaded, member_id, input, context)
+        return yield* runAudited("sends.send", { load, decide })
       })
 
       const get = operation("sends.get")(function*(id: SendId) {

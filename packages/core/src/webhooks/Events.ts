@@ -11,7 +11,7 @@ import { FailureReason } from "../kernel/FailureReason.ts"
 import { ConversationId, EventId, MessageId, SendId } from "../kernel/Ids.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import type { RaisedEvent } from "../work/Changes.ts"
-import type { Fresh } from "../work/Decide.ts"
+import type { DecisionContext } from "../work/Decide.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -74,7 +74,7 @@ const encode = Schema.encodeSync(Schema.fromJsonString(Event))
 export const make = <const Type extends EventType>(
   type: Type,
   data: Extract<Event, { readonly type: Type }>["data"],
-  { now, uuid }: Fresh
+  { now, uuid }: DecisionContext
 ): RaisedEvent => {
   const id = EventId.make(uuid())
   // The type parameter ties `type` to `data`, which the compiler cannot see in the combined object.

@@ -19,7 +19,7 @@ import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
-import { type ConcurrentChanges, Decide, type Fresh, together } from "../work/Decide.ts"
+import { type ConcurrentChanges, concurrently, Decide, type DecisionContext } from "../work/Decide.ts"
 import { StorageUse } from "../work/StorageUse.ts"
 import type { Claim, ClaimedWork } from "../work/WorkQueue.ts"
 import { EventStore } from "./Events.ts"
@@ -72,7 +72,7 @@ const found = (
 export const retry = (
   outgoing: Option.Option<Outgoing>,
   webhook: Option.Option<WebhookRow>,
-  { now }: Fresh
+  { now }: DecisionContext
 ): Result.Result<
   Changes.Decision<WebhookDelivery>,
   WebhookNotFound | WebhookDeliveryNotFound | WebhookDisabled
@@ -154,7 +154,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
   static readonly layer = Layer.effect(
     WebhookDeliveries,
     Effect.gen(function*() {
-      const { act, settle } = yield* Decide
+      const { runAudited, settle } = yield* Decide
       const events = yield* EventStore
       const post = yield* makePost
       const store = yield* WebhookDeliveryStore
@@ -166,7 +166,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         const { deliveries, webhook } = yield* Effect.all({
           webhook: webhooks.find(organization_id, webhook_id),
           deliveries: store.list(organization_id, webhook_id, limits.webhook_list_size)
-        }, together)
+        }, concurrently)
         yield* Effect.fromOption(webhook, () => new WebhookNotFound())
         return deliveries
       })
@@ -174,12 +174,12 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
       const retryDelivery = operation("webhook_deliveries.retry")(
         function*(webhook_id: WebhookId, id: WebhookDeliveryId) {
           const { organization_id } = yield* CurrentActor
-          return yield* act("webhook_deliveries.retry", {
+          return yield* runAudited("webhook_deliveries.retry", {
             load: Effect.all({
               outgoing: store.load(organization_id, id),
               webhook: webhooks.find(organization_id, webhook_id)
-            }, together),
-            decide: ({ outgoing, webhook }, fresh) => retry(outgoing, webhook, fresh),
+            }, concurrently),
+            decide: ({ outgoing, webhook }, context) => retry(outgoing, webhook, context),
             current: ({ outgoing, webhook }) =>
               Result.map(found(outgoing, webhook), ({ loaded }) => Struct.omit(loaded, ["version"]))
           })
@@ -191,16 +191,16 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
       /** Settles the claim with the changes that follow for the delivery, or with none if it has already ended. */
       const settleDelivery = (
         claimed: ClaimedWork,
-        decide: (outgoing: Outgoing, fresh: Fresh) => Changes.Decision<Outcome.Disabling>,
+        decide: (outgoing: Outgoing, context: DecisionContext) => Changes.Decision<Outcome.Disabling>,
         initial = find(claimed)
       ) =>
         settle(claimed, {
           initial,
           load: find(claimed),
-          decide: (found, fresh) =>
+          decide: (found, context) =>
             Option.match(Option.filter(found, ({ delivery }) => acceptsResult(delivery)), {
               onNone: () => ({ answer: null, changes: Outcome.finish(claimed) }),
-              onSome: (outgoing) => decide(outgoing, fresh)
+              onSome: (outgoing) => decide(outgoing, context)
             })
         })
 

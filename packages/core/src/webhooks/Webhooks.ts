@@ -32,7 +32,7 @@ import { Secrets } from "../kernel/Secrets.ts"
 import { jsonSchemaOnly, Text } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
-import { type ConcurrentChanges, Decide, type Fresh } from "../work/Decide.ts"
+import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
 import { lanes } from "../work/WorkQueue.ts"
 import { EventType } from "./Events.ts"
 import { newSecret } from "./WebhookSignature.ts"
@@ -198,7 +198,7 @@ const create = (
     readonly organization: Option.Option<OrganizationRow>
   },
   webhook: Pick<WebhookColumns, "event_types" | "id" | "sealed_secret" | "url">,
-  { now }: Fresh
+  { now }: DecisionContext
 ): Result.Result<Changes.Decision<Webhook>, TooManyWebhooks> => {
   if (active >= limits.webhooks_active_max) {
     return Result.fail(new TooManyWebhooks({ limit: limits.webhooks_active_max }))
@@ -290,7 +290,7 @@ export class Webhooks extends Context.Service<Webhooks, {
     Webhooks,
     Effect.gen(function*() {
       const allowed = yield* AllowedAddresses
-      const { act } = yield* Decide
+      const { runAudited } = yield* Decide
       const ids = yield* Ids
       const organizations = yield* OrganizationStore
       const secrets = yield* Secrets
@@ -305,15 +305,15 @@ export class Webhooks extends Context.Service<Webhooks, {
         const id = WebhookId.make(ids.next())
         const signing_secret = Redacted.value(yield* newSecret)
         const sealed_secret = yield* secrets.seal(secretContext(organization_id, id), signing_secret)
-        return yield* act("webhooks.create", {
+        return yield* runAudited("webhooks.create", {
           // The organization first: its version must be no newer than what it guards.
           load: Effect.all({
             organization: organizations.find(organization_id),
             active: store.countActive(organization_id)
           }),
-          decide: (loaded, fresh) =>
+          decide: (loaded, context) =>
             Result.map(
-              create(loaded, { id, url, event_types, sealed_secret }, fresh),
+              create(loaded, { id, url, event_types, sealed_secret }, context),
               ({ answer, changes }) => ({ answer: { ...answer, signing_secret }, changes })
             )
         })
@@ -326,7 +326,7 @@ export class Webhooks extends Context.Service<Webhooks, {
 
       const disableWebhook = operation("webhooks.disable")(function*(id: WebhookId) {
         const { organization_id } = yield* CurrentActor
-        return yield* act("webhooks.disable", {
+        return yield* runAudited("webhooks.disable", {
           load: store.find(organization_id, id),
           decide: (found, { now }) =>
             Result.map(

@@ -98,15 +98,15 @@ export interface Throttle {
  *
  * `hold` leaves the item claimed, `finish` deletes it, `postpone` makes it due
  * later. If the claim has lost its lease, these three fail with `LeaseLost`.
- * `finish_if_held` deletes the item if the claim still has its lease, and
+ * `finish_if_leased` deletes the item if the claim still has its lease, and
  * otherwise leaves it alone.
  */
 export type Settlement =
-  | { readonly claimed: ClaimedWork; readonly outcome: "finish" | "finish_if_held" | "hold" }
+  | { readonly claimed: ClaimedWork; readonly outcome: "finish" | "finish_if_leased" | "hold" }
   | { readonly claimed: ClaimedWork; readonly outcome: "postpone"; readonly due_at: Timestamp }
 
 /** An idempotency record: the response of a request, stored under its idempotency key. */
-export interface Remembered {
+export interface RecordedResponse {
   readonly key: string
   /** The digest of the request that the key was first used for. */
   readonly fingerprint: string
@@ -133,7 +133,7 @@ export interface Changes {
   /** Webhooks whose pending deliveries fail with `webhook_disabled`: of each, the newest `limit`. */
   readonly abandon?: ReadonlyArray<{ readonly webhook_id: WebhookId; readonly limit: number }>
   readonly settle?: Settlement
-  readonly remember?: Remembered
+  readonly response?: RecordedResponse
   readonly audit?: AuditRecord
 }
 
@@ -159,7 +159,7 @@ const occurrences = {
   throttle: "many",
   abandon: "many",
   settle: "once",
-  remember: "once",
+  response: "once",
   audit: "once"
 } as const satisfies Readonly<Record<keyof Changes, "many" | "once">>
 

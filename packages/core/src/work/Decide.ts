@@ -19,7 +19,7 @@ import { Commit, type Conflict, type KeyUsed, LeaseLost, type Unconfirmed } from
 import { type ClaimedWork, type WorkKind, WorkSignal } from "./WorkQueue.ts"
 
 /** What a pure decision cannot make itself: the time, and new ids. */
-export interface Fresh {
+export interface DecisionContext {
   readonly now: Timestamp
   readonly uuid: () => string
 }
@@ -28,7 +28,7 @@ export interface Fresh {
 export interface Operation<Loaded, Answer, Refusal, R> {
   /** Never fails: a row that does not exist is loaded as none, so that `decide` alone orders the refusals. */
   readonly load: Effect.Effect<Loaded, never, R>
-  readonly decide: (loaded: Loaded, fresh: Fresh) => Result.Result<Changes.Decision<Answer>, Refusal>
+  readonly decide: (loaded: Loaded, context: DecisionContext) => Result.Result<Changes.Decision<Answer>, Refusal>
   /**
    * Returns the resource as it was loaded. Every operation that may change nothing has it: the answer of such a call is
    * not stored, and its retry is answered with the resource.
@@ -37,7 +37,11 @@ export interface Operation<Loaded, Answer, Refusal, R> {
 }
 
 /** Makes the record of an operation's answer in the audit; none for a call that leaves none. */
-type Recorder<Answer> = (answer: Answer, changes: Changes.Changes, fresh: Fresh) => Pick<Changes.Changes, "audit">
+type Recorder<Answer> = (
+  answer: Answer,
+  changes: Changes.Changes,
+  context: DecisionContext
+) => Pick<Changes.Changes, "audit">
 
 /** What no actor asked for leaves no record. */
 const unrecorded: Recorder<unknown> = () => Changes.none
@@ -51,9 +55,9 @@ export interface Answered {
  * Makes the idempotency record of the current request's answer, or, given null, of a request that changed nothing. Null
  * when the request has no idempotency key.
  */
-export const Remember = Context.Reference<
-  ((answered: Answered | null, now: Timestamp) => Effect.Effect<Changes.Remembered>) | null
->("@messaging-crm/core/Decide/Remember", { defaultValue: () => null })
+export const RecordResponse = Context.Reference<
+  ((answered: Answered | null, now: Timestamp) => Effect.Effect<Changes.RecordedResponse>) | null
+>("@messaging-crm/core/Decide/RecordResponse", { defaultValue: () => null })
 
 /** Whether operations answer with their resource as it is and change nothing: in the retry of a request that changed nothing. */
 export const OnlyCurrent = Context.Reference<boolean>("@messaging-crm/core/Decide/OnlyCurrent", {
@@ -66,10 +70,10 @@ export const OnlyCurrent = Context.Reference<boolean>("@messaging-crm/core/Decid
 export class ConcurrentChanges extends Schema.TaggedError<ConcurrentChanges>()("ConcurrentChanges", {}) {}
 
 /** Options of `Effect.all` for independent reads: they run concurrently. */
-export const together = { concurrency: "unbounded" } as const
+export const concurrently = { concurrency: "unbounded" } as const
 
 /** Carries out two independent reads concurrently, like `Effect.all`, but with one fiber more and not two. */
-export const both = <A, B, R1, R2>(
+export const zipConcurrently = <A, B, R1, R2>(
   one: Effect.Effect<A, never, R1>,
   other: Effect.Effect<B, never, R2>
 ): Effect.Effect<readonly [A, B], never, R1 | R2> =>
@@ -128,7 +132,7 @@ export class Decide extends Context.Service<Decide, {
    * the answer's id, unless an operator's command changes nothing. After `tries_max`
    * conflicts it fails with `ConcurrentChanges`.
    */
-  readonly act: <Loaded, Answer extends { readonly id: string }, Refusal, R>(
+  readonly runAudited: <Loaded, Answer extends { readonly id: string }, Refusal, R>(
     name: AuditedOperation,
     operation: Operation<Loaded, Answer, Refusal, R>
   ) => Effect.Effect<Answer, Refusal | ConcurrentChanges, R | CurrentActor>
@@ -136,7 +140,7 @@ export class Decide extends Context.Service<Decide, {
    * Runs one operation in an organization that no actor asked for, such as storing a message that comes in. Conflicts
    * without end are a defect.
    */
-  readonly decide: <Loaded, Answer, Refusal, R>(
+  readonly run: <Loaded, Answer, Refusal, R>(
     organization_id: OrganizationId,
     operation: Operation<Loaded, Answer, Refusal, R>
   ) => Effect.Effect<Answer, Refusal, R>
@@ -149,7 +153,7 @@ export class Decide extends Context.Service<Decide, {
     operation: {
       readonly initial?: Effect.Effect<Loaded, never, R>
       readonly load: Effect.Effect<Loaded, never, R>
-      readonly decide: (loaded: Loaded, fresh: Fresh) => Changes.Decision<Answer>
+      readonly decide: (loaded: Loaded, context: DecisionContext) => Changes.Decision<Answer>
     }
   ) => Effect.Effect<Answer | null, never, R>
 }>()("@messaging-crm/core/Decide") {
@@ -171,17 +175,17 @@ export class Decide extends Context.Service<Decide, {
       ) {
         const loaded = yield* load
         const isRepeated = yield* OnlyCurrent
-        const remember = isRepeated ? null : yield* Remember
+        const recordResponse = isRepeated ? null : yield* RecordResponse
         const now = yield* DateTime.now
-        const fresh = { now, uuid: ids.next }
+        const context = { now, uuid: ids.next }
         const { answer, changes } = yield* isRepeated
           ? reread(loaded, current)
-          : Effect.fromResult(decide(loaded, fresh))
+          : Effect.fromResult(decide(loaded, context))
         const isStored = current === undefined || !Changes.isWithoutEffect(changes)
-        const recorded = { ...changes, ...record(answer, changes, fresh) }
-        const whole = remember === null
+        const recorded = { ...changes, ...record(answer, changes, context) }
+        const whole = recordResponse === null
           ? recorded
-          : { ...recorded, remember: yield* remember(isStored ? { answer } : null, now) }
+          : { ...recorded, response: yield* recordResponse(isStored ? { answer } : null, now) }
         if (Changes.isNone(whole)) return { answer, changes, committed: Result.void }
         const committed: Result.Result<void, Failure> = yield* Effect.result(
           Effect.uninterruptible(commit(organization_id, Changes.folded(whole)))
@@ -233,23 +237,23 @@ export class Decide extends Context.Service<Decide, {
         )
 
       return Decide.of({
-        act: Effect.fnUntraced(function*(name, operation) {
+        runAudited: Effect.fnUntraced(function*(name, operation) {
           const actor = yield* CurrentActor
           const request_id = yield* RequestId
-          return yield* runFor(actor.organization_id, operation, (answer, changes, fresh) =>
+          return yield* runFor(actor.organization_id, operation, (answer, changes, context) =>
             // The answer shows a key the resource, for which it may have no scope to read.
             Changes.isWithoutEffect(changes) && actor.key_id === undefined
               ? Changes.none
-              : { audit: Audit.make(name, answer.id, actor, request_id, fresh) })
+              : { audit: Audit.make(name, answer.id, actor, request_id, context) })
         }),
-        decide: (organization_id, operation) =>
+        run: (organization_id, operation) =>
           runFor(organization_id, operation).pipe(
             Effect.catch((error) => error instanceof ConcurrentChanges ? Effect.die(error) : Effect.fail(error))
           ),
         settle: ({ organization_id }, { decide, initial, load }) =>
           run(
             organization_id,
-            { load, decide: (loaded, fresh) => Result.succeed(decide(loaded, fresh)) },
+            { load, decide: (loaded, context) => Result.succeed(decide(loaded, context)) },
             unrecorded,
             initial
           ).pipe(

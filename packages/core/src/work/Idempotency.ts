@@ -13,9 +13,9 @@ import { limits } from "../kernel/Limits.ts"
 import { Secrets } from "../kernel/Secrets.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
-import type { Remembered } from "./Changes.ts"
+import type { RecordedResponse } from "./Changes.ts"
 import { Commit, Unconfirmed } from "./Commit.ts"
-import { type Answered, OnlyCurrent, Remember } from "./Decide.ts"
+import { type Answered, OnlyCurrent, RecordResponse } from "./Decide.ts"
 import { type StorageExhausted, StorageUse } from "./StorageUse.ts"
 
 const encoder = new TextEncoder()
@@ -40,7 +40,7 @@ export interface Answer {
 }
 
 /** The stored response of a key's first use. */
-export type IdempotencyRecord = Omit<Remembered, "created_at" | "key">
+export type IdempotencyRecord = Omit<RecordedResponse, "created_at" | "key">
 
 /** A response, and whether it was replayed from the record. */
 export interface Outcome extends Answer {
@@ -174,7 +174,7 @@ export class Idempotency extends Context.Service<Idempotency, {
         /** The bytes of the answer in the last record that was made. */
         let answer_bytes = 0
 
-        const toRecord = ({ body, status }: Answer, created_at: Timestamp): Effect.Effect<Remembered> =>
+        const toRecord = ({ body, status }: Answer, created_at: Timestamp): Effect.Effect<RecordedResponse> =>
           Effect.map(
             is_secret ? seal(organization_id, key, body) : Effect.succeed({ body, sealed: false }),
             (stored) => {
@@ -183,7 +183,7 @@ export class Idempotency extends Context.Service<Idempotency, {
             }
           )
 
-        const remember = (answered: Answered | null, created_at: Timestamp): Effect.Effect<Remembered> => {
+        const recordResponse = (answered: Answered | null, created_at: Timestamp): Effect.Effect<RecordedResponse> => {
           if (answered !== null) {
             return Effect.flatMap(encode(answered.answer), (encoded) => toRecord(encoded, created_at))
           }
@@ -209,7 +209,7 @@ export class Idempotency extends Context.Service<Idempotency, {
             const replayed = yield* replay
             if (Option.isSome(replayed)) return replayed.value
             const record = yield* toRecord(answer, yield* DateTime.now)
-            const committed = yield* Effect.result(commit(organization_id, { remember: record }))
+            const committed = yield* Effect.result(commit(organization_id, { response: record }))
             if (Result.isSuccess(committed)) return { ...answer, request_id, replayed: false }
             return yield* Effect.flatMap(replay, (outcome) => Effect.fromOption(outcome, () => new RequestProcessing()))
           })
@@ -223,7 +223,7 @@ export class Idempotency extends Context.Service<Idempotency, {
           })
 
         const run = Effect.flatMap(
-          Effect.provideService(work, Remember, remember),
+          Effect.provideService(work, RecordResponse, recordResponse),
           (answer): Effect.Effect<Outcome, E | IdempotencyConflict | RequestProcessing, R> =>
             answer.status >= 400 ? refuse(answer) : Effect.succeed({ ...answer, request_id, replayed: false })
         )

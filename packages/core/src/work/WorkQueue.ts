@@ -59,7 +59,7 @@ export interface Backlog {
   /** Items that are due later, or whose lane is paused. */
   readonly later: number
   /** Items that are claimed. */
-  readonly held: number
+  readonly leased: number
   /** When the oldest of the `due` items became due; null when there is none. */
   readonly oldest_due_at: Timestamp | null
 }
@@ -77,7 +77,7 @@ export interface Claim {
   readonly lease_until: Timestamp
   readonly token: string
   /** How many items of each organization the caller holds already. Default: none. */
-  readonly held?: ReadonlyMap<OrganizationId, number>
+  readonly leased?: ReadonlyMap<OrganizationId, number>
   /** How many items of one organization the caller may hold, with those of this claim. Default: `limit`. */
   readonly organization_max?: number
 }

@@ -4,7 +4,7 @@ import * as ContactIdentities from "@messaging-crm/core/ContactIdentities"
 import * as Contacts from "@messaging-crm/core/Contacts"
 import { ContactId, IdentityId } from "@messaging-crm/core/Ids"
 import { Option } from "effect"
-import { after, contact, fresh, id, identity, phone } from "./Fixtures.ts"
+import { after, contact, context, id, identity, phone } from "./Fixtures.ts"
 
 describe("a person", () => {
   const person: Contacts.Person = {
@@ -24,7 +24,7 @@ describe("a person", () => {
     given: Partial<Contacts.Person>,
     found: ReadonlyArray<Contacts.KnownIdentity>,
     withPhone: Option.Option<Contacts.LoadedContact> = Option.none()
-  ) => ContactIdentities.findOrCreateByIdentity({ ...person, ...given }, found, withPhone, fresh())
+  ) => ContactIdentities.findOrCreateByIdentity({ ...person, ...given }, found, withPhone, context())
   const searchable = (identities: ReadonlyArray<Contacts.Identity>) => ({
     identities,
     search_text: Contacts.searchText({ ...contact, identities })
@@ -100,7 +100,7 @@ describe("a person", () => {
       { ...person, external_id: moved, phone: moved, ...given },
       found,
       loaded,
-      fresh()
+      context()
     )
   const name = (value: string) => ({ channel_type: "phone_messaging", name: value, identity_id: identity.id } as const)
 

@@ -5,7 +5,7 @@ import { ContactId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { MemberRows } from "@messaging-crm/core/Members"
 import { Option, Result } from "effect"
-import { ada, after, contact, field, fresh, id, noon, nothing, references, refusal, tag } from "./Fixtures.ts"
+import { ada, after, contact, context, field, id, noon, nothing, references, refusal, tag } from "./Fixtures.ts"
 
 describe("a contact", () => {
   it("is created with the given fields, and expects its owner's version", () => {
@@ -18,7 +18,7 @@ describe("a contact", () => {
         custom_values: { [field.id]: "gold" },
         tag_ids: [tag.id]
       }),
-      fresh()
+      context()
     ))
     const expected: Contacts.Contact = {
       ...Contacts.newContact(ContactId.make(id(100)), { phone: null }, after(9)),
@@ -39,7 +39,7 @@ describe("a contact", () => {
   })
 
   it("is not created without a name, or with a member, tag or field that does not exist", () => {
-    const create = (input: Contacts.CreateContact) => refusal(Contacts.create(nothing, input, fresh()))
+    const create = (input: Contacts.CreateContact) => refusal(Contacts.create(nothing, input, context()))
     assert.strictEqual(create(Contacts.CreateContact.make({ company: "Acme" })), "ContactUnnamed")
     assert.strictEqual(
       create(Contacts.CreateContact.make({ first_name: "Kim", owner_user_id: ada.id })),
@@ -60,7 +60,7 @@ describe("a contact", () => {
       Option.some(contact),
       input.owner_user_id ? references : { ...references, owners: new Map() },
       input,
-      fresh(now)
+      context(now)
     )
 
   it("is updated by the given columns only, at the version that was loaded", () => {
@@ -94,7 +94,7 @@ describe("a contact", () => {
   it("has custom values that merge by key", () => {
     const found = Option.some({ ...contact, custom_values: { [field.id]: "gold", other: "1" } })
     const merged = (custom_values: Contacts.UpdateContact["custom_values"] & {}) =>
-      Result.getOrThrow(Contacts.update(found, references, Contacts.UpdateContact.make({ custom_values }), fresh()))
+      Result.getOrThrow(Contacts.update(found, references, Contacts.UpdateContact.make({ custom_values }), context()))
         .answer.custom_values
     assert.deepStrictEqual(merged({ [field.id]: "silver" }), { [field.id]: "silver", other: "1" })
     assert.deepStrictEqual(merged({ [field.id]: null }), { other: "1" })
@@ -104,7 +104,7 @@ describe("a contact", () => {
     const kept = { ...contact, owner_user_id: ada.id, custom_values: { [field.id]: "former", [tag.id]: "unknown" } }
     const { custom_values, owner_user_id } = kept
     const send = (input: object) =>
-      Contacts.update(Option.some(kept), nothing, Contacts.UpdateContact.make(input), fresh())
+      Contacts.update(Option.some(kept), nothing, Contacts.UpdateContact.make(input), context())
     assert.deepInclude(Result.getOrThrow(send({ custom_values, owner_user_id })).answer, {
       custom_values,
       owner_user_id
@@ -117,7 +117,7 @@ describe("a contact", () => {
         Option.some(kept),
         optional,
         Contacts.UpdateContact.make({ custom_values: { [field.id]: value } }),
-        fresh()
+        context()
       )
     assert.isNull(refusal(resolved("former")))
     assert.strictEqual(refusal(resolved("other")), "CustomValueInvalid")
@@ -126,19 +126,19 @@ describe("a contact", () => {
   it("does not change without fields, and is not found when it does not exist", () => {
     assert.deepStrictEqual(Result.getOrThrow(update(Contacts.UpdateContact.make({}))).changes, Changes.none)
     assert.strictEqual(
-      refusal(Contacts.update(Option.none(), nothing, Contacts.UpdateContact.make({}), fresh())),
+      refusal(Contacts.update(Option.none(), nothing, Contacts.UpdateContact.make({}), context())),
       "ContactNotFound"
     )
     // What is wrong with the request comes first.
     assert.strictEqual(
-      refusal(Contacts.update(Option.none(), nothing, Contacts.UpdateContact.make({ tag_ids: [tag.id] }), fresh())),
+      refusal(Contacts.update(Option.none(), nothing, Contacts.UpdateContact.make({ tag_ids: [tag.id] }), context())),
       "ReferenceUnknown"
     )
   })
 
   it("takes a note after a blank line, up to the limit", () => {
     const add = (notes: string | null, text: string) =>
-      Contacts.addNote(Option.some({ ...contact, notes }), Contacts.AddNote.make({ text }), fresh())
+      Contacts.addNote(Option.some({ ...contact, notes }), Contacts.AddNote.make({ text }), context())
     assert.deepStrictEqual(
       Result.getOrThrow(add(null, "Called")).changes,
       Contacts.ContactRows.update(contact, { notes: "Called", updated_at: after(9) })
@@ -148,7 +148,7 @@ describe("a contact", () => {
     assert.isNull(refusal(add(full, "x")))
     assert.strictEqual(refusal(add(full, "xx")), "NotesTooLong")
     assert.strictEqual(
-      refusal(Contacts.addNote(Option.none(), Contacts.AddNote.make({ text: "x" }), fresh())),
+      refusal(Contacts.addNote(Option.none(), Contacts.AddNote.make({ text: "x" }), context())),
       "ContactNotFound"
     )
   })

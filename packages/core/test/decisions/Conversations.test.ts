@@ -6,7 +6,7 @@ import * as Events from "@messaging-crm/core/Events"
 import { ConversationId, type MemberId } from "@messaging-crm/core/Ids"
 import { type MemberRow, MemberRows } from "@messaging-crm/core/Members"
 import { Option, Result } from "effect"
-import { ada, after, channel, contact, conversation, fresh, id, identity, noon, refusal } from "./Fixtures.ts"
+import { ada, after, channel, contact, context, conversation, id, identity, noon, refusal } from "./Fixtures.ts"
 
 describe("a conversation", () => {
   const assign = (
@@ -17,7 +17,7 @@ describe("a conversation", () => {
     Conversations.assign(
       { conversation: Option.some(row), member: Option.fromNullishOr(member) },
       input,
-      fresh()
+      context()
     )
   const owner = (owner_user_id: MemberId) =>
     Contacts.ContactRows.update({ id: contact.id, version: 7 }, { owner_user_id, updated_at: after(9) })
@@ -58,7 +58,7 @@ describe("a conversation", () => {
     )
     const nowhere = { conversation: Option.none(), member: Option.none() }
     assert.strictEqual(
-      refusal(Conversations.assign(nowhere, { assigned_user_id: null }, fresh())),
+      refusal(Conversations.assign(nowhere, { assigned_user_id: null }, context())),
       "ConversationNotFound"
     )
   })
@@ -69,7 +69,7 @@ describe("a conversation", () => {
       Conversations.close(
         Option.some(conversation),
         Conversations.CloseConversation.make({ category: "spam" }),
-        fresh()
+        context()
       )
     )
     assert.deepInclude(answer, closed)
@@ -77,18 +77,18 @@ describe("a conversation", () => {
       changes,
       Changes.all(
         Conversations.ConversationRows.update(conversation, closed),
-        Changes.raise(Events.make("conversation.closed", { conversation_id: conversation.id }, fresh(after(9), 100)))
+        Changes.raise(Events.make("conversation.closed", { conversation_id: conversation.id }, context(after(9), 100)))
       )
     )
     const again = Conversations.close(
       Option.some({ ...conversation, ...closed }),
       Conversations.CloseConversation.make({ category: "other" }),
-      fresh()
+      context()
     )
     assert.deepStrictEqual(Result.getOrThrow(again).changes, Changes.none)
     assert.strictEqual(Result.getOrThrow(again).answer.close_category, "spam")
     assert.strictEqual(
-      refusal(Conversations.close(Option.none(), Conversations.CloseConversation.make({}), fresh())),
+      refusal(Conversations.close(Option.none(), Conversations.CloseConversation.make({}), context())),
       "ConversationNotFound"
     )
   })
@@ -97,19 +97,19 @@ describe("a conversation", () => {
     const row = { ...conversation, status: "closed", close_category: "spam", closed_at: after(1) } as const
     const opened = { status: "open", close_category: null, opened_at: after(9), closed_at: null } as const
     assert.deepStrictEqual(
-      Result.getOrThrow(Conversations.reopen(Option.some(row), fresh())).changes,
+      Result.getOrThrow(Conversations.reopen(Option.some(row), context())).changes,
       Conversations.ConversationRows.update(row, opened)
     )
     assert.deepStrictEqual(
-      Result.getOrThrow(Conversations.reopen(Option.some(conversation), fresh())).changes,
+      Result.getOrThrow(Conversations.reopen(Option.some(conversation), context())).changes,
       Changes.none
     )
-    assert.strictEqual(refusal(Conversations.reopen(Option.none(), fresh())), "ConversationNotFound")
+    assert.strictEqual(refusal(Conversations.reopen(Option.none(), context())), "ConversationNotFound")
   })
 
   it("is found open, reopened, or created", () => {
     const who = { contact_id: contact.id, identity_id: identity.id }
-    const open = (found: Parameters<typeof Conversations.open>[2]) => Conversations.open(channel, who, found, fresh())
+    const open = (found: Parameters<typeof Conversations.open>[2]) => Conversations.open(channel, who, found, context())
     const { version } = conversation
     const closed = { id: conversation.id, status: "closed", version } as const
     assert.deepStrictEqual(open(conversation), { answer: conversation.id, changes: Changes.none })

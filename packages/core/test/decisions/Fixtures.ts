@@ -2,7 +2,7 @@
 import type { Channel } from "@messaging-crm/core/Channels"
 import * as Contacts from "@messaging-crm/core/Contacts"
 import type * as Conversations from "@messaging-crm/core/Conversations"
-import type { Fresh } from "@messaging-crm/core/Decide"
+import type { DecisionContext } from "@messaging-crm/core/Decide"
 import {
   ChannelId,
   ContactFieldId,
@@ -30,7 +30,7 @@ export const after = (milliseconds: number) => DateTime.add(noon, { milliseconds
 export const id = (n: number) => `0199f000-0000-7000-8000-${String(n).padStart(12, "0")}`
 
 /** The time, and ids in the order of the calls. */
-export const fresh = (now = after(9), first = 100): Fresh => {
+export const context = (now = after(9), first = 100): DecisionContext => {
   let next = first
   return { now, uuid: () => id(next++) }
 }

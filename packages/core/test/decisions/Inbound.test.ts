@@ -12,9 +12,9 @@ import {
   after,
   channel,
   contact,
+  context,
   conversation,
   early,
-  fresh,
   id,
   identity,
   message,
@@ -35,25 +35,25 @@ describe("an inbound event", () => {
     const set = { status: "read", read_at: after(3) } as const
     const { version: _version, ...before } = message
     assert.deepStrictEqual(
-      Inbound.update(found, of, read, fresh()),
+      Inbound.update(found, of, read, context()),
       Changes.all(
         Messages.revise(contact.id, message, { ...before, ...set }),
-        Changes.raise(Events.make("message.updated", { ...data, status: "read" }, fresh(after(9), 100)))
+        Changes.raise(Events.make("message.updated", { ...data, status: "read" }, context(after(9), 100)))
       )
     )
     const again = providerMessage({ message: Option.some({ ...message, ...set, contact_id: contact.id }) })
-    assert.deepStrictEqual(Inbound.update(Option.some(again), of, read, fresh()), Changes.none)
+    assert.deepStrictEqual(Inbound.update(Option.some(again), of, read, context()), Changes.none)
     // The status is unchanged, so no event is raised.
-    const late = Inbound.update(Option.some(again), of, { status: "delivered", at: after(2) }, fresh())
+    const late = Inbound.update(Option.some(again), of, { status: "delivered", at: after(2) }, context())
     assert.isUndefined(late.raise)
     assert.deepInclude(late.update?.[0]?.set, { delivered_at: after(2), status: "read" })
   })
 
   it("in the future counts as now", () => {
-    const { update: [written] = [] } = Inbound.update(found, of, { status: "read", at: after(99) }, fresh())
+    const { update: [written] = [] } = Inbound.update(found, of, { status: "read", at: after(99) }, context())
     assert.deepInclude(written?.set, { read_at: after(9) })
     assert.deepStrictEqual(
-      Inbound.update(Option.none(), of, { status: "deleted", at: after(99) }, fresh()),
+      Inbound.update(Option.none(), of, { status: "deleted", at: after(99) }, context()),
       Messages.ProviderMessageRows.insert({
         ...of,
         conversation_id: null,
@@ -70,10 +70,10 @@ describe("an inbound event", () => {
       { status: "edited", text: "Hi", at: after(4) } as const
     ]
     assert.deepStrictEqual(
-      Inbound.update(early(read), of, edited, fresh()),
+      Inbound.update(early(read), of, edited, context()),
       Messages.ProviderMessageRows.update({ ...of, version: 6 }, { early_updates: [read, edited] })
     )
-    assert.deepStrictEqual(Inbound.update(early(read, edited), of, read, fresh()), Changes.none)
+    assert.deepStrictEqual(Inbound.update(early(read, edited), of, read, context()), Changes.none)
   })
 
   it("that deletes a message erases its text, file and preview", () => {
@@ -90,7 +90,7 @@ describe("an inbound event", () => {
       Option.some(providerMessage({ message: Option.some(with_file) })),
       of,
       { status: "deleted", at: after(3) },
-      fresh()
+      context()
     )
     const set = { text: null, media: null, deleted_at: after(3) }
     assert.deepInclude(changes.update?.[0]?.set, set)
@@ -127,7 +127,7 @@ describe("an inbound event", () => {
       channel,
       { ...event, ...given },
       file,
-      fresh()
+      context()
     )
   const { version: _version, ...columns } = message
   const received: Messages.Message = {
@@ -145,7 +145,7 @@ describe("an inbound event", () => {
       Events.make(
         "message.received",
         { conversation_id: conversation.id, message_id: received.id },
-        fresh(after(9), event)
+        context(after(9), event)
       )
     )
 
@@ -217,8 +217,8 @@ describe("an inbound event", () => {
   it("with a reference completes a send whose response was lost", () => {
     const loaded = completion()
     assert.deepStrictEqual(
-      Inbound.statusReported({ found: Option.none(), completion: loaded }, status, fresh()),
-      SendCompletion.complete(loaded, { provider_message_id: "p" }, [{ status: "delivered", at: after(9) }], fresh())
+      Inbound.statusReported({ found: Option.none(), completion: loaded }, status, context()),
+      SendCompletion.complete(loaded, { provider_message_id: "p" }, [{ status: "delivered", at: after(9) }], context())
     )
   })
 
@@ -226,20 +226,23 @@ describe("an inbound event", () => {
     const ended = completion({
       outgoing: Option.some({ ...outgoing, send: { ...row, status: "failed", failure_reason: "rate_limited" } })
     })
-    const kept = Inbound.update(Option.none(), of, { status: "delivered", at: after(99) }, fresh())
+    const kept = Inbound.update(Option.none(), of, { status: "delivered", at: after(99) }, context())
     for (const loaded of [ended, null, completion({ outgoing: Option.none() })]) {
       assert.deepStrictEqual(
-        Inbound.statusReported({ found: Option.none(), completion: loaded }, status, fresh()),
+        Inbound.statusReported({ found: Option.none(), completion: loaded }, status, context()),
         kept
       )
     }
-    const updated = Inbound.update(found, of, { status: "delivered", at: after(99) }, fresh())
-    assert.deepStrictEqual(Inbound.statusReported({ found, completion: null }, status, fresh()), updated)
+    const updated = Inbound.update(found, of, { status: "delivered", at: after(99) }, context())
+    assert.deepStrictEqual(Inbound.statusReported({ found, completion: null }, status, context()), updated)
     // The message was stored between the first read and the second.
     const sent = completion({
       provider_message: found,
       outgoing: Option.some({ ...outgoing, send: { ...row, status: "sent" } })
     })
-    assert.deepStrictEqual(Inbound.statusReported({ found: Option.none(), completion: sent }, status, fresh()), updated)
+    assert.deepStrictEqual(
+      Inbound.statusReported({ found: Option.none(), completion: sent }, status, context()),
+      updated
+    )
   })
 })

@@ -15,9 +15,9 @@ import {
   after,
   channel,
   contact,
+  context,
   conversation,
   early,
-  fresh,
   id,
   identity,
   message,
@@ -73,7 +73,7 @@ describe("a send", () => {
       },
       ada.id,
       input,
-      fresh()
+      context()
     )
   const text = { type: "text", text: "Hello" } as const
 
@@ -144,7 +144,7 @@ describe("a send", () => {
         phone: Phone.make(phone),
         template: { id: "greeting", components }
       }),
-      fresh()
+      context()
     )
 
   it("starts a conversation with a known person, or creates contact and conversation", () => {
@@ -165,7 +165,7 @@ describe("a send", () => {
       display_name: null,
       username: null
     } as const
-    const ids = fresh()
+    const ids = context()
     const who = ContactIdentities.findOrCreateByIdentity(person, [], Option.none(), ids)
     assert.deepStrictEqual(answer, Sends.toSend(made))
     assert.deepStrictEqual(
@@ -193,7 +193,7 @@ describe("a send", () => {
       },
       { provider_message_id: "p", recipient_aliases },
       updates,
-      fresh()
+      context()
     )
   const { version: _version, ...columns } = message
   const completed: Messages.Message = {
@@ -212,7 +212,7 @@ describe("a send", () => {
         Changes.aliases(alias),
         Messages.insert(channel.id, contact.id, Option.none(), completed),
         Sends.SendRows.update(row, { status: "sent", message_id: completed.id }),
-        Changes.raise(Events.make("message.sent", data, fresh(after(9), 101)))
+        Changes.raise(Events.make("message.sent", data, context(after(9), 101)))
       )
     )
   })
@@ -225,8 +225,8 @@ describe("a send", () => {
       Changes.all(
         Messages.insert(channel.id, contact.id, found, read),
         Sends.SendRows.update(row, { status: "sent", message_id: completed.id }),
-        Changes.raise(Events.make("message.sent", data, fresh(after(9), 101))),
-        Changes.raise(Events.make("message.updated", { ...data, status: "read" }, fresh(after(9), 102)))
+        Changes.raise(Events.make("message.sent", data, context(after(9), 101))),
+        Changes.raise(Events.make("message.updated", { ...data, status: "read" }, context(after(9), 102)))
       )
     )
   })
@@ -243,8 +243,8 @@ describe("a send", () => {
           Messages.applyUpdate(completed, { status: "read", at: after(2) })
         ),
         Sends.SendRows.update(failed, { status: "sent", message_id: completed.id, failure_reason: null }),
-        Changes.raise(Events.make("message.sent", data, fresh(after(9), 101))),
-        Changes.raise(Events.make("message.updated", { ...data, status: "read" }, fresh(after(9), 102)))
+        Changes.raise(Events.make("message.sent", data, context(after(9), 101))),
+        Changes.raise(Events.make("message.updated", { ...data, status: "read" }, context(after(9), 102)))
       )
     )
     const rejected = { ...failed, failure_reason: "provider_rejected" } as const
@@ -286,7 +286,7 @@ describe("a send", () => {
           Changes.aliases(alias),
           Messages.insert(channel.id, contact.id, provider_message, own),
           Sends.SendRows.update(row, { status: "sent", message_id: own.id }),
-          Changes.raise(Events.make("message.sent", data, fresh(after(9), 101)))
+          Changes.raise(Events.make("message.sent", data, context(after(9), 101)))
         )
       )
     }

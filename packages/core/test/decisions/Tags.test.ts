@@ -5,12 +5,16 @@ import { limits } from "@messaging-crm/core/Limits"
 import { OrganizationRows } from "@messaging-crm/core/Organizations"
 import * as Tags from "@messaging-crm/core/Tags"
 import { Option, Result } from "effect"
-import { fresh, id, noon, refusal, tag } from "./Fixtures.ts"
+import { context, id, noon, refusal, tag } from "./Fixtures.ts"
 
 describe("a tag", () => {
   const organization = { id: OrganizationId.make(id(40)), name: "Acme", created_at: noon, version: 2 }
   const create = (tags: ReadonlyArray<Tags.Tag>, name = "VIP") =>
-    Tags.create({ organization: Option.some(organization), tags }, Tags.CreateTag.make({ name, color: "red" }), fresh())
+    Tags.create(
+      { organization: Option.some(organization), tags },
+      Tags.CreateTag.make({ name, color: "red" }),
+      context()
+    )
   const many = (count: number) =>
     Array.from({ length: count }, (_, index): Tags.Tag => ({ ...tag, id: TagId.make(id(index)), name: `${index}` }))
 

@@ -4,7 +4,7 @@ import { EventId, WebhookDeliveryId, WebhookId } from "@messaging-crm/core/Ids"
 import * as WebhookDeliveries from "@messaging-crm/core/WebhookDeliveries"
 import * as Webhooks from "@messaging-crm/core/Webhooks"
 import { Option, Result } from "effect"
-import { after, fresh, id, noon, refusal, webhook } from "./Fixtures.ts"
+import { after, context, id, noon, refusal, webhook } from "./Fixtures.ts"
 
 describe("a webhook delivery", () => {
   const delivery: WebhookDeliveries.WebhookDeliveryRow = {
@@ -30,7 +30,7 @@ describe("a webhook delivery", () => {
     WebhookDeliveries.retry(
       Option.some({ delivery: { ...delivery, ...fields }, body: "{}", webhook }),
       Option.fromNullishOr(to),
-      fresh()
+      context()
     )
 
   it("that has ended is due again at once, and expects its webhook's version", () => {
@@ -54,7 +54,7 @@ describe("a webhook delivery", () => {
     assert.strictEqual(refusal(retry({ webhook_id: WebhookId.make(id(99)) })), "WebhookDeliveryNotFound")
     assert.strictEqual(refusal(retry({}, { ...webhook, status: "disabled", disabled_at: noon })), "WebhookDisabled")
     assert.strictEqual(
-      refusal(WebhookDeliveries.retry(Option.none(), Option.some(webhook), fresh())),
+      refusal(WebhookDeliveries.retry(Option.none(), Option.some(webhook), context())),
       "WebhookDeliveryNotFound"
     )
   })

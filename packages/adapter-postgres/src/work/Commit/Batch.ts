@@ -28,11 +28,11 @@ const tablesOf = (rows: ReadonlyArray<{ readonly table: Table }> = []): string =
  */
 export const shapeOf = (changes: Changes): string | null => {
   const { abandon = [], aliases = [], enqueue = [], expect, insert = [], raise = [], remove, throttle = [] } = changes
-  const { audit, remember, settle, touch, update = [] } = changes
+  const { audit, response, settle, touch, update = [] } = changes
   if (abandon.length > 0) return null
   return [
     settle === undefined ? "" : `${settle.claimed.kind} ${settle.outcome}`,
-    remember !== undefined,
+    response !== undefined,
     audit !== undefined,
     tablesOf(expect),
     tablesOf(remove),
@@ -48,13 +48,13 @@ export const shapeOf = (changes: Changes): string | null => {
 
 /** Returns the rows that changes write. Commits with a row in common neither share a statement nor run concurrently. */
 export const rowsOf = ({ changes, organization_id }: Commission): ReadonlyArray<string> => {
-  const { remember, remove = [], touch, update = [] } = changes
+  const { response, remove = [], touch, update = [] } = changes
   return [
     ...[...remove, ...update].map((row) => Rows.rowName({ ...row, organization_id })),
     ...(touch === undefined
       ? []
       : active.map((table) => Rows.rowName({ table, key: { id: touchedId(table, touch) ?? "" }, organization_id }))),
-    ...(remember === undefined ? [] : [`idempotency_keys|${organization_id}|${remember.key}`])
+    ...(response === undefined ? [] : [`idempotency_keys|${organization_id}|${response.key}`])
   ]
 }
 
@@ -75,7 +75,7 @@ export const lanesOf = (
 
 const remembered = (
   { json, parameter }: Values,
-  records: ReadonlyArray<Owned<NonNullable<Changes["remember"]>>>
+  records: ReadonlyArray<Owned<NonNullable<Changes["response"]>>>
 ): Part => ({
   name: "remembered",
   body: `
@@ -130,14 +130,14 @@ const merged = (commissions: Commissions) => {
     settle: commissions.flatMap(({ changes: { settle } }): ReadonlyArray<Settlement> =>
       settle === undefined ? [] : [settle]
     ),
-    remember: one(({ remember }) => remember),
+    responses: one(({ response }) => response),
     audit: one(({ audit }) => audit)
   }
 }
 
 /** Returns the parts of the changes, in the order in which they lock rows. */
 const partsOf = (values: Values, commissions: Commissions): ReadonlyArray<Part> => {
-  const { aliases, audit, enqueue, expect, insert, raise, remember, remove, settle, throttle, touch, update } = merged(
+  const { aliases, audit, enqueue, expect, insert, raise, responses, remove, settle, throttle, touch, update } = merged(
     commissions
   )
   const [first] = commissions
@@ -147,7 +147,7 @@ const partsOf = (values: Values, commissions: Commissions): ReadonlyArray<Part> 
     : active.filter((one) => !updates.some(([table]) => table === one))
   const written = Rows.inLockOrder([...updates, ...touched.map((table) => [table, []] as const)], ([table]) => table)
   return [
-    ...(remember.length === 0 ? [] : [remembered(values, remember)]),
+    ...(responses.length === 0 ? [] : [remembered(values, responses)]),
     ...(first.changes.settle === undefined
       ? []
       : [Work.settled(values, { ...first.changes.settle, kind: first.changes.settle.claimed.kind }, settle)]),

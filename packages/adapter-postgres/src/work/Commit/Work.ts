@@ -22,21 +22,21 @@ export const settled = (
     due_at: "due_at" in settlement ? settlement.due_at : null
   })))
   const claims = `jsonb_to_recordset(${given}) AS c (ref uuid, token uuid, due_at timestamptz)`
-  const isHeld = `w.kind = ${parameter(kind)} AND w.ref = ANY(${
+  const isLeased = `w.kind = ${parameter(kind)} AND w.ref = ANY(${
     parameter(settlements.map(({ claimed }) => claimed.ref))
   }::uuid[]) AND w.ref = c.ref AND w.token = c.token`
   const bodies: Readonly<Record<Settlement["outcome"], string>> = {
-    hold: `SELECT 1 FROM work w, ${claims} WHERE ${isHeld} FOR SHARE OF w`,
-    finish: `DELETE FROM work w USING ${claims} WHERE ${isHeld} RETURNING 1`,
-    finish_if_held: `DELETE FROM work w USING ${claims} WHERE ${isHeld} RETURNING 1`,
+    hold: `SELECT 1 FROM work w, ${claims} WHERE ${isLeased} FOR SHARE OF w`,
+    finish: `DELETE FROM work w USING ${claims} WHERE ${isLeased} RETURNING 1`,
+    finish_if_leased: `DELETE FROM work w USING ${claims} WHERE ${isLeased} RETURNING 1`,
     postpone: `
       UPDATE work w
       SET due_at = c.due_at, leased_until = NULL, token = NULL
       FROM ${claims}
-      WHERE ${isHeld}
+      WHERE ${isLeased}
       RETURNING 1`
   }
-  const mayBeLost = outcome === "finish_if_held"
+  const mayBeLost = outcome === "finish_if_leased"
   return {
     name: "settled",
     body: bodies[outcome],

@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
-import * as Gathering from "../src/database/Gathering.ts"
+import * as CommitBatcher from "../src/database/CommitBatcher.ts"
 
 interface Item {
   readonly name: string
@@ -16,25 +16,25 @@ interface Options {
   readonly isTogether?: boolean
 }
 
-/** Gathers items, and runs each gathering when the test allows it. */
+/** Batches items, and runs each batch when the test allows it. */
 const start = ({ isTogether = true, ...options }: Options) => {
-  const gatherings: Array<{ readonly names: ReadonlyArray<string>; readonly end: Deferred.Deferred<void> }> = []
+  const batches: Array<{ readonly names: ReadonlyArray<string>; readonly end: Deferred.Deferred<void> }> = []
   const run = Effect.fnUntraced(function*(items: ReadonlyArray<Item>) {
     const end = yield* Deferred.make<void>()
-    gatherings.push({ names: items.map(({ name }) => name), end })
+    batches.push({ names: items.map(({ name }) => name), end })
     yield* Deferred.await(end)
   })
-  const ask = Gathering.make<Item, string, never, never>({
+  const ask = CommitBatcher.make<Item, string, never, never>({
     size: 9,
     groupOf: ({ group = "any" }) => group,
     rowsOf: ({ rows = [] }) => rows,
     lanesOf: ({ lanes = [] }) => lanes,
-    alone: (item) => Effect.as(run([item]), `done ${item.name}`),
-    together: (items) =>
+    runSingle: (item) => Effect.as(run([item]), `done ${item.name}`),
+    runBatch: (items) =>
       Effect.as(run(items), isTogether ? items.map(({ name }) => Exit.succeed(`done ${name}`)) : null),
     ...options
   })
-  /** Requests items in this turn, one after the other, and starts the gatherings that can run. */
+  /** Requests items in this turn, one after the other, and starts the batches that can run. */
   const askFor = Effect.fnUntraced(function*(...items: ReadonlyArray<Item>) {
     const fibers = yield* Effect.forEach(items, (item) => Effect.forkChild(ask(item), { startImmediately: true }))
     yield* settled
@@ -43,24 +43,24 @@ const start = ({ isTogether = true, ...options }: Options) => {
   const end = (index: number) =>
     Effect.andThen(
       Effect.suspend(() =>
-        Effect.fromNullishOr(gatherings[index]).pipe(
-          Effect.flatMap((gathering) => Deferred.succeed(gathering.end, undefined)),
+        Effect.fromNullishOr(batches[index]).pipe(
+          Effect.flatMap((batch) => Deferred.succeed(batch.end, undefined)),
           Effect.orDie
         )
       ),
       settled
     )
-  /** Ends the running gatherings, and those that start then, because a request cannot be interrupted. */
+  /** Ends the running batches, and those that start then, because a request cannot be interrupted. */
   const endAll = Effect.gen(function*() {
-    for (let index = 0; index < gatherings.length; index++) yield* end(index)
+    for (let index = 0; index < batches.length; index++) yield* end(index)
   })
-  return { askFor, end, endAll, names: () => gatherings.map(({ names }) => names) }
+  return { askFor, end, endAll, names: () => batches.map(({ names }) => names) }
 }
 
 /** Yields until every fiber that can continue has done so. */
 const settled = Effect.replicateEffect(Effect.yieldNow, 10, { discard: true })
 
-it.effect("requests of one turn share a gathering, and requests made meanwhile share the next one", () =>
+it.effect("requests of one turn share a batch, and requests made meanwhile share the next one", () =>
   Effect.gen(function*() {
     const { askFor, end, names } = start({ concurrency: 1 })
     const first = yield* askFor({ name: "a" }, { name: "b" })
@@ -73,7 +73,7 @@ it.effect("requests of one turn share a gathering, and requests made meanwhile s
     assert.deepStrictEqual(answers, ["done a", "done b", "done c", "done d", "done e"])
   }))
 
-it.effect("while items of a group run together, the next ones of it gather, and other groups start", () =>
+it.effect("while items of a group run together, the next ones of it wait, and other groups start", () =>
   Effect.gen(function*() {
     const { askFor, end, endAll, names } = start({ concurrency: 9 })
     yield* askFor({ name: "a" }, { name: "b" })
@@ -108,7 +108,7 @@ it.effect("items that cannot run together run alone, and then keep none of their
     assert.deepStrictEqual(names(), [["a", "b"], ["a"], ["b"], ["c"], ["d"]])
   }))
 
-it.effect("a gathering has one group and at most its size, and an item without a group runs alone", () =>
+it.effect("a batch has one group and at most its size, and an item without a group runs alone", () =>
   Effect.gen(function*() {
     const { askFor, end, endAll, names } = start({ concurrency: 9, size: 2 })
     yield* askFor(
@@ -144,7 +144,7 @@ it.effect("items of one row run one after the other, in order, and do not delay 
     yield* endAll
   }))
 
-it.effect("items of one lane share a gathering or run one after the other", () =>
+it.effect("items of one lane share a batch or run one after the other", () =>
   Effect.gen(function*() {
     const { askFor, end, endAll, names } = start({ concurrency: 9 })
     yield* askFor({ name: "a", lanes: ["l"] }, { name: "b", lanes: ["l", "m"] }, { name: "c", lanes: ["m"] })
@@ -158,16 +158,16 @@ it.effect("items of one lane share a gathering or run one after the other", () =
     yield* endAll
   }))
 
-it.effect("a gathering with a defect does not affect other items", () =>
+it.effect("a batch with a defect does not affect other items", () =>
   Effect.gen(function*() {
-    const ask = Gathering.make<string, string, never, never>({
+    const ask = CommitBatcher.make<string, string, never, never>({
       concurrency: 1,
       size: 9,
       groupOf: (item) => item,
       rowsOf: () => ["r"],
       lanesOf: () => [],
-      alone: (item) => item === "bad" ? Effect.die("bad") : Effect.succeed(item),
-      together: () => Effect.die("bad together")
+      runSingle: (item) => item === "bad" ? Effect.die("bad") : Effect.succeed(item),
+      runBatch: () => Effect.die("bad together")
     })
     const exits = (items: ReadonlyArray<string>) =>
       Effect.forEach(items, (item) => Effect.exit(ask(item)), { concurrency: "unbounded" })
@@ -176,14 +176,14 @@ it.effect("a gathering with a defect does not affect other items", () =>
 
 it.effect("a defect of items that run together is that of each, and the next ones of their group run", () =>
   Effect.gen(function*() {
-    const ask = Gathering.make<string, string, never, never>({
+    const ask = CommitBatcher.make<string, string, never, never>({
       concurrency: 9,
       size: 2,
       groupOf: () => "any",
       rowsOf: () => [],
       lanesOf: () => [],
-      alone: (item) => Effect.succeed(item),
-      together: () => Effect.die("bad together")
+      runSingle: (item) => Effect.succeed(item),
+      runBatch: () => Effect.die("bad together")
     })
     const exits = yield* Effect.forEach(["a", "b", "c"], (item) => Effect.exit(ask(item)), { concurrency: "unbounded" })
     assert.deepStrictEqual(exits, [Exit.die("bad together"), Exit.die("bad together"), Exit.succeed("c")])

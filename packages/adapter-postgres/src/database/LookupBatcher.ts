@@ -4,7 +4,7 @@
  *
  * Requests of one turn of the event loop share one, and so do those that come while
  * as many statements run as may. Requests that write rows in common need
- * `Gathering.ts`.
+ * `CommitBatcher.ts`.
  */
 import { Cause, Deferred, Effect, Exit, Option, Semaphore } from "effect"
 import { type SqlClient, SqlError } from "effect/sql"

@@ -4,28 +4,27 @@
  * A request that finds a free slot starts a batch at once, together with all
  * requests of the same turn of the event loop. Later requests wait for a slot, and
  * while a batch of their group runs together they wait for its end. Then they form
- * the next batch: the higher the load, the larger the batches. In this file a batch
- * is called a gathering.
+ * the next batch: the higher the load, the larger the batches.
  */
 import { Deferred, Effect, Exit } from "effect"
 
 export type Some<Item> = readonly [Item, ...ReadonlyArray<Item>]
 
 export interface Options<Item, A, E, R> {
-  /** The maximum of gatherings that run at once. */
+  /** The maximum of batches that run at once. */
   readonly concurrency: number
-  /** The maximum of items of a gathering. */
+  /** The maximum of items of a batch. */
   readonly size: number
-  /** Items of one group may share a gathering. Null for an item that runs alone. */
+  /** Items of one group may share a batch. Null for an item that runs alone. */
   readonly groupOf: (item: Item) => string | null
   /** Items that have a row in common run one after the other, in the order of the requests. */
   readonly rowsOf: (item: Item) => ReadonlyArray<string>
-  /** Items that have a lane in common share a gathering or run one after the other. */
+  /** Items that have a lane in common share a batch or run one after the other. */
   readonly lanesOf: (item: Item) => ReadonlyArray<string>
   /** Runs an item alone. */
-  readonly alone: (item: Item) => Effect.Effect<A, E, R>
+  readonly runSingle: (item: Item) => Effect.Effect<A, E, R>
   /** Runs two or more items together, and returns their exits in the same order; null if none took effect and each has to run alone. */
-  readonly together: (items: Some<Item>) => Effect.Effect<ReadonlyArray<Exit.Exit<A, E>> | null, never, R>
+  readonly runBatch: (items: Some<Item>) => Effect.Effect<ReadonlyArray<Exit.Exit<A, E>> | null, never, R>
 }
 
 interface Entry<Item, A, E> {
@@ -33,17 +32,17 @@ interface Entry<Item, A, E> {
   readonly group: string | null
   readonly rows: ReadonlyArray<string>
   readonly lanes: ReadonlyArray<string>
-  /** The outcome of the item; null if it is the first of its gathering, whose fiber then runs the gathering. */
+  /** The outcome of the item; null if it is the first of its batch, whose fiber then runs the batch. */
   readonly turn: Deferred.Deferred<Exit.Exit<A, E> | null>
 }
 
-/** Returns a function that requests one item, which is run in a gathering. A request cannot be interrupted. */
+/** Returns a function that requests one item, which is run in a batch. A request cannot be interrupted. */
 export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
   type Request = Entry<Item, A, E>
   let waiting: Array<Request> = []
   /** The rows and lanes of the running items. */
   const busy = new Set<string>()
-  /** Groups that start no gathering: one starts in the next turn of the event loop, or runs together. */
+  /** Groups that start no batch: one starts in the next turn of the event loop, or runs together. */
   const held = new Set<string>()
   let running = 0
 
@@ -54,7 +53,7 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
   /**
    * Removes and returns the waiting requests that can run now and match. None
    * overtakes an earlier request for the same row. `lanes` are those of the
-   * gathering that they join; null for requests that start one.
+   * batch that they join; null for requests that start one.
    */
   const take = (matches: (entry: Request) => boolean, lanes: Set<string> | null): ReadonlyArray<Request> => {
     const taken: Array<Request> = []
@@ -76,7 +75,7 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
     return taken
   }
 
-  /** Starts gatherings while there are free slots: each begins with the first waiting request of its group. */
+  /** Starts batches while there are free slots: each begins with the first waiting request of its group. */
   const next = (): void => {
     if (running >= options.concurrency) return
     const firsts = take(({ group }) => {
@@ -88,8 +87,8 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
     for (const { turn } of firsts) Deferred.doneUnsafe(turn, Exit.succeed(null))
   }
 
-  /** Returns the gathering that begins with a request. */
-  const gather = (first: Request): Some<Request> => {
+  /** Returns the batch that begins with a request. */
+  const formBatch = (first: Request): Some<Request> => {
     const { group, lanes } = first
     if (group === null) return [first]
     let room = options.size - 1
@@ -107,12 +106,12 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
   }
 
   const runAlone = (entries: Some<Request>) =>
-    Effect.forEach(entries, ({ item }) => Effect.exit(options.alone(item)), { concurrency: "unbounded" })
+    Effect.forEach(entries, ({ item }) => Effect.exit(options.runSingle(item)), { concurrency: "unbounded" })
 
   const run = Effect.fnUntraced(function*(entries: Some<Request>) {
     const [{ group, item }, ...others] = entries
     if (group === null || others.length === 0) return yield* runAlone(entries)
-    const exit = yield* Effect.exit(options.together([item, ...others.map((entry) => entry.item)]))
+    const exit = yield* Effect.exit(options.runBatch([item, ...others.map((entry) => entry.item)]))
     held.delete(group)
     if (Exit.isFailure(exit)) return entries.map((): Exit.Exit<A, E> => Exit.failCause(exit.cause))
     if (exit.value !== null) return exit.value
@@ -121,9 +120,9 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
   })
 
   const lead = Effect.fnUntraced(function*(first: Request) {
-    // The other requests of this turn of the event loop join the gathering.
+    // The other requests of this turn of the event loop join the batch.
     yield* Effect.yieldNow
-    const entries = gather(first)
+    const entries = formBatch(first)
     next()
     const exits = yield* run(entries)
     end(entries)

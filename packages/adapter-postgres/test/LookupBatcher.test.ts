@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Latch } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Sharing from "../src/database/Sharing.ts"
+import * as LookupBatcher from "../src/database/LookupBatcher.ts"
 import * as Database from "../testing/Database.ts"
 
 const unbounded = { concurrency: "unbounded" } as const
@@ -11,7 +11,7 @@ const held = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const go = yield* Latch.make()
   const statements: Array<number> = []
-  const ask = Sharing.make(sql, (requests: Sharing.Some<number>) => {
+  const ask = LookupBatcher.make(sql, (requests: LookupBatcher.Some<number>) => {
     statements.push(requests.length)
     return Effect.as(go.await, requests)
   })
@@ -64,7 +64,7 @@ it.layer(Database.layer)("Requests that share a statement", (it) => {
   it.effect("fail alone where the database refuses the statement because of one of them", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
-      const ask = Sharing.make(sql, (texts: Sharing.Some<string>) =>
+      const ask = LookupBatcher.make(sql, (texts: LookupBatcher.Some<string>) =>
         Effect.orDie(Effect.map(
           sql<{ readonly number: number }>`
             SELECT t::integer AS number
@@ -82,7 +82,7 @@ it.layer(Database.layer)("Requests that share a statement", (it) => {
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       let statements = 0
-      const ask = Sharing.make(sql, (requests: Sharing.Some<number>) => {
+      const ask = LookupBatcher.make(sql, (requests: LookupBatcher.Some<number>) => {
         statements++
         return Effect.orDie(Effect.as(sql`SELECT pg_terminate_backend(pg_backend_pid())`, requests))
       })
@@ -94,7 +94,7 @@ it.layer(Database.layer)("Requests that share a statement", (it) => {
   it.effect("are part of the caller's transaction, each of its own", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
-      const ask = Sharing.make(sql, (names: Sharing.Some<string>) =>
+      const ask = LookupBatcher.make(sql, (names: LookupBatcher.Some<string>) =>
         Effect.orDie(Effect.map(
           sql<{ readonly found: boolean }>`
             SELECT EXISTS (SELECT FROM pg_tables WHERE tablename = g.name) AS found
