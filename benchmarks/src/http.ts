@@ -17,9 +17,9 @@ import { Effect, Redacted } from "effect"
 import { loadavg } from "node:os"
 import { parseArgs } from "node:util"
 import * as Processes from "../../packages/server/testing/Processes.ts"
-import * as Answers from "./http/Answers.ts"
 import * as Load from "./http/Load.ts"
 import * as Population from "./http/Population.ts"
+import * as Responses from "./http/Responses.ts"
 import * as Rounds from "./http/Rounds.ts"
 import * as Tables from "./http/Tables.ts"
 import * as Targets from "./http/Targets.ts"
@@ -67,7 +67,7 @@ const count = Effect.fnUntraced(function*(target: Targets.Target, requests: Read
   const next = Effect.suspend(() => {
     const request = requests[number++ % requests.length]
     if (request === undefined) return Effect.die(new Error("There are no requests."))
-    return Answers.send(target, request, `count-${request.method}-${number}`)
+    return Responses.send(target, request, `count-${request.method}-${number}`)
   })
   return yield* Statements.perRequest(counted, next)
 })
@@ -109,8 +109,8 @@ const compare = Effect.fnUntraced(function*(contacts: number) {
     const requestsOf = ({ requests }: Workload) =>
       targets.map((target, index) => [target, requests(contacts, cursors[index] ?? "")] as const)
 
-    for (const workload of measured) yield* Answers.compare(workload.name, requestsOf(workload))
-    yield* Answers.compareRefusals(targets)
+    for (const workload of measured) yield* Responses.compare(workload.name, requestsOf(workload))
+    yield* Responses.compareRefusals(targets)
     if (check) return { contacts, filled_seconds, rows: [] }
 
     yield* Statements.track("top")

@@ -9,8 +9,8 @@ import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "eff
 import { HttpApiScalar, OpenApi } from "effect/http-api"
 import { Api } from "./api/Api.ts"
 import * as Examples from "./api/Examples.ts"
-import * as FixedAnswer from "./FixedAnswer.ts"
 import * as Kept from "./Kept.ts"
+import * as StaticResponse from "./StaticResponse.ts"
 
 /**
  * Reference for whether the page has a field for an API key and sends requests. Keys are for servers, so `serve` shows
@@ -158,7 +158,7 @@ const htmlOf = ({ body }: HttpServerResponse.HttpServerResponse): string =>
   body._tag === "Uint8Array" ? new TextDecoder().decode(body.body) : ""
 
 const prepared = Effect.fnUntraced(function*(html: string, sends: boolean) {
-  return yield* FixedAnswer.prepare({
+  return yield* StaticResponse.prepare({
     content_type: "text/html; charset=utf-8",
     headers: {
       "content-security-policy": yield* policyOf(html, sends),

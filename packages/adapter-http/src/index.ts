@@ -5,7 +5,6 @@ import { Effect, Layer, type ManagedRuntime } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { HttpApiBuilder, OpenApi } from "effect/http-api"
 import { Api } from "./api/Api.ts"
-import * as FixedAnswer from "./FixedAnswer.ts"
 import * as Channels from "./handlers/Channels.ts"
 import * as ContactFields from "./handlers/ContactFields.ts"
 import * as Contacts from "./handlers/Contacts.ts"
@@ -20,12 +19,13 @@ import * as WebhookDeliveries from "./handlers/WebhookDeliveries.ts"
 import * as Webhooks from "./handlers/Webhooks.ts"
 import * as Kept from "./Kept.ts"
 import * as Authentication from "./middleware/Authentication.ts"
+import * as ConcurrencyLimiter from "./middleware/ConcurrencyLimiter.ts"
 import * as IdempotentWrites from "./middleware/IdempotentWrites.ts"
 import * as InvalidInput from "./middleware/InvalidInput.ts"
 import * as JsonBody from "./middleware/JsonBody.ts"
 import * as RequestLifecycle from "./middleware/RequestLifecycle.ts"
 import * as Tracing from "./middleware/Tracing.ts"
-import * as Turns from "./middleware/Turns.ts"
+import * as StaticResponse from "./StaticResponse.ts"
 
 const handlers = Layer.mergeAll(
   Channels.layer,
@@ -47,7 +47,7 @@ const pipeline = Layer.mergeAll(Authentication.layer, JsonBody.layer, Idempotent
 export const layerRequestLifecycle = RequestLifecycle.layer
 
 /** Reference for the maximum number of requests of a key that a process carries out at once. An operator may raise it. */
-export const RequestsAtOnce = Turns.RequestsAtOnce
+export const RequestsAtOnce = ConcurrencyLimiter.RequestsAtOnce
 
 /** Makes the router match paths exactly. Pass it to the server of the router. */
 export const routerConfig = {
@@ -67,7 +67,7 @@ export const openApi = OpenApi.fromApi(Api)
 /** Layer for the route of the document, which is prepared at its first request. */
 const layerDocument = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const prepared = yield* Kept.make(
-    Effect.suspend(() => FixedAnswer.prepare({ content_type: "application/json", text: JSON.stringify(openApi) }))
+    Effect.suspend(() => StaticResponse.prepare({ content_type: "application/json", text: JSON.stringify(openApi) }))
   )
   yield* router.add("GET", "/v1/openapi.json", Effect.flatten(prepared))
 }))

@@ -5,7 +5,7 @@ import { World } from "@messaging-crm/adapter-memory/World"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { after } from "@messaging-crm/conformance/Fixtures"
 import * as Changes from "@messaging-crm/core/Changes"
-import { IdentityNameRows } from "@messaging-crm/core/ContactIdentities"
+import { IdentityNetworkIdRows } from "@messaging-crm/core/ContactIdentities"
 import { ContactStore } from "@messaging-crm/core/Contacts"
 import { Ids } from "@messaging-crm/core/Ids"
 import { OrganizationStore } from "@messaging-crm/core/Organizations"
@@ -47,7 +47,7 @@ it.effect("deletes the unique keys of a deleted row", () =>
     const rows = World.use(({ read }) => read(({ tables }) => tables))
     const before = yield* rows
     yield* Fixtures.write(ours, Changes.aliases({ ...name, identity_id }))
-    yield* Fixtures.write(ours, IdentityNameRows.remove(name))
+    yield* Fixtures.write(ours, IdentityNetworkIdRows.remove(name))
     // Compared as maps, because the internal structure depends on earlier entries.
     assert.isTrue(Equal.equals(yield* rows, before))
     assert.isTrue(Option.isSome(yield* ContactStore.use((store) => store.find(ours, contact_id))))

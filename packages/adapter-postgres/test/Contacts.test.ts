@@ -2,7 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { hardText } from "@messaging-crm/conformance/Arbitraries"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { Commit } from "@messaging-crm/core/Commit"
-import { findOrCreateByIdentity, namesOf } from "@messaging-crm/core/ContactIdentities"
+import { findOrCreateByIdentity, networkIdsOf } from "@messaging-crm/core/ContactIdentities"
 import { type Contact, ContactStore, type Person, searchText } from "@messaging-crm/core/Contacts"
 import { Decide } from "@messaging-crm/core/Decide"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
@@ -27,7 +27,7 @@ const person = (index: number): Person => ({
 
 const load = Effect.fnUntraced(function*(organization_id: OrganizationId, met: Person) {
   const store = yield* ContactStore
-  const known = yield* store.identify(organization_id, met.channel_type, namesOf(met))
+  const known = yield* store.identify(organization_id, met.channel_type, networkIdsOf(met))
   return { known, withPhone: yield* store.findByPhone(organization_id, phone) }
 })
 

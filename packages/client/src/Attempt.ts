@@ -26,14 +26,14 @@ export interface LastResponse {
 }
 
 /** Data with the response that it came in. `lastResponse` is not enumerable, so JSON, spread and comparison omit it. */
-export type Answered<A> = A & { readonly lastResponse: LastResponse }
+export type WithResponse<A> = A & { readonly lastResponse: LastResponse }
 
-export interface Answer {
+export interface Received {
   readonly body: unknown
   readonly lastResponse: LastResponse
 }
 
-interface Refusal {
+interface ErrorBody {
   readonly error: { readonly code: ErrorCode; readonly message: string; readonly param: string | null }
 }
 
@@ -48,7 +48,7 @@ const parse = (text: string): unknown => {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null
 
-const isRefusal = (body: unknown): body is Refusal =>
+const isErrorBody = (body: unknown): body is ErrorBody =>
   isObject(body) && isObject(body.error) && typeof body.error.code === "string"
 
 /** Returns the seconds of a `Retry-After` header. A proxy may send a date. */
@@ -59,7 +59,7 @@ const retryAfterOf = ({ headers }: Response): number | null => {
   return Number.isNaN(seconds) ? null : Math.max(0, seconds)
 }
 
-const answerOf = (response: Response, text: string, sentId: string): Answer => {
+const answerOf = (response: Response, text: string, sentId: string): Received => {
   const { headers, status } = response
   const requestId = headers.get("x-request-id") ?? sentId
   const body = parse(text)
@@ -67,7 +67,7 @@ const answerOf = (response: Response, text: string, sentId: string): Answer => {
     return { body, lastResponse: { requestId, status, isReplayed: headers.has("idempotent-replayed"), headers } }
   }
   const circumstances = { status, requestId, retryAfter: retryAfterOf(response) }
-  if (isRefusal(body)) {
+  if (isErrorBody(body)) {
     const { code, message, param } = body.error
     throw new MessagingCrmError(message, { ...circumstances, code, param })
   }
@@ -76,13 +76,13 @@ const answerOf = (response: Response, text: string, sentId: string): Answer => {
 }
 
 /** Makes one attempt. When the caller's signal aborts, it rejects with the signal's reason. */
-export const attempt = async (fetch: Fetch, call: Call): Promise<Answer> => {
+export const attempt = async (fetch: Fetch, call: Call): Promise<Received> => {
   const { body, headers, method, signal, timeout, url } = call
   const requestId = crypto.randomUUID()
   const end = new AbortController()
-  const giveUp = () => end.abort()
-  const timer = setTimeout(giveUp, timeout)
-  signal?.addEventListener("abort", giveUp, { once: true })
+  const abort = () => end.abort()
+  const timer = setTimeout(abort, timeout)
+  signal?.addEventListener("abort", abort, { once: true })
   try {
     signal?.throwIfAborted()
     const response = await fetch(url, {
@@ -103,6 +103,6 @@ export const attempt = async (fetch: Fetch, call: Call): Promise<Answer> => {
       : new ConnectionError("No answer came: the connection failed.", { requestId, cause })
   } finally {
     clearTimeout(timer)
-    signal?.removeEventListener("abort", giveUp)
+    signal?.removeEventListener("abort", abort)
   }
 }

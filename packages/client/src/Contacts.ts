@@ -1,4 +1,4 @@
-import type { Answered } from "./Attempt.ts"
+import type { WithResponse } from "./Attempt.ts"
 import type { AddNote, Contact, CreateContact, UpdateContact } from "./Contract.ts"
 import type { Pages } from "./Pages.ts"
 import type { Query, RequestOptions, Transport } from "./Transport.ts"
@@ -9,14 +9,14 @@ export const contacts = ({ list, one }: Transport) => ({
   list: (query: Query<"GET /contacts"> = {}, options?: RequestOptions): Pages<Contact> =>
     list("GET /contacts", { query }, options),
   /** Creates a contact, which needs a name, a phone or an email. No message is sent. */
-  create: (contact: CreateContact, options?: RequestOptions): Promise<Answered<Contact>> =>
+  create: (contact: CreateContact, options?: RequestOptions): Promise<WithResponse<Contact>> =>
     one("POST /contacts", { body: contact }, options),
-  get: (contact_id: string, options?: RequestOptions): Promise<Answered<Contact>> =>
+  get: (contact_id: string, options?: RequestOptions): Promise<WithResponse<Contact>> =>
     one("GET /contacts/{contact_id}", { path: { contact_id } }, options),
   /** Changes the given fields. `null` clears a field, `tag_ids` replaces all tags, `custom_values` is merged by key. */
-  update: (contact_id: string, changes: UpdateContact, options?: RequestOptions): Promise<Answered<Contact>> =>
+  update: (contact_id: string, changes: UpdateContact, options?: RequestOptions): Promise<WithResponse<Contact>> =>
     one("PATCH /contacts/{contact_id}", { path: { contact_id }, body: changes }, options),
   /** Appends a note to the contact's notes. */
-  addNote: (contact_id: string, note: AddNote, options?: RequestOptions): Promise<Answered<Contact>> =>
+  addNote: (contact_id: string, note: AddNote, options?: RequestOptions): Promise<WithResponse<Contact>> =>
     one("POST /contacts/{contact_id}/notes", { path: { contact_id }, body: note }, options)
 })

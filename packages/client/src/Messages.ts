@@ -1,4 +1,4 @@
-import type { Answered } from "./Attempt.ts"
+import type { WithResponse } from "./Attempt.ts"
 import type { Message, Send, SendMessage } from "./Contract.ts"
 import type { Pages } from "./Pages.ts"
 import type { Query, RequestOptions, Transport } from "./Transport.ts"
@@ -12,13 +12,13 @@ export const messages = ({ list, one }: Transport) => ({
     options?: RequestOptions
   ): Pages<Message> =>
     list("GET /conversations/{conversation_id}/messages", { path: { conversation_id }, query }, options),
-  get: (conversation_id: string, message_id: string, options?: RequestOptions): Promise<Answered<Message>> =>
+  get: (conversation_id: string, message_id: string, options?: RequestOptions): Promise<WithResponse<Message>> =>
     one(
       "GET /conversations/{conversation_id}/messages/{message_id}",
       { path: { conversation_id, message_id } },
       options
     ),
   /** Queues a text within 24 hours of the contact's last message, or a template. Wait for it with `sends.waitFor`. */
-  send: (conversation_id: string, message: SendMessage, options?: RequestOptions): Promise<Answered<Send>> =>
+  send: (conversation_id: string, message: SendMessage, options?: RequestOptions): Promise<WithResponse<Send>> =>
     one("POST /conversations/{conversation_id}/messages", { path: { conversation_id }, body: message }, options)
 })

@@ -1,4 +1,4 @@
-import type { Answered } from "./Attempt.ts"
+import type { WithResponse } from "./Attempt.ts"
 
 /** A page of a list. Only `next_cursor: null` marks the last one; any page may be shorter than `page_size`. */
 export interface Page<A> {
@@ -12,22 +12,22 @@ export interface Page<A> {
  * Pages are requested when they are needed. Each iteration starts at the first page.
  */
 export class Pages<A> implements AsyncIterable<A> {
-  readonly #read: (cursor: string | undefined) => Promise<Answered<Page<A>>>
+  readonly #read: (cursor: string | undefined) => Promise<WithResponse<Page<A>>>
 
-  constructor(read: (cursor: string | undefined) => Promise<Answered<Page<A>>>) {
+  constructor(read: (cursor: string | undefined) => Promise<WithResponse<Page<A>>>) {
     this.#read = read
   }
 
   /** Reads one page: the first, or the one at the `cursor` of the list's query. */
-  page(): Promise<Answered<Page<A>>> {
+  page(): Promise<WithResponse<Page<A>>> {
     return this.#read(undefined)
   }
 
   /** Reads all pages, one after the other. */
-  async *pages(): AsyncGenerator<Answered<Page<A>>, void, undefined> {
+  async *pages(): AsyncGenerator<WithResponse<Page<A>>, void, undefined> {
     let cursor: string | null | undefined
     while (cursor !== null) {
-      const page: Page<A> & Answered<Page<A>> = await this.#read(cursor)
+      const page: Page<A> & WithResponse<Page<A>> = await this.#read(cursor)
       yield page
       cursor = page.next_cursor
     }

@@ -35,14 +35,14 @@ export const pauseAfter = (error: unknown, attempts: number): number | null => {
 /** Waits, or rejects with the signal's reason when it aborts. */
 export const pause = (milliseconds: number, signal: AbortSignal | undefined): Promise<void> =>
   new Promise((resolve, reject) => {
-    const giveUp = () => {
+    const abort = () => {
       clearTimeout(timer)
       reject(signal?.reason)
     }
     const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", giveUp)
+      signal?.removeEventListener("abort", abort)
       resolve()
     }, milliseconds)
-    if (signal?.aborted === true) giveUp()
-    else signal?.addEventListener("abort", giveUp, { once: true })
+    if (signal?.aborted === true) abort()
+    else signal?.addEventListener("abort", abort, { once: true })
   })

@@ -1,4 +1,4 @@
-import type { Answered } from "./Attempt.ts"
+import type { WithResponse } from "./Attempt.ts"
 import type { Send } from "./Contract.ts"
 import { TimeoutError } from "./Errors.ts"
 import { jittered, pause } from "./Retries.ts"
@@ -13,12 +13,12 @@ const first_pause = 250
 /** With jitter at most 24 requests a minute, of the 120 that a key may make. */
 const longest_pause = 5000
 
-const isEnded = (send: Answered<Send>): send is Answered<EndedSend> =>
+const isEnded = (send: WithResponse<Send>): send is WithResponse<EndedSend> =>
   send.status === "sent" || send.status === "failed"
 
 /** `/sends`: get, and wait for the outcome. */
 export const sends = ({ one }: Transport) => {
-  const get = (send_id: string, options?: RequestOptions): Promise<Answered<Send>> =>
+  const get = (send_id: string, options?: RequestOptions): Promise<WithResponse<Send>> =>
     one("GET /sends/{send_id}", { path: { send_id } }, options)
 
   return {
@@ -35,7 +35,7 @@ export const sends = ({ one }: Transport) => {
     waitFor: async (
       send_id: string,
       { signal, timeout = 120_000 }: { readonly timeout?: number; readonly signal?: AbortSignal } = {}
-    ): Promise<Answered<EndedSend>> => {
+    ): Promise<WithResponse<EndedSend>> => {
       const until = Date.now() + timeout
       for (let milliseconds = first_pause;; milliseconds = Math.min(milliseconds * 2, longest_pause)) {
         const send = await get(send_id, signal === undefined ? {} : { signal })

@@ -1,5 +1,5 @@
 /** Calls operations with the types of the contract, and retries failed attempts. */
-import { type Answer, type Answered, attempt, type Call, type Fetch, type LastResponse } from "./Attempt.ts"
+import { attempt, type Call, type Fetch, type LastResponse, type Received, type WithResponse } from "./Attempt.ts"
 import { type Operations, version } from "./Contract.ts"
 import { type Page, Pages } from "./Pages.ts"
 import { pause, pauseAfter } from "./Retries.ts"
@@ -39,7 +39,7 @@ export interface Transport {
     route: R,
     input: Input<R>,
     options?: RequestOptions
-  ) => Promise<Answered<Operations[R]["answer"]["data"]>>
+  ) => Promise<WithResponse<Operations[R]["answer"]["data"]>>
   /** Returns the pages of an operation that answers with a list. */
   readonly list: <R extends Route>(
     route: R,
@@ -80,12 +80,12 @@ const callOf = (settings: Settings, route: Route, input: AnyInput, options: Requ
   }
 }
 
-const answered = <A extends object>(data: A, lastResponse: LastResponse): Answered<A> =>
-  Object.defineProperty(data, "lastResponse", { value: lastResponse }) as Answered<A>
+const answered = <A extends object>(data: A, lastResponse: LastResponse): WithResponse<A> =>
+  Object.defineProperty(data, "lastResponse", { value: lastResponse }) as WithResponse<A>
 
 /** Makes the calls of a client. The settings stay in the closure, so that logging a client does not show its key. */
 export const transport = (settings: Settings): Transport => {
-  const send = async (route: Route, input: AnyInput, options: RequestOptions): Promise<Answer> => {
+  const send = async (route: Route, input: AnyInput, options: RequestOptions): Promise<Received> => {
     const call = callOf(settings, route, input, options)
     const attempts_max = 1 + (options.maxRetries ?? settings.maxRetries)
     for (let attempts = 1;; attempts++) {

@@ -1,4 +1,4 @@
-import type { Answered } from "./Attempt.ts"
+import type { WithResponse } from "./Attempt.ts"
 import type { CreatedWebhook, CreateWebhook, Webhook, WebhookDelivery } from "./Contract.ts"
 import type { WebhookEvent } from "./Events.ts"
 import type { Pages } from "./Pages.ts"
@@ -15,15 +15,15 @@ export const webhooks = ({ list, one }: Transport) => ({
   list: (query: Query<"GET /webhooks"> = {}, options?: RequestOptions): Pages<Webhook> =>
     list("GET /webhooks", { query }, options),
   /** Subscribes an https endpoint to events. Store `signing_secret` for `verifyWebhook`: it is not shown again. */
-  create: (webhook: NewWebhook, options?: RequestOptions): Promise<Answered<CreatedWebhook>> =>
+  create: (webhook: NewWebhook, options?: RequestOptions): Promise<WithResponse<CreatedWebhook>> =>
     one("POST /webhooks", { body: webhook }, options),
   /** Disables a webhook permanently. */
-  disable: (webhook_id: string, options?: RequestOptions): Promise<Answered<Webhook>> =>
+  disable: (webhook_id: string, options?: RequestOptions): Promise<WithResponse<Webhook>> =>
     one("DELETE /webhooks/{webhook_id}", { path: { webhook_id } }, options),
   /** Lists the 100 most recent deliveries of a webhook. */
   deliveries: (webhook_id: string, options?: RequestOptions): Pages<WebhookDelivery> =>
     list("GET /webhooks/{webhook_id}/deliveries", { path: { webhook_id } }, options),
   /** Makes a delivery due now: its event is posted again. */
-  retry: (webhook_id: string, delivery_id: string, options?: RequestOptions): Promise<Answered<WebhookDelivery>> =>
+  retry: (webhook_id: string, delivery_id: string, options?: RequestOptions): Promise<WithResponse<WebhookDelivery>> =>
     one("POST /webhooks/{webhook_id}/deliveries/{delivery_id}/retry", { path: { webhook_id, delivery_id } }, options)
 })

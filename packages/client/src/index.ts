@@ -1,4 +1,4 @@
-export type { Answered, Fetch, LastResponse } from "./Attempt.ts"
+export type { Fetch, LastResponse, WithResponse } from "./Attempt.ts"
 export type * from "./Contract.ts"
 export * from "./Errors.ts"
 export type * from "./Events.ts"

@@ -4,7 +4,7 @@ import { type AuditRecord, make } from "@messaging-crm/core/Audit"
 import * as Changes from "@messaging-crm/core/Changes"
 import { type Channel, ChannelRows, type ChannelType } from "@messaging-crm/core/Channels"
 import { Commit } from "@messaging-crm/core/Commit"
-import { findOrCreateByIdentity, IdentityNameRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
+import { findOrCreateByIdentity, IdentityNetworkIdRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
 import {
   type Contact,
   type ContactMatch,
@@ -176,7 +176,9 @@ export const identity = Effect.fnUntraced(function*(
     organization_id,
     ContactRows.update(loaded, { identities: [...loaded.identities, row].toSorted((a, b) => a.id < b.id ? -1 : 1) }),
     IdentityRows.insert({ ...row, contact_id }),
-    ...[row.external_id, ...aliases].map((name) => IdentityNameRows.insert({ channel_type, name, identity_id: id }))
+    ...[row.external_id, ...aliases].map((name) =>
+      IdentityNetworkIdRows.insert({ channel_type, name, identity_id: id })
+    )
   )
   return row
 })

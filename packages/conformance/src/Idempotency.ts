@@ -6,7 +6,7 @@ import { AddNote, type Contact, Contacts, UpdateContact } from "@messaging-crm/c
 import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
 import { ConflictBackoff } from "@messaging-crm/core/Decide"
-import { type Answer, Idempotency, IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
+import { type EncodedResponse, Idempotency, IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
 import type { ContactId, OrganizationId } from "@messaging-crm/core/Ids"
 import { StorageBudget } from "@messaging-crm/core/StorageUse"
 import { CreateTag, Tags, TagStore } from "@messaging-crm/core/Tags"
@@ -76,7 +76,10 @@ export const suite = (it: It, { runs }: Options) => {
 const encoder = new TextEncoder()
 const text = (body: Uint8Array | null) => new TextDecoder().decode(body ?? undefined)
 
-const answer = (status: number, value: unknown): Answer => ({ status, body: encoder.encode(JSON.stringify(value)) })
+const answer = (status: number, value: unknown): EncodedResponse => ({
+  status,
+  body: encoder.encode(JSON.stringify(value))
+})
 
 interface Request {
   readonly key?: IdempotencyKey
@@ -106,7 +109,7 @@ const request = <A, E, R>(operation: Effect.Effect<A, E, R>, fields: Request = {
 
 /** An error that becomes an answer, and is replayed as such. */
 class Refused {
-  readonly answer: Answer
+  readonly answer: EncodedResponse
   constructor(status: number, tag: string) {
     this.answer = answer(status, { code: tag })
   }

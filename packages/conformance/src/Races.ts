@@ -308,7 +308,7 @@ export const operations: Readonly<Record<string, Operation>> = {
       now: { external_id: newPhone, display_name: "Kim", username: null }
     }),
   "dispatch": ({ sending }) => Dispatch.use((dispatch) => dispatch.attempt(sending)),
-  "give up the lost send": ({ inDoubt }) => Dispatch.use((dispatch) => dispatch.giveUp(inDoubt)),
+  "expire the lost send": ({ inDoubt }) => Dispatch.use((dispatch) => dispatch.expireOutcome(inDoubt)),
   "hear of the lost send": ({ lost, reported }) => reported(`p.${lost.id}`, "delivered", lost.id),
   "hear that the lost send was read": ({ lost, reported }) => reported(`p.${lost.id}`, "read", lost.id),
   "hear of the send": ({ queued, reported }) => reported(`p.${queued.id}`, "delivered", queued.id),

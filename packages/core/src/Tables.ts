@@ -6,7 +6,7 @@ import { ChannelHoldRows } from "./catalog/ChannelHolds.ts"
 import { ChannelRows } from "./catalog/Channels.ts"
 import { ContactFieldRows } from "./catalog/ContactFields.ts"
 import { TagRows } from "./catalog/Tags.ts"
-import { IdentityNameRows, IdentityRows } from "./contacts/ContactIdentities.ts"
+import { IdentityNetworkIdRows, IdentityRows } from "./contacts/ContactIdentities.ts"
 import { ContactRows } from "./contacts/Contacts.ts"
 import { ConversationRows } from "./messaging/Conversations.ts"
 import { MediaRows } from "./messaging/Media.ts"
@@ -26,7 +26,7 @@ export const tables: Readonly<Record<TableName, Table>> = {
   contacts: ContactRows.table,
   conversations: ConversationRows.table,
   identities: IdentityRows.table,
-  identity_names: IdentityNameRows.table,
+  identity_names: IdentityNetworkIdRows.table,
   media: MediaRows.table,
   members: MemberRows.table,
   messages: MessageRows.table,

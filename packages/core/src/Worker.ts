@@ -148,7 +148,7 @@ export class Worker extends Context.Service<Worker, {
           case "send":
             return dispatch.attempt(item.claimed)
           case "send_outcome":
-            return dispatch.giveUp(item.claimed)
+            return dispatch.expireOutcome(item.claimed)
           case "webhook_delivery":
             return deliveries.attempt(item)
         }

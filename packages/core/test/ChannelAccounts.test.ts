@@ -5,7 +5,7 @@ import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import * as Provider from "@messaging-crm/conformance/Provider"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import {
-  type AccountNames,
+  type AccountIds,
   ChannelAccountRows,
   ChannelAccounts,
   ChannelAccountStore,
@@ -35,7 +35,7 @@ const under = (...keys: ReadonlyArray<typeof old>) =>
 const outside = Layer.mergeAll(Memory.layer, Provider.layer("callback_ref"), Ids.layer)
 
 const token = (text: string) => Schema.decodeSync(ChannelToken)(text)
-const names = (account_id: string): AccountNames => ({ app_id: "15", account_id, page_id: null })
+const names = (account_id: string): AccountIds => ({ app_id: "15", account_id, page_id: null })
 const input = {
   type: "phone_messaging",
   name: "Support",

@@ -2,7 +2,7 @@
  * Cloud accounts: the id and token of each channel on its network, and the apps
  * for which the networks post callbacks.
  */
-import { type AccountNames, ChannelAccounts, type OpenedAccount } from "@messaging-crm/core/ChannelAccounts"
+import { type AccountIds, ChannelAccounts, type OpenedAccount } from "@messaging-crm/core/ChannelAccounts"
 import type { Channel, ChannelType } from "@messaging-crm/core/Channels"
 import { ChannelId } from "@messaging-crm/core/Ids"
 import type { SecretUnreadable } from "@messaging-crm/core/Secrets"
@@ -85,8 +85,8 @@ export const nameOf = (account: CloudAccount): AccountName => {
   }
 }
 
-/** Returns the names of an account as core stores them. */
-export const namesOf = (account: CloudAccount): AccountNames => ({
+/** Returns the network's ids of an account as core stores them. */
+export const accountIdsOf = (account: CloudAccount): AccountIds => ({
   app_id: account.app_id,
   account_id: nameOf(account).id,
   page_id: account.type === "photo_social" ? account.page_id : null

@@ -1,5 +1,5 @@
-/** The flags for the account of a channel at the real networks: its names, and a file with its token. */
-import { AccountNames, ChannelToken } from "@messaging-crm/core/ChannelAccounts"
+/** The flags for the account of a channel at WhatsApp, Messenger, or Instagram: its ids, and a file with its token. */
+import { AccountIds, ChannelToken } from "@messaging-crm/core/ChannelAccounts"
 import { AccountCheck } from "@messaging-crm/provider-cloud/AccountCheck"
 import type { CloudAccount } from "@messaging-crm/provider-cloud/CloudAccounts"
 import { Effect, FileSystem, Option, Schema, Stdio, Stream } from "effect"
@@ -25,16 +25,16 @@ export const token_file = Flag.String("token-file").pipe(
   Flag.withDescription("A file with the token of the account, or - for stdin")
 )
 
-type GivenNames = { readonly [Name in keyof typeof names]: Option.Option<string> }
+type GivenIds = { readonly [Name in keyof typeof names]: Option.Option<string> }
 
-/** Returns the names; none where none is given. */
-export const readNames = Effect.fnUntraced(function*({ account, app, page }: GivenNames) {
-  if ([account, app, page].every(Option.isNone)) return Option.none<AccountNames>()
+/** Returns the account ids, or `Option.none()` if no flag is set. */
+export const readAccountIds = Effect.fnUntraced(function*({ account, app, page }: GivenIds) {
+  if ([account, app, page].every(Option.isNone)) return Option.none<AccountIds>()
   if (Option.isNone(account) || Option.isNone(app)) {
     return yield* Admin.refuse("--account and --app are given together, with the id of each at the network.")()
   }
   const input = { account_id: account.value, app_id: app.value, page_id: Option.getOrNull(page) }
-  return Option.some(yield* Admin.typed(AccountNames, input))
+  return Option.some(yield* Admin.typed(AccountIds, input))
 })
 
 const decodeToken = Schema.decodeOption(ChannelToken)

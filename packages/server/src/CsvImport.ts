@@ -1,5 +1,5 @@
 /** Imports contacts from a CSV file, and explains the lines that cannot be imported. */
-import * as Refusals from "@messaging-crm/adapter-http/handlers/Refusals"
+import * as ErrorMapping from "@messaging-crm/adapter-http/handlers/ErrorMapping"
 import { explain, type Explanation } from "@messaging-crm/adapter-http/middleware/SchemaIssues"
 import { batch_size, ContactImports, type RowRefused } from "@messaging-crm/core/ContactImports"
 import type { Table } from "@messaging-crm/core/ContactTable"
@@ -30,11 +30,11 @@ const explainRefusal = (refused: RowRefused): Effect.Effect<Explanation> => {
     case "SchemaError":
       return Effect.succeed(explain(refused.issue))
     case "ContactUnnamed":
-      return asAnswered(Refusals.contactUnnamed())
+      return asAnswered(ErrorMapping.contactUnnamed())
     case "ReferenceUnknown":
-      return asAnswered(Refusals.referenceUnknown(refused))
+      return asAnswered(ErrorMapping.referenceUnknown(refused))
     case "CustomValueInvalid":
-      return asAnswered(Refusals.customValueInvalid(refused))
+      return asAnswered(ErrorMapping.customValueInvalid(refused))
     case "TagUnknown":
       return Effect.succeed({ param: "tags", message: `tags: There is no tag named "${refused.name}".` })
     case "KeyMissing":

@@ -46,8 +46,10 @@ export const listen = (options: { readonly host: string; readonly port: number }
       gracefulShutdownTimeout: "20 seconds"
     })
     // Node's own limits end with the server, and half a request, or an answer that nobody takes, would keep its connection.
-    const giveUp = Layer.effectDiscard(Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections())))
-    return Layer.provideMerge(giveUp, socket)
+    const closeConnections = Layer.effectDiscard(
+      Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections()))
+    )
+    return Layer.provideMerge(closeConnections, socket)
   }))
 
 /** Layer for the driver, with a pool of the configured size. */
@@ -102,7 +104,7 @@ export const metrics = (host: string) =>
     ).pipe(Layer.provide(listen({ host, port: port.value })))))
 
 /** Layer for `/metrics` on the API's port, unless it has a port of its own. */
-const metricsBeside = Layer.unwrap(
+const metricsOnApiPort = Layer.unwrap(
   Effect.map(read(settings.metrics_port), (port) => Option.isNone(port) ? Metrics.layer : Layer.empty)
 )
 
@@ -147,7 +149,7 @@ const requestServer = Layer.effect(
 /** Layer for every route of the HTTP server. */
 export const api = (isReady: Effect.Effect<boolean>, { ingress }: Pick<Provider, "ingress">) =>
   HttpRouter.serve(
-    Layer.mergeAll(Http.layer, Docs.layer, Health.layer(isReady), metricsBeside, ingress),
+    Layer.mergeAll(Http.layer, Docs.layer, Health.layer(isReady), metricsOnApiPort, ingress),
     { routerConfig: Http.routerConfig, disableLogger: true, disableListenLog: true }
   ).pipe(Layer.provide([Http.tracing, requestServer]))
 

@@ -19,11 +19,11 @@ const attempt = (niceness: () => number) =>
  * Lets the main thread have a processor before V8's compilers and collectors. On a single processor a compiler takes 20 to
  * 40 ms for a large function, and every request would wait for it.
  */
-export const compileBehind = attempt(getPriority)
+export const lowerCompilerPriority = attempt(getPriority)
 
 /**
  * Lets the workers beside this process have a processor first, and its own compilers come last. Otherwise clients that
  * never pause take it from the workers on a machine without a free one, and the deliveries of what was accepted fall ever
  * further behind.
  */
-export const giveWay = attempt(() => Math.max(getPriority(), 5))
+export const lowerPriority = attempt(() => Math.max(getPriority(), 5))

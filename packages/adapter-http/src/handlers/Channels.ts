@@ -2,7 +2,7 @@ import { Channels } from "@messaging-crm/core/Channels"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
-import * as Answers from "../middleware/Answers.ts"
+import * as Responses from "../middleware/Responses.ts"
 import { requiring } from "./Requirements.ts"
 
 /** Layer that answers `/channels`. */
@@ -13,7 +13,7 @@ export const layer = HttpApiBuilder.group(
     const channels = yield* Channels
 
     return handlers.handleAll({
-      list: ({ endpoint }) => Effect.flatMap(channels.list, Answers.complete(endpoint))
+      list: ({ endpoint }) => Effect.flatMap(channels.list, Responses.complete(endpoint))
     })
   })
 ).pipe(requiring(Channels))

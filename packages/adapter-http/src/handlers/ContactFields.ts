@@ -2,7 +2,7 @@ import { ContactFields } from "@messaging-crm/core/ContactFields"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
-import * as Answers from "../middleware/Answers.ts"
+import * as Responses from "../middleware/Responses.ts"
 import { requiring } from "./Requirements.ts"
 
 /** Layer that answers `/contact-fields`. */
@@ -13,7 +13,7 @@ export const layer = HttpApiBuilder.group(
     const contactFields = yield* ContactFields
 
     return handlers.handleAll({
-      list: ({ endpoint }) => Effect.flatMap(contactFields.list, Answers.complete(endpoint))
+      list: ({ endpoint }) => Effect.flatMap(contactFields.list, Responses.complete(endpoint))
     })
   })
 ).pipe(requiring(ContactFields))

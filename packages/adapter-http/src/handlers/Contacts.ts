@@ -5,8 +5,8 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { givenCursor } from "../api/Envelope.ts"
 import * as Errors from "../api/Errors.ts"
-import * as Answers from "../middleware/Answers.ts"
-import * as Refusals from "./Refusals.ts"
+import * as Responses from "../middleware/Responses.ts"
+import * as ErrorMapping from "./ErrorMapping.ts"
 import { requiring } from "./Requirements.ts"
 
 /** Layer that answers `/contacts`. */
@@ -27,39 +27,39 @@ export const layer = HttpApiBuilder.group(
           lifecycle_stage: query.lifecycle_stage ?? null,
           channel: query.channel ?? null
         }).pipe(
-          Effect.flatMap(Answers.body(endpoint)),
-          Effect.catchTags({ CursorInvalid: Refusals.cursorInvalid, SearchTimeout: Errors.searchTimeout })
+          Effect.flatMap(Responses.body(endpoint)),
+          Effect.catchTags({ CursorInvalid: ErrorMapping.cursorInvalid, SearchTimeout: Errors.searchTimeout })
         ),
       create: ({ endpoint, payload }) =>
         contacts.create(payload).pipe(
-          Effect.flatMap(Answers.single(endpoint)),
+          Effect.flatMap(Responses.single(endpoint)),
           Effect.catchTags({
-            ConcurrentChanges: Refusals.concurrentChanges,
-            ContactUnnamed: Refusals.contactUnnamed,
-            CustomValueInvalid: Refusals.customValueInvalid,
-            ReferenceUnknown: Refusals.referenceUnknown
+            ConcurrentChanges: ErrorMapping.concurrentChanges,
+            ContactUnnamed: ErrorMapping.contactUnnamed,
+            CustomValueInvalid: ErrorMapping.customValueInvalid,
+            ReferenceUnknown: ErrorMapping.referenceUnknown
           })
         ),
       get: ({ endpoint, params }) =>
         contacts.get(params.contact_id).pipe(
-          Effect.flatMap(Answers.single(endpoint)),
+          Effect.flatMap(Responses.single(endpoint)),
           Effect.catchTag("ContactNotFound", Errors.absent("contact"))
         ),
       update: ({ endpoint, params, payload }) =>
         contacts.update(params.contact_id, payload).pipe(
-          Effect.flatMap(Answers.single(endpoint)),
+          Effect.flatMap(Responses.single(endpoint)),
           Effect.catchTags({
-            ConcurrentChanges: Refusals.concurrentChanges,
+            ConcurrentChanges: ErrorMapping.concurrentChanges,
             ContactNotFound: Errors.absent("contact"),
-            CustomValueInvalid: Refusals.customValueInvalid,
-            ReferenceUnknown: Refusals.referenceUnknown
+            CustomValueInvalid: ErrorMapping.customValueInvalid,
+            ReferenceUnknown: ErrorMapping.referenceUnknown
           })
         ),
       addNote: ({ endpoint, params, payload }) =>
         contacts.addNote(params.contact_id, payload).pipe(
-          Effect.flatMap(Answers.single(endpoint)),
+          Effect.flatMap(Responses.single(endpoint)),
           Effect.catchTags({
-            ConcurrentChanges: Refusals.concurrentChanges,
+            ConcurrentChanges: ErrorMapping.concurrentChanges,
             ContactNotFound: Errors.absent("contact"),
             NotesTooLong: ({ limit }) =>
               Errors.fail(

@@ -6,8 +6,8 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { givenCursor } from "../api/Envelope.ts"
 import * as Errors from "../api/Errors.ts"
-import * as Answers from "../middleware/Answers.ts"
-import * as Refusals from "./Refusals.ts"
+import * as Responses from "../middleware/Responses.ts"
+import * as ErrorMapping from "./ErrorMapping.ts"
 import { requiring } from "./Requirements.ts"
 
 /** Layer that answers `/conversations`. */
@@ -26,47 +26,47 @@ export const layer = HttpApiBuilder.group(
           status: query.status === undefined || query.status === "all" ? null : query.status,
           assigned_user_id: query.assigned_user_id ?? null
         }).pipe(
-          Effect.flatMap(Answers.body(endpoint)),
-          Effect.catchTag("CursorInvalid", Refusals.cursorInvalid)
+          Effect.flatMap(Responses.body(endpoint)),
+          Effect.catchTag("CursorInvalid", ErrorMapping.cursorInvalid)
         ),
       start: ({ endpoint, payload }) =>
         sends.start(payload).pipe(
-          Effect.flatMap(Answers.single(endpoint)),
+          Effect.flatMap(Responses.single(endpoint)),
           Effect.catchTags({
-            ...Refusals.template,
-            ConcurrentChanges: Refusals.concurrentChanges,
+            ...ErrorMapping.template,
+            ConcurrentChanges: ErrorMapping.concurrentChanges,
             ChannelTypeUnsuited: () =>
               Errors.invalid("channel_id", "channel_id must be a phone_messaging channel. See GET /channels."),
-            ReferenceUnknown: Refusals.referenceUnknown
+            ReferenceUnknown: ErrorMapping.referenceUnknown
           })
         ),
       get: ({ endpoint, params }) =>
         conversations.get(params.conversation_id).pipe(
-          Effect.flatMap(Answers.single(endpoint)),
+          Effect.flatMap(Responses.single(endpoint)),
           Effect.catchTag("ConversationNotFound", Errors.absent("conversation"))
         ),
       assign: ({ endpoint, params, payload }) =>
         conversations.assign(params.conversation_id, payload).pipe(
-          Effect.flatMap(Answers.single(endpoint)),
+          Effect.flatMap(Responses.single(endpoint)),
           Effect.catchTags({
-            ConcurrentChanges: Refusals.concurrentChanges,
+            ConcurrentChanges: ErrorMapping.concurrentChanges,
             ConversationNotFound: Errors.absent("conversation"),
-            ReferenceUnknown: Refusals.referenceUnknown
+            ReferenceUnknown: ErrorMapping.referenceUnknown
           })
         ),
       close: ({ endpoint, params, payload }) =>
         conversations.close(params.conversation_id, payload ?? CloseConversation.make({})).pipe(
-          Effect.flatMap(Answers.single(endpoint)),
+          Effect.flatMap(Responses.single(endpoint)),
           Effect.catchTags({
-            ConcurrentChanges: Refusals.concurrentChanges,
+            ConcurrentChanges: ErrorMapping.concurrentChanges,
             ConversationNotFound: Errors.absent("conversation")
           })
         ),
       reopen: ({ endpoint, params }) =>
         conversations.reopen(params.conversation_id).pipe(
-          Effect.flatMap(Answers.single(endpoint)),
+          Effect.flatMap(Responses.single(endpoint)),
           Effect.catchTags({
-            ConcurrentChanges: Refusals.concurrentChanges,
+            ConcurrentChanges: ErrorMapping.concurrentChanges,
             ConversationNotFound: Errors.absent("conversation")
           })
         )

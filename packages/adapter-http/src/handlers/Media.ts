@@ -4,8 +4,8 @@ import { Media, type MediaFile, type OpenedFile } from "@messaging-crm/core/Medi
 import { Clock, Context, Duration, Effect, Option, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Errors from "../api/Errors.ts"
-import { answerWith } from "../middleware/Headers.ts"
-import * as Turns from "../middleware/Turns.ts"
+import * as ConcurrencyLimiter from "../middleware/ConcurrencyLimiter.ts"
+import { addResponseHeaders } from "../middleware/Headers.ts"
 import { contentDisposition, contentType, rangeOf } from "./FileHeaders.ts"
 
 /** How long a download may take. After that its connection is closed, and the rest can be asked for as a range. */
@@ -73,12 +73,12 @@ const overloaded = Effect.map(
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const media = yield* Media
   const { of_all, of_one } = yield* DownloadsAtOnce
-  const turns = Turns.make<OrganizationId>(of_one)
-  const turnsOfAll = Turns.make(of_all)
+  const limiter = ConcurrencyLimiter.make<OrganizationId>(of_one)
+  const limiterOfAll = ConcurrencyLimiter.make(of_all)
 
   /** Holds a place until the answer is sent. A link has no key, so the places are those of its organization. */
   const download = Effect.fnUntraced(function*(opened: OpenedFile, plan: Plan) {
-    const places = Effect.andThen(turns.hold(opened.organization_id), turnsOfAll.hold("all"))
+    const places = Effect.andThen(limiter.acquire(opened.organization_id), limiterOfAll.acquire("all"))
     if (Option.isNone(yield* Effect.timeoutOption(places, yield* DownloadWait))) return yield* overloaded
     const { end, headers, start, status } = plan
     const contentLength = end - start
@@ -93,11 +93,11 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     const max_age = Math.floor(Duration.toSeconds(opened.expires_in))
     if (request.method === "HEAD") {
       const headers = { ...plan.headers, "content-length": String(plan.end - plan.start) }
-      yield* answerWith({ "cache-control": `private, max-age=${max_age}, immutable` })
+      yield* addResponseHeaders({ "cache-control": `private, max-age=${max_age}, immutable` })
       return HttpServerResponse.empty({ status: plan.status, headers })
     }
     const response = yield* download(opened, plan)
-    if (response.status < 400) yield* answerWith({ "cache-control": `private, max-age=${max_age}, immutable` })
+    if (response.status < 400) yield* addResponseHeaders({ "cache-control": `private, max-age=${max_age}, immutable` })
     return response
   }).pipe(Effect.catchTag("MediaNotFound", () => absent))
 

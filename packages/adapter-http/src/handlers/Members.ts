@@ -2,7 +2,7 @@ import { Members } from "@messaging-crm/core/Members"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
-import * as Answers from "../middleware/Answers.ts"
+import * as Responses from "../middleware/Responses.ts"
 import { requiring } from "./Requirements.ts"
 
 /** Layer that answers `/members`. */
@@ -13,7 +13,7 @@ export const layer = HttpApiBuilder.group(
     const members = yield* Members
 
     return handlers.handleAll({
-      list: ({ endpoint }) => Effect.flatMap(members.list, Answers.complete(endpoint))
+      list: ({ endpoint }) => Effect.flatMap(members.list, Responses.complete(endpoint))
     })
   })
 ).pipe(requiring(Members))

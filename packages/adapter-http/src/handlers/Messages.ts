@@ -8,8 +8,8 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import { givenCursor } from "../api/Envelope.ts"
 import * as Errors from "../api/Errors.ts"
-import * as Answers from "../middleware/Answers.ts"
-import * as Refusals from "./Refusals.ts"
+import * as Responses from "../middleware/Responses.ts"
+import * as ErrorMapping from "./ErrorMapping.ts"
 import { requiring } from "./Requirements.ts"
 
 /** Returns the origin that the request was sent to. A forged `Host` affects only the links in its own answer. */
@@ -17,8 +17,8 @@ const originOf = (request: HttpServerRequest.HttpServerRequest): string =>
   Option.match(HttpServerRequest.toURL(request), { onNone: () => "", onSome: ({ origin }) => origin })
 
 const refusals = {
-  ...Refusals.template,
-  ConcurrentChanges: Refusals.concurrentChanges,
+  ...ErrorMapping.template,
+  ConcurrentChanges: ErrorMapping.concurrentChanges,
   ChannelTypeUnsuited: () =>
     Errors.invalid("type", "Templates can be sent on phone_messaging channels only; send a text."),
   ConversationNotFound: Errors.absent("conversation"),
@@ -48,22 +48,22 @@ export const layer = HttpApiBuilder.group(
     return handlers.handleAll({
       list: ({ endpoint, params, query, request }) =>
         messages.list(params.conversation_id, givenCursor(query.cursor)).pipe(
-          Effect.flatMap(Answers.body(endpoint)),
+          Effect.flatMap(Responses.body(endpoint)),
           Effect.catchTags({
             ConversationNotFound: Errors.absent("conversation"),
-            CursorInvalid: Refusals.cursorInvalid
+            CursorInvalid: ErrorMapping.cursorInvalid
           }),
           linked(request)
         ),
       get: ({ endpoint, params, request }) =>
         messages.get(params.conversation_id, params.message_id).pipe(
-          Effect.flatMap(Answers.single(endpoint)),
+          Effect.flatMap(Responses.single(endpoint)),
           Effect.catchTag("MessageNotFound", Errors.absent("message")),
           linked(request)
         ),
       send: ({ endpoint, params, payload }) =>
         sends.send(params.conversation_id, payload).pipe(
-          Effect.flatMap(Answers.single(endpoint)),
+          Effect.flatMap(Responses.single(endpoint)),
           Effect.catchTags(refusals)
         )
     })

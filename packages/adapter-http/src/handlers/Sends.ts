@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import * as Errors from "../api/Errors.ts"
-import * as Answers from "../middleware/Answers.ts"
+import * as Responses from "../middleware/Responses.ts"
 import { requiring } from "./Requirements.ts"
 
 /** Layer that answers `/sends`. */
@@ -16,7 +16,7 @@ export const layer = HttpApiBuilder.group(
     return handlers.handleAll({
       get: ({ endpoint, params }) =>
         sends.get(params.send_id).pipe(
-          Effect.flatMap(Answers.single(endpoint)),
+          Effect.flatMap(Responses.single(endpoint)),
           Effect.catchTag("SendNotFound", Errors.absent("send"))
         )
     })

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import * as Errors from "../api/Errors.ts"
-import * as Answers from "../middleware/Answers.ts"
+import * as Responses from "../middleware/Responses.ts"
 import { requiring } from "./Requirements.ts"
 
 /** Layer that answers `/templates`. */
@@ -16,7 +16,7 @@ export const layer = HttpApiBuilder.group(
     return handlers.handleAll({
       list: ({ endpoint }) =>
         templates.list.pipe(
-          Effect.flatMap(Answers.complete(endpoint)),
+          Effect.flatMap(Responses.complete(endpoint)),
           Effect.catchTag("ProviderUnavailable", Errors.providerUnavailable)
         )
     })

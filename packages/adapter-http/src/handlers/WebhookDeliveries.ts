@@ -3,8 +3,8 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import * as Errors from "../api/Errors.ts"
-import * as Answers from "../middleware/Answers.ts"
-import * as Refusals from "./Refusals.ts"
+import * as Responses from "../middleware/Responses.ts"
+import * as ErrorMapping from "./ErrorMapping.ts"
 import { requiring } from "./Requirements.ts"
 
 /** Layer that answers `/webhooks/{webhook_id}/deliveries`. */
@@ -17,14 +17,14 @@ export const layer = HttpApiBuilder.group(
     return handlers.handleAll({
       list: ({ endpoint, params }) =>
         deliveries.list(params.webhook_id).pipe(
-          Effect.flatMap(Answers.complete(endpoint)),
+          Effect.flatMap(Responses.complete(endpoint)),
           Effect.catchTag("WebhookNotFound", Errors.absent("webhook"))
         ),
       retry: ({ endpoint, params }) =>
         deliveries.retry(params.webhook_id, params.delivery_id).pipe(
-          Effect.flatMap(Answers.single(endpoint)),
+          Effect.flatMap(Responses.single(endpoint)),
           Effect.catchTags({
-            ConcurrentChanges: Refusals.concurrentChanges,
+            ConcurrentChanges: ErrorMapping.concurrentChanges,
             WebhookDeliveryNotFound: Errors.absent("delivery"),
             WebhookDisabled: () => Errors.fail("conflict", "The webhook is disabled: nothing is posted to it."),
             WebhookNotFound: Errors.absent("webhook")

@@ -3,8 +3,8 @@ import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
 import * as Errors from "../api/Errors.ts"
-import * as Answers from "../middleware/Answers.ts"
-import * as Refusals from "./Refusals.ts"
+import * as Responses from "../middleware/Responses.ts"
+import * as ErrorMapping from "./ErrorMapping.ts"
 import { requiring } from "./Requirements.ts"
 
 /** Layer that answers `/webhooks`. */
@@ -17,13 +17,13 @@ export const layer = HttpApiBuilder.group(
     return handlers.handleAll({
       list: ({ endpoint, query }) =>
         webhooks.list({ status: query.status === undefined || query.status === "all" ? null : query.status }).pipe(
-          Effect.flatMap(Answers.complete(endpoint))
+          Effect.flatMap(Responses.complete(endpoint))
         ),
       create: ({ endpoint, payload }) =>
         webhooks.create(payload).pipe(
-          Effect.flatMap(Answers.single(endpoint)),
+          Effect.flatMap(Responses.single(endpoint)),
           Effect.catchTags({
-            ConcurrentChanges: Refusals.concurrentChanges,
+            ConcurrentChanges: ErrorMapping.concurrentChanges,
             TooManyWebhooks: ({ limit }) =>
               Errors.fail(
                 "conflict",
@@ -34,9 +34,9 @@ export const layer = HttpApiBuilder.group(
         ),
       disable: ({ endpoint, params }) =>
         webhooks.disable(params.webhook_id).pipe(
-          Effect.flatMap(Answers.single(endpoint)),
+          Effect.flatMap(Responses.single(endpoint)),
           Effect.catchTags({
-            ConcurrentChanges: Refusals.concurrentChanges,
+            ConcurrentChanges: ErrorMapping.concurrentChanges,
             WebhookNotFound: Errors.absent("webhook")
           })
         )

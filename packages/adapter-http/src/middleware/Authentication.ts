@@ -9,9 +9,9 @@ import { HttpServerRequest } from "effect/http"
 import * as Errors from "../api/Errors.ts"
 import { Authentication, Runs } from "../api/Pipeline.ts"
 import { identify } from "./Caller.ts"
-import { answerWith } from "./Headers.ts"
-import * as Strangers from "./Strangers.ts"
-import * as Turns from "./Turns.ts"
+import * as ConcurrencyLimiter from "./ConcurrencyLimiter.ts"
+import { addResponseHeaders } from "./Headers.ts"
+import * as UnknownKeyLimiter from "./UnknownKeyLimiter.ts"
 
 /** How much of the window is left, in the usual headers and in those of the IETF draft. */
 const rateHeaders = ({ limit, remaining, reset_seconds }: Quota, now_millis: number) => {
@@ -27,11 +27,11 @@ const rateHeaders = ({ limit, remaining, reset_seconds }: Quota, now_millis: num
 }
 
 const announce = (quota: Quota) =>
-  Effect.flatMap(Clock.currentTimeMillis, (now_millis) => answerWith(rateHeaders(quota, now_millis)))
+  Effect.flatMap(Clock.currentTimeMillis, (now_millis) => addResponseHeaders(rateHeaders(quota, now_millis)))
 
 const refuse = Effect.fnUntraced(function*(error: Unauthorized | RateLimited) {
   if (error._tag === "Unauthorized") {
-    yield* answerWith({ "www-authenticate": "Bearer" })
+    yield* addResponseHeaders({ "www-authenticate": "Bearer" })
     return yield* Errors.fail(
       "unauthorized",
       "The API key is missing, malformed, expired or revoked, or its creator may no longer hold keys."
@@ -55,15 +55,15 @@ export const layer = Layer.effect(
   Authentication,
   Effect.gen(function*() {
     const apiKeys = yield* ApiKeys
-    const turns = Turns.make<ApiKeyId>(yield* Turns.RequestsAtOnce)
+    const limiter = ConcurrencyLimiter.make<ApiKeyId>(yield* ConcurrencyLimiter.RequestsAtOnce)
     const secrets = yield* Secrets
-    const ofStranger = Strangers.make(limits.unknown_keys_at_once)
+    const limitUnknownKeys = UnknownKeyLimiter.make(limits.unknown_keys_at_once)
 
     return Authentication.of({
       bearer: Effect.fnUntraced(function*(httpEffect, { credential, endpoint }) {
         const digest = yield* secrets.sha256(Redacted.value(credential))
         const { remoteAddress } = yield* HttpServerRequest.HttpServerRequest
-        const lookedUp = ofStranger(
+        const lookedUp = limitUnknownKeys(
           { digest, address: Option.getOrNull(remoteAddress) },
           apiKeys.authenticate(credential)
         )
@@ -74,7 +74,7 @@ export const layer = Layer.effect(
           Effect.provideService(CurrentActor, actor),
           Effect.catch(lacking)
         )
-        return yield* turns.carryOut(key_id, Effect.provideService(httpEffect, CurrentActor, actor))
+        return yield* limiter.run(key_id, Effect.provideService(httpEffect, CurrentActor, actor))
       })
     })
   })

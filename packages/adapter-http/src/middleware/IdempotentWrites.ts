@@ -1,4 +1,10 @@
-import { type Answer, canonicalJson, Idempotency, type Outcome, parseKey } from "@messaging-crm/core/Idempotency"
+import {
+  canonicalJson,
+  type EncodedResponse,
+  Idempotency,
+  type Outcome,
+  parseKey
+} from "@messaging-crm/core/Idempotency"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { StorageExhausted } from "@messaging-crm/core/StorageUse"
 import { Effect, Layer, Option, Schema } from "effect"
@@ -6,8 +12,8 @@ import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { HttpApiEndpoint } from "effect/http-api"
 import * as Errors from "../api/Errors.ts"
 import { IdempotentWrites, RequestBody, rulesFor } from "../api/Pipeline.ts"
-import { EncodedAnswer, encodeFor, toResponse } from "./Answers.ts"
-import { AnswerHeaders, answerWith } from "./Headers.ts"
+import { addResponseHeaders, ResponseHeaders } from "./Headers.ts"
+import { CurrentResponse, encodeFor, toResponse } from "./Responses.ts"
 import { pathOf } from "./Routes.ts"
 
 const encoder = new TextEncoder()
@@ -24,7 +30,7 @@ const statusOf = (error: unknown, headers: Readonly<Record<string, string>>): nu
 }
 
 /** Every answer of the API is small JSON, never a stream. */
-const toAnswer = ({ body, status }: HttpServerResponse.HttpServerResponse): Answer => ({
+const toAnswer = ({ body, status }: HttpServerResponse.HttpServerResponse): EncodedResponse => ({
   status,
   body: body._tag === "Uint8Array" ? body.body : new Uint8Array()
 })
@@ -33,7 +39,7 @@ const asAnswer = <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServerR
   httpEffect.pipe(
     Effect.map(toAnswer),
     Effect.catch((error) =>
-      Effect.flatMap(AnswerHeaders, (headers): Effect.Effect<Answer, E> => {
+      Effect.flatMap(ResponseHeaders, (headers): Effect.Effect<EncodedResponse, E> => {
         const status = statusOf(error, headers)
         return status === undefined
           ? Effect.fail(error)
@@ -54,7 +60,7 @@ const conflict = () =>
 
 const processing = () =>
   Effect.andThen(
-    answerWith({ "retry-after": "1" }),
+    addResponseHeaders({ "retry-after": "1" }),
     Errors.fail("request_processing", "A request with this Idempotency-Key is running. Try again.")
   )
 
@@ -94,7 +100,7 @@ const inputOf = ({ payload }: HttpApiEndpoint.Top): (json: unknown) => unknown =
 interface Write {
   readonly policy: "required" | "optional"
   readonly isSecret: boolean
-  readonly encode: (data: unknown) => Effect.Effect<Answer>
+  readonly encode: (data: unknown) => Effect.Effect<EncodedResponse>
   readonly input: (json: unknown) => unknown
 }
 
@@ -143,7 +149,7 @@ export const layer = Layer.effect(
         work: Effect.suspend(() => {
           // It runs again where a retry is answered with the resource as it is.
           encoded = null
-          return asAnswer(Effect.provideService(httpEffect, EncodedAnswer, () => encoded))
+          return asAnswer(Effect.provideService(httpEffect, CurrentResponse, () => encoded))
         })
       }).pipe(
         Effect.catchTag("IdempotencyConflict", conflict),

@@ -4,7 +4,7 @@ import { Cause, Clock, Context, Duration, Effect, LogLevel, Option, References, 
 import { HttpEffect, HttpRouter, HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Errors from "../api/Errors.ts"
 import { Caller } from "./Caller.ts"
-import { AnswerHeaders } from "./Headers.ts"
+import { ResponseHeaders } from "./Headers.ts"
 import { requestsWith, secondsWith } from "./Metrics.ts"
 import { methodsOf, pathOf, type Route, routesOf } from "./Routes.ts"
 
@@ -151,7 +151,7 @@ const around = <R>(
       Effect.updateContext((context: Context.Context<R>) =>
         context.pipe(
           Context.add(RequestId, request_id),
-          Context.add(AnswerHeaders, headers),
+          Context.add(ResponseHeaders, headers),
           Context.add(Caller, {}),
           Context.add(References.CurrentLogAnnotations, {
             ...fiber.getRef(References.CurrentLogAnnotations),

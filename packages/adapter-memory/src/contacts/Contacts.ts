@@ -1,7 +1,7 @@
 import type { AuditRecord } from "@messaging-crm/core/Audit"
 import * as Changes from "@messaging-crm/core/Changes"
 import type { ChannelType } from "@messaging-crm/core/Channels"
-import { IdentityNameRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
+import { IdentityNetworkIdRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
 import {
   type Contact,
   type ContactColumns,
@@ -49,7 +49,7 @@ export const identify = (
 ): ReadonlyArray<KnownIdentity> =>
   names.flatMap((name) =>
     Option.toArray(Option.gen(function*() {
-      const { identity_id } = yield* Table.get(tables, IdentityNameRows, organization_id, channel_type, name)
+      const { identity_id } = yield* Table.get(tables, IdentityNetworkIdRows, organization_id, channel_type, name)
       const identity = yield* Table.get(tables, IdentityRows, organization_id, identity_id)
       const contact = yield* Table.get(tables, ContactRows, organization_id, identity.contact_id)
       return { name, identity, contact: Struct.pick(contact, ["id", "identities", "version"]) }

@@ -1,5 +1,5 @@
 import { ChannelRows } from "@messaging-crm/core/Channels"
-import { IdentityNameRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
+import { IdentityNetworkIdRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
 import { ContactRows } from "@messaging-crm/core/Contacts"
 import { type ConversationColumns, ConversationRows } from "@messaging-crm/core/Conversations"
 import type { ContactId, OrganizationId } from "@messaging-crm/core/Ids"
@@ -96,7 +96,7 @@ export const layer = Layer.effect(
     PersonalDataStore.of({
       names: (organization_id, contact_id) =>
         read(({ tables }) =>
-          Table.all(tables, IdentityNameRows, organization_id).flatMap((name) =>
+          Table.all(tables, IdentityNetworkIdRows, organization_id).flatMap((name) =>
             Option.toArray(
               Option.filter(
                 Table.get(tables, IdentityRows, organization_id, name.identity_id),

@@ -1,6 +1,6 @@
 import * as Changes from "@messaging-crm/core/Changes"
 import { Commit, Conflict, KeyUsed, type LeaseLost } from "@messaging-crm/core/Commit"
-import { IdentityNameRows } from "@messaging-crm/core/ContactIdentities"
+import { IdentityNetworkIdRows } from "@messaging-crm/core/ContactIdentities"
 import type { EventType } from "@messaging-crm/core/Events"
 import type { OrganizationId, WebhookId } from "@messaging-crm/core/Ids"
 import { MediaRows } from "@messaging-crm/core/Media"
@@ -124,7 +124,7 @@ const written = (
   })
 
 const withAlias = (owner: OrganizationId) => (tables: Table.Tables, alias: Changes.Alias): Table.Tables =>
-  Option.getOrElse(inserted(tables, owner, IdentityNameRows, alias), () => tables)
+  Option.getOrElse(inserted(tables, owner, IdentityNetworkIdRows, alias), () => tables)
 
 const active = Object.values(declared).flatMap((table) =>
   table.activity === null ? [] : [{ table, activity: table.activity }]

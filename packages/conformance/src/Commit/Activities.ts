@@ -1,6 +1,6 @@
 /** Commits that move what every message moves. */
 import { assert } from "@effect/vitest"
-import { IdentityNameRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
+import { IdentityNetworkIdRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
 import { ContactRows, insert as insertContact } from "@messaging-crm/core/Contacts"
 import { ConversationRows, open } from "@messaging-crm/core/Conversations"
 import { IdentityId } from "@messaging-crm/core/Ids"
@@ -141,7 +141,7 @@ export const touches = (it: It, { runs }: Options) => {
         ours,
         insertContact({ ...contact, identities: [identity] }),
         IdentityRows.insert({ ...identity, contact_id: contact.id }),
-        IdentityNameRows.insert({ channel_type: channel.type, name: "kim", identity_id: identity.id }),
+        IdentityNetworkIdRows.insert({ channel_type: channel.type, name: "kim", identity_id: identity.id }),
         conversation.changes,
         activity(on, { at: Fixtures.noon, preview: "Hello", last_inbound_at: after(-4) })
       )

@@ -3,7 +3,7 @@ import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import { ChannelRows } from "@messaging-crm/core/Channels"
 import { ContactFieldRows } from "@messaging-crm/core/ContactFields"
-import { IdentityNameRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
+import { IdentityNetworkIdRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
 import { ContactStore, insert as insertContact } from "@messaging-crm/core/Contacts"
 import { open } from "@messaging-crm/core/Conversations"
 import { ChannelId, ContactFieldId, IdentityId, MemberId, TagId } from "@messaging-crm/core/Ids"
@@ -45,7 +45,7 @@ export const keys = (it: It) => {
         ours,
         TagRows.insert(tag),
         ContactFieldRows.insert(field),
-        IdentityNameRows.insert(name),
+        IdentityNetworkIdRows.insert(name),
         ProviderMessageRows.insert(named)
       )
       const [first, second, third, fourth] = [
@@ -65,7 +65,7 @@ export const keys = (it: It) => {
         "a channel's address": ChannelRows.insert({ ...channel, id: ChannelId.make(third) }),
         "a contact field's id": ContactFieldRows.insert({ ...field, key: "other" }),
         "a contact field's key": ContactFieldRows.insert({ ...field, id: ContactFieldId.make(fourth) }),
-        "a name of an identity": IdentityNameRows.insert(name),
+        "a name of an identity": IdentityNetworkIdRows.insert(name),
         "a channel and identity": conversation.changes,
         "a provider's message id": ProviderMessageRows.insert(named),
         "a contact's id": insertContact({ ...contact, id: contact_id })
@@ -119,7 +119,7 @@ export const keys = (it: It) => {
           ours,
           insertContact({ ...contact, identities: [identity] }),
           IdentityRows.insert({ ...identity, contact_id: contact.id }),
-          IdentityNameRows.insert({ channel_type: "phone_messaging", name: "+49", identity_id: id })
+          IdentityNetworkIdRows.insert({ channel_type: "phone_messaging", name: "+49", identity_id: id })
         )
       })
       const outcomes = yield* Effect.all(Array.from({ length: 8 }, () => findOrCreate), { concurrency: "unbounded" })
@@ -157,8 +157,8 @@ export const keys = (it: It) => {
       const on = yield* Fixtures.thread(ours)
       const { identity_id } = on
       const name = { channel_type: "phone_messaging", name: "former", identity_id } as const
-      yield* Fixtures.write(ours, IdentityNameRows.insert(name))
-      const moved = [IdentityNameRows.remove(name), IdentityNameRows.insert({ ...name, name: "now" })]
+      yield* Fixtures.write(ours, IdentityNetworkIdRows.insert(name))
+      const moved = [IdentityNetworkIdRows.remove(name), IdentityNetworkIdRows.insert({ ...name, name: "now" })]
       assert.strictEqual(yield* outcome(ours, ...moved), "committed")
       const known = Effect.map(
         ContactStore.use((store) => store.identify(ours, "phone_messaging", ["former", "now"])),
@@ -167,9 +167,9 @@ export const keys = (it: It) => {
       assert.deepStrictEqual(yield* known, ["now"])
       // It is deleted already: nothing changes, and the commit is not refused.
       const tag = yield* newTag("a")
-      assert.strictEqual(yield* outcome(ours, IdentityNameRows.remove(name), TagRows.insert(tag)), "committed")
+      assert.strictEqual(yield* outcome(ours, IdentityNetworkIdRows.remove(name), TagRows.insert(tag)), "committed")
       assert.deepStrictEqual([yield* known, yield* tagNames(ours)], [["now"], ["a"]])
-      assert.strictEqual(yield* outcome(ours, IdentityNameRows.insert(name)), "committed")
+      assert.strictEqual(yield* outcome(ours, IdentityNetworkIdRows.insert(name)), "committed")
       assert.deepStrictEqual(yield* known, ["former", "now"])
     }))
 }

@@ -85,7 +85,7 @@ const work = Effect.fnUntraced(function*(scene: Scene, { after_millis }: { reado
   }
   assert.deepStrictEqual(organizations.flatMap((one) => Sends.due(at, one)), [])
   for (const one of organizations) {
-    Sends.giveUp(at, one)
+    Sends.expireOutcome(at, one)
     Events.post(one)
   }
   yield* agreeOnLists(scene, ours.conversations)

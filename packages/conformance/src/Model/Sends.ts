@@ -175,7 +175,7 @@ export const attempt = (at: Moment, organization: Organization, send: Send) => {
 }
 
 /** A send fails when its outcome is still unknown after 15 minutes. */
-export const giveUp = ({ now }: Moment, organization: Organization) => {
+export const expireOutcome = ({ now }: Moment, organization: Organization) => {
   for (const send of organization.sends) {
     const is_over = send.status === "unknown" && DateTime.isLessThanOrEqualTo(send.due_at, now)
     if (is_over) fail(organization, send, "outcome_unknown")

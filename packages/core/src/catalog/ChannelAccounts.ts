@@ -32,8 +32,8 @@ import {
 export const ChannelToken = Schema.RedactedFromValue(Schema.String.check(Schema.isPattern(/^[\x21-\x7e]{1,4096}$/)))
 export type ChannelToken = typeof ChannelToken.Type
 
-/** The names of a channel on its network. */
-export const AccountNames = Schema.Struct({
+/** The network's ids of a channel. */
+export const AccountIds = Schema.Struct({
   /** The app whose secret signs the callbacks of the channel. */
   app_id: trimmedText({ min: 1, max: limits.name_chars_max }),
   /** The network's id of the number, page or account. It is not the number itself. */
@@ -41,7 +41,7 @@ export const AccountNames = Schema.Struct({
   /** The page that a photo account is connected to; null for one with a login of its own, and on other channels. */
   page_id: line(limits.name_chars_max)
 })
-export interface AccountNames extends Schema.Schema.Type<typeof AccountNames> {}
+export interface AccountIds extends Schema.Schema.Type<typeof AccountIds> {}
 
 export const ChannelAccount = Schema.Struct({
   channel_id: ChannelId,
@@ -116,7 +116,7 @@ export const tokenContext = (organization_id: OrganizationId, id: ChannelId): st
 
 const columnsOf = (
   { id, phone_messaging_business_account_id, type }: Channel,
-  names: AccountNames,
+  names: AccountIds,
   sealed_token: string,
   { now }: Pick<DecisionContext, "now">
 ): ChannelAccountColumns => ({
@@ -138,7 +138,7 @@ export const setToken = (
     readonly account: Option.Option<ChannelAccountRow>
     readonly taker: Option.Option<OwnedAccount>
   },
-  names: Option.Option<AccountNames>,
+  names: Option.Option<AccountIds>,
   sealed_token: string,
   { now }: Pick<DecisionContext, "now">
 ): Result.Result<Changes.Decision<void>, ChannelNotFound | AccountTaken | AccountUnknown> => {
@@ -184,7 +184,7 @@ export class ChannelAccountStore extends Context.Service<
 /** Operations on accounts: the current actor's where they write, those of any organization where a provider reads. */
 export class ChannelAccounts extends Context.Service<ChannelAccounts, {
   /** Connects a channel together with its account. */
-  readonly connect: (input: ConnectChannel, names: AccountNames, token: ChannelToken) => Effect.Effect<
+  readonly connect: (input: ConnectChannel, names: AccountIds, token: ChannelToken) => Effect.Effect<
     Channel,
     ChannelAddressTaken | BusinessAccountMismatch | AccountTaken | ConcurrentChanges,
     CurrentActor
@@ -196,7 +196,7 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
   readonly setToken: (
     channel_id: ChannelId,
     token: ChannelToken,
-    names: Option.Option<AccountNames>
+    names: Option.Option<AccountIds>
   ) => Effect.Effect<void, ChannelNotFound | AccountTaken | AccountUnknown | ConcurrentChanges, CurrentActor>
   /** Returns the account of a channel, if it has one. `SecretUnreadable` if no root key decrypts its token. */
   readonly open: (channel_id: ChannelId) => Effect.Effect<Option.Option<OpenedAccount>, SecretUnreadable>
@@ -208,7 +208,7 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
   /** Returns the channel of an account of an app, without its token. */
   readonly channelOf: (
     type: ChannelType,
-    names: Pick<AccountNames, "account_id" | "app_id">
+    names: Pick<AccountIds, "account_id" | "app_id">
   ) => Effect.Effect<Option.Option<ChannelId>>
   /** Re-encrypts the tokens that an older root key encrypted, and returns their number. */
   readonly reseal: Effect.Effect<number>
@@ -225,11 +225,11 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
       const seal = (organization_id: OrganizationId, id: ChannelId, token: ChannelToken) =>
         secrets.seal(tokenContext(organization_id, id), Redacted.value(token))
 
-      const takerOf = ({ type }: Pick<Channel, "type">, { account_id }: AccountNames) =>
+      const takerOf = ({ type }: Pick<Channel, "type">, { account_id }: AccountIds) =>
         store.locateByAccount(type, account_id)
 
       const connectChannel = operation("channels.connect")(
-        function*(input: ConnectChannel, names: AccountNames, token: ChannelToken) {
+        function*(input: ConnectChannel, names: AccountIds, token: ChannelToken) {
           const { organization_id } = yield* CurrentActor
           const id = ChannelId.make(ids.next())
           const sealed_token = yield* seal(organization_id, id, token)
@@ -247,7 +247,7 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
       )
 
       const replaceToken = operation("channels.set_token")(
-        function*(channel_id: ChannelId, token: ChannelToken, names: Option.Option<AccountNames>) {
+        function*(channel_id: ChannelId, token: ChannelToken, names: Option.Option<AccountIds>) {
           const { organization_id } = yield* CurrentActor
           const sealed_token = yield* seal(organization_id, channel_id, token)
           const load = Effect.gen(function*() {

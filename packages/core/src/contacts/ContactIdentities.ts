@@ -29,13 +29,13 @@ export const IdentityRows = Changes.rows<Omit<IdentityRow, "version">>()({
 })
 
 /** One name of an identity. Type of channel and name are its key, so a name can refer to one identity only. */
-export interface IdentityName {
+export interface IdentityNetworkId {
   readonly channel_type: Identity["channel_type"]
   readonly name: string
   readonly identity_id: IdentityId
 }
 
-export const IdentityNameRows = Changes.rows<IdentityName>()({
+export const IdentityNetworkIdRows = Changes.rows<IdentityNetworkId>()({
   name: "identity_names",
   key: { channel_type: "text", name: "text" },
   columns: {
@@ -48,8 +48,9 @@ export const IdentityNameRows = Changes.rows<IdentityName>()({
 // ----------------------------------------------------------- decisions
 
 /** Returns the distinct names of a person, the external id first. */
-export const namesOf = ({ aliases, external_id }: Pick<Person, "aliases" | "external_id">): ReadonlyArray<string> =>
-  Array.from(new Set([external_id, ...aliases]))
+export const networkIdsOf = (
+  { aliases, external_id }: Pick<Person, "aliases" | "external_id">
+): ReadonlyArray<string> => Array.from(new Set([external_id, ...aliases]))
 
 /** Updates an identity, and its copy and the search text in the contact's row. */
 const updateIdentity = (
@@ -112,7 +113,9 @@ const createIdentity = (
         })
         : insert({ ...contact, identities }),
       IdentityRows.insert({ ...identity, contact_id: contact.id }),
-      ...namesOf(person).map((name) => IdentityNameRows.insert({ channel_type, name, identity_id: identity.id }))
+      ...networkIdsOf(person).map((name) =>
+        IdentityNetworkIdRows.insert({ channel_type, name, identity_id: identity.id })
+      )
     )
   }
 }
@@ -133,7 +136,7 @@ export const findOrCreateByIdentity = (
   const [found] = known
   if (found === undefined) return createIdentity(person, contact, context)
   const names = new Set(known.map(({ name }) => name))
-  const aliases = namesOf(person).filter((name) => !names.has(name))
+  const aliases = networkIdsOf(person).filter((name) => !names.has(name))
   const set = newNames(found.identity, person)
   // The identity is written, so that a concurrent erasure, which removes its names, does not miss these.
   const written = aliases.length > 0 ? IdentityRows.update(found.identity, {}) : Changes.none
@@ -156,7 +159,7 @@ export const findOrCreateByIdentity = (
  * the person.
  */
 const movedNames = (former: ReadonlyArray<string>, person: Person, { external_id }: Identity) => {
-  const names = namesOf(person)
+  const names = networkIdsOf(person)
   const isReplaced = person.phone !== null && Option.isSome(canonical(external_id))
   const isLost = !names.includes(external_id) && (isReplaced || former.includes(external_id))
   return {
@@ -192,15 +195,15 @@ export const changeIdentity = (
   const set = { ...newNames(identity, person), ...(isAddressLost ? { external_id: address } : {}) }
   const { primary_phone } = contact.value
   const hadNumber = primary_phone !== null && lost.has(primary_phone) && person.phone !== null
-  const added = namesOf(person).filter((name) => !own.has(name))
+  const added = networkIdsOf(person).filter((name) => !own.has(name))
   if (lost.size === 0 && added.length === 0 && Object.keys(set).length === 0) return Changes.none
   return Changes.all(
     ...Array.from(lost)
       .filter((name) => own.has(name) || name === identity.external_id)
-      .map((name) => IdentityNameRows.remove({ channel_type, name })),
+      .map((name) => IdentityNetworkIdRows.remove({ channel_type, name })),
     // The insertion of the address conflicts with somebody who takes it at the same time. A further name stays theirs.
     taken === undefined
-      ? IdentityNameRows.insert({ channel_type, name: person.external_id, identity_id: identity.id })
+      ? IdentityNetworkIdRows.insert({ channel_type, name: person.external_id, identity_id: identity.id })
       : Changes.none,
     addAliases(channel_type, identity.id, added.filter((name) => name !== person.external_id)),
     IdentityRows.update(identity, set),

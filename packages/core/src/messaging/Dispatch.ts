@@ -180,7 +180,7 @@ export class Dispatch extends Context.Service<Dispatch, {
   /** Makes one attempt of a claimed `send`, and settles the claim. */
   readonly attempt: (claimed: ClaimedWork) => Effect.Effect<void>
   /** Fails a send whose outcome is still unknown, and settles the claimed `send_outcome`. */
-  readonly giveUp: (claimed: ClaimedWork) => Effect.Effect<void>
+  readonly expireOutcome: (claimed: ClaimedWork) => Effect.Effect<void>
   /** Ends a send that cannot be carried out because of a defect, and settles the claim. */
   readonly abandon: (claimed: ClaimedWork) => Effect.Effect<void>
 }>()("@messaging-crm/core/Dispatch") {
@@ -372,13 +372,15 @@ export class Dispatch extends Context.Service<Dispatch, {
           : deliver(claimed, begun.outgoing)
       })
 
-      const giveUp = Effect.fn("Dispatch.giveUp")((claimed: ClaimedWork) => failNow(claimed, "outcome_unknown"))
+      const expireOutcome = Effect.fn("Dispatch.expireOutcome")((claimed: ClaimedWork) =>
+        failNow(claimed, "outcome_unknown")
+      )
 
       const abandon = Effect.fn("Dispatch.abandon")((claimed: ClaimedWork) =>
         claimed.kind === "send" ? endAttempts(claimed, "provider_unavailable") : failNow(claimed, "outcome_unknown")
       )
 
-      return Dispatch.of({ attempt, giveUp, abandon })
+      return Dispatch.of({ attempt, expireOutcome, abandon })
     })
   )
 }

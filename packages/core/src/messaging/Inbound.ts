@@ -9,7 +9,7 @@
 import { Context, Effect, Exit, Layer, Option, Result, Schema, Stream } from "effect"
 import { type ChannelHoldRow, ChannelHoldStore, pause } from "../catalog/ChannelHolds.ts"
 import { type Channel, ChannelStore } from "../catalog/Channels.ts"
-import { changeIdentity, isRenamed, namesOf } from "../contacts/ContactIdentities.ts"
+import { changeIdentity, isRenamed, networkIdsOf } from "../contacts/ContactIdentities.ts"
 import { ContactStore, type Person } from "../contacts/Contacts.ts"
 import { ChannelId, type ConversationId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
@@ -197,7 +197,7 @@ export class Inbound extends Context.Service<Inbound, {
         channel: Channel,
         person: Person
       ) {
-        const threads = yield* conversations.findThreads(organization_id, channel, namesOf(person))
+        const threads = yield* conversations.findThreads(organization_id, channel, networkIdsOf(person))
         const [known] = threads
         if (known !== undefined) {
           const contact = isRenamed(known, person)
@@ -216,7 +216,7 @@ export class Inbound extends Context.Service<Inbound, {
         former: ReadonlyArray<string>,
         person: Person
       ) {
-        const names = Array.from(new Set([...former, ...namesOf(person)]))
+        const names = Array.from(new Set([...former, ...networkIdsOf(person)]))
         const known = yield* contacts.identify(organization_id, person.channel_type, names)
         const found = known.find(({ name }) => former.includes(name))
         const contact = found === undefined ? Option.none() : yield* contacts.load(organization_id, found.contact.id)

@@ -8,7 +8,7 @@
  */
 import { Context, DateTime, Effect, Layer, Option, Result, Schema, Stream, Struct } from "effect"
 import { ChannelType } from "../catalog/Channels.ts"
-import { type IdentityName, IdentityNameRows, IdentityRows } from "../contacts/ContactIdentities.ts"
+import { type IdentityNetworkId, IdentityNetworkIdRows, IdentityRows } from "../contacts/ContactIdentities.ts"
 import {
   change,
   Contact,
@@ -98,7 +98,7 @@ const written = <E, R, E2, R2>(
 
 /** Erases what a contact's own row, its identities and their names hold. An erased contact stays as it is. */
 export const erase = (
-  { found, names }: { readonly found: Option.Option<LoadedContact>; readonly names: ReadonlyArray<IdentityRowName> },
+  { found, names }: { readonly found: Option.Option<LoadedContact>; readonly names: ReadonlyArray<LoadedNetworkId> },
   { now }: DecisionContext
 ): Result.Result<Changes.Decision<LoadedContact>, ContactNotFound> => {
   if (Option.isNone(found)) return Result.fail(new ContactNotFound())
@@ -127,7 +127,7 @@ export const erase = (
           ? []
           : [IdentityRows.update({ id, version }, Struct.omit(identity, ["channel_type"]))]
       }),
-      ...names.map((name) => IdentityNameRows.remove(name))
+      ...names.map((name) => IdentityNetworkIdRows.remove(name))
     )
   })
 }
@@ -135,7 +135,7 @@ export const erase = (
 // ---------------------------------------------------------------- port
 
 /** A name of an identity, with the version of the identity. */
-export interface IdentityRowName extends IdentityName {
+export interface LoadedNetworkId extends IdentityNetworkId {
   readonly identity_version: Changes.Version
 }
 
@@ -162,7 +162,7 @@ export class PersonalDataStore extends Context.Service<PersonalDataStore, {
   readonly names: (
     organization_id: OrganizationId,
     contact_id: ContactId
-  ) => Effect.Effect<ReadonlyArray<IdentityRowName>>
+  ) => Effect.Effect<ReadonlyArray<LoadedNetworkId>>
   readonly conversations: (
     organization_id: OrganizationId,
     contact_id: ContactId

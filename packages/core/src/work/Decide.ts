@@ -47,7 +47,7 @@ type Recorder<Answer> = (
 const unrecorded: Recorder<unknown> = () => Changes.none
 
 /** An operation's answer, to be stored under the idempotency key of the request. */
-export interface Answered {
+export interface RecordableResult {
   readonly answer: unknown
 }
 
@@ -56,7 +56,7 @@ export interface Answered {
  * when the request has no idempotency key.
  */
 export const RecordResponse = Context.Reference<
-  ((answered: Answered | null, now: Timestamp) => Effect.Effect<Changes.RecordedResponse>) | null
+  ((answered: RecordableResult | null, now: Timestamp) => Effect.Effect<Changes.RecordedResponse>) | null
 >("@messaging-crm/core/Decide/RecordResponse", { defaultValue: () => null })
 
 /** Whether operations answer with their resource as it is and change nothing: in the retry of a request that changed nothing. */

@@ -15,7 +15,7 @@ import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import type { RecordedResponse } from "./Changes.ts"
 import { Commit, Unconfirmed } from "./Commit.ts"
-import { type Answered, OnlyCurrent, RecordResponse } from "./Decide.ts"
+import { OnlyCurrent, type RecordableResult, RecordResponse } from "./Decide.ts"
 import { type StorageExhausted, StorageUse } from "./StorageUse.ts"
 
 const encoder = new TextEncoder()
@@ -34,7 +34,7 @@ export const IdempotencyKey = Schema.String.check(
 export type IdempotencyKey = typeof IdempotencyKey.Type
 
 /** The response of a write: a status and the exact bytes. */
-export interface Answer {
+export interface EncodedResponse {
   readonly status: number
   readonly body: Uint8Array
 }
@@ -43,7 +43,7 @@ export interface Answer {
 export type IdempotencyRecord = Omit<RecordedResponse, "created_at" | "key">
 
 /** A response, and whether it was replayed from the record. */
-export interface Outcome extends Answer {
+export interface Outcome extends EncodedResponse {
   readonly replayed: boolean
   /** The id of the request that carried out the operation. */
   readonly request_id: string
@@ -128,8 +128,8 @@ export class Idempotency extends Context.Service<Idempotency, {
     /** Whether the response is stored encrypted, because it contains a secret. */
     readonly is_secret: boolean
     /** Encodes the operation's answer as a response. */
-    readonly encode: (answer: unknown) => Effect.Effect<Answer>
-    readonly work: Effect.Effect<Answer, E, R>
+    readonly encode: (answer: unknown) => Effect.Effect<EncodedResponse>
+    readonly work: Effect.Effect<EncodedResponse, E, R>
   }) => Effect.Effect<Outcome, E | IdempotencyConflict | RequestProcessing | StorageExhausted, R | CurrentActor>
   /** Deletes one batch of records older than 72 hours, and returns their number. */
   readonly purge: Effect.Effect<number>
@@ -165,8 +165,8 @@ export class Idempotency extends Context.Service<Idempotency, {
         readonly fingerprint: string
         readonly request_id: string
         readonly is_secret: boolean
-        readonly encode: (answer: unknown) => Effect.Effect<Answer>
-        readonly work: Effect.Effect<Answer, E, R>
+        readonly encode: (answer: unknown) => Effect.Effect<EncodedResponse>
+        readonly work: Effect.Effect<EncodedResponse, E, R>
       }) {
         const { encode, fingerprint, is_secret, key, request_id, work } = options
         const { organization_id } = yield* CurrentActor
@@ -174,7 +174,7 @@ export class Idempotency extends Context.Service<Idempotency, {
         /** The bytes of the answer in the last record that was made. */
         let answer_bytes = 0
 
-        const toRecord = ({ body, status }: Answer, created_at: Timestamp): Effect.Effect<RecordedResponse> =>
+        const toRecord = ({ body, status }: EncodedResponse, created_at: Timestamp): Effect.Effect<RecordedResponse> =>
           Effect.map(
             is_secret ? seal(organization_id, key, body) : Effect.succeed({ body, sealed: false }),
             (stored) => {
@@ -183,7 +183,10 @@ export class Idempotency extends Context.Service<Idempotency, {
             }
           )
 
-        const recordResponse = (answered: Answered | null, created_at: Timestamp): Effect.Effect<RecordedResponse> => {
+        const recordResponse = (
+          answered: RecordableResult | null,
+          created_at: Timestamp
+        ): Effect.Effect<RecordedResponse> => {
           if (answered !== null) {
             return Effect.flatMap(encode(answered.answer), (encoded) => toRecord(encoded, created_at))
           }
@@ -197,14 +200,14 @@ export class Idempotency extends Context.Service<Idempotency, {
           if (Option.isNone(found)) return Option.none<Outcome>()
           if (found.value.fingerprint !== fingerprint) return yield* new IdempotencyConflict()
           const { body, request_id, sealed, status } = found.value
-          const answer: Answer = body === null || status === null
+          const answer: EncodedResponse = body === null || status === null
             ? yield* Effect.provideService(work, OnlyCurrent, true)
             : { status, body: yield* open(organization_id, key, { body, sealed }) }
           return Option.some<Outcome>({ ...answer, request_id, replayed: true })
         })
 
         /** Records a refusal, or replays the record if the key has one by now. */
-        const refuse = (answer: Answer) =>
+        const refuse = (answer: EncodedResponse) =>
           Effect.gen(function*() {
             const replayed = yield* replay
             if (Option.isSome(replayed)) return replayed.value

@@ -62,7 +62,7 @@ describe("a person", () => {
   const names = (...given: ReadonlyArray<string>) =>
     Changes.all(
       ...given.map((name) =>
-        ContactIdentities.IdentityNameRows.insert({ channel_type: "phone_messaging", name, identity_id: made.id })
+        ContactIdentities.IdentityNetworkIdRows.insert({ channel_type: "phone_messaging", name, identity_id: made.id })
       )
     )
 
@@ -110,8 +110,8 @@ describe("a person", () => {
     assert.deepStrictEqual(
       change([known], { display_name: "Kimberley" }),
       Changes.all(
-        ContactIdentities.IdentityNameRows.remove(name(phone)),
-        ContactIdentities.IdentityNameRows.insert(name(moved)),
+        ContactIdentities.IdentityNetworkIdRows.remove(name(phone)),
+        ContactIdentities.IdentityNetworkIdRows.insert(name(moved)),
         ContactIdentities.IdentityRows.update(known.identity, { display_name: "Kimberley", external_id: moved }),
         Contacts.ContactRows.update(contact, {
           identities,
@@ -130,8 +130,8 @@ describe("a person", () => {
     assert.deepStrictEqual(
       changes,
       Changes.all(
-        ContactIdentities.IdentityNameRows.remove(name(phone)),
-        ContactIdentities.IdentityNameRows.insert(name(moved)),
+        ContactIdentities.IdentityNetworkIdRows.remove(name(phone)),
+        ContactIdentities.IdentityNetworkIdRows.insert(name(moved)),
         ContactIdentities.IdentityRows.update(aliased.identity, {}),
         Contacts.ContactRows.update(loaded, { identities: [identity], updated_at: after(9) })
       )

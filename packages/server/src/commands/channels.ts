@@ -1,9 +1,9 @@
-import { type AccountNames, ChannelAccounts, type ChannelToken } from "@messaging-crm/core/ChannelAccounts"
+import { type AccountIds, ChannelAccounts, type ChannelToken } from "@messaging-crm/core/ChannelAccounts"
 import { type ChannelHold, ChannelHolds, isPause } from "@messaging-crm/core/ChannelHolds"
 import { Channel, Channels, ChannelType, ConnectChannel } from "@messaging-crm/core/Channels"
 import { ChannelId } from "@messaging-crm/core/Ids"
 import { AccountCheck } from "@messaging-crm/provider-cloud/AccountCheck"
-import { accountOf, CloudAccounts, namesOf } from "@messaging-crm/provider-cloud/CloudAccounts"
+import { accountIdsOf, accountOf, CloudAccounts } from "@messaging-crm/provider-cloud/CloudAccounts"
 import { DateTime, Effect, Option, Schema, Struct } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as AccountFlags from "../AccountFlags.ts"
@@ -27,7 +27,7 @@ const refusals = {
 /** Returns an account that no channel has yet, for a check. */
 const candidate = (
   { phone_messaging_business_account_id, type }: Pick<ConnectChannel, "phone_messaging_business_account_id" | "type">,
-  names: AccountNames,
+  names: AccountIds,
   token: ChannelToken,
   channel_id = ChannelId.make("00000000-0000-7000-8000-000000000000")
 ) =>
@@ -42,7 +42,7 @@ const candidate = (
 /** Connects a channel together with its account, once the network has not refused it. */
 const connectAccount = Effect.fnUntraced(function*(
   input: ConnectChannel,
-  names: Option.Option<AccountNames>,
+  names: Option.Option<AccountIds>,
   token_file: string
 ) {
   if (Option.isNone(names)) return yield* refusals.AccountUnknown()
@@ -71,7 +71,7 @@ const connect = Command.make(
       ...Struct.pick(flags, ["address", "name", "type"]),
       phone_messaging_business_account_id: Option.getOrNull(business_account)
     })
-    const names = yield* AccountFlags.readNames(flags)
+    const names = yield* AccountFlags.readAccountIds(flags)
     if (Option.isSome(names) && Option.isNone(token_file)) {
       yield* Admin.refuse("An account needs its token: give --token-file.")()
     }
@@ -90,14 +90,14 @@ const connect = Command.make(
 /** Replaces the token of a channel, once the network has not refused it. Returns whether the channel was paused. */
 const replaceToken = Effect.fnUntraced(function*(
   id: ChannelId,
-  names: Option.Option<AccountNames>,
+  names: Option.Option<AccountIds>,
   token: ChannelToken
 ) {
   const channel = (yield* Channels.use((channels) => channels.list)).find((each) => each.id === id)
   if (channel === undefined) return yield* refusals.ChannelNotFound()
   const known = yield* CloudAccounts.use((accounts) => accounts.find(channel))
   // An account of CLOUD_ACCOUNTS is stored from now on, under the names that it has there.
-  const kept = Option.orElse(names, () => Option.map(known, namesOf))
+  const kept = Option.orElse(names, () => Option.map(known, accountIdsOf))
   if (Option.isSome(kept)) {
     yield* AccountFlags.requireGood(candidate(channel, kept.value, token, id))
   }
@@ -116,7 +116,7 @@ const setToken = Command.make(
     json: Print.json
   },
   Effect.fnUntraced(function*({ channel, json, organization, token_file, ...flags }) {
-    const names = yield* AccountFlags.readNames(flags)
+    const names = yield* AccountFlags.readAccountIds(flags)
     const token = yield* AccountFlags.readToken(token_file)
     const resumed = yield* Admin.asOperator(organization, replaceToken(channel, names, token)).pipe(
       Effect.catchTags(Struct.pick(refusals, ["AccountTaken", "AccountUnknown", "ChannelNotFound"]))

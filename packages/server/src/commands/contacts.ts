@@ -33,7 +33,7 @@ const counts = ({ created, failed, unchanged }: Summary): string =>
   `${created} created, ${unchanged} unchanged, ${failed} bad`
 
 /** Stops V8 from growing the young generation, because an import shares its machine with servers. */
-const staySmall = Effect.sync(() => setFlagsFromString("--semi-space-growth-factor=1"))
+const limitYoungGeneration = Effect.sync(() => setFlagsFromString("--semi-space-growth-factor=1"))
 
 const help = `Import contacts from a CSV file
 
@@ -85,7 +85,7 @@ const importContacts = Command.make(
     json: Print.json
   },
   Effect.fnUntraced(function*({ bad_lines, delimiter, file, json, key, organization }) {
-    yield* staySmall
+    yield* limitYoungGeneration
     const { bytes, size } = yield* open(file)
     const writeBadLines = yield* badLinesWriter(bad_lines)
     const read = yield* Ref.make(0)

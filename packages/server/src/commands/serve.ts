@@ -26,7 +26,7 @@ export const serve = Command.make("serve", {
   json: Print.json
 }, (flags) =>
   Effect.gen(function*() {
-    yield* flags.worker ? Priorities.compileBehind : Priorities.giveWay
+    yield* flags.worker ? Priorities.lowerCompilerPriority : Priorities.lowerPriority
     yield* Service.serve(yield* provider, {
       ...flags,
       host: yield* readOr(settings.host, "0.0.0.0", flags.host),
@@ -42,7 +42,7 @@ export const worker = Command.make(
   { migrate, json: Print.json },
   (flags) =>
     Effect.andThen(
-      Priorities.compileBehind,
+      Priorities.lowerCompilerPriority,
       Effect.flatMap(provider, (chosen) => Service.worker(chosen, flags))
     )
 ).pipe(

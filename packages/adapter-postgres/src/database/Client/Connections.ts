@@ -4,9 +4,9 @@ import type { SqlConnection, SqlError } from "effect/sql"
 import type { NetConnectOpts } from "node:net"
 import { StatementDeadline } from "../StatementDeadline.ts"
 import type { Host, Hosts } from "./Hosts.ts"
+import { redacted } from "./RedactedErrors.ts"
 import * as Server from "./Server.ts"
 import { check_interval, closeUnresponsive, Watchdog } from "./Watchdog.ts"
-import { withoutValues } from "./WithoutValues.ts"
 
 export interface Config {
   readonly watchdogs: Array<Watchdog>
@@ -44,7 +44,7 @@ class Connection implements SqlConnection.Connection {
       return Effect.mapError(watched, (error) => {
         // The next statement looks for the server that accepts writes now.
         if (Server.isReadOnly(error)) this.watchdog.retire()
-        return withoutValues(error)
+        return redacted(error)
       })
     })
   }
@@ -71,7 +71,7 @@ class Connection implements SqlConnection.Connection {
 
   /** A stream may be slow because its reader is, so it is not watched. */
   executeStream(sql: string, params: ReadonlyArray<unknown>) {
-    return Stream.mapError(this.connection.stream(sql, params), withoutValues)
+    return Stream.mapError(this.connection.stream(sql, params), redacted)
   }
 }
 

@@ -1,14 +1,14 @@
 /** What keys cost that a process has not seen at work. */
 import { assert, it } from "@effect/vitest"
 import { Data, Deferred, Effect, Exit, Fiber } from "effect"
-import * as Strangers from "../src/middleware/Strangers.ts"
+import * as UnknownKeyLimiter from "../src/middleware/UnknownKeyLimiter.ts"
 
 class Unauthorized extends Data.TaggedError("Unauthorized") {}
 class RateLimited extends Data.TaggedError("RateLimited") {}
 
 it.live("are looked up so many at once for each address; the others wait, but not one that works", () =>
   Effect.gen(function*() {
-    const lookUp = Strangers.make(2)
+    const lookUp = UnknownKeyLimiter.make(2)
     const gate = yield* Deferred.make<void>()
     const unknown = Effect.andThen(Deferred.await(gate), new Unauthorized())
     const found = Effect.succeed("found")

@@ -3,12 +3,12 @@ import type { CustomValueInvalid, ReferenceUnknown } from "@messaging-crm/core/C
 import type { TemplateNotApproved, TemplateValuesMismatch } from "@messaging-crm/core/Templates"
 import { Effect } from "effect"
 import * as Errors from "../api/Errors.ts"
-import { answerWith } from "../middleware/Headers.ts"
+import { addResponseHeaders } from "../middleware/Headers.ts"
 
 /** Not stored under the idempotency key, because a retry can succeed. */
 export const concurrentChanges = () =>
   Effect.andThen(
-    answerWith({ "retry-after": "1" }),
+    addResponseHeaders({ "retry-after": "1" }),
     Errors.fail("conflict", "Other requests kept changing the resource. Nothing was changed. Send the request again.")
   )
 

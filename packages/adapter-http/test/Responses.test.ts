@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Codecs from "@messaging-crm/conformance/Codecs"
 import { fast, isDerived } from "@messaging-crm/fast/Codecs"
 import { Schema } from "effect"
-import { codecs } from "../src/middleware/Answers.ts"
+import { codecs } from "../src/middleware/Responses.ts"
 
 describe("answers that a derived codec encodes equal those that their schema encodes", () => {
   for (const [{ method, path }, { schema }] of codecs) Codecs.encoding(fast, `${method} ${path}`, schema)

@@ -2,7 +2,7 @@
 import { Digests } from "@messaging-crm/core/Digests"
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { answerWith } from "./middleware/Headers.ts"
+import { addResponseHeaders } from "./middleware/Headers.ts"
 
 const encoder = new TextEncoder()
 
@@ -55,7 +55,7 @@ export const prepare = Effect.fnUntraced(function*(
   return Effect.gen(function*() {
     const { headers: asked } = yield* HttpServerRequest.HttpServerRequest
     const form = acceptsGzip(asked["accept-encoding"]) ? compressed : plain
-    yield* answerWith(revalidated)
+    yield* addResponseHeaders(revalidated)
     const versioned = { ...revalidated, vary: "accept-encoding", etag: form.etag }
     if (has(asked["if-none-match"], form.etag)) return HttpServerResponse.empty({ status: 304, headers: versioned })
     const all = { ...headers, ...versioned, ...form.headers }

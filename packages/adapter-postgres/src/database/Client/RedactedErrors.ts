@@ -1,4 +1,4 @@
-/** Errors of statements without values, because errors go into logs and spans. */
+/** Redacted errors of statements: they go into logs and spans, so they contain no values. */
 import type { SqlError } from "effect/sql"
 
 /** The fields of PostgreSQL's errors that contain values. Code, table, column and constraint stay. */
@@ -15,7 +15,7 @@ const messageOf = (error: Error): string => {
 }
 
 /** Removes the values from an error of the driver. The code and the names of the schema still identify the failure. */
-export const withoutValues = (error: SqlError.SqlError): SqlError.SqlError => {
+export const redacted = (error: SqlError.SqlError): SqlError.SqlError => {
   const { cause } = error.reason
   if (!(cause instanceof Error)) return error
   for (const field of fieldsWithValues) Reflect.deleteProperty(cause, field)

@@ -6,7 +6,7 @@ import { Context, Effect, Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { gunzipSync } from "node:zlib"
 import { afterAll } from "vitest"
-import { acceptsGzip, has } from "../src/FixedAnswer.ts"
+import { acceptsGzip, has } from "../src/StaticResponse.ts"
 import { start } from "./Service.ts"
 
 const service = start()

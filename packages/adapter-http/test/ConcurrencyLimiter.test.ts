@@ -1,14 +1,14 @@
 /** Turns: none is lost, whoever goes while it waits. */
 import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
-import * as Turns from "../src/middleware/Turns.ts"
+import * as ConcurrencyLimiter from "../src/middleware/ConcurrencyLimiter.ts"
 
 /** Takes all turns of a holder until the gate opens. */
-const busy = Effect.fnUntraced(function*(turns: ReturnType<typeof Turns.make<string>>, at_once: number) {
+const busy = Effect.fnUntraced(function*(limiter: ReturnType<typeof ConcurrencyLimiter.make<string>>, at_once: number) {
   const gate = yield* Deferred.make<void>()
   const running = yield* Effect.forEach(
     Array.from({ length: at_once }),
-    () => Effect.forkChild(turns.carryOut("one", Deferred.await(gate)), { startImmediately: true })
+    () => Effect.forkChild(limiter.run("one", Deferred.await(gate)), { startImmediately: true })
   )
   /** Opens the gate: with it, the turns are given to those that wait. */
   const openUnsafe = () => void Deferred.doneUnsafe(gate, Effect.void)
@@ -18,16 +18,16 @@ const busy = Effect.fnUntraced(function*(turns: ReturnType<typeof Turns.make<str
 
 it.live("are given in order, and those of one holder do not delay another", () =>
   Effect.gen(function*() {
-    const turns = Turns.make(2)
-    const { open } = yield* busy(turns, 2)
+    const limiter = ConcurrencyLimiter.make(2)
+    const { open } = yield* busy(limiter, 2)
     const order: Array<number> = []
     const waiting = yield* Effect.forEach(
       [0, 1, 2, 3, 4, 5],
       (number) =>
-        Effect.forkChild(turns.carryOut("one", Effect.sync(() => void order.push(number))), { startImmediately: true })
+        Effect.forkChild(limiter.run("one", Effect.sync(() => void order.push(number))), { startImmediately: true })
     )
     assert.deepStrictEqual(order, [])
-    assert.strictEqual(yield* turns.carryOut("other", Effect.succeed("done")), "done")
+    assert.strictEqual(yield* limiter.run("other", Effect.succeed("done")), "done")
     yield* open
     yield* Effect.forEach(waiting, Fiber.join)
     assert.deepStrictEqual(order, [0, 1, 2, 3, 4, 5])
@@ -35,14 +35,14 @@ it.live("are given in order, and those of one holder do not delay another", () =
 
 it.live("are not lost with those that give up, before their turn or in it or when they are given it", () =>
   Effect.gen(function*() {
-    const turns = Turns.make(1)
+    const limiter = ConcurrencyLimiter.make(1)
     for (const isGiven of [false, true]) {
-      const { openUnsafe } = yield* busy(turns, 1)
+      const { openUnsafe } = yield* busy(limiter, 1)
       let ran = ""
-      const leaving = yield* Effect.forkChild(turns.carryOut("one", Effect.sync(() => void (ran += "a"))), {
+      const leaving = yield* Effect.forkChild(limiter.run("one", Effect.sync(() => void (ran += "a"))), {
         startImmediately: true
       })
-      const staying = yield* Effect.forkChild(turns.carryOut("one", Effect.sync(() => void (ran += "b"))), {
+      const staying = yield* Effect.forkChild(limiter.run("one", Effect.sync(() => void (ran += "b"))), {
         startImmediately: true
       })
       if (isGiven) openUnsafe()
@@ -51,25 +51,25 @@ it.live("are not lost with those that give up, before their turn or in it or whe
       yield* Fiber.join(staying)
       assert.strictEqual(ran, "b")
     }
-    const inside = yield* Effect.forkChild(turns.carryOut("one", Effect.never), { startImmediately: true })
+    const inside = yield* Effect.forkChild(limiter.run("one", Effect.never), { startImmediately: true })
     yield* Fiber.interrupt(inside)
-    yield* Effect.scoped(turns.hold("one"))
-    const held = yield* Effect.forkChild(Effect.scoped(Effect.andThen(turns.hold("one"), Effect.never)), {
+    yield* Effect.scoped(limiter.acquire("one"))
+    const held = yield* Effect.forkChild(Effect.scoped(Effect.andThen(limiter.acquire("one"), Effect.never)), {
       startImmediately: true
     })
-    const waiting = yield* Effect.forkChild(Effect.scoped(turns.hold("one")), { startImmediately: true })
+    const waiting = yield* Effect.forkChild(Effect.scoped(limiter.acquire("one")), { startImmediately: true })
     yield* Fiber.interrupt(waiting)
     yield* Fiber.interrupt(held)
-    assert.strictEqual(yield* turns.carryOut("one", Effect.succeed("done")), "done")
+    assert.strictEqual(yield* limiter.run("one", Effect.succeed("done")), "done")
   }))
 
 it.live("reach the end of a long line", () =>
   Effect.gen(function*() {
-    const turns = Turns.make(1)
-    const { open } = yield* busy(turns, 1)
+    const limiter = ConcurrencyLimiter.make(1)
+    const { open } = yield* busy(limiter, 1)
     const waiting = yield* Effect.forEach(
       Array.from({ length: 5000 }, (_, number) => number),
-      (number) => Effect.forkChild(turns.carryOut("one", Effect.succeed(number)), { startImmediately: true })
+      (number) => Effect.forkChild(limiter.run("one", Effect.succeed(number)), { startImmediately: true })
     )
     yield* open
     assert.lengthOf(yield* Effect.forEach(waiting, Fiber.join), 5000)

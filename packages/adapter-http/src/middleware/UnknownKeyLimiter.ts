@@ -6,7 +6,7 @@
  * address, and whoever tries keys there would lock the others out.
  */
 import { Effect } from "effect"
-import * as Turns from "./Turns.ts"
+import * as ConcurrencyLimiter from "./ConcurrencyLimiter.ts"
 
 /** The maximum of digests that are remembered. Beyond that the oldest is forgotten. */
 const known_max = 10_000
@@ -18,9 +18,9 @@ const known_max = 10_000
  */
 export const make = (at_once: number) => {
   const known = new Set<string>()
-  const turns = Turns.make(at_once)
+  const limiter = ConcurrencyLimiter.make(at_once)
 
-  const remember = (digest: string) => {
+  const add = (digest: string) => {
     known.add(digest)
     const [oldest] = known
     if (known.size > known_max && oldest !== undefined) known.delete(oldest)
@@ -32,14 +32,14 @@ export const make = (at_once: number) => {
   ): Effect.Effect<A, E, R> => {
     const onFailure = (error: E) => {
       if (error._tag === "Unauthorized") known.delete(digest)
-      else remember(digest)
+      else add(digest)
       return Effect.fail(error)
     }
     const onSuccess = (found: A) => {
-      if (!known.has(digest)) remember(digest)
+      if (!known.has(digest)) add(digest)
       return Effect.succeed(found)
     }
     const tried = Effect.matchEffect(lookUp, { onFailure, onSuccess })
-    return address === null || known.has(digest) ? tried : turns.carryOut(address, tried)
+    return address === null || known.has(digest) ? tried : limiter.run(address, tried)
   }
 }

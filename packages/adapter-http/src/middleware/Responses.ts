@@ -4,7 +4,7 @@
  * What a keyed write remembers with its changes is what is sent, byte for byte.
  */
 import { Codecs, type OwnSchema } from "@messaging-crm/core/Codecs"
-import type { Answer } from "@messaging-crm/core/Idempotency"
+import type { EncodedResponse } from "@messaging-crm/core/Idempotency"
 import { Context, Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
@@ -13,14 +13,14 @@ import { Api } from "../api/Api.ts"
 const encoder = new TextEncoder()
 
 /** Returns the response that the current request's answer was encoded to, or null where none was: without a key. */
-export const EncodedAnswer = Context.Reference<() => HttpServerResponse.HttpServerResponse | null>(
-  "@messaging-crm/adapter-http/middleware/Answers/EncodedAnswer",
+export const CurrentResponse = Context.Reference<() => HttpServerResponse.HttpServerResponse | null>(
+  "@messaging-crm/adapter-http/middleware/Responses/CurrentResponse",
   { defaultValue: () => () => null }
 )
 
 /** Returns an answer of the API as it is sent. */
 export const toResponse = (
-  { body, status }: Answer,
+  { body, status }: EncodedResponse,
   headers: Readonly<Record<string, string>> = {}
 ): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.uint8Array(body, { status, contentType: "application/json", headers })
@@ -57,7 +57,7 @@ const codecFor = (endpoint: HttpApiEndpoint.Top) => {
 }
 
 /** Returns how an operation encodes the resource that it answers with. */
-export const encodeFor = (endpoint: HttpApiEndpoint.Top): (data: unknown) => Effect.Effect<Answer> => {
+export const encodeFor = (endpoint: HttpApiEndpoint.Top): (data: unknown) => Effect.Effect<EncodedResponse> => {
   const { status, text } = codecFor(endpoint)
   return (data) => Effect.map(text({ data }), (json) => ({ status, body: encoder.encode(json) }))
 }
@@ -73,7 +73,7 @@ export const body = (endpoint: HttpApiEndpoint.Top) => {
 export const single = (endpoint: HttpApiEndpoint.Top) => {
   const respond = body(endpoint)
   return (data: unknown): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-    Effect.flatMap(EncodedAnswer, (encoded) => {
+    Effect.flatMap(CurrentResponse, (encoded) => {
       const response = encoded()
       return response === null ? respond({ data }) : Effect.succeed(response)
     })
