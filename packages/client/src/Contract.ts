@@ -408,9 +408,13 @@ export interface MessageDetails {
   readonly contacts?: ReadonlyArray<{
     readonly name: string | null
     readonly organization: string | null
+    readonly department: string | null
+    readonly job_title: string | null
+    readonly birthday: string | null
     readonly phones: ReadonlyArray<{
       readonly type: string | null
       readonly value: string
+      readonly external_id: string | null
     }>
     readonly emails: ReadonlyArray<{
       readonly type: string | null
@@ -488,6 +492,7 @@ export interface MessageDetails {
     readonly media_url: string | null
     readonly click_id: string | null
     readonly product_id: string | null
+    readonly greeting: string | null
   }
   /** Why the message failed after the provider had accepted it. */
   readonly failure?: {
@@ -498,6 +503,8 @@ export interface MessageDetails {
   }
   /** The network's name for the type of a message whose `type` is `unsupported`. */
   readonly provider_type?: string
+  /** What the network sent that no other part describes, in its own form, such as the choices of a poll. */
+  readonly provider_data?: Readonly<Record<string, unknown>>
   /** True if parts or items are missing, because all of them were too large. */
   readonly is_truncated?: true
 }

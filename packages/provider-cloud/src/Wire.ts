@@ -29,6 +29,14 @@ export const NetworkId = Schema.Union([Schema.String, Schema.Int]).pipe(
 /** Schema for a number, which some networks write as text. */
 export const Quantity = Schema.Union([Schema.Finite, Schema.FiniteFromString])
 
+/** Schema for a whole number, which some networks write as text. */
+export const Whole = Quantity.check(Schema.isInt())
+
+export type Json = Readonly<Record<string, unknown>>
+
+export const isObject = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
 /** Schema for a list whose items are decoded one by one, later. */
 export const Items = Schema.Array(Schema.Unknown)
 
@@ -58,10 +66,12 @@ const storableJson = (value: unknown, depth: number): Schema.Json => {
 
 const parse = Option.liftThrowable((text: string): unknown => JSON.parse(text))
 
+export type JsonObject = Readonly<Record<string, Schema.Json>>
+
 /** Returns a JSON object that is given as it is or as text, or null. */
-export const jsonObjectOf = (given: unknown): Readonly<Record<string, Schema.Json>> | null => {
+export const jsonObjectOf = (given: unknown): JsonObject | null => {
   const value = typeof given === "string" ? Option.getOrNull(parse(given)) : given
   if (typeof value !== "object" || value === null || Array.isArray(value)) return null
   // An object stays one.
-  return storableJson(value, 0) as Readonly<Record<string, Schema.Json>>
+  return storableJson(value, 0) as JsonObject
 }

@@ -129,6 +129,21 @@ describe("phone messaging", () => {
     }
   })
 
+  it("who is known for a group of businesses is found by that id too, and reached by a nearer one", () => {
+    const parent = "DE.ENT.11815799212886844830"
+    const contact = { profile: { name: "Ana Lima" }, user_id: ana.user_id, parent_user_id: parent }
+    for (const ids of [{ from_parent_user_id: parent }, { from_user_id: ana.user_id, from_parent_user_id: parent }]) {
+      const part = phonePart(number, { contacts: [contact], messages: [{ ...ids, ...envelope, type: "text" }] })
+      assert.deepInclude(eventOf(parse(part).notices), {
+        from: { external_id: ana.user_id, aliases: [parent], display_name: "Ana Lima", username: null }
+      })
+    }
+    const alone = phonePart(number, { messages: [{ from_parent_user_id: parent, ...envelope, type: "text" }] })
+    assert.deepInclude(eventOf(parse(alone).notices), {
+      from: { external_id: parent, aliases: [], display_name: null, username: null }
+    })
+  })
+
   it("a contact of another person adds nothing to a message", () => {
     const part = phonePart(number, {
       contacts: [{ profile: { name: "Kim" }, wa_id: "4915100000000", user_id: "DE.1" }],

@@ -1,45 +1,9 @@
-/** What a message of the networks holds in addition to its text and its file. */
+/** What a message of phone messaging holds in addition to its text and its file, and what any part of a message may be. */
 import { assert, describe, it } from "@effect/vitest"
 import { bounded, type MessageDetails } from "@messaging-crm/core/MessageDetails"
-import { type Notice, read } from "@messaging-crm/provider-cloud/Callback"
-import { Arbitrary, DateTime, Option, Schema } from "effect"
-import { bodyOf, phonePart, socialPart } from "../src/fake/Bodies.ts"
-
-const number = "106540352242922"
-const person = "4915112345678"
-
-const parse = (...parts: Parameters<typeof bodyOf>[0]) =>
-  Option.getOrThrow(read(bodyOf(parts), DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")))
-
-const eventOf = ([notice]: ReadonlyArray<Notice>) => notice?.event ?? assert.fail("There is no notice.")
-
-/** Returns the type, text and details of one phone message. */
-const phone = (message: object) => {
-  const part = phonePart(number, { messages: [{ from: person, id: "wamid.1", timestamp: "1767225600", ...message }] })
-  const event = eventOf(parse(part).notices)
-  if (event.event !== "message_received") throw new Error(`A ${event.event} is not a received message.`)
-  return { type: event.type, text: event.text, details: event.details }
-}
-
-const items = (item: object, object: "instagram" | "page" = "page") =>
-  parse(socialPart(object, { account: "1784", person: "24601", timestamp: 1767225600123, item })).notices.map(
-    ({ event, file }) => {
-      if (event.event !== "message_received") throw new Error(`A ${event.event} is not a received message.`)
-      return { type: event.type, text: event.text, details: event.details, file }
-    }
-  )
-
-const social = (item: object, object: "instagram" | "page" = "page") => {
-  const [only, ...others] = items(item, object)
-  assert.isEmpty(others)
-  return only
-}
-
-const attached = (...attachments: ReadonlyArray<object>) => ({ message: { mid: "m_1", attachments } })
-
-const choice = (fields: Partial<NonNullable<MessageDetails["choice"]>>): MessageDetails => ({
-  choice: { kind: "button", id: null, title: null, description: null, payload: null, ...fields }
-})
+import { Arbitrary, Schema } from "effect"
+import { phonePart } from "../src/fake/Bodies.ts"
+import { choice, eventOf, items, number, parse, person, phone } from "./Contents.ts"
 
 describe("a phone message", () => {
   it("with a chosen button or row has its id, title and payload", () => {
@@ -80,7 +44,8 @@ describe("a phone message", () => {
   it("with contacts has all that can be called or written to", () => {
     const card = {
       name: { formatted_name: "Noor Berg", first_name: "Noor" },
-      org: { company: "Berg Café", title: "Owner" },
+      org: { company: "Berg Café", department: "Kitchen", title: "Owner" },
+      birthday: "1990-05-17",
       phones: [{ phone: "+49 421 5550100", type: "WORK", wa_id: "494215550100" }, { wa_id: "4915199" }, 7],
       emails: [{ email: "noor@cafe.example", type: "HOME" }],
       urls: [{ url: "https://cafe.example/" }],
@@ -96,12 +61,28 @@ describe("a phone message", () => {
             {
               name: "Noor Berg",
               organization: "Berg Café",
-              phones: [{ type: "WORK", value: "+49 421 5550100" }, { type: null, value: "4915199" }],
+              department: "Kitchen",
+              job_title: "Owner",
+              birthday: "1990-05-17",
+              phones: [
+                { type: "WORK", value: "+49 421 5550100", external_id: "+494215550100" },
+                { type: null, value: "4915199", external_id: "+4915199" }
+              ],
               emails: [{ type: "HOME", value: "noor@cafe.example" }],
               urls: [{ type: null, value: "https://cafe.example/" }],
               addresses: [{ type: "WORK", value: "Lindenweg 4, 28195 Bremen, Germany" }]
             },
-            { name: "Kim Roe", organization: null, phones: [], emails: [], urls: [], addresses: [] }
+            {
+              name: "Kim Roe",
+              organization: null,
+              department: null,
+              job_title: null,
+              birthday: null,
+              phones: [],
+              emails: [],
+              urls: [],
+              addresses: []
+            }
           ]
         }
       }
@@ -149,7 +130,11 @@ describe("a phone message", () => {
       details: { flow: { name: "flow", response: { date: "2026-11-24", guests: 2, note: "a\uFFFDb" } } }
     })
     for (const bad of ["{", "[]", "7", null, 7]) {
-      assert.deepStrictEqual(flow(bad).details, { flow: { name: "flow", response: null } })
+      const nfm_reply = { name: "flow", body: "Sent", response_json: bad }
+      assert.deepStrictEqual(flow(bad).details, {
+        flow: { name: "flow", response: null },
+        provider_data: { interactive: { nfm_reply } }
+      })
     }
     const deep = `${"[".repeat(5000)}${"]".repeat(5000)}`
     assert.isNotNull(flow(`{"a":${deep}}`).details?.flow?.response)
@@ -164,7 +149,8 @@ describe("a phone message", () => {
       body: "Free delivery",
       media_type: "image",
       image_url: "https://cdn.example/ad.jpg",
-      ctwa_clid: "click-4711"
+      ctwa_clid: "click-4711",
+      welcome_message: { text: "Hello!" }
     }
     const context = { from: "15550783881", id: "wamid.prev" }
     const image = { type: "image", image: { id: "77", mime_type: "image/jpeg", caption: "This one?" } }
@@ -180,7 +166,8 @@ describe("a phone message", () => {
         body: "Free delivery",
         media_url: "https://cdn.example/ad.jpg",
         click_id: "click-4711",
-        product_id: null
+        product_id: null,
+        greeting: "Hello!"
       }
     })
     const text = { type: "text", text: { body: "Hi" } }
@@ -203,11 +190,29 @@ describe("a phone message", () => {
     assert.isNull(phone(text).details)
   })
 
-  it("of a type that is not known has the network's name for it", () => {
-    assert.deepStrictEqual(phone({ type: "poll", poll: {} }), {
+  it("of a type that is not known has the network's name for it, and its contents", () => {
+    assert.deepStrictEqual(phone({ type: "poll", poll: { question: "Lunch?" } }), {
       type: "unsupported",
       text: null,
-      details: { provider_type: "poll" }
+      details: { provider_type: "poll", provider_data: { poll: { question: "Lunch?" } } }
+    })
+    const errors = [{ code: 131051, title: "Message type unknown" }]
+    assert.deepStrictEqual(phone({ type: "unsupported", unsupported: { type: "poll_creation" }, errors }).details, {
+      provider_type: "poll_creation",
+      provider_data: { unsupported: { type: "poll_creation" }, errors }
+    })
+    const call_permission_reply = { response: "accept", is_permanent: false }
+    const interactive = { type: "call_permission_reply", call_permission_reply }
+    assert.deepStrictEqual(phone({ type: "interactive", interactive }), {
+      type: "interactive",
+      text: null,
+      details: { provider_data: { interactive } }
+    })
+    const lost = { type: "image", image: { caption: "Look" }, errors: [{ code: 131052 }] }
+    assert.deepInclude(phone(lost), {
+      type: "image",
+      text: "Look",
+      details: { provider_data: { errors: lost.errors } }
     })
   })
 
@@ -218,6 +223,9 @@ describe("a phone message", () => {
           statuses: [{ id: "wamid.1", status: "failed", timestamp: "1767225600", recipient_id: person, errors }]
         })).notices
       )
+    assert.deepInclude(failed({ code: "131049", title: "Not delivered" }), {
+      failure: { code: 131049, title: "Not delivered", description: null }
+    })
     const error = {
       code: 131042,
       title: "Payment issue",
@@ -233,125 +241,6 @@ describe("a phone message", () => {
     assert.deepInclude(expired, { failure: { code: 131047, title: "Re-engagement message", description: null } })
     assert.notProperty(expired, "pauses_channel")
     for (const none of [failed(), failed("no")]) assert.notProperty(none, "failure")
-  })
-})
-
-describe("a message of a page or a photo account", () => {
-  it("with a chosen button or quick reply has its payload", () => {
-    assert.deepStrictEqual(social({ postback: { mid: "m_1", title: "Track it", payload: "TRACK:4711" } }), {
-      type: "interactive",
-      text: "Track it",
-      details: choice({ kind: "postback", title: "Track it", payload: "TRACK:4711" }),
-      file: null
-    })
-    assert.deepStrictEqual(social({ message: { mid: "m_1", text: "Red", quick_reply: { payload: "COLOR:RED" } } }), {
-      type: "interactive",
-      text: "Red",
-      details: choice({ kind: "quick_reply", title: "Red", payload: "COLOR:RED" }),
-      file: null
-    })
-  })
-
-  it("with a place has its coordinates", () => {
-    const payload = { coordinates: { lat: 53.0793, long: 8.8017 } }
-    const url = "https://maps.network.example/?v=1"
-    assert.deepStrictEqual(social(attached({ type: "location", title: "Kim's place", url, payload })), {
-      type: "location",
-      text: "Kim's place\n53.0793, 8.8017",
-      details: { location: { latitude: 53.0793, longitude: 8.8017, name: "Kim's place", address: null, url } },
-      file: null
-    })
-  })
-
-  it("that is a reaction has its target", () => {
-    const reaction = { mid: "m_X", action: "react", reaction: "love", emoji: "❤" }
-    assert.deepStrictEqual(social({ reaction })?.details, {
-      reaction: { action: "react", emoji: "❤", provider_message_id: "m_X" }
-    })
-  })
-
-  it("with a shared post, reel or link has its link, which is not fetched", () => {
-    const share = (type: string, payload: object, more: object = {}) => social(attached({ type, payload, ...more }))
-    const reel = { reel_video_id: 1790002, title: "Autumn", url: "https://www.network.example/reel/1790002" }
-    for (const type of ["ig_reel", "reel"]) {
-      assert.deepStrictEqual(share(type, reel), {
-        type: "unsupported",
-        text: "Autumn",
-        details: {
-          shares: [{ type, id: "1790002", title: "Autumn", url: "https://www.network.example/reel/1790002" }],
-          provider_type: type
-        },
-        file: null
-      })
-    }
-    const url = "https://www.network.example/p/1"
-    for (const type of ["share", "post", "ig_post", "ig_story", "fallback"]) {
-      assert.deepInclude(share(type, { url }), { file: null, text: url })
-      assert.deepStrictEqual(share(type, { url })?.details?.shares, [{ type, id: null, title: null, url }])
-    }
-    assert.deepStrictEqual(share("fallback", {}, { title: "Shop", url })?.details?.shares, [
-      { type: "fallback", id: null, title: "Shop", url }
-    ])
-    const elements = [{ id: "9", retailer_id: "mug-blue", title: "Blue mug", image_url: "https://cdn.example/mug.jpg" }]
-    assert.deepStrictEqual(share("template", { product: { elements } })?.details?.shares, [
-      { type: "product", id: "mug-blue", title: "Blue mug", url: "https://cdn.example/mug.jpg" }
-    ])
-  })
-
-  it("about a story has the story", () => {
-    const story = { id: 17900, url: "https://cdn.example/story.jpg" }
-    assert.deepStrictEqual(social({ message: { mid: "m_1", text: "Nice", reply_to: { story } } }, "instagram"), {
-      type: "text",
-      text: "Nice",
-      details: { story: { action: "reply", id: "17900", url: "https://cdn.example/story.jpg" } },
-      file: null
-    })
-    const mention = social(attached({ type: "story_mention", payload: { url: story.url } }), "instagram")
-    assert.deepStrictEqual(mention?.details, {
-      story: { action: "mention", id: null, url: story.url },
-      provider_type: "story_mention"
-    })
-  })
-
-  it("has the quoted message and the ad, also with several files", () => {
-    const referral = {
-      ref: "spring",
-      ad_id: "6045246247433",
-      source: "ADS",
-      type: "OPEN_THREAD",
-      ads_context_data: { ad_title: "Mugs", photo_url: "https://cdn.example/ad.jpg", post_id: "1", product_id: "9" }
-    }
-    const expected = {
-      source: "ADS",
-      type: "OPEN_THREAD",
-      id: "6045246247433",
-      url: null,
-      ref: "spring",
-      headline: "Mugs",
-      body: null,
-      media_url: "https://cdn.example/ad.jpg",
-      click_id: null,
-      product_id: "9"
-    }
-    const files = ["image", "file"].map((type) => ({ type, payload: { url: `https://cdn.example/${type}` } }))
-    const all = items({ message: { mid: "m_1", reply_to: { mid: "m_0" }, referral, attachments: files } })
-    assert.deepStrictEqual(all.map(({ details }) => details), [
-      { quoted: { provider_message_id: "m_0", from: null }, referral: expected },
-      null
-    ])
-    const start = social({ postback: { mid: "m_1", title: "Start", payload: "START", referral } })
-    assert.deepStrictEqual(start?.details?.referral, expected)
-  })
-
-  it("with a text keeps what is attached that is no file", () => {
-    const link = { type: "fallback", title: "Shop", payload: { url: "https://shop.example/" } }
-    const place = { type: "location", payload: { coordinates: { lat: 1, long: 2 } } }
-    const image = { type: "image", payload: { url: "https://cdn.example/1" } }
-    const [first, ...files] = items({ message: { mid: "m_1", text: "See", attachments: [link, place, link, image] } })
-    assert.deepInclude(first, { type: "text", text: "See", file: null })
-    assert.deepInclude(first?.details?.location, { latitude: 1, longitude: 2 })
-    assert.lengthOf(first?.details?.shares ?? [], 2)
-    assert.deepStrictEqual(files.map(({ type }) => type), ["image"])
   })
 })
 

@@ -49,6 +49,10 @@ const phoneMessages: Readonly<Record<string, readonly [message: object, becomes:
     },
     "contacts: contacts"
   ],
+  "own number, as asked": [
+    { type: "contacts", contacts: [{ origin: "contact_request", phones: [{ phone: "+49 421 2", wa_id: "494212" }] }] },
+    "contacts: contacts"
+  ],
   "contact without a number": [
     { type: "contacts", contacts: [{ name: { formatted_name: "Noor" } }] },
     "contacts: contacts"
@@ -82,9 +86,20 @@ const phoneMessages: Readonly<Record<string, readonly [message: object, becomes:
     },
     "interactive: flow"
   ],
+  "answers of a flow that are no object": [
+    { type: "interactive", interactive: { type: "nfm_reply", nfm_reply: { name: "flow", response_json: "[1]" } } },
+    "interactive: flow provider_data"
+  ],
+  "answer to a question for calls": [
+    {
+      type: "interactive",
+      interactive: { type: "call_permission_reply", call_permission_reply: { response: "reject" } }
+    },
+    "interactive: provider_data"
+  ],
   "interactive of a new kind": [
     { type: "interactive", interactive: { type: "poll_reply", poll_reply: {} } },
-    "interactive:"
+    "interactive: provider_data"
   ],
   reaction: [{ type: "reaction", reaction: { message_id: "wamid.before", emoji: "\u{1F44D}" } }, "reaction: reaction"],
   "removed reaction": [{ type: "reaction", reaction: { message_id: "wamid.before", emoji: "" } }, "reaction: reaction"],
@@ -97,10 +112,45 @@ const phoneMessages: Readonly<Record<string, readonly [message: object, becomes:
   ],
   "type that the network does not support": [
     { type: "unsupported", errors: [{ code: 131051, title: "Message type unknown" }] },
-    "unsupported:"
+    "unsupported: provider_data"
   ],
-  "type that is not documented": [{ type: "hologram", hologram: {} }, "unsupported: provider_type"]
+  "type that the network names and does not support": [
+    { type: "unsupported", unsupported: { type: "poll_creation" }, errors: [{ code: 131051 }] },
+    "unsupported: provider_data provider_type"
+  ],
+  "file that the network could not load": [
+    { type: "image", image: { caption: "Look" }, errors: [{ code: 131052, title: "Media download error" }] },
+    "image: provider_data"
+  ],
+  "type that is not documented": [{ type: "hologram", hologram: {} }, "unsupported: provider_data provider_type"]
 }
+
+const asked = { from: person, id: "wamid.none", timestamp: "1763640000" }
+
+/** Makes a change of a number under any field. */
+const changed = (account: string, field: string, value: object): Part => {
+  const part = phonePart(account, value)
+  return "change" in part ? { ...part, change: { ...part.change, field } } : part
+}
+
+/** The ways in which a message comes under other fields: of the business, or while another app has the conversation. */
+const otherForms: ReadonlyArray<
+  readonly [name: string, field: string, value: (message: object, id: string) => object]
+> = [
+  ["in the business's app", "smb_message_echoes", (message, id) => ({
+    message_echoes: [{ from: "15550783881", to: person, id, timestamp: "1763640000", ...message }]
+  })],
+  ["of another app", "message_echoes", (message, id) => ({
+    contacts: [{ profile: { username: "kim" }, user_id: "DE.1", parent_user_id: "DE.ENT.1" }],
+    message_echoes: [{ to_user_id: "DE.1", to_parent_user_id: "DE.ENT.1", id, timestamp: "1763640000", ...message }]
+  })],
+  ["of another app in standby", "standby", (message, id) => ({
+    standby: { message_echoes: [{ id, timestamp: "1763640000", message: { to: person, ...message } }] }
+  })],
+  ["to another app in standby", "standby", (message, id) => ({
+    standby: { contacts: [{ profile: { name: "Kim" }, wa_id: person }], messages: [{ ...asked, id, ...message }] }
+  })]
+]
 
 const phone = (name: string, message: object, becomes: string | null): Documented => ({
   name: `phone: ${name}`,
@@ -117,13 +167,8 @@ const value = (name: string, field: string, given: object): Documented => ({
   name: `phone: ${name}`,
   network: "phone",
   becomes: null,
-  part: (account) => {
-    const part = phonePart(account, given)
-    return "change" in part ? { ...part, change: { ...part.change, field } } : part
-  }
+  part: (account) => changed(account, field, given)
 })
-
-const asked = { from: person, id: "wamid.none", timestamp: "1763640000" }
 
 const noMessages: ReadonlyArray<Documented> = [
   phone("opened for the first time", { type: "request_welcome" }, null),
@@ -148,7 +193,8 @@ const noMessages: ReadonlyArray<Documented> = [
 
 const attachments: Readonly<Record<string, readonly [attachment: object, becomes: string]>> = {
   image: [{ type: "image", payload: { url } }, "image:"],
-  sticker: [{ type: "image", payload: { url, sticker_id: 369239263222822 } }, "sticker:"],
+  sticker: [{ type: "sticker", payload: { url, sticker_id: 369239263222822 } }, "sticker:"],
+  "sticker as an image": [{ type: "image", payload: { url, sticker_id: 369239263222822 } }, "sticker:"],
   video: [{ type: "video", payload: { url } }, "video:"],
   audio: [{ type: "audio", payload: { url } }, "audio:"],
   file: [{ type: "file", payload: { url } }, "document:"],
@@ -171,8 +217,17 @@ const attachments: Readonly<Record<string, readonly [attachment: object, becomes
   ],
   product: [
     { type: "template", payload: { product: { elements: [{ id: "1", retailer_id: "m", title: "Mug" }] } } },
-    "unsupported: provider_type shares"
+    "unsupported: provider_data provider_type shares"
   ],
+  buttons: [
+    { type: "template", payload: { template_type: "button", text: "Choose", buttons: [{ title: "A", payload: "A" }] } },
+    "unsupported: provider_data provider_type shares"
+  ],
+  appointment: [
+    { type: "appointment_booking", payload: { booking_id: "B1", status: "requested", start_time: 1763640000 } },
+    "unsupported: provider_data provider_type shares"
+  ],
+  heart: [{ type: "like_heart" }, "unsupported: provider_type shares"],
   "picture that disappears": [{ type: "ephemeral" }, "unsupported: provider_type shares"],
   "attachment of a new kind": [{ type: "hologram", payload: { url } }, "unsupported: provider_type shares"]
 }
@@ -233,6 +288,26 @@ const social = (network: "page" | "photo") => ([name, item, becomes]: Social): D
     })
 })
 
+const isOfMessage = (item: object): item is { readonly message: object } => "message" in item
+
+/** The same message of the business, and one in standby. */
+const otherItems = (network: "page" | "photo") => ([name, item, becomes]: Social): ReadonlyArray<Documented> => {
+  const object = network === "page" ? "page" : "instagram"
+  if (!isOfMessage(item("")) || becomes === null) return []
+  const made = (account: string, id: string) => {
+    const given = item(id)
+    const message = { ...(isOfMessage(given) ? given.message : {}), is_echo: true, app_id: 1 }
+    const [sender, recipient] = [{ id: account }, { id: "24601" }]
+    return socialPart(object, {
+      account,
+      person: "24601",
+      timestamp: 1_763_640_000_123,
+      item: { sender, recipient, message }
+    })
+  }
+  return [{ name: `${network}: ${name}, of the business`, network, becomes, part: made }]
+}
+
 /** Every documented kind of callback. */
 export const documented: ReadonlyArray<Documented> = [
   ...Object.entries(phoneMessages).flatMap(([name, [message, becomes]]) =>
@@ -242,7 +317,17 @@ export const documented: ReadonlyArray<Documented> = [
       return phone(`${name} ${more}`.trim(), { ...message, ...around }, [type, ...all].join(" "))
     })
   ),
+  ...Object.entries(phoneMessages).flatMap(([name, [message, becomes]]) =>
+    otherForms.map(([form, field, value]): Documented => ({
+      name: `phone: ${name} ${form}`,
+      network: "phone",
+      becomes,
+      part: (account, id) => changed(account, field, value(message, id))
+    }))
+  ),
   ...noMessages,
   ...items.map(social("page")),
-  ...items.map(social("photo"))
+  ...items.map(social("photo")),
+  ...items.flatMap(otherItems("page")),
+  ...items.flatMap(otherItems("photo"))
 ]

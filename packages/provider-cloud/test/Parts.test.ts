@@ -93,6 +93,19 @@ it("name who wrote and who is written to, and nobody whom a message is about", (
     ["17", "18"]
   )
   assert.deepStrictEqual(people({ statuses: [{ id: "1", recipient_id: 17 }] }), ["17"])
+  const ids = { previous: "DE.1", current: "DE.2" }
+  const parents = { previous: "DE.ENT.1", current: "DE.ENT.2" }
+  assert.deepStrictEqual(
+    people({ contacts: [{ wa_id: "17" }], user_id_update: [{ user_id: ids, parent_user_id: parents }] }),
+    ["17", "DE.1", "DE.2", "DE.ENT.1", "DE.ENT.2"]
+  )
+  const echoes = [{ id: "1", message: { to: "17" } }, { id: "2", message: { to: "18" } }]
+  const standby = {
+    field: "standby",
+    value: { metadata: { phone_number_id: "7" }, standby: { message_echoes: echoes } }
+  }
+  const inStandby = parts(JSON.stringify({ object: "whatsapp_business_account", entry: [{ changes: [standby] }] }))
+  assert.deepStrictEqual(inStandby.map(({ people }) => people), [["17"], ["18"]])
   const social = (...messaging: ReadonlyArray<object>) =>
     parts(JSON.stringify({ object: "page", entry: [{ id: "7", messaging }] })).map(({ account, people }) => [
       account?.id,

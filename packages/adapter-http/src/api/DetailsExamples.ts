@@ -35,7 +35,10 @@ const contacts = inbound("contacts", "Noor Berg\n+49 421 5550100", {
   contacts: [{
     name: "Noor Berg",
     organization: "Berg Café",
-    phones: [{ type: "WORK", value: "+49 421 5550100" }],
+    department: null,
+    job_title: "Owner",
+    birthday: "1990-05-17",
+    phones: [{ type: "WORK", value: "+49 421 5550100", external_id: "+494215550100" }],
     emails: [{ type: "WORK", value: "noor@cafe.example" }],
     urls: [],
     addresses: [{ type: "WORK", value: "Lindenweg 4, 28195 Bremen" }]
@@ -89,7 +92,14 @@ const referral = inbound("text", "I saw your ad", {
     body: "Free delivery in November",
     media_url: "https://cdn.network.example/ad.jpg",
     click_id: "click-4711",
-    product_id: null
+    product_id: null,
+    greeting: "Hello! Which mug may it be?"
+  }
+})
+
+const providerData = inbound("interactive", null, {
+  provider_data: {
+    interactive: { type: "call_permission_reply", call_permission_reply: { response: "accept", is_permanent: false } }
   }
 })
 
@@ -121,5 +131,6 @@ export const details: Readonly<Record<string, Encoded>> = {
   forwarded,
   product,
   referral,
+  providerData,
   failure
 }

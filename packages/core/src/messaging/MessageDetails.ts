@@ -31,10 +31,15 @@ export interface Failure extends Schema.Schema.Type<typeof Failure> {}
 
 const Labeled = Schema.Struct({ type: Text, value: Schema.String })
 
+const Phone = Schema.Struct({ ...Labeled.fields, external_id: Text })
+
 const Person = Schema.Struct({
   name: Text,
   organization: Text,
-  phones: Schema.Array(Labeled),
+  department: Text,
+  job_title: Text,
+  birthday: Text,
+  phones: Schema.Array(Phone),
   emails: Schema.Array(Labeled),
   urls: Schema.Array(Labeled),
   addresses: Schema.Array(Labeled)
@@ -114,13 +119,18 @@ export const MessageDetails = Schema.Struct({
       body: Text,
       media_url: Text,
       click_id: Text,
-      product_id: Text
+      product_id: Text,
+      greeting: Text
     })
   ),
   failure: described("Why the message failed after the provider had accepted it.", Failure),
   provider_type: described(
     "The network's name for the type of a message whose `type` is `unsupported`.",
     Schema.String
+  ),
+  provider_data: described(
+    "What the network sent that no other part describes, in its own form, such as the choices of a poll.",
+    Schema.Record(Schema.String, Schema.Json)
   ),
   is_truncated: described(
     "True if parts or items are missing, because all of them were too large.",

@@ -17,9 +17,12 @@ type Kinds = Readonly<Record<string, Meaning>>
 const each = (meaning: Meaning, ...kinds: ReadonlyArray<string>): Kinds =>
   Object.fromEntries(kinds.map((kind) => [kind, meaning]))
 
-/** The fields of changes on phone messaging. `message`: messages and statuses, each of a kind of its own. */
+/**
+ * The fields of changes on phone messaging. `message`: messages, echoes and statuses, each of a kind of its own.
+ * Those of `standby` arrive while another app controls the conversation.
+ */
 export const phone_fields: Kinds = {
-  ...each("message", "messages"),
+  ...each("message", "messages", "standby"),
   ...each("echo", "message_echoes", "smb_message_echoes"),
   ...each("person", "user_id_update"),
   ...each(
@@ -33,6 +36,7 @@ export const phone_fields: Kinds = {
     "business_capability_update",
     "business_status_update",
     "business_username_update",
+    "business_username_updates",
     "message_template_components_update",
     "message_template_quality_update",
     "message_template_status_update",
@@ -52,13 +56,13 @@ export const phone_fields: Kinds = {
     "consumer_profile",
     "flows",
     "group_lifecycle_update",
+    "group_participant_update",
     "group_participants_update",
     "group_settings_update",
     "group_status_update",
     "history",
     "messaging_handovers",
     "smb_app_state_sync",
-    "standby",
     "tracking_events",
     "user_preferences"
   )

@@ -87,8 +87,11 @@ export const Moment = Schema.Union([Schema.Number, Schema.String])
 const millis_min = 1e12
 const millis_max = 8.64e15
 
-/** Returns the time that a network gives in seconds or milliseconds, as a number or as text. */
+const iso = /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9]{2}:?[0-9]{2})$/
+
+/** Returns the time that a network gives in seconds or milliseconds, as a number or as text, or as an ISO date. */
 export const timeIn = (moment: typeof Moment.Type | undefined): Option.Option<Timestamp> => {
+  if (typeof moment === "string" && iso.test(moment)) return DateTime.make(moment)
   const value = typeof moment === "string" && !/^[0-9]{1,16}$/.test(moment) ? NaN : Number(moment)
   const millis = value >= millis_min ? value : value * 1000
   return millis > 0 && millis <= millis_max ? DateTime.make(Math.trunc(millis)) : Option.none()

@@ -7,8 +7,9 @@
  */
 import { Option, Schema } from "effect"
 import type { AccountName } from "../CloudAccounts.ts"
-import { lenient, NetworkId } from "../Wire.ts"
+import { isObject, type Json, lenient, NetworkId } from "../Wire.ts"
 import { contactsOf, isOf, namesOf } from "./People.ts"
+import { withLists } from "./Phone.ts"
 import { ownerOf } from "./Social.ts"
 
 /** What a part is about. */
@@ -24,26 +25,28 @@ export interface Part extends PartOf {
   readonly entry: ReadonlyArray<unknown>
 }
 
-type Json = Readonly<Record<string, unknown>>
-
-const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value)
-
 const objectOf = (value: unknown): Json => isObject(value) ? value : {}
 const itemsOf = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value : []
 
-const Someone = lenient(Schema.Union([NetworkId, Schema.Struct({ id: NetworkId })]))
+const Ids = Schema.Struct({ id: lenient(NetworkId), previous: lenient(NetworkId), current: lenient(NetworkId) })
+const Someone = lenient(Schema.Union([NetworkId, Ids]))
 
 /** The fields of a notice that name its sender or recipient. */
 const Named = Schema.Struct({
   from: Someone,
   from_user_id: Someone,
+  from_parent_user_id: Someone,
   to: Someone,
   to_user_id: Someone,
+  to_parent_user_id: Someone,
   recipient: Someone,
   recipient_id: Someone,
   recipient_user_id: Someone,
+  recipient_parent_user_id: Someone,
   sender: Someone,
   user_id: Someone,
+  previous_user_id: Someone,
+  parent_user_id: Someone,
   wa_id: Someone
 })
 
@@ -53,6 +56,8 @@ const Changed = Schema.Struct({
   new_wa_id: Someone,
   previous_user_id: Someone,
   user_id: Someone,
+  previous_parent_user_id: Someone,
+  parent_user_id: Someone,
   wa_id: Someone
 })
 
@@ -60,13 +65,15 @@ const decodeNamed = Schema.decodeUnknownOption(Named)
 const decodeChanged = Schema.decodeUnknownOption(Changed)
 
 const idsIn = (decoded: Option.Option<typeof Named.Type | typeof Changed.Type>): ReadonlyArray<string> =>
-  Object.values(Option.getOrElse(decoded, () => ({}))).flatMap((someone) =>
-    someone === undefined ? [] : [(typeof someone === "string" ? someone : someone.id).replace(/^\+/, "")]
-  )
+  Object.values(Option.getOrElse(decoded, () => ({}))).flatMap((someone) => {
+    const { current, id, previous } = typeof someone === "string" ? { id: someone } : someone ?? {}
+    return [id, previous, current].flatMap((id) => id === undefined ? [] : [id.replace(/^\+/, "")])
+  })
 
 /** Returns the ids of the people that a notice is about. */
 const idsOf = (item: unknown): ReadonlyArray<string> => [
   ...idsIn(decodeNamed(item)),
+  ...idsIn(decodeNamed(objectOf(item)["message"])),
   ...idsIn(decodeChanged(objectOf(item)["system"]))
 ]
 
@@ -103,13 +110,14 @@ const finder = (contacts: ReadonlyArray<unknown>) => {
  *
  * Of what they have in common only ids are repeated, so that many parts of a large body are no larger than it.
  */
-const changeParts = (entry_id: unknown) => (change: unknown): ReadonlyArray<Part> => {
+const changeParts = (entry_id: unknown) => (given: unknown): ReadonlyArray<Part> => {
+  const change = withLists(given)
   const { field, value } = objectOf(change)
-  const { contacts: given, metadata, ...fields } = objectOf(value)
+  const { contacts: cards, metadata, ...fields } = objectOf(value)
   const { display_phone_number, phone_number_id } = objectOf(metadata)
   const account = accountOf("phone_messaging", phone_number_id)
   const items = Object.entries(fields).flatMap(([name, items]) => itemsOf(items).map((item) => ({ name, item })))
-  const contacts = itemsOf(given)
+  const contacts = itemsOf(cards)
   const [only, ...more] = items
   if (account === null || only === undefined || more.length === 0) {
     return [{ account, people: [only?.item, ...contacts].flatMap(idsOf), entry: [{ id: entry_id, changes: [change] }] }]

@@ -9,7 +9,9 @@ type Person = ProviderMessageReceived["from"]
 export const Contact = Schema.Struct({
   profile: lenient(Schema.Struct({ name: lenient(StorableText), username: lenient(StorableText) })),
   wa_id: lenient(NetworkId),
-  user_id: lenient(NetworkId)
+  user_id: lenient(NetworkId),
+  /** The ID of the same person for a group of businesses. */
+  parent_user_id: lenient(NetworkId)
 })
 export type Contact = typeof Contact.Type
 
@@ -23,29 +25,33 @@ type Ids = ReadonlyArray<string | undefined>
 
 const isText = (value: string | undefined): value is string => value !== undefined
 
+/** Returns the place of an id among those of a person, by which they can be reached: numbers first, parent ids last. */
+const placeOf = (name: string): number => isNumber(name) ? 0 : /^[A-Z]{2}\.ENT\./.test(name) ? 2 : 1
+
 /** Returns the distinct ids in core's form: numbers first, the other spellings of the numbers last. */
 export const namesOf = (ids: Ids): ReadonlyArray<string> => {
-  const names = ids.filter(isText).map(spelled).toSorted((a, b) => Number(isNumber(b)) - Number(isNumber(a)))
+  const names = ids.filter(isText).map(spelled).toSorted((a, b) => placeOf(a) - placeOf(b))
   return Array.from(new Set([...names, ...names.flatMap(otherSpellings)]))
 }
+
+const idsOf = ({ parent_user_id, user_id, wa_id }: Contact): Ids => [wa_id, user_id, parent_user_id]
 
 /**
  * Returns whether a contact is the person with these ids.
  *
  * One that shares an id is. One of a change that has no other contact is too,
- * unless it has another number or another user id: either id may be missing.
+ * unless it has another number or another user id: any id may be missing.
  */
-export const isOf = (names: ReadonlyArray<string>, isAlone: boolean) => ({ user_id, wa_id }: Contact): boolean => {
-  const own = namesOf([wa_id, user_id])
+export const isOf = (names: ReadonlyArray<string>, isAlone: boolean) => (contact: Contact): boolean => {
+  const own = namesOf(idsOf(contact))
   if (own.some((name) => names.includes(name))) return true
-  const hasOther = (isKind: (name: string) => boolean) => own.some(isKind) && names.some(isKind)
-  return isAlone && !hasOther(isNumber) && !hasOther((name) => !isNumber(name))
+  return isAlone && !own.some((one) => names.some((other) => placeOf(one) === placeOf(other)))
 }
 
 /** Returns the person with these ids, as they and the contacts of the change tell of them. */
 export const personOf = (ids: Ids, contacts: ReadonlyArray<Contact>): Option.Option<Person> => {
   const contact = contacts.find(isOf(namesOf(ids), contacts.length === 1))
-  const [external_id, ...aliases] = namesOf([...ids, contact?.wa_id, contact?.user_id])
+  const [external_id, ...aliases] = namesOf([...ids, ...(contact === undefined ? [] : idsOf(contact))])
   return Option.map(Option.fromUndefinedOr(external_id), (external_id) => ({
     external_id,
     aliases,
@@ -83,7 +89,9 @@ export const System = Schema.Struct({
   /** The former number. */
   customer: lenient(NetworkId),
   user_id: lenient(NetworkId),
-  previous_user_id: lenient(NetworkId)
+  previous_user_id: lenient(NetworkId),
+  parent_user_id: lenient(NetworkId),
+  previous_parent_user_id: lenient(NetworkId)
 })
 
 /**
@@ -95,12 +103,15 @@ export const System = Schema.Struct({
  */
 export const systemChange = (
   { from, from_user_id }: { readonly from?: string; readonly from_user_id?: string },
-  { customer, new_wa_id, previous_user_id, user_id, wa_id }: typeof System.Type
+  { customer, new_wa_id, parent_user_id, previous_parent_user_id, previous_user_id, user_id, wa_id }: typeof System.Type
 ): Option.Option<Change> => {
   const number = wa_id ?? new_wa_id
   const formerUserId = previous_user_id ?? (user_id === undefined ? undefined : from_user_id)
   const userId = user_id ?? (from_user_id === formerUserId ? undefined : from_user_id)
-  return identityChange([number === undefined ? undefined : from ?? customer, formerUserId], [number, userId])
+  return identityChange(
+    [number === undefined ? undefined : from ?? customer, formerUserId, previous_parent_user_id],
+    [number, userId, parent_user_id]
+  )
 }
 
 const Change = Schema.Struct({ previous: lenient(NetworkId), current: lenient(NetworkId) })
@@ -109,18 +120,19 @@ const Change = Schema.Struct({ previous: lenient(NetworkId), current: lenient(Ne
 const UserIdUpdate = Schema.Struct({
   wa_id: lenient(NetworkId),
   user_id: lenient(Schema.Union([NetworkId, Change])),
-  previous_user_id: lenient(NetworkId)
+  previous_user_id: lenient(NetworkId),
+  parent_user_id: lenient(Change)
 })
 const decodeUserIdUpdate = Schema.decodeUnknownOption(UserIdUpdate)
 
 /** Returns the change that an update of a user id tells of. Its contacts have the present number. */
 export const userIdChange = (item: unknown, contacts: ReadonlyArray<Contact>): Option.Option<Change> =>
-  Option.flatMap(decodeUserIdUpdate(item), ({ previous_user_id, user_id, wa_id }) => {
+  Option.flatMap(decodeUserIdUpdate(item), ({ parent_user_id: parent, previous_user_id, user_id, wa_id }) => {
     const ids = typeof user_id === "object" ? user_id : { previous: undefined, current: user_id }
     const contact = contacts.find(isOf(namesOf([wa_id, ids.current]), contacts.length === 1))
     return identityChange(
-      [previous_user_id ?? ids.previous],
-      [wa_id ?? contact?.wa_id, ids.current ?? contact?.user_id],
+      [previous_user_id ?? ids.previous, parent?.previous],
+      [wa_id ?? contact?.wa_id, ids.current ?? contact?.user_id, parent?.current],
       contact
     )
   })

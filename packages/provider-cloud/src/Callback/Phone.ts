@@ -5,7 +5,7 @@ import { type DateTime, Option, Schema } from "effect"
 import type { AccountName } from "../CloudAccounts.ts"
 import { pauseOf } from "../Refusals.ts"
 import { spelled } from "../Spellings.ts"
-import { Items, lenient, NetworkId, StorableText } from "../Wire.ts"
+import { isObject, Items, lenient, NetworkId, StorableText, Whole } from "../Wire.ts"
 import { meaningIn, phone_fields, phone_messages, phone_statuses, phone_system } from "./Kinds.ts"
 import { all, ignored, ignoredAs, type MessageContent, Moment, type Notices, noticesOf, timeOf } from "./Notice.ts"
 import { type Contact, contactsOf, namesOf, personOf, System, systemChange, userIdChange } from "./People.ts"
@@ -27,8 +27,10 @@ const Change = Schema.Struct({
 const Message = Schema.Struct({
   from: lenient(NetworkId),
   from_user_id: lenient(NetworkId),
+  from_parent_user_id: lenient(NetworkId),
   to: lenient(NetworkId),
   to_user_id: lenient(NetworkId),
+  to_parent_user_id: lenient(NetworkId),
   group_id: lenient(NetworkId),
   id: lenient(NetworkId),
   timestamp: lenient(Moment),
@@ -45,13 +47,14 @@ const Status = Schema.Struct({
   timestamp: lenient(Moment),
   recipient_id: lenient(NetworkId),
   recipient_user_id: lenient(NetworkId),
+  recipient_parent_user_id: lenient(NetworkId),
   recipient_type: lenient(Schema.String),
   biz_opaque_callback_data: lenient(SendId),
   errors: lenient(Items)
 })
 
 const StatusError = Schema.Struct({
-  code: lenient(Schema.Int),
+  code: lenient(Whole),
   title: lenient(StorableText),
   message: lenient(StorableText),
   error_data: lenient(Schema.Struct({ details: lenient(StorableText) }))
@@ -112,11 +115,11 @@ const revision = (
 
 const received = (
   { account, contacts }: Context,
-  { from, from_user_id, id }: typeof Message.Type,
+  { from, from_parent_user_id, from_user_id, id }: typeof Message.Type,
   { file, ...content }: MessageContent,
   sent_at: DateTime.Utc
 ): Notices => {
-  const sender = personOf([from, from_user_id], contacts)
+  const sender = personOf([from, from_user_id, from_parent_user_id], contacts)
   if (id === undefined || Option.isNone(sender)) return ignored("unreadable", "message")
   const event = { event: "message_received", provider_message_id: id, from: sender.value, ...content, sent_at } as const
   return noticesOf({ account, event, file })
@@ -125,11 +128,11 @@ const received = (
 /** Reads a message that the business sent in the network's own app. */
 const sent = (
   { account, contacts }: Context,
-  { id, to, to_user_id }: typeof Message.Type,
+  { id, to, to_parent_user_id, to_user_id }: typeof Message.Type,
   { file, ...content }: MessageContent,
   sent_at: DateTime.Utc
 ): Notices => {
-  const recipient = personOf([to, to_user_id], contacts)
+  const recipient = personOf([to, to_user_id, to_parent_user_id], contacts)
   if (id === undefined || Option.isNone(recipient)) return ignored("unreadable", "message:echo")
   const event = { event: "message_sent", provider_message_id: id, to: recipient.value, ...content, sent_at } as const
   return noticesOf({ account, event, file })
@@ -166,8 +169,15 @@ const readMessage = (context: Context, item: unknown): Notices => {
   }
 }
 
+/** Returns an echo with its message in it. In `standby` the message is one of its fields. */
+const withMessage = (echo: unknown): unknown =>
+  isObject(echo) && isObject(echo["message"])
+    ? { ...echo["message"], id: echo["id"], timestamp: echo["timestamp"] }
+    : echo
+
 /** Reads what the business did in the network's own app: a message, or the edit or deletion of one. */
-const readEcho = (context: Context, item: unknown): Notices => {
+const readEcho = (context: Context, given: unknown): Notices => {
+  const item = withMessage(given)
   const decoded = decodeMessage(item)
   if (Option.isNone(decoded)) return ignored("unreadable", "message:echo")
   const message = decoded.value
@@ -207,6 +217,7 @@ const readStatus = ({ account, received_at }: Context, item: unknown): Notices =
     errors = [],
     id,
     recipient_id,
+    recipient_parent_user_id,
     recipient_type,
     recipient_user_id,
     timestamp,
@@ -223,7 +234,7 @@ const readStatus = ({ account, received_at }: Context, item: unknown): Notices =
       event: "message_status_reported",
       provider_message_id: id,
       reference: biz_opaque_callback_data ?? null,
-      recipient_aliases: namesOf([recipient_id, recipient_user_id]),
+      recipient_aliases: namesOf([recipient_id, recipient_user_id, recipient_parent_user_id]),
       status,
       at: timeOf(timestamp, received_at),
       ...(status === "failed" ? failureOf(errors) : {})
@@ -250,6 +261,7 @@ const partsOf = (
     case "message":
       return [
         ...messages.map((item) => readMessage(context, item)),
+        ...message_echoes.map((item) => readEcho(context, item)),
         ...statuses.map((item) => readStatus(context, item)),
         ...errors.map(() => ignored("account", "errors"))
       ]
@@ -263,8 +275,16 @@ const partsOf = (
   }
 }
 
+/** Returns a change with its lists in its value. In `standby` they are in a field of the value. */
+export const withLists = (change: unknown): unknown => {
+  if (!isObject(change) || change["field"] !== "standby" || !isObject(change["value"])) return change
+  const { standby, ...value } = change["value"]
+  return { ...change, value: { ...value, ...(isObject(standby) ? standby : {}), metadata: value["metadata"] } }
+}
+
 /** Reads one change. Its metadata hold the id of its phone number, because a body may have several. */
-export const read = (item: unknown, received_at: DateTime.Utc): Notices => {
+export const read = (given: unknown, received_at: DateTime.Utc): Notices => {
+  const item = withLists(given)
   const { field } = Option.getOrElse(decodeField(item), (): { readonly field?: string } => ({}))
   const kind = `field:${field ?? ""}`
   const meaning = meaningIn(phone_fields, field ?? "messages")

@@ -3,7 +3,17 @@ import type { MediaKind } from "@messaging-crm/core/Media"
 import type { MessageDetails } from "@messaging-crm/core/MessageDetails"
 import { Option, Schema } from "effect"
 import { spelled } from "../Spellings.ts"
-import { decodeEach, Items, jsonObjectOf, lenient, NetworkId, Quantity, StorableText } from "../Wire.ts"
+import {
+  decodeEach,
+  isObject,
+  Items,
+  type JsonObject,
+  jsonObjectOf,
+  lenient,
+  NetworkId,
+  Quantity,
+  StorableText
+} from "../Wire.ts"
 import { lines, type MessageContent, textContent, withDetails } from "./Notice.ts"
 
 const File = Schema.Struct({
@@ -15,8 +25,8 @@ const File = Schema.Struct({
 })
 
 const Place = Schema.Struct({
-  latitude: lenient(Schema.Finite),
-  longitude: lenient(Schema.Finite),
+  latitude: lenient(Quantity),
+  longitude: lenient(Quantity),
   name: lenient(StorableText),
   address: lenient(StorableText),
   url: lenient(StorableText)
@@ -28,14 +38,21 @@ const Card = Schema.Struct({
     first_name: lenient(StorableText),
     last_name: lenient(StorableText)
   })),
-  org: lenient(Schema.Struct({ company: lenient(StorableText) })),
+  org: lenient(
+    Schema.Struct({
+      company: lenient(StorableText),
+      department: lenient(StorableText),
+      title: lenient(StorableText)
+    })
+  ),
+  birthday: lenient(StorableText),
   phones: lenient(Items),
   emails: lenient(Items),
   urls: lenient(Items),
   addresses: lenient(Items)
 })
 
-const Phone = Schema.Struct({ type: lenient(StorableText), phone: lenient(StorableText), wa_id: lenient(StorableText) })
+const Phone = Schema.Struct({ type: lenient(StorableText), phone: lenient(StorableText), wa_id: lenient(NetworkId) })
 const Email = Schema.Struct({ type: lenient(StorableText), email: StorableText })
 const Link = Schema.Struct({ type: lenient(StorableText), url: StorableText })
 const Address = Schema.Struct({
@@ -71,7 +88,8 @@ const Referral = Schema.Struct({
   video_url: lenient(StorableText),
   thumbnail_url: lenient(StorableText),
   ctwa_clid: lenient(StorableText),
-  ref: lenient(StorableText)
+  ref: lenient(StorableText),
+  welcome_message: lenient(Schema.Struct({ text: lenient(StorableText) }))
 })
 
 /** The parts of a message that tell its type where it has none, in the order in which they are looked for. */
@@ -86,6 +104,7 @@ const parts = {
   location: lenient(Place),
   contacts: lenient(Items),
   interactive: lenient(Schema.Struct({
+    body: lenient(Schema.Struct({ text: lenient(StorableText) })),
     button_reply: lenient(Choice),
     list_reply: lenient(Choice),
     nfm_reply: lenient(
@@ -106,9 +125,13 @@ const parts = {
 const Content = Schema.Struct({
   type: lenient(StorableText),
   ...parts,
+  unsupported: lenient(Schema.Struct({ type: lenient(StorableText) })),
   context: lenient(Schema.Struct({
     id: lenient(NetworkId),
+    message_id: lenient(NetworkId),
     from: lenient(NetworkId),
+    from_user_id: lenient(NetworkId),
+    from_parent_user_id: lenient(NetworkId),
     forwarded: lenient(Schema.Boolean),
     frequently_forwarded: lenient(Schema.Boolean),
     referred_product: lenient(
@@ -165,7 +188,13 @@ const addressOf = ({ city, country, state, street, zip }: typeof Address.Type): 
 const personOf = (card: typeof Card.Type) => ({
   name: nameOf(card),
   organization: card.org?.company ?? null,
-  phones: phonesOf(card.phones).flatMap(({ phone, type, wa_id }) => labeled(type, phone ?? wa_id)),
+  department: card.org?.department ?? null,
+  job_title: card.org?.title ?? null,
+  birthday: card.birthday ?? null,
+  phones: phonesOf(card.phones).flatMap(({ phone, type, wa_id }) => {
+    const external_id = wa_id === undefined ? null : spelled(wa_id)
+    return labeled(type, phone ?? wa_id).map((number) => ({ ...number, external_id }))
+  }),
   emails: emailsOf(card.emails).flatMap(({ email, type }) => labeled(type, email)),
   urls: linksOf(card.urls).flatMap(({ type, url }) => labeled(type, url)),
   addresses: addressesOf(card.addresses).flatMap((address) => labeled(address.type, addressOf(address)))
@@ -184,10 +213,12 @@ const choice = (kind: Kind, { description, id, payload, title }: typeof Choice.T
     choice: { kind, id: id ?? null, title: title ?? null, description: description ?? null, payload: payload ?? null }
   })
 
-const interactive = ({ button_reply, list_reply, nfm_reply }: NonNullable<Content["interactive"]>): MessageContent => {
+const interactive = (
+  { body: message, button_reply, list_reply, nfm_reply }: NonNullable<Content["interactive"]>
+): MessageContent => {
   if (button_reply !== undefined) return choice("button", button_reply)
   if (list_reply !== undefined) return choice("list_row", list_reply)
-  if (nfm_reply === undefined) return textContent("interactive", null)
+  if (nfm_reply === undefined) return textContent("interactive", lines(message?.text))
   const { body, name, response_json } = nfm_reply
   return textContent("interactive", lines(body), {
     flow: { name: name ?? null, response: jsonObjectOf(response_json) }
@@ -254,8 +285,19 @@ const contentOf = (content: Content): MessageContent => {
 }
 
 const referralOf = (
-  { body, ctwa_clid, headline, image_url, ref, source_id, source_type, source_url, thumbnail_url, video_url }:
-    typeof Referral.Type
+  {
+    body,
+    ctwa_clid,
+    headline,
+    image_url,
+    ref,
+    source_id,
+    source_type,
+    source_url,
+    thumbnail_url,
+    video_url,
+    welcome_message
+  }: typeof Referral.Type
 ): NonNullable<MessageDetails["referral"]> => ({
   source: source_type ?? null,
   type: null,
@@ -266,12 +308,14 @@ const referralOf = (
   body: body ?? null,
   media_url: image_url ?? video_url ?? thumbnail_url ?? null,
   click_id: ctwa_clid ?? null,
-  product_id: null
+  product_id: null,
+  greeting: welcome_message?.text ?? null
 })
 
 /** Returns the details that a message of any type can have. */
 const surroundings = ({ context = {}, referral }: Content): MessageDetails => {
-  const { forwarded = false, frequently_forwarded = false, from, id, referred_product } = context
+  const { forwarded = false, frequently_forwarded = false, message_id, referred_product } = context
+  const { from_parent_user_id, from_user_id = from_parent_user_id, from = from_user_id, id = message_id } = context
   return {
     ...(id === undefined
       ? {}
@@ -287,15 +331,29 @@ const surroundings = ({ context = {}, referral }: Content): MessageDetails => {
   }
 }
 
-const described = (given: Content): MessageContent => {
+/** Returns the fields of a message that nothing else describes: those of an unknown type, and why it has no contents. */
+const undescribed = (message: unknown, { details, type }: MessageContent, name = ""): JsonObject => {
+  const given = isObject(message) ? message : {}
+  const isRead = details === null ? type !== "unsupported" && type !== "interactive" : details.flow?.response !== null
+  const fields = Object.entries(given).filter(([field, value]) =>
+    typeof value === "object" && value !== null && (field === "errors" || field === name && !isRead)
+  )
+  return jsonObjectOf(Object.fromEntries(fields)) ?? {}
+}
+
+const described = (message: unknown) => (given: Content): MessageContent => {
   const content = contentOf(given)
-  const isUnnamed = content.type !== "unsupported" || given.type === undefined || given.type === "unsupported"
+  const provider_type = given.type === "unsupported" ? given.unsupported?.type : given.type
+  const provider_data = undescribed(message, content, given.type)
   return withDetails(content, {
     ...surroundings(given),
-    ...(isUnnamed ? {} : { provider_type: given.type.slice(0, 100) })
+    ...(content.type === "unsupported" && provider_type !== undefined
+      ? { provider_type: provider_type.slice(0, 100) }
+      : {}),
+    ...(Object.keys(provider_data).length === 0 ? {} : { provider_data })
   })
 }
 
 /** Returns the content of a message; `unsupported` without text for an unknown type. */
 export const contentOfMessage = (message: unknown): MessageContent =>
-  Option.match(decode(message), { onNone: () => textContent("unsupported", null), onSome: described })
+  Option.match(decode(message), { onNone: () => textContent("unsupported", null), onSome: described(message) })

@@ -2,7 +2,7 @@
 import type { MediaKind } from "@messaging-crm/core/Media"
 import type { MessageDetails } from "@messaging-crm/core/MessageDetails"
 import { Option, Schema } from "effect"
-import { Items, lenient, NetworkId, StorableText } from "../Wire.ts"
+import { isObject, Items, jsonObjectOf, lenient, NetworkId, StorableText } from "../Wire.ts"
 import { lines, type MessageContent, textContent, withDetails } from "./Notice.ts"
 
 const Referral = Schema.Struct({
@@ -45,23 +45,31 @@ export const Postback = Schema.Struct({
 export const Reaction = Schema.Struct({
   mid: NetworkId,
   action: lenient(Schema.String),
-  emoji: lenient(StorableText)
+  emoji: lenient(StorableText),
+  /** The name of the emoji, such as `love`. */
+  reaction: lenient(StorableText)
 })
+
+/** The fields of an attachment's payload that the details of a message describe. */
+const described = {
+  url: lenient(StorableText),
+  title: lenient(StorableText),
+  id: lenient(NetworkId),
+  sticker_id: lenient(NetworkId),
+  reel_video_id: lenient(NetworkId),
+  ig_post_media_id: lenient(NetworkId),
+  story_media_id: lenient(NetworkId),
+  story_media_url: lenient(StorableText),
+  coordinates: lenient(Schema.Struct({ lat: lenient(Schema.Finite), long: lenient(Schema.Finite) }))
+} as const
 
 const Attachment = Schema.Struct({
   type: lenient(StorableText),
   title: lenient(StorableText),
   url: lenient(StorableText),
   payload: lenient(Schema.Struct({
-    url: lenient(StorableText),
-    title: lenient(StorableText),
-    id: lenient(NetworkId),
-    sticker_id: lenient(NetworkId),
-    reel_video_id: lenient(NetworkId),
-    ig_post_media_id: lenient(NetworkId),
-    story_media_id: lenient(NetworkId),
-    story_media_url: lenient(StorableText),
-    coordinates: lenient(Schema.Struct({ lat: lenient(Schema.Finite), long: lenient(Schema.Finite) })),
+    ...described,
+    text: lenient(StorableText),
     product: lenient(Schema.Struct({ elements: lenient(Items) }))
   }))
 })
@@ -74,11 +82,34 @@ const Element = Schema.Struct({
   image_url: lenient(StorableText)
 })
 
-const decodeAttachment = Schema.decodeUnknownOption(Attachment)
+const decodeAttachment = (item: unknown): Attachment =>
+  Option.getOrElse(Schema.decodeUnknownOption(Attachment)(item), (): Attachment => ({}))
 const decodeElement = Schema.decodeUnknownOption(Element)
 
 /** The attachments that are files. The URLs of posts and reels are web pages. */
-const kinds: Readonly<Record<string, MediaKind>> = { image: "image", video: "video", audio: "audio", file: "document" }
+const kinds: Readonly<Record<string, MediaKind>> = {
+  image: "image",
+  video: "video",
+  audio: "audio",
+  file: "document",
+  sticker: "sticker"
+}
+
+/** The types under which the networks attach the same thing again, for clients that do not know its own type. */
+const repeating = new Set(["image", "share"])
+
+const isRepeating = ({ type = "" }: Attachment): boolean => repeating.has(type)
+
+/** Returns what identifies the thing that is attached. */
+const keysOf = ({ payload: { ig_post_media_id, sticker_id, url } = {} }: Attachment): ReadonlyArray<string> =>
+  [sticker_id, ig_post_media_id, url].flatMap((key) => key === undefined ? [] : [key])
+
+/** Returns the payload of an attachment if it has fields that the details of a message do not describe. */
+const undescribed = (item: unknown): MessageDetails => {
+  const payload = isObject(item) ? item["payload"] : undefined
+  if (!isObject(payload) || Object.keys(payload).every((name) => Object.hasOwn(described, name))) return {}
+  return { provider_data: jsonObjectOf(payload) ?? {} }
+}
 
 const kindOf = ({ payload, type = "" }: Attachment): MediaKind | null => {
   if (type === "image" && payload?.sticker_id !== undefined) return "sticker"
@@ -129,27 +160,40 @@ const shared = (attachment: Attachment): MessageContent => {
   const shares = sharesOf(attachment)
   const { id = null, title = null, url = null } = shares[0] ?? {}
   const { payload, type } = attachment
+  const text = lines(title) ?? lines(payload?.text) ?? url
   if (type === "story_mention") {
-    const story = { action: "mention", id: id ?? payload?.id ?? null, url } as const
-    return textContent("unsupported", title ?? url, { story, provider_type: type })
+    return textContent("unsupported", text, { story: { action: "mention", id, url }, provider_type: type })
   }
-  const provider_type = type === undefined ? {} : { provider_type: type.slice(0, 100) }
-  return textContent("unsupported", title ?? url, type === undefined ? null : { shares, ...provider_type })
+  return textContent("unsupported", text, type === undefined ? null : { shares, provider_type: type.slice(0, 100) })
 }
 
-const attached = (item: unknown): MessageContent => {
-  const attachment = Option.getOrElse(decodeAttachment(item), (): Attachment => ({}))
+const attached = (attachment: Attachment): MessageContent => {
   const kind = kindOf(attachment)
   if (kind !== null) return file(kind, attachment)
   return attachment.type === "location" ? location(attachment) : shared(attachment)
 }
 
+/** Returns the contents of attachments, each once. */
+const contentsOf = (items: typeof Items.Type): ReadonlyArray<MessageContent> => {
+  const given = items.map((item) => ({ item, attachment: decodeAttachment(item) }))
+  const keys = new Set(given.flatMap(({ attachment }) => isRepeating(attachment) ? [] : keysOf(attachment)))
+  return given.flatMap(({ attachment, item }) =>
+    isRepeating(attachment) && keysOf(attachment).some((key) => keys.has(key))
+      ? []
+      : [withDetails(attached(attachment), undescribed(item))]
+  )
+}
+
 /** Joins the details of contents without files, with all of their shares. */
 const joined = (contents: ReadonlyArray<MessageContent>): MessageDetails => {
   const shares = contents.flatMap(({ details }) => details?.shares ?? [])
-  const { location, story } = Object.assign({}, ...contents.map(({ details }) => details)) as MessageDetails
+  const { location, provider_data, story } = Object.assign(
+    {},
+    ...contents.map(({ details }) => details)
+  ) as MessageDetails
   return {
     ...(location === undefined ? {} : { location }),
+    ...(provider_data === undefined ? {} : { provider_data }),
     ...(story === undefined ? {} : { story }),
     ...(shares.length === 0 ? {} : { shares })
   }
@@ -167,7 +211,8 @@ const referralOf = (
   body: null,
   media_url: ad?.photo_url ?? ad?.video_url ?? null,
   click_id: null,
-  product_id: product?.id ?? ad?.product_id ?? null
+  product_id: product?.id ?? ad?.product_id ?? null,
+  greeting: null
 })
 
 const referred = (referral: typeof Referral.Type | undefined): MessageDetails =>
@@ -193,7 +238,7 @@ const surroundings = ({ quick_reply, referral, reply_to, text }: typeof ContentF
 
 /** Returns the contents of a message's text and attachments. */
 const partsOf = ({ attachments = [], quick_reply, text }: typeof ContentFields.Type): ReadonlyArray<MessageContent> => {
-  const [first, ...more] = attachments.map(attached)
+  const [first, ...more] = contentsOf(attachments)
   if (text === undefined) return first === undefined ? [] : [first, ...more]
   if (first !== undefined && first.media !== null) return [{ ...first, text }, ...more]
   const content = textContent(quick_reply === undefined ? "text" : "interactive", text)
@@ -214,7 +259,7 @@ export const contentOfPostback = ({ payload, referral, title }: typeof Postback.
     ...referred(referral)
   })
 
-export const contentOfReaction = ({ emoji, mid }: typeof Reaction.Type): MessageContent =>
-  textContent("reaction", emoji ?? null, {
+export const contentOfReaction = ({ emoji, mid, reaction }: typeof Reaction.Type): MessageContent =>
+  textContent("reaction", emoji ?? reaction ?? null, {
     reaction: { action: "react", emoji: emoji ?? null, provider_message_id: mid }
   })
