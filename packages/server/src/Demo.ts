@@ -25,6 +25,8 @@ import * as SecretFile from "./SecretFile.ts"
 export interface Ready {
   readonly base_url: string
   readonly docs_url: string
+  /** The console in a browser; null if the server is not on the loopback address, or has no demo organization. */
+  readonly console_url: string | null
   readonly database_url: string | null
   /** The fake network that the provider speaks to, and the word that sets the callback address; null without one. */
   readonly network: { readonly url: string; readonly verify_token: string } | null

@@ -22,7 +22,14 @@ import { AllowedAddresses } from "@messaging-crm/core/WebhookTransport"
 import { Worker } from "@messaging-crm/core/Worker"
 import { Context, Duration, Effect, FileSystem, Layer, Option, Path, type Redacted, Stdio, Terminal } from "effect"
 import { CliOutput } from "effect/cli"
-import { Etag, HttpPlatform, HttpRouter, HttpServer } from "effect/http"
+import {
+  Etag,
+  HttpPlatform,
+  HttpRouter,
+  HttpServer,
+  type HttpServerRequest,
+  type HttpServerResponse
+} from "effect/http"
 import { ChildProcessSpawner } from "effect/process"
 import { SqlClient } from "effect/sql"
 import { read, readOr, settings } from "./Config.ts"
@@ -146,11 +153,28 @@ const requestServer = Layer.effect(
   })
 )
 
+/** What `dev` adds to the HTTP server: more routes, and a middleware around each request. */
+export interface Additions {
+  readonly routes: Layer.Layer<never, never, HttpRouter.HttpRouter>
+  readonly middleware: <E, R>(
+    answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+  ) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | HttpServerRequest.HttpServerRequest>
+}
+
 /** Layer for every route of the HTTP server. */
-export const api = (isReady: Effect.Effect<boolean>, { ingress }: Pick<Provider, "ingress">) =>
+export const api = (
+  isReady: Effect.Effect<boolean>,
+  { ingress }: Pick<Provider, "ingress">,
+  { middleware, routes }: Partial<Additions> = {}
+) =>
   HttpRouter.serve(
-    Layer.mergeAll(Http.layer, Docs.layer, Health.layer(isReady), metricsOnApiPort, ingress),
-    { routerConfig: Http.routerConfig, disableLogger: true, disableListenLog: true }
+    Layer.mergeAll(Http.layer, Docs.layer, Health.layer(isReady), metricsOnApiPort, ingress, routes ?? Layer.empty),
+    {
+      routerConfig: Http.routerConfig,
+      disableLogger: true,
+      disableListenLog: true,
+      ...middleware === undefined ? {} : { middleware }
+    }
   ).pipe(Layer.provide([Http.tracing, requestServer]))
 
 /** Layer for the storage in memory. */

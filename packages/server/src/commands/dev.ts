@@ -1,13 +1,14 @@
 import { ExampleIds, TryRequests } from "@messaging-crm/adapter-http/Docs"
 import type * as Crm from "@messaging-crm/core/Crm"
 import { RootKeys } from "@messaging-crm/core/Secrets"
-import { Deferred, Effect, Layer, Option, Redacted } from "effect"
+import { Deferred, Effect, identity, Layer, Option, Redacted } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import { join } from "node:path"
 import { help, read, readOr, settings, WrongSetting } from "../Config.ts"
 import * as Database from "../Database.ts"
 import * as Demo from "../Demo.ts"
+import type * as DevConsole from "../DevConsole.ts"
 import { start } from "../EmbeddedPostgres.ts"
 import * as FakeNetwork from "../FakeNetwork.ts"
 import * as Layers from "../Layers.ts"
@@ -63,8 +64,26 @@ const rootKeys = Effect.fnUntraced(function*(data_dir: string) {
 const providerAt = Effect.fnUntraced(function*(service_url: string) {
   const name = yield* readOr(settings.provider, "mock")
   const accounts = yield* read(settings.cloud_accounts)
-  if (name === "cloud" && Option.isNone(accounts)) return yield* FakeNetwork.start(service_url)
-  return { provider: yield* Providers.chosenOr("mock"), network: null }
+  if (name === "cloud" && Option.isNone(accounts)) {
+    return { ...yield* FakeNetwork.start(service_url), isSimulated: true }
+  }
+  return { provider: yield* Providers.chosenOr("mock"), network: null, isSimulated: name === "mock" }
+})
+
+type Console = Effect.Success<typeof DevConsole.make>
+
+const noConsole: Console = {
+  middleware: identity,
+  outbound: identity,
+  routes: Layer.empty,
+  start: () => Effect.succeed(null),
+  storage: identity
+}
+
+/** The console, if only this machine can reach the server. It is loaded here, because the image is built without it. */
+const consoleOn = Effect.fnUntraced(function*(host: string) {
+  const module = yield* Effect.option(Effect.tryPromise(() => import("../DevConsole.ts")))
+  return Option.isSome(module) && module.value.isLoopback(host) ? yield* module.value.make : noConsole
 })
 
 const words = (ready: Demo.Ready): string =>
@@ -72,6 +91,7 @@ const words = (ready: Demo.Ready): string =>
     "",
     `  API        ${ready.base_url}`,
     `  Docs       ${ready.docs_url}`,
+    ...(ready.console_url === null ? [] : [`  Console    ${ready.console_url}`]),
     `  Database   ${ready.database_url ?? "in memory"}`,
     ...(ready.network === null ? [] : [`  Network    ${ready.network.url} (fake)`]),
     ...(ready.api_key === null ? [] : [`  API key    ${ready.api_key}`, "", "Try it:", "", ...Demo.curlLines(ready)]),
@@ -100,9 +120,11 @@ export const dev = Command.make("dev", {
     const storage = flags.storage === "memory" ? inMemory : yield* embedded(flags.data_dir)
     const socket = yield* Layer.build(Layers.listen({ host, port }))
     const address = yield* Effect.provideContext(HttpServer.addressFormattedWith(Effect.succeed), socket)
-    const { network, provider } = yield* providerAt(address)
-    const operations = Layers.operations(storage.ports, provider)
-    const api = Layers.api(storage.isReady, provider)
+    const { isSimulated, network, provider } = yield* providerAt(address)
+    const console = yield* consoleOn(host)
+    const outbound = console.outbound(provider.outbound)
+    const operations = Layers.operations(console.storage(storage.ports), { outbound })
+    const api = Layers.api(storage.isReady, provider, console)
     const exampleIds = yield* Deferred.make<Effect.Success<ReturnType<typeof Demo.exampleIds>>>()
     const service = Layer.mergeAll(api, Layers.worker, provider.background, Layers.metrics(host)).pipe(
       Layer.provideMerge(operations),
@@ -117,10 +139,12 @@ export const dev = Command.make("dev", {
       Effect.provideContext(running),
       Effect.provide(storage.clock)
     )
+    const console_url = yield* Effect.provideContext(console.start({ address, isSimulated, ...seeded }), running)
     yield* Deferred.complete(exampleIds, Effect.provideContext(Demo.exampleIds(seeded), running))
     const ready: Demo.Ready = {
       base_url: `${address}/v1`,
       docs_url: `${address}/docs`,
+      console_url,
       database_url: storage.database_url,
       network,
       ...seeded

@@ -1,0 +1,155 @@
+// The list of conversations: pages by cursor, of which only the visible rows are in the document.
+import { html } from "lit-html"
+import { attempt, call, channelName, nameOf, state, update, when } from "./store.mjs"
+import { avatar, openThread, refreshThread } from "./thread.mjs"
+
+const row_height = 62
+/** Rows that are drawn above and below the visible ones. */
+const margin = 8
+
+const listElement = () => document.querySelector(".conversations")
+const latestFirst = (a, b) => b.last_activity_at.localeCompare(a.last_activity_at)
+
+const isShown = ({ status }) => state.filter === "all" || status === state.filter
+
+/** Puts conversations in, or replaces them, in the order of their activity. */
+const merge = (some) => {
+  const ids = new Set(some.map(({ id }) => id))
+  // What is older than the last page that was read comes with a later one.
+  const last = state.cursor === null ? undefined : state.conversations.at(-1)
+  const fresh = some.filter((one) => isShown(one) && (last === undefined || latestFirst(one, last) <= 0))
+  const conversations = [...state.conversations.filter(({ id }) => !ids.has(id)), ...fresh].toSorted(latestFirst)
+  update({ conversations })
+}
+
+const loadMore = attempt(async () => {
+  if (state.isLoading || state.cursor === null) return
+  const { cursor, filter } = state
+  update({ isLoading: true })
+  try {
+    const page = await call("conversations", { status: filter, ...cursor === undefined ? {} : { cursor } })
+    if (state.filter !== filter) return
+    const known = new Set(state.conversations.map(({ id }) => id))
+    const conversations = [...state.conversations, ...page.data.filter(({ id }) => !known.has(id))]
+    update({ conversations, cursor: page.next_cursor })
+  } finally {
+    update({ isLoading: false })
+  }
+})
+
+/** Starts the list again from its first page. */
+export const loadConversations = async (filter = state.filter) => {
+  update({ filter, conversations: [], cursor: undefined, isLoading: false })
+  await loadMore()
+}
+
+const touched = new Set()
+let isWaiting = false
+
+const refresh = attempt(async () => {
+  const ids = Array.from(touched)
+  touched.clear()
+  const isOpen = ids.includes(state.conversation?.id ?? "")
+  // Many at once are at the top of the list.
+  if (ids.length > 5) merge((await call("conversations", { status: state.filter })).data)
+  const single = ids.length > 5 ? (isOpen ? [state.conversation?.id] : []) : ids
+  const read = await Promise.all(single.map((id) => call("conversation", { id })))
+  merge(read)
+  const conversation = read.find(({ id }) => id === state.conversation?.id)
+  if (conversation !== undefined) update({ conversation })
+  if (isOpen) await refreshThread()
+})
+
+/** Reads a conversation that has changed: soon, and at most once a second, so that a burst takes few requests. */
+export const touch = (id) => {
+  touched.add(id)
+  if (isWaiting) return
+  isWaiting = true
+  setTimeout(async () => {
+    await refresh()
+    setTimeout(() => {
+      isWaiting = false
+      const [next] = touched
+      if (next !== undefined) touch(next)
+    }, 900)
+  }, 100)
+}
+
+export const open = attempt(async (conversation) => {
+  state.unread.delete(conversation.id)
+  location.hash = `#/inbox/${conversation.id}`
+  await openThread(conversation)
+})
+
+/** Moves the selection, and opens what it is on. */
+export const move = (step) => {
+  const at = state.conversations.findIndex(({ id }) => id === state.conversation?.id)
+  const next = state.conversations[Math.max(0, at + step)]
+  if (next === undefined) return
+  const list = listElement()
+  const top = state.conversations.indexOf(next) * row_height
+  if (list !== null) {
+    list.scrollTop = Math.min(top, Math.max(list.scrollTop, top - list.clientHeight + row_height))
+  }
+  void open(next)
+}
+
+const onScroll = () => {
+  const list = listElement()
+  if (list !== null && list.scrollHeight - list.scrollTop - list.clientHeight < 20 * row_height) void loadMore()
+  update()
+}
+
+const row = (conversation, index) => {
+  const { channel, contact, id, last_activity_at, last_activity_preview, status } = conversation
+  const isSelected = id === state.conversation?.id
+  const isUnread = state.unread.has(id)
+  return html`<li role="option" id="c-${id}" aria-selected=${isSelected} aria-posinset=${index + 1}
+    aria-setsize=${state.cursor === null ? state.conversations.length : -1}
+    class=${isUnread ? "unread" : ""} .style=${`transform: translateY(${index * row_height}px)`}
+    @click=${() => open(conversation)}>
+    ${avatar(nameOf(contact))}
+    <span class="who">${nameOf(contact)}</span><time>${when(last_activity_at)}</time>
+    <span class="preview">${last_activity_preview ?? "No messages yet"}</span>
+    ${
+    isUnread ?
+      html`<span class="dot" title="New message"></span>` :
+      html`<span class="chip">${status === "closed" ? "Closed" : channelName[channel.type]}</span>`
+  }
+  </li>`
+}
+
+const onKey = (event) => {
+  const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -1e9, End: 1e9 }[event.key]
+  if (step === undefined) return
+  event.preventDefault()
+  move(Math.min(step, state.conversations.length - 1))
+}
+
+/** The list, with its filter. */
+export const list = (newMessage) => {
+  const element = listElement()
+  const first = Math.max(0, Math.floor((element?.scrollTop ?? 0) / row_height) - margin)
+  const count = Math.ceil((element?.clientHeight ?? 900) / row_height) + 2 * margin
+  const rows = state.conversations.slice(first, first + count)
+  return html`<section class="list" aria-label="Conversations">
+    <header><h1>Inbox</h1>${newMessage}</header>
+    <div class="segments" role="group" aria-label="Filter">${
+    ["open", "closed", "all"].map((filter) =>
+      html`<button aria-pressed=${state.filter === filter}
+        @click=${() => loadConversations(filter)}>${filter}</button>`
+    )
+  }</div>
+    <ul class="conversations" role="listbox" tabindex="0" aria-label="Conversations"
+      aria-activedescendant=${state.conversation === null ? "" : `c-${state.conversation.id}`}
+      @scroll=${onScroll} @keydown=${onKey}>
+      <li class="space" role="presentation" .style=${`height: ${state.conversations.length * row_height}px`}></li>
+      ${rows.map((conversation, index) => row(conversation, first + index))}
+    </ul>
+    ${
+    state.conversations.length > 0 || state.isLoading ?
+      "" :
+      html`<p class="empty">No ${state.filter === "all" ? "" : state.filter} conversations.</p>`
+  }
+  </section>`
+}

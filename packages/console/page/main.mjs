@@ -1,0 +1,147 @@
+// Starts the page: its views, its keys, and the stream of changes.
+import { html, render, svg } from "lit-html"
+import * as activity from "./activity.mjs"
+import * as inbox from "./inbox.mjs"
+import { attempt, call, onUpdate, place, state, update } from "./store.mjs"
+import { customerDialog, startDialog } from "./template.mjs"
+import { applyStatus, focusComposer, thread } from "./thread.mjs"
+
+const icon = (path) => html`<svg viewBox="0 0 20 20" aria-hidden="true">${svg`<path d=${path}></path>`}</svg>`
+
+const newMessage = () =>
+  html`<span class="new">
+  ${
+    place.canWrite
+      ? html`<button @click=${customerDialog} title="A message in a customer’s name">As a customer</button>`
+      : ""
+  }
+  <button @click=${startDialog} title="A template to a phone number">New</button></span>`
+
+/** The views in the order of their keys, 1 to 5. */
+const views = {
+  inbox: ["Inbox", "M3 10l2-6h10l2 6v6H3zM3 10h4l1 2h4l1-2h4", () => html`${inbox.list(newMessage())}${thread()}`],
+  ...place.isDevelopment ?
+    {
+      requests: ["Requests", "M4 7h11l-3-3M16 13H5l3 3", activity.requests],
+      sends: ["Sends", "M3 10l14-6-5 13-3-5z", activity.sends],
+      webhooks: [
+        "Webhooks",
+        "M6 13a3 3 0 1 0 3 3h5M8 5a3 3 0 1 1 4 4l2 4M14 13a3 3 0 1 1-2 5M9 9l-2.500 4.500",
+        activity.webhooks
+      ],
+      events: ["Events", "M11 3L4 11h5l-1 6 7-8h-5z", activity.events]
+    } :
+    {}
+}
+
+const navigation = () =>
+  html`<nav aria-label="Views">
+  <p class="brand"><svg viewBox="0 0 20 20" aria-hidden="true">${svg`<path d="M3 4h14v10H9l-4 3v-3H3z"></path>`}</svg>Console</p>
+  ${
+    Object.entries(views).map(([name, [label, path]], index) =>
+      html`<a href="#/${name}" title="Key: ${index + 1}"
+    aria-current=${state.view === name ? "page" : "false"}>${icon(path)}${label}
+    ${name === "inbox" && state.unread.size > 0 ? html`<b class="count">${state.unread.size}</b>` : ""}</a>`
+    )
+  }
+  <div class="charts" role="group" aria-label="A minute">
+    ${activity.chart("requests", "Requests/min")}${activity.chart("deliveries", "Deliveries/min")}${
+    activity.chart("messages", "Messages/min")
+  }
+  </div>
+  <p class="live ${state.isLive ? "" : "off"}" role="status">${state.isLive ? "Live" : "Connecting…"}</p>
+</nav>`
+
+const app = () =>
+  html`<div class="app ${place.isDevelopment ? "" : "alone"} ${state.view}">
+  ${place.isDevelopment ? navigation() : ""}<main>${views[state.view][2]()}</main></div>
+  ${
+    state.error === null ? "" : html`<div class="toast" role="alert">${state.error}
+    <button aria-label="Dismiss" @click=${() => update({ error: null })}>×</button></div>`
+  }`
+
+onUpdate(() => {
+  document.title = state.unread.size > 0 ? `(${state.unread.size}) Inbox` : "Inbox"
+  render(app(), document.body)
+})
+
+/** Shows what the address names. */
+const route = attempt(async () => {
+  const [, name = "", id] = location.hash.split("/")
+  update({ view: name in views ? name : "inbox" })
+  if (state.view === "webhooks") await activity.loadWebhooks()
+  if (state.view === "inbox" && id !== undefined && id !== state.conversation?.id) {
+    await inbox.open(await call("conversation", { id }))
+  }
+})
+
+const keys = {
+  j: () => inbox.move(1),
+  k: () => inbox.move(-1),
+  r: () => focusComposer(false),
+  c: () => focusComposer(true),
+  ...Object.fromEntries(
+    Object.keys(views).map((name, index) => [String(index + 1), () => {
+      location.hash = `#/${name}`
+    }])
+  )
+}
+
+addEventListener("hashchange", route)
+addEventListener("keydown", (event) => {
+  const isTyping = event.target instanceof Element && event.target.matches("input, textarea, select, dialog *")
+  const run = keys[event.key]
+  if (isTyping || event.ctrlKey || event.metaKey || event.altKey || run === undefined) return
+  event.preventDefault()
+  run()
+})
+addEventListener("resize", () => update())
+
+const onEvent = (event) => {
+  const { conversation_id, message_id, status } = event.data
+  if (state.events.length > 300) state.events.shift()
+  update({ events: [...state.events, event] })
+  if (event.type === "message.updated" && status !== "edited" && status !== "deleted") {
+    applyStatus({ message_id, status })
+  } else inbox.touch(conversation_id)
+  if (event.type === "message.received" && conversation_id !== state.conversation?.id) state.unread.add(conversation_id)
+}
+
+const onChange = attempt(async ({ contact_id, conversation_id }) => {
+  if (conversation_id !== undefined) inbox.touch(conversation_id)
+  if (contact_id !== undefined && contact_id === state.contact?.id) {
+    update({ contact: await call("contact", { id: contact_id }) })
+  }
+})
+
+/** What each message of the stream changes. */
+const receivers = {
+  snapshot: (snapshot) => {
+    const sends = new Map((snapshot?.sends ?? []).map((send) => [send.id, send]))
+    update({ ...snapshot, sends, isLive: true })
+    // What happened while the stream was not connected is read again.
+    void inbox.loadConversations()
+    if (state.conversation !== null) inbox.touch(state.conversation.id)
+  },
+  request: (request) => update({ requests: [...state.requests, request].slice(-300) }),
+  event: onEvent,
+  send: (send) => update({ sends: new Map(state.sends).set(send.id, send) }),
+  delivery: activity.touchDeliveries,
+  change: onChange,
+  count: ({ count, kind, minute }) =>
+    update({ counts: { ...state.counts, [kind]: { ...state.counts[kind], [minute]: count } } })
+}
+
+const connect = () => {
+  const stream = new EventSource(`${place.path}/stream`)
+  for (const [name, receive] of Object.entries(receivers)) {
+    stream.addEventListener(name, ({ data }) => receive(JSON.parse(data)))
+  }
+  stream.addEventListener("error", () => update({ isLive: false }))
+}
+
+update()
+setInterval(() => update(), 15_000)
+connect()
+await attempt(async () => update({ setup: await call("setup") }))()
+await route()

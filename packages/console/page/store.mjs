@@ -1,0 +1,120 @@
+// What the page knows, how it asks the server, and how both reach the screen.
+
+const { development, path = "", write } = document.body.dataset
+
+/** Where the console is, and what it may do. */
+export const place = { path, isDevelopment: development === "true", canWrite: write === "true" }
+
+/** All that is shown. A change goes through `update`. */
+export const state = {
+  view: "inbox",
+  isLive: false,
+  /** @type {string | null} */
+  error: null,
+  setup: {
+    /** @type {ReadonlyArray<import("@messaging-crm/client").Channel>} */
+    channels: [],
+    /** @type {ReadonlyArray<import("@messaging-crm/client").Member>} */
+    members: [],
+    /** @type {ReadonlyArray<import("@messaging-crm/client").Tag>} */
+    tags: []
+  },
+
+  // The inbox.
+  filter: "open",
+  /** @type {Array<import("@messaging-crm/client").Conversation>} */
+  conversations: [],
+  /** @type {string | null | undefined} */
+  cursor: undefined,
+  isLoading: false,
+  /** @type {Set<string>} */
+  unread: new Set(),
+  /** @type {import("@messaging-crm/client").Conversation | null} */
+  conversation: null,
+  /** @type {import("@messaging-crm/client").Contact | null} */
+  contact: null,
+  /** @type {Array<import("@messaging-crm/client").Message>} */
+  messages: [],
+  /** @type {string | null} */
+  olderCursor: null,
+  /** @type {Array<{ id: string, conversation_id: string, text: string, status: string, failure_reason: string | null }>} */
+  pending: [],
+  isCustomer: false,
+
+  // What happens in the service.
+  /** @type {Array<any>} */
+  requests: [],
+  /** @type {Array<any>} */
+  events: [],
+  /** @type {Map<string, any>} */
+  sends: new Map(),
+  counts: { requests: {}, deliveries: {}, messages: {} },
+  /** @type {ReadonlyArray<import("@messaging-crm/client").Webhook>} */
+  webhooks: [],
+  /** @type {string | null} */
+  webhook: null,
+  /** @type {ReadonlyArray<import("@messaging-crm/client").WebhookDelivery>} */
+  deliveries: [],
+  /** @type {string | null} */
+  expanded: null
+}
+
+let draw = () => {}
+let isScheduled = false
+
+/** Sets what `update` calls, once for all changes of a frame. */
+export const onUpdate = (callback) => {
+  draw = callback
+}
+
+export const update = (change = {}) => {
+  Object.assign(state, change)
+  if (isScheduled) return
+  isScheduled = true
+  requestAnimationFrame(() => {
+    isScheduled = false
+    draw()
+  })
+}
+
+/** Asks the server for an operation. A refusal is an error with its message. */
+export const call = async (name, input = {}) => {
+  const response = await fetch(`${place.path}/call/${name}`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(input)
+  })
+  const body = await response.json()
+  if (!response.ok) throw new Error(body.error?.message ?? `The server responded with ${response.status}.`)
+  return body
+}
+
+export const messageOf = (error) => error instanceof Error ? error.message : String(error)
+
+/** Wraps what a button or a key starts: its error is shown. */
+export const attempt = (run) => async (...values) => {
+  try {
+    return await run(...values)
+  } catch (error) {
+    update({ error: messageOf(error) })
+    return undefined
+  }
+}
+
+const time = new Intl.DateTimeFormat(undefined, { timeStyle: "short" })
+const seconds = new Intl.DateTimeFormat(undefined, { timeStyle: "medium", hourCycle: "h23" })
+const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" })
+
+/** A time of today as a time, any other as a day. */
+export const when = (at) => {
+  const date = new Date(at)
+  return date.toDateString() === new Date().toDateString() ? time.format(date) : day.format(date)
+}
+export const clock = (at) => time.format(new Date(at))
+export const exactly = (at) => seconds.format(new Date(at))
+
+/** `provider_unavailable` as people read it. */
+export const spaced = (word) => word.replaceAll("_", " ")
+
+export const channelName = { phone_messaging: "Phone", photo_social: "Photo", page_messaging: "Page" }
+export const nameOf = ({ display_name, external_id, username }) => display_name ?? username ?? external_id ?? "Unknown"

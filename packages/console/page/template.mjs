@@ -1,0 +1,143 @@
+// The dialogs: a template with its values, for a conversation or a phone number, and a message in a customer's name.
+import { html, render } from "lit-html"
+import { attempt, call, channelName, messageOf, state } from "./store.mjs"
+
+const placeholders = (text) => Array.from((text ?? "").matchAll(/\{\{\s*(\w+)\s*\}\}/g), ([, name = ""]) => name)
+
+/** Returns the parts of a template that have placeholders. */
+const partsOf = ({ components }) =>
+  components.flatMap(({ buttons, format, text, type }) => {
+    if (type === "BUTTONS") {
+      return (buttons ?? []).map((button, index) => ({ type: "button", index, text: button.url, label: button.text }))
+    }
+    const isText = type === "BODY" || (type === "HEADER" && format === "TEXT")
+    return isText ? [{ type: type.toLowerCase(), text, label: type.toLowerCase() }] : []
+  }).map((part) => ({ ...part, names: Array.from(new Set(placeholders(part.text))) }))
+    .filter(({ names }) => names.length > 0)
+
+/** Returns the values of a form as the API takes them. */
+const choiceOf = (template, valueOf) => ({
+  id: template.id,
+  components: partsOf(template).map(({ index, names, type }, part) => ({
+    type,
+    ...type === "button" ? { sub_type: "url", index } : {},
+    parameters: names.map((name) => ({
+      type: "text",
+      text: valueOf(part, name),
+      ...template.parameter_format === "NAMED" && type !== "button" ? { parameter_name: name } : {}
+    }))
+  }))
+})
+
+/** Opens a dialog, which is removed once it is closed. `run` gets the form's values. */
+const dialog = (title, submit, fields, run) => {
+  const element = document.createElement("dialog")
+  document.body.append(element)
+  let error = ""
+  const onSubmit = async (event) => {
+    event.preventDefault()
+    const values = new FormData(event.target)
+    try {
+      await run((name) => String(values.get(name) ?? ""))
+      element.close()
+    } catch (failure) {
+      error = messageOf(failure)
+      show()
+    }
+  }
+  const show = () =>
+    render(
+      html`<form @submit=${onSubmit}><h2>${title}</h2>${fields(show)}
+        ${error === "" ? "" : html`<p class="error" role="alert">${error}</p>`}
+        <div class="actions"><button type="button" @click=${() => element.close()}>Cancel</button>
+          <button class="primary">${submit}</button></div></form>`,
+      element
+    )
+  element.addEventListener("close", () => element.remove())
+  show()
+  element.showModal()
+}
+
+const channelField = (channels) =>
+  html`<label>Channel<select name="channel_id">${
+    channels.map((channel) => html`<option value=${channel.id}>${channel.name} (${channelName[channel.type]})</option>`)
+  }</select></label>`
+
+const templateFields = (templates, template, choose) =>
+  html`
+  <label>Template<select name="template" @change=${(event) => choose(event.target.value)}>${
+    templates.map(({ id, language, name }) =>
+      html`<option value=${id} .selected=${id === template.id}>${name} (${language})</option>`
+    )
+  }</select></label>
+  <blockquote>${
+    template.components.filter(({ text }) => text !== null).map(({ text }) => html`<p>${text}</p>`)
+  }</blockquote>
+  ${
+    partsOf(template).map(({ label, names }, part) =>
+      names.map((name) =>
+        html`<label>${label}: ${name}<input name="${part}.${name}" required maxlength="1024" autocomplete="off"></label>`
+      )
+    )
+  }`
+
+/** Returns the text that a template has with its values. */
+const filled = (template, valueOf) => {
+  const body = template.components.find(({ type }) => type === "BODY")
+  const part = partsOf(template).findIndex(({ type }) => type === "body")
+  return (body?.text ?? template.name).replace(/\{\{\s*(\w+)\s*\}\}/g, (_, name) => valueOf(`${part}.${name}`))
+}
+
+/** Asks for a template and its values. Without a channel it also asks for a phone number, to start a conversation. */
+export const templateDialog = attempt(async ({ channel_id, onSend }) => {
+  const phones = state.setup.channels.filter(({ type }) => type === "phone_messaging")
+  const channel = phones.find(({ id }) => id === channel_id) ?? phones[0]
+  const account = channel?.phone_messaging_business_account_id
+  const templates = (await call("templates")).data
+    .filter((one) => one.status === "APPROVED" && one.phone_messaging_business_account_id === account)
+  if (templates.length === 0) throw new Error("The channel has no approved templates.")
+  let [template] = templates
+  const fields = (show) =>
+    html`
+    ${
+      channel_id === undefined ?
+        html`${channelField(phones)}
+      <label>Phone number<input name="phone" type="tel" required placeholder="+49 151 12345678" autocomplete="off"></label>` :
+        ""
+    }
+    ${
+      templateFields(templates, template, (id) => {
+        template = templates.find((one) => one.id === id)
+        show()
+      })
+    }`
+  dialog(
+    channel_id === undefined ? "New conversation" : "Send a template",
+    "Send",
+    fields,
+    (valueOf) =>
+      onSend(choiceOf(template, (part, name) => valueOf(`${part}.${name}`)), filled(template, valueOf), valueOf)
+  )
+})
+
+export const startDialog = () =>
+  templateDialog({
+    onSend: (template, _, valueOf) =>
+      call("start", { channel_id: valueOf("channel_id"), phone: valueOf("phone"), template })
+  })
+
+/** Writes as a customer who may be new. */
+export const customerDialog = () => {
+  const fields = () =>
+    html`${channelField(state.setup.channels)}
+    <label>Customer’s number or ID<input name="from" required value="+4915112345678" autocomplete="off"></label>
+    <label>Name<input name="name" value="Kim Example" autocomplete="off"></label>
+    <label>Message<textarea name="text" rows="3" required></textarea></label>`
+  dialog("Message from a customer", "Receive", fields, (valueOf) =>
+    call("write", {
+      channel_id: valueOf("channel_id"),
+      from: valueOf("from"),
+      name: valueOf("name") || null,
+      text: valueOf("text")
+    }))
+}

@@ -1,0 +1,52 @@
+/** Server-sent events: what changes, to every page that is open. */
+
+/** A stream without events sends a comment this often, so that neither side takes the connection for dead. */
+const heartbeat_millis = 15_000
+/** How many messages a page may leave unread before its stream is closed. The browser then connects again. */
+const unread_max = 2000
+
+const encoder = new TextEncoder()
+const messageOf = (name: string, data: unknown) => encoder.encode(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`)
+
+export class Feed {
+  private readonly open = new Set<ReadableStreamDefaultController<Uint8Array>>()
+  private readonly timer = setInterval(() => this.send(encoder.encode(":\n\n")), heartbeat_millis).unref()
+  private isClosed = false
+
+  publish(name: string, data: unknown): void {
+    if (this.open.size > 0) this.send(messageOf(name, data))
+  }
+
+  /** Returns a new stream that begins with one message. */
+  connect(name: string, data: unknown): ReadableStream<Uint8Array> {
+    let own: ReadableStreamDefaultController<Uint8Array>
+    return new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        own = controller
+        controller.enqueue(messageOf(name, data))
+        if (this.isClosed) controller.close()
+        else this.open.add(controller)
+      },
+      cancel: () => void this.open.delete(own)
+    }, { highWaterMark: unread_max })
+  }
+
+  /** Ends every stream, and all that are opened later. */
+  close(): void {
+    this.isClosed = true
+    clearInterval(this.timer)
+    for (const controller of this.open) this.end(controller)
+  }
+
+  private send(message: Uint8Array): void {
+    for (const controller of this.open) {
+      if ((controller.desiredSize ?? 0) <= 0) this.end(controller)
+      else controller.enqueue(message)
+    }
+  }
+
+  private end(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    this.open.delete(controller)
+    controller.close()
+  }
+}

@@ -1,0 +1,44 @@
+/** The checks of a request that keep other sites, and other names of this address, away from the console. */
+
+/** What a site may do with the page: run these scripts, ask this server, and nothing else. */
+export const policyOf = (api: string, importMapHash: string): string =>
+  [
+    "default-src 'none'",
+    `script-src 'self' '${importMapHash}'`,
+    "style-src 'self'",
+    `img-src 'self' data: ${api}`,
+    `media-src 'self' ${api}`,
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types lit-html"
+  ].join("; ")
+
+/** Returns the host name of a `Host` header or of an origin, without the port; null if there is none. */
+const hostNameOf = (url: string): string | null => URL.canParse(url) ? new URL(url).hostname : null
+
+/**
+ * Returns why a request is refused, or null.
+ *
+ * The host name must be one of `hosts`: a foreign name that resolves to this address is DNS rebinding. A request that
+ * a page of another origin sends is refused, by `Origin` and by what browsers say in `Sec-Fetch-Site`. Navigation to
+ * the page itself is allowed from anywhere.
+ */
+export const refusalOf = (request: Request, hosts: ReadonlyArray<string>): string | null => {
+  const host = request.headers.get("host") ?? new URL(request.url).host
+  const name = hostNameOf(`http://${host}`)
+  if (name === null || !hosts.includes(name)) {
+    return "The host name is not allowed. Open the console at an address that the server lists."
+  }
+  const origin = request.headers.get("origin")
+  const isForeign = origin !== null && (!URL.canParse(origin) || new URL(origin).host !== host)
+  const isNavigation = request.method === "GET" && request.headers.get("sec-fetch-mode") === "navigate"
+  const site = request.headers.get("sec-fetch-site") ?? "none"
+  if (isForeign || (!isNavigation && site !== "none" && site !== "same-origin")) {
+    return "Requests from other origins are not allowed."
+  }
+  // Every browser sends the header with a write.
+  return request.method !== "GET" && origin === null ? "The Origin header is missing." : null
+}

@@ -1,0 +1,105 @@
+/** What happens in a service, as its process reports it: the newest of each kind, in memory. */
+import type { WebhookEvent } from "@messaging-crm/client"
+import { Feed } from "./Feed.ts"
+
+/** A request that was answered. */
+export interface AnsweredRequest {
+  readonly method: string
+  readonly path: string
+  readonly status: number
+  /** The error code of the response, or null. */
+  readonly code: string | null
+  readonly duration_ms: number
+}
+
+/** What is known of a send. A report holds only what has changed. */
+export interface SendReport {
+  readonly id: string
+  readonly conversation_id?: string
+  readonly recipient?: string
+  readonly text?: string
+  readonly status?: string
+  readonly failure_reason?: string | null
+  /** Why the last attempt did not succeed, in the provider's word. */
+  readonly waits_for?: string | null
+  readonly next_attempt_at?: string | null
+  readonly created_at?: string
+}
+
+type Counted = "deliveries" | "messages" | "requests"
+
+/** How many of each kind are kept, and for how many minutes they are counted. */
+const kept_max = 300
+const minutes_max = 30
+
+const isMessage = ({ type }: WebhookEvent) => type === "message.received" || type === "message.sent"
+
+/** Takes reports of a process, keeps the newest, and passes them on to every page. */
+export class Monitor {
+  readonly feed = new Feed()
+  private readonly requests: Array<AnsweredRequest & { readonly at: string }> = []
+  private readonly events: Array<WebhookEvent> = []
+  private readonly sends = new Map<string, SendReport>()
+  private readonly counts: Record<Counted, Map<number, number>> = {
+    deliveries: new Map(),
+    messages: new Map(),
+    requests: new Map()
+  }
+
+  /** Returns everything that a page shows when it is opened. */
+  snapshot() {
+    const { counts, events, requests, sends } = this
+    return {
+      requests,
+      events,
+      sends: Array.from(sends.values()),
+      counts: {
+        deliveries: Object.fromEntries(counts.deliveries),
+        messages: Object.fromEntries(counts.messages),
+        requests: Object.fromEntries(counts.requests)
+      }
+    }
+  }
+
+  request(answered: AnsweredRequest): void {
+    this.keep(this.requests, "request", { ...answered, at: new Date().toISOString() })
+    this.count("requests")
+  }
+
+  event(event: WebhookEvent): void {
+    this.keep(this.events, "event", event)
+    if (isMessage(event)) this.count("messages")
+  }
+
+  send(report: SendReport): void {
+    const known = { ...this.sends.get(report.id), ...report }
+    this.sends.set(report.id, known)
+    if (this.sends.size > kept_max) this.sends.delete(this.sends.keys().next().value ?? "")
+    this.feed.publish("send", known)
+  }
+
+  /** An attempt of a delivery ended, or a delivery was changed. */
+  delivery({ attempted }: { readonly attempted: boolean }): void {
+    if (attempted) this.count("deliveries")
+    this.feed.publish("delivery", {})
+  }
+
+  /** A conversation or a contact changed without an event. */
+  change(changed: { readonly conversation_id?: string; readonly contact_id?: string }): void {
+    this.feed.publish("change", changed)
+  }
+
+  private keep<A>(list: Array<A>, name: string, item: A): void {
+    list.push(item)
+    if (list.length > kept_max) list.shift()
+    this.feed.publish(name, item)
+  }
+
+  private count(kind: Counted): void {
+    const counts = this.counts[kind]
+    const minute = Math.floor(Date.now() / 60_000)
+    counts.set(minute, (counts.get(minute) ?? 0) + 1)
+    for (const old of counts.keys()) if (old <= minute - minutes_max) counts.delete(old)
+    this.feed.publish("count", { kind, minute, count: counts.get(minute) })
+  }
+}

@@ -1,0 +1,45 @@
+/** What the page can ask for. Each operation is a call of the public REST API through the client, with the server's key. */
+import type { MessagingCrm, SendMessage, StartConversation } from "@messaging-crm/client"
+
+type Operation<Input> = (crm: MessagingCrm, input: Input) => Promise<unknown>
+
+interface OfConversation {
+  readonly id: string
+}
+
+/** The operations of the inbox. */
+export const inbox = {
+  setup: async (crm) => {
+    const [channels, members, tags] = await Promise.all([
+      crm.channels.list().page(),
+      crm.members.list().page(),
+      crm.tags.list().page()
+    ])
+    return { channels: channels.data, members: members.data, tags: tags.data }
+  },
+  templates: (crm) => crm.templates.list().page(),
+  conversations: (crm, input: { readonly status?: "all" | "open" | "closed"; readonly cursor?: string }) =>
+    crm.conversations.list({ page_size: 100, ...input }).page(),
+  conversation: (crm, { id }: OfConversation) => crm.conversations.get(id),
+  messages: (crm, { cursor, id }: OfConversation & { readonly cursor?: string }) =>
+    crm.messages.list(id, cursor === undefined ? {} : { cursor }).page(),
+  send: (crm, { id, message }: OfConversation & { readonly message: SendMessage }) => crm.messages.send(id, message),
+  start: (crm, input: StartConversation) => crm.conversations.start(input),
+  sendStatus: (crm, { id }: { readonly id: string }) => crm.sends.get(id),
+  assign: (crm, { assigned_user_id, id }: OfConversation & { readonly assigned_user_id: string | null }) =>
+    crm.conversations.assign(id, { assigned_user_id }),
+  close: (crm, { id }: OfConversation) => crm.conversations.close(id),
+  reopen: (crm, { id }: OfConversation) => crm.conversations.reopen(id),
+  contact: (crm, { id }: { readonly id: string }) => crm.contacts.get(id),
+  tag: (crm, { id, tag_ids }: { readonly id: string; readonly tag_ids: ReadonlyArray<string> }) =>
+    crm.contacts.update(id, { tag_ids }),
+  note: (crm, { id, text }: { readonly id: string; readonly text: string }) => crm.contacts.addNote(id, { text })
+} satisfies Readonly<Record<string, Operation<never>>>
+
+/** The operations that only the console of a service in development has. */
+export const development = {
+  webhooks: (crm) => crm.webhooks.list().page(),
+  deliveries: (crm, { id }: { readonly id: string }) => crm.webhooks.deliveries(id).page(),
+  retry: (crm, { id, webhook_id }: { readonly id: string; readonly webhook_id: string }) =>
+    crm.webhooks.retry(webhook_id, id)
+} satisfies Readonly<Record<string, Operation<never>>>

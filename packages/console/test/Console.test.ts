@@ -1,0 +1,169 @@
+import { type CustomerMessage, makeConsole, Monitor } from "@messaging-crm/console"
+import { assert, describe, it } from "vitest"
+
+const apiKey = "svc_live_of_this_test"
+
+/** A console over a service that answers every call with an empty list, and the calls that it made. */
+const consoleOf = (development: "absent" | "real network" | "simulated" = "simulated") => {
+  const calls: Array<{ readonly url: string; readonly authorization: string | null }> = []
+  const written: Array<CustomerMessage> = []
+  const monitor = new Monitor()
+  const write = async (message: CustomerMessage) => void written.push(message)
+  const console = makeConsole({
+    apiKey,
+    baseUrl: "http://127.0.0.1:3000/v1",
+    path: "/console",
+    hosts: ["127.0.0.1", "localhost", "[::1]"],
+    fetch: async (url, init) => {
+      calls.push({ url, authorization: new Headers(init.headers).get("authorization") })
+      return Response.json({ data: [], next_cursor: null })
+    },
+    ...development === "absent"
+      ? {}
+      : { development: { monitor, write: development === "simulated" ? write : null } }
+  })
+  const get = (path: string, headers: Readonly<Record<string, string>> = {}) =>
+    console.handle(new Request(`http://127.0.0.1:3000${path}`, { headers }))
+  const call = (name: string, input: unknown = {}, headers: Readonly<Record<string, string>> = {}) =>
+    console.handle(
+      new Request(`http://127.0.0.1:3000/console/call/${name}`, {
+        method: "POST",
+        headers: { "origin": "http://127.0.0.1:3000", "content-type": "application/json", ...headers },
+        body: JSON.stringify(input)
+      })
+    )
+  return { call, calls, console, get, monitor, written }
+}
+
+describe("the check of Host and Origin", () => {
+  for (const host of ["127.0.0.1:3000", "localhost:9999", "[::1]:3000", "LOCALHOST"]) {
+    it(`allows ${host}`, async () => {
+      assert.strictEqual((await consoleOf().get("/console", { host })).status, 200)
+    })
+  }
+
+  for (
+    const host of [
+      "evil.example",
+      "127.0.0.1.evil.example:3000",
+      "localhost.evil.example",
+      "127.0.0.1@evil.example",
+      "",
+      " "
+    ]
+  ) {
+    it(`refuses the host ${JSON.stringify(host)}`, async () => {
+      for (const path of ["/console", "/console/stream", "/console/page/main.mjs"]) {
+        assert.strictEqual((await consoleOf().get(path, { host })).status, 403)
+      }
+    })
+  }
+
+  for (const origin of ["https://evil.example", "null", "http://127.0.0.1:3001", "http://localhost:3000", "nonsense"]) {
+    it(`refuses a call and the stream for the origin ${origin}`, async () => {
+      const { call, calls, get } = consoleOf()
+      assert.strictEqual((await call("conversations", {}, { origin })).status, 403)
+      assert.strictEqual((await get("/console/stream", { origin })).status, 403)
+      assert.deepStrictEqual(calls, [])
+    })
+  }
+
+  it("refuses a call without an origin", async () => {
+    const { console } = consoleOf()
+    const request = new Request("http://127.0.0.1:3000/console/call/conversations", { method: "POST", body: "{}" })
+    assert.strictEqual((await console.handle(request)).status, 403)
+  })
+
+  for (const site of ["cross-site", "same-site"]) {
+    it(`lets a ${site} page link here, and read nothing`, async () => {
+      const { get } = consoleOf()
+      const headers = { "sec-fetch-site": site }
+      assert.strictEqual((await get("/console", { ...headers, "sec-fetch-mode": "navigate" })).status, 200)
+      assert.strictEqual((await get("/console/stream", { ...headers, "sec-fetch-mode": "no-cors" })).status, 403)
+    })
+  }
+})
+
+describe("the page", () => {
+  it("may run its own scripts only, and is in no frame", async () => {
+    const policy = (await consoleOf().get("/console")).headers.get("content-security-policy") ?? ""
+    assert.match(policy, /^default-src 'none'; script-src 'self' 'sha256-[^']+'; style-src 'self';/)
+    assert.match(policy, /connect-src 'self'.*frame-ancestors 'none'/)
+  })
+
+  it("serves the files that it names, and no other", async () => {
+    const { get } = consoleOf()
+    for (const name of ["main.mjs", "style.css", "lit-html.js"]) {
+      assert.strictEqual((await get(`/console/page/${name}`)).status, 200)
+    }
+    for (const name of ["..%2fpackage.json", "tsconfig.json", "constructor", "__proto__", ""]) {
+      assert.strictEqual((await get(`/console/page/${name}`)).status, 404)
+    }
+  })
+})
+
+describe("the operations", () => {
+  it("are called with the key, which no response has", async () => {
+    const { call, calls, get } = consoleOf()
+    const responses = [
+      await call("conversations", { status: "open" }),
+      await call("setup"),
+      await get("/console"),
+      await get("/console/page/main.mjs")
+    ]
+    assert.strictEqual(calls[0]?.url, "http://127.0.0.1:3000/v1/conversations?page_size=100&status=open")
+    assert.isTrue(calls.every(({ authorization }) => authorization === `Bearer ${apiKey}`))
+    for (const response of responses) {
+      assert.notInclude(await response.text() + JSON.stringify(Array.from(response.headers)), apiKey)
+    }
+  })
+
+  it("are those of the inbox only, without a service in development", async () => {
+    const { call } = consoleOf("absent")
+    assert.strictEqual((await call("conversations")).status, 200)
+    for (const name of ["webhooks", "retry", "write", "constructor", "toString"]) {
+      assert.strictEqual((await call(name)).status, 404)
+    }
+  })
+
+  it("write as a customer where the network is simulated only", async () => {
+    const message = { channel_id: "1", from: "+4915112345678", name: "Kim", text: "Hello" }
+    const simulated = consoleOf("simulated")
+    assert.strictEqual((await simulated.call("write", message)).status, 200)
+    assert.deepStrictEqual(simulated.written, [message])
+    assert.strictEqual((await consoleOf("real network").call("write", message)).status, 404)
+  })
+})
+
+describe("the stream", () => {
+  const read = async (reader: ReadableStreamDefaultReader<Uint8Array>) =>
+    new TextDecoder().decode((await reader.read()).value)
+
+  it("begins with what happened before, goes on with what happens, and ends with the console", async () => {
+    const { console, get, monitor } = consoleOf()
+    monitor.request({ method: "GET", path: "/v1/tags", status: 200, code: null, duration_ms: 3 })
+    monitor.send({ id: "s", status: "queued", text: "Hello" })
+    const reader = (await get("/console/stream")).body?.getReader()
+    assert.isDefined(reader)
+    const first = await read(reader)
+    assert.match(first, /^event: snapshot\ndata: \{"requests":\[\{"method":"GET","path":"\/v1\/tags"/)
+    monitor.send({ id: "s", status: "sent" })
+    assert.strictEqual(
+      await read(reader),
+      "event: send\ndata: {\"id\":\"s\",\"status\":\"sent\",\"text\":\"Hello\"}\n\n"
+    )
+    console.close()
+    assert.isTrue((await reader.read()).done)
+  })
+
+  it("forgets a page that goes away, and drops one that does not read", async () => {
+    const { get, monitor } = consoleOf()
+    await (await get("/console/stream")).body?.cancel()
+    const reader = (await get("/console/stream")).body?.getReader()
+    assert.isDefined(reader)
+    for (let count = 0; count < 3000; count++) monitor.change({ conversation_id: String(count) })
+    let received = 0
+    while (!(await reader.read()).done) received++
+    assert.isBelow(received, 3000)
+  })
+})
