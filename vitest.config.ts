@@ -7,6 +7,8 @@ export default defineConfig({
   test: {
     // By default one processor stays idle.
     maxWorkers: "100%",
+    // A worker imports what its files share once. No test changes a module or a global for good.
+    isolate: false,
     testTimeout: 60_000,
     hookTimeout: 60_000,
     projects: [

@@ -51,7 +51,7 @@ const rare = new Set([
   "dispatch + hear of the send"
 ])
 
-const roundsOf = (pair: readonly [string, string]): number => rare.has(pair.join(" + ")) ? 50 * rounds : rounds
+const roundsOf = (pair: readonly [string, string]): number => rare.has(pair.join(" + ")) ? 15 * rounds : rounds
 
 it.layer(Database.layerAlone, { excludeTestServices: true, timeout: "30 minutes" })("pairs of operations", (it) => {
   it.effect("have the outcome of some serial order, and never deadlock", () =>

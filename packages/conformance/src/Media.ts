@@ -205,7 +205,7 @@ const streams = (it: It, { runs }: Options) => {
       const stored = yield* bytesFrom(ours, Option.getOrThrow(Option.fromNullOr(id)))
       assert.isTrue(stored.every((byte, index) => byte === index % 251))
       assert.strictEqual(stored.byteLength, count)
-    }).pipe(Effect.provide(operations(1))), { arbitrary: { runs } })
+    }).pipe(Effect.provide(operations(1))), { arbitrary: { runs: Math.min(runs, 10) } })
 
   it.effect("larger than the limit are read no further, and nothing of them stays", () =>
     Effect.gen(function*() {

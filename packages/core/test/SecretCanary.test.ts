@@ -94,7 +94,7 @@ it.effect("a process whose key does not decrypt the canary claims nothing, and l
         inbox.store("app", [{ channel_id: null, people: [], body: new Uint8Array() }])
       )
       assert.isFalse(yield* SecretCanary.use(({ isOpened }) => isOpened))
-      yield* work(600)
+      yield* work(120)
       assert.strictEqual(yield* statusOf(organization_id, send.id), "queued")
       assert.deepStrictEqual((yield* deliveriesTo(organization_id, webhook.id)).map(({ status }) => status), [
         "pending"
@@ -164,7 +164,7 @@ it.effect("a delivery whose secret no key decrypts waits, however long, and is m
       (all) => all.map(({ attempt_count, status }) => [status, attempt_count])
     )
     yield* Effect.gen(function*() {
-      yield* work(3600)
+      yield* work(600)
       assert.deepStrictEqual(yield* state, [["pending", 0]])
     }).pipe(under(old))
     assert.lengthOf(yield* ScriptedEndpoints.use(({ posted }) => posted(url)), 0)
@@ -181,7 +181,7 @@ it.effect("a send whose token no key decrypts waits with its paused channel, and
     const provider = yield* ScriptedProvider
     yield* provider.answer(() => Effect.fail(new ProviderHeld({ reason: "provider_auth" })))
     yield* Effect.gen(function*() {
-      yield* work(600)
+      yield* work(120)
       assert.strictEqual(yield* statusOf(organization_id, send.id), "queued")
       assert.lengthOf(yield* provider.received, 1)
       yield* provider.answer(({ reference }) => Effect.succeed({ provider_message_id: `p.${reference}` }))
