@@ -8,7 +8,7 @@ import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { mutatedBody, noon } from "../testing/MutatedBodies.ts"
 import { over, Received, recorder } from "./Network.ts"
 
-const bodies = 2000
+const bodies = Number(process.env["MUTATED_BODIES"] ?? 500)
 /** How many are posted at once. */
 const batch = 20
 const seed = "mutated bodies"
