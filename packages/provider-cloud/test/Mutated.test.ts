@@ -1,4 +1,4 @@
-/** Bodies that nobody would write, 2,000 of them, are no defect. `npm run bench:ingress` posts more to a whole service. */
+/** Bodies that nobody would write are no defect (`MUTATED_BODIES=2000` for more). `npm run bench:ingress` posts more to a whole service. */
 import { assert, layer } from "@effect/vitest"
 import { ProviderEvent } from "@messaging-crm/core/Inbound"
 import { type Notice, read } from "@messaging-crm/provider-cloud/Callback"
