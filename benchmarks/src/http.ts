@@ -1,6 +1,6 @@
 /**
  * Compares the service with the same operations on Fastify and `pg`
- * (`benchmarks/peer`): `npm run bench`.
+ * (`benchmarks/baseline`): `npm run bench`.
  *
  * `-- --contacts 1000,100000,1000000` one comparison for each number of contacts,
  * `--warm-up 8` seconds, then `--rounds 5` of `--seconds 2` each, `--connections 32`,

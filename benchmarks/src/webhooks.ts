@@ -100,8 +100,8 @@ const measured = Effect.fnUntraced(function*(service: Running, healthy: Subscrib
   return { ...yield* delays(healthy.received.slice(before)), memory_peak_mib }
 })
 
-const subscribe = ({ acme, server }: Running, behaviour: Subscribers.Behaviour) =>
-  Subscribers.subscriber(server, acme.key, { event_types: ["message.received"], behaviour })
+const subscribe = ({ acme, server }: Running, behavior: Subscribers.Behavior) =>
+  Subscribers.subscriber(server, acme.key, { event_types: ["message.received"], behavior })
 
 /** Disables every webhook and empties the queue, except for work that is in flight. */
 const clear = Effect.gen(function*() {

@@ -199,7 +199,7 @@ const session = `
   SET timezone = 'UTC';
 `
 
-const sql = (name: string): Promise<string> => readFile(new URL(`../../peer/${name}.sql`, import.meta.url), "utf8")
+const sql = (name: string): Promise<string> => readFile(new URL(`../../baseline/${name}.sql`, import.meta.url), "utf8")
 
 /** Runs statements in a session of their own, which may take their time. */
 const inSession = async (database_url: string, use: (client: Client) => Promise<void>): Promise<void> => {
@@ -215,7 +215,7 @@ export const tidy = (database_url: string): Promise<void> =>
     await client.query("CHECKPOINT")
   })
 
-/** Fills the service's migrated tables, and the peer's with the same rows. */
+/** Fills the service's migrated tables, and the baseline's with the same rows. */
 export const fill = async (database_url: string, count: number): Promise<void> => {
   await inSession(database_url, async (client) => {
     await client.query(session)

@@ -1,4 +1,4 @@
-/** The programs that are compared: the service, and the peer in its two forms. */
+/** The programs that are compared: the service, and the baseline in its two forms. */
 import { Effect, Option, Schema } from "effect"
 import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
@@ -15,7 +15,7 @@ export interface Target {
   readonly port: number
 }
 
-const peer = fileURLToPath(new URL("../../peer/main.ts", import.meta.url))
+const baseline = fileURLToPath(new URL("../../baseline/main.ts", import.meta.url))
 
 const Ready = Schema.fromJsonString(Schema.Struct({ url: Schema.String }))
 
@@ -46,10 +46,10 @@ const startOurs = Effect.fnUntraced(function*(environment: Processes.Environment
 })
 
 const startPeer = Effect.fnUntraced(function*(DRIVER: string, { DATABASE_URL = "" }: Processes.Environment) {
-  const { child } = yield* Processes.start(peer, [], { ...settings, DATABASE_URL, DRIVER })
+  const { child } = yield* Processes.start(baseline, [], { ...settings, DATABASE_URL, DRIVER })
   const line = yield* Effect.callback<string>((resume) => {
     child.stdout?.once("data", (data: Buffer) => resume(Effect.succeed(data.toString())))
-    child.once("exit", (code) => resume(Effect.die(new Error(`The peer ended with ${code}.`))))
+    child.once("exit", (code) => resume(Effect.die(new Error(`The baseline ended with ${code}.`))))
   })
   const { url } = yield* Effect.orDie(Schema.decodeUnknownEffect(Ready)(line))
   return { pid: child.pid ?? 0, port: Number(new URL(url).port) }

@@ -1,4 +1,4 @@
-/** The requests that are measured. Service and peer get the same ones. */
+/** The requests that are measured. Service and baseline get the same ones. */
 import * as Population from "./Population.ts"
 
 /** A request, and what makes each repetition of a write another one. */

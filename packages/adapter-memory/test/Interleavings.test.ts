@@ -187,7 +187,7 @@ it.effect(
 /** Operations of which one reads several rows that another changes: a schedule at random meets their few orders seldom. */
 const related = {
   "keep a report that arrives while its send is completed": ["dispatch", "hear of the send"],
-  "record a send as sent that is given up while a report proves it": ["give up the lost send", "hear of the lost send"],
+  "record a send as sent that is given up while a report proves it": ["expire the lost send", "hear of the lost send"],
   "record a send as sent once that two reports prove": ["hear of the lost send", "hear that the lost send was read"],
   "revoke a key that is created while its member may no longer hold keys": ["create a key", "change a role"],
   "revoke a key that is created while its member is removed": ["create a key", "remove a member"]

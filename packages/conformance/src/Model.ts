@@ -46,19 +46,19 @@ const organization = Effect.gen(function*() {
     sends: [],
     revisions: new Map(),
     webhooks: [],
-    behaviour: "accepts"
+    behavior: "accepts"
   }
   return state
 })
 
-/** Makes the provider answer each send as the organization's last `setBehaviour` command says. */
-const applyBehaviour = (
+/** Makes the provider answer each send as the organization's last `setBehavior` command says. */
+const applyBehavior = (
   organizations: ReadonlyArray<Organization>
 ): Effect.Effect<void, never, Provider.ScriptedProvider> =>
   Provider.ScriptedProvider.use((provider) =>
     provider.answer(({ channel, reference }) => {
       const sender = organizations.find(({ channels }) => channels.some(({ id }) => id === channel.id))
-      switch (sender?.behaviour) {
+      switch (sender?.behavior) {
         case "rejects":
           return Effect.fail(new ProviderRejected({ reason: "recipient_unreachable" }))
         case "is busy":
@@ -92,7 +92,7 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
         Effect.gen(function*() {
           const names = new Names()
           const [one, other] = [yield* organization, yield* organization]
-          yield* applyBehaviour([one, other])
+          yield* applyBehavior([one, other])
           const scene = Effect.map(
             DateTime.now,
             (now) => ({ names, at: { now, name: names.give }, ours: one, theirs: other })

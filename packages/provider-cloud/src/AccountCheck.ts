@@ -5,8 +5,8 @@ import { Context, Effect, Layer, Option } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { type CloudAccount, CloudAccounts, nameOf } from "./CloudAccounts.ts"
 import { CloudSettings } from "./CloudSettings.ts"
+import { meaningOf } from "./ErrorCodes.ts"
 import { call, rootOf } from "./Graph.ts"
-import { meaningOf } from "./Refusals.ts"
 
 /**
  * `ok`; `not_connected`: no account is set for the channel; `unreachable`: the

@@ -9,7 +9,7 @@ import {
 } from "effect/http"
 import type { CloudAccount } from "./CloudAccounts.ts"
 import type { CloudSettings } from "./CloudSettings.ts"
-import type { Refusal } from "./Refusals.ts"
+import type { Refusal } from "./ErrorCodes.ts"
 import { lenient } from "./Wire.ts"
 
 /** The request was not sent, so it had no effect. */

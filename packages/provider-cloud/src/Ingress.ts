@@ -12,7 +12,7 @@ import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse 
 import { type BodyPart, partsOf } from "./Callback.ts"
 import { CloudAccounts, type CloudApp } from "./CloudAccounts.ts"
 import { isSignature, signatureHeader, verify } from "./Signature.ts"
-import * as UnsignedBodies from "./UnsignedBodies.ts"
+import * as UnverifiedBodies from "./UnverifiedBodies.ts"
 
 /** The path of the endpoint. */
 export const path = "/ingress/graph"
@@ -23,7 +23,7 @@ export const body_bytes_max = 4 * 1024 * 1024
 const answer = (status: number, text: string) =>
   HttpServerResponse.text(text, { status, headers: { "x-content-type-options": "nosniff" } })
 
-const unsigned = answer(401, "The signature does not fit.")
+const invalidSignature = answer(401, "The signature does not fit.")
 const tooLarge = answer(413, "The body is larger than 4 MiB.")
 const busy = HttpServerResponse.setHeader(
   answer(503, "Too many callbacks are being read. Send it again."),
@@ -32,7 +32,7 @@ const busy = HttpServerResponse.setHeader(
 )
 
 /** The maximum of bytes that a process holds of bodies whose signature is not verified yet. */
-export const unsigned_bytes_max = 4 * body_bytes_max
+export const unverified_bytes_max = 4 * body_bytes_max
 
 /** The maximum number of accounts of one body that are looked up at once. */
 const accounts_at_once = 8
@@ -47,7 +47,7 @@ const Handshake = Schema.Struct({
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const accounts = yield* CloudAccounts
   const inbox = yield* CallbackInbox
-  const readUnsigned = UnsignedBodies.make({ of_one: body_bytes_max, of_all: unsigned_bytes_max })
+  const readUnverified = UnverifiedBodies.make({ of_one: body_bytes_max, of_all: unverified_bytes_max })
 
   /** Answers the registration of the callback URL: returns the challenge if the verify token is that of an app. */
   const handshake = HttpServerRequest.schemaSearchParams(Handshake).pipe(
@@ -92,14 +92,14 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const receive = Effect.gen(function*() {
     const request = yield* HttpServerRequest.HttpServerRequest
     const signature = request.headers[signatureHeader] ?? ""
-    if (!isSignature(signature)) return unsigned
+    if (!isSignature(signature)) return invalidSignature
     if (Number(request.headers["content-length"] ?? 0) > body_bytes_max) return tooLarge
-    const signed = yield* readUnsigned(
+    const signed = yield* readUnverified(
       request,
       (body) => Effect.map(signerOf(body, signature), Option.map((app) => ({ app, body })))
     )
     return yield* Option.match(signed, {
-      onNone: () => Effect.succeed(unsigned),
+      onNone: () => Effect.succeed(invalidSignature),
       onSome: ({ app, body }) => receiveSigned(app, body)
     })
   }).pipe(

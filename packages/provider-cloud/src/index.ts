@@ -19,9 +19,9 @@ import { HttpClient, HttpClientRequest } from "effect/http"
 import * as Catalogue from "./Catalogue.ts"
 import { type CloudAccount, CloudAccounts, type PhoneAccount } from "./CloudAccounts.ts"
 import { CloudSettings } from "./CloudSettings.ts"
+import { meaningOf } from "./ErrorCodes.ts"
 import { call, type CallError, rootOf } from "./Graph.ts"
 import { AcceptedAnswer, acceptedOf, requestOf } from "./Payloads.ts"
-import { meaningOf } from "./Refusals.ts"
 import { otherSpellings } from "./Spellings.ts"
 
 const decodeAnswer = Schema.decodeUnknownEffect(AcceptedAnswer)

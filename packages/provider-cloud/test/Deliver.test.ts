@@ -9,7 +9,7 @@ import * as CloudSettings from "@messaging-crm/provider-cloud/CloudSettings"
 import { DateTime, Effect, Fiber, Layer, Redacted, Result } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
-import { always } from "../src/fake/Behaviours.ts"
+import { always } from "../src/fake/Behaviors.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { accounts, over, recorder } from "./Network.ts"
 

@@ -11,7 +11,7 @@ import { ContactId } from "@messaging-crm/core/Ids"
 import { Messages } from "@messaging-crm/core/Messages"
 import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
 import { PersonalData } from "@messaging-crm/core/PersonalData"
-import { Intake } from "@messaging-crm/provider-cloud/Intake"
+import { CallbackProcessor } from "@messaging-crm/provider-cloud/CallbackProcessor"
 import { DateTime, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { messagePart, type Part, phonePart, socialPart, statusPart } from "../src/fake/Bodies.ts"
@@ -23,7 +23,7 @@ const seconds = noon.epochMilliseconds / 1000
 
 const crm = Crm.layer.pipe(Layer.provide([Memory.layer, WebhookTransport.layer]))
 
-const service = overInbox(crm, Intake.layer)
+const service = overInbox(crm, CallbackProcessor.layer)
 
 /** An organization with a channel of a type, and what was written to it. */
 const organization = Effect.fnUntraced(function*(name: string, type: ChannelType) {
@@ -57,7 +57,7 @@ const organization = Effect.fnUntraced(function*(name: string, type: ChannelType
 })
 
 const runOnce = Effect.gen(function*() {
-  const { receive } = yield* Intake
+  const { receive } = yield* CallbackProcessor
   const inbox = yield* CallbackInbox
   return yield* inbox.runOnce(({ body, received_at, source }) => receive(source, body, received_at))
 })

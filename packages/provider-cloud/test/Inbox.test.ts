@@ -5,7 +5,7 @@ import { CallbackInbox, CallbackStore, pauseAfter } from "@messaging-crm/core/Ca
 import { Ids } from "@messaging-crm/core/Ids"
 import { SecretCanary } from "@messaging-crm/core/SecretCanary"
 import { Secrets } from "@messaging-crm/core/Secrets"
-import { Intake } from "@messaging-crm/provider-cloud/Intake"
+import { CallbackProcessor } from "@messaging-crm/provider-cloud/CallbackProcessor"
 import { Deferred, Duration, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { messagePart } from "../src/fake/Bodies.ts"
@@ -39,12 +39,12 @@ const texts = Effect.map(
 const waiting = Effect.map(CallbackStore.use(({ backlog }) => backlog), ({ count }) => count)
 
 const runOnce = Effect.gen(function*() {
-  const { receive } = yield* Intake
+  const { receive } = yield* CallbackProcessor
   const inbox = yield* CallbackInbox
   return yield* inbox.runOnce(({ body, received_at, source }) => receive(source, body, received_at))
 })
 
-const inbox = Layer.merge(CallbackInbox.layer, Intake.layer).pipe(
+const inbox = Layer.merge(CallbackInbox.layer, CallbackProcessor.layer).pipe(
   Layer.provide(SecretCanary.layer.pipe(Layer.provide(Secrets.layer))),
   Layer.provideMerge(Memory.layer),
   Layer.provide(Ids.layer)
@@ -121,7 +121,7 @@ layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const inbox = yield* CallbackInbox
-      const { receive } = yield* Intake
+      const { receive } = yield* CallbackProcessor
       yield* Effect.forkChild(inbox.run(({ body, received_at, source }) => receive(source, body, received_at)))
       yield* fake.enqueue(...Array.from({ length: 50 }, (_, index) => text(`loop ${index}`)))
       yield* fake.post()
@@ -135,7 +135,7 @@ layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const inbox = yield* CallbackInbox
-      const { receive } = yield* Intake
+      const { receive } = yield* CallbackProcessor
       yield* fake.enqueue(...Array.from({ length: 100 }, (_, index) => text(`backlog ${index}`)))
       yield* fake.post()
       yield* Effect.forkChild(inbox.run(({ body, received_at, source }) =>
@@ -163,7 +163,7 @@ layer(overInbox(recorder, inbox))("Callback inbox", (it) => {
       Effect.gen(function*() {
         const fake = yield* FakeGraph
         const inbox = yield* CallbackInbox
-        const { receive } = yield* Intake
+        const { receive } = yield* CallbackProcessor
         yield* TestClock.setTime(1_767_225_600_000)
         const file = yield* fake.addFile(new Uint8Array([1, 2, 3]), "image/png")
         yield* fake.holdFiles(true)

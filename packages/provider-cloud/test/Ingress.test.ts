@@ -1,7 +1,7 @@
 /** The address that the networks call back: who may, with what, and what becomes of it. */
 import { assert, layer } from "@effect/vitest"
 import { limits } from "@messaging-crm/core/Limits"
-import { body_bytes_max, path, unsigned_bytes_max } from "@messaging-crm/provider-cloud/Ingress"
+import { body_bytes_max, path, unverified_bytes_max } from "@messaging-crm/provider-cloud/Ingress"
 import { DateTime, Effect, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { type ClientRequest, request as ask } from "node:http"
@@ -119,7 +119,7 @@ layer(over(recorder))("Ingress", (it) => {
         sent.write(new Uint8Array(body_bytes_max - 1))
         stalled.set(number, sent)
       }
-      for (let number = 0; number < unsigned_bytes_max / body_bytes_max; number++) stall(number)
+      for (let number = 0; number < unverified_bytes_max / body_bytes_max; number++) stall(number)
       const statusUntil = (status: number) =>
         // Large bodies take turns of a second.
         Effect.repeat(Effect.andThen(TestClock.adjust("1 second"), fake.postRaw(bytes(`{}${" ".repeat(100)}`))), {

@@ -5,10 +5,10 @@ import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import type { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import * as Cloud from "@messaging-crm/provider-cloud"
+import { CallbackProcessor } from "@messaging-crm/provider-cloud/CallbackProcessor"
 import type { CloudAccounts, CloudApp } from "@messaging-crm/provider-cloud/CloudAccounts"
 import * as CloudSettings from "@messaging-crm/provider-cloud/CloudSettings"
 import * as Ingress from "@messaging-crm/provider-cloud/Ingress"
-import { Intake } from "@messaging-crm/provider-cloud/Intake"
 import { MediaLoader } from "@messaging-crm/provider-cloud/MediaLoader"
 import { Context, DateTime, Effect, Exit, Layer, Redacted, Ref, References, Stream } from "effect"
 import { FetchHttpClient, HttpRouter, HttpServer } from "effect/http"
@@ -41,7 +41,7 @@ const fake = FakeGraph.layer({ token, app_secret: app.secret })
 /** Layer for an inbox that is always empty: a body is processed at once, and `store` dies where that does. */
 const noInbox = Layer.effect(
   CallbackInbox,
-  Intake.useSync(({ receive }) =>
+  CallbackProcessor.useSync(({ receive }) =>
     CallbackInbox.of({
       store: (source, parts) =>
         Effect.flatMap(DateTime.now, (now) =>
@@ -54,7 +54,7 @@ const noInbox = Layer.effect(
       measure: Effect.void
     })
   )
-).pipe(Layer.provide(Intake.layer))
+).pipe(Layer.provide(CallbackProcessor.layer))
 
 /** Layer for downloads from the fake network. */
 const ofTheFake = Downloads.layer({ allowed: (address) => address === "127.0.0.1" })

@@ -12,7 +12,7 @@ import { SecretCanary } from "@messaging-crm/core/SecretCanary"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { Worker } from "@messaging-crm/core/Worker"
-import { Intake } from "@messaging-crm/provider-cloud/Intake"
+import { CallbackProcessor } from "@messaging-crm/provider-cloud/CallbackProcessor"
 import { Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { bodyOf, messagePart, phonePart, socialPart, statusPart } from "../src/fake/Bodies.ts"
@@ -62,7 +62,7 @@ const callbacksOnDisk = Layer.effect(
     })
   )
 ).pipe(Layer.provide(Memory.layer))
-const inboxOnDisk = Layer.merge(CallbackInbox.layer, Intake.layer).pipe(
+const inboxOnDisk = Layer.merge(CallbackInbox.layer, CallbackProcessor.layer).pipe(
   Layer.provide(SecretCanary.layer.pipe(Layer.provide([Secrets.layer, Memory.layer]))),
   Layer.provideMerge(callbacksOnDisk),
   Layer.provide(Ids.layer)
@@ -174,8 +174,8 @@ describe("notes that cost peers dearly", () => {
       Effect.gen(function*() {
         const { phone_messaging } = yield* Acme
         const worker = Effect.map(
-          Layer.build(Layer.fresh(Intake.layer).pipe(Layer.provide(accounts))),
-          Context.get(Intake)
+          Layer.build(Layer.fresh(CallbackProcessor.layer).pipe(Layer.provide(accounts))),
+          Context.get(CallbackProcessor)
         )
         const workers = [yield* worker, yield* worker]
         yield* Effect.forEach(workers, ({ receive }, index) => {
@@ -195,7 +195,7 @@ describe("notes that cost peers dearly", () => {
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const inbox = yield* CallbackInbox
-      const intake = yield* Intake
+      const processor = yield* CallbackProcessor
       const store = yield* CallbackStore
       const parts = ["a", "b"].map((body) =>
         messagePart("01990000-0000-7000-8000-000000000001", { wa_id: "4915112345678" }, {
@@ -216,7 +216,7 @@ describe("notes that cost peers dearly", () => {
       const bodies: Array<string> = []
       yield* inbox.runOnce(({ body, received_at, source }) => {
         bodies.push(new TextDecoder().decode(body))
-        return intake.receive(source, body, received_at)
+        return processor.receive(source, body, received_at)
       })
       assert.deepStrictEqual(bodies, [bodyOf(parts), bodyOf(parts)])
       const texts = (yield* Received.use(({ events }) => events)).map((event) => "text" in event ? event.text : null)

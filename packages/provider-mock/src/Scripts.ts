@@ -1,10 +1,10 @@
-/** Behaviours set by a test or an operator, which override those of the numbers. */
+/** Behaviors set by a test or an operator, which override those of the numbers. */
 import { SendId } from "@messaging-crm/core/Ids"
 import type { OutboundMessage } from "@messaging-crm/core/MessagingProvider"
 import { HashMap, Option, Schema } from "effect"
-import { type Behaviour, behaviourOf } from "./Behaviours.ts"
+import { type Behavior, behaviorOf } from "./Behaviors.ts"
 
-/** What a behaviour is set for: one message, one recipient, or the next calls for any recipient. */
+/** What a behavior is set for: one message, one recipient, or the next calls for any recipient. */
 export const Target = Schema.Union([
   Schema.Struct({ reference: SendId }),
   Schema.Struct({ recipient: Schema.String }),
@@ -14,15 +14,15 @@ export type Target = typeof Target.Type
 
 export interface Scripts {
   /** One for each of the next calls. */
-  readonly next: ReadonlyArray<Behaviour>
-  readonly by_reference: HashMap.HashMap<string, Behaviour>
-  readonly by_recipient: HashMap.HashMap<string, Behaviour>
+  readonly next: ReadonlyArray<Behavior>
+  readonly by_reference: HashMap.HashMap<string, Behavior>
+  readonly by_recipient: HashMap.HashMap<string, Behavior>
 }
 
 export const none: Scripts = { next: [], by_reference: HashMap.empty(), by_recipient: HashMap.empty() }
 
-/** Adds a behaviour. */
-export const set = (scripts: Scripts, target: Target, behaviour: Behaviour): Scripts => {
+/** Adds a behavior. */
+export const set = (scripts: Scripts, target: Target, behaviour: Behavior): Scripts => {
   if ("reference" in target) {
     return { ...scripts, by_reference: HashMap.set(scripts.by_reference, target.reference, behaviour) }
   }
@@ -32,13 +32,13 @@ export const set = (scripts: Scripts, target: Target, behaviour: Behaviour): Scr
   return { ...scripts, next: [...scripts.next, ...Array.from({ length: target.next_calls }, () => behaviour)] }
 }
 
-/** Returns the behaviour for a message and the remaining scripts. Priority: next calls, reference, recipient, the number's own. */
-export const choose = (scripts: Scripts, { recipient, reference }: OutboundMessage): readonly [Behaviour, Scripts] => {
+/** Returns the behavior for a message and the remaining scripts. Priority: next calls, reference, recipient, the number's own. */
+export const choose = (scripts: Scripts, { recipient, reference }: OutboundMessage): readonly [Behavior, Scripts] => {
   const [next, ...rest] = scripts.next
   if (next !== undefined) return [next, { ...scripts, next: rest }]
   const behaviour = HashMap.get(scripts.by_reference, reference).pipe(
     Option.orElse(() => HashMap.get(scripts.by_recipient, recipient)),
-    Option.getOrElse(() => behaviourOf(recipient))
+    Option.getOrElse(() => behaviorOf(recipient))
   )
   return [behaviour, scripts]
 }

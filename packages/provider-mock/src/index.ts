@@ -30,12 +30,12 @@ import {
   Random,
   Ref
 } from "effect"
-import type { Answer, Behaviour } from "./Behaviours.ts"
+import type { Answer, Behavior } from "./Behaviors.ts"
 import { catalogueOf } from "./Catalogue.ts"
 import { picture } from "./Picture.ts"
 import * as Scripts from "./Scripts.ts"
 
-export { Answer, Behaviour } from "./Behaviours.ts"
+export { Answer, Behavior } from "./Behaviors.ts"
 export { picture } from "./Picture.ts"
 export { Target } from "./Scripts.ts"
 
@@ -63,8 +63,8 @@ export class MockProvider extends Context.Service<MockProvider, {
   readonly callbacks: Queue.Dequeue<ProviderEvent>
   /** Waits until all delayed callbacks are in the queue. */
   readonly settled: Effect.Effect<void>
-  /** Sets the behaviour for a message, for a recipient, or for the next calls. */
-  readonly script: (target: Scripts.Target, behaviour: Behaviour) => Effect.Effect<void>
+  /** Sets the behavior for a message, for a recipient, or for the next calls. */
+  readonly script: (target: Scripts.Target, behaviour: Behavior) => Effect.Effect<void>
   /** A person writes, or anything else that a network can emit. */
   readonly emit: (event: ProviderEvent) => Effect.Effect<void>
   /** Takes the network down or up. While it is down, nothing is accepted and the catalogue cannot be read. */
@@ -94,7 +94,7 @@ const make = Effect.gen(function*() {
 
   const statusesOf = (
     { message, provider_message_id, accepted_at }: AcceptedMessage,
-    { reports }: Behaviour
+    { reports }: Behavior
   ): ReadonlyArray<ProviderEvent> =>
     (["sent", ...reports] as const).map((status, index): MessageStatusReported => ({
       event: "message_status_reported",
@@ -107,7 +107,7 @@ const make = Effect.gen(function*() {
 
   const replyTo = (
     { message, provider_message_id, accepted_at }: AcceptedMessage,
-    { reply }: Behaviour
+    { reply }: Behavior
   ): ReadonlyArray<ProviderMessageReceived> =>
     reply === null ? [] : [{
       event: "message_received",
@@ -122,7 +122,7 @@ const make = Effect.gen(function*() {
       sent_at: DateTime.add(accepted_at, { milliseconds: 10 })
     }]
 
-  const accept = Effect.fnUntraced(function*(message: OutboundMessage, behaviour: Behaviour) {
+  const accept = Effect.fnUntraced(function*(message: OutboundMessage, behaviour: Behavior) {
     const accepted_at = yield* DateTime.now
     const added = yield* Ref.modify(accepted, (all) => {
       const next = { message, accepted_at, provider_message_id: `mock.${message.reference}.${Chunk.size(all) + 1}` }
@@ -132,7 +132,7 @@ const make = Effect.gen(function*() {
     return { provider_message_id: added.provider_message_id }
   })
 
-  const nextAnswer = (message: OutboundMessage, { answers }: Behaviour) =>
+  const nextAnswer = (message: OutboundMessage, { answers }: Behavior) =>
     Ref.modify(calls, (counts) => {
       const call = Option.getOrElse(HashMap.get(counts, message.reference), () => 0)
       const answer: Answer = answers[call] ?? answers.at(-1) ?? answers[0]

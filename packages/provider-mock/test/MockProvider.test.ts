@@ -1,10 +1,10 @@
-/** The telephone network and its magic numbers. */
+/** The telephone network and its test numbers. */
 import { assert, describe, it } from "@effect/vitest"
 import type { Channel } from "@messaging-crm/core/Channels"
 import { ChannelId, SendId } from "@messaging-crm/core/Ids"
 import type { ProviderEvent } from "@messaging-crm/core/Inbound"
 import { type FailureReason, MessagingProvider, type OutboundMessage } from "@messaging-crm/core/MessagingProvider"
-import { type Behaviour, layer, MockProvider, picture } from "@messaging-crm/provider-mock"
+import { type Behavior, layer, MockProvider, picture } from "@messaging-crm/provider-mock"
 import { DateTime, Effect, Queue, Random, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { crc32, inflateSync } from "node:zlib"
@@ -172,7 +172,7 @@ it.effect("follows a script, accepts nothing while it is down, and has templates
 it.effect("does what a script says to a message, before a number's, and to the next calls before both", () =>
   Effect.gen(function*() {
     const mock = yield* MockProvider
-    const rejects = (reason: FailureReason): Behaviour => ({
+    const rejects = (reason: FailureReason): Behavior => ({
       answers: [{ answer: "reject", reason }],
       reports: [],
       reply: null

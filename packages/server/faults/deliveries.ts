@@ -201,7 +201,7 @@ const test = Effect.gen(function*() {
     () =>
       Subscribers.subscriber(server, cluster.acme.key, {
         event_types: ["message.received"],
-        behaviour: Subscribers.delayed(150)
+        behavior: Subscribers.delayed(150)
       })
   )
   const database = Client.layer({ url: Redacted.make(cluster.database_url), connections: 4 })

@@ -4,10 +4,10 @@ import type { Downloads } from "@messaging-crm/core/Downloads"
 import { MessagingProvider, ProviderBusy, ProviderUnavailable } from "@messaging-crm/core/MessagingProvider"
 import * as Cloud from "@messaging-crm/provider-cloud"
 import { AccountCheck } from "@messaging-crm/provider-cloud/AccountCheck"
+import { CallbackProcessor } from "@messaging-crm/provider-cloud/CallbackProcessor"
 import { CloudAccounts } from "@messaging-crm/provider-cloud/CloudAccounts"
 import * as CloudSettings from "@messaging-crm/provider-cloud/CloudSettings"
 import * as CloudIngress from "@messaging-crm/provider-cloud/Ingress"
-import { Intake } from "@messaging-crm/provider-cloud/Intake"
 import { MediaLoader } from "@messaging-crm/provider-cloud/MediaLoader"
 import * as Profiles from "@messaging-crm/provider-cloud/Profiles"
 import * as Mock from "@messaging-crm/provider-mock"
@@ -42,7 +42,7 @@ export const cloudOver = (
   return {
     outbound: Cloud.layer.pipe(Layer.provide(settled)),
     ingress: CloudIngress.layer.pipe(Layer.provide(settled)),
-    background: Intake.layerLoop.pipe(
+    background: CallbackProcessor.layerLoop.pipe(
       Layer.provide([MediaLoader.layer, Profiles.layer]),
       Layer.provide([settled, downloads])
     )

@@ -5,7 +5,7 @@ import { FailureReason } from "@messaging-crm/core/MessagingProvider"
 import { operations } from "@messaging-crm/core/Operations"
 import { SendStatus } from "@messaging-crm/core/Sends"
 import { delays, FailureCode } from "@messaging-crm/core/WebhookDeliveries"
-import { magic } from "@messaging-crm/provider-mock/Behaviours"
+import { testNumbers } from "@messaging-crm/provider-mock/Behaviors"
 import { Duration } from "effect"
 import { existsSync, globSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
@@ -40,7 +40,7 @@ describe("the guides name what the code has", () => {
   })
 
   it("numbers that misbehave", () => {
-    assert.sameMembers([...named(sending, "| Ends in | Behaves so |\n")], Object.keys(magic))
+    assert.sameMembers([...named(sending, "| Ends in | Behaves so |\n")], Object.keys(testNumbers))
   })
 
   it("fields of a contact", () => {

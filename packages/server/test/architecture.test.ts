@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { existsSync, globSync, readFileSync } from "node:fs"
 import { basename, join } from "node:path"
 
-interface Wall {
+interface ImportRule {
   /** The files the rule is about. */
   readonly files: string
   /** What they may import besides their own package's files. */
@@ -14,7 +14,7 @@ interface Wall {
 const core = /^@messaging-crm\/core\//
 
 /** Who may import what. Anything else fails the build. */
-const walls: ReadonlyArray<Wall> = [
+const importRules: ReadonlyArray<ImportRule> = [
   {
     files: "packages/core/src/**/*.ts",
     may: [/^effect$/],
@@ -70,10 +70,10 @@ const walls: ReadonlyArray<Wall> = [
 ]
 
 /**
- * The rooms of a package, from the highest to the lowest: a file imports from its own room and from lower ones. Rooms
- * of one line do not know each other. What lies in no room is wiring, above them all.
+ * The layers of a package, from the highest to the lowest: a file imports from its own layer and from lower ones. Layers
+ * of one line do not import each other. What lies in no layer is wiring, above them all.
  */
-const rooms: Readonly<Record<string, ReadonlyArray<ReadonlyArray<string>>>> = {
+const layers: Readonly<Record<string, ReadonlyArray<ReadonlyArray<string>>>> = {
   "packages/core/src": [["messaging"], ["contacts"], ["webhooks", "catalog"], ["accounts"], ["work"], ["kernel"]],
   "packages/adapter-memory/src": [["messaging"], ["contacts"], ["webhooks", "catalog"], ["accounts"], ["work"], [
     "world"
@@ -159,8 +159,8 @@ const circleAmong = (files: ReadonlyArray<string>): ReadonlyArray<string> | null
   return files.reduce<ReadonlyArray<string> | null>((found, file) => found ?? visit(file, []), null)
 }
 
-describe("who imports whom", () => {
-  for (const { but, files, may } of walls) {
+describe("import rules", () => {
+  for (const { but, files, may } of importRules) {
     it(files, () => {
       const found = globSync(files)
       assert.isNotEmpty(found)
@@ -193,21 +193,21 @@ describe("who imports whom", () => {
     }
   })
 
-  for (const [folder, floors] of Object.entries(rooms)) {
-    it(`${folder}: rooms import downward`, () => {
-      const roomOf = (file: string) => file.slice(folder.length + 1).split("/").slice(0, -1)[0]
-      const levelOf = (room: string | undefined) => floors.findIndex((names) => names.some((name) => name === room))
+  for (const [folder, levels] of Object.entries(layers)) {
+    it(`${folder}: layers import downward`, () => {
+      const layerOf = (file: string) => file.slice(folder.length + 1).split("/").slice(0, -1)[0]
+      const levelOf = (layer: string | undefined) => levels.findIndex((names) => names.some((name) => name === layer))
       for (const file of globSync(`${folder}/**/*.ts`)) {
-        const room = roomOf(file)
-        if (room === undefined) {
-          assert.include(["Crm.ts", "Tables.ts", "Worker.ts", "index.ts"], basename(file), `${file} lies in no room`)
+        const layer = layerOf(file)
+        if (layer === undefined) {
+          assert.include(["Crm.ts", "Tables.ts", "Worker.ts", "index.ts"], basename(file), `${file} lies in no layer`)
           continue
         }
-        assert.isAtLeast(levelOf(room), 0, `${room} is no room`)
+        assert.isAtLeast(levelOf(layer), 0, `${layer} is no layer`)
         for (const neighbour of neighboursOf(file)) {
-          const other = roomOf(neighbour)
+          const other = layerOf(neighbour)
           assert.isTrue(
-            other === room || levelOf(other) > levelOf(room),
+            other === layer || levelOf(other) > levelOf(layer),
             `${file} imports ${neighbour}, which is not below it`
           )
         }

@@ -21,21 +21,21 @@ export interface Subscriber {
 }
 
 /** How a subscriber responds to a request that it has read. */
-export type Behaviour = (response: ServerResponse) => void
+export type Behavior = (response: ServerResponse) => void
 
 /** Responds with 204 at once. */
-export const prompt: Behaviour = (response) => response.writeHead(204).end()
+export const prompt: Behavior = (response) => response.writeHead(204).end()
 
 /** Responds with 204 after a random delay of at most that many milliseconds. */
-export const delayed = (millis_max: number): Behaviour => (response) => {
+export const delayed = (millis_max: number): Behavior => (response) => {
   setTimeout(() => prompt(response), Math.random() * millis_max)
 }
 
 /** Never responds. */
-export const unresponsive: Behaviour = () => {}
+export const unresponsive: Behavior = () => {}
 
 /** Responds with 200 and an endless body. */
-export const endless: Behaviour = (response) => {
+export const endless: Behavior = (response) => {
   const chunk = Buffer.alloc(16_384, "x")
   const pour = (): void => {
     while (!response.destroyed && response.write(chunk)) { /* until the socket is full */ }
@@ -70,7 +70,7 @@ const isVerified = (secret: string, body: string, request: IncomingMessage): boo
 export const subscriber = Effect.fnUntraced(function*(
   server: Processes.Server,
   key: string,
-  options: { readonly event_types: ReadonlyArray<string>; readonly behaviour: Behaviour }
+  options: { readonly event_types: ReadonlyArray<string>; readonly behavior: Behavior }
 ) {
   const clock = yield* Clock.Clock
   const received: Array<ReceivedEvent> = []
@@ -84,7 +84,7 @@ export const subscriber = Effect.fnUntraced(function*(
         return response.writeHead(401).end()
       }
       received.push({ event_id: String(request.headers["webhook-id"]), body, at: clock.currentTimeMillisUnsafe() })
-      options.behaviour(response)
+      options.behavior(response)
     })
   )
   const json = { url, event_types: options.event_types }

@@ -132,7 +132,7 @@ const commands = {
   getMessage: { id: choice, elsewhere: literal(false, true) },
   work: { after_millis: literal(0, 1000, 5000, 15_000, 60_000, 899_999, 1) },
   /** Sets how the provider answers the organization's sends from now on. */
-  setBehaviour: { behaviour: literal("accepts", "rejects", "is busy", "is unresponsive") },
+  setBehavior: { behavior: literal("accepts", "rejects", "is busy", "is unresponsive") },
   reportStatus: {
     id: choice,
     status: literal("sent", "delivered", "read", "failed"),
@@ -198,11 +198,11 @@ const last = [
   "revise",
   "updateContact",
   "listContacts",
-  "setBehaviour",
+  "setBehavior",
   "receive",
   "reportStatus",
   "sendText",
-  "setBehaviour",
+  "setBehavior",
   "work"
 ] as const
 

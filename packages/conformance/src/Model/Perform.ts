@@ -97,7 +97,7 @@ const work = Effect.fnUntraced(function*(scene: Scene, { after_millis }: { reado
 /** Makes the provider accept everything, and lets time pass until every send has ended. */
 export const settle = Effect.fnUntraced(function*(scene: Scene) {
   const organizations = [scene.ours, scene.theirs]
-  for (const organization of organizations) organization.behaviour = "accepts"
+  for (const organization of organizations) organization.behavior = "accepts"
   yield* work(scene, { after_millis: 900_000 })
   yield* agreeOnCatalogues(scene)
   yield* agreeOnCatalogues({ ...scene, ours: scene.theirs, theirs: scene.ours })
@@ -276,9 +276,9 @@ const perform: Perform = {
 
   work,
 
-  setBehaviour: ({ ours }, { behaviour }) =>
+  setBehavior: ({ ours }, { behavior }) =>
     Effect.sync(() => {
-      ours.behaviour = behaviour
+      ours.behavior = behavior
     }),
 
   reportStatus: (scene, { code, id: choice, seconds_ago, status, through, with_reference }) =>

@@ -156,12 +156,12 @@ export const attempt = (at: Moment, organization: Organization, send: Send) => {
   const retry_at = DateTime.add(at.now, { seconds: pauses[send.attempts] ?? 60 })
   send.first_attempt_at = first_attempt_at
   send.attempts += 1
-  if (organization.behaviour === "is busy") {
+  if (organization.behavior === "is busy") {
     send.due_at = retry_at
     if (DateTime.isLessThanOrEqualTo(retry_at, DateTime.add(first_attempt_at, { minutes: 2 }))) return
   }
   conversation.lane = conversation.lane.slice(1)
-  switch (organization.behaviour) {
+  switch (organization.behavior) {
     case "accepts":
       return complete(at, organization, send)
     case "rejects":

@@ -142,7 +142,7 @@ export interface Organization {
   /** Keyed by channel and provider message ID. */
   readonly revisions: Map<string, Array<Revision>>
   readonly webhooks: Array<Webhook>
-  behaviour: "accepts" | "rejects" | "is busy" | "is unresponsive"
+  behavior: "accepts" | "rejects" | "is busy" | "is unresponsive"
 }
 
 // --------------------------------------------------------------- shape

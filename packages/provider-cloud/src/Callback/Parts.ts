@@ -8,7 +8,7 @@
 import { Option, Schema } from "effect"
 import type { AccountName } from "../CloudAccounts.ts"
 import { isObject, type Json, lenient, NetworkId } from "../Wire.ts"
-import { contactsOf, isOf, namesOf } from "./People.ts"
+import { contactsOf, isOf, networkIdsOf } from "./People.ts"
 import { withLists } from "./Phone.ts"
 import { ownerOf } from "./Social.ts"
 
@@ -91,7 +91,7 @@ const accountOf = (type: AccountName["type"], value: unknown): AccountName | nul
 const finder = (contacts: ReadonlyArray<unknown>) => {
   const byName = new Map<string, Array<unknown>>()
   for (const contact of contacts) {
-    for (const name of namesOf(idsOf(contact))) {
+    for (const name of networkIdsOf(idsOf(contact))) {
       const alike = byName.get(name)
       if (alike === undefined) byName.set(name, [contact])
       else alike.push(contact)
@@ -99,7 +99,7 @@ const finder = (contacts: ReadonlyArray<unknown>) => {
   }
   const [alone, ...more] = contactsOf(contacts)
   return (ids: ReadonlyArray<string>): ReadonlyArray<unknown> => {
-    const names = namesOf(ids)
+    const names = networkIdsOf(ids)
     const found = Array.from(new Set(names.flatMap((name) => byName.get(name) ?? [])))
     return found.length === 0 && alone !== undefined && more.length === 0 && isOf(names, true)(alone) ? contacts : found
   }

@@ -29,7 +29,7 @@ const isText = (value: string | undefined): value is string => value !== undefin
 const placeOf = (name: string): number => isNumber(name) ? 0 : /^[A-Z]{2}\.ENT\./.test(name) ? 2 : 1
 
 /** Returns the distinct ids in core's form: numbers first, the other spellings of the numbers last. */
-export const namesOf = (ids: Ids): ReadonlyArray<string> => {
+export const networkIdsOf = (ids: Ids): ReadonlyArray<string> => {
   const names = ids.filter(isText).map(spelled).toSorted((a, b) => placeOf(a) - placeOf(b))
   return Array.from(new Set([...names, ...names.flatMap(otherSpellings)]))
 }
@@ -43,15 +43,15 @@ const idsOf = ({ parent_user_id, user_id, wa_id }: Contact): Ids => [wa_id, user
  * unless it has another number or another user id: any id may be missing.
  */
 export const isOf = (names: ReadonlyArray<string>, isAlone: boolean) => (contact: Contact): boolean => {
-  const own = namesOf(idsOf(contact))
+  const own = networkIdsOf(idsOf(contact))
   if (own.some((name) => names.includes(name))) return true
   return isAlone && !own.some((one) => names.some((other) => placeOf(one) === placeOf(other)))
 }
 
 /** Returns the person with these ids, as they and the contacts of the change tell of them. */
 export const personOf = (ids: Ids, contacts: ReadonlyArray<Contact>): Option.Option<Person> => {
-  const contact = contacts.find(isOf(namesOf(ids), contacts.length === 1))
-  const [external_id, ...aliases] = namesOf([...ids, ...(contact === undefined ? [] : idsOf(contact))])
+  const contact = contacts.find(isOf(networkIdsOf(ids), contacts.length === 1))
+  const [external_id, ...aliases] = networkIdsOf([...ids, ...(contact === undefined ? [] : idsOf(contact))])
   return Option.map(Option.fromUndefinedOr(external_id), (external_id) => ({
     external_id,
     aliases,
@@ -64,9 +64,9 @@ type Change = Pick<IdentityChanged, "event" | "former_aliases" | "former_externa
 
 /** Returns the change of a person's ids; none where it does not name a former and a new one. */
 export const identityChange = (former: Ids, now: Ids, contact?: Contact): Option.Option<Change> => {
-  const names = namesOf(now)
+  const names = networkIdsOf(now)
   const [external_id, ...aliases] = names
-  const [former_external_id, ...former_aliases] = namesOf(former).filter((name) => !names.includes(name))
+  const [former_external_id, ...former_aliases] = networkIdsOf(former).filter((name) => !names.includes(name))
   if (former_external_id === undefined || external_id === undefined) return Option.none()
   return Option.some({
     event: "identity_changed",
@@ -129,7 +129,7 @@ const decodeUserIdUpdate = Schema.decodeUnknownOption(UserIdUpdate)
 export const userIdChange = (item: unknown, contacts: ReadonlyArray<Contact>): Option.Option<Change> =>
   Option.flatMap(decodeUserIdUpdate(item), ({ parent_user_id: parent, previous_user_id, user_id, wa_id }) => {
     const ids = typeof user_id === "object" ? user_id : { previous: undefined, current: user_id }
-    const contact = contacts.find(isOf(namesOf([wa_id, ids.current]), contacts.length === 1))
+    const contact = contacts.find(isOf(networkIdsOf([wa_id, ids.current]), contacts.length === 1))
     return identityChange(
       [previous_user_id ?? ids.previous, parent?.previous],
       [wa_id ?? contact?.wa_id, ids.current ?? contact?.user_id, parent?.current],

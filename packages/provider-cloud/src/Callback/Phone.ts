@@ -3,12 +3,12 @@ import { SendId } from "@messaging-crm/core/Ids"
 import type { MessageStatusReported } from "@messaging-crm/core/Inbound"
 import { type DateTime, Option, Schema } from "effect"
 import type { AccountName } from "../CloudAccounts.ts"
-import { pauseOf } from "../Refusals.ts"
+import { pauseOf } from "../ErrorCodes.ts"
 import { spelled } from "../Spellings.ts"
 import { isObject, Items, lenient, NetworkId, StorableText, Whole } from "../Wire.ts"
 import { meaningIn, phone_fields, phone_messages, phone_statuses, phone_system } from "./Kinds.ts"
 import { all, ignored, ignoredAs, type MessageContent, Moment, type Notices, noticesOf, timeOf } from "./Notice.ts"
-import { type Contact, contactsOf, namesOf, personOf, System, systemChange, userIdChange } from "./People.ts"
+import { type Contact, contactsOf, networkIdsOf, personOf, System, systemChange, userIdChange } from "./People.ts"
 import { contentOfMessage } from "./PhoneContent.ts"
 
 const Change = Schema.Struct({
@@ -234,7 +234,7 @@ const readStatus = ({ account, received_at }: Context, item: unknown): Notices =
       event: "message_status_reported",
       provider_message_id: id,
       reference: biz_opaque_callback_data ?? null,
-      recipient_aliases: namesOf([recipient_id, recipient_user_id, recipient_parent_user_id]),
+      recipient_aliases: networkIdsOf([recipient_id, recipient_user_id, recipient_parent_user_id]),
       status,
       at: timeOf(timestamp, received_at),
       ...(status === "failed" ? failureOf(errors) : {})

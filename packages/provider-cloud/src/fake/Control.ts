@@ -1,13 +1,13 @@
 /** The control routes of a fake network that runs in its own process. */
 import { Clock, Effect, Layer, Random, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { Behaviour } from "./Behaviours.ts"
+import { Behavior } from "./Behaviors.ts"
 import { messagePart, socialPart } from "./Bodies.ts"
 import { FakeGraph } from "./FakeGraph.ts"
 
 const Script = Schema.Union([
-  Schema.Struct({ recipient: Schema.String, behaviour: Behaviour }),
-  Schema.Struct({ next_calls: Schema.Int, behaviour: Behaviour })
+  Schema.Struct({ recipient: Schema.String, behaviour: Behavior }),
+  Schema.Struct({ next_calls: Schema.Int, behaviour: Behavior })
 ])
 
 /** A message of a person to a number, a page or a photo account, which are given by their IDs on the network. */

@@ -9,7 +9,7 @@
 import { Context, Effect, Layer, type Redacted, Ref } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { path as ingressPath } from "../Ingress.ts"
-import type { Behaviour } from "./Behaviours.ts"
+import type { Behavior } from "./Behaviors.ts"
 import type { Part } from "./Bodies.ts"
 import * as CallBack from "./CallBack.ts"
 import * as Files from "./Files.ts"
@@ -30,10 +30,10 @@ export class FakeGraph extends Context.Service<FakeGraph, {
   readonly url: string
   readonly accepted: Effect.Effect<ReadonlyArray<State.AcceptedMessage>>
   readonly discarded: Effect.Effect<ReadonlyArray<State.AcceptedMessage>>
-  /** Sets the behaviour of all messages to a recipient, spelled as the network does, from now on. */
-  readonly script: (recipient: string, behaviour: Behaviour) => Effect.Effect<void>
-  /** Sets the behaviour of the next calls, for any recipient. */
-  readonly scriptNext: (...behaviours: ReadonlyArray<Behaviour>) => Effect.Effect<void>
+  /** Sets the behavior of all messages to a recipient, spelled as the network does, from now on. */
+  readonly script: (recipient: string, behaviour: Behavior) => Effect.Effect<void>
+  /** Sets the behavior of the next calls, for any recipient. */
+  readonly scriptNext: (...behaviors: ReadonlyArray<Behavior>) => Effect.Effect<void>
   /** Adds parts to the callbacks that are still to be posted. */
   readonly enqueue: (...parts: ReadonlyArray<Part>) => Effect.Effect<void>
   /** The callbacks that are still to be posted. */
@@ -81,7 +81,7 @@ const make = Effect.fnUntraced(function*({ app_secret, callback_urls, token }: O
     accepted: see(({ accepted }) => accepted),
     discarded: see(({ discarded }) => discarded),
     script: (recipient, behaviour) => set(({ scripts }) => ({ scripts: new Map(scripts).set(recipient, behaviour) })),
-    scriptNext: (...behaviours) => set(({ next }) => ({ next: [...next, ...behaviours] })),
+    scriptNext: (...behaviors) => set(({ next }) => ({ next: [...next, ...behaviors] })),
     enqueue: (...parts) => State.enqueue(state, ...parts),
     waiting: see(({ waiting }) => waiting),
     post,

@@ -2,7 +2,7 @@
 import { NodeHttpServerRequest } from "@effect/platform-node"
 import { DateTime, Effect, Ref, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { type Answer, type Behaviour, behaviourOf } from "./Behaviours.ts"
+import { type Answer, type Behavior, behaviorOf } from "./Behaviors.ts"
 import { messagePart, type Part, socialPart, statusPart } from "./Bodies.ts"
 import { add } from "./Files.ts"
 import { inputOf, isUserId, read, type SendRequest } from "./Requests.ts"
@@ -19,10 +19,10 @@ export const canonical = (digits: string): string =>
   digits.replace(/^(55[1-9][1-9])9([6-9][0-9]{7})$/, "$1$2").replace(/^(52)1([1-9][0-9]{9})$/, "$1$2")
 
 const choose = (state: State, recipient: string) =>
-  Ref.modify(state, (memory): readonly [readonly [Behaviour, Answer], Memory] => {
+  Ref.modify(state, (memory): readonly [readonly [Behavior, Answer], Memory] => {
     const [scripted, ...next] = memory.next
     if (scripted !== undefined) return [[scripted, scripted.answers[0]], { ...memory, next }]
-    const behaviour = memory.scripts.get(recipient) ?? behaviourOf(recipient)
+    const behaviour = memory.scripts.get(recipient) ?? behaviorOf(recipient)
     const call = memory.calls.get(recipient) ?? 0
     const answer = behaviour.answers[call] ?? behaviour.answers.at(-1) ?? behaviour.answers[0]
     return [[behaviour, answer], { ...memory, calls: new Map(memory.calls).set(recipient, call + 1) }]
@@ -31,7 +31,7 @@ const choose = (state: State, recipient: string) =>
 const phoneReports = Effect.fnUntraced(function*(
   state: State,
   { account, id, recipient, reference, text }: AcceptedMessage,
-  { reply, statuses }: Behaviour,
+  { reply, statuses }: Behavior,
   seconds: number
 ) {
   const recipient_id = canonical(recipient)
@@ -61,7 +61,7 @@ const pageReports = (
   ]
 }
 
-const accept = Effect.fnUntraced(function*(state: State, request: SendRequest, behaviour: Behaviour) {
+const accept = Effect.fnUntraced(function*(state: State, request: SendRequest, behaviour: Behavior) {
   const { isMisaddressed, isPhone, ...fields } = request
   const message: AcceptedMessage = { id: yield* nextId(state, isPhone ? "wamid.FAKE" : "m_FAKE"), ...fields }
   if (isMisaddressed) {

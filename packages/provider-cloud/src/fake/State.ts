@@ -1,7 +1,7 @@
 /** The state of the fake network, and the settings of a test. */
 import { Effect, Redacted, Ref } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import type { Answer, Behaviour } from "./Behaviours.ts"
+import type { Answer, Behavior } from "./Behaviors.ts"
 import type { Part } from "./Bodies.ts"
 
 /** A message that the network accepted. */
@@ -33,8 +33,8 @@ export interface Memory {
   /** Messages with a user ID in `to`: answered with 200, and discarded. */
   readonly discarded: ReadonlyArray<AcceptedMessage>
   readonly calls: ReadonlyMap<string, number>
-  readonly scripts: ReadonlyMap<string, Behaviour>
-  readonly next: ReadonlyArray<Behaviour>
+  readonly scripts: ReadonlyMap<string, Behavior>
+  readonly next: ReadonlyArray<Behavior>
   /** The callbacks that are still to be posted. */
   readonly waiting: ReadonlyArray<Part>
   readonly templates: ReadonlyMap<string, ReadonlyArray<FakeTemplate>>

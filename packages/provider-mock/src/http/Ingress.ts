@@ -28,7 +28,7 @@ const textOf = Option.liftThrowable((bytes: ArrayBuffer) => utf8.decode(bytes))
 const isUnknown = (outcome: Exit.Exit<void, { readonly _tag: string }>): boolean =>
   Exit.isFailure(outcome) && Option.getOrNull(Exit.findErrorOption(outcome))?._tag === "ChannelUnknown"
 
-const unsigned = answer(401, "The signature does not fit.")
+const invalidSignature = answer(401, "The signature does not fit.")
 
 /**
  * Layer for `POST /ingress/mock`: the callbacks of a mock provider in another
@@ -43,7 +43,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const take = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, digest: string) {
     const body = textOf(yield* request.arrayBuffer)
     if (Option.isNone(body)) return unreadable
-    if ((yield* secrets.sha256(body.value)) !== digest) return unsigned
+    if ((yield* secrets.sha256(body.value)) !== digest) return invalidSignature
     const { events } = yield* decode(body.value)
     const outcomes = yield* receiveEach(inbound, events)
     // Repeating an event for an unknown channel would not help, so it counts as received.
@@ -54,7 +54,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const receive = Effect.gen(function*() {
     const request = yield* HttpServerRequest.HttpServerRequest
     const digest = yield* signedDigest(request.headers[signatureHeader] ?? "")
-    if (Option.isNone(digest)) return unsigned
+    if (Option.isNone(digest)) return invalidSignature
     const length = Number(request.headers["content-length"] ?? body_bytes_max)
     if (length > body_bytes_max) return tooLarge
     return yield* Semaphore.withPermits(bytes, Math.max(bytes_min, length))(take(request, digest.value))

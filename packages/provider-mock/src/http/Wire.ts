@@ -8,7 +8,7 @@ import { Secrets } from "@messaging-crm/core/Secrets"
 import { Template } from "@messaging-crm/core/Templates"
 import { Timestamp } from "@messaging-crm/core/Timestamps"
 import { Effect, Option, Schema } from "effect"
-import { Behaviour, Target } from "../index.ts"
+import { Behavior, Target } from "../index.ts"
 
 export const DeliverRequest = Schema.Struct({
   channel: Channel,
@@ -41,8 +41,8 @@ export const AcceptedMessages = Schema.Struct({
   }))
 })
 
-/** Sets a behaviour. */
-export const Script = Schema.Struct({ target: Target, behaviour: Behaviour })
+/** Sets a behavior. */
+export const Script = Schema.Struct({ target: Target, behaviour: Behavior })
 
 /** Takes the network down or up. */
 export const Down = Schema.Struct({ down: Schema.Boolean })

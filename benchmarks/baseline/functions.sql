@@ -2,7 +2,7 @@
 --
 -- A status below 500 with a body is recorded. 400 comes with the name of what does not exist and is not recorded. A key that
 -- was used before violates the primary key, which undoes the rest; the service then looks the record up.
-SET search_path = peer, public;
+SET search_path = baseline, public;
 
 CREATE FUNCTION iso(at timestamptz) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');

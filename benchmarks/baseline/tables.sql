@@ -1,8 +1,8 @@
--- The peer's tables, in a schema of their own. A contact's row holds copies of its tags and identities, so that no read
+-- The baseline's tables, in a schema of their own. A contact's row holds copies of its tags and identities, so that no read
 -- joins. Its search text is in another table, so that an edit of something else does not touch the trigram index. The rate
 -- windows are unlogged, because a crash may forget them.
-CREATE SCHEMA peer;
-SET search_path = peer, public;
+CREATE SCHEMA baseline;
+SET search_path = baseline, public;
 
 CREATE TABLE members (
   id uuid PRIMARY KEY,

@@ -10,7 +10,7 @@ import type { HttpServerError, HttpServerRequest } from "effect/http"
 /** The body is larger than a callback may be. */
 export class BodyTooLarge extends Data.TaggedError("BodyTooLarge")<{}> {}
 
-/** The process holds as many unsigned bytes as it may. */
+/** The process holds as many unverified bytes as it may. */
 export class Busy extends Data.TaggedError("Busy")<{}> {}
 
 /** The sizes, in bytes: of one body, and of all that are held at once. */

@@ -22,7 +22,7 @@ export const Answer = Schema.Union([
 ])
 export type Answer = typeof Answer.Type
 
-export const Behaviour = Schema.Struct({
+export const Behavior = Schema.Struct({
   /** Answers to the first, second … call for one recipient. The last one stays. */
   answers: Schema.NonEmptyArray(Answer),
   /** The statuses of an accepted message, in this order. */
@@ -30,12 +30,12 @@ export const Behaviour = Schema.Struct({
   /** The person's reply to an accepted message. */
   reply: Schema.NullOr(Schema.Literals(["image", "text"]))
 })
-export interface Behaviour extends Schema.Schema.Type<typeof Behaviour> {}
+export interface Behavior extends Schema.Schema.Type<typeof Behavior> {}
 
 const take: Answer = { answer: "take" }
 
-/** The behaviour of every recipient that is not listed in `magic`. */
-export const ordinary: Behaviour = { answers: [take], statuses: ["sent", "delivered", "read"], reply: null }
+/** The behavior of every recipient that is not listed in `testNumbers`. */
+export const ordinary: Behavior = { answers: [take], statuses: ["sent", "delivered", "read"], reply: null }
 
 const refuses = (code: number, more: Partial<Omit<Extract<Answer, { answer: "refuse" }>, "answer">> = {}): Answer => ({
   answer: "refuse",
@@ -43,8 +43,8 @@ const refuses = (code: number, more: Partial<Omit<Extract<Answer, { answer: "ref
   ...more
 })
 
-/** The recipients with a behaviour of their own, the same as the mock network's. */
-export const magic: Readonly<Record<string, Behaviour>> = {
+/** The recipients with a behavior of their own, the same as the mock network's. */
+export const testNumbers: Readonly<Record<string, Behavior>> = {
   "0001": { ...ordinary, statuses: ["sent", "delivered"] },
   "0002": { ...ordinary, answers: [refuses(131026)] },
   "0003": { ...ordinary, statuses: ["sent", "failed"] },
@@ -56,8 +56,8 @@ export const magic: Readonly<Record<string, Behaviour>> = {
   "0009": { ...ordinary, answers: [refuses(131056, { status: 429, retry_after_seconds: 2 }), take] }
 }
 
-/** Returns the behaviour of a recipient. */
-export const behaviourOf = (recipient: string): Behaviour => magic[recipient.slice(-4)] ?? ordinary
+/** Returns the behavior of a recipient. */
+export const behaviorOf = (recipient: string): Behavior => testNumbers[recipient.slice(-4)] ?? ordinary
 
-/** Returns a behaviour that always answers the same. */
-export const always = (answer: Answer): Behaviour => ({ ...ordinary, answers: [answer] })
+/** Returns a behavior that always answers the same. */
+export const always = (answer: Answer): Behavior => ({ ...ordinary, answers: [answer] })

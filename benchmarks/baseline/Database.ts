@@ -33,7 +33,7 @@ types.setTypeParser(types.builtins.DATE, (text) => text)
 
 const settings = (url: string) => ({
   connectionString: url,
-  options: "-c search_path=peer,public -c timezone=UTC -c jit=off",
+  options: "-c search_path=baseline,public -c timezone=UTC -c jit=off",
   keepAlive: true
 })
 

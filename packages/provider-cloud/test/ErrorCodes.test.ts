@@ -1,6 +1,6 @@
 /** Every documented error code of the networks, with what follows for the send and its channel. */
 import { assert, describe, it } from "@effect/vitest"
-import { meaningOf, pauseOf, type Refusal, refusals } from "@messaging-crm/provider-cloud/Refusals"
+import { meaningOf, pauseOf, type Refusal, refusals } from "@messaging-crm/provider-cloud/ErrorCodes"
 import { Option } from "effect"
 
 const wordOf = (fields: Partial<Refusal>): string => {

@@ -1,5 +1,5 @@
 -- One index for the order of each list, built when the rows are there.
-SET search_path = peer, public;
+SET search_path = baseline, public;
 CREATE EXTENSION IF NOT EXISTS pg_trgm WITH SCHEMA public;
 
 CREATE INDEX contacts_recent ON contacts (organization_id, updated_at DESC, id DESC);

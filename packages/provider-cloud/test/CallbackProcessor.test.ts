@@ -4,9 +4,9 @@ import { ChannelId } from "@messaging-crm/core/Ids"
 import { Inbound } from "@messaging-crm/core/Inbound"
 import { DateTime, Deferred, Effect, Fiber, Layer, Redacted, Ref, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import { CallbackProcessor } from "../src/CallbackProcessor.ts"
 import { CloudAccounts } from "../src/CloudAccounts.ts"
 import { bodyOf, messagePart } from "../src/fake/Bodies.ts"
-import { Intake } from "../src/Intake.ts"
 import { MediaLoader } from "../src/MediaLoader.ts"
 import { Profiles } from "../src/Profiles.ts"
 
@@ -46,7 +46,7 @@ it.effect("files of one account that do not come keep those of another waiting f
           ? Effect.orDie(Stream.runDrain(event.media.bytes))
           : Effect.void
     })
-    const layer = Intake.layer.pipe(
+    const layer = CallbackProcessor.layer.pipe(
       Layer.provide(Layer.mergeAll(
         CloudAccounts.layer({ apps, channels: [account("slow", 1), account("fast", 2)] }),
         loader,
@@ -55,7 +55,7 @@ it.effect("files of one account that do not come keep those of another waiting f
       ))
     )
     yield* Effect.gen(function*() {
-      const { receive } = yield* Intake
+      const { receive } = yield* CallbackProcessor
       const now = yield* DateTime.now
       const fibers = yield* Effect.forEach(
         Array.from({ length: 20 }, (_, number) => image("slow", number)),

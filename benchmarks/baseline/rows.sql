@@ -1,5 +1,5 @@
--- The peer's rows are those of the service, so that both answer with the same bytes.
-SET search_path = peer, public;
+-- The baseline's rows are those of the service, so that both answer with the same bytes.
+SET search_path = baseline, public;
 
 INSERT INTO members SELECT id, organization_id, name, role, left_at FROM public.members;
 

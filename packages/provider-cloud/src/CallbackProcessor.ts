@@ -1,5 +1,5 @@
 /**
- * Intake: passes the events of callbacks to core, and loads the files of messages.
+ * Callback processor: passes the events of callbacks to core, and loads the files of messages.
  *
  * Each notice is processed independently. If one fails, the others are stored all
  * the same, and the callback is retried.
@@ -66,7 +66,7 @@ const accountOf = ({ account }: Notice): string => JSON.stringify([account.type,
 const laneOf = ({ account, event }: Notice): string => JSON.stringify([account.type, account.id, subjectOf(event)])
 
 /** Service that stores the events of callbacks. */
-export class Intake extends Context.Service<Intake, {
+export class CallbackProcessor extends Context.Service<CallbackProcessor, {
   /**
    * Stores every event of a callback that an app signed. If one cannot be stored,
    * it dies after the others are stored; repeating the callback is harmless.
@@ -74,9 +74,9 @@ export class Intake extends Context.Service<Intake, {
    * An event without a time gets `received_at`.
    */
   readonly receive: (app_id: string, body: Uint8Array, received_at: DateTime.Utc) => Effect.Effect<void>
-}>()("@messaging-crm/provider-cloud/Intake") {
+}>()("@messaging-crm/provider-cloud/CallbackProcessor") {
   static readonly layer = Layer.effect(
-    Intake,
+    CallbackProcessor,
     Effect.gen(function*() {
       const accounts = yield* CloudAccounts
       const inbound = yield* Inbound
@@ -178,7 +178,7 @@ export class Intake extends Context.Service<Intake, {
           Option.match({ onNone: () => receiveSome(app_id, notices), onSome: Effect.succeed })
         )
 
-      const receive = Effect.fn("Intake.receive")(
+      const receive = Effect.fn("CallbackProcessor.receive")(
         function*(app_id: string, body: Uint8Array, received_at: DateTime.Utc) {
           const { ignored: parts, notices } = Option.getOrElse(read(utf8.decode(body), received_at), () => unreadable)
           yield* report(parts)
@@ -188,14 +188,14 @@ export class Intake extends Context.Service<Intake, {
         }
       )
 
-      return Intake.of({ receive })
+      return CallbackProcessor.of({ receive })
     })
   )
 
   /** Layer that processes the callback inbox in the background. */
   static readonly layerLoop = Layer.effectDiscard(Effect.gen(function*() {
     const inbox = yield* CallbackInbox
-    const { receive } = yield* Intake
+    const { receive } = yield* CallbackProcessor
     yield* Effect.forkScoped(inbox.run(({ body, received_at, source }) => receive(source, body, received_at)))
-  })).pipe(Layer.provide(Intake.layer))
+  })).pipe(Layer.provide(CallbackProcessor.layer))
 }

@@ -1,5 +1,5 @@
 /**
- * The behaviour of a recipient depends on the last four digits of the number, like test cards of a payment service.
+ * The behavior of a recipient depends on the last four digits of the number, like test cards of a payment service.
  */
 import { FailureReason } from "@messaging-crm/core/MessagingProvider"
 import { Schema } from "effect"
@@ -21,7 +21,7 @@ export const Answer = Schema.Union([
 ])
 export type Answer = typeof Answer.Type
 
-export const Behaviour = Schema.Struct({
+export const Behavior = Schema.Struct({
   /** The answers to the first, second and further calls for one message. The last one repeats. */
   answers: Schema.NonEmptyArray(Answer),
   /** The status reports of an accepted message, in order of time. */
@@ -29,17 +29,17 @@ export const Behaviour = Schema.Struct({
   /** The reply of the recipient to an accepted message. */
   reply: Schema.NullOr(Schema.Literals(["image", "text"]))
 })
-export interface Behaviour extends Schema.Schema.Type<typeof Behaviour> {}
+export interface Behavior extends Schema.Schema.Type<typeof Behavior> {}
 
 const accept: Answer = { answer: "accept" }
 const transient: Answer = { answer: "busy", reason: "provider_unavailable", retry_after_seconds: null }
 const throttled: Answer = { answer: "busy", reason: "rate_limited", retry_after_seconds: 2 }
 
-/** The behaviour of a number that is not listed in `magic`. */
-export const ordinary: Behaviour = { answers: [accept], reports: ["delivered", "read"], reply: null }
+/** The behavior of a number that is not listed in `testNumbers`. */
+export const ordinary: Behavior = { answers: [accept], reports: ["delivered", "read"], reply: null }
 
-/** The numbers with a special behaviour, by their last four digits. */
-export const magic: Readonly<Record<string, Behaviour>> = {
+/** The numbers with a special behavior, by their last four digits. */
+export const testNumbers: Readonly<Record<string, Behavior>> = {
   "0001": { ...ordinary, reports: ["delivered"] },
   "0002": { ...ordinary, answers: [{ answer: "reject", reason: "recipient_unreachable" }] },
   "0003": { ...ordinary, reports: ["failed"] },
@@ -51,5 +51,5 @@ export const magic: Readonly<Record<string, Behaviour>> = {
   "0009": { ...ordinary, answers: [throttled, accept] }
 }
 
-/** Returns the behaviour of a recipient's number. */
-export const behaviourOf = (recipient: string): Behaviour => magic[recipient.slice(-4)] ?? ordinary
+/** Returns the behavior of a recipient's number. */
+export const behaviorOf = (recipient: string): Behavior => testNumbers[recipient.slice(-4)] ?? ordinary
