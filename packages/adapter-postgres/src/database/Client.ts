@@ -47,8 +47,8 @@ const committing_settings = { lock_timeout: "2s", enable_hashjoin: "off", enable
 /** A search may read many rows. */
 const searching_settings = { statement_timeout: "1s" }
 
-/** How many searches share a connection. A search waits for at most three others. */
-const searches_per_connection = 4
+/** How many searches share a connection. A search waits for at most seven others. */
+const searches_per_connection = 8
 
 /** Returns how many connections to use for searches: none where there are fewer than four. */
 const searchesOf = (connections: number): number => Math.floor(connections / 4)
