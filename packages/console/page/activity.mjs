@@ -187,7 +187,9 @@ const deliveryRow = (delivery) => {
     <td>${response_status ?? ""} ${failure_code === null ? "" : spaced(failure_code)}</td>
     <td class="number">${attempt_count}${duration_ms === null ? "" : ` · ${duration_ms} ms`}</td>
     <td class="number">${next_attempt_at === null ? "" : exactly(next_attempt_at)}</td>
-    <td><button @click=${retry(delivery)}>Retry</button></td></tr>${isExpanded ? bodies(delivery) : ""}`
+    <td>${
+    status === "pending" ? "" : html`<button @click=${retry(delivery)} title="Deliver the event again">Retry</button>`
+  }</td></tr>${isExpanded ? bodies(delivery) : ""}`
 }
 
 export const webhooks = () =>

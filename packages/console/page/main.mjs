@@ -53,7 +53,7 @@ const navigation = () =>
 </nav>`
 
 const app = () =>
-  html`<div class="app ${place.isDevelopment ? "" : "alone"} ${state.view}">
+  html`<div class="app ${place.isDevelopment ? "" : "alone"} view-${state.view}">
   ${place.isDevelopment ? navigation() : ""}<main>${views[state.view][2]()}</main></div>
   ${
     state.error === null ? "" : html`<div class="toast" role="alert">${state.error}

@@ -1,51 +1,14 @@
 /** The docs page as a reader has it: Debian's Chromium, a running service, a real key. */
 import { assert, it } from "@effect/vitest"
-import { Context, Effect, Layer, Schema, type Scope } from "effect"
-import { mkdtemp, readFile, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { createInterface } from "node:readline"
-import { type Browser, chromium, type Page } from "playwright-core"
-import * as Processes from "../testing/Processes.ts"
-
-const Ready = Schema.fromJsonString(Schema.Struct({
-  base_url: Schema.String,
-  docs_url: Schema.String,
-  api_key: Schema.String
-}))
-
-const directory = Effect.acquireRelease(
-  Effect.promise(() => mkdtemp(join(tmpdir(), "messaging-crm-docs-"))),
-  (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
-)
-
-/** `dev` in memory, with its demo contacts, once it has said that it is ready. */
-const service = Effect.fnUntraced(function*(environment: Readonly<Record<string, string>>) {
-  const args = ["dev", "--json", "--storage", "memory", "--port", "0", "--data-dir", yield* directory]
-  const { child } = yield* Processes.startMain(args, environment)
-  const line = yield* Effect.callback<string>((resume) => {
-    if (child.stdout !== null) {
-      createInterface({ input: child.stdout }).once("line", (text) => resume(Effect.succeed(text)))
-    }
-  })
-  return yield* Effect.orDie(Schema.decodeUnknownEffect(Ready)(line))
-})
-
-const browser: Effect.Effect<Browser, never, Scope.Scope> = Effect.acquireRelease(
-  Effect.promise(() =>
-    chromium.launch({
-      executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",
-      // Chromium has no sandbox for root, as whom containers run.
-      chromiumSandbox: process.getuid?.() !== 0
-    })
-  ),
-  (browser) => Effect.promise(() => browser.close())
-)
+import { Context, Effect, Layer } from "effect"
+import { readFile } from "node:fs/promises"
+import type { Page } from "playwright-core"
+import { browser, type Ready, service, watch } from "./Chromium.ts"
 
 /** The page, opened, with all that it asked for and complained of since. */
 class Docs extends Context.Service<Docs, {
   readonly page: Page
-  readonly ready: typeof Ready.Type
+  readonly ready: Ready
   readonly asked: ReadonlyArray<string>
   readonly complaints: ReadonlyArray<string>
   readonly headers: Readonly<Record<string, string>>
@@ -55,16 +18,10 @@ class Docs extends Context.Service<Docs, {
       Docs,
       Effect.gen(function*() {
         const ready = yield* service(environment)
-        const asked: Array<string> = []
-        const complaints: Array<string> = []
-        const chrome = yield* browser
+        const chrome = yield* browser()
         return yield* Effect.promise(async () => {
           const page = await chrome.newPage({ viewport: { width: 1400, height: 900 } })
-          page.on("request", (request) => void asked.push(request.url()))
-          page.on("pageerror", (error) => void complaints.push(error.message))
-          page.on("console", (message) => {
-            if (message.type() === "error" || message.type() === "warning") complaints.push(message.text())
-          })
+          const { asked, complaints } = watch(page)
           const response = await page.goto(ready.docs_url, { waitUntil: "networkidle" })
           return Docs.of({ page, ready, asked, complaints, headers: (await response?.allHeaders()) ?? {} })
         })

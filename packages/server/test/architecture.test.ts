@@ -183,6 +183,15 @@ describe("import rules", () => {
     assert.sameMembers(Array.from(named), Object.keys(openers))
   })
 
+  it("only `dev` loads the console", () => {
+    const loading = (name: RegExp) =>
+      globSync("packages/server/src/**/*.ts").filter((file) =>
+        importsOf(file).some((specifier) => name.test(specifier))
+      )
+    assert.deepStrictEqual(loading(/^@messaging-crm\/console$/), ["packages/server/src/DevConsole.ts"])
+    assert.deepStrictEqual(loading(/\/DevConsole\.ts$/), ["packages/server/src/commands/dev.ts"])
+  })
+
   it("the contract names no handler and no middleware", () => {
     const found = globSync(sealed.from)
     assert.isNotEmpty(found)

@@ -1,0 +1,95 @@
+/** The inbox over a service with 10,000 conversations, in Debian's Chromium. */
+import { makeConsole } from "@messaging-crm/console"
+import { once } from "node:events"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { text } from "node:stream/consumers"
+import { chromium } from "playwright-core"
+import { assert, it, onTestFinished } from "vitest"
+
+const conversations = Array.from({ length: 10_000 }, (_, index) => ({
+  id: `conversation-${index}`,
+  channel: { id: "phone", type: "phone_messaging" },
+  contact: { id: `contact-${index}`, display_name: `Contact ${index}`, external_id: null, username: null },
+  status: "open",
+  assigned_user_id: null,
+  last_activity_at: new Date(Date.UTC(2026, 0, 1) - index * 1000).toISOString(),
+  last_activity_preview: `Message ${index}`
+}))
+
+const asked: Array<string> = []
+
+/** The service: pages of conversations by cursor, and empty lists of all else. */
+const service = async (address: string): Promise<Response> => {
+  const { pathname, searchParams } = new URL(address)
+  asked.push(pathname)
+  const [, id] = pathname.split("/v1/contacts/")
+  if (id !== undefined) return Response.json({ data: { id, tags: [], notes: null, primary_phone: null } })
+  if (pathname !== "/v1/conversations") return Response.json({ data: [], next_cursor: null })
+  const [from, size] = [Number(searchParams.get("cursor") ?? 0), Number(searchParams.get("page_size"))]
+  const end = from + size
+  return Response.json({
+    data: conversations.slice(from, end),
+    next_cursor: end < conversations.length ? String(end) : null
+  })
+}
+
+/** Serves a handler of web requests until the test has run. */
+const serve = async (handle: (request: Request) => Promise<Response>) => {
+  const server = createServer(async (request, response) => {
+    const { headers, method = "GET", url } = request
+    const body = method === "POST" ? { body: await text(request) } : {}
+    const sent = new Headers(Object.entries(headers).map(([name, value]) => [name, String(value)]))
+    const answer = await handle(new Request(`http://${headers.host}${url}`, { method, headers: sent, ...body }))
+    response.writeHead(answer.status, Object.fromEntries(answer.headers))
+    for await (const chunk of answer.body ?? []) response.write(chunk)
+    response.end()
+  }).listen(0, "127.0.0.1")
+  await once(server, "listening")
+  onTestFinished(() => void server.close())
+  // A TCP server has such an address.
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+it("scrolls through 10,000 conversations, page by page, with few rows in the document", async () => {
+  const inbox = makeConsole({
+    apiKey: "svc_live_of_this_test",
+    baseUrl: "http://crm.test/v1",
+    path: "/inbox",
+    hosts: ["127.0.0.1"],
+    fetch: service
+  })
+  const address = await serve(inbox.handle)
+  const browser = await chromium.launch({
+    executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",
+    // Chromium has no sandbox for root, as whom containers run.
+    chromiumSandbox: process.getuid?.() !== 0
+  })
+  onTestFinished(async () => {
+    await browser.close()
+    inbox.close()
+  })
+  const page = await browser.newPage()
+  await page.goto(`${address}/inbox`)
+  await page.getByRole("option", { name: /Contact 0 / }).waitFor()
+  const pages = () => asked.filter((path) => path === "/v1/conversations").length
+  assert.strictEqual(pages(), 1)
+  assert.strictEqual(await page.getByRole("link", { name: "Webhooks" }).count(), 0)
+
+  const rows = page.getByRole("option")
+  const last = page.getByRole("option", { name: /Contact 9999 / })
+  while (await last.count() === 0) {
+    await page.evaluate("document.querySelector('.conversations').scrollTo(0, 1e9)")
+    await page.evaluate("new Promise(requestAnimationFrame)")
+    assert.isBelow(await rows.count(), 60)
+  }
+  assert.strictEqual(pages(), 100)
+  await last.click()
+  await page.getByRole("heading", { name: "Contact 9999" }).waitFor()
+
+  // From the top, with the keyboard alone.
+  await page.getByRole("listbox").press("Home")
+  await page.getByRole("heading", { name: "Contact 0" }).waitFor()
+  await page.keyboard.press("ArrowDown")
+  await page.getByRole("heading", { name: "Contact 1", exact: true }).waitFor()
+})

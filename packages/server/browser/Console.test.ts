@@ -1,0 +1,205 @@
+/** The console as a developer has it: Debian's Chromium, a running `dev`, and a webhook that fails at first. */
+import { assert, it } from "@effect/vitest"
+import { Context, Effect, Layer } from "effect"
+import { once } from "node:events"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { join } from "node:path"
+import type { Browser, Page } from "playwright-core"
+import { browser, type Ready, service, watch } from "./Chromium.ts"
+
+/** An endpoint on this machine, whose answers a test sets. */
+const endpoint = Effect.acquireRelease(
+  Effect.promise(async () => {
+    const answers = { status: 500, body: "{\"reason\":\"not yet\"}" }
+    const server = createServer((request, response) => {
+      request.resume().once("end", () => response.writeHead(answers.status).end(answers.body))
+    }).listen(0, "127.0.0.1")
+    await once(server, "listening")
+    // A TCP server has such an address.
+    return { answers, server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks` }
+  }),
+  ({ server }) => Effect.sync(() => server.closeAllConnections() ?? server.close())
+)
+
+class Opened extends Context.Service<Opened, {
+  readonly asked: ReadonlyArray<string>
+  readonly chrome: Browser
+  readonly complaints: ReadonlyArray<string>
+  readonly hook: Effect.Success<typeof endpoint>
+  readonly page: Page
+  readonly ready: Ready
+  /** The headers and bodies of all responses except the stream's. */
+  readonly responses: ReadonlyArray<string>
+}>()("@messaging-crm/server/browser/Console") {
+  static readonly layer = Layer.effect(
+    Opened,
+    Effect.gen(function*() {
+      const ready = yield* service({ WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8" })
+      const hook = yield* endpoint
+      const chrome = yield* browser(["--host-resolver-rules=MAP evil.example 127.0.0.1"])
+      return yield* Effect.promise(async () => {
+        const page = await chrome.newPage({ viewport: { width: 1200, height: 700 }, colorScheme: "light" })
+        const responses: Array<string> = []
+        page.on("response", async (response) => {
+          const headers = JSON.stringify(await response.allHeaders())
+          if (!headers.includes("text/event-stream")) responses.push(headers, await response.text().catch(() => ""))
+        })
+        const { asked, complaints } = watch(page)
+        await page.goto(ready.console_url)
+        return Opened.of({ asked, chrome, complaints, hook, page, ready, responses })
+      })
+    })
+  )
+}
+
+const post = ({ api_key, base_url }: Ready, path: string, body: unknown) =>
+  fetch(`${base_url}${path}`, {
+    method: "POST",
+    headers: {
+      "authorization": `Bearer ${api_key}`,
+      "content-type": "application/json",
+      "idempotency-key": globalThis.crypto.randomUUID()
+    },
+    body: JSON.stringify(body)
+  })
+
+const using = (run: (opened: Opened["Service"]) => Promise<void>) =>
+  Effect.flatMap(Opened, (opened) => Effect.promise(() => run(opened)))
+
+/** Saves a picture for the docs, where `CONSOLE_SCREENSHOTS` names a folder. */
+const picture = async (page: Page, name: string) => {
+  const folder = process.env["CONSOLE_SCREENSHOTS"]
+  if (folder !== undefined) await page.screenshot({ path: join(folder, `${name}.png`), animations: "disabled" })
+}
+
+it.layer(Opened.layer, { timeout: "1 minute" })("the console of `dev`", (it) => {
+  it.effect("shows what a customer writes without a reload, and the ticks of the answer", () =>
+    using(async ({ page }) => {
+      await page.getByRole("option", { name: /Amélie Dubois/ }).click()
+      await page.getByRole("button", { name: "As the customer", exact: true }).click()
+      await page.keyboard.type("Do you also repair bicycles?")
+      await page.keyboard.press("Enter")
+      const thread = page.getByRole("region", { name: "Conversation", exact: true })
+      await thread.locator(".inbound", { hasText: "Do you also repair bicycles?" }).waitFor()
+      await page.locator(".preview", { hasText: "Do you also repair bicycles?" }).waitFor()
+
+      await page.getByRole("button", { name: "Reply", exact: true }).click()
+      await page.keyboard.type("We do! Bring it in any day until six.")
+      await page.keyboard.press("Enter")
+      const answer = thread.locator(".outbound:not(.pending)", { hasText: "We do!" })
+      await answer.getByRole("img", { name: "read" }).waitFor()
+      assert.strictEqual(await thread.locator(".pending").count(), 0)
+    }))
+
+  it.effect("shows a message from a new customer on another channel, and marks it as unread", () =>
+    using(async ({ page }) => {
+      await page.getByRole("button", { name: "As a customer", exact: true }).click()
+      await page.getByLabel("Channel").selectOption({ label: "Page (Page)" })
+      await page.getByLabel("Customer’s number or ID").fill("page-user-2")
+      await page.getByLabel("Name").fill("Rosa Marín")
+      await page.getByLabel("Message", { exact: true }).last().fill("Is the red one available?")
+      await page.getByRole("button", { name: "Receive" }).click()
+      const row = page.getByRole("option", { name: /Rosa Marín/ })
+      await row.getByTitle("New message").waitFor()
+      await row.click()
+      await row.getByTitle("New message").waitFor({ state: "detached" })
+    }))
+
+  it.effect("sends a template, assigns, tags, notes, closes and reopens", () =>
+    using(async ({ page }) => {
+      await page.getByRole("option", { name: /Amélie Dubois/ }).click()
+      await page.getByRole("button", { name: "Template" }).click()
+      for (
+        const [label, value] of [["header: 1", "4712"], ["body: 1", "Amélie"], ["body: 2", "4712"], [
+          "Track it: 1",
+          "4712"
+        ]]
+      ) {
+        await page.getByLabel(label ?? "").fill(value ?? "")
+      }
+      await page.getByRole("dialog").getByRole("button", { name: "Send" }).click()
+      await page.locator(".outbound", { hasText: "your order 4712 is ready" }).getByRole("img", { name: "read" })
+        .waitFor()
+
+      await page.getByLabel("Assigned to").selectOption({ label: "Grace Hopper" })
+      await page.getByLabel("Add a tag").selectOption({ label: "Newsletter" })
+      await page.locator(".tag", { hasText: "Newsletter" }).waitFor()
+      await page.getByLabel("Note").fill("Prefers mornings.")
+      await page.getByRole("button", { name: "Add note" }).click()
+      await page.locator(".notes", { hasText: "Prefers mornings." }).waitFor()
+      await picture(page, "console-inbox")
+
+      await page.getByRole("button", { name: "Close", exact: true }).click()
+      await page.getByRole("option", { name: /Amélie Dubois/ }).waitFor({ state: "detached" })
+      await page.getByRole("button", { name: "Reopen" }).click()
+      await page.getByRole("option", { name: /Amélie Dubois/ }).waitFor()
+      assert.strictEqual(await page.getByLabel("Assigned to").locator("option:checked").innerText(), "Grace Hopper")
+    }))
+
+  it.effect("shows a delivery that failed with both bodies, and retries it", () =>
+    using(async ({ hook, page, ready }) => {
+      await post(ready, "/webhooks", { url: hook.url, event_types: ["message.received"] })
+      await page.getByRole("button", { name: "As the customer", exact: true }).click()
+      await page.keyboard.type("Thank you!")
+      await page.keyboard.press("Enter")
+      await page.emulateMedia({ colorScheme: "dark" })
+      await page.getByRole("link", { name: "Webhooks" }).click()
+      const failed = page.locator("tr", { hasText: "500 http status" })
+      await failed.waitFor()
+      hook.answers.status = 200
+      await failed.getByRole("button").click()
+      const bodies = page.locator(".bodies", { hasText: "\"reason\": \"not yet\"" })
+      await bodies.filter({ hasText: "\"conversation_id\"" }).waitFor()
+      await picture(page, "console-webhooks")
+      // The service retries by itself. What has ended is delivered again by the button.
+      const delivered = page.locator("tr", { hasText: "succeeded" }).last()
+      await delivered.waitFor()
+      const attempts = delivered.locator("td").nth(4)
+      const before = Number.parseInt(await attempts.innerText(), 10)
+      await delivered.getByRole("button", { name: "Retry" }).click()
+      await attempts.filter({ hasText: new RegExp(`^${before + 1} `) }).waitFor()
+    }))
+
+  it.effect("shows requests as they arrive, sends with why they failed, and events", () =>
+    using(async ({ page, ready }) => {
+      await page.locator("body").press("2")
+      await fetch(`${ready.base_url}/contacts/nonsense`, { headers: { authorization: `Bearer ${ready.api_key}` } })
+      const row = page.locator("tr", { hasText: "/v1/contacts/nonsense" })
+      await row.getByText("invalid_input").waitFor()
+      await page.locator("body").press("3")
+      await page.locator("tr", { hasText: "+4915199990002" }).getByText("recipient unreachable").waitFor()
+      await page.locator("body").press("5")
+      await page.getByRole("button", { name: "message.received" }).first().click()
+      await page.locator("pre", { hasText: "\"message_id\"" }).waitFor()
+    }))
+
+  it.effect("asks only this server, complains of nothing, and never gets a key", () =>
+    using(async ({ asked, complaints, ready, responses }) => {
+      const { origin } = new URL(ready.console_url)
+      assert.deepStrictEqual(asked.filter((url) => !url.startsWith("data:") && new URL(url).origin !== origin), [])
+      assert.deepStrictEqual(complaints, [])
+      assert.isAbove(responses.length, 20)
+      for (const text of responses) assert.notInclude(text, "svc_live_")
+      const stream = await fetch(`${ready.console_url}/stream`)
+      const { value } = await stream.body?.getReader().read() ?? {}
+      assert.notInclude(new TextDecoder().decode(value), "svc_live_")
+    }))
+
+  it.effect("refuses another name of its address, and requests of another site", () =>
+    using(async ({ chrome, ready }) => {
+      const { port } = new URL(ready.console_url)
+      const page = await chrome.newPage()
+      const rebound = await page.goto(`http://evil.example:${port}/console`)
+      assert.strictEqual(rebound?.status(), 403)
+      await page.goto(`http://evil.example:${port}/v1/openapi.json`)
+      const ask = (options: string) =>
+        page.evaluate(`fetch("${ready.console_url}/call/setup", { method: "POST", body: "{}", ${options} })
+          .then(({ status }) => status, () => "refused")`)
+      assert.strictEqual(await ask("mode: 'no-cors'"), "refused")
+      assert.strictEqual(await ask("headers: { 'content-type': 'application/json' }"), "refused")
+      const headers = { "origin": `http://evil.example:${port}`, "content-type": "application/json" }
+      const direct = await fetch(`${ready.console_url}/call/setup`, { method: "POST", headers, body: "{}" })
+      assert.strictEqual(direct.status, 403)
+    }))
+})
