@@ -3,10 +3,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { PostedWebhooks } from "@messaging-crm/adapter-memory/WebhookTransport"
 import { Contacts, SearchTimeout } from "@messaging-crm/core/Contacts"
 import { ConcurrentChanges } from "@messaging-crm/core/Decide"
-import { Idempotency, RequestProcessing } from "@messaging-crm/core/Idempotency"
+import { Idempotency, RequestProcessing, type Respond } from "@messaging-crm/core/Idempotency"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { StorageBudget } from "@messaging-crm/core/StorageUse"
-import { Tags } from "@messaging-crm/core/Tags"
+import { type CreateTag, type Tag, Tags } from "@messaging-crm/core/Tags"
 import * as Mock from "@messaging-crm/provider-mock"
 import { Duration, Effect, Layer, Logger, References } from "effect"
 import { ReadDeadline } from "../src/middleware/RequestLifecycle.ts"
@@ -79,7 +79,8 @@ describe("a defect", () => {
         (tags) =>
           Tags.of({
             ...tags,
-            create: (input) => Effect.suspend(() => isBroken ? Effect.die("broken") : tags.create(input))
+            create: <Out>(input: CreateTag, respond?: Respond<Tag, Out>) =>
+              Effect.suspend(() => isBroken ? Effect.die("broken") : tags.create(input, respond))
           })
       )
     )
@@ -139,7 +140,8 @@ it("answers 409 `conflict`, which is not remembered, where others keep changing 
     Effect.map(Tags, (tags) =>
       Tags.of({
         ...tags,
-        create: (input) => Effect.suspend(() => isContended ? Effect.fail(new ConcurrentChanges()) : tags.create(input))
+        create: <Out>(input: CreateTag, respond?: Respond<Tag, Out>) =>
+          Effect.suspend(() => isContended ? Effect.fail(new ConcurrentChanges()) : tags.create(input, respond))
       }))
   )
   await serving({ instead }, async (service) => {

@@ -5,12 +5,19 @@ import { CurrentActor } from "@messaging-crm/core/Actor"
 import * as Changes from "@messaging-crm/core/Changes"
 import { Commit } from "@messaging-crm/core/Commit"
 import { AddNote, ContactRows, Contacts, ContactStore, UpdateContact } from "@messaging-crm/core/Contacts"
-import { Idempotency, IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
+import {
+  type EncodedResponse,
+  Idempotency,
+  IdempotencyKey,
+  IdempotencyStore,
+  type Respond
+} from "@messaging-crm/core/Idempotency"
 import { type ContactId, type OrganizationId, TagId } from "@messaging-crm/core/Ids"
 import { conflicts } from "@messaging-crm/core/Metrics"
 import { Phone } from "@messaging-crm/core/Phones"
 import { SendMessage, Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { CreateTag, TagRows, Tags, TagStore } from "@messaging-crm/core/Tags"
+import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { Array, Cause, Context, DateTime, Effect, Exit, Fiber, Metric, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Processes from "./Processes.ts"
@@ -109,39 +116,40 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       const ours = yield* Fixtures.organization
       const processes = [yield* Processes.startCrm, yield* Processes.startCrm]
       const { id } = yield* Fixtures.contact(ours)
-      const kinds = {
-        "a contact's": (crm: typeof processes[number], index: number) =>
-          Context.get(crm, Contacts).update(id, UpdateContact.make({ city: `${index}` })),
-        "a tag's": (crm: typeof processes[number]) =>
-          Context.get(crm, Tags).create(CreateTag.make({ name: "new", color: "red" })).pipe(Effect.orDie)
-      }
-      for (const [name, work] of Object.entries(kinds)) {
-        for (const is_secret of [false, true]) {
-          const request = (crm: typeof processes[number], index: number) =>
-            Context.get(crm, Idempotency).once({
-              key: IdempotencyKey.make(`${name} ${is_secret ? "secret" : "plain"} key`),
-              fingerprint: "f".repeat(64),
-              request_id: `${index}`,
-              is_secret,
-              encode,
-              work: Effect.flatMap(work(crm, index), encode)
-            })
-          // The second tag would have the name of the first: the requests are refused, and leave no record.
-          const outcomes = yield* actor(ours)(Effect.all(
-            processes.flatMap((crm, process) =>
-              Array.makeBy(4, (index) => Effect.exit(request(crm, process * 4 + index)))
-            ),
-            unbounded
-          ))
-          if (name === "a tag's" && is_secret) {
-            assert.isTrue(outcomes.every(Exit.isFailure))
-            continue
-          }
-          const answers = yield* Effect.all(outcomes)
-          assert.lengthOf(answers.filter(({ replayed }) => !replayed), 1)
-          assert.lengthOf(new Set(answers.map(({ body }) => new TextDecoder().decode(body))), 1)
-          assert.lengthOf(new Set(answers.map(({ request_id }) => request_id)), 1)
+      type Process = typeof processes[number]
+      const update = (crm: Process, index: number, respond: Respond<unknown, EncodedResponse>) =>
+        Context.get(crm, Contacts).update(id, UpdateContact.make({ city: `${index}` }), respond)
+      const createTag = (crm: Process, _: number, respond: Respond<unknown, EncodedResponse>) =>
+        Effect.orDie(Context.get(crm, Tags).create(CreateTag.make({ name: "new", color: "red" }), respond))
+      const createWebhook = (crm: Process, _: number, respond: Respond<unknown, EncodedResponse>) =>
+        Effect.orDie(
+          Context.get(crm, Webhooks).create(
+            CreateWebhook.make({ url: "https://shop.example/crm", event_types: ["message.sent"] }),
+            respond
+          )
+        )
+      const operations = { update, "update again": update, createTag, "create the tag again": createTag, createWebhook }
+      for (const [name, run] of Object.entries(operations)) {
+        const request = (crm: Process, index: number) =>
+          Context.get(crm, Idempotency).once(
+            { key: IdempotencyKey.make(`${name} key`), fingerprint: "f".repeat(64), request_id: `${index}` },
+            (record) => run(crm, index, { encode, record })
+          )
+        const outcomes = yield* actor(ours)(Effect.all(
+          processes.flatMap((crm, process) =>
+            Array.makeBy(4, (index) => Effect.exit(request(crm, process * 4 + index)))
+          ),
+          unbounded
+        ))
+        // The second tag would have the name of the first: the requests are refused, and leave no record.
+        if (name === "create the tag again") {
+          assert.isTrue(outcomes.every(Exit.isFailure))
+          continue
         }
+        const answers = yield* Effect.all(outcomes)
+        assert.lengthOf(answers.filter(({ replayed }) => !replayed), 1)
+        assert.lengthOf(new Set(answers.map(({ body }) => new TextDecoder().decode(body))), 1)
+        assert.lengthOf(new Set(answers.map(({ request_id }) => request_id)), 1)
       }
       assert.strictEqual((yield* loadContact(ours, id)).version, 3)
       assert.lengthOf(yield* TagStore.use((store) => store.list(ours)), 1)
@@ -329,14 +337,10 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       const { id } = yield* Fixtures.contact(ours)
       const writing = yield* whileHeld(id, (pid) =>
         Effect.gen(function*() {
-          const request = Context.get(crm, Idempotency).once({
-            key: IdempotencyKey.make("a lucky one's key"),
-            fingerprint: "f".repeat(64),
-            request_id: "r",
-            is_secret: false,
-            encode,
-            work: Effect.flatMap(Context.get(crm, Contacts).addNote(id, AddNote.make({ text: "once" })), encode)
-          })
+          const request = Context.get(crm, Idempotency).once(
+            { key: IdempotencyKey.make("a lucky one's key"), fingerprint: "f".repeat(64), request_id: "r" },
+            (record) => Context.get(crm, Contacts).addNote(id, AddNote.make({ text: "once" }), { encode, record })
+          )
           const writing = yield* Effect.forkChild(actor(ours)(request))
           for (let kills = 0; kills < 3; kills++) {
             const waiter = yield* waiterFor(pid)

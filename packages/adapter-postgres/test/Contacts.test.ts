@@ -6,6 +6,8 @@ import { findOrCreateByIdentity, networkIdsOf } from "@messaging-crm/core/Contac
 import { type Contact, ContactStore, type Person, searchText } from "@messaging-crm/core/Contacts"
 import { Decide } from "@messaging-crm/core/Decide"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
+import { Secrets } from "@messaging-crm/core/Secrets"
+import { StorageUse } from "@messaging-crm/core/StorageUse"
 import { foldCase } from "@messaging-crm/core/Text"
 import { WorkSignal } from "@messaging-crm/core/WorkQueue"
 import { Arbitrary, Array, DateTime, Effect, Fiber, Latch, Layer, Option, Result, Schema } from "effect"
@@ -33,7 +35,10 @@ const load = Effect.fnUntraced(function*(organization_id: OrganizationId, met: P
 
 /** Finds or creates the contact of a person, as operations do. */
 const findOrCreate = Effect.fnUntraced(function*(organization_id: OrganizationId, met: Person) {
-  const { run } = yield* Effect.provide(Decide, Layer.provide(Decide.layer, WorkSignal.layer))
+  const { run } = yield* Effect.provide(
+    Decide,
+    Layer.provide(Decide.layer, Layer.mergeAll(Secrets.layer, StorageUse.layer, WorkSignal.layer))
+  )
   return yield* run(organization_id, {
     load: load(organization_id, met),
     decide: ({ known, withPhone }, fresh) => Result.succeed(findOrCreateByIdentity(met, known, withPhone, fresh))

@@ -31,9 +31,12 @@ const record: RecordedResponse = {
 const request = Effect.fnUntraced(function*(organization_id: OrganizationId) {
   const process = yield* Processes.startCrm
   const { once } = Context.get(process, Idempotency)
-  const work = Effect.flatMap(Context.get(process, Tags).create(CreateTag.make({ name: "New", color: "red" })), encode)
+  const input = CreateTag.make({ name: "New", color: "red" })
   const outcome = yield* Effect.provideService(
-    once({ key, fingerprint, request_id: "ours", is_secret: false, encode, work }),
+    once(
+      { key, fingerprint, request_id: "ours" },
+      (record) => Context.get(process, Tags).create(input, { encode, record })
+    ),
     CurrentActor,
     { organization_id, member_id: null }
   )

@@ -21,7 +21,9 @@ import { Inbound, type ProviderMessageReceived } from "@messaging-crm/core/Inbou
 import { MemberStore } from "@messaging-crm/core/Members"
 import { MessageStore } from "@messaging-crm/core/Messages"
 import { Phone } from "@messaging-crm/core/Phones"
+import { Secrets } from "@messaging-crm/core/Secrets"
 import { SendMessage, Sends, SendStore, StartConversation } from "@messaging-crm/core/Sends"
+import { StorageUse } from "@messaging-crm/core/StorageUse"
 import { CreateTag, Tags, TagStore } from "@messaging-crm/core/Tags"
 import { WebhookDeliveries, WebhookDeliveryRows, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookRows, Webhooks, WebhookStore } from "@messaging-crm/core/Webhooks"
@@ -175,15 +177,11 @@ const writes: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>
   "an idempotency record": Effect.gen(function*() {
     const idempotency = yield* Idempotency
     const encode = () => Effect.succeed({ status: 200, body: new Uint8Array([1, 2, 3]) })
-    const update = Contacts.use((contacts) => contacts.update(contact, UpdateContact.make({ city: "Bonn" })))
-    return yield* idempotency.once({
-      key: IdempotencyKey.make("a-new-key"),
-      fingerprint: "f".repeat(64),
-      request_id: "r",
-      is_secret: false,
-      encode,
-      work: Effect.flatMap(update, encode)
-    })
+    const input = UpdateContact.make({ city: "Bonn" })
+    return yield* idempotency.once(
+      { key: IdempotencyKey.make("a-new-key"), fingerprint: "f".repeat(64), request_id: "r" },
+      (record) => Contacts.use((contacts) => contacts.update(contact, input, { encode, record }))
+    )
   }),
   "an assignment of a conversation": Conversations.use((all) =>
     all.assign(conversation, { assigned_user_id: MemberId.make(Crowd.id("member", 2)) })
@@ -301,6 +299,7 @@ const member = Layer.succeed(CurrentActor, {
 
 const database = Layer.mergeAll(Dispatch.layer, member, crowd).pipe(
   Layer.provide(Decide.layer),
+  Layer.provide(Layer.mergeAll(Secrets.layer, StorageUse.layer)),
   Layer.provideMerge(Crm.layer),
   Layer.provideMerge(Layer.mergeAll(Postgres.layer, Provider.layer("callback_ref"), Ids.layer, WorkSignal.layer)),
   Layer.provideMerge(Database.layer)

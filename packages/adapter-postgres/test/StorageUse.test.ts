@@ -31,16 +31,15 @@ it.layer(Processes.database, { excludeTestServices: true })("What requests store
         notes: notes(limits.notes_chars_max)
       })
       const crm = yield* Processes.startCrm
-      const update = Context.get(crm, Contacts).update(id, UpdateContact.make({}))
       const patch = (index: number) =>
-        Context.get(crm, Idempotency).once({
-          key: IdempotencyKey.make(`${globalThis.crypto.randomUUID()}-${index}`),
-          fingerprint: "f".repeat(64),
-          request_id: globalThis.crypto.randomUUID(),
-          is_secret: false,
-          encode,
-          work: Effect.flatMap(update, encode)
-        })
+        Context.get(crm, Idempotency).once(
+          {
+            key: IdempotencyKey.make(`${globalThis.crypto.randomUUID()}-${index}`),
+            fingerprint: "f".repeat(64),
+            request_id: globalThis.crypto.randomUUID()
+          },
+          (record) => Context.get(crm, Contacts).update(id, UpdateContact.make({}), { encode, record })
+        )
       const size = sql<{ readonly bytes: number }>`
         SELECT pg_database_size(current_database())::float8 AS bytes
       `.pipe(Effect.map(([row]) => row?.bytes ?? 0))

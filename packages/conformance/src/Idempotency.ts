@@ -6,10 +6,18 @@ import { AddNote, type Contact, Contacts, UpdateContact } from "@messaging-crm/c
 import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
 import { ConflictBackoff } from "@messaging-crm/core/Decide"
-import { type EncodedResponse, Idempotency, IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
+import {
+  type EncodedResponse,
+  Idempotency,
+  IdempotencyKey,
+  IdempotencyStore,
+  type KeyedRequest,
+  type Respond
+} from "@messaging-crm/core/Idempotency"
 import type { ContactId, OrganizationId } from "@messaging-crm/core/Ids"
 import { StorageBudget } from "@messaging-crm/core/StorageUse"
 import { CreateTag, Tags, TagStore } from "@messaging-crm/core/Tags"
+import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { Deferred, Duration, Effect, Exit, Fiber, Layer, Option, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { bytes } from "./Arbitraries.ts"
@@ -81,44 +89,33 @@ const answer = (status: number, value: unknown): EncodedResponse => ({
   body: encoder.encode(JSON.stringify(value))
 })
 
-interface Request {
-  readonly key?: IdempotencyKey
-  readonly fingerprint?: string
-  readonly request_id?: string
-  readonly is_secret?: boolean
-}
-
 const encode = (value: unknown) => Effect.succeed(answer(201, value))
 
-/** Carries out an operation as a request with an idempotency key does. An error that `refused` turns into an answer is stored in the idempotency record. */
-const request = <A, E, R>(operation: Effect.Effect<A, E, R>, fields: Request = {}) =>
+type Encoded = Respond<unknown, EncodedResponse>
+
+/** A request without an idempotency key. */
+const keyless: Encoded = { encode, record: null }
+
+/** An operation as a request runs it: it returns the response. */
+type Responding<E, R> = (respond: Encoded) => Effect.Effect<EncodedResponse, E, R>
+
+/** Runs an operation as a request with an idempotency key does. */
+const request = <E, R>(operation: Responding<E, R>, fields: Partial<KeyedRequest> = {}) =>
   Idempotency.use((idempotency) =>
-    idempotency.once({
-      key,
-      fingerprint: "f".repeat(64),
-      request_id: "r-1",
-      is_secret: false,
-      encode,
-      work: Effect.flatMap(
-        operation,
-        (value) => value instanceof Refused ? Effect.succeed(value.answer) : encode(value)
-      ),
-      ...fields
-    })
+    idempotency.once(
+      { key, fingerprint: "f".repeat(64), request_id: "r-1", ...fields },
+      (record) => operation({ encode, record })
+    )
   )
 
-/** An error that becomes an answer, and is replayed as such. */
-class Refused {
-  readonly answer: EncodedResponse
-  constructor(status: number, tag: string) {
-    this.answer = answer(status, { code: tag })
-  }
-}
+/** Responds with an error of an operation, so that it is recorded. */
+const refused =
+  (status: number) =>
+  <E extends { readonly _tag: string }, R>(operation: Responding<E, R>): Responding<never, R> =>
+  (respond) => Effect.catch(operation(respond), ({ _tag }) => Effect.succeed(answer(status, { code: _tag })))
 
-const refused = (status: number) => <A, E extends { readonly _tag: string }, R>(operation: Effect.Effect<A, E, R>) =>
-  Effect.catch(operation, ({ _tag }) => Effect.succeed(new Refused(status, _tag)))
-
-const createTag = (name = "vip") => Tags.use((tags) => tags.create(CreateTag.make({ name, color: "red" })))
+const createTag = (name = "vip") => (respond: Encoded) =>
+  Tags.use((tags) => tags.create(CreateTag.make({ name, color: "red" }), respond))
 
 /** An organization with a contact, and the calls of the tests. */
 const begin = Effect.gen(function*() {
@@ -126,10 +123,10 @@ const begin = Effect.gen(function*() {
   const as = Effect.provideService(CurrentActor, { organization_id, member_id: null })
   const contact = yield* Fixtures.contact(organization_id, { first_name: "Kim" })
   const get = (id: ContactId = contact.id) => Effect.orDie(as(Contacts.use((contacts) => contacts.get(id))))
-  const rename = (first_name: string) =>
-    Contacts.use((contacts) => contacts.update(contact.id, UpdateContact.make({ first_name })))
-  const addNote = (id: ContactId = contact.id) =>
-    Contacts.use((contacts) => contacts.addNote(id, AddNote.make({ text: "Called" })))
+  const rename = (first_name: string) => (respond: Encoded) =>
+    Contacts.use((contacts) => contacts.update(contact.id, UpdateContact.make({ first_name }), respond))
+  const addNote = (id: ContactId = contact.id) => (respond: Encoded) =>
+    Contacts.use((contacts) => contacts.addNote(id, AddNote.make({ text: "Called" }), respond))
   const tags = TagStore.use((store) => store.list(organization_id))
   const found = IdempotencyStore.use((store) => store.find(organization_id, key))
   return { addNote, as, contact, found, get, organization_id, rename, tags }
@@ -149,7 +146,7 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         const stored = Option.getOrThrow(yield* found)
         assert.deepStrictEqual([text(stored.body), stored.status, stored.sealed], [text(first.body), 201, false])
         // The name is in use by now, but a replay is not refused for that.
-        for (const again of [createTag(), createTag().pipe(refused(409))]) {
+        for (const again of [createTag(), refused(409)(createTag())]) {
           const second = yield* as(request(again, { request_id: "r-2" }))
           assert.deepStrictEqual({ ...second, body: text(second.body) }, {
             status: 201,
@@ -165,7 +162,7 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
       Effect.gen(function*() {
         const { as, get, rename } = yield* begin
         const first = yield* as(request(rename("Ada")))
-        yield* as(rename("Eve"))
+        yield* as(rename("Eve")(keyless))
         const second = yield* as(request(rename("Ada")))
         assert.isTrue(second.replayed)
         assert.strictEqual(text(second.body), text(first.body))
@@ -175,7 +172,8 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
     it.effect("that changes nothing is stored without an answer, and its retry is answered with the resource", () =>
       Effect.gen(function*() {
         const { as, contact, found, get, rename } = yield* begin
-        const same = Contacts.use((contacts) => contacts.update(contact.id, UpdateContact.make({})))
+        const same = (respond: Encoded) =>
+          Contacts.use((contacts) => contacts.update(contact.id, UpdateContact.make({}), respond))
         const first = yield* as(request(same))
         assert.strictEqual(text(first.body), JSON.stringify(yield* get()))
         assert.deepStrictEqual(Option.getOrThrow(yield* found), {
@@ -186,7 +184,7 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
           request_id: "r-1"
         })
         assert.deepStrictEqual(yield* as(request(same, { request_id: "r-2" })), { ...first, replayed: true })
-        yield* as(rename("Eve"))
+        yield* as(rename("Eve")(keyless))
         const later = yield* as(request(same))
         assert.deepStrictEqual([later.replayed, text(later.body)], [true, JSON.stringify(yield* get())])
         const other = yield* as(Effect.flip(request(rename("Ada"), { fingerprint: "e".repeat(64) })))
@@ -198,10 +196,11 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
       Effect.gen(function*() {
         const { as, organization_id } = yield* begin
         const { conversation_id } = yield* Fixtures.thread(organization_id)
-        const close = Conversations.use((all) => all.close(conversation_id, CloseConversation.make({})))
+        const close = (respond: Encoded) =>
+          Conversations.use((all) => all.close(conversation_id, CloseConversation.make({}), respond))
         const reopen = Conversations.use((all) => all.reopen(conversation_id))
         const get = as(Conversations.use((all) => all.get(conversation_id)))
-        yield* as(close)
+        yield* as(close(keyless))
         const closed = yield* as(request(close))
         assert.include(text(closed.body), "\"closed\"")
         yield* as(reopen)
@@ -256,7 +255,7 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
       Effect.gen(function*() {
         const { addNote, as, found, get, organization_id } = yield* begin
         const stranger: Contact = yield* Fixtures.stranger
-        const note = addNote(stranger.id).pipe(refused(404))
+        const note = refused(404)(addNote(stranger.id))
         const first = yield* as(request(note))
         assert.deepStrictEqual(first, {
           ...answer(404, { code: "ContactNotFound" }),
@@ -277,8 +276,8 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
     it.effect("is refused for a conflict of its own as often as it is repeated", () =>
       Effect.gen(function*() {
         const { as, tags } = yield* begin
-        yield* as(createTag())
-        const create = createTag("VIP").pipe(refused(409))
+        yield* as(createTag()(keyless))
+        const create = refused(409)(createTag("VIP"))
         const [first, second] = [yield* as(request(create)), yield* as(request(create))]
         assert.deepStrictEqual([first.status, first.replayed], [409, false])
         assert.deepStrictEqual([second.status, second.replayed], [409, true])
@@ -288,7 +287,7 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
     it.effect("whose failure is not an answer runs again", () =>
       Effect.gen(function*() {
         const { as, found, tags } = yield* begin
-        yield* as(createTag())
+        yield* as(createTag()(keyless))
         assert.strictEqual((yield* as(Effect.flip(request(createTag()))))._tag, "TagNameTaken")
         assert.deepStrictEqual(yield* found, Option.none())
         assert.isFalse((yield* as(request(createTag("new")))).replayed)
@@ -298,18 +297,14 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
     it.effect("that dies is not remembered, and runs again", () =>
       Effect.gen(function*() {
         const { as, found, tags } = yield* begin
-        const died = yield* Effect.exit(as(request(Effect.die("bug"))))
+        const died = yield* Effect.exit(as(request(() => Effect.die("bug"))))
         assert.isTrue(Exit.hasDies(died))
         // If the answer cannot be encoded, the operation's effect is not committed.
         const broken = yield* Effect.exit(as(Idempotency.use((idempotency) =>
-          idempotency.once({
-            key,
-            fingerprint: "f".repeat(64),
-            request_id: "r-1",
-            is_secret: false,
-            encode: () => Effect.die("bug"),
-            work: Effect.flatMap(createTag(), encode)
-          })
+          idempotency.once(
+            { key, fingerprint: "f".repeat(64), request_id: "r-1" },
+            (record) => createTag()({ encode: () => Effect.die("bug"), record })
+          )
         )))
         assert.isTrue(Exit.hasDies(broken))
         assert.deepStrictEqual(yield* found, Option.none())
@@ -334,7 +329,7 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
       Effect.gen(function*() {
         const { as, tags } = yield* begin
         yield* as(request(createTag()))
-        for (const other of [createTag("new"), createTag("VIP").pipe(refused(409))]) {
+        for (const other of [createTag("new"), refused(409)(createTag("VIP"))]) {
           const conflict = yield* as(Effect.flip(request(other, { fingerprint: "e".repeat(64) })))
           assert.strictEqual(conflict._tag, "IdempotencyConflict")
         }
@@ -369,11 +364,14 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
     it.effect("whose answer holds a secret is stored encrypted", () =>
       Effect.gen(function*() {
         const { as, found } = yield* begin
-        const first = yield* as(request(createTag("a-secret-name"), { is_secret: true }))
+        const input = CreateWebhook.make({ url: "https://shop.example/crm", event_types: ["message.sent"] })
+        const create = (respond: Encoded) => Webhooks.use((webhooks) => webhooks.create(input, respond))
+        const first = yield* as(request(create))
+        assert.include(text(first.body), "whsec_")
         const stored = Option.getOrThrow(yield* found)
         assert.isTrue(stored.sealed)
-        assert.notInclude(text(stored.body), "a-secret-name")
-        const second = yield* as(request(createTag("a-secret-name"), { is_secret: true }))
+        assert.notInclude(text(stored.body), "whsec_")
+        const second = yield* as(request(create))
         assert.deepStrictEqual([second.replayed, text(second.body)], [true, text(first.body)])
       }))
 
@@ -381,10 +379,11 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
       Effect.gen(function*() {
         const { as, tags } = yield* begin
         const [started, may_end] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-        const slow = Deferred.succeed(started, undefined).pipe(
-          Effect.andThen(Deferred.await(may_end)),
-          Effect.andThen(createTag())
-        )
+        const slow = (respond: Encoded) =>
+          Deferred.succeed(started, undefined).pipe(
+            Effect.andThen(Deferred.await(may_end)),
+            Effect.andThen(createTag()(respond))
+          )
         const first = yield* Effect.forkChild(as(request(slow)))
         yield* Deferred.await(started)
         const hangingUp = yield* Effect.forkChild(Fiber.interrupt(first))

@@ -20,7 +20,9 @@ import { AddMember, Members } from "@messaging-crm/core/Members"
 import { Messages } from "@messaging-crm/core/Messages"
 import { ProviderOutcomeUnknown } from "@messaging-crm/core/MessagingProvider"
 import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
+import { Secrets } from "@messaging-crm/core/Secrets"
 import { type Send, SendMessage, Sends, SendStore, StartConversation } from "@messaging-crm/core/Sends"
+import { StorageUse } from "@messaging-crm/core/StorageUse"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
 import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
@@ -35,6 +37,7 @@ export type Requirements = Crm.Operations | Crm.StoragePorts | Dispatch | Ids | 
 export const layer = <E, R>(storage: Layer.Layer<Crm.StoragePorts, E, R>) =>
   Dispatch.layer.pipe(
     Layer.provide(Decide.layer),
+    Layer.provide(Layer.mergeAll(Secrets.layer, StorageUse.layer)),
     Layer.provideMerge(Crm.layer),
     Layer.provideMerge(Layer.mergeAll(storage, Provider.layer("callback_ref"), Ids.layer, WorkSignal.layer))
   )

@@ -102,19 +102,13 @@ it.effect("stores a secret response encrypted, and replays the same bytes", () =
     const organization_id = yield* Fixtures.organization
     const encode = (answer: unknown) =>
       Effect.succeed({ status: 200, body: new TextEncoder().encode(JSON.stringify(answer)) })
-    const create = Webhooks.use((webhooks) =>
-      webhooks.create(CreateWebhook.make({ url: "https://shop.example/crm", event_types: ["message.sent"] }))
-    )
+    const input = CreateWebhook.make({ url: "https://shop.example/crm", event_types: ["message.sent"] })
     const key = IdempotencyKey.make("create-webhook-1")
     const once = Idempotency.use((idempotency) =>
-      idempotency.once({
-        key,
-        fingerprint: "f".repeat(64),
-        request_id: "r-1",
-        is_secret: true,
-        encode,
-        work: Effect.flatMap(create, encode)
-      })
+      idempotency.once(
+        { key, fingerprint: "f".repeat(64), request_id: "r-1" },
+        (record) => Webhooks.use((webhooks) => webhooks.create(input, { encode, record }))
+      )
     ).pipe(Effect.provideService(CurrentActor, { organization_id, member_id: null }))
     const first = yield* once.pipe(under(old))
     assert.include(new TextDecoder().decode(first.body), "whsec_")

@@ -31,8 +31,7 @@ export const layer = HttpApiBuilder.group(
           Effect.catchTags({ CursorInvalid: ErrorMapping.cursorInvalid, SearchTimeout: Errors.searchTimeout })
         ),
       create: ({ endpoint, payload }) =>
-        contacts.create(payload).pipe(
-          Effect.flatMap(Responses.single(endpoint)),
+        Responses.written(endpoint)((respond) => contacts.create(payload, respond)).pipe(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
             ContactUnnamed: ErrorMapping.contactUnnamed,
@@ -46,8 +45,7 @@ export const layer = HttpApiBuilder.group(
           Effect.catchTag("ContactNotFound", Errors.absent("contact"))
         ),
       update: ({ endpoint, params, payload }) =>
-        contacts.update(params.contact_id, payload).pipe(
-          Effect.flatMap(Responses.single(endpoint)),
+        Responses.written(endpoint)((respond) => contacts.update(params.contact_id, payload, respond)).pipe(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
             ContactNotFound: Errors.absent("contact"),
@@ -56,8 +54,7 @@ export const layer = HttpApiBuilder.group(
           })
         ),
       addNote: ({ endpoint, params, payload }) =>
-        contacts.addNote(params.contact_id, payload).pipe(
-          Effect.flatMap(Responses.single(endpoint)),
+        Responses.written(endpoint)((respond) => contacts.addNote(params.contact_id, payload, respond)).pipe(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
             ContactNotFound: Errors.absent("contact"),

@@ -30,8 +30,7 @@ export const layer = HttpApiBuilder.group(
           Effect.catchTag("CursorInvalid", ErrorMapping.cursorInvalid)
         ),
       start: ({ endpoint, payload }) =>
-        sends.start(payload).pipe(
-          Effect.flatMap(Responses.single(endpoint)),
+        Responses.written(endpoint)((respond) => sends.start(payload, respond)).pipe(
           Effect.catchTags({
             ...ErrorMapping.template,
             ConcurrentChanges: ErrorMapping.concurrentChanges,
@@ -46,8 +45,7 @@ export const layer = HttpApiBuilder.group(
           Effect.catchTag("ConversationNotFound", Errors.absent("conversation"))
         ),
       assign: ({ endpoint, params, payload }) =>
-        conversations.assign(params.conversation_id, payload).pipe(
-          Effect.flatMap(Responses.single(endpoint)),
+        Responses.written(endpoint)((respond) => conversations.assign(params.conversation_id, payload, respond)).pipe(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
             ConversationNotFound: Errors.absent("conversation"),
@@ -55,16 +53,16 @@ export const layer = HttpApiBuilder.group(
           })
         ),
       close: ({ endpoint, params, payload }) =>
-        conversations.close(params.conversation_id, payload ?? CloseConversation.make({})).pipe(
-          Effect.flatMap(Responses.single(endpoint)),
+        Responses.written(endpoint)((respond) =>
+          conversations.close(params.conversation_id, payload ?? CloseConversation.make({}), respond)
+        ).pipe(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
             ConversationNotFound: Errors.absent("conversation")
           })
         ),
       reopen: ({ endpoint, params }) =>
-        conversations.reopen(params.conversation_id).pipe(
-          Effect.flatMap(Responses.single(endpoint)),
+        Responses.written(endpoint)((respond) => conversations.reopen(params.conversation_id, respond)).pipe(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
             ConversationNotFound: Errors.absent("conversation")

@@ -62,8 +62,7 @@ export const layer = HttpApiBuilder.group(
           linked(request)
         ),
       send: ({ endpoint, params, payload }) =>
-        sends.send(params.conversation_id, payload).pipe(
-          Effect.flatMap(Responses.single(endpoint)),
+        Responses.written(endpoint)((respond) => sends.send(params.conversation_id, payload, respond)).pipe(
           Effect.catchTags(refusals)
         )
     })

@@ -21,8 +21,7 @@ export const layer = HttpApiBuilder.group(
           Effect.catchTag("WebhookNotFound", Errors.absent("webhook"))
         ),
       retry: ({ endpoint, params }) =>
-        deliveries.retry(params.webhook_id, params.delivery_id).pipe(
-          Effect.flatMap(Responses.single(endpoint)),
+        Responses.written(endpoint)((respond) => deliveries.retry(params.webhook_id, params.delivery_id, respond)).pipe(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
             WebhookDeliveryNotFound: Errors.absent("delivery"),

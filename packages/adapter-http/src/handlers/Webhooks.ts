@@ -20,8 +20,7 @@ export const layer = HttpApiBuilder.group(
           Effect.flatMap(Responses.complete(endpoint))
         ),
       create: ({ endpoint, payload }) =>
-        webhooks.create(payload).pipe(
-          Effect.flatMap(Responses.single(endpoint)),
+        Responses.written(endpoint)((respond) => webhooks.create(payload, respond)).pipe(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
             TooManyWebhooks: ({ limit }) =>
@@ -33,8 +32,7 @@ export const layer = HttpApiBuilder.group(
           })
         ),
       disable: ({ endpoint, params }) =>
-        webhooks.disable(params.webhook_id).pipe(
-          Effect.flatMap(Responses.single(endpoint)),
+        Responses.written(endpoint)((respond) => webhooks.disable(params.webhook_id, respond)).pipe(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
             WebhookNotFound: Errors.absent("webhook")

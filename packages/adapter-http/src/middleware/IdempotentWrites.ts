@@ -13,7 +13,7 @@ import type { HttpApiEndpoint } from "effect/http-api"
 import * as Errors from "../api/Errors.ts"
 import { IdempotentWrites, RequestBody, rulesFor } from "../api/Pipeline.ts"
 import { addResponseHeaders, ResponseHeaders } from "./Headers.ts"
-import { CurrentResponse, encodeFor, toResponse } from "./Responses.ts"
+import { CurrentRecording, toResponse } from "./Responses.ts"
 import { pathOf } from "./Routes.ts"
 
 const encoder = new TextEncoder()
@@ -99,8 +99,6 @@ const inputOf = ({ payload }: HttpApiEndpoint.Top): (json: unknown) => unknown =
 /** What an endpoint determines of its writes. */
 interface Write {
   readonly policy: "required" | "optional"
-  readonly isSecret: boolean
-  readonly encode: (data: unknown) => Effect.Effect<EncodedResponse>
   readonly input: (json: unknown) => unknown
 }
 
@@ -118,7 +116,7 @@ export const layer = Layer.effect(
 
     const once = Effect.fnUntraced(function*<E, R>(
       httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
-      { encode, input, isSecret, policy }: Write
+      { input, policy }: Write
     ) {
       const { flaw, json } = yield* RequestBody
       const request = yield* HttpServerRequest.HttpServerRequest
@@ -134,24 +132,14 @@ export const layer = Layer.effect(
       }
       if (flaw !== null) return yield* Errors.invalid(flaw.param, flaw.message)
       if (Option.isNone(key)) return yield* httpEffect
-      let encoded: HttpServerResponse.HttpServerResponse | null = null
-      const encodeOnce = (data: unknown) =>
-        Effect.map(encode(data), (answer) => {
-          encoded = toResponse(answer)
-          return answer
-        })
-      const outcome = yield* idempotency.once({
-        key: key.value,
-        fingerprint: yield* fingerprintOf(request, input(json)),
-        request_id: yield* Errors.requestId,
-        is_secret: isSecret,
-        encode: encodeOnce,
-        work: Effect.suspend(() => {
-          // It runs again where a retry is answered with the resource as it is.
-          encoded = null
-          return asAnswer(Effect.provideService(httpEffect, CurrentResponse, () => encoded))
-        })
-      }).pipe(
+      const outcome = yield* idempotency.once(
+        {
+          key: key.value,
+          fingerprint: yield* fingerprintOf(request, input(json)),
+          request_id: yield* Errors.requestId
+        },
+        (recording) => asAnswer(Effect.provideService(httpEffect, CurrentRecording, recording))
+      ).pipe(
         Effect.catchTag("IdempotencyConflict", conflict),
         Effect.catchTag("RequestProcessing", processing),
         Effect.catchIf((error) => error instanceof StorageExhausted, storageExhausted)
@@ -160,9 +148,9 @@ export const layer = Layer.effect(
     })
 
     return IdempotentWrites.of((httpEffect, { endpoint }) => {
-      const { idempotency: policy, isSecret } = rulesFor(endpoint)
+      const { idempotency: policy } = rulesFor(endpoint)
       if (policy === null) return httpEffect
-      return once(httpEffect, { policy, isSecret, encode: encodeFor(endpoint), input: inputOf(endpoint) })
+      return once(httpEffect, { policy, input: inputOf(endpoint) })
     })
   })
 )

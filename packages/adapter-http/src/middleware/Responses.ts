@@ -1,10 +1,6 @@
-/**
- * Answers, encoded once.
- *
- * What a keyed write remembers with its changes is what is sent, byte for byte.
- */
+/** Responses: how the results of operations become JSON. */
 import { Codecs, type OwnSchema } from "@messaging-crm/core/Codecs"
-import type { EncodedResponse } from "@messaging-crm/core/Idempotency"
+import type { EncodedResponse, Recording, Respond } from "@messaging-crm/core/Idempotency"
 import { Context, Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
@@ -12,10 +8,10 @@ import { Api } from "../api/Api.ts"
 
 const encoder = new TextEncoder()
 
-/** Returns the response that the current request's answer was encoded to, or null where none was: without a key. */
-export const CurrentResponse = Context.Reference<() => HttpServerResponse.HttpServerResponse | null>(
-  "@messaging-crm/adapter-http/middleware/Responses/CurrentResponse",
-  { defaultValue: () => () => null }
+/** How the write of the current request is recorded; null for a request without an idempotency key. */
+export const CurrentRecording = Context.Reference<Recording | null>(
+  "@messaging-crm/adapter-http/middleware/Responses/CurrentRecording",
+  { defaultValue: () => null }
 )
 
 /** Returns an answer of the API as it is sent. */
@@ -56,12 +52,6 @@ const codecFor = (endpoint: HttpApiEndpoint.Top) => {
   }
 }
 
-/** Returns how an operation encodes the resource that it answers with. */
-export const encodeFor = (endpoint: HttpApiEndpoint.Top): (data: unknown) => Effect.Effect<EncodedResponse> => {
-  const { status, text } = codecFor(endpoint)
-  return (data) => Effect.map(text({ data }), (json) => ({ status, body: encoder.encode(json) }))
-}
-
 /** Answers with a body, as text and not as bytes, so that Node writes it together with the headers. */
 export const body = (endpoint: HttpApiEndpoint.Top) => {
   const { status, text } = codecFor(endpoint)
@@ -69,14 +59,23 @@ export const body = (endpoint: HttpApiEndpoint.Top) => {
     Effect.map(text(answer), (json) => HttpServerResponse.text(json, { status, contentType: "application/json" }))
 }
 
-/** Answers with one resource: with the bytes that are remembered, where there are some. */
+/** Responds with one resource. */
 export const single = (endpoint: HttpApiEndpoint.Top) => {
   const respond = body(endpoint)
-  return (data: unknown): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-    Effect.flatMap(CurrentResponse, (encoded) => {
-      const response = encoded()
-      return response === null ? respond({ data }) : Effect.succeed(response)
-    })
+  return (data: unknown) => respond({ data })
+}
+
+/** Responds with the resource of a write. The operation encodes it, and records it if the request has a key. */
+export const written = (endpoint: HttpApiEndpoint.Top) => {
+  const { status, text } = codecFor(endpoint)
+  const encode = (data: unknown) => Effect.map(text({ data }), (json) => ({ status, body: encoder.encode(json) }))
+  return <E, R>(
+    write: (respond: Respond<unknown, EncodedResponse>) => Effect.Effect<EncodedResponse, E, R>
+  ): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R> =>
+    Effect.flatMap(
+      CurrentRecording,
+      (record) => Effect.map(write({ encode, record }), (response) => toResponse(response))
+    )
 }
 
 /** Answers with a list that is complete. */

@@ -2,9 +2,15 @@
 import { assert, it } from "@effect/vitest"
 import { type AuditFilters, AuditStore } from "@messaging-crm/core/Audit"
 import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
-import { Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
+import { type Contact, Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
 import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
-import { Idempotency, type IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
+import {
+  type EncodedResponse,
+  Idempotency,
+  type IdempotencyKey,
+  IdempotencyStore,
+  type Respond
+} from "@messaging-crm/core/Idempotency"
 import { type ChannelId, ContactId } from "@messaging-crm/core/Ids"
 import { MediaStore } from "@messaging-crm/core/Media"
 import { insert } from "@messaging-crm/core/Messages"
@@ -78,27 +84,28 @@ export const person = Effect.gen(function*() {
   yield* work
   const { conversation_id } = yield* scene.get(sent)
   const { contact } = yield* as(Conversations.use((all) => all.get(conversation_id)))
-  const update = Contacts.use((all) =>
-    all.update(
-      ContactId.make(contact.id),
-      UpdateContact.make({
-        first_name: canaries.name,
-        last_name: canaries.family,
-        primary_email: canaries.email,
-        notes: canaries.notes
-      })
+  const update = (respond: Respond<Contact, EncodedResponse>) =>
+    Contacts.use((all) =>
+      all.update(
+        ContactId.make(contact.id),
+        UpdateContact.make({
+          first_name: canaries.name,
+          last_name: canaries.family,
+          primary_email: canaries.email,
+          notes: canaries.notes
+        }),
+        respond
+      )
     )
-  )
-  yield* as(Idempotency.use((idempotency) =>
-    idempotency.once({
-      key,
-      fingerprint: "f".repeat(64),
-      request_id: "request",
-      is_secret: false,
-      encode: (answer) => Effect.succeed({ status: 200, body: encoder.encode(JSON.stringify(answer)) }),
-      work: Effect.as(update, { status: 200, body: new Uint8Array() })
-    })
-  )).pipe(Effect.orDie)
+  yield* as(
+    Idempotency.use((idempotency) =>
+      idempotency.once({ key, fingerprint: "f".repeat(64), request_id: "request" }, (record) =>
+        update({
+          encode: (contact) => Effect.succeed({ status: 200, body: encoder.encode(JSON.stringify(contact)) }),
+          record
+        }))
+    )
+  ).pipe(Effect.orDie)
   const { id: queued } = yield* start(canaries.queued)
   yield* as(
     Conversations.use((all) => all.close(conversation_id, CloseConversation.make({ category: canaries.category })))

@@ -12,7 +12,8 @@ import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
 import { foldCase, trimmedText } from "../kernel/Text.ts"
 import * as Changes from "../work/Changes.ts"
-import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
+import { Decide, type DecisionContext, type Write } from "../work/Decide.ts"
+import type { Respond } from "../work/RecordedResponses.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -120,9 +121,7 @@ export class TagStore extends Context.Service<TagStore, {
 /** Operations on the current actor's tags. */
 export class Tags extends Context.Service<Tags, {
   /** Creates a tag. Names are unique in the organization regardless of case. */
-  readonly create: (
-    input: CreateTag
-  ) => Effect.Effect<Tag, TagNameTaken | TooManyTags | ConcurrentChanges, CurrentActor>
+  readonly create: Write<[input: CreateTag], Tag, TagNameTaken | TooManyTags>
   /** Returns every tag of the organization, ordered by name. */
   readonly list: Effect.Effect<ReadonlyArray<Tag>, never, CurrentActor>
 }>()("@messaging-crm/core/Tags") {
@@ -133,7 +132,7 @@ export class Tags extends Context.Service<Tags, {
       const organizations = yield* OrganizationStore
       const store = yield* TagStore
 
-      const createTag = operation("tags.create")(function*(input: CreateTag) {
+      const createTag = operation("tags.create")(function*<Out>(input: CreateTag, respond?: Respond<Tag, Out>) {
         const { organization_id } = yield* CurrentActor
         return yield* runAudited("tags.create", {
           // The organization first: its version must be no newer than what it guards.
@@ -142,7 +141,7 @@ export class Tags extends Context.Service<Tags, {
             tags: store.list(organization_id)
           }),
           decide: (loaded, context) => create(loaded, input, context)
-        })
+        }, respond)
       })
 
       const list = operation("tags.list")(function*() {

@@ -11,7 +11,8 @@ import { type CursorInvalid, Cursors, type Page, type PageRequest, type Position
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import type { AuditRecord } from "../work/Audit.ts"
 import * as Changes from "../work/Changes.ts"
-import { type ConcurrentChanges, Decide, type DecisionContext, zipConcurrently } from "../work/Decide.ts"
+import { Decide, type DecisionContext, type Write, zipConcurrently } from "../work/Decide.ts"
+import type { Respond } from "../work/RecordedResponses.ts"
 import {
   type AddNote,
   type Contact,
@@ -266,20 +267,16 @@ export class ContactStore extends Context.Service<ContactStore, {
 /** Operations on the current actor's contacts. */
 export class Contacts extends Context.Service<Contacts, {
   /** Creates a contact. Sends no message (contract §8.3). */
-  readonly create: (
-    input: CreateContact
-  ) => Effect.Effect<Contact, ContactUnnamed | ReferenceUnknown | CustomValueInvalid | ConcurrentChanges, CurrentActor>
+  readonly create: Write<[input: CreateContact], Contact, ContactUnnamed | ReferenceUnknown | CustomValueInvalid>
   readonly get: (id: ContactId) => Effect.Effect<Contact, ContactNotFound, CurrentActor>
   /** Changes the given fields (contract §8.4). */
-  readonly update: (
-    id: ContactId,
-    input: UpdateContact
-  ) => Effect.Effect<Contact, ContactNotFound | ReferenceUnknown | CustomValueInvalid | ConcurrentChanges, CurrentActor>
+  readonly update: Write<
+    [id: ContactId, input: UpdateContact],
+    Contact,
+    ContactNotFound | ReferenceUnknown | CustomValueInvalid
+  >
   /** Appends to the notes (contract §8.7). */
-  readonly addNote: (
-    id: ContactId,
-    input: AddNote
-  ) => Effect.Effect<Contact, ContactNotFound | NotesTooLong | ConcurrentChanges, CurrentActor>
+  readonly addNote: Write<[id: ContactId, input: AddNote], Contact, ContactNotFound | NotesTooLong>
   /** Returns a page of contacts, most recently updated first (contract §8.8). */
   readonly list: (
     options: ContactFilters & { readonly cursor: string | null; readonly page_size: number }
@@ -293,12 +290,14 @@ export class Contacts extends Context.Service<Contacts, {
       const read = yield* reader
       const store = yield* ContactStore
 
-      const createContact = operation("contacts.create")(function*(input: CreateContact) {
-        return yield* runAudited("contacts.create", {
-          load: read([input]),
-          decide: (references, context) => create(references, input, context)
-        })
-      })
+      const createContact = operation("contacts.create")(
+        function*<Out>(input: CreateContact, respond?: Respond<Contact, Out>) {
+          return yield* runAudited("contacts.create", {
+            load: read([input]),
+            decide: (references, context) => create(references, input, context)
+          }, respond)
+        }
+      )
 
       const get = operation("contacts.get")(function*(id: ContactId) {
         const { organization_id } = yield* CurrentActor
@@ -306,20 +305,28 @@ export class Contacts extends Context.Service<Contacts, {
         return yield* Effect.fromOption(found, () => new ContactNotFound())
       })
 
-      const updateContact = operation("contacts.update")(function*(id: ContactId, input: UpdateContact) {
+      const updateContact = operation("contacts.update")(function*<Out>(
+        id: ContactId,
+        input: UpdateContact,
+        respond?: Respond<Contact, Out>
+      ) {
         const { organization_id } = yield* CurrentActor
         const load = zipConcurrently(store.load(organization_id, id), read([input]))
         const decide = ([found, references]: Effect.Success<typeof load>, context: DecisionContext) =>
           update(found, references, input, context)
-        return yield* runAudited("contacts.update", { load, decide, current: ([found]) => current(found) })
+        return yield* runAudited("contacts.update", { load, decide, current: ([found]) => current(found) }, respond)
       })
 
-      const addNoteToContact = operation("contacts.add_note")(function*(id: ContactId, input: AddNote) {
+      const addNoteToContact = operation("contacts.add_note")(function*<Out>(
+        id: ContactId,
+        input: AddNote,
+        respond?: Respond<Contact, Out>
+      ) {
         const { organization_id } = yield* CurrentActor
         return yield* runAudited("contacts.add_note", {
           load: store.load(organization_id, id),
           decide: (found, context) => addNote(found, input, context)
-        })
+        }, respond)
       })
 
       const list = operation("contacts.list")(function*(

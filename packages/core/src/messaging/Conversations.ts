@@ -29,7 +29,8 @@ import { line } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
-import { type ConcurrentChanges, concurrently, Decide, type DecisionContext } from "../work/Decide.ts"
+import { concurrently, Decide, type DecisionContext, type Write } from "../work/Decide.ts"
+import type { Respond } from "../work/RecordedResponses.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -341,19 +342,15 @@ export class Conversations extends Context.Service<Conversations, {
     options: ConversationFilters & { readonly cursor: string | null; readonly page_size: number }
   ) => Effect.Effect<Page<Conversation>, CursorInvalid, CurrentActor>
   /** Assigns the conversation, and by default its contact, to a member; null unassigns the conversation (contract §10.4). */
-  readonly assign: (
-    id: ConversationId,
-    input: AssignConversation
-  ) => Effect.Effect<Conversation, ConversationNotFound | ReferenceUnknown | ConcurrentChanges, CurrentActor>
+  readonly assign: Write<
+    [id: ConversationId, input: AssignConversation],
+    Conversation,
+    ConversationNotFound | ReferenceUnknown
+  >
   /** Closes an open conversation (contract §10.5). Closing a closed one changes nothing. */
-  readonly close: (
-    id: ConversationId,
-    input: CloseConversation
-  ) => Effect.Effect<Conversation, ConversationNotFound | ConcurrentChanges, CurrentActor>
+  readonly close: Write<[id: ConversationId, input: CloseConversation], Conversation, ConversationNotFound>
   /** Reopens a closed conversation (contract §10.5). Reopening an open one changes nothing. */
-  readonly reopen: (
-    id: ConversationId
-  ) => Effect.Effect<Conversation, ConversationNotFound | ConcurrentChanges, CurrentActor>
+  readonly reopen: Write<[id: ConversationId], Conversation, ConversationNotFound>
 }>()("@messaging-crm/core/Conversations") {
   static readonly layer = Layer.effect(
     Conversations,
@@ -383,7 +380,7 @@ export class Conversations extends Context.Service<Conversations, {
       })
 
       const assignConversation = operation("conversations.assign")(
-        function*(id: ConversationId, input: AssignConversation) {
+        function*<Out>(id: ConversationId, input: AssignConversation, respond?: Respond<Conversation, Out>) {
           const { organization_id } = yield* CurrentActor
           const { assigned_user_id } = input
           return yield* runAudited("conversations.assign", {
@@ -393,28 +390,31 @@ export class Conversations extends Context.Service<Conversations, {
             }, concurrently),
             decide: (loaded, context) => assign(loaded, input, context),
             current: ({ conversation }) => current(conversation)
-          })
+          }, respond)
         }
       )
 
       const closeConversation = operation("conversations.close")(
-        function*(id: ConversationId, input: CloseConversation) {
+        function*<Out>(id: ConversationId, input: CloseConversation, respond?: Respond<Conversation, Out>) {
           const { organization_id } = yield* CurrentActor
           return yield* runAudited("conversations.close", {
             load: store.find(organization_id, id),
             decide: (conversation, context) => close(conversation, input, context),
             current
-          })
+          }, respond)
         }
       )
 
-      const reopenConversation = operation("conversations.reopen")(function*(id: ConversationId) {
+      const reopenConversation = operation("conversations.reopen")(function*<Out>(
+        id: ConversationId,
+        respond?: Respond<Conversation, Out>
+      ) {
         const { organization_id } = yield* CurrentActor
         return yield* runAudited("conversations.reopen", {
           load: store.find(organization_id, id),
           decide: reopen,
           current
-        })
+        }, respond)
       })
 
       return Conversations.of({

@@ -33,7 +33,8 @@ import { Phone } from "../kernel/Phones.ts"
 import { text } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
-import { type ConcurrentChanges, concurrently, Decide, type DecisionContext } from "../work/Decide.ts"
+import { concurrently, Decide, type DecisionContext, type Write } from "../work/Decide.ts"
+import type { Respond } from "../work/RecordedResponses.ts"
 import { type Content, isAtMost, text_chars_max, TextTooLong } from "./Content.ts"
 import {
   ConversationNotFound,
@@ -319,17 +320,12 @@ export class SendStore extends Context.Service<SendStore, {
 /** Operations on the current actor's sends. */
 export class Sends extends Context.Service<Sends, {
   /** Finds or creates the contact and its conversation on the channel, and queues a template (contract §10.3). */
-  readonly start: (
-    input: StartConversation
-  ) => Effect.Effect<Send, ReferenceUnknown | ChannelTypeUnsuited | TemplateRefused | ConcurrentChanges, CurrentActor>
+  readonly start: Write<[input: StartConversation], Send, ReferenceUnknown | ChannelTypeUnsuited | TemplateRefused>
   /** Queues a text inside the reply window, or a template at any time (contract §12.2, §12.3). */
-  readonly send: (
-    conversation_id: ConversationId,
-    input: SendMessage
-  ) => Effect.Effect<
+  readonly send: Write<
+    [conversation_id: ConversationId, input: SendMessage],
     Send,
-    ConversationNotFound | ChannelTypeUnsuited | ReplyWindowClosed | TemplateRefused | TextTooLong | ConcurrentChanges,
-    CurrentActor
+    ConversationNotFound | ChannelTypeUnsuited | ReplyWindowClosed | TemplateRefused | TextTooLong
   >
   readonly get: (id: SendId) => Effect.Effect<Send, SendNotFound, CurrentActor>
 }>()("@messaging-crm/core/Sends") {
@@ -350,31 +346,33 @@ export class Sends extends Context.Service<Sends, {
           : Effect.result(templates.find(account, choice.id))
       }
 
-      const startConversation = operation("sends.start")(function*(input: StartConversation) {
-        const { member_id, organization_id } = yield* CurrentActor
-        const { channel_id, phone } = input
-        const loadPerson = Effect.gen(function*() {
-          const threads = yield* conversations.findThreads(
-            organization_id,
-            { id: channel_id, type: "phone_messaging" },
-            [phone]
+      const startConversation = operation("sends.start")(
+        function*<Out>(input: StartConversation, respond?: Respond<Send, Out>) {
+          const { member_id, organization_id } = yield* CurrentActor
+          const { channel_id, phone } = input
+          const loadPerson = Effect.gen(function*() {
+            const threads = yield* conversations.findThreads(
+              organization_id,
+              { id: channel_id, type: "phone_messaging" },
+              [phone]
+            )
+            const withPhone = threads.length > 0 ? Option.none() : yield* contacts.findByPhone(organization_id, phone)
+            return { threads, withPhone }
+          })
+          const loadTemplate = Effect.gen(function*() {
+            const channel = yield* channels.find(organization_id, channel_id)
+            return { channel, template: yield* findTemplate(channel, input.template) }
+          })
+          const load: Effect.Effect<StartLoaded> = Effect.map(
+            Effect.all({ person: loadPerson, choice: loadTemplate }, concurrently),
+            ({ choice, person }) => ({ ...person, ...choice })
           )
-          const withPhone = threads.length > 0 ? Option.none() : yield* contacts.findByPhone(organization_id, phone)
-          return { threads, withPhone }
-        })
-        const loadTemplate = Effect.gen(function*() {
-          const channel = yield* channels.find(organization_id, channel_id)
-          return { channel, template: yield* findTemplate(channel, input.template) }
-        })
-        const load: Effect.Effect<StartLoaded> = Effect.map(
-          Effect.all({ person: loadPerson, choice: loadTemplate }, concurrently),
-          ({ choice, person }) => ({ ...person, ...choice })
-        )
-        return yield* runAudited("sends.start", {
-          load,
-          decide: (loaded, context) => start(loaded, member_id, input, context)
-        })
-      })
+          return yield* runAudited("sends.start", {
+            load,
+            decide: (loaded, context) => start(loaded, member_id, input, context)
+          }, respond)
+        }
+      )
 
       /** Loads the channel and the template that a message names. A text names none. */
       const loadContent = Effect.fnUntraced(function*(
@@ -389,7 +387,11 @@ export class Sends extends Context.Service<Sends, {
         return { conversation, channel, template: yield* findTemplate(channel, input.template) }
       })
 
-      const sendMessage = operation("sends.send")(function*(conversation_id: ConversationId, input: SendMessage) {
+      const sendMessage = operation("sends.send")(function*<Out>(
+        conversation_id: ConversationId,
+        input: SendMessage,
+        respond?: Respond<Send, Out>
+      ) {
         const { member_id, organization_id } = yield* CurrentActor
         const load = Effect.flatMap(
           conversations.find(organization_id, conversation_id),
@@ -397,7 +399,7 @@ export class Sends extends Context.Service<Sends, {
         )
         const decide = (loaded: Effect.Success<typeof load>, context: DecisionContext) =>
           send(loaded, member_id, input, context)
-        return yield* runAudited("sends.send", { load, decide })
+        return yield* runAudited("sends.send", { load, decide }, respond)
       })
 
       const get = operation("sends.get")(function*(id: SendId) {

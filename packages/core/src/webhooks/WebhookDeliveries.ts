@@ -19,7 +19,8 @@ import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
 import { traced } from "../kernel/Traces.ts"
 import * as Changes from "../work/Changes.ts"
-import { type ConcurrentChanges, concurrently, Decide, type DecisionContext } from "../work/Decide.ts"
+import { concurrently, Decide, type DecisionContext, type Write } from "../work/Decide.ts"
+import type { Respond } from "../work/RecordedResponses.ts"
 import { StorageUse } from "../work/StorageUse.ts"
 import type { Claim, ClaimedWork } from "../work/WorkQueue.ts"
 import { EventStore } from "./Events.ts"
@@ -136,13 +137,10 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
     webhook_id: WebhookId
   ) => Effect.Effect<ReadonlyArray<WebhookDelivery>, WebhookNotFound, CurrentActor>
   /** Makes a delivery due now, with the same event. A pending delivery does not change. */
-  readonly retry: (
-    webhook_id: WebhookId,
-    id: WebhookDeliveryId
-  ) => Effect.Effect<
+  readonly retry: Write<
+    [webhook_id: WebhookId, id: WebhookDeliveryId],
     WebhookDelivery,
-    WebhookNotFound | WebhookDeliveryNotFound | WebhookDisabled | ConcurrentChanges,
-    CurrentActor
+    WebhookNotFound | WebhookDeliveryNotFound | WebhookDisabled
   >
   /** Makes one attempt of a claimed delivery, and settles the claim. */
   readonly attempt: (delivery: ClaimedDelivery) => Effect.Effect<void>
@@ -172,7 +170,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
       })
 
       const retryDelivery = operation("webhook_deliveries.retry")(
-        function*(webhook_id: WebhookId, id: WebhookDeliveryId) {
+        function*<Out>(webhook_id: WebhookId, id: WebhookDeliveryId, respond?: Respond<WebhookDelivery, Out>) {
           const { organization_id } = yield* CurrentActor
           return yield* runAudited("webhook_deliveries.retry", {
             load: Effect.all({
@@ -182,7 +180,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
             decide: ({ outgoing, webhook }, context) => retry(outgoing, webhook, context),
             current: ({ outgoing, webhook }) =>
               Result.map(found(outgoing, webhook), ({ loaded }) => Struct.omit(loaded, ["version"]))
-          })
+          }, respond)
         }
       )
 

@@ -32,7 +32,8 @@ import { Secrets } from "../kernel/Secrets.ts"
 import { jsonSchemaOnly, Text } from "../kernel/Text.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
-import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
+import { Decide, type DecisionContext, type Write } from "../work/Decide.ts"
+import type { Respond } from "../work/RecordedResponses.ts"
 import { lanes } from "../work/WorkQueue.ts"
 import { EventType } from "./Events.ts"
 import { newSecret } from "./WebhookSignature.ts"
@@ -270,15 +271,11 @@ export class WebhookStore extends Context.Service<
 /** Operations on the current actor's webhooks. */
 export class Webhooks extends Context.Service<Webhooks, {
   /** Subscribes a URL to events. Only this answer contains the signing secret (contract §14.2). */
-  readonly create: (input: CreateWebhook) => Effect.Effect<
-    CreatedWebhook,
-    WebhookUrlRefused | TooManyWebhooks | ConcurrentChanges,
-    CurrentActor
-  >
+  readonly create: Write<[input: CreateWebhook], CreatedWebhook, WebhookUrlRefused | TooManyWebhooks>
   /** Returns the 100 most recent webhooks that pass the filters, newest first. */
   readonly list: (filters: WebhookFilters) => Effect.Effect<ReadonlyArray<Webhook>, never, CurrentActor>
   /** Disables a webhook permanently, and fails its pending deliveries. Disabling it again changes nothing. */
-  readonly disable: (id: WebhookId) => Effect.Effect<Webhook, WebhookNotFound | ConcurrentChanges, CurrentActor>
+  readonly disable: Write<[id: WebhookId], Webhook, WebhookNotFound>
   /**
    * Re-encrypts the secrets that an older root key encrypted, and returns their number.
    *
@@ -296,7 +293,10 @@ export class Webhooks extends Context.Service<Webhooks, {
       const secrets = yield* Secrets
       const store = yield* WebhookStore
 
-      const createWebhook = operation("webhooks.create")(function*({ event_types, url: given }: CreateWebhook) {
+      const createWebhook = operation("webhooks.create")(function*<Out>(
+        { event_types, url: given }: CreateWebhook,
+        respond?: Respond<CreatedWebhook, Out>
+      ) {
         const { organization_id } = yield* CurrentActor
         const url = yield* Effect.mapError(
           Effect.fromResult(accepted(given, allowed)),
@@ -316,7 +316,7 @@ export class Webhooks extends Context.Service<Webhooks, {
               create(loaded, { id, url, event_types, sealed_secret }, context),
               ({ answer, changes }) => ({ answer: { ...answer, signing_secret }, changes })
             )
-        })
+        }, respond)
       })
 
       const list = operation("webhooks.list")(function*(filters: WebhookFilters) {
@@ -324,18 +324,20 @@ export class Webhooks extends Context.Service<Webhooks, {
         return yield* store.list(organization_id, filters, limits.webhook_list_size)
       })
 
-      const disableWebhook = operation("webhooks.disable")(function*(id: WebhookId) {
-        const { organization_id } = yield* CurrentActor
-        return yield* runAudited("webhooks.disable", {
-          load: store.find(organization_id, id),
-          decide: (found, { now }) =>
-            Result.map(
-              Result.fromOption(found, () => new WebhookNotFound()),
-              (row) => disable(row, Struct.pick(row, ["consecutive_failures", "first_failure_at"]), now)
-            ),
-          current: (found) => Result.map(Result.fromOption(found, () => new WebhookNotFound()), toWebhook)
-        })
-      })
+      const disableWebhook = operation("webhooks.disable")(
+        function*<Out>(id: WebhookId, respond?: Respond<Webhook, Out>) {
+          const { organization_id } = yield* CurrentActor
+          return yield* runAudited("webhooks.disable", {
+            load: store.find(organization_id, id),
+            decide: (found, { now }) =>
+              Result.map(
+                Result.fromOption(found, () => new WebhookNotFound()),
+                (row) => disable(row, Struct.pick(row, ["consecutive_failures", "first_failure_at"]), now)
+              ),
+            current: (found) => Result.map(Result.fromOption(found, () => new WebhookNotFound()), toWebhook)
+          }, respond)
+        }
+      )
 
       const reseal = resealAll(secrets, store, secretContext)
 

@@ -176,7 +176,7 @@ export const isNone = (changes: Changes): boolean =>
 /** Returns whether the changes write nothing: at most they expect rows to be unchanged. */
 export const isWithoutEffect = ({ expect: _expect, ...changes }: Changes): boolean => isNone(changes)
 
-/** Combines changes. A second `touch`, `settle`, `remember`, or `audit` is a defect. */
+/** Combines changes. A second `touch`, `settle`, `response`, or `audit` is a defect. */
 export const all = (...parts: ReadonlyArray<Changes>): Changes => {
   const whole: Record<string, unknown> = {}
   for (const name of names) {

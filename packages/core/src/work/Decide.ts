@@ -11,11 +11,13 @@ import { Context, DateTime, Duration, Effect, Fiber, Layer, Metric, Random, Resu
 import { CurrentActor, RequestId } from "../kernel/Actor.ts"
 import { Ids, type OrganizationId } from "../kernel/Ids.ts"
 import { conflicts } from "../kernel/Metrics.ts"
-import type { AuditedOperation } from "../kernel/Operations.ts"
+import { type AuditedOperation, rulesOf } from "../kernel/Operations.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Audit from "./Audit.ts"
 import * as Changes from "./Changes.ts"
 import { Commit, type Conflict, type KeyUsed, LeaseLost, type Unconfirmed } from "./Commit.ts"
+import * as RecordedResponses from "./RecordedResponses.ts"
+import type { Respond } from "./RecordedResponses.ts"
 import { type ClaimedWork, type WorkKind, WorkSignal } from "./WorkQueue.ts"
 
 /** What a pure decision cannot make itself: the time, and new ids. */
@@ -36,33 +38,17 @@ export interface Operation<Loaded, Answer, Refusal, R> {
   readonly current?: (loaded: Loaded) => Result.Result<Answer, Refusal>
 }
 
-/** Makes the record of an operation's answer in the audit; none for a call that leaves none. */
-type Recorder<Answer> = (
-  answer: Answer,
-  changes: Changes.Changes,
+/** What is committed with a decision: the record of the audit, and that of the response. */
+type Records = Pick<Changes.Changes, "audit" | "response">
+
+/** Makes the result of a run from a decision, and the records that are committed with it. */
+type Complete<Answer, Out> = (
+  decision: Changes.Decision<Answer>,
   context: DecisionContext
-) => Pick<Changes.Changes, "audit">
+) => Effect.Effect<readonly [Out, Records]>
 
-/** What no actor asked for leaves no record. */
-const unrecorded: Recorder<unknown> = () => Changes.none
-
-/** An operation's answer, to be stored under the idempotency key of the request. */
-export interface RecordableResult {
-  readonly answer: unknown
-}
-
-/**
- * Makes the idempotency record of the current request's answer, or, given null, of a request that changed nothing. Null
- * when the request has no idempotency key.
- */
-export const RecordResponse = Context.Reference<
-  ((answered: RecordableResult | null, now: Timestamp) => Effect.Effect<Changes.RecordedResponse>) | null
->("@messaging-crm/core/Decide/RecordResponse", { defaultValue: () => null })
-
-/** Whether operations answer with their resource as it is and change nothing: in the retry of a request that changed nothing. */
-export const OnlyCurrent = Context.Reference<boolean>("@messaging-crm/core/Decide/OnlyCurrent", {
-  defaultValue: () => false
-})
+/** The answer itself, without records: what no actor asked for leaves none. */
+const unrecorded = <Answer>({ answer }: Changes.Decision<Answer>) => Effect.succeed([answer, Changes.none] as const)
 
 // -------------------------------------------------------------- errors
 
@@ -84,14 +70,16 @@ export const zipConcurrently = <A, B, R1, R2>(
 
 type Failure = Conflict | KeyUsed | LeaseLost | Unconfirmed
 
-/** Decides to answer with the resource as it was loaded. */
-const reread = <Loaded, Answer, Refusal>(
-  loaded: Loaded,
-  current: Operation<Loaded, Answer, Refusal, never>["current"]
-): Effect.Effect<Changes.Decision<Answer>, Refusal> =>
-  current === undefined
-    ? Effect.die(new Error("An operation without `current` has an idempotency record without an answer."))
-    : Effect.map(Effect.fromResult(current(loaded)), (answer) => ({ answer, changes: Changes.none }))
+/** Returns the operation that answers with the resource as it was loaded. */
+const rereading = <Loaded, Answer, Refusal, R>(
+  { current, load }: Operation<Loaded, Answer, Refusal, R>
+): Operation<Loaded, Answer, Refusal, R> => ({
+  load,
+  decide: (loaded) => {
+    if (current === undefined) throw new Error("An operation without `current` has a record without a response.")
+    return Result.map(current(loaded), (answer) => ({ answer, changes: Changes.none }))
+  }
+})
 
 /** The maximum of attempts of one operation, about two seconds of conflicts. After that it fails. */
 const tries_max = 50
@@ -124,6 +112,15 @@ const kindsOf = ({ enqueue = [], raise = [], throttle = [] }: Changes.Changes): 
     ...raise.map(() => "webhook_delivery" as const)
   ])
 
+/** An operation of an actor that writes. */
+export interface Write<Input extends ReadonlyArray<unknown>, Result, Refusal> {
+  (...input: Input): Effect.Effect<Result, Refusal | ConcurrentChanges, CurrentActor>
+  /** Returns the response to a request, which is committed under the request's idempotency key. */
+  <Out>(
+    ...input: readonly [...Input, respond: Respond<Result, Out> | undefined]
+  ): Effect.Effect<Out, Refusal | ConcurrentChanges, CurrentActor>
+}
+
 /** The ways to write. One instance serves the whole process, because its operations share the semaphores for retries. */
 export class Decide extends Context.Service<Decide, {
   /**
@@ -131,11 +128,15 @@ export class Decide extends Context.Service<Decide, {
    * committed. The commit includes a record of the audit about the resource with
    * the answer's id, unless an operator's command changes nothing. After `tries_max`
    * conflicts it fails with `ConcurrentChanges`.
+   *
+   * With `respond` it returns the response instead. The response is encoded once, and
+   * committed under the request's idempotency key if it has one.
    */
-  readonly runAudited: <Loaded, Answer extends { readonly id: string }, Refusal, R>(
+  readonly runAudited: <Loaded, Answer extends { readonly id: string }, Refusal, R, Out = Answer>(
     name: AuditedOperation,
-    operation: Operation<Loaded, Answer, Refusal, R>
-  ) => Effect.Effect<Answer, Refusal | ConcurrentChanges, R | CurrentActor>
+    operation: Operation<Loaded, Answer, Refusal, R>,
+    respond?: Respond<Answer, Out>
+  ) => Effect.Effect<Out, Refusal | ConcurrentChanges, R | CurrentActor>
   /**
    * Runs one operation in an organization that no actor asked for, such as storing a message that comes in. Conflicts
    * without end are a defect.
@@ -163,44 +164,40 @@ export class Decide extends Context.Service<Decide, {
     Effect.gen(function*() {
       const { commit } = yield* Commit
       const ids = yield* Ids
+      const responses = yield* RecordedResponses.make
       const longest = yield* ConflictBackoff
       const signal = yield* WorkSignal
       const semaphores = Array.from({ length: stripes }, () => Semaphore.makeUnsafe(1))
 
       /** Loads, decides and commits once. `committed` is the failure of the commit, if there was one. */
-      const attempt = Effect.fnUntraced(function*<Loaded, Answer, Refusal, R>(
+      const attempt = Effect.fnUntraced(function*<Loaded, Answer, Refusal, R, Out>(
         organization_id: OrganizationId,
-        { current, decide, load }: Operation<Loaded, Answer, Refusal, R>,
-        record: Recorder<Answer>
+        { decide, load }: Operation<Loaded, Answer, Refusal, R>,
+        complete: Complete<Answer, Out>
       ) {
         const loaded = yield* load
-        const isRepeated = yield* OnlyCurrent
-        const recordResponse = isRepeated ? null : yield* RecordResponse
-        const now = yield* DateTime.now
-        const context = { now, uuid: ids.next }
-        const { answer, changes } = yield* isRepeated
-          ? reread(loaded, current)
-          : Effect.fromResult(decide(loaded, context))
-        const isStored = current === undefined || !Changes.isWithoutEffect(changes)
-        const recorded = { ...changes, ...record(answer, changes, context) }
-        const whole = recordResponse === null
-          ? recorded
-          : { ...recorded, response: yield* recordResponse(isStored ? { answer } : null, now) }
-        if (Changes.isNone(whole)) return { answer, changes, committed: Result.void }
+        const context = { now: yield* DateTime.now, uuid: ids.next }
+        const decision = yield* Effect.fromResult(decide(loaded, context))
+        const { changes } = decision
+        const [out, records] = yield* complete(decision, context)
+        const whole = { ...changes, ...records }
+        if (Changes.isNone(whole)) return { out, changes, committed: Result.void }
         const committed: Result.Result<void, Failure> = yield* Effect.result(
           Effect.uninterruptible(commit(organization_id, Changes.folded(whole)))
         )
-        return { answer, changes, committed }
+        if (whole.response !== undefined && Result.isSuccess(committed)) {
+          yield* responses.count(organization_id, whole.response)
+        }
+        return { out, changes, committed }
       })
 
-      const run = Effect.fnUntraced(function*<Loaded, Answer, Refusal, R>(
+      const run = Effect.fnUntraced(function*<Loaded, Answer, Refusal, R, Out>(
         organization_id: OrganizationId,
         operation: Operation<Loaded, Answer, Refusal, R>,
-        record: Recorder<Answer> = unrecorded,
+        complete: Complete<Answer, Out>,
         initial = operation.load
       ) {
-        const first = yield* attempt(organization_id, { ...operation, load: initial }, record)
-        let { answer, changes, committed } = first
+        let { changes, committed, out } = yield* attempt(organization_id, { ...operation, load: initial }, complete)
         const retry = Effect.gen(function*() {
           let unconfirmed: Unconfirmed | null = null
           for (let tries = 1; Result.isFailure(committed); tries++) {
@@ -215,7 +212,7 @@ export class Decide extends Context.Service<Decide, {
             yield* Metric.update(conflicts, 1)
             const millis = backoff(tries, longest, yield* Random.next)
             yield* millis > 0 ? Effect.sleep(millis) : Effect.yieldNow
-            ;({ answer, changes, committed } = yield* attempt(organization_id, operation, record))
+            ;({ changes, committed, out } = yield* attempt(organization_id, operation, complete))
           }
         })
         if (Result.isFailure(committed)) {
@@ -223,31 +220,62 @@ export class Decide extends Context.Service<Decide, {
           yield* semaphore === undefined ? retry : Semaphore.withPermit(semaphore, retry)
         }
         for (const kind of kindsOf(changes)) yield* signal.notify(kind)
-        return answer
+        return out
       })
 
-      const runFor = <Loaded, Answer, Refusal, R>(
+      const runFor = <Loaded, Answer, Refusal, R, Out>(
         organization_id: OrganizationId,
         operation: Operation<Loaded, Answer, Refusal, R>,
-        record?: Recorder<Answer>
-      ): Effect.Effect<Answer, Refusal | ConcurrentChanges, R> =>
-        run(organization_id, operation, record).pipe(
+        complete: Complete<Answer, Out>
+      ): Effect.Effect<Out, Refusal | ConcurrentChanges, R> =>
+        run(organization_id, operation, complete).pipe(
           // Only work has a lease, and only `settle` carries out work.
           Effect.catch((error) => error instanceof LeaseLost ? Effect.die(error) : Effect.fail(error))
         )
 
       return Decide.of({
-        runAudited: Effect.fnUntraced(function*(name, operation) {
+        runAudited: Effect.fnUntraced(function*<Loaded, Answer extends { readonly id: string }, Refusal, R, Out>(
+          name: AuditedOperation,
+          operation: Operation<Loaded, Answer, Refusal, R>,
+          respond?: Respond<Answer, Out>
+        ) {
           const actor = yield* CurrentActor
+          const { organization_id } = actor
           const request_id = yield* RequestId
-          return yield* runFor(actor.organization_id, operation, (answer, changes, context) =>
+          const audited = ({ answer, changes }: Changes.Decision<Answer>, context: DecisionContext): Records =>
             // The answer shows a key the resource, for which it may have no scope to read.
             Changes.isWithoutEffect(changes) && actor.key_id === undefined
               ? Changes.none
-              : { audit: Audit.make(name, answer.id, actor, request_id, context) })
+              : { audit: Audit.make(name, answer.id, actor, request_id, context) }
+          if (respond === undefined) {
+            // Without `respond`, `Out` is the answer.
+            return yield* runFor(
+              organization_id,
+              operation,
+              (decision, context) =>
+                Effect.succeed([decision.answer as unknown as Out, audited(decision, context)] as const)
+            )
+          }
+          const { encode, record } = respond
+          const isRetry = record?.is_retry === true
+          return yield* runFor(
+            organization_id,
+            isRetry ? rereading(operation) : operation,
+            Effect.fnUntraced(function*(decision, context) {
+              const response = yield* encode(decision.answer)
+              const records = audited(decision, context)
+              if (record === null || isRetry) return [response, records] as const
+              const isStored = operation.current === undefined || !Changes.isWithoutEffect(decision.changes)
+              const stored = yield* responses.make(organization_id, record, isStored ? response : null, {
+                is_secret: rulesOf(name).isSecret,
+                created_at: context.now
+              })
+              return [response, { ...records, response: stored }] as const
+            })
+          )
         }),
         run: (organization_id, operation) =>
-          runFor(organization_id, operation).pipe(
+          runFor(organization_id, operation, unrecorded).pipe(
             Effect.catch((error) => error instanceof ConcurrentChanges ? Effect.die(error) : Effect.fail(error))
           ),
         settle: ({ organization_id }, { decide, initial, load }) =>

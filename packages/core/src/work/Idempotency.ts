@@ -6,38 +6,34 @@
  * without the other, so no recovery is needed. No lock is needed either: of two
  * equal requests, the second violates the unique key of the record.
  */
-import { Cause, Context, DateTime, Duration, Effect, Layer, Option, Result, Schema } from "effect"
+import { Cause, Context, DateTime, Effect, Layer, Option, Result, Schema } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import type { OrganizationId } from "../kernel/Ids.ts"
-import { limits } from "../kernel/Limits.ts"
-import { Secrets } from "../kernel/Secrets.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { traced } from "../kernel/Traces.ts"
 import type { RecordedResponse } from "./Changes.ts"
 import { Commit, Unconfirmed } from "./Commit.ts"
-import { OnlyCurrent, type RecordableResult, RecordResponse } from "./Decide.ts"
+import * as RecordedResponses from "./RecordedResponses.ts"
+import {
+  type EncodedResponse,
+  IdempotencyKey,
+  type KeyedRequest,
+  record_age_max,
+  type Recording
+} from "./RecordedResponses.ts"
 import { type StorageExhausted, StorageUse } from "./StorageUse.ts"
 
-const encoder = new TextEncoder()
-const decoder = new TextDecoder()
+export {
+  type EncodedResponse,
+  IdempotencyKey,
+  key_pattern,
+  type KeyedRequest,
+  record_age_max,
+  type Recording,
+  type Respond
+} from "./RecordedResponses.ts"
 
 // ---------------------------------------------------------------- data
-
-/** Printable ASCII, with spaces inside but not at the ends. The OpenAPI document repeats it. */
-export const key_pattern = /^[!-~][ -~]*[!-~]$/
-
-/** Schema for an idempotency key: 8 to 200 printable ASCII characters, spaces inside included. */
-export const IdempotencyKey = Schema.String.check(
-  Schema.isBetweenLength(limits.idempotency_key_chars_min, limits.idempotency_key_chars_max),
-  Schema.isPattern(key_pattern)
-).pipe(Schema.brand("IdempotencyKey"))
-export type IdempotencyKey = typeof IdempotencyKey.Type
-
-/** The response of a write: a status and the exact bytes. */
-export interface EncodedResponse {
-  readonly status: number
-  readonly body: Uint8Array
-}
 
 /** The stored response of a key's first use. */
 export type IdempotencyRecord = Omit<RecordedResponse, "created_at" | "key">
@@ -76,12 +72,6 @@ export const canonicalJson = (value: unknown): string => {
   return `{${entries.map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`).join(",")}}`
 }
 
-/** The age after which a record may be deleted. The contract promises 24 hours. */
-export const record_age_max = Duration.hours(72)
-
-/** What a record and its keys in indexes take, without the answer, in bytes. */
-const record_bytes = 500
-
 /** Returns whether it is not known if an operation took effect. */
 const isUnconfirmed = <E>(cause: Cause.Cause<E>): boolean => Cause.squash(cause) instanceof Unconfirmed
 
@@ -111,26 +101,20 @@ export class Idempotency extends Context.Service<Idempotency, {
    *
    * **Details**
    *
-   * `work` carries out one operation. `encode` encodes its answer once, and the
-   * record commits together with its changes. The key is not looked up first. If
+   * `work` runs one operation, to which it passes the given `Recording`: the record
+   * commits together with the operation's changes. The key is not looked up first. If
    * `work` fails or responds with 400 or above, the key is looked up, and its
    * record is replayed if there is one. Otherwise a response of 400 or above
    * commits its record alone. A typed failure or a defect leaves no record, so a
    * retry with the key runs `work` again. The record of a request that changed
-   * nothing has no response: its replay is `work` with `OnlyCurrent`. Where the
+   * nothing has no response: its replay is `work` with `is_retry`. Where the
    * organization has used up its storage budget, only records are replayed. `work` is not interrupted when the
    * client disconnects: the retry gets the recorded response.
    */
-  readonly once: <E, R>(options: {
-    readonly key: IdempotencyKey
-    readonly fingerprint: string
-    readonly request_id: string
-    /** Whether the response is stored encrypted, because it contains a secret. */
-    readonly is_secret: boolean
-    /** Encodes the operation's answer as a response. */
-    readonly encode: (answer: unknown) => Effect.Effect<EncodedResponse>
-    readonly work: Effect.Effect<EncodedResponse, E, R>
-  }) => Effect.Effect<Outcome, E | IdempotencyConflict | RequestProcessing | StorageExhausted, R | CurrentActor>
+  readonly once: <E, R>(
+    request: KeyedRequest,
+    work: (recording: Recording) => Effect.Effect<EncodedResponse, E, R>
+  ) => Effect.Effect<Outcome, E | IdempotencyConflict | RequestProcessing | StorageExhausted, R | CurrentActor>
   /** Deletes one batch of records older than 72 hours, and returns their number. */
   readonly purge: Effect.Effect<number>
 }>()("@messaging-crm/core/Idempotency") {
@@ -138,61 +122,16 @@ export class Idempotency extends Context.Service<Idempotency, {
     Idempotency,
     Effect.gen(function*() {
       const { commit } = yield* Commit
-      const secrets = yield* Secrets
+      const responses = yield* RecordedResponses.make
       const store = yield* IdempotencyStore
       const use = yield* StorageUse
 
-      const contextOf = (organization_id: OrganizationId, key: IdempotencyKey) => `answer|${organization_id}|${key}`
-
-      const seal = Effect.fnUntraced(function*(organization_id: OrganizationId, key: IdempotencyKey, body: Uint8Array) {
-        const sealed = yield* secrets.seal(contextOf(organization_id, key), decoder.decode(body))
-        return { body: encoder.encode(sealed), sealed: true }
-      })
-
-      const open = Effect.fnUntraced(function*(
-        organization_id: OrganizationId,
-        key: IdempotencyKey,
-        { body, sealed }: { readonly body: Uint8Array; readonly sealed: boolean }
+      const once = traced("Idempotency.once")(function*<E, R>(
+        request: KeyedRequest,
+        work: (recording: Recording) => Effect.Effect<EncodedResponse, E, R>
       ) {
-        if (!sealed) return body
-        const text = yield* secrets.open(contextOf(organization_id, key), decoder.decode(body))
-        if (Option.isSome(text)) return encoder.encode(text.value)
-        return yield* Effect.die(new Error("No key of SECRET_KEY decrypts the recorded response."))
-      })
-
-      const once = traced("Idempotency.once")(function*<E, R>(options: {
-        readonly key: IdempotencyKey
-        readonly fingerprint: string
-        readonly request_id: string
-        readonly is_secret: boolean
-        readonly encode: (answer: unknown) => Effect.Effect<EncodedResponse>
-        readonly work: Effect.Effect<EncodedResponse, E, R>
-      }) {
-        const { encode, fingerprint, is_secret, key, request_id, work } = options
+        const { fingerprint, key, request_id } = request
         const { organization_id } = yield* CurrentActor
-
-        /** The bytes of the answer in the last record that was made. */
-        let answer_bytes = 0
-
-        const toRecord = ({ body, status }: EncodedResponse, created_at: Timestamp): Effect.Effect<RecordedResponse> =>
-          Effect.map(
-            is_secret ? seal(organization_id, key, body) : Effect.succeed({ body, sealed: false }),
-            (stored) => {
-              answer_bytes = stored.body.byteLength
-              return { key, fingerprint, status, ...stored, request_id, created_at }
-            }
-          )
-
-        const recordResponse = (
-          answered: RecordableResult | null,
-          created_at: Timestamp
-        ): Effect.Effect<RecordedResponse> => {
-          if (answered !== null) {
-            return Effect.flatMap(encode(answered.answer), (encoded) => toRecord(encoded, created_at))
-          }
-          answer_bytes = 0
-          return Effect.succeed({ key, fingerprint, status: null, body: null, sealed: false, request_id, created_at })
-        }
 
         /** Returns the recorded response of the key, if there is one. */
         const replay = Effect.gen(function*() {
@@ -201,8 +140,8 @@ export class Idempotency extends Context.Service<Idempotency, {
           if (found.value.fingerprint !== fingerprint) return yield* new IdempotencyConflict()
           const { body, request_id, sealed, status } = found.value
           const answer: EncodedResponse = body === null || status === null
-            ? yield* Effect.provideService(work, OnlyCurrent, true)
-            : { status, body: yield* open(organization_id, key, { body, sealed }) }
+            ? yield* work({ ...request, is_retry: true })
+            : { status, body: yield* responses.open(organization_id, key, { body, sealed }) }
           return Option.some<Outcome>({ ...answer, request_id, replayed: true })
         })
 
@@ -211,9 +150,16 @@ export class Idempotency extends Context.Service<Idempotency, {
           Effect.gen(function*() {
             const replayed = yield* replay
             if (Option.isSome(replayed)) return replayed.value
-            const record = yield* toRecord(answer, yield* DateTime.now)
+            // An error contains no secret.
+            const record = yield* responses.make(organization_id, request, answer, {
+              is_secret: false,
+              created_at: yield* DateTime.now
+            })
             const committed = yield* Effect.result(commit(organization_id, { response: record }))
-            if (Result.isSuccess(committed)) return { ...answer, request_id, replayed: false }
+            if (Result.isSuccess(committed)) {
+              yield* responses.count(organization_id, record)
+              return { ...answer, request_id, replayed: false }
+            }
             return yield* Effect.flatMap(replay, (outcome) => Effect.fromOption(outcome, () => new RequestProcessing()))
           })
 
@@ -226,7 +172,7 @@ export class Idempotency extends Context.Service<Idempotency, {
           })
 
         const run = Effect.flatMap(
-          Effect.provideService(work, RecordResponse, recordResponse),
+          work({ ...request, is_retry: false }),
           (answer): Effect.Effect<Outcome, E | IdempotencyConflict | RequestProcessing, R> =>
             answer.status >= 400 ? refuse(answer) : Effect.succeed({ ...answer, request_id, replayed: false })
         )
@@ -234,12 +180,10 @@ export class Idempotency extends Context.Service<Idempotency, {
         const replayOnly = (exhausted: StorageExhausted) =>
           Effect.flatMap(replay, (outcome) => Effect.fromOption(outcome, () => exhausted))
 
-        const outcome = yield* Effect.matchEffect(use.require(organization_id), {
+        return yield* Effect.matchEffect(use.require(organization_id), {
           onFailure: replayOnly,
           onSuccess: () => Effect.catchCause(run, recover)
         })
-        if (!outcome.replayed) yield* use.count(organization_id, record_bytes + answer_bytes, record_age_max)
-        return outcome
       }, Effect.uninterruptible)
 
       const purge = Effect.flatMap(
