@@ -95,14 +95,14 @@ beforeAll(async () => {
 /** What no schema can say: what a body refers to, and what only its parts together mean. */
 const beyond = new RegExp(
   [
-    "the organization has no",
-    "The template (may not be sent|has no)",
-    "template.id is not",
-    "The (header|body|button \\d+) (takes|needs a parameter|is given twice)",
-    "A contact needs",
+    "does not exist in this organization",
+    "The template (cannot be sent|has no)",
+    "no template with this template.id",
+    "The (header|body|button \\d+) (requires|is listed more than once)",
+    "A contact must have",
     "channel_id must be",
-    "Templates can be sent",
-    "cursor is not one",
+    "Templates are supported",
+    "The cursor is not valid",
     "well-formed text",
     "phone number with its country code",
     "absolute http or https URL",

@@ -244,39 +244,43 @@ it("a refusal names what, where and what to do", async () => {
     ["/conversations", { channel_id, phone: ours.phone, template }] as const
   for (
     const [[path, json], param, message] of [
-      [start("order_ready"), "template", "template: Expected an object."],
+      [start("order_ready"), "template", "template must be an object."],
       [
         start({ ...template, components: [{ ...body, parameters: ["7"] }] }),
         "template.components.0.parameters.0",
-        "template.components.0.parameters.0: Expected an object."
+        "template.components.0.parameters.0 must be an object."
       ],
       [
         start({ ...template, components: [{ ...header, parameters: [] }, body, button] }),
         "template.components",
-        "The header takes 1 parameter for {{1}}, but 0 came."
+        "The header requires 1 parameter for {{1}}, but the request has 0."
       ],
       [
         start({ ...template, components: [header, { ...body, parameters: [] }, button] }),
         "template.components",
-        "The body takes 2 parameters for {{1}}, {{2}}, but 0 came."
+        "The body requires 2 parameters for {{1}}, {{2}}, but the request has 0."
       ],
-      [start(template, nobody), "channel_id", `channel_id: the organization has no "${nobody}". See GET /channels.`],
+      [
+        start(template, nobody),
+        "channel_id",
+        `channel_id: "${nobody}" does not exist in this organization. List valid values with GET /channels.`
+      ],
       [
         ["/contacts", { first_name: "A", tag_ids: [ours.tag.id, nobody] }],
         "tag_ids",
-        `tag_ids: the organization has no "${nobody}". See GET /tags.`
+        `tag_ids: "${nobody}" does not exist in this organization. List valid values with GET /tags.`
       ],
       [
         ["/contacts", { first_name: "A", owner_user_id: nobody }],
         "owner_user_id",
-        `owner_user_id: the organization has no "${nobody}". See GET /members.`
+        `owner_user_id: "${nobody}" does not exist in this organization. List valid values with GET /members.`
       ],
       [
         ["/contacts", { first_name: "A", custom_values: { plan: "x" } }],
         "custom_values.plan",
-        "custom_values.plan: the organization has no \"plan\". See GET /contact-fields."
+        "custom_values.plan: \"plan\" does not exist in this organization. List valid values with GET /contact-fields."
       ],
-      [["/contacts", { first_name: "A", "": 1 }], "", "\"\" is not known here."]
+      [["/contacts", { first_name: "A", "": 1 }], "", "Unknown parameter: \"\". Check its spelling or remove it."]
     ] as const
   ) {
     const answer = await ours.write("POST", path, json)
@@ -284,7 +288,10 @@ it("a refusal names what, where and what to do", async () => {
     assert.deepInclude(answer.body.error, { code: "invalid_input", param, message })
   }
   const query = await service.request("GET", "/v1/tags?=1", { key: ours.key })
-  assert.deepInclude(query.body.error, { param: "", message: "\"\" is not known here: this operation takes no query." })
+  assert.deepInclude(query.body.error, {
+    param: "",
+    message: "This operation accepts no query parameters. Remove \"\"."
+  })
 })
 
 it("stops at the first thing that is wrong, however many there are", async () => {

@@ -235,7 +235,7 @@ describe("a link", () => {
       const { request_id, ...error } = body.error
       assert.deepStrictEqual(error, {
         code: "not_found",
-        message: "The link leads to nothing, or has expired. Read the message again for a new one.",
+        message: "The media link is invalid or has expired. Get the message again for a new link.",
         param: null
       })
       assert.strictEqual(request_id, headers.get("x-request-id"))

@@ -15,15 +15,15 @@ export interface AssignConversation {
   readonly sync_contact_owner?: boolean
 }
 
-/** The request is not valid; `param` names the field, parameter or header at fault. Nothing was changed. */
+/** The request is invalid; `param` identifies the field, parameter, or header. Nothing was changed. */
 export interface BadRequest {
   readonly error: {
     readonly code: "invalid_json" | "invalid_input" | "missing_idempotency_key"
-    /** For people. Do not parse it: the wording may change. */
+    /** Human-readable text. Its wording can change, so do not parse it. */
     readonly message: string
-    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
+    /** Name of the invalid parameter or header, or dotted path of the invalid field; null if the error concerns none. */
     readonly param: string | null
-    /** The response's `X-Request-Id`; in a replay, that of the first one. */
+    /** The response's `X-Request-Id`; in a replay, that of the original response. */
     readonly request_id: string
   }
 }
@@ -32,11 +32,11 @@ export interface BadRequest {
 export interface BodyTooLarge {
   readonly error: {
     readonly code: "body_too_large"
-    /** For people. Do not parse it: the wording may change. */
+    /** Human-readable text. Its wording can change, so do not parse it. */
     readonly message: string
-    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
+    /** Name of the invalid parameter or header, or dotted path of the invalid field; null if the error concerns none. */
     readonly param: string | null
-    /** The response's `X-Request-Id`; in a replay, that of the first one. */
+    /** The response's `X-Request-Id`; in a replay, that of the original response. */
     readonly request_id: string
   }
 }
@@ -58,15 +58,15 @@ export interface CloseConversation {
   readonly category?: string | null
 }
 
-/** The state of the resource does not allow the operation, or the Idempotency-Key belongs to another request or to one that is running. */
+/** The resource's state does not allow the operation, the Idempotency-Key was used for a different request, or the outcome of the request with that key is not known yet. */
 export interface Conflict {
   readonly error: {
     readonly code: "conflict" | "idempotency_conflict" | "request_processing"
-    /** For people. Do not parse it: the wording may change. */
+    /** Human-readable text. Its wording can change, so do not parse it. */
     readonly message: string
-    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
+    /** Name of the invalid parameter or header, or dotted path of the invalid field; null if the error concerns none. */
     readonly param: string | null
-    /** The response's `X-Request-Id`; in a replay, that of the first one. */
+    /** The response's `X-Request-Id`; in a replay, that of the original response. */
     readonly request_id: string
   }
 }
@@ -178,7 +178,7 @@ export interface Conversation {
 
 /** A conversation was closed. */
 export interface ConversationClosedEvent {
-  /** The same on every attempt: remember it, to handle it once. */
+  /** Unique per event and identical on every attempt. Use it to discard duplicates. */
   readonly id: string
   readonly type: "conversation.closed"
   /** When it happened. */
@@ -269,7 +269,7 @@ export interface CreateWebhook {
     | "conversation.closed">
 }
 
-/** A subscription as its creation answers. */
+/** A new subscription with its signing secret. */
 export interface CreatedWebhook {
   readonly id: string
   readonly url: string
@@ -284,19 +284,19 @@ export interface CreatedWebhook {
   readonly created_at: string
   /** Null while it is active. */
   readonly disabled_at: string | null
-  /** Signs every event, as Standard Webhooks has it. It is shown here and never again. */
+  /** The secret that signs every event (Standard Webhooks). Returned only once, so store it. */
   readonly signing_secret: string
 }
 
-/** The key lacks the operation's scope. */
+/** The API key lacks the operation's scope. */
 export interface Forbidden {
   readonly error: {
     readonly code: "insufficient_scope"
-    /** For people. Do not parse it: the wording may change. */
+    /** Human-readable text. Its wording can change, so do not parse it. */
     readonly message: string
-    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
+    /** Name of the invalid parameter or header, or dotted path of the invalid field; null if the error concerns none. */
     readonly param: string | null
-    /** The response's `X-Request-Id`; in a replay, that of the first one. */
+    /** The response's `X-Request-Id`; in a replay, that of the original response. */
     readonly request_id: string
   }
 }
@@ -311,28 +311,28 @@ export interface Identity {
   readonly username: string | null
 }
 
-/** The organization has used up its storage for idempotency records and webhook deliveries. Reads and replays continue. */
+/** The organization used up its storage for idempotency records and webhook deliveries. Reads and replays still work. */
 export interface InsufficientStorage {
   readonly error: {
     readonly code: "storage_exhausted"
-    /** For people. Do not parse it: the wording may change. */
+    /** Human-readable text. Its wording can change, so do not parse it. */
     readonly message: string
-    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
+    /** Name of the invalid parameter or header, or dotted path of the invalid field; null if the error concerns none. */
     readonly param: string | null
-    /** The response's `X-Request-Id`; in a replay, that of the first one. */
+    /** The response's `X-Request-Id`; in a replay, that of the original response. */
     readonly request_id: string
   }
 }
 
-/** The service failed. Repeat a read, and repeat a write with the same Idempotency-Key. Read the resource before you repeat a write without a key. */
+/** An internal error occurred. Retry a read, or a write with the same Idempotency-Key. Before you retry a write without a key, read the resource. */
 export interface InternalError {
   readonly error: {
     readonly code: "internal_error"
-    /** For people. Do not parse it: the wording may change. */
+    /** Human-readable text. Its wording can change, so do not parse it. */
     readonly message: string
-    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
+    /** Name of the invalid parameter or header, or dotted path of the invalid field; null if the error concerns none. */
     readonly param: string | null
-    /** The response's `X-Request-Id`; in a replay, that of the first one. */
+    /** The response's `X-Request-Id`; in a replay, that of the original response. */
     readonly request_id: string
   }
 }
@@ -511,7 +511,7 @@ export interface MessageDetails {
 
 /** A contact wrote. */
 export interface MessageReceivedEvent {
-  /** The same on every attempt: remember it, to handle it once. */
+  /** Unique per event and identical on every attempt. Use it to discard duplicates. */
   readonly id: string
   readonly type: "message.received"
   /** When it happened. */
@@ -524,7 +524,7 @@ export interface MessageReceivedEvent {
 
 /** The messaging provider took an outbound message. */
 export interface MessageSentEvent {
-  /** The same on every attempt: remember it, to handle it once. */
+  /** Unique per event and identical on every attempt. Use it to discard duplicates. */
   readonly id: string
   readonly type: "message.sent"
   /** When it happened. */
@@ -535,9 +535,9 @@ export interface MessageSentEvent {
   }
 }
 
-/** A message got further, or was changed by its author; `status` says which. */
+/** A message was delivered, read, edited, or deleted, or it failed. `status` identifies the change. */
 export interface MessageUpdatedEvent {
-  /** The same on every attempt: remember it, to handle it once. */
+  /** Unique per event and identical on every attempt. Use it to discard duplicates. */
   readonly id: string
   readonly type: "message.updated"
   /** When it happened. */
@@ -549,15 +549,15 @@ export interface MessageUpdatedEvent {
   }
 }
 
-/** The organization has no such resource. */
+/** The organization has no resource with this ID. */
 export interface NotFound {
   readonly error: {
     readonly code: "not_found"
-    /** For people. Do not parse it: the wording may change. */
+    /** Human-readable text. Its wording can change, so do not parse it. */
     readonly message: string
-    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
+    /** Name of the invalid parameter or header, or dotted path of the invalid field; null if the error concerns none. */
     readonly param: string | null
-    /** The response's `X-Request-Id`; in a replay, that of the first one. */
+    /** The response's `X-Request-Id`; in a replay, that of the original response. */
     readonly request_id: string
   }
 }
@@ -590,7 +590,7 @@ export interface Send {
 
 /** A send ended without becoming a message. */
 export interface SendFailedEvent {
-  /** The same on every attempt: remember it, to handle it once. */
+  /** Unique per event and identical on every attempt. Use it to discard duplicates. */
   readonly id: string
   readonly type: "send.failed"
   /** When it happened. */
@@ -725,41 +725,41 @@ export interface TemplateParameter {
   readonly parameter_name?: string
 }
 
-/** The key made too many requests this minute. */
+/** The API key exceeded its rate limit. */
 export interface TooManyRequests {
   readonly error: {
     readonly code: "rate_limited"
-    /** For people. Do not parse it: the wording may change. */
+    /** Human-readable text. Its wording can change, so do not parse it. */
     readonly message: string
-    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
+    /** Name of the invalid parameter or header, or dotted path of the invalid field; null if the error concerns none. */
     readonly param: string | null
-    /** The response's `X-Request-Id`; in a replay, that of the first one. */
+    /** The response's `X-Request-Id`; in a replay, that of the original response. */
     readonly request_id: string
   }
 }
 
-/** The key is missing, malformed, expired or revoked, or its creator may no longer hold keys. */
+/** The API key is missing, invalid, expired, or revoked, or its creator lost the role that it requires. */
 export interface Unauthorized {
   readonly error: {
     readonly code: "unauthorized"
-    /** For people. Do not parse it: the wording may change. */
+    /** Human-readable text. Its wording can change, so do not parse it. */
     readonly message: string
-    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
+    /** Name of the invalid parameter or header, or dotted path of the invalid field; null if the error concerns none. */
     readonly param: string | null
-    /** The response's `X-Request-Id`; in a replay, that of the first one. */
+    /** The response's `X-Request-Id`; in a replay, that of the original response. */
     readonly request_id: string
   }
 }
 
-/** The messaging provider cannot be reached at the moment, or a search took too long. */
+/** The messaging provider is unavailable, or a search took too long. */
 export interface Unavailable {
   readonly error: {
     readonly code: "provider_unavailable" | "search_timeout"
-    /** For people. Do not parse it: the wording may change. */
+    /** Human-readable text. Its wording can change, so do not parse it. */
     readonly message: string
-    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
+    /** Name of the invalid parameter or header, or dotted path of the invalid field; null if the error concerns none. */
     readonly param: string | null
-    /** The response's `X-Request-Id`; in a replay, that of the first one. */
+    /** The response's `X-Request-Id`; in a replay, that of the original response. */
     readonly request_id: string
   }
 }
@@ -768,11 +768,11 @@ export interface Unavailable {
 export interface UnsupportedMediaType {
   readonly error: {
     readonly code: "unsupported_media_type"
-    /** For people. Do not parse it: the wording may change. */
+    /** Human-readable text. Its wording can change, so do not parse it. */
     readonly message: string
-    /** The parameter, header or field at fault, a field as a dotted path; null where there is none. */
+    /** Name of the invalid parameter or header, or dotted path of the invalid field; null if the error concerns none. */
     readonly param: string | null
-    /** The response's `X-Request-Id`; in a replay, that of the first one. */
+    /** The response's `X-Request-Id`; in a replay, that of the original response. */
     readonly request_id: string
   }
 }
@@ -831,7 +831,7 @@ export interface UpdateContact {
   readonly tag_ids?: ReadonlyArray<string> | null
 }
 
-/** A subscription: where the service posts which events. */
+/** A subscription that sends selected event types to one URL. */
 export interface Webhook {
   readonly id: string
   readonly url: string

@@ -67,9 +67,9 @@ const requestBodyOf = (endpoint: HttpApiEndpoint.Top, body: OpenApi.OpenAPISpecR
 }
 
 const success: Readonly<Record<string, string>> = {
-  200: "Done.",
-  201: "Created.",
-  202: "Accepted. A worker carries it out afterwards."
+  200: "The request succeeded.",
+  201: "The resource was created.",
+  202: "The request was accepted. A worker processes it asynchronously."
 }
 
 const responsesOf = (endpoint: HttpApiEndpoint.Top, responses: OpenApi.OpenAPISpecResponses) => {

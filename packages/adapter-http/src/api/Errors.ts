@@ -20,12 +20,15 @@ const body = <const Codes extends ReadonlyArray<string>>(
   Schema.Struct({
     error: Schema.Struct({
       code: Schema.Literals(codes),
-      message: Schema.String.annotate({ description: "For people. Do not parse it: the wording may change." }),
+      message: Schema.String.annotate({
+        description: "Human-readable text. Its wording can change, so do not parse it."
+      }),
       param: Schema.NullOr(Schema.String).annotate({
-        description: "The parameter, header or field at fault, a field as a dotted path; null where there is none."
+        description:
+          "Name of the invalid parameter or header, or dotted path of the invalid field; null if the error concerns none."
       }),
       request_id: Schema.String.annotate({
-        description: "The response's `X-Request-Id`; in a replay, that of the first one."
+        description: "The response's `X-Request-Id`; in a replay, that of the original response."
       })
     })
   }).annotate({ identifier, description }).pipe(HttpApiSchema.status(status))
@@ -38,21 +41,21 @@ export const BadRequest = body(
   "BadRequest",
   400,
   ["invalid_json", "invalid_input", "missing_idempotency_key"],
-  "The request is not valid; `param` names the field, parameter or header at fault. Nothing was changed."
+  "The request is invalid; `param` identifies the field, parameter, or header. Nothing was changed."
 )
 export const Unauthorized = body(
   "Unauthorized",
   401,
   ["unauthorized"],
-  "The key is missing, malformed, expired or revoked, or its creator may no longer hold keys."
+  "The API key is missing, invalid, expired, or revoked, or its creator lost the role that it requires."
 )
-export const Forbidden = body("Forbidden", 403, ["insufficient_scope"], "The key lacks the operation's scope.")
-export const NotFound = body("NotFound", 404, ["not_found"], "The organization has no such resource.")
+export const Forbidden = body("Forbidden", 403, ["insufficient_scope"], "The API key lacks the operation's scope.")
+export const NotFound = body("NotFound", 404, ["not_found"], "The organization has no resource with this ID.")
 export const Conflict = body(
   "Conflict",
   409,
   ["conflict", "idempotency_conflict", "request_processing"],
-  "The state of the resource does not allow the operation, or the Idempotency-Key belongs to another request or to one that is running."
+  "The resource's state does not allow the operation, the Idempotency-Key was used for a different request, or the outcome of the request with that key is not known yet."
 )
 export const BodyTooLarge = body("BodyTooLarge", 413, ["body_too_large"], "The body exceeds 64 KiB.")
 export const UnsupportedMediaType = body(
@@ -62,21 +65,21 @@ export const UnsupportedMediaType = body(
   "The body is not `application/json`."
 )
 export const TooManyRequests = HttpApiSchema.WithHeaders(
-  body("TooManyRequests", 429, ["rate_limited"], "The key made too many requests this minute."),
+  body("TooManyRequests", 429, ["rate_limited"], "The API key exceeded its rate limit."),
   retryAfter
 )
 export const InternalError = body(
   "InternalError",
   500,
   ["internal_error"],
-  "The service failed. Repeat a read, and repeat a write with the same Idempotency-Key. Read the resource before you repeat a write without a key."
+  "An internal error occurred. Retry a read, or a write with the same Idempotency-Key. Before you retry a write without a key, read the resource."
 )
 export const InsufficientStorage = HttpApiSchema.WithHeaders(
   body(
     "InsufficientStorage",
     507,
     ["storage_exhausted"],
-    "The organization has used up its storage for idempotency records and webhook deliveries. Reads and replays continue."
+    "The organization used up its storage for idempotency records and webhook deliveries. Reads and replays still work."
   ),
   retryAfter
 )
@@ -85,7 +88,7 @@ export const Unavailable = HttpApiSchema.WithHeaders(
     "Unavailable",
     503,
     ["provider_unavailable", "search_timeout"],
-    "The messaging provider cannot be reached at the moment, or a search took too long."
+    "The messaging provider is unavailable, or a search took too long."
   ),
   retryAfter
 )
@@ -109,7 +112,8 @@ export const failUntil = <const Code extends string>(code: Code, message: string
 export const invalid = (param: string, message: string) => fail("invalid_input", message, param)
 
 /** Fails with `not_found`. The message is the same for an absent resource and for one of another organization. */
-export const absent = (resource: string) => () => fail("not_found", `There is no such ${resource}.`)
+export const absent = (resource: string) => () =>
+  fail("not_found", `No ${resource} with this ID exists in this organization. Check the ID.`)
 
 /** Fails with `search_timeout`. */
 export const searchTimeout = () =>
@@ -121,4 +125,8 @@ export const searchTimeout = () =>
 
 /** Fails with `provider_unavailable`. */
 export const providerUnavailable = () =>
-  failUntil("provider_unavailable", "The messaging provider cannot be reached now. Nothing was changed; try again.", 5)
+  failUntil(
+    "provider_unavailable",
+    "The messaging provider is unavailable. Nothing was changed. Retry after Retry-After.",
+    5
+  )

@@ -64,7 +64,8 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
         requests: { text: Examples.sendText, template: Examples.sendTemplate },
         answer: Examples.one(Examples.send),
         conflict: {
-          message: "The contact has not written in the last 24 hours, so only a template may be sent.",
+          message:
+            "The reply window is closed: the contact sent no message in the last 24 hours. Send a template instead.",
           param: "type"
         }
       })

@@ -33,7 +33,7 @@ const form = jsonSchemaOnly({
 
 const key = Schema.String.check(form).annotate({
   description:
-    "8 to 200 printable ASCII characters, without spaces at the ends. A retry with the same key and body gets the first answer, byte for byte, for at least 24 hours.",
+    "8 to 200 printable ASCII characters, without spaces at the ends. For at least 24 hours, a retry with the same key and body returns the original response.",
   examples: ["order-4711-ready"]
 })
 

@@ -40,7 +40,10 @@ export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliverie
       )
       .annotate(Examples.Example, {
         answer: Examples.one(Examples.pendingDelivery),
-        conflict: { message: "The webhook is disabled: nothing is posted to it.", param: null }
+        conflict: {
+          message: "The webhook is disabled, so its deliveries cannot be retried. Create a new webhook.",
+          param: null
+        }
       })
   )
   .annotateMerge(

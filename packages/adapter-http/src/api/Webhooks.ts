@@ -54,7 +54,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
         answer: Examples.one(Examples.createdWebhook),
         conflict: {
           message:
-            `The organization has ${limits.webhooks_active_max} active webhooks already, as many as it may have. Disable one first.`,
+            `The organization has reached its limit of ${limits.webhooks_active_max} active webhooks. Disable one first.`,
           param: null
         }
       }),

@@ -35,7 +35,10 @@ export const layer = HttpApiBuilder.group(
             ...ErrorMapping.template,
             ConcurrentChanges: ErrorMapping.concurrentChanges,
             ChannelTypeUnsuited: () =>
-              Errors.invalid("channel_id", "channel_id must be a phone_messaging channel. See GET /channels."),
+              Errors.invalid(
+                "channel_id",
+                "channel_id must be the ID of a phone_messaging channel. List channels with GET /channels."
+              ),
             ReferenceUnknown: ErrorMapping.referenceUnknown
           })
         ),

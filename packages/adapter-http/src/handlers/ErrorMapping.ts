@@ -9,14 +9,20 @@ import { addResponseHeaders } from "../middleware/Headers.ts"
 export const concurrentChanges = () =>
   Effect.andThen(
     addResponseHeaders({ "retry-after": "1" }),
-    Errors.fail("conflict", "Other requests kept changing the resource. Nothing was changed. Send the request again.")
+    Errors.fail("conflict", "Concurrent requests kept changing the resource. Nothing was changed. Retry the request.")
   )
 
 export const cursorInvalid = () =>
-  Errors.invalid("cursor", "cursor is not one that this list issued for these filters. Start again without it.")
+  Errors.invalid(
+    "cursor",
+    "The cursor is not valid for this list and these filters. Request the first page without a cursor."
+  )
 
 export const contactUnnamed = () =>
-  Errors.invalid("first_name", "A contact needs at least a first or last name, a phone or an email.")
+  Errors.invalid(
+    "first_name",
+    "A contact must have a first name, last name, phone, or email. Send at least one of them."
+  )
 
 /** Where the ids of a field are listed. */
 const listOf = (param: string): string => {
@@ -34,10 +40,13 @@ const listOf = (param: string): string => {
 }
 
 export const referenceUnknown = ({ param, value }: ReferenceUnknown) =>
-  Errors.invalid(param, `${param}: the organization has no ${JSON.stringify(value)}. See ${listOf(param)}.`)
+  Errors.invalid(
+    param,
+    `${param}: ${JSON.stringify(value)} does not exist in this organization. List valid values with ${listOf(param)}.`
+  )
 
 export const customValueInvalid = ({ param, type }: CustomValueInvalid) =>
-  Errors.invalid(param, `${param} is not a value of a ${type} field.`)
+  Errors.invalid(param, `${param} must be a valid value of a ${type} field.`)
 
 /** What can be wrong with the template of a send. */
 export const template = {
@@ -45,9 +54,12 @@ export const template = {
   TemplateNotFound: () =>
     Errors.invalid(
       "template.id",
-      "template.id is not a template of the channel's business account. See GET /templates."
+      "The channel's business account has no template with this template.id. List templates with GET /templates."
     ),
   TemplateNotApproved: ({ status }: TemplateNotApproved) =>
-    Errors.invalid("template.id", `The template may not be sent: its status is ${status}, not APPROVED.`),
+    Errors.invalid(
+      "template.id",
+      `The template cannot be sent because its status is ${status}. Use a template with status APPROVED.`
+    ),
   TemplateValuesMismatch: ({ detail }: TemplateValuesMismatch) => Errors.invalid("template.components", detail)
 }

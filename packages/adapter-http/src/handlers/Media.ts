@@ -54,7 +54,7 @@ const bytesOf = Effect.fnUntraced(function*({ read }: OpenedFile, { end, start }
 })
 
 const absent = Effect.map(
-  Errors.make("not_found", "The link leads to nothing, or has expired. Read the message again for a new one."),
+  Errors.make("not_found", "The media link is invalid or has expired. Get the message again for a new link."),
   (body) => HttpServerResponse.jsonUnsafe(body, { status: 404 })
 )
 

@@ -20,16 +20,16 @@ const refusals = {
   ...ErrorMapping.template,
   ConcurrentChanges: ErrorMapping.concurrentChanges,
   ChannelTypeUnsuited: () =>
-    Errors.invalid("type", "Templates can be sent on phone_messaging channels only; send a text."),
+    Errors.invalid("type", "Templates are supported on phone_messaging channels only. Send a text instead."),
   ConversationNotFound: Errors.absent("conversation"),
   ReplyWindowClosed: () =>
     Errors.fail(
       "conflict",
-      "The contact has not written in the last 24 hours, so only a template may be sent.",
+      "The reply window is closed: the contact sent no message in the last 24 hours. Send a template instead.",
       "type"
     ),
   TextTooLong: ({ channel_type, chars_max }: TextTooLong) =>
-    Errors.invalid("text", `text must be a text of at most ${chars_max} characters on ${channel_type} channels.`)
+    Errors.invalid("text", `text must be at most ${chars_max} characters long on ${channel_type} channels. Shorten it.`)
 }
 
 /** Layer that answers `/conversations/{conversation_id}/messages`. */

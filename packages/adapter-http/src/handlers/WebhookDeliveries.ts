@@ -25,7 +25,11 @@ export const layer = HttpApiBuilder.group(
           Effect.catchTags({
             ConcurrentChanges: ErrorMapping.concurrentChanges,
             WebhookDeliveryNotFound: Errors.absent("delivery"),
-            WebhookDisabled: () => Errors.fail("conflict", "The webhook is disabled: nothing is posted to it."),
+            WebhookDisabled: () =>
+              Errors.fail(
+                "conflict",
+                "The webhook is disabled, so its deliveries cannot be retried. Create a new webhook."
+              ),
             WebhookNotFound: Errors.absent("webhook")
           })
         )

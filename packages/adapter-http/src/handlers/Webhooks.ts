@@ -26,7 +26,7 @@ export const layer = HttpApiBuilder.group(
             TooManyWebhooks: ({ limit }) =>
               Errors.fail(
                 "conflict",
-                `The organization has ${limit} active webhooks already, as many as it may have. Disable one first.`
+                `The organization has reached its limit of ${limit} active webhooks. Disable one first.`
               ),
             WebhookUrlRefused: ({ reason }) => Errors.invalid("url", reason)
           })

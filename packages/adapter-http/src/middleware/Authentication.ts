@@ -34,7 +34,7 @@ const refuse = Effect.fnUntraced(function*(error: Unauthorized | RateLimited) {
     yield* addResponseHeaders({ "www-authenticate": "Bearer" })
     return yield* Errors.fail(
       "unauthorized",
-      "The API key is missing, malformed, expired or revoked, or its creator may no longer hold keys."
+      "The API key is missing, invalid, expired, or revoked. Send a valid key: Authorization: Bearer <key>."
     )
   }
   yield* identify(error)
@@ -42,13 +42,13 @@ const refuse = Effect.fnUntraced(function*(error: Unauthorized | RateLimited) {
   const { quota, retry_after_seconds } = error
   return yield* Errors.failUntil(
     "rate_limited",
-    `More than ${quota.limit} requests this minute with this key. Wait ${retry_after_seconds} s.`,
+    `The API key exceeded its limit of ${quota.limit} requests per minute. Retry after ${retry_after_seconds} s.`,
     retry_after_seconds
   )
 })
 
 const lacking = ({ required }: InsufficientScope) =>
-  Errors.fail("insufficient_scope", `This operation needs a key with the scope ${required}.`)
+  Errors.fail("insufficient_scope", `The API key lacks the scope ${required}. Use a key that has it.`)
 
 /** Layer that lets a request in by its bearer key, and tells everything after it for whom it speaks. */
 export const layer = Layer.effect(

@@ -54,21 +54,24 @@ const respond = ({ replayed, request_id, ...answer }: Outcome) =>
 const conflict = () =>
   Errors.fail(
     "idempotency_conflict",
-    "The Idempotency-Key was used before for another request. Use a new key for a new request.",
+    "This Idempotency-Key was already used for a different request. Use a new key.",
     "Idempotency-Key"
   )
 
 const processing = () =>
   Effect.andThen(
     addResponseHeaders({ "retry-after": "1" }),
-    Errors.fail("request_processing", "A request with this Idempotency-Key is running. Try again.")
+    Errors.fail(
+      "request_processing",
+      "The outcome of this request is not known yet. Retry it with the same Idempotency-Key after Retry-After."
+    )
   )
 
 /** Records are removed hourly. */
 const storageExhausted = ({ limit }: StorageExhausted) =>
   Errors.failUntil(
     "storage_exhausted",
-    `The organization has used up its ${limit} bytes for idempotency records and deliveries. They expire after 72 hours and 30 days.`,
+    `The organization reached its limit of ${limit} bytes for idempotency records (kept 72 hours) and deliveries (kept 30 days). Retry later.`,
     3600
   )
 
@@ -126,7 +129,7 @@ export const layer = Layer.effect(
       if (!isAbsent && Option.isNone(key)) {
         return yield* Errors.fail(
           "missing_idempotency_key",
-          "This operation needs an Idempotency-Key header of 8 to 200 printable ASCII characters.",
+          "The Idempotency-Key header is missing or invalid. Send 8 to 200 printable ASCII characters.",
           "Idempotency-Key"
         )
       }

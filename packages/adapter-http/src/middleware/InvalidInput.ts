@@ -18,9 +18,9 @@ const refuse = Effect.fnUntraced(function*(error: HttpApiError.HttpApiSchemaErro
 const checkQuery = ({ query }: HttpApiEndpoint.Top) =>
   Effect.flatMap(HttpServerRequest.ParsedSearchParams, (search) => {
     for (const [name, value] of Object.entries(search)) {
-      if (Array.isArray(value)) return Errors.invalid(name, `${shown(name)} is given more than once.`)
+      if (Array.isArray(value)) return Errors.invalid(name, `The parameter ${shown(name)} is repeated. Send it once.`)
       if (query === undefined) {
-        return Errors.invalid(name, `${shown(name)} is not known here: this operation takes no query.`)
+        return Errors.invalid(name, `This operation accepts no query parameters. Remove ${shown(name)}.`)
       }
     }
     return Effect.void
@@ -34,7 +34,7 @@ const checkBody = ({ payload }: HttpApiEndpoint.Top) =>
     const [name] = payload.size > 0 ? [] : Object.keys(Object(json))
     return name === undefined
       ? Effect.void
-      : Errors.invalid(name, `${shown(name)} is not known here: this operation takes no body.`)
+      : Errors.invalid(name, `This operation accepts no fields in its body. Remove ${shown(name)}.`)
   })
 
 /** Layer that answers a request that does not decode, naming the first offending parameter or field. */

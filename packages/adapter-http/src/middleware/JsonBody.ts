@@ -44,11 +44,11 @@ const isJson = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
 
 const notJson = Errors.fail(
   "unsupported_media_type",
-  "The body must be JSON in UTF-8, not compressed, and named so: Content-Type: application/json."
+  "The media type is not supported. Send uncompressed UTF-8 JSON with Content-Type: application/json."
 )
-const tooLarge = Errors.fail("body_too_large", "The body exceeds 64 KiB (65,536 bytes).")
+const tooLarge = Errors.fail("body_too_large", "The body exceeds 64 KiB (65,536 bytes). Send less data in one request.")
 // The connection closed in the middle of the body, so this answer is not read.
-const cutShort = Errors.fail("invalid_json", "The body ended early.")
+const cutShort = Errors.fail("invalid_json", "The body is incomplete. Send as many bytes as Content-Length announces.")
 
 const isTooLarge = ({ reason }: HttpServerError.HttpServerError): boolean =>
   reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
@@ -100,7 +100,9 @@ const accept = (
   if (Option.isNone(parsed)) {
     return Errors.fail(
       "invalid_json",
-      bytes.byteLength === 0 ? "A JSON body is required." : "The body is not valid JSON."
+      bytes.byteLength === 0
+        ? "The body is empty. Send a JSON object."
+        : "The body is not valid JSON. Check its syntax and its encoding (UTF-8)."
     )
   }
   const { json, text } = parsed.value

@@ -60,7 +60,9 @@ export const flawOf = (text: string): Flaw | null => {
           // Parsed, so that "a" and "\u0061" are one name.
           const name = String(JSON.parse(text.slice(index, end + 1)))
           level.place = name
-          if (level.names.has(name)) return { param: pathOf(levels), message: `${pathOf(levels)} is given twice.` }
+          if (level.names.has(name)) {
+            return { param: pathOf(levels), message: `${pathOf(levels)} is repeated. Send each field once.` }
+          }
           level.names.add(name)
           expectsName = false
         }

@@ -18,17 +18,23 @@ const unrouted = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServ
   const methods = methodsOf(pathOf(request))
   // A path that has the method and was not routed all the same holds a `%` that spells nothing.
   if (methods.length === 0 || methods.includes(request.method)) {
-    const body = yield* Errors.make("not_found", "There is no such endpoint. The API's paths begin with /v1.")
+    const body = yield* Errors.make("not_found", "No endpoint exists at this path. API paths start with /v1.")
     return HttpServerResponse.jsonUnsafe(body, { status: 404 })
   }
   const allow = methods.join(", ")
-  const body = yield* Errors.make("method_not_allowed", `This path answers to ${allow} only.`)
+  const body = yield* Errors.make(
+    "method_not_allowed",
+    `This endpoint does not support the request method. Use one of: ${allow}.`
+  )
   return HttpServerResponse.jsonUnsafe(body, { status: 405, headers: { allow } })
 })
 
 const failed = Effect.fnUntraced(function*(cause: Cause.Cause<Types.unhandled>) {
   yield* Effect.annotateLogs(Effect.logError("The request failed", cause), yield* Caller)
-  const body = yield* Errors.make("internal_error", "The service failed. The request id finds the cause in its log.")
+  const body = yield* Errors.make(
+    "internal_error",
+    "An internal error occurred. Contact the operator of the service and quote this request_id."
+  )
   return HttpServerResponse.jsonUnsafe(body, { status: 500 })
 })
 

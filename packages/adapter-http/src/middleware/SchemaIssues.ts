@@ -13,20 +13,32 @@ interface Place {
 }
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1({
-  leafHook: (issue) => {
-    switch (issue._tag) {
-      case "MissingKey":
-        return "is required"
-      case "UnexpectedKey":
-        return "is not known here"
-      case "InvalidType":
-        // By default the message has the name of an internal type.
-        return issue.ast._tag === "Objects" ? "Expected an object" : SchemaIssue.defaultLeafHook(issue)
-      default:
-        return SchemaIssue.defaultLeafHook(issue)
-    }
-  }
+  leafHook: (issue) =>
+    // By default the message has the name of an internal type.
+    issue._tag === "InvalidType" && issue.ast._tag === "Objects"
+      ? "Expected an object"
+      : SchemaIssue.defaultLeafHook(issue)
 })
+
+/** The requirements that read better in other words than the schema's. */
+const wordings: ReadonlyArray<readonly [RegExp, string]> = [
+  [/^a string with between (\d+) and (\d+) code points$/, "be $1 to $2 characters long"],
+  [/^a string with (at least|at most) (\d+) code points$/, "be $1 $2 characters long"],
+  [/^a value with a length of at least 1$/, "have at least 1 item"],
+  [/^a value with a length of (at least|at most) (\d+)$/, "have $1 $2 items"],
+  [/^a value with a length between (\d+) and (\d+)$/, "have $1 to $2 items"],
+  [/^an array with unique items$/, "have no duplicate items"],
+  [/^a value between (.+)$/, "be a number between $1"],
+  [/^/, "be "]
+]
+
+/** Returns what a value must be or have. */
+const requirementOf = (expected: string): string => {
+  const choices = expected.split(" | ")
+  if (choices.length > 1) return `be one of: ${choices.map((choice) => choice.replaceAll("\"", "")).join(", ")}`
+  const wording = wordings.find(([pattern]) => pattern.test(expected))
+  return wording === undefined ? expected : expected.replace(...wording)
+}
 
 /** Returns the values of `type` by which the cases of a union differ, if they do. */
 const typesOf = (ast: SchemaAST.AST): ReadonlyArray<unknown> =>
@@ -57,15 +69,19 @@ const first = ({ issue, path }: Place): Place => {
 /** Returns a name for a message: an empty one in quotes, so that it can be seen. */
 export const shown = (param: string): string => param === "" ? "\"\"" : param
 
-/** Returns the first thing that is wrong. */
+/** Returns the first problem of a request. */
 export const explain = (whole: SchemaIssue.Issue): Explanation => {
   const { issue, path } = first({ issue: whole, path: [] })
   const types = issue._tag === "AnyOf" ? typesOf(issue.ast) : []
   const named = types.length === 0 ? path : [...path, "type"]
   const param = named.length === 0 ? null : named.map(String).join(".")
-  const what = types.length === 0
-    ? format(issue).issues[0]?.message ?? "is invalid"
-    : `Expected ${types.map((type) => JSON.stringify(type)).join(" | ")}`
   const where = param === null ? "The body" : shown(param)
-  return { param, message: what.startsWith("is ") ? `${where} ${what}.` : `${where}: ${what}.` }
+  if (issue._tag === "MissingKey") return { param, message: `${where} is required.` }
+  if (issue._tag === "UnexpectedKey") {
+    return { param, message: `Unknown parameter: ${where}. Check its spelling or remove it.` }
+  }
+  const expected = types.length === 0
+    ? (format(issue).issues[0]?.message ?? "a valid value").replace(/^Expected /, "")
+    : types.map((type) => JSON.stringify(type)).join(" | ")
+  return { param, message: `${where} must ${requirementOf(expected)}.` }
 }

@@ -42,7 +42,7 @@ const untrimmed = (schema: JsonSchema.JsonSchema) => Text.check(jsonSchemaOnly(s
 /** A check that accepts what decoding leaves unchanged, for values that are made in code and never decoded. */
 const isLeftBy = <A>(normalize: (value: A) => A) =>
   Schema.makeFilter((value: A) => normalize(value) === value, {
-    expected: "text without white space around it, null where nothing is left",
+    expected: "trimmed text, or null if it is blank",
     toJsonSchema: () => ({})
   })
 

@@ -148,7 +148,7 @@ export class SendNotFound extends Schema.TaggedError<SendNotFound>()("SendNotFou
 /** The channel is not a phone-messaging channel, so templates cannot be sent on it. */
 export class ChannelTypeUnsuited extends Schema.TaggedError<ChannelTypeUnsuited>()("ChannelTypeUnsuited", {}) {}
 
-/** The contact has not written in the last 24 hours, so only a template may be sent. */
+/** The reply window is closed: the contact sent no message in the last 24 hours. Send a template instead. */
 export class ReplyWindowClosed extends Schema.TaggedError<ReplyWindowClosed>()("ReplyWindowClosed", {}) {}
 
 // ----------------------------------------------------------- decisions

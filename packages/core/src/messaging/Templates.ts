@@ -73,11 +73,11 @@ const misfit = (slot: Slot, named: boolean): string | null => {
   if (slot.wanted.length !== slot.given.length) {
     const names = slot.wanted.map((key) => `{{${key}}}`).join(", ")
     const wanted = slot.wanted.length === 0 ? "no parameters" : `${counted(slot.wanted.length)} for ${names}`
-    return `The ${slot.part} takes ${wanted}, but ${slot.given.length} came.`
+    return `The ${slot.part} requires ${wanted}, but the request has ${slot.given.length}.`
   }
   const names = new Set(slot.given.map((parameter) => parameter.parameter_name))
   const missing = named ? slot.wanted.find((wanted) => !names.has(wanted)) : undefined
-  return missing === undefined ? null : `The ${slot.part} needs a parameter with parameter_name "${missing}".`
+  return missing === undefined ? null : `The ${slot.part} requires a parameter with parameter_name "${missing}".`
 }
 
 /**
@@ -96,9 +96,9 @@ export const render = (
   const given = new Map<string, ReadonlyArray<TemplateParameter>>()
   for (const values of components) {
     const part = partOf(values)
-    if (given.has(part)) return mismatch(`The ${part} is given twice.`)
+    if (given.has(part)) return mismatch(`The ${part} is listed more than once. List each component once.`)
     if (!parts.has(part)) {
-      return mismatch(`The template has no ${part} that takes parameters. GET /templates tells its components.`)
+      return mismatch(`The template has no ${part} with placeholders. Check its components with GET /templates.`)
     }
     given.set(part, values.parameters)
   }

@@ -27,7 +27,9 @@ export type EventType = typeof EventType.Type
 const event = <const Type extends EventType, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
   Schema.Struct({
     id: EventId.pipe(
-      Schema.annotateEncoded({ description: "The same on every attempt: remember it, to handle it once." })
+      Schema.annotateEncoded({
+        description: "Unique per event and identical on every attempt. Use it to discard duplicates."
+      })
     ),
     type: Schema.Literal(type),
     timestamp: Timestamp.pipe(Schema.annotateEncoded({ description: "When it happened." })),
@@ -49,7 +51,7 @@ export const MessageUpdated = event("message.updated", {
   status: Schema.Literals(["delivered", "read", "failed", "edited", "deleted"])
 }).annotate({
   identifier: "MessageUpdatedEvent",
-  description: "A message got further, or was changed by its author; `status` says which."
+  description: "A message was delivered, read, edited, or deleted, or it failed. `status` identifies the change."
 })
 
 export const SendFailed = event("send.failed", { send_id: SendId, failure_reason: FailureReason }).annotate({

@@ -54,16 +54,16 @@ export const Webhook = Schema.Struct({
   }),
   created_at: Timestamp,
   disabled_at: Schema.NullOr(Timestamp).annotate({ description: "Null while it is active." })
-}).annotate({ identifier: "Webhook", description: "A subscription: where the service posts which events." })
+}).annotate({ identifier: "Webhook", description: "A subscription that sends selected event types to one URL." })
 export interface Webhook extends Schema.Schema.Type<typeof Webhook> {}
 
 /** The answer to the creation of a webhook, the only one that contains the secret. */
 export const CreatedWebhook = Schema.Struct({
   ...Webhook.fields,
   signing_secret: Schema.String.annotate({
-    description: "Signs every event, as Standard Webhooks has it. It is shown here and never again."
+    description: "The secret that signs every event (Standard Webhooks). Returned only once, so store it."
   })
-}).annotate({ identifier: "CreatedWebhook", description: "A subscription as its creation answers." })
+}).annotate({ identifier: "CreatedWebhook", description: "A new subscription with its signing secret." })
 export interface CreatedWebhook extends Schema.Schema.Type<typeof CreatedWebhook> {}
 
 const isEventType = Schema.is(EventType)
@@ -72,7 +72,7 @@ const isEventType = Schema.is(EventType)
 const EventTypes = Schema.Array(Schema.String.check(jsonSchemaOnly({ enum: [...EventType.literals] }))).check(
   Schema.isBetweenLength(limits.webhook_event_types_min, limits.webhook_event_types_max),
   Schema.makeFilter((types: ReadonlyArray<string>) => types.every(isEventType), {
-    expected: `only ${EventType.literals.join(", ")}`
+    expected: `a list of event types among ${EventType.literals.join(", ")}`
   }),
   Schema.isUnique()
 ).pipe(

@@ -12,41 +12,47 @@ const body = (code: string, message: string, param: string | null = null) => ({
 
 /** The examples that all operations share. */
 export const refusals = {
-  invalid_json: body("invalid_json", "The body is not valid JSON."),
-  invalid_input: body("invalid_input", "colour is not known here.", "colour"),
+  invalid_json: body("invalid_json", "The body is not valid JSON. Check its syntax and its encoding (UTF-8)."),
+  invalid_input: body("invalid_input", "Unknown parameter: colour. Check its spelling or remove it.", "colour"),
   missing_idempotency_key: body(
     "missing_idempotency_key",
-    "This operation needs an Idempotency-Key header of 8 to 200 printable ASCII characters.",
+    "The Idempotency-Key header is missing or invalid. Send 8 to 200 printable ASCII characters.",
     "Idempotency-Key"
   ),
   unauthorized: body(
     "unauthorized",
-    "The API key is missing, malformed, expired or revoked, or its creator may no longer hold keys."
+    "The API key is missing, invalid, expired, or revoked. Send a valid key: Authorization: Bearer <key>."
   ),
   idempotency_conflict: body(
     "idempotency_conflict",
-    "The Idempotency-Key was used before for another request. Use a new key for a new request.",
+    "This Idempotency-Key was already used for a different request. Use a new key.",
     "Idempotency-Key"
   ),
-  request_processing: body("request_processing", "A request with this Idempotency-Key is running. Try again."),
-  body_too_large: body("body_too_large", "The body exceeds 64 KiB (65,536 bytes)."),
+  request_processing: body(
+    "request_processing",
+    "The outcome of this request is not known yet. Retry it with the same Idempotency-Key after Retry-After."
+  ),
+  body_too_large: body("body_too_large", "The body exceeds 64 KiB (65,536 bytes). Send less data in one request."),
   unsupported_media_type: body(
     "unsupported_media_type",
-    "The body must be JSON in UTF-8, not compressed, and named so: Content-Type: application/json."
+    "The media type is not supported. Send uncompressed UTF-8 JSON with Content-Type: application/json."
   ),
-  rate_limited: body("rate_limited", "More than 120 requests this minute with this key. Wait 5 s."),
+  rate_limited: body("rate_limited", "The API key exceeded its limit of 120 requests per minute. Retry after 5 s."),
   storage_exhausted: body(
     "storage_exhausted",
-    "The organization has used up its 10000000000 bytes for idempotency records and deliveries. They expire after 72 hours and 30 days."
+    "The organization reached its limit of 10000000000 bytes for idempotency records (kept 72 hours) and deliveries (kept 30 days). Retry later."
   ),
-  internal_error: body("internal_error", "The service failed. The request id finds the cause in its log."),
+  internal_error: body(
+    "internal_error",
+    "An internal error occurred. Contact the operator of the service and quote this request_id."
+  ),
   search_timeout: body(
     "search_timeout",
     "The search took too long. Use a longer query or fewer filters, or retry after 1 s."
   ),
   provider_unavailable: body(
     "provider_unavailable",
-    "The messaging provider cannot be reached now. Nothing was changed; try again."
+    "The messaging provider is unavailable. Nothing was changed. Retry after Retry-After."
   )
 }
 
@@ -81,12 +87,21 @@ export const refusalsOf = (endpoint: HttpApiEndpoint.Top, status: string) => {
   const shared = (codes[status] ?? []).filter((code) => isWrite || status !== "400" || code === "invalid_input")
   return {
     ...(status === "403"
-      ? { insufficient_scope: body("insufficient_scope", `This operation needs a key with the scope ${scope}.`) }
+      ? {
+        insufficient_scope: body("insufficient_scope", `The API key lacks the scope ${scope}. Use a key that has it.`)
+      }
       : {}),
     ...(status === "409" && conflict !== undefined
       ? { conflict: body("conflict", conflict.message, conflict.param) }
       : {}),
-    ...(status === "404" ? { not_found: body("not_found", `There is no such ${resourceOf(endpoint)}.`) } : {}),
+    ...(status === "404"
+      ? {
+        not_found: body(
+          "not_found",
+          `No ${resourceOf(endpoint)} with this ID exists in this organization. Check the ID.`
+        )
+      }
+      : {}),
     ...Object.fromEntries(shared.map((code) => [code, { $ref: `#/components/examples/${code}` }]))
   }
 }

@@ -1,48 +1,48 @@
 /** The introduction of the OpenAPI document, in Markdown. */
 export const overview = `
-One organization's customer messaging: contacts, conversations, messages, catalogs and webhooks.
+Messaging CRM manages one organization's customer messaging: contacts, conversations, messages, and webhooks.
 
 ## Keys
 
-Every request carries an organization's API key: \`Authorization: Bearer svc_live_…\`. A key acts for the member for whom
-it was created. Each operation requires exactly one scope, given in \`x-required-scope\`. Use keys on servers only.
+Send an organization's API key with every request: \`Authorization: Bearer svc_live_…\`. A key acts for the member for whom
+it was created. Each operation requires exactly one scope, listed as \`x-required-scope\`. Use keys on servers only.
 
 ## Writes
 
-A write carries an \`Idempotency-Key\` of your choice. A retry with the same key and the same body gets the first answer,
-byte for byte, for at least 24 hours. The same key with another request is refused with \`idempotency_conflict\`, and an
-unknown field with \`invalid_input\`.
+Send an \`Idempotency-Key\` of your choice with every write. For at least 24 hours, a retry with the same key and the same
+body returns the original response, byte for byte. The same key with a different request fails with
+\`idempotency_conflict\`, and an unknown field fails with \`invalid_input\`.
 
 ## Sends
 
-Messages are sent asynchronously: the answer is 202 with a send. Read its status with \`getSend\`, or subscribe to events
+Messages are sent asynchronously: the response is 202 with a send. Poll its status with \`getSend\`, or subscribe to events
 with a webhook.
 
 ## Lists
 
-A list answers \`{"data": […], "next_cursor": …}\`. Pass \`next_cursor\` as \`cursor\`, with the same filters, to get the next
-page, until \`next_cursor\` is null. A page may hold fewer items than \`page_size\`.
+A list returns \`{"data": […], "next_cursor": …}\`. To get the next page, pass \`next_cursor\` as \`cursor\` with the same
+filters, until \`next_cursor\` is null. A page can have fewer items than \`page_size\`.
 
 ## Errors
 
-Every error has the shape \`{"error": {"code", "message", "param", "request_id"}}\`. \`code\` is for programs, \`message\` for
-people, \`param\` is the field or parameter at fault where it is known, and \`request_id\` equals \`X-Request-Id\`.
-After a 500, repeat a read, and repeat a write with the same \`Idempotency-Key\`. Before you repeat a write that had no key,
-read the resource.
+Every error has the form \`{"error": {"code", "message", "param", "request_id"}}\`. Use \`code\` in programs; \`message\` is
+for people. \`param\` identifies the invalid field or parameter, if there is one, and \`request_id\` equals \`X-Request-Id\`.
+After a 500, retry a read, or a write with the same \`Idempotency-Key\`. Before you retry a write without a key, read the
+resource.
 
-A path that exists answers 405 \`method_not_allowed\` to a method that is not listed with it, with the others in \`Allow\`;
-any other path answers 404 \`not_found\`. What is not valid HTTP, comes too slowly or has more than 16,384 bytes of headers
-is answered with 400 \`invalid_input\`, 408 \`request_timeout\`, 417 \`expectation_failed\` or 431 \`headers_too_large\`. A
-process with too many requests in progress answers 503 \`overloaded\` with \`Retry-After\`.
+A known path with an unsupported method returns 405 \`method_not_allowed\` and lists the supported methods in \`Allow\`. An
+unknown path returns 404 \`not_found\`. Invalid HTTP returns 400 \`invalid_input\`, a slow request 408 \`request_timeout\`, an
+unsupported \`Expect\` header 417 \`expectation_failed\`, and more than 16,384 bytes of headers 431 \`headers_too_large\`. A
+process with too many requests in progress returns 503 \`overloaded\` with \`Retry-After\`.
 
 ## Limits
 
-120 requests a minute for each key, unless the operator has set another rate; the \`X-RateLimit-…\` headers of every
-response show it. A process carries out 32 requests of a key at once; further requests wait for their turn. 64 KiB for
-a body.
+A key can make 120 requests per minute, unless the operator has set another rate. The \`X-RateLimit-…\` headers of every
+response show the limit. A key can have 32 requests in progress per process; further requests wait for a slot. A body can
+have at most 64 KiB.
 
 ## Versions
 
-The version is in the path. Within a version, new operations, optional request fields, response fields and values of open
-enumerations may appear. A change that breaks clients gets a new version.
+The version is part of the path. Within a version, the API can gain operations, optional request fields, response fields,
+and values of open enumerations. A change that breaks clients gets a new version.
 `.trim()
