@@ -96,7 +96,7 @@ rmSync(source, { recursive: true })
 
 await check("nothing but the program is in the image", () => {
   const files = globSync("**/*", { cwd: app, withFileTypes: true }).filter((entry) => entry.isFile())
-  const others = files.map(({ name }) => name).filter((name) => !/^(package\.json|\w+\.js)$/.test(name))
+  const others = files.map(({ name }) => name).filter((name) => !/^(package\.json|[\w.-]+\.js)$/.test(name))
   require(files.length > 0 && others.length === 0, `The image has ${others.join(", ") || "no files"}`)
 })
 

@@ -46,6 +46,9 @@ const pipeline = Layer.mergeAll(Authentication.layer, JsonBody.layer, Idempotent
 /** Layer that gives every answer of a router its request id and its headers, and errors outside the API the API's shape. */
 export const layerRequestLifecycle = RequestLifecycle.layer
 
+/** Reference for whether log entries of requests contain paths. */
+export const LogPaths = RequestLifecycle.LogPaths
+
 /** Reference for the maximum number of requests of a key that a process carries out at once. An operator may raise it. */
 export const RequestsAtOnce = ConcurrencyLimiter.RequestsAtOnce
 

@@ -1,5 +1,5 @@
 /** What is found out about an account, before anything is sent under it. */
-import { NodeHttpServer } from "@effect/platform-node"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, it } from "@effect/vitest"
 import type { Channel } from "@messaging-crm/core/Channels"
 import { ChannelId } from "@messaging-crm/core/Ids"

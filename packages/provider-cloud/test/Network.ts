@@ -1,5 +1,5 @@
 /** The adapter, its ingress and the fake network on one free port, over any core. */
-import { NodeHttpServer } from "@effect/platform-node"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as Downloads from "@messaging-crm/adapter-http/Downloads"
 import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import { Inbound, type ProviderEvent } from "@messaging-crm/core/Inbound"

@@ -1,5 +1,5 @@
 /** The fake network answers clients of the Graph API that others publish as the real one does. */
-import { NodeHttpServer } from "@effect/platform-node"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { HttpRouter } from "effect/http"

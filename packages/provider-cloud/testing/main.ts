@@ -4,7 +4,8 @@
  * `CALLBACK_URL` gets the callbacks, or several such URLs with commas between, in turn. `APP_SECRET` signs them,
  * `ACCESS_TOKEN` is the token that requests must carry, and `PORT` is where it listens (4020).
  */
-import { NodeHttpServer, NodeRuntime } from "@effect/platform-node"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Config, Effect, Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { createServer } from "node:http"

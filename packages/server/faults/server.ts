@@ -1,6 +1,6 @@
 /** `messaging-crm serve` with short timeouts. */
 import "effect/schema/SchemaJITCompiler/enable"
-import { NodeRuntime } from "@effect/platform-node"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Effect } from "effect"
 import * as Providers from "../src/Providers.ts"
 import { serve } from "../src/Service.ts"

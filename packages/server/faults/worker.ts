@@ -1,6 +1,6 @@
 /** `messaging-crm worker`, with short timeouts. It prints a line once it works. */
 import "effect/schema/SchemaJITCompiler/enable"
-import { NodeRuntime } from "@effect/platform-node"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Effect } from "effect"
 import * as Providers from "../src/Providers.ts"
 import { worker } from "../src/Service.ts"

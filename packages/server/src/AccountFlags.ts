@@ -2,27 +2,31 @@
 import { AccountIds, ChannelToken } from "@messaging-crm/core/ChannelAccounts"
 import { AccountCheck } from "@messaging-crm/provider-cloud/AccountCheck"
 import type { CloudAccount } from "@messaging-crm/provider-cloud/CloudAccounts"
-import { Effect, FileSystem, Option, Schema, Stdio, Stream } from "effect"
+import { Effect, FileSystem, Layer, Option, Schema, Stdio, Stream } from "effect"
 import { Flag } from "effect/cli"
 import * as Admin from "./Admin.ts"
 import { readRequired, settings } from "./Config.ts"
+import * as Flags from "./Flags.ts"
 import * as Print from "./Print.ts"
 
 export const names = {
   account: Flag.String("account").pipe(
-    Flag.optional,
-    Flag.withDescription("The network's id of the number, page or account")
+    Flags.optional("ID of the number, page, or account at the network", "the stored account")
   ),
-  app: Flag.String("app").pipe(Flag.optional, Flag.withDescription("The id of the app that gets its callbacks")),
+  app: Flag.String("app").pipe(Flags.optional("ID of the Meta app that receives the callbacks", "the stored app")),
   page: Flag.String("page").pipe(
-    Flag.optional,
-    Flag.withDescription("The page that a photo_social account is connected to")
+    Flags.optional("ID of the page to which a photo_social account is connected", "none")
   )
 }
 
+/** Layer for accounts and for checks of them at their networks. It is loaded when a command needs it. */
+export const accountCheck = Layer.unwrap(
+  Effect.map(Effect.promise(() => import("./Providers.ts")), (providers) => providers.accountCheck)
+)
+
 /** A token is never a flag itself: flags stay in the shell's history, and everybody on the machine can list them. */
 export const token_file = Flag.String("token-file").pipe(
-  Flag.withDescription("A file with the token of the account, or - for stdin")
+  Flag.withDescription("File with the token of the account, or - for stdin")
 )
 
 type GivenIds = { readonly [Name in keyof typeof names]: Option.Option<string> }
@@ -31,7 +35,7 @@ type GivenIds = { readonly [Name in keyof typeof names]: Option.Option<string> }
 export const readAccountIds = Effect.fnUntraced(function*({ account, app, page }: GivenIds) {
   if ([account, app, page].every(Option.isNone)) return Option.none<AccountIds>()
   if (Option.isNone(account) || Option.isNone(app)) {
-    return yield* Admin.refuse("--account and --app are given together, with the id of each at the network.")()
+    return yield* Admin.refuse("--account and --app must be given together.")()
   }
   const input = { account_id: account.value, app_id: app.value, page_id: Option.getOrNull(page) }
   return Option.some(yield* Admin.typed(AccountIds, input))
@@ -48,12 +52,16 @@ export const readToken = Effect.fnUntraced(function*(file: string) {
   const token = decodeToken(text.trim())
   return Option.isSome(token)
     ? token.value
-    : yield* Admin.refuse("The token file must hold the token alone: 1 to 4096 visible ASCII characters.")()
+    : yield* Admin.refuse("The token file must contain only the token: 1 to 4096 visible ASCII characters.")()
 })
 
 /** Refuses an account that the network refuses. Without an answer of the network it is taken unchecked, with a note. */
 export const requireGood = Effect.fnUntraced(function*(account: CloudAccount) {
   const verdict = yield* AccountCheck.use(({ checkAccount }) => checkAccount(account))
-  if (verdict === "unreachable") return yield* Print.note("The network does not answer, so the token is not checked.")
-  if (verdict !== "ok") yield* Admin.refuse(`The network refuses this account: ${verdict}. Nothing was changed.`)()
+  if (verdict === "unreachable") return yield* Print.note("The network does not respond, so the token is not checked.")
+  if (verdict !== "ok") {
+    yield* Admin.refuse(
+      `The network rejected this account (${verdict}). Nothing was changed. Check the token and the IDs.`
+    )()
+  }
 })

@@ -1,5 +1,5 @@
 /** Streams the rows of CSV files. A file is never in memory as a whole. */
-import { NodeStream } from "@effect/platform-node"
+import * as NodeStream from "@effect/platform-node/NodeStream"
 import { type Options, parse } from "csv-parse"
 import { Data, Effect, Option, Sink, Stream } from "effect"
 

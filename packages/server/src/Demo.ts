@@ -16,7 +16,7 @@ import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { Templates } from "@messaging-crm/core/Templates"
 import { picture } from "@messaging-crm/provider-mock"
-import { Array, DateTime, Effect, Option, Predicate, Record, Redacted, Schema } from "effect"
+import { Array, DateTime, Effect, Predicate, Record, Redacted, Schema } from "effect"
 import { join } from "node:path"
 import * as Print from "./Print.ts"
 import * as SecretFile from "./SecretFile.ts"
@@ -313,18 +313,17 @@ export const exampleIds = Effect.fnUntraced(
   }
 )
 
-/** Lines to paste into a shell: a list, and the start of a conversation. */
-export const curlLines = ({ api_key, base_url, channels, template_ids }: Ready): ReadonlyArray<string> => {
-  const channel = Option.fromUndefinedOr(channels.find(({ type }) => type === "phone_messaging"))
-  // Of every provider that `dev` brings the first one is `order_ready`.
+/** Commands for a shell that has `BASE_URL` and `API_KEY`: a list, and the start of a conversation. */
+export const curlLines = ({ channels, template_ids }: Ready): ReadonlyArray<string> => {
+  const channel = channels.find(({ type }) => type === "phone_messaging")
+  // Every provider of `dev` lists the template `order_ready` first.
   const [id] = template_ids
-  if (Option.isNone(channel) || id === undefined) return []
-  const body = { channel_id: channel.value.id, phone: "+4915112345678", template: orderReady(id, "Kim", "4720") }
+  if (channel === undefined || id === undefined) return []
+  const body = { channel_id: channel.id, phone: "+4915112345678", template: orderReady(id, "Kim", "4720") }
+  const key = "-H \"Authorization: Bearer $API_KEY\""
   return [
-    `curl ${base_url}/contacts -H 'Authorization: Bearer ${api_key}'`,
-    "",
-    `curl ${base_url}/conversations -H 'Authorization: Bearer ${api_key}' -H "Idempotency-Key: $(date +%s%N)" -H 'Content-Type: application/json' -d '${
-      JSON.stringify(body)
-    }'`
+    `curl "$BASE_URL/contacts?page_size=2" ${key}`,
+    `curl "$BASE_URL/conversations" ${key} -H "Idempotency-Key: first-try-$(date +%s)" \\
+    -H "Content-Type: application/json" -d '${JSON.stringify(body)}'`
   ]
 }

@@ -1,5 +1,5 @@
 /** The composition root: the only file that names every adapter. */
-import { NodeHttpServer } from "@effect/platform-node"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as Http from "@messaging-crm/adapter-http"
 import * as Docs from "@messaging-crm/adapter-http/Docs"
 import * as Downloads from "@messaging-crm/adapter-http/Downloads"
@@ -22,14 +22,7 @@ import { AllowedAddresses } from "@messaging-crm/core/WebhookTransport"
 import { Worker } from "@messaging-crm/core/Worker"
 import { Context, Duration, Effect, FileSystem, Layer, Option, Path, type Redacted, Stdio, Terminal } from "effect"
 import { CliOutput } from "effect/cli"
-import {
-  Etag,
-  HttpPlatform,
-  HttpRouter,
-  HttpServer,
-  type HttpServerRequest,
-  type HttpServerResponse
-} from "effect/http"
+import { Etag, HttpPlatform, HttpRouter, HttpServer, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { ChildProcessSpawner } from "effect/process"
 import { SqlClient } from "effect/sql"
 import { read, readOr, settings } from "./Config.ts"
@@ -153,22 +146,31 @@ const requestServer = Layer.effect(
   })
 )
 
-/** What `dev` adds to the HTTP server: more routes, and a middleware around each request. */
+/** What `dev` adds to the HTTP server: more routes, a middleware around each request, and the page to which `/` leads. */
 export interface Additions {
+  readonly home: string
   readonly routes: Layer.Layer<never, never, HttpRouter.HttpRouter>
   readonly middleware: <E, R>(
     answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
   ) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | HttpServerRequest.HttpServerRequest>
 }
 
-/** Layer for every route of the HTTP server. */
+/** Layer for every route of the HTTP server. `/` leads to the docs page, unless `home` names another one. */
 export const api = (
   isReady: Effect.Effect<boolean>,
   { ingress }: Pick<Provider, "ingress">,
-  { middleware, routes }: Partial<Additions> = {}
+  { home = "/docs", middleware, routes }: Partial<Additions> = {}
 ) =>
   HttpRouter.serve(
-    Layer.mergeAll(Http.layer, Docs.layer, Health.layer(isReady), metricsOnApiPort, ingress, routes ?? Layer.empty),
+    Layer.mergeAll(
+      Http.layer,
+      Docs.layer,
+      Health.layer(isReady),
+      metricsOnApiPort,
+      ingress,
+      HttpRouter.add("GET", "/", HttpServerResponse.redirect(home)),
+      routes ?? Layer.empty
+    ),
     {
       routerConfig: Http.routerConfig,
       disableLogger: true,

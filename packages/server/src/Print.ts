@@ -1,6 +1,6 @@
 /** The output of commands on stdout: one JSON document with `--json`, otherwise text. Logs go to stderr. */
-import { Console, Effect, Layer } from "effect"
-import { CliOutput, Flag } from "effect/cli"
+import { type Console, Effect, Layer } from "effect"
+import { Flag } from "effect/cli"
 import { HttpServer } from "effect/http"
 import { oneLine, visible } from "./Visible.ts"
 
@@ -14,19 +14,11 @@ export const stderr: Console.Console = {
 /** The `--json` flag of every command. */
 export const json = Flag.Boolean("json").pipe(
   Flag.withDefault(false),
-  Flag.withDescription("Print one JSON document on stdout")
+  Flag.withDescription("Print one JSON document on stdout (default: text)")
 )
 
 /** Prints a line on stdout, or several of a table. */
 export const line = (text: string) => Effect.sync(() => process.stdout.write(`${visible(text)}\n`))
-
-/** Layer that prints the help of an invalid invocation to stderr, so that stdout stays empty. */
-export const layerHelp = CliOutput.layerPresenter({
-  present: (event) => {
-    const present = CliOutput.defaultPresenter.present(event)
-    return event._tag === "InvalidInvocation" ? Effect.provideService(present, Console.Console, stderr) : present
-  }
-})
 
 /** Prints a line with styles of our own, whose values are escaped already, on stdout. */
 export const styled = (text: string) => Effect.sync(() => process.stdout.write(`${text}\n`))

@@ -22,18 +22,31 @@ const create = async (file: string, text: string): Promise<void> => {
   }
 }
 
+const fails = (file: string, what: string) =>
+  new WrongSetting({ message: `${file} cannot be ${what}. Choose another --data-dir.` })
+
+/** Writes a file that only its owner can read, in place of an earlier one. */
+export const write = (file: string, text: string) =>
+  Effect.tryPromise({
+    try: async () => {
+      await mkdir(dirname(file), { recursive: true })
+      await rm(file, { force: true })
+      await writeFile(file, text, { mode: 0o600 })
+    },
+    catch: () => fails(file, "written")
+  })
+
 /**
  * Reads a secret from a file that only its owner can read. If the file does not exist, creates it with a new secret.
  */
 export const readOrCreate = Effect.fnUntraced(function*<E, R>(file: string, make: Effect.Effect<string, E, R>) {
-  const fails = (what: string) => new WrongSetting({ message: `${file} cannot be ${what}: choose another --data-dir.` })
   const read = Effect.tryPromise({ try: () => readFile(file, "utf8"), catch: (error) => error })
   const found = yield* read.pipe(
     Effect.asSome,
-    Effect.catch((error) => hasCode(error, "ENOENT") ? Effect.succeedNone : fails("read"))
+    Effect.catch((error) => hasCode(error, "ENOENT") ? Effect.succeedNone : fails(file, "read"))
   )
   if (Option.isSome(found)) return found.value
   const text = yield* make
-  yield* Effect.tryPromise({ try: () => create(file, text), catch: () => fails("written") })
-  return yield* Effect.mapError(read, () => fails("read"))
+  yield* Effect.tryPromise({ try: () => create(file, text), catch: () => fails(file, "written") })
+  return yield* Effect.mapError(read, () => fails(file, "read"))
 })

@@ -75,8 +75,8 @@ it.live(
       const setToken = ["set-token", "--channel", acme.channel_id, "--token-file", "-"]
       const states = Effect.flatMap(run(["list"]), ({ stdout }) => decode(States, stdout))
 
-      assert.include(yield* refused(setToken, token), "give --account and --app")
-      assert.include(yield* refused([...setToken, "--app", app_id], token), "are given together")
+      assert.include(yield* refused(setToken, token), "Add --account and --app")
+      assert.include(yield* refused([...setToken, "--app", app_id], token), "must be given together")
       assert.include(yield* refused([...setToken, ...names], "an old token"), "visible ASCII")
       assert.include(
         yield* refused([...setToken, ...names], "swordfish"),
@@ -121,7 +121,7 @@ it.live(
       const metrics = yield* textAt(`${server.url}/metrics`)
       assert.match(metrics, /messaging_crm_channels_paused\{[^}]*reason="provider_auth"[^}]*\} 1/)
       assert.strictEqual(yield* read(waiting), "queued")
-      assert.include(yield* refused(setToken, "swordfish"), "The network refuses this account")
+      assert.include(yield* refused(setToken, "swordfish"), "The network rejected this account")
       assert.deepStrictEqual(yield* states, [{ state: "paused", reason: "provider_auth" }])
       const replaced = yield* run(setToken, token)
       assert.deepStrictEqual(JSON.parse(replaced.stdout), { id: acme.channel_id, resumed: true })

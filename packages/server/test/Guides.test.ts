@@ -1,3 +1,4 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Contact, WritableContact } from "@messaging-crm/core/Contacts"
 import { EventType } from "@messaging-crm/core/Events"
@@ -6,9 +7,10 @@ import { operations } from "@messaging-crm/core/Operations"
 import { SendStatus } from "@messaging-crm/core/Sends"
 import { delays, FailureCode } from "@messaging-crm/core/WebhookDeliveries"
 import { testNumbers } from "@messaging-crm/provider-mock/Behaviors"
-import { Duration } from "effect"
+import { Duration, Effect } from "effect"
 import { existsSync, globSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
+import * as Reference from "../scripts/Reference.ts"
 
 const webhooks = readFileSync("docs/webhooks.md", "utf8")
 const sending = readFileSync("docs/sending.md", "utf8")
@@ -80,6 +82,16 @@ describe("the guides name what the code has", () => {
     })
     assert.deepStrictEqual(rows, delays.map(Duration.toMillis))
   })
+})
+
+describe("pages made from the code are current: run npm run docs", () => {
+  it("configuration.md", () =>
+    assert.strictEqual(readFileSync("docs/configuration.md", "utf8"), Reference.configuration))
+
+  it.effect("cli.md", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(readFileSync("docs/cli.md", "utf8"), yield* Reference.cli)
+    }).pipe(Effect.provide(NodeServices.layer)))
 })
 
 describe("links lead somewhere", () => {

@@ -270,7 +270,7 @@ it.layer(layer, { excludeTestServices: true, timeout: "60 seconds" })("a person'
       )
       assert.deepStrictEqual(yield* columnsWith(personal, words), personal)
       for (const _ of ["erased", "again"]) {
-        const erased = yield* contacts("erase", ...of, "--json")
+        const erased = yield* contacts("erase", ...of, "--yes", "--json")
         assert.deepStrictEqual([erased.code, JSON.parse(erased.stdout)], [0, { id: contact_id }], erased.stderr)
       }
       assert.deepStrictEqual(yield* columnsWith(yield* wordy, words), [])
@@ -292,9 +292,13 @@ it.layer(layer, { excludeTestServices: true, timeout: "60 seconds" })("a person'
       )
 
       const nobody = ["--organization", organization_id, "--contact", organization_id]
-      for (const command of ["export", "erase"]) {
-        const { code, stderr, stdout } = yield* contacts(command, ...nobody)
-        assert.deepStrictEqual([code, stdout, stderr.trim()], [1, "", "The organization has no such contact."])
+      for (const command of [["export"], ["erase", "--yes"]]) {
+        const { code, stderr, stdout } = yield* contacts(...command, ...nobody)
+        assert.deepStrictEqual([code, stdout], [1, ""])
+        assert.include(stderr, "No contact of this organization has this ID.")
       }
+      const unasked = yield* contacts("erase", ...of)
+      assert.deepStrictEqual([unasked.code, unasked.stdout], [1, ""])
+      assert.include(unasked.stderr, "Add --yes")
     }), 120_000)
 })

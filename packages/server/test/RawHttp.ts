@@ -1,5 +1,5 @@
 /** Servers with one route, and raw sockets that send them what no HTTP client would. */
-import { NodeHttpServer } from "@effect/platform-node"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
 import { connect } from "node:net"

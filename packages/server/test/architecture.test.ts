@@ -27,14 +27,13 @@ const importRules: ReadonlyArray<ImportRule> = [
     may: [/^effect$/, core],
     but: {
       "http/Ingress.ts": [/^effect\/http$/],
-      "http/Network.ts": [/^effect\/http$/, /^@effect\/platform-node$/],
+      "http/Network.ts": [/^effect\/http$/],
       "http/RemoteMock.ts": [/^effect\/http$/]
     }
   },
   {
     files: "packages/provider-cloud/src/**/*.ts",
-    may: [/^effect(\/http)?$/, core],
-    but: { "fake/Messages.ts": [/^@effect\/platform-node$/] }
+    may: [/^effect(\/http)?$/, core]
   },
   {
     files: "packages/adapter-http/src/**/*.ts",
@@ -113,7 +112,7 @@ const openers: Readonly<Record<string, string>> = {
   "server/src/HttpServer": "no connection: a server",
   "server/src/Providers.ts": "the client of Graph.ts",
   "server/src/Telemetry.ts": "OTEL_EXPORTER_OTLP_ENDPOINT",
-  "server/src/commands/webhooks.ts": "BASE_URL"
+  "server/src/WebhookListener.ts": "BASE_URL"
 }
 
 const opens = new RegExp([
@@ -189,7 +188,7 @@ describe("import rules", () => {
         importsOf(file).some((specifier) => name.test(specifier))
       )
     assert.deepStrictEqual(loading(/^@messaging-crm\/console$/), ["packages/server/src/DevConsole.ts"])
-    assert.deepStrictEqual(loading(/\/DevConsole\.ts$/), ["packages/server/src/commands/dev.ts"])
+    assert.deepStrictEqual(loading(/\/DevConsole\.ts$/), ["packages/server/src/Dev.ts"])
   })
 
   it("the contract names no handler and no middleware", () => {

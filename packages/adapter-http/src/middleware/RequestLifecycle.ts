@@ -14,6 +14,12 @@ export const ReadDeadline = Context.Reference<Duration.Duration>(
   { defaultValue: () => Duration.seconds(8) }
 )
 
+/** Whether log entries of requests contain the path with its IDs. For development: a path may identify a person. */
+export const LogPaths = Context.Reference<boolean>(
+  "@messaging-crm/adapter-http/middleware/RequestLifecycle/LogPaths",
+  { defaultValue: () => false }
+)
+
 const unrouted = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
   const methods = methodsOf(pathOf(request))
   // A path that has the method and was not routed all the same holds a `%` that spells nothing.
@@ -91,23 +97,26 @@ const codeOf = ({ body, status }: HttpServerResponse.HttpServerResponse): string
     : Option.getOrNull(Option.map(decodeError(decoder.decode(body.body)), ({ error }) => error.code))
 
 const logRequest = Effect.fnUntraced(function*(
-  { method }: HttpServerRequest.HttpServerRequest,
+  request: HttpServerRequest.HttpServerRequest,
   route: Route | undefined,
   response: HttpServerResponse.HttpServerResponse,
-  duration_ms: number
+  duration_ms: number,
+  level: "Debug" | "Info"
 ) {
   const line = {
-    method,
+    method: request.method,
+    ...(yield* LogPaths) && { path: pathOf(request) },
     route: route?.template ?? null,
     status: response.status,
     code: codeOf(response),
     duration_ms,
     ...yield* Caller
   }
-  yield* (route === undefined ? Effect.logDebug("Answered") : Effect.logInfo("Answered")).pipe(
-    Effect.annotateLogs(line)
-  )
+  yield* (level === "Debug" ? Effect.logDebug("Answered") : Effect.logInfo("Answered")).pipe(Effect.annotateLogs(line))
 })
+
+const isProbe = (request: HttpServerRequest.HttpServerRequest): boolean =>
+  /^\/(?:health\/|metrics$)/.test(pathOf(request))
 
 /**
  * Counts and logs an answer. Only what is listed here, the request id and the ids
@@ -125,11 +134,11 @@ const recordRequest = (
     const template = route?.template ?? "other"
     requestsWith(method, template, String(response.status)).updateUnsafe(1, fiber.context)
     secondsWith(method, template).updateUnsafe(duration_ms / 1000, fiber.context)
-    // What is not the API's, a probe of the health for one, is of less interest.
-    const level = route === undefined ? "Debug" : "Info"
+    // Requests that no endpoint of the API answers, such as health probes, matter in development only.
+    const level = route === undefined && !(fiber.getRef(LogPaths) && !isProbe(request)) ? "Debug" : "Info"
     return LogLevel.isGreaterThan(fiber.getRef(References.MinimumLogLevel), level)
       ? Effect.succeed(response)
-      : Effect.as(logRequest(request, route, response, duration_ms), response)
+      : Effect.as(logRequest(request, route, response, duration_ms, level), response)
   })
 
 /** Carries out a request under its id. */
@@ -148,7 +157,8 @@ const around = <R>(
     const path = pathOf(request)
     const [route] = routesOf(path)
     // The router reads paths differently from the contract: it accepts an empty id, decodes `%63ontacts`, and begins the query at `;`.
-    const isElsewhere = path.endsWith("/") || path.includes(";") || (route === undefined && path.includes("%"))
+    const isElsewhere = (path.endsWith("/") && path !== "/") || path.includes(";") ||
+      (route === undefined && path.includes("%"))
     const routed = isElsewhere ? unrouted(request) : bounded(request, httpEffect)
     return Effect.annotateCurrentSpan({ request_id, "http.route": route?.template ?? "other" }).pipe(
       Effect.andThen(routed),

@@ -1,5 +1,4 @@
 /** How the fake network accepts messages, and the callbacks that follow. */
-import { NodeHttpServerRequest } from "@effect/platform-node"
 import { DateTime, Effect, Ref, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type Answer, type Behavior, behaviorOf } from "./Behaviors.ts"
@@ -10,7 +9,8 @@ import { type AcceptedMessage, enqueue, type Memory, nextId, refusal, refuse, se
 
 /** Drops the connection, so that the answer is lost. */
 const hangUp = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-  NodeHttpServerRequest.toIncomingMessage(request).socket.destroy()
+  // The server is Node's, so the source of a request is its message.
+  ;(request.source as { readonly socket: { readonly destroy: () => void } }).socket.destroy()
   return Effect.never
 })
 

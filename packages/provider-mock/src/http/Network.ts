@@ -1,5 +1,4 @@
 /** The mock provider as a process of its own, so that its state outlives a killed server. */
-import { NodeHttpServerRequest } from "@effect/platform-node"
 import { ProviderEvent } from "@messaging-crm/core/Inbound"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { Secrets } from "@messaging-crm/core/Secrets"
@@ -20,7 +19,8 @@ const malformed = () => Effect.succeed(HttpServerResponse.empty({ status: 400 })
 /** Closes the connection without a response, to simulate a lost answer. */
 const hangUp = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
   Effect.andThen(
-    Effect.sync(() => NodeHttpServerRequest.toIncomingMessage(request).socket.destroy()),
+    // The server is Node's, so the source of a request is its message.
+    Effect.sync(() => (request.source as { readonly socket: { readonly destroy: () => void } }).socket.destroy()),
     Effect.succeed(HttpServerResponse.empty())
   ))
 

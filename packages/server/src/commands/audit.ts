@@ -4,25 +4,25 @@ import { Timestamp } from "@messaging-crm/core/Timestamps"
 import { Effect, Option, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as Admin from "../Admin.ts"
+import * as Flags from "../Flags.ts"
 import * as Print from "../Print.ts"
 
 const toJson = Schema.encodeSync(AuditRecord)
 
-const optional = <A>(name: string, schema: Schema.Codec<A, string>, description: string) =>
-  Flag.String(name).pipe(Flag.withSchema(schema), Flag.optional, Flag.withDescription(description))
+const filter = <A>(name: string, schema: Schema.Codec<A, string>, description: string) =>
+  Flag.String(name).pipe(Flag.withSchema(schema), Flags.optional(description, "all"))
 
 const list = Command.make(
   "list",
   {
     organization: Admin.organization,
-    resource: optional("resource", Schema.String.check(Schema.isUUID()), "Only what was done with this resource"),
-    key_id: optional("key-id", ApiKeyId, "Only what was done with this key"),
-    member: optional("member", MemberId, "Only what was done for this member"),
-    before: optional("before", Timestamp, "Only what was done before this time, such as 2026-11-20T12:00:00Z"),
+    resource: filter("resource", Schema.String.check(Schema.isUUID()), "Only writes to the resource with this ID"),
+    key_id: filter("key-id", ApiKeyId, "Only writes with this key"),
+    member: filter("member", MemberId, "Only writes for this member"),
+    before: filter("before", Timestamp, "Only writes before this time, such as 2026-11-20T12:00:00Z"),
     limit: Flag.Int("limit").pipe(
       Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000 }))),
-      Flag.withDefault(100),
-      Flag.withDescription("At most so many records, up to 10000")
+      Flags.withDefault(100, "Maximum number of records, up to 10000")
     ),
     json: Print.json
   },
@@ -38,10 +38,16 @@ const list = Command.make(
     yield* Print.result(json, rows, Print.table(rows))
   })
 ).pipe(
-  Command.withDescription("List who changed what, the newest first; a record without key and member is an operator's")
+  Command.withDescription(
+    "List audit records, newest first; records without a key and a member come from operator commands"
+  ),
+  Command.withExamples([
+    { command: "messaging-crm audit list --organization $ORGANIZATION_ID --limit 10" },
+    { command: "messaging-crm audit list --organization $ORGANIZATION_ID --resource $CONTACT_ID --json" }
+  ])
 )
 
 export const audit = Command.make("audit").pipe(
-  Command.withDescription("Records of every write"),
+  Command.withDescription("Read the audit records of an organization"),
   Command.withSubcommands([list])
 )

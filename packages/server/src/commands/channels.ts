@@ -9,19 +9,21 @@ import { Command, Flag } from "effect/cli"
 import * as AccountFlags from "../AccountFlags.ts"
 import * as Admin from "../Admin.ts"
 import { readRequired, settings } from "../Config.ts"
+import * as Flags from "../Flags.ts"
 import * as Print from "../Print.ts"
-import * as Providers from "../Providers.ts"
 
 const toJson = Schema.encodeSync(Channel)
 
 const refusals = {
-  AccountTaken: Admin.refuse("Another channel is connected to this account of the network."),
-  AccountUnknown: Admin.refuse("The channel has no account yet: give --account and --app with its first token."),
+  AccountTaken: Admin.refuse("Another channel is already connected to this account."),
+  AccountUnknown: Admin.refuse("The channel has no account yet. Add --account and --app to its first token."),
   BusinessAccountMismatch: Admin.refuse(
-    "A phone_messaging channel needs --business-account; no other channel has one."
+    "A phone_messaging channel requires --business-account. Other channels do not support it."
   ),
-  ChannelAddressTaken: Admin.refuse("A channel of this type and address is connected already."),
-  ChannelNotFound: Admin.refuse("There is no such channel.")
+  ChannelAddressTaken: Admin.refuse("A channel with this type and address is already connected."),
+  ChannelNotFound: Admin.refuse(
+    "No channel of this organization has this ID. Find the ID with: messaging-crm channels list."
+  )
 }
 
 /** Returns an account that no channel has yet, for a check. */
@@ -49,21 +51,26 @@ const connectAccount = Effect.fnUntraced(function*(
   const token = yield* AccountFlags.readToken(token_file)
   yield* AccountFlags.requireGood(candidate(input, names.value, token))
   return yield* ChannelAccounts.use((accounts) => accounts.connect(input, names.value, token))
-}, Effect.provide(Providers.accountCheck))
+}, Effect.provide(AccountFlags.accountCheck))
 
 const connect = Command.make(
   "connect",
   {
     organization: Admin.organization,
-    type: Flag.Literals("type", ChannelType.literals).pipe(Flag.withDescription("The type of the channel")),
-    name: Flag.String("name").pipe(Flag.withDescription("The name of the channel")),
-    address: Flag.String("address").pipe(Flag.withDescription("Its number, account or page")),
+    type: Flag.Literals("type", ChannelType.literals).pipe(
+      Flag.withDescription(
+        "Type of the channel; phone_messaging is WhatsApp, photo_social is Instagram, page_messaging is Messenger"
+      )
+    ),
+    name: Flag.String("name").pipe(Flag.withDescription("Display name of the channel")),
+    address: Flag.String("address").pipe(Flag.withDescription("Its phone number, account, or page")),
     business_account: Flag.String("business-account").pipe(
-      Flag.optional,
-      Flag.withDescription("The business account of a phone_messaging channel")
+      Flags.optional("Business account of a phone_messaging channel, required for it", "none")
     ),
     ...AccountFlags.names,
-    token_file: Flag.optional(AccountFlags.token_file),
+    token_file: Flag.String("token-file").pipe(
+      Flags.optional("File with the token of the account, or - for stdin", "no account is connected")
+    ),
     json: Print.json
   },
   Effect.fnUntraced(function*({ business_account, json, organization, token_file, ...flags }) {
@@ -73,7 +80,7 @@ const connect = Command.make(
     })
     const names = yield* AccountFlags.readAccountIds(flags)
     if (Option.isSome(names) && Option.isNone(token_file)) {
-      yield* Admin.refuse("An account needs its token: give --token-file.")()
+      yield* Admin.refuse("--account requires --token-file. Add a file with the token of the account.")()
     }
     const connecting = Effect.gen(function*() {
       return Option.isNone(token_file)
@@ -85,7 +92,19 @@ const connect = Command.make(
     )
     yield* Print.result(json, toJson(channel), `Channel ${channel.id} (${channel.type}, ${channel.address}).`)
   })
-).pipe(Command.withDescription("Connect a channel, with its account at the real networks where --token-file is given"))
+).pipe(
+  Command.withDescription("Connect a channel, and its account at the network if --token-file is given"),
+  Command.withExamples([
+    {
+      command:
+        "messaging-crm channels connect --organization $ORGANIZATION_ID --type phone_messaging --name Support --address +493012345678 --business-account 1234"
+    },
+    {
+      command:
+        "messaging-crm channels connect --organization $ORGANIZATION_ID --type page_messaging --name Page --address acme --account 5678 --app 9012 --token-file token.txt"
+    }
+  ])
+)
 
 /** Replaces the token of a channel, once the network has not refused it. Returns whether the channel was paused. */
 const replaceToken = Effect.fnUntraced(function*(
@@ -104,13 +123,13 @@ const replaceToken = Effect.fnUntraced(function*(
   const holds = yield* ChannelHolds.use(({ list }) => list)
   yield* ChannelAccounts.use((accounts) => accounts.setToken(id, token, kept))
   return holds.some((hold) => hold.channel_id === id && isPause(hold))
-}, Effect.provide(Providers.accountCheck))
+}, Effect.provide(AccountFlags.accountCheck))
 
 const setToken = Command.make(
   "set-token",
   {
     organization: Admin.organization,
-    channel: Flag.String("channel").pipe(Flag.withSchema(ChannelId), Flag.withDescription("The id of the channel")),
+    channel: Flags.id("channel", ChannelId, "ID of the channel"),
     ...AccountFlags.names,
     token_file: AccountFlags.token_file,
     json: Print.json
@@ -121,10 +140,22 @@ const setToken = Command.make(
     const resumed = yield* Admin.asOperator(organization, replaceToken(channel, names, token)).pipe(
       Effect.catchTags(Struct.pick(refusals, ["AccountTaken", "AccountUnknown", "ChannelNotFound"]))
     )
-    const more = resumed ? " It was paused; what waits is sent within two minutes." : ""
+    const more = resumed ? " It is resumed; its queued sends follow within two minutes." : ""
     yield* Print.result(json, { id: channel, resumed }, `Channel ${channel} has a new token.${more}`)
   })
-).pipe(Command.withDescription("Replace the token of a channel's account at the real networks"))
+).pipe(
+  Command.withDescription("Replace the token of a channel's account at its network"),
+  Command.withExamples([
+    {
+      command:
+        "messaging-crm channels set-token --organization $ORGANIZATION_ID --channel $CHANNEL_ID --token-file token.txt"
+    },
+    {
+      command:
+        "pass show token | messaging-crm channels set-token --organization $ORGANIZATION_ID --channel $CHANNEL_ID --token-file -"
+    }
+  ])
+)
 
 const stateOf = (hold: ChannelHold | undefined) => ({
   state: hold === undefined ? "open" : isPause(hold) ? "paused" : "throttled",
@@ -150,7 +181,13 @@ const list = Command.make(
     }))
     yield* Print.result(json, rows, Print.table(rows))
   })
-).pipe(Command.withDescription("List the channels, and which are paused or throttled"))
+).pipe(
+  Command.withDescription("List the channels with their state: open, paused, or throttled"),
+  Command.withExamples([
+    { command: "messaging-crm channels list --organization $ORGANIZATION_ID" },
+    { command: "messaging-crm channels list --organization $ORGANIZATION_ID --json" }
+  ])
+)
 
 /** Checks the account of a channel, and resumes a paused one that passes. */
 const checkOne = Effect.fnUntraced(function*(channel: Channel) {
@@ -161,7 +198,7 @@ const checkOne = Effect.fnUntraced(function*(channel: Channel) {
 
 const checkAll = Channels.use((channels) => channels.list).pipe(
   Effect.flatMap((found) => Effect.forEach(found, checkOne, { concurrency: 4 })),
-  Effect.provide(Providers.accountCheck)
+  Effect.provide(AccountFlags.accountCheck)
 )
 
 const check = Command.make(
@@ -179,11 +216,15 @@ const check = Command.make(
   })
 ).pipe(
   Command.withDescription(
-    "Ask the networks whether each channel's account works, and resume those that do; sends nothing"
-  )
+    "Verify each channel's account with its network and resume paused channels that pass; sends no message"
+  ),
+  Command.withExamples([
+    { command: "messaging-crm channels check --organization $ORGANIZATION_ID" },
+    { command: "messaging-crm channels check --organization $ORGANIZATION_ID --json" }
+  ])
 )
 
 export const channels = Command.make("channels").pipe(
-  Command.withDescription("Channels of an organization"),
+  Command.withDescription("Manage the channels of an organization"),
   Command.withSubcommands([connect, setToken, list, check])
 )

@@ -2,6 +2,7 @@ import { ContactField, ContactFields, ContactFieldType, CreateContactField } fro
 import { Effect, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as Admin from "../Admin.ts"
+import * as Flags from "../Flags.ts"
 import * as Print from "../Print.ts"
 
 const toJson = Schema.encodeSync(ContactField)
@@ -10,32 +11,41 @@ const create = Command.make(
   "create",
   {
     organization: Admin.organization,
-    key: Flag.String("key").pipe(Flag.withDescription("A slug, unique in the organization")),
-    name: Flag.String("name").pipe(Flag.withDescription("The name that people see")),
-    type: Flag.Literals("type", ContactFieldType.literals).pipe(Flag.withDescription("The type of its values")),
-    options: Flag.String("option").pipe(
-      Flag.atLeast(0),
-      Flag.withDescription("A choice of a select; may be given several times")
-    ),
+    key: Flag.String("key").pipe(Flag.withDescription("Slug of the field, unique in the organization")),
+    name: Flag.String("name").pipe(Flag.withDescription("Display name of the field")),
+    type: Flag.Literals("type", ContactFieldType.literals).pipe(Flag.withDescription("Type of its values")),
+    options: Flag.String("option").pipe(Flags.repeated("Option of a select field", "none")),
     json: Print.json
   },
   Effect.fnUntraced(function*({ json, options, organization, ...flags }) {
     const input = yield* Admin.typed(CreateContactField, { ...flags, options: options.length === 0 ? null : options })
     const field = yield* Admin.asOperator(organization, ContactFields.use((fields) => fields.create(input))).pipe(
       Effect.catchTags({
-        ContactFieldKeyTaken: Admin.refuse("The organization has a field with this key already."),
-        ContactFieldOptionsMismatch: Admin.refuse("A select needs --option; no other type has any."),
+        ContactFieldKeyTaken: Admin.refuse("A contact field with this key already exists. Choose another --key."),
+        ContactFieldOptionsMismatch: Admin.refuse("A select field requires --option. Other types have no options."),
         TooManyContactFields: ({ limit }) =>
-          new Admin.Refused({ message: `The organization has ${limit} fields already, as many as it may have.` })
+          new Admin.Refused({ message: `The organization has reached its limit of ${limit} contact fields.` })
       })
     )
     yield* Print.result(json, toJson(field), `Contact field ${field.id} (${field.key}, ${field.type}).`)
   })
-).pipe(Command.withDescription("Create a contact field"))
+).pipe(
+  Command.withDescription("Create a contact field"),
+  Command.withExamples([
+    {
+      command:
+        "messaging-crm contact-fields create --organization $ORGANIZATION_ID --key customer_number --name \"Customer number\" --type text"
+    },
+    {
+      command:
+        "messaging-crm contact-fields create --organization $ORGANIZATION_ID --key plan --name Plan --type select --option basic --option pro"
+    }
+  ])
+)
 
-const list = Admin.list("List the contact fields", ContactFields.use((fields) => fields.list), toJson)
+const list = Admin.list("List the contact fields", "contact-fields", ContactFields.use((fields) => fields.list), toJson)
 
 export const contactFields = Command.make("contact-fields").pipe(
-  Command.withDescription("Contact fields of an organization"),
+  Command.withDescription("Manage the contact fields of an organization"),
   Command.withSubcommands([create, list])
 )

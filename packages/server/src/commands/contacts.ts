@@ -3,7 +3,8 @@ import { Argument, Command, Flag } from "effect/cli"
 import { setFlagsFromString } from "node:v8"
 import * as Admin from "../Admin.ts"
 import * as Csv from "../Csv.ts"
-import { type BadLine, type BatchOutcome, importCsv } from "../CsvImport.ts"
+import type { BadLine, BatchOutcome } from "../CsvImport.ts"
+import * as Flags from "../Flags.ts"
 import * as Print from "../Print.ts"
 import { oneLine } from "../Visible.ts"
 import { eraseContact, exportContact, exportSchema } from "./personalData.ts"
@@ -30,27 +31,28 @@ const plus = (summary: Summary, { bad, created, unchanged }: BatchOutcome): Summ
 const wordsOf = ({ line, message }: BadLine): string => `line ${line}: ${oneLine(message)}`
 
 const counts = ({ created, failed, unchanged }: Summary): string =>
-  `${created} created, ${unchanged} unchanged, ${failed} bad`
+  `${created} created, ${unchanged} unchanged, ${failed} invalid`
 
 /** Stops V8 from growing the young generation, because an import shares its machine with servers. */
 const limitYoungGeneration = Effect.sync(() => setFlagsFromString("--semi-space-growth-factor=1"))
 
 const help = `Import contacts from a CSV file
 
-  The first line names the columns: the fields of a contact (first_name, primary_phone, owner_user_id, notes ...),
-  custom_values.KEY for a contact field, tag_ids, or tags by name, several separated by ;. An empty cell sets nothing.
-  An unknown column stops the import before anything is written.
+  The first line names the columns: contact fields (first_name, primary_phone, owner_user_id, notes ...),
+  custom_values.KEY for a custom field, tag_ids, or tags by name, separated by semicolons. An empty cell sets nothing.
+  If a column is unknown, nothing is imported.
 
-  Each contact is imported once and never changed, so the same file can be imported again, also after an import that
-  was killed. A line with any other value is another contact, unless --key names the column that identifies contacts.
+  An import creates contacts and never changes one, so the same file can be imported again, even after an import was
+  killed. A line with a different value is a new contact, unless --key names the column that identifies a contact.
 
-  Lines that cannot be imported are listed, and the others are imported. The exit code is then 1.`
+  The command reports invalid lines, imports the rest, and exits with code 1.`
 
 /** Returns the bytes of a file and its size, or those of stdin for `-`, whose size is unknown. */
 const open = Effect.fnUntraced(function*(file: string) {
   if (file === "-") return { bytes: (yield* Stdio.Stdio).stdin, size: null }
   const files = yield* FileSystem.FileSystem
-  const { size } = yield* files.stat(file)
+  const { size, type } = yield* files.stat(file)
+  if (type === "Directory") return yield* Admin.refuse(`${file} is a directory. Give the path of a CSV file.`)()
   return { bytes: files.stream(file), size: Number(size) }
 })
 
@@ -68,19 +70,16 @@ const importContacts = Command.make(
   {
     organization: Admin.organization,
     file: Argument.String("file").pipe(
-      Argument.withDescription("A CSV file in UTF-8, or - for stdin; its first line names the columns")
+      Argument.withDescription("CSV file in UTF-8, or - for stdin; its first line names the columns")
     ),
     key: Flag.String("key").pipe(
-      Flag.optional,
-      Flag.withDescription("The column that identifies a contact; without it, all values of a line do")
+      Flags.optional("Column that identifies a contact", "all values of a line")
     ),
     delimiter: Flag.Literals("delimiter", Struct.keys(Csv.delimiters)).pipe(
-      Flag.optional,
-      Flag.withDescription("The delimiter of cells; by default it is detected from the first line")
+      Flags.optional("Delimiter of cells", "detected from the first line")
     ),
     bad_lines: Flag.String("bad-lines").pipe(
-      Flag.optional,
-      Flag.withDescription(`A file for all lines that are not imported; stderr lists the first ${errors_max}`)
+      Flags.optional("File for all invalid lines", `the first ${errors_max} on stderr`)
     ),
     json: Print.json
   },
@@ -90,23 +89,36 @@ const importContacts = Command.make(
     const writeBadLines = yield* badLinesWriter(bad_lines)
     const read = yield* Ref.make(0)
     const counted = Stream.tap(bytes, (chunk) => Ref.update(read, (sum) => sum + chunk.length))
+    const { importCsv } = yield* Effect.promise(() => import("../CsvImport.ts"))
     const batches = importCsv(counted, { delimiter, key: Option.getOrNull(key) })
     const draw = Effect.fnUntraced(function*(summary: Summary) {
       const part = size === null ? null : (yield* Ref.get(read)) / size
       yield* Print.progress("Contacts", part, counts(summary))
     })
+    const done = yield* Ref.make(nothing)
+    const stopped = Effect.flatMap(
+      Ref.get(done),
+      (sum) => Print.note(`The import was interrupted: ${counts(sum)} so far. Run it again to import the rest.`)
+    )
     const summary = yield* batches.pipe(
       Stream.tap(writeBadLines),
-      Stream.runFoldEffect(() => nothing, (sum, batch) => Effect.tap(Effect.succeed(plus(sum, batch)), draw)),
+      Stream.runForEach((batch) => Effect.flatMap(Ref.updateAndGet(done, (sum) => plus(sum, batch)), draw)),
       Effect.ensuring(Print.progressed),
+      Effect.onInterrupt(() => stopped),
+      Effect.andThen(Ref.get(done)),
       (importing) => Admin.asOperator(organization, importing),
       Effect.catchTags({
-        ColumnRepeated: ({ column }) => Admin.refuse(`Two columns write the same field: ${column}.`)(),
-        ColumnUnknown: ({ column }) => Admin.refuse(`A contact has no "${column}". Nothing was imported.`)(),
-        FileEmpty: Admin.refuse("The file is empty. Its first line names the columns."),
-        KeyUnsuitable: ({ column }) => Admin.refuse(`The key "${column}" is not a column with a single value.`)(),
+        ColumnRepeated: ({ column }) =>
+          Admin.refuse(`Two columns set the same field: ${column}. Remove one of them.`)(),
+        ColumnUnknown: ({ column }) =>
+          Admin.refuse(`Unknown column: "${column}". Nothing was imported. Rename or remove the column.`)(),
+        FileEmpty: Admin.refuse("The file is empty. Its first line must name the columns."),
+        KeyUnsuitable: ({ column }) =>
+          Admin.refuse(`--key must be the name of a column with a single value, not "${column}".`)(),
         RowEndless: ({ line }) =>
-          Admin.refuse(`line ${line}: The row does not end. Is a quote not closed? What was imported before stays.`)()
+          Admin.refuse(
+            `line ${line}: The row is unterminated, probably because of an unclosed quote. Rows already imported are kept.`
+          )()
       })
     )
     yield* Effect.forEach(summary.errors, (error) => Print.note(wordsOf(error)), { discard: true })
@@ -115,10 +127,17 @@ const importContacts = Command.make(
   })
 ).pipe(
   Command.withShortDescription("Import contacts from a CSV file"),
-  Command.withDescription(help)
+  Command.withDescription(help),
+  Command.withExamples([
+    { command: "messaging-crm contacts import contacts.csv --organization $ORGANIZATION_ID --key primary_email" },
+    {
+      command:
+        "gunzip -c contacts.csv.gz | messaging-crm contacts import - --organization $ORGANIZATION_ID --bad-lines invalid.txt"
+    }
+  ])
 )
 
 export const contacts = Command.make("contacts").pipe(
-  Command.withDescription("Contacts of an organization"),
+  Command.withDescription("Import, export, and erase contacts of an organization"),
   Command.withSubcommands([importContacts, exportContact, exportSchema, eraseContact])
 )

@@ -3,6 +3,7 @@ import { ApiKeyId } from "@messaging-crm/core/Ids"
 import { Effect, Redacted, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as Admin from "../Admin.ts"
+import * as Flags from "../Flags.ts"
 import * as Print from "../Print.ts"
 
 const toJson = Schema.encodeSync(ApiKey)
@@ -11,34 +12,51 @@ const create = Command.make(
   "create",
   {
     organization: Admin.organization,
-    member: Flag.String("member").pipe(Flag.withDescription("The id of the owner or admin for whom the key acts")),
-    name: Flag.String("name").pipe(Flag.withDescription("A name for the key")),
+    member: Flag.String("member").pipe(Flag.withDescription("ID of the owner or admin for whom the key acts")),
+    name: Flag.String("name").pipe(Flag.withDescription("Name of the key")),
     scopes: Flag.Literals("scope", Scope.literals).pipe(
       Flag.atLeast(1),
-      Flag.withDescription("May be given several times")
+      Flag.withDescription("Permission of the key; repeatable")
     ),
-    expires: Flag.Literals("expires", Expiry.literals).pipe(Flag.withDescription("90d or 1y")),
+    expires: Flag.Literals("expires", Expiry.literals).pipe(
+      Flag.withDescription("Lifetime of the key: 90 days or one year")
+    ),
     json: Print.json
   },
   Effect.fnUntraced(function*({ json, member, organization, ...flags }) {
     const input = yield* Admin.typed(CreateApiKey, { ...flags, created_by: member })
     const { api_key, key } = yield* Admin.asOperator(organization, ApiKeys.use((keys) => keys.create(input))).pipe(
       Effect.catchTags({
-        MemberNotFound: Admin.refuse("The organization has no such member."),
-        MemberMayNotHoldKeys: Admin.refuse("Only owners and admins may hold keys.")
+        MemberNotFound: Admin.refuse(
+          "No member of this organization has this ID. Find the ID with: messaging-crm members list."
+        ),
+        MemberMayNotHoldKeys: Admin.refuse("Only owners and admins can hold keys. Choose another --member.")
       })
     )
     const shown = Redacted.value(key)
     yield* Print.result(
       json,
       { ...toJson(api_key), key: shown },
-      `${shown}\nThe key is not shown again. Its id is ${api_key.id}.`
+      `${shown}\nThe key is not shown again. Its ID is ${api_key.id}.`
     )
   })
-).pipe(Command.withDescription("Create a key and print it, once"))
+).pipe(
+  Command.withDescription("Create an API key and print it once"),
+  Command.withExamples([
+    {
+      command:
+        "messaging-crm keys create --organization $ORGANIZATION_ID --member $MEMBER_ID --name shop --scope contacts:read --expires 90d"
+    },
+    {
+      command:
+        "messaging-crm keys create --organization $ORGANIZATION_ID --member $MEMBER_ID --name bot --scope messages:read --scope messages:send --expires 1y --json"
+    }
+  ])
+)
 
 const list = Admin.list(
-  "List the keys with their last use, without the secrets themselves",
+  "List the API keys with their last use, without the secrets",
+  "keys",
   ApiKeys.use((keys) => keys.list),
   toJson
 )
@@ -47,18 +65,27 @@ const revoke = Command.make(
   "revoke",
   {
     organization: Admin.organization,
-    key_id: Flag.String("key-id").pipe(Flag.withSchema(ApiKeyId), Flag.withDescription("The id of the key")),
+    key_id: Flags.id("key-id", ApiKeyId, "ID of the key"),
     json: Print.json
   },
   Effect.fnUntraced(function*({ json, key_id, organization }) {
     yield* Admin.asOperator(organization, ApiKeys.use((keys) => keys.revoke(key_id))).pipe(
-      Effect.catchTag("ApiKeyNotFound", Admin.refuse("The organization has no such key."))
+      Effect.catchTag(
+        "ApiKeyNotFound",
+        Admin.refuse("No key of this organization has this ID. Find the ID with: messaging-crm keys list.")
+      )
     )
     yield* Print.result(json, { id: key_id }, `Key ${key_id} is revoked.`)
   })
-).pipe(Command.withDescription("Revoke a key at once"))
+).pipe(
+  Command.withDescription("Revoke an API key immediately"),
+  Command.withExamples([
+    { command: "messaging-crm keys revoke --organization $ORGANIZATION_ID --key-id $KEY_ID" },
+    { command: "messaging-crm keys revoke --organization $ORGANIZATION_ID --key-id $KEY_ID --json" }
+  ])
+)
 
 export const keys = Command.make("keys").pipe(
-  Command.withDescription("API keys of an organization"),
+  Command.withDescription("Manage the API keys of an organization"),
   Command.withSubcommands([create, list, revoke])
 )

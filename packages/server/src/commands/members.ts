@@ -3,38 +3,56 @@ import { AddMember, Member, Members, Role } from "@messaging-crm/core/Members"
 import { Effect, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as Admin from "../Admin.ts"
+import * as Flags from "../Flags.ts"
 import * as Print from "../Print.ts"
 
 const toJson = Schema.encodeSync(Member)
 
-const role = Flag.Literals("role", Role.literals).pipe(Flag.withDescription("owner, admin or member"))
+const role = Flag.Literals("role", Role.literals).pipe(Flag.withDescription("Role of the member"))
 
-const member = Flag.String("member").pipe(Flag.withSchema(MemberId), Flag.withDescription("The id of the member"))
+const member = Flags.id("member", MemberId, "ID of the member")
 
 const refusals = {
-  MemberNotFound: Admin.refuse("The organization has no such member."),
-  LastOwner: Admin.refuse("The organization would have no owner. Make another member owner first: members set-role.")
+  MemberNotFound: Admin.refuse(
+    "No member of this organization has this ID. Find the ID with: messaging-crm members list."
+  ),
+  LastOwner: Admin.refuse("An organization must have an owner. Give another member the role owner first.")
 }
 
 const add = Command.make(
   "add",
   {
     organization: Admin.organization,
-    name: Flag.String("name").pipe(Flag.withDescription("The member's name")),
-    email: Flag.String("email").pipe(Flag.withDescription("The member's email address")),
+    name: Flag.String("name").pipe(Flag.withDescription("Name of the member")),
+    email: Flag.String("email").pipe(Flag.withDescription("Email address of the member")),
     role,
     json: Print.json
   },
   Effect.fnUntraced(function*({ json, organization, ...flags }) {
     const input = yield* Admin.typed(AddMember, flags)
     const added = yield* Admin.asOperator(organization, Members.use((members) => members.add(input))).pipe(
-      Effect.catchTag("MemberEmailTaken", ({ email }) => Admin.refuse(`${email} is a member already.`)())
+      Effect.catchTag(
+        "MemberEmailTaken",
+        ({ email }) => Admin.refuse(`${email} is already a member of the organization.`)()
+      )
     )
     yield* Print.result(json, toJson(added), `Member ${added.id} (${added.email}, ${added.role}).`)
   })
-).pipe(Command.withDescription("Add a member"))
+).pipe(
+  Command.withDescription("Add a member"),
+  Command.withExamples([
+    {
+      command:
+        "messaging-crm members add --organization $ORGANIZATION_ID --name Grace --email grace@acme.example --role admin"
+    },
+    {
+      command:
+        "messaging-crm members add --organization $ORGANIZATION_ID --name Alan --email alan@acme.example --role member --json"
+    }
+  ])
+)
 
-const list = Admin.list("List the members", Members.use((members) => members.list), toJson)
+const list = Admin.list("List the members", "members", Members.use((members) => members.list), toJson)
 
 const setRole = Command.make(
   "set-role",
@@ -48,9 +66,17 @@ const setRole = Command.make(
     const changed = yield* Admin.asOperator(organization, Members.use((members) => members.setRole(member, role))).pipe(
       Effect.catchTags(refusals)
     )
-    yield* Print.result(json, toJson(changed), `Member ${changed.id} is ${changed.role} now.`)
+    yield* Print.result(json, toJson(changed), `Member ${changed.id} now has the role ${changed.role}.`)
   })
-).pipe(Command.withDescription("Change a member's role; keys of a member who is no longer owner or admin are revoked"))
+).pipe(
+  Command.withDescription("Change a member's role; revokes the keys of a member who is no longer owner or admin"),
+  Command.withExamples([
+    { command: "messaging-crm members set-role --organization $ORGANIZATION_ID --member $MEMBER_ID --role owner" },
+    {
+      command: "messaging-crm members set-role --organization $ORGANIZATION_ID --member $MEMBER_ID --role member --json"
+    }
+  ])
+)
 
 const remove = Command.make(
   "remove",
@@ -63,11 +89,17 @@ const remove = Command.make(
     yield* Admin.asOperator(organization, Members.use((members) => members.remove(member))).pipe(
       Effect.catchTags(refusals)
     )
-    yield* Print.result(json, { id: member }, `Member ${member} has left.`)
+    yield* Print.result(json, { id: member }, `Member ${member} is removed.`)
   })
-).pipe(Command.withDescription("Remove a member; their keys are revoked"))
+).pipe(
+  Command.withDescription("Remove a member and revoke the member's keys"),
+  Command.withExamples([
+    { command: "messaging-crm members remove --organization $ORGANIZATION_ID --member $MEMBER_ID" },
+    { command: "messaging-crm members remove --organization $ORGANIZATION_ID --member $MEMBER_ID --json" }
+  ])
+)
 
 export const members = Command.make("members").pipe(
-  Command.withDescription("Members of an organization"),
+  Command.withDescription("Manage the members of an organization"),
   Command.withSubcommands([add, list, setRole, remove])
 )

@@ -1,8 +1,6 @@
 import { Effect } from "effect"
 import { Command } from "effect/cli"
-import { readRequired, settings } from "../Config.ts"
-import * as Database from "../Database.ts"
-import * as Layers from "../Layers.ts"
+import { check, readRequired, settings } from "../Config.ts"
 import * as Logging from "../Logging.ts"
 import * as Print from "../Print.ts"
 
@@ -10,9 +8,19 @@ export const migrate = Command.make(
   "migrate",
   { json: Print.json },
   Effect.fnUntraced(function*({ json }) {
+    yield* check(["database_url"])
     const url = yield* readRequired(settings.database_url)
+    const [Database, Layers] = yield* Effect.promise(() =>
+      Promise.all([import("../Database.ts"), import("../Layers.ts")])
+    )
     const applied = yield* Effect.provide(Database.migrate, [Layers.database(url), Logging.layer])
     const names = applied.map(([id, name]) => `${id} ${name}`)
     yield* Print.result(json, { applied: names }, names.length === 0 ? "The database is up to date." : names.join("\n"))
   })
-).pipe(Command.withDescription("Bring the database's schema up to date"))
+).pipe(
+  Command.withDescription("Migrate the database schema to this version"),
+  Command.withExamples([
+    { command: "messaging-crm migrate" },
+    { command: "messaging-crm migrate --json" }
+  ])
+)

@@ -1,27 +1,33 @@
 import { Effect, Layer } from "effect"
 import { Command, Flag } from "effect/cli"
-import { readOr, readRequired, settings } from "../Config.ts"
-import * as Layers from "../Layers.ts"
+import { check, readOr, settings } from "../Config.ts"
+import * as Flags from "../Flags.ts"
 import * as Logging from "../Logging.ts"
 import * as Print from "../Print.ts"
-import * as Providers from "../Providers.ts"
 
 export const mockProvider = Command.make("mock-provider", {
-  port: Flag.String("port").pipe(Flag.optional, Flag.withDescription("PORT")),
+  port: Flags.forSetting("port", { ...settings.port, otherwise: "4010" }),
   callback_urls: Flag.String("callback-url").pipe(
     Flag.atLeast(1),
-    Flag.withDescription(
-      "Where callbacks go: …/ingress/mock of a service. May be given several times; each try goes to the next"
-    )
+    Flag.withDescription("URL for callbacks, …/ingress/mock of a service; repeatable, and a retry uses the next one")
   ),
   json: Print.json
 }, (flags) =>
   Effect.gen(function*() {
-    yield* readRequired(settings.secret_key)
-    const listen = Layers.listen({ host: "127.0.0.1", port: yield* readOr(settings.port, 4010, flags.port) })
+    yield* check(["secret_key"], { port: flags.port })
+    const port = yield* readOr(settings.port, 4010, flags.port)
+    const [Layers, Providers] = yield* Effect.promise(() =>
+      Promise.all([import("../Layers.ts"), import("../Providers.ts")])
+    )
     const announce = Print.announce(flags.json, (address) => ({ provider_url: address }))
-    const network = Layer.merge(Providers.mockNetwork(flags.callback_urls), announce).pipe(Layer.provide(listen))
+    const network = Layer.merge(Providers.mockNetwork(flags.callback_urls), announce).pipe(
+      Layer.provide(Layers.listen({ host: "127.0.0.1", port }))
+    )
     yield* Layer.launch(network.pipe(Layer.provide(Layers.tuning)))
   }).pipe(Effect.provide(Logging.layer))).pipe(
-    Command.withDescription("Run the mock provider as a process of its own; servers reach it with PROVIDER_URL")
+    Command.withDescription("Run the mock provider in its own process; servers reach it with PROVIDER_URL"),
+    Command.withExamples([
+      { command: "messaging-crm mock-provider --callback-url http://127.0.0.1:3000/ingress/mock" },
+      { command: "messaging-crm mock-provider --port 4011 --callback-url http://127.0.0.1:3000/ingress/mock --json" }
+    ])
   )

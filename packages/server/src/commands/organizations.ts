@@ -10,9 +10,9 @@ const Created = Schema.encodeSync(Schema.Struct({ organization: Organization, ow
 const create = Command.make(
   "create",
   {
-    name: Flag.String("name").pipe(Flag.withDescription("The organization's name")),
-    owner_name: Flag.String("owner-name").pipe(Flag.withDescription("Its first owner's name")),
-    owner_email: Flag.String("owner-email").pipe(Flag.withDescription("Its first owner's email address")),
+    name: Flag.String("name").pipe(Flag.withDescription("Name of the organization")),
+    owner_name: Flag.String("owner-name").pipe(Flag.withDescription("Name of its first owner")),
+    owner_email: Flag.String("owner-email").pipe(Flag.withDescription("Email address of its first owner")),
     json: Print.json
   },
   Effect.fnUntraced(function*({ json, ...flags }) {
@@ -21,7 +21,13 @@ const create = Command.make(
     const { organization, owner } = created
     yield* Print.result(json, Created(created), `Organization ${organization.id}, owner ${owner.id} (${owner.email}).`)
   })
-).pipe(Command.withDescription("Create an organization with its first owner"))
+).pipe(
+  Command.withDescription("Create an organization with its first owner"),
+  Command.withExamples([
+    { command: "messaging-crm organizations create --name Acme --owner-name Ada --owner-email ada@acme.example" },
+    { command: "messaging-crm organizations create --name Acme --owner-name Ada --owner-email ada@acme.example --json" }
+  ])
+)
 
 const toJson = Schema.encodeSync(Organization)
 
@@ -33,9 +39,15 @@ const list = Command.make(
     const rows = found.map((row) => toJson(row))
     yield* Print.result(json, rows, Print.table(rows))
   })
-).pipe(Command.withDescription("List the organizations, the oldest first"))
+).pipe(
+  Command.withDescription("List the organizations, oldest first"),
+  Command.withExamples([
+    { command: "messaging-crm organizations list" },
+    { command: "messaging-crm organizations list --json" }
+  ])
+)
 
 export const organizations = Command.make("organizations").pipe(
-  Command.withDescription("Organizations"),
+  Command.withDescription("Create and list organizations"),
   Command.withSubcommands([create, list])
 )

@@ -2,17 +2,15 @@
 import { ContactId } from "@messaging-crm/core/Ids"
 import { export_schema, PersonalData } from "@messaging-crm/core/PersonalData"
 import { Effect, FileSystem, Option, Stream } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command, Flag, Prompt } from "effect/cli"
 import * as Admin from "../Admin.ts"
+import * as Flags from "../Flags.ts"
 import * as Print from "../Print.ts"
 import { visible } from "../Visible.ts"
 
-const contact = Flag.String("contact").pipe(
-  Flag.withSchema(ContactId),
-  Flag.withDescription("The id of the contact")
-)
+const contact = Flags.id("contact", ContactId, "ID of the contact")
 
-const absent = Admin.refuse("The organization has no such contact.")
+const absent = Admin.refuse("No contact of this organization has this ID. Find the ID with GET /contacts?query=.")
 
 /** Makes a function that writes pieces of text to a new file that only its owner may read, or to stdout. */
 const writer = Effect.fnUntraced(function*(output: Option.Option<string>) {
@@ -34,8 +32,7 @@ export const exportContact = Command.make(
     organization: Admin.organization,
     contact,
     output: Flag.String("output").pipe(
-      Flag.optional,
-      Flag.withDescription("A new file for the document, instead of stdout")
+      Flags.optional("New file for the document", "stdout")
     )
   },
   Effect.fnUntraced(function*({ contact, organization, output }) {
@@ -46,19 +43,46 @@ export const exportContact = Command.make(
     )
   })
 ).pipe(
-  Command.withDescription("Print everything about a person as one JSON document, with their files in base64")
+  Command.withDescription("Export all data of a person as one JSON document, with files in base64"),
+  Command.withExamples([
+    {
+      command: "messaging-crm contacts export --organization $ORGANIZATION_ID --contact $CONTACT_ID --output kim.json"
+    },
+    { command: "messaging-crm contacts export --organization $ORGANIZATION_ID --contact $CONTACT_ID > kim.json" }
+  ])
 )
 
 export const exportSchema = Command.make(
   "export-schema",
   {},
   () => Print.line(JSON.stringify(export_schema, null, 2))
-).pipe(Command.withDescription("Print the JSON Schema of an export"))
+).pipe(
+  Command.withDescription("Print the JSON Schema of an export"),
+  Command.withExamples([
+    { command: "messaging-crm contacts export-schema > contact-export.schema.json" },
+    { command: "messaging-crm contacts export-schema | head" }
+  ])
+)
+
+/** Asks on the terminal. Without a terminal, fails. */
+const confirm = Effect.fnUntraced(function*(id: ContactId) {
+  if (!process.stdin.isTTY || !process.stdout.isTTY) {
+    return yield* Admin.refuse("The erasure requires a confirmation. Add --yes to erase without a terminal.")()
+  }
+  const message = `Permanently erase contact ${id} with all messages and files?`
+  if (!(yield* Prompt.run(Prompt.Confirm({ message })))) yield* Admin.refuse("Nothing was erased.")()
+})
 
 export const eraseContact = Command.make(
   "erase",
-  { organization: Admin.organization, contact, json: Print.json },
-  Effect.fnUntraced(function*({ contact, json, organization }) {
+  {
+    organization: Admin.organization,
+    contact,
+    yes: Flag.Boolean("yes").pipe(Flags.withDefault(false, "Erase without asking")),
+    json: Print.json
+  },
+  Effect.fnUntraced(function*({ contact, json, organization, yes }) {
+    if (!yes) yield* confirm(contact)
     yield* Admin.asOperator(organization, PersonalData.use((data) => data.erase(contact))).pipe(
       Effect.catchTag("ContactNotFound", absent)
     )
@@ -66,6 +90,10 @@ export const eraseContact = Command.make(
   })
 ).pipe(
   Command.withDescription(
-    "Erase a person for good: fields, names, texts and files; conversations keep their shape, with [erased] in each message"
-  )
+    "Permanently erase a person: fields, network IDs, texts, and files; messages remain as [erased] placeholders"
+  ),
+  Command.withExamples([
+    { command: "messaging-crm contacts erase --organization $ORGANIZATION_ID --contact $CONTACT_ID" },
+    { command: "messaging-crm contacts erase --organization $ORGANIZATION_ID --contact $CONTACT_ID --yes --json" }
+  ])
 )

@@ -1,51 +1,62 @@
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
-import { help, readOr, readRequired, settings } from "../Config.ts"
+import { check, type Flags as SettingFlags, read, readOr, settings } from "../Config.ts"
+import * as Flags from "../Flags.ts"
 import * as Print from "../Print.ts"
 import * as Priorities from "../Priorities.ts"
-import * as Providers from "../Providers.ts"
-import * as Service from "../Service.ts"
 
-const port = Flag.String("port").pipe(Flag.optional, Flag.withDescription("PORT"))
-const host = Flag.String("host").pipe(Flag.optional, Flag.withDescription("HOST"))
 const migrate = Flag.Boolean("migrate").pipe(
-  Flag.withDefault(false),
-  Flag.withDescription("Bring the database's schema up to date first")
+  Flags.withDefault(false, "Migrate the database schema first")
 )
 
-/** The provider that is set. What every service needs is missed first. */
-const provider = Effect.all([readRequired(settings.database_url), readRequired(settings.secret_key)]).pipe(
-  Effect.andThen(Providers.chosen)
-)
+/** Loads the service with the provider that is set, once all settings are valid. */
+const load = Effect.fnUntraced(function*(flags: SettingFlags = {}) {
+  const isCloud = Option.contains(yield* Effect.orElseSucceed(read(settings.provider), Option.none), "cloud")
+  yield* check(["database_url", "secret_key", "provider", ...(isCloud ? ["cloud_accounts"] as const : [])], flags)
+  const [Providers, Service] = yield* Effect.promise(() =>
+    Promise.all([import("../Providers.ts"), import("../Service.ts")])
+  )
+  return { provider: yield* Providers.chosen, Service }
+})
 
 export const serve = Command.make("serve", {
-  port,
-  host,
+  port: Flags.forSetting("port", settings.port),
+  host: Flags.forSetting("host", settings.host),
   migrate,
-  worker: Flag.Boolean("worker").pipe(Flag.withDefault(true), Flag.withDescription("--no-worker answers the API only")),
+  worker: Flag.Boolean("worker").pipe(
+    Flags.withDefault(true, "Process the work queue too; --no-worker serves the API only")
+  ),
   json: Print.json
-}, (flags) =>
+}, ({ host, port, ...options }) =>
   Effect.gen(function*() {
-    yield* flags.worker ? Priorities.lowerCompilerPriority : Priorities.lowerPriority
-    yield* Service.serve(yield* provider, {
-      ...flags,
-      host: yield* readOr(settings.host, "0.0.0.0", flags.host),
-      port: yield* readOr(settings.port, 3000, flags.port)
+    yield* options.worker ? Priorities.lowerCompilerPriority : Priorities.lowerPriority
+    const { provider, Service } = yield* load({ host, port })
+    yield* Service.serve(provider, {
+      ...options,
+      host: yield* readOr(settings.host, "0.0.0.0", host),
+      port: yield* readOr(settings.port, 3000, port)
     })
   })).pipe(
-    Command.withShortDescription("Answer the API and work on what is queued"),
-    Command.withDescription(`Answer the API and work on what is queued\n\n  ${help}`)
+    Command.withDescription("Serve the API and process the work queue"),
+    Command.withExamples([
+      { command: "messaging-crm serve --migrate" },
+      { command: "messaging-crm serve --no-worker --port 8080" }
+    ])
   )
 
 export const worker = Command.make(
   "worker",
   { migrate, json: Print.json },
-  (flags) =>
-    Effect.andThen(
-      Priorities.lowerCompilerPriority,
-      Effect.flatMap(provider, (chosen) => Service.worker(chosen, flags))
-    )
+  (options) =>
+    Effect.gen(function*() {
+      yield* Priorities.lowerCompilerPriority
+      const { provider, Service } = yield* load()
+      yield* Service.worker(provider, options)
+    })
 ).pipe(
-  Command.withShortDescription("Work on what is queued, without the API"),
-  Command.withDescription(`Work on what is queued, without the API\n\n  ${help}`)
+  Command.withDescription("Process the work queue without serving the API"),
+  Command.withExamples([
+    { command: "messaging-crm worker" },
+    { command: "METRICS_PORT=9464 messaging-crm worker --migrate" }
+  ])
 )

@@ -1,117 +1,45 @@
-import { Client, idempotencyKey } from "@messaging-crm/adapter-http/Client"
-import { Event, EventType } from "@messaging-crm/core/Events"
-import { Ids, WebhookId } from "@messaging-crm/core/Ids"
-import { CreateWebhook, Webhook, Webhooks, WebhookStatus } from "@messaging-crm/core/Webhooks"
-import { verify } from "@messaging-crm/core/WebhookSignature"
-import { DateTime, Effect, Layer, Option, Predicate, Redacted, Ref, Schema } from "effect"
+import { EventType } from "@messaging-crm/core/Events"
+import { WebhookId } from "@messaging-crm/core/Ids"
+import { Webhook, Webhooks, WebhookStatus } from "@messaging-crm/core/Webhooks"
+import { Effect, Option, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
-import { FetchHttpClient, HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { styleText } from "node:util"
 import * as Admin from "../Admin.ts"
-import { readOr, readRequired, settings } from "../Config.ts"
-import * as Layers from "../Layers.ts"
+import { check, readOr, readRequired, settings } from "../Config.ts"
+import * as Flags from "../Flags.ts"
 import * as Logging from "../Logging.ts"
 import * as Print from "../Print.ts"
-import { oneLine } from "../Visible.ts"
-
-const decode = Schema.decodeEffect(Schema.fromJsonString(Event))
-
-const colours = {
-  "message.received": "cyan",
-  "message.sent": "green",
-  "message.updated": "blue",
-  "send.failed": "red",
-  "conversation.closed": "magenta"
-} as const satisfies Record<EventType, string>
-
-const type_width = Math.max(...EventType.literals.map((type) => type.length))
-
-const wordsOf = ({ data, timestamp, type }: Event, isRepeat: boolean): string =>
-  [
-    styleText("dim", DateTime.formatIso(timestamp)),
-    styleText(colours[type], type.padEnd(type_width)),
-    Object.entries(data).map(([name, value]) => `${styleText("dim", `${name}=`)}${oneLine(String(value))}`).join(" "),
-    ...(isRepeat ? [styleText("yellow", "(again)")] : [])
-  ].join("  ")
-
-/** Returns the reason of a failed request, for the user. */
-const reasonOf = (error: unknown): string => {
-  const body = Predicate.hasProperty(error, "error") ? error.error : error
-  const message = Predicate.hasProperty(body, "message") ? String(body.message) : String(body)
-  const isUrl = Predicate.hasProperty(body, "param") && body.param === "url"
-  return isUrl ? `${message} To reach this machine it must run with WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8.` : message
-}
-
-/** Creates a webhook, which is disabled when the scope closes. */
-const subscribed = Effect.fnUntraced(function*(input: CreateWebhook) {
-  const { webhooks } = yield* Client
-  const create = Effect.mapError(
-    webhooks.create({ headers: {}, payload: input }),
-    (error) => new Admin.Refused({ message: `The service refused the subscription: ${reasonOf(error)}` })
-  )
-  const disable = Effect.fnUntraced(function*(webhook_id: WebhookId) {
-    yield* Effect.ignore(webhooks.disable({ headers: yield* idempotencyKey, params: { webhook_id } }))
-  })
-  return (yield* Effect.acquireRelease(create, ({ data }) => disable(data.id))).data
-})
-
-/** Makes a handler that prints each event with a valid signature, and refuses everything else. */
-const receiving = Effect.fnUntraced(function*(secret: Redacted.Redacted, asJson: boolean) {
-  const seen = yield* Ref.make<ReadonlySet<string>>(new Set())
-
-  return Effect.gen(function*() {
-    const request = yield* HttpServerRequest.HttpServerRequest
-    const body = yield* request.text
-    if (!(yield* verify(secret, request.headers, body))) {
-      yield* Print.note("A request without a valid signature was refused.")
-      return HttpServerResponse.empty({ status: 401 })
-    }
-    const event = yield* decode(body)
-    const isRepeat = yield* Ref.modify(seen, (ids) => [ids.has(event.id), new Set(ids).add(event.id)])
-    yield* asJson ? Print.line(JSON.stringify(JSON.parse(body))) : Print.styled(wordsOf(event, isRepeat))
-    return HttpServerResponse.empty()
-  })
-})
 
 const listen = Command.make(
   "listen",
   {
-    url: Flag.String("url").pipe(Flag.optional, Flag.withDescription("BASE_URL")),
-    api_key: Flag.String("api-key").pipe(Flag.optional, Flag.withDescription("API_KEY, with webhooks:manage")),
-    port: Flag.Int("port").pipe(Flag.withDefault(0), Flag.withDescription("The port to listen on, at 127.0.0.1")),
+    url: Flags.forSetting("url", settings.base_url),
+    api_key: Flags.forSetting("api-key", settings.api_key),
+    port: Flag.Int("port").pipe(Flags.withDefault(0, "Port to listen on at 127.0.0.1; 0 selects a free port")),
     receive_at: Flag.String("receive-at").pipe(
-      Flag.optional,
-      Flag.withDescription("The URL under which the service reaches this port, such as a tunnel's")
+      Flags.optional("URL at which the service reaches this port, such as that of a tunnel", "the port at 127.0.0.1")
     ),
-    event_types: Flag.Literals("event-type", EventType.literals).pipe(
-      Flag.atLeast(0),
-      Flag.withDescription("May be given several times; without it, all")
+    forward_to: Flag.String("forward-to").pipe(
+      Flags.optional("URL that receives each event with its signature; its status answers the service", "none")
     ),
-    json: Flag.Boolean("json").pipe(Flag.withDefault(false), Flag.withDescription("Print each event as a line of JSON"))
+    event_types: Flag.Literals("event-type", EventType.literals).pipe(Flags.repeated("Event type", "all")),
+    json: Flag.Boolean("json").pipe(Flags.withDefault(false, "Print each event as a line of JSON"))
   },
-  Effect.fnUntraced(function*(flags) {
-    const base_url = yield* readOr(settings.base_url, "http://127.0.0.1:3000/v1", flags.url)
-    const api_key = yield* readRequired(settings.api_key, flags.api_key)
-    const client = Client.layer({ base_url, api_key }).pipe(
-      Layer.provide(FetchHttpClient.layer),
-      Layer.provideMerge(Ids.layer)
-    )
-
-    return yield* Effect.gen(function*() {
-      const address = yield* HttpServer.addressFormattedWith(Effect.succeed)
-      const input = yield* Admin.typed(CreateWebhook, {
-        url: Option.getOrElse(flags.receive_at, () => `${address}/`),
-        event_types: flags.event_types.length === 0 ? EventType.literals : flags.event_types
-      })
-      const webhook = yield* subscribed(input)
-      const receive = yield* receiving(Redacted.make(webhook.signing_secret), flags.json)
-      yield* HttpServer.serveEffect(receive)
-      yield* Print.note(`Listening for ${webhook.event_types.join(", ")} at ${webhook.url}`)
-      return yield* Effect.never
-    }).pipe(Effect.provide([client, Layers.listen({ host: "127.0.0.1", port: flags.port })]), Effect.scoped)
+  Effect.fnUntraced(function*({ api_key, url, ...flags }) {
+    yield* check(["api_key"], { base_url: url, api_key })
+    const options = {
+      ...flags,
+      base_url: yield* readOr(settings.base_url, "http://127.0.0.1:3000/v1", url),
+      api_key: yield* readRequired(settings.api_key, api_key)
+    }
+    const WebhookListener = yield* Effect.promise(() => import("../WebhookListener.ts"))
+    return yield* WebhookListener.listen(options)
   }, Effect.provide(Logging.layer))
 ).pipe(
-  Command.withDescription("Subscribe to a service's events, print them as they arrive, and unsubscribe at the end")
+  Command.withDescription("Subscribe to a service's events, print them, and unsubscribe on exit"),
+  Command.withExamples([
+    { command: "messaging-crm webhooks listen --api-key $API_KEY" },
+    { command: "messaging-crm webhooks listen --api-key $API_KEY --forward-to http://127.0.0.1:8080/webhook" }
+  ])
 )
 
 const toJson = Schema.encodeSync(Webhook)
@@ -121,8 +49,7 @@ const list = Command.make(
   {
     organization: Admin.organization,
     status: Flag.Literals("status", WebhookStatus.literals).pipe(
-      Flag.optional,
-      Flag.withDescription("only webhooks with this status")
+      Flags.optional("Only webhooks with this status", "all")
     ),
     json: Print.json
   },
@@ -131,24 +58,39 @@ const list = Command.make(
     const rows = (yield* Admin.asOperator(organization, found)).map((webhook) => toJson(webhook))
     yield* Print.result(json, rows, Print.table(rows))
   })
-).pipe(Command.withDescription("List the 100 most recent webhooks, newest first"))
+).pipe(
+  Command.withDescription("List the 100 most recent webhooks, newest first"),
+  Command.withExamples([
+    { command: "messaging-crm webhooks list --organization $ORGANIZATION_ID" },
+    { command: "messaging-crm webhooks list --organization $ORGANIZATION_ID --status disabled --json" }
+  ])
+)
 
 const disable = Command.make(
   "disable",
   {
     organization: Admin.organization,
-    webhook: Flag.String("webhook").pipe(Flag.withSchema(WebhookId), Flag.withDescription("The id of the webhook")),
+    webhook: Flags.id("webhook", WebhookId, "ID of the webhook"),
     json: Print.json
   },
   Effect.fnUntraced(function*({ json, organization, webhook }) {
     const disabled = yield* Admin.asOperator(organization, Webhooks.use((webhooks) => webhooks.disable(webhook))).pipe(
-      Effect.catchTag("WebhookNotFound", Admin.refuse("The organization has no such webhook."))
+      Effect.catchTag(
+        "WebhookNotFound",
+        Admin.refuse("No webhook of this organization has this ID. Find the ID with: messaging-crm webhooks list.")
+      )
     )
     yield* Print.result(json, toJson(disabled), `Webhook ${disabled.id} (${disabled.url}) is disabled.`)
   })
-).pipe(Command.withDescription("Disable a webhook: nothing is posted to it any more"))
+).pipe(
+  Command.withDescription("Disable a webhook; its pending deliveries are canceled"),
+  Command.withExamples([
+    { command: "messaging-crm webhooks disable --organization $ORGANIZATION_ID --webhook $WEBHOOK_ID" },
+    { command: "messaging-crm webhooks disable --organization $ORGANIZATION_ID --webhook $WEBHOOK_ID --json" }
+  ])
+)
 
 export const webhooks = Command.make("webhooks").pipe(
-  Command.withDescription("Webhooks of an organization, and their events on this machine"),
+  Command.withDescription("List and disable webhooks, and receive their events on this machine"),
   Command.withSubcommands([list, disable, listen])
 )

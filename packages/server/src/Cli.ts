@@ -1,0 +1,42 @@
+/** The commands. Each loads what it runs when it is called, so that help appears at once. */
+import { Command } from "effect/cli"
+import { audit } from "./commands/audit.ts"
+import { channels } from "./commands/channels.ts"
+import { contactFields } from "./commands/contactFields.ts"
+import { contacts } from "./commands/contacts.ts"
+import { dev } from "./commands/dev.ts"
+import { keys } from "./commands/keys.ts"
+import { members } from "./commands/members.ts"
+import { migrate } from "./commands/migrate.ts"
+import { mockProvider } from "./commands/mockProvider.ts"
+import { openapi } from "./commands/openapi.ts"
+import { organizations } from "./commands/organizations.ts"
+import { serve, worker } from "./commands/serve.ts"
+import { webhooks } from "./commands/webhooks.ts"
+
+/** The command `messaging-crm`. */
+export const root = Command.make("messaging-crm").pipe(
+  Command.withDescription(
+    "Customer conversations on WhatsApp, Instagram, and Messenger behind one REST API. Settings come from the environment: see docs/configuration.md."
+  ),
+  Command.withExamples([
+    { command: "messaging-crm dev" },
+    { command: "messaging-crm keys create --help" }
+  ]),
+  Command.withSubcommands([
+    dev,
+    serve,
+    worker,
+    migrate,
+    organizations,
+    members,
+    keys,
+    audit,
+    channels,
+    contactFields,
+    contacts,
+    webhooks,
+    openapi,
+    mockProvider
+  ])
+)

@@ -1,0 +1,163 @@
+/** `dev`: the whole service on this machine, with demo data. */
+import { LogPaths } from "@messaging-crm/adapter-http"
+import { ExampleIds, TryRequests } from "@messaging-crm/adapter-http/Docs"
+import type * as Crm from "@messaging-crm/core/Crm"
+import { RootKeys } from "@messaging-crm/core/Secrets"
+import { AllowedAddresses } from "@messaging-crm/core/WebhookTransport"
+import { Deferred, Effect, identity, Layer, Option, Redacted } from "effect"
+import { HttpServer } from "effect/http"
+import { join, resolve } from "node:path"
+import { read, readOr, settings, WrongSetting } from "./Config.ts"
+import * as Database from "./Database.ts"
+import * as Demo from "./Demo.ts"
+import type * as DevConsole from "./DevConsole.ts"
+import { start } from "./EmbeddedPostgres.ts"
+import * as FakeNetwork from "./FakeNetwork.ts"
+import * as Greeting from "./Greeting.ts"
+import * as Layers from "./Layers.ts"
+import * as Print from "./Print.ts"
+import * as Providers from "./Providers.ts"
+import * as SecretFile from "./SecretFile.ts"
+
+export interface Options {
+  readonly port: Option.Option<string>
+  readonly host: Option.Option<string>
+  readonly storage: "embedded" | "memory"
+  readonly data_dir: string
+  readonly seed_contacts: number
+  readonly demo: boolean
+  readonly json: boolean
+}
+
+interface Storage {
+  readonly database_url: string | null
+  readonly ports: Layer.Layer<Crm.StoragePorts>
+  readonly clock: Layer.Layer<never>
+  readonly isReady: Effect.Effect<boolean>
+}
+
+const embedded = Effect.fnUntraced(function*(data_dir: string) {
+  const database_url = yield* start({ directory: join(data_dir, "postgres") })
+  const database = yield* Layer.build(
+    Database.migrated.pipe(Layer.provideMerge(Layers.database(Redacted.make(database_url))))
+  )
+  const clock = Layer.succeedContext(
+    yield* Layer.build(
+      Layer.merge(Database.clock, Database.statistics).pipe(Layer.provide(Layer.succeedContext(database)))
+    )
+  )
+  const isReady = yield* Effect.provideContext(Database.isReady, database)
+  const ports = Layers.postgres.pipe(Layer.provide(Layer.succeedContext(database)))
+  return { database_url, ports, clock, isReady } satisfies Storage
+})
+
+const inMemory: Storage = {
+  database_url: null,
+  ports: Layers.memory,
+  clock: Layer.empty,
+  isReady: Effect.succeed(true)
+}
+
+const keyFile = (data_dir: string) => join(data_dir, "secret-key")
+
+/** Layer for the root key of the data directory, unless SECRET_KEY is set. */
+const rootKeys = Effect.fnUntraced(function*(data_dir: string) {
+  if (Option.isSome(yield* read(settings.secret_key))) return Layer.empty
+  const file = keyFile(data_dir)
+  const text = yield* SecretFile.readOrCreate(
+    file,
+    Effect.sync(() => Buffer.from(globalThis.crypto.getRandomValues(new Uint8Array(32))).toString("base64"))
+  )
+  const keys = settings.secret_key.parse(text)
+  if (Option.isNone(keys)) {
+    return yield* new WrongSetting({ message: `${file} contains no valid key. Remove the file.` })
+  }
+  return Layer.succeed(RootKeys, keys.value)
+})
+
+/** The provider that is set. Without Meta apps, `cloud` uses a fake Graph API in this process. */
+const providerAt = Effect.fnUntraced(function*(service_url: string) {
+  const name = yield* readOr(settings.provider, "mock")
+  const accounts = yield* read(settings.cloud_accounts)
+  if (name === "cloud" && Option.isNone(accounts)) {
+    return { ...yield* FakeNetwork.start(service_url), isSimulated: true }
+  }
+  return { provider: yield* Providers.chosenOr("mock"), network: null, isSimulated: name === "mock" }
+})
+
+type Console = Effect.Success<typeof DevConsole.make>
+
+const noConsole: Console = {
+  middleware: identity,
+  outbound: identity,
+  routes: Layer.empty,
+  start: () => Effect.succeed(null),
+  storage: identity
+}
+
+/** The console, if only this machine can reach the server. It is loaded here, because the image is built without it. */
+const consoleOn = Effect.fnUntraced(function*(host: string) {
+  const module = yield* Effect.option(Effect.tryPromise(() => import("./DevConsole.ts")))
+  return Option.isSome(module) && module.value.isLoopback(host) ? yield* module.value.make : noConsole
+})
+
+/** Lets webhooks reach this machine, unless `WEBHOOK_ALLOWED_NETWORKS` is set. */
+const allowedAddresses = Effect.map(
+  read(settings.webhook_allowed_networks),
+  Option.match({
+    onNone: () => Layer.succeed(AllowedAddresses, (address) => address === "::1" || address.startsWith("127.")),
+    onSome: (networks) => Layer.succeed(AllowedAddresses, networks)
+  })
+)
+
+const noted = ({ json }: Options, text: string) => json ? Effect.void : Print.note(text)
+
+/** Runs until it is interrupted. */
+export const run = Effect.fnUntraced(function*(options: Options) {
+  const host = yield* readOr(settings.host, "127.0.0.1", options.host)
+  const port = yield* readOr(settings.port, 3000, options.port)
+  const keys = yield* rootKeys(options.data_dir)
+  const storage = options.storage === "memory" ? inMemory : yield* embedded(options.data_dir)
+  const socket = yield* Layer.build(Layers.listen({ host, port }))
+  const address = yield* Effect.provideContext(HttpServer.addressFormattedWith(Effect.succeed), socket)
+  const { isSimulated, network, provider } = yield* providerAt(address)
+  const console = yield* consoleOn(host)
+  const outbound = console.outbound(provider.outbound)
+  const operations = Layers.operations(console.storage(storage.ports), { outbound })
+  const home = console === noConsole || !options.demo ? "/docs" : "/console"
+  const exampleIds = yield* Deferred.make<Effect.Success<ReturnType<typeof Demo.exampleIds>>>()
+  const service = Layer.mergeAll(
+    Layers.api(storage.isReady, provider, { ...console, home }),
+    Layers.worker,
+    provider.background,
+    Layers.metrics(host)
+  ).pipe(
+    Layer.provideMerge(operations),
+    Layer.provide([Layer.succeedContext(socket), Layers.tuning, keys, storage.clock]),
+    Layer.provide([
+      yield* allowedAddresses,
+      Layer.succeed(ExampleIds, Deferred.await(exampleIds)),
+      Layer.succeed(LogPaths, true),
+      Layer.succeed(TryRequests, yield* readOr(settings.docs_try_requests, true))
+    ])
+  )
+  const running = yield* Layer.build(service)
+  const seeded = yield* Demo.prepare(options).pipe(
+    Effect.provideContext(running),
+    Effect.provide(storage.clock)
+  )
+  const console_url = yield* Effect.provideContext(console.start({ address, isSimulated, ...seeded }), running)
+  yield* Deferred.complete(exampleIds, Effect.provideContext(Demo.exampleIds(seeded), running))
+  const ready: Demo.Ready = {
+    base_url: `${address}/v1`,
+    docs_url: `${address}/docs`,
+    console_url,
+    database_url: storage.database_url,
+    network,
+    ...seeded
+  }
+  const variables = join(options.data_dir, "env")
+  yield* SecretFile.write(variables, Greeting.environment(ready, resolve(keyFile(options.data_dir))))
+  yield* Print.result(options.json, ready, Greeting.text(ready, variables))
+  return yield* Effect.onInterrupt(Effect.never, () => noted(options, Greeting.stopping))
+}, (effect, options) => Effect.onInterrupt(Effect.scoped(effect), () => noted(options, Greeting.stopped)))

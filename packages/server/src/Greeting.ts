@@ -1,0 +1,59 @@
+/** What `dev` prints when it is ready, and when it stops. */
+import type { Ready } from "./Demo.ts"
+import * as Demo from "./Demo.ts"
+import { manifest } from "./Manifest.ts"
+
+export const stopping = "Stopping: requests in progress have up to 20 s. Press Ctrl-C again to exit immediately."
+
+export const stopped = "Stopped."
+
+const rows = (values: ReadonlyArray<readonly [string, string | null]>): ReadonlyArray<string> =>
+  values.flatMap(([name, value]) => value === null ? [] : [`  ${name.padEnd(13)} ${value}`])
+
+/** Returns a file for `source`: the variables that the commands and the guides use. */
+export const environment = (ready: Ready, key_file: string): string => {
+  const variables = {
+    BASE_URL: ready.base_url,
+    API_KEY: ready.api_key,
+    ORGANIZATION_ID: ready.organization_id,
+    MEMBER_ID: ready.member_id,
+    CHANNEL_ID: ready.channels.find(({ type }) => type === "phone_messaging")?.id,
+    TEMPLATE_ID: ready.template_ids[0],
+    NETWORK_URL: ready.network?.url,
+    DATABASE_URL: ready.database_url,
+    SECRET_KEY_FILE: ready.database_url === null ? null : key_file
+  }
+  const lines = Object.entries(variables).map(([name, value]) =>
+    value === null || value === undefined ? `unset ${name}` : `export ${name}='${value}'`
+  )
+  return `${lines.join("\n")}\n`
+}
+
+const commands = (ready: Ready): ReadonlyArray<string> => {
+  if (ready.api_key !== null) return [...Demo.curlLines(ready), "npx messaging-crm webhooks listen"]
+  if (ready.database_url !== null) {
+    return ["npx messaging-crm init --name Acme --owner-name Ada --owner-email ada@acme.example"]
+  }
+  return []
+}
+
+/** Returns the greeting: addresses, the key, and commands to try. `variables` is the path of the file with the environment. */
+export const text = (ready: Ready, variables: string): string =>
+  [
+    "",
+    `Messaging CRM ${manifest.version} is running. Press Ctrl-C to stop it.`,
+    "",
+    ...rows([
+      ["API", ready.base_url],
+      ["Docs", ready.docs_url],
+      ["Console", ready.console_url],
+      ["Database", ready.database_url ?? "in memory; its data is lost on exit"],
+      ["Graph API", ready.network === null ? null : `${ready.network.url} (fake)`],
+      ["API key", ready.api_key ?? "none; there is no organization yet"],
+      ["Organization", ready.organization_id]
+    ]),
+    "",
+    "Try it in another terminal:",
+    "",
+    ...[`source ${variables}`, ...commands(ready)].flatMap((line) => [`  ${line}`, ""])
+  ].join("\n")

@@ -1,0 +1,100 @@
+/** The texts of the command line itself: its help, and its errors as sentences. */
+import { Cause, Console, Effect, Layer, Option } from "effect"
+import { type CliError, CliOutput, type HelpDoc } from "effect/cli"
+import { HttpServerError } from "effect/http"
+import { stderr } from "./Print.ts"
+
+const plain = CliOutput.defaultFormatter({ globalFlags: "summary" })
+
+/** Marks a required flag in its description. */
+export const marked = (flag: HelpDoc.FlagDoc): HelpDoc.FlagDoc =>
+  flag.required ? { ...flag, description: Option.map(flag.description, (text) => `${text} (required)`) } : flag
+
+const suggested = (suggestions: ReadonlyArray<string>) =>
+  suggestions.length === 0 ? "" : ` Did you mean ${suggestions.join(" or ")}?`
+
+/** Returns what a value must be, from the words of the command line or of a schema. */
+const expectation = (expected: string): string =>
+  expected.replace(/^Schema validation failed: /, "").replace(/^Expected:? /, "").replace(
+    /^an? integer.*$/,
+    "a whole number"
+  )
+
+/** Returns the sentence for an error in the arguments of a command. */
+export const sentence = (error: CliError.CliError): string => {
+  switch (error._tag) {
+    case "UnrecognizedOption":
+      return `Unknown flag: ${error.option}.${suggested(error.suggestions)}`
+    case "MissingOption":
+      return `--${error.option} is required.`
+    case "MissingArgument":
+      return `<${error.argument}> is required.`
+    case "UnexpectedArgument":
+      return `Unexpected argument: ${error.arguments.join(" ")}. Remove it, or quote values that contain spaces.`
+    case "UnknownSubcommand":
+      return `Unknown command: ${error.subcommand}.${suggested(error.suggestions)}`
+    case "InvalidValue": {
+      const name = error.kind === "argument" ? `<${error.option}>` : `--${error.option}`
+      return `${name} must be ${expectation(error.expected)}, not "${error.value}".`
+    }
+    default:
+      return error.message
+  }
+}
+
+const formatter: CliOutput.Formatter = {
+  ...plain,
+  formatHelpDoc: (doc) => plain.formatHelpDoc({ ...doc, flags: doc.flags.map(marked) }),
+  formatCliError: sentence,
+  formatError: (error) => `\n${sentence(error)}`,
+  formatErrors: (errors) => errors.length === 0 ? "" : `\n${errors.map(sentence).join("\n")}`
+}
+
+const presenter: CliOutput.Presenter = {
+  present: (event) => {
+    const present = CliOutput.defaultPresenter.present(event)
+    // The help of an invalid call goes to stderr, so that stdout stays empty.
+    return event._tag === "InvalidInvocation" ? Effect.provideService(present, Console.Console, stderr) : present
+  }
+}
+
+/** Layer for the texts of the command line. */
+export const layer = Layer.merge(CliOutput.layer(formatter), CliOutput.layerPresenter(presenter))
+
+const isNodeError = (error: unknown): error is NodeJS.ErrnoException => error instanceof Error && "code" in error
+
+const cannotListen = ({ cause }: HttpServerError.ServeError): string => {
+  const { code, port } = isNodeError(cause) ? cause as NodeJS.ErrnoException & { port?: number } : {}
+  if (code === "EADDRINUSE") return `Port ${port} is already in use. Stop the other process, or choose another PORT.`
+  if (code === "EACCES") return `Port ${port} requires more privileges. Choose a PORT above 1023.`
+  return `Cannot listen: ${cause}. Choose another PORT or HOST.`
+}
+
+const fileProblems: Readonly<Record<string, string>> = {
+  AlreadyExists: "already exists. Choose another file",
+  BadResource: "is not a readable file. Check the path",
+  NotFound: "does not exist. Check the path",
+  PermissionDenied: "cannot be accessed. Check its permissions"
+}
+
+const pathOf = (error: object): string => "pathOrDescriptor" in error ? String(error.pathOrDescriptor) : "The file"
+
+/** Returns the sentence for an error of a file, or null for any other error. */
+const aboutFile = (error: Error): string | null => {
+  if (!("_tag" in error) || error._tag !== "PlatformError" || !("reason" in error)) return null
+  const { reason } = error
+  if (typeof reason !== "object" || reason === null || !("_tag" in reason)) return null
+  const problem = fileProblems[String(reason._tag)]
+  return problem === undefined ? null : `${pathOf(reason)} ${problem}.`
+}
+
+/** Returns the message of a failure for the user, or the full cause of an unexpected one without a message. */
+export const messageOf = (cause: Cause.Cause<unknown>): string => {
+  const error = Cause.squash(cause)
+  if (error instanceof HttpServerError.ServeError) return cannotListen(error)
+  if (!(error instanceof Error)) return Cause.pretty(cause)
+  const words = aboutFile(error)
+  if (words !== null) return words
+  if ("_tag" in error && error._tag === "WrongSetting") return error.message
+  return "_tag" in error && error.message !== "" ? error.message.replaceAll(/\s*\n\s*/g, " ") : Cause.pretty(cause)
+}

@@ -1,0 +1,111 @@
+/** The command line as a person meets it: help, errors, and settings. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import * as Reference from "../scripts/Reference.ts"
+import * as Processes from "../testing/Processes.ts"
+
+const commands = Effect.provide(Reference.commands, NodeServices.layer)
+
+describe("help", () => {
+  it.effect("marks required flags and names defaults", () =>
+    Effect.gen(function*() {
+      for (const { flags, path } of yield* commands) {
+        for (const { description, name } of flags) {
+          assert.match(description, /\(required\)|\(default: .+\)/, `${path.join(" ")} --${name}`)
+        }
+      }
+    }))
+
+  it.effect("has two examples for every command", () =>
+    Effect.gen(function*() {
+      for (const { examples, hasCommands, path } of yield* commands) {
+        if (hasCommands && path.length > 1) continue
+        assert.isAtLeast(examples.length, 2, path.join(" "))
+      }
+    }))
+
+  it.live("loads no adapter, so that it appears at once", () =>
+    Effect.gen(function*() {
+      const hook = join(tmpdir(), `loaded-${globalThis.crypto.randomUUID()}.mjs`)
+      yield* Effect.promise(() =>
+        writeFile(
+          hook,
+          `import { registerHooks } from "node:module"
+          registerHooks({ load: (url, context, next) => { process.stderr.write(url + "\\n"); return next(url, context) } })`
+        )
+      )
+      const program = {
+        words: ["--import", hook, fileURLToPath(new URL("../src/main.ts", import.meta.url))],
+        environment: {}
+      }
+      const { code, stderr, stdout } = yield* Effect.provide(
+        Processes.run(["keys", "create", "--help"], {}),
+        Layer.succeed(Processes.Program, program)
+      )
+      assert.strictEqual(code, 0)
+      assert.include(stdout, "--member")
+      assert.include(stderr, "/src/main.ts")
+      assert.notMatch(stderr, /adapter-memory|provider-mock|server\/src\/(Layers|Demo|Service)\.ts|@redis/)
+    }), 60_000)
+})
+
+const id = "00000000-0000-4000-8000-000000000001"
+const keysCreate = ["keys", "create", "--organization", id, "--member", id, "--name", "x"]
+
+it.live("errors are sentences", () =>
+  Effect.forEach(
+    [
+      [["keys", "list", "--organization", "x"], "--organization must be a UUID, not \"x\"."],
+      [["keys", "list"], "--organization is required."],
+      [["keys", "list", "--colour", "x"], "Unknown flag: --colour."],
+      [["keys", "lst"], "Unknown command: lst. Did you mean list?"],
+      [["contacts", "import", "--organization", id], "<file> is required."],
+      [["contacts", "import", "nowhere.csv", "--organization", id], "nowhere.csv does not exist. Check the path."],
+      [["contacts", "import", "/", "--organization", id], "/ is a directory. Give the path of a CSV file."],
+      [[...keysCreate, "--scope", "all", "--expires", "90d"], "--scope must be"],
+      [
+        ["webhooks", "listen", "--api-key", "svc_live_x", "--url", "http://127.0.0.1:1/v1"],
+        "The service at http://127.0.0.1:1/v1 does not respond. Start it, or choose another --url."
+      ]
+    ] as const,
+    ([args, expected]) =>
+      Effect.map(
+        Processes.run(args, { DATABASE_URL: "postgres://crm:crm@127.0.0.1:1/crm" }),
+        ({ code, stderr, stdout }) => {
+          assert.strictEqual(code, 1, expected)
+          assert.strictEqual(stdout, "", expected)
+          assert.include(stderr, expected)
+          assert.notMatch(stderr, /Schema|FileSystem|BadResource|Transport|\bat .*\.ts/)
+        }
+      ),
+    { concurrency: 2, discard: true }
+  ), 120_000)
+
+describe("settings", () => {
+  it.live("are all checked at once", () =>
+    Effect.gen(function*() {
+      const { code, stderr } = yield* Processes.run(["serve"], { PORT: "http", LOG_FORMAT: "xml", PUBLIC_URL: "here" })
+      assert.strictEqual(code, 1)
+      assert.deepStrictEqual(stderr.trimEnd().split("\n").map((line) => line.replace(/ .*$/, "")), [
+        "PORT",
+        "PUBLIC_URL",
+        "DATABASE_URL",
+        "SECRET_KEY",
+        "PROVIDER",
+        "LOG_FORMAT"
+      ])
+    }), 60_000)
+
+  it.live("that are secret can be in a file", () =>
+    Effect.gen(function*() {
+      const file = join(tmpdir(), `key-${globalThis.crypto.randomUUID()}`)
+      yield* Effect.promise(() => writeFile(file, `${Buffer.alloc(32).toString("base64")}\n`))
+      const { stderr } = yield* Processes.run(["serve"], { SECRET_KEY_FILE: file, PROVIDER: "mock" })
+      assert.match(stderr, /^DATABASE_URL is required[^\n]*\n$/)
+    }), 60_000)
+})
