@@ -73,21 +73,6 @@ describe("start", () => {
     assert.lengthOf(contact.identities, 1)
   })
 
-  it("reuses the number's conversation, in any spelling, and the contact that has it as primary phone", async () => {
-    const ours = await service.organization()
-    const json = { first_name: "Kim", primary_phone: "+4915112345678" }
-    const contact = await service.request("POST", "/v1/contacts", { key: ours.key, json, ...idempotency() })
-    const first = await startWith(ours)
-    for (const phone of ["0049-151/12345678", "4915112345678"]) {
-      const again = await startWith(ours, { phone })
-      assert.strictEqual(again.body.data.conversation_id, first.body.data.conversation_id, phone)
-    }
-    const { data } =
-      (await service.request("GET", `/v1/conversations/${first.body.data.conversation_id}`, { key: ours.key })).body
-    assert.strictEqual(data.contact.id, contact.body.data.id)
-    assert.strictEqual(data.contact.display_name, "Kim")
-  })
-
   it("refuses what does not fit, names the field, and leaves nothing behind", async () => {
     const ours = await service.organization()
     const foreign = await service.organization()
@@ -274,72 +259,6 @@ describe("a conversation", () => {
     return { ...ours, change, get, ours }
   }
 
-  it("is closed with a category or without, and reopened; a repeat changes nothing", async () => {
-    const { change, get, ours } = await make()
-    const closed = await change("POST", "close", { category: " resolved " })
-    assert.strictEqual(closed.status, 200)
-    assert.strictEqual(closed.body.data.status, "closed")
-    assert.strictEqual(closed.body.data.close_category, "resolved")
-    assert.isNotNull(closed.body.data.closed_at)
-    assert.deepStrictEqual((await change("POST", "close", { category: "spam" })).body, closed.body)
-    const opened = await change("POST", "reopen")
-    assert.strictEqual(opened.body.data.status, "open")
-    assert.isNull(opened.body.data.close_category)
-    assert.isNull(opened.body.data.closed_at)
-    assert.deepStrictEqual((await change("POST", "reopen", {})).body, opened.body)
-    for (const json of [undefined, {}, { category: null }, { category: "" }]) {
-      assert.isNull((await change("POST", "close", json)).body.data.close_category)
-      await change("POST", "reopen")
-    }
-    await change("POST", "close")
-    await startWith(ours)
-    assert.strictEqual((await get()).status, "open")
-    for (
-      const [what, json, param] of [
-        ["close", { category: "x".repeat(65) }, "category"],
-        ["close", { category: 1 }, "category"],
-        ["close", { reason: "x" }, "reason"],
-        ["reopen", { category: "x" }, "category"]
-      ] as const
-    ) {
-      const answer = await change("POST", what, json)
-      assert.strictEqual(answer.status, 400)
-      assert.strictEqual(answer.body.error.param, param)
-    }
-    assert.strictEqual((await change("POST", "close", null)).status, 400)
-  })
-
-  it("is assigned, with the contact unless told otherwise, and unassigned without it", async () => {
-    const { change, get, key, owner } = await make()
-    const ownerOf = async () => {
-      const { contact } = await get()
-      return (await service.request("GET", `/v1/contacts/${contact.id}`, { key })).body.data.owner_user_id
-    }
-    const assign = (json: unknown) => change("PATCH", "assignment", json)
-    const assigned = await assign({ assigned_user_id: owner.id })
-    assert.strictEqual(assigned.status, 200)
-    assert.strictEqual(assigned.body.data.assigned_user_id, owner.id)
-    assert.strictEqual(await ownerOf(), owner.id)
-    for (const sync of [{}, { sync_contact_owner: true }, { sync_contact_owner: false }]) {
-      assert.isNull((await assign({ assigned_user_id: null, ...sync })).body.data.assigned_user_id)
-      assert.strictEqual(await ownerOf(), owner.id)
-      await assign({ assigned_user_id: owner.id })
-    }
-    const foreign = await service.organization()
-    for (
-      const [json, param] of [
-        [{}, "assigned_user_id"],
-        [{ assigned_user_id: "x" }, "assigned_user_id"],
-        [{ assigned_user_id: foreign.owner.id }, "assigned_user_id"],
-        [{ assigned_user_id: null, sync_contact_owner: "yes" }, "sync_contact_owner"]
-      ] as const
-    ) {
-      const answer = await assign(json)
-      assert.strictEqual(answer.status, 400)
-      assert.strictEqual(answer.body.error.param, param)
-    }
-  })
-
   it("is listed by status and assignee, latest activity first", async () => {
     const { change, key, ours, owner } = await make()
     const second = (await startWith(ours, { phone: "+49 151 12345679" })).body.data.conversation_id
@@ -378,29 +297,4 @@ describe("a conversation", () => {
     const foreign = await service.request("GET", `/v1/contacts?cursor=${cursor}`, { key })
     assert.strictEqual(foreign.body.error.param, "cursor")
   })
-})
-
-it("never shows another organization's conversation, message or send", async () => {
-  const [ours, theirs] = [await service.organization(), await service.organization()]
-  const { id } = (await startWith(ours)).body.data
-  const { conversation_id, message_id } = await follow(ours, id, "sent")
-  for (
-    const path of [
-      `/v1/sends/${id}`,
-      `/v1/conversations/${conversation_id}`,
-      `/v1/conversations/${conversation_id}/messages`,
-      `/v1/conversations/${conversation_id}/messages/${message_id}`
-    ]
-  ) {
-    assert.strictEqual((await service.request("GET", path, { key: ours.key })).status, 200)
-    const foreign = await service.request("GET", path, { key: theirs.key })
-    assert.strictEqual(foreign.status, 404, path)
-    assert.strictEqual(foreign.body.error.code, "not_found")
-  }
-  const send = await service.request("POST", `/v1/conversations/${conversation_id}/messages`, {
-    key: theirs.key,
-    json: text("x"),
-    ...idempotency()
-  })
-  assert.strictEqual(send.status, 404)
 })

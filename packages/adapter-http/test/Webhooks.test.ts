@@ -3,8 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { PostedWebhooks } from "@messaging-crm/adapter-memory/WebhookTransport"
 import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
 import { WebhookRequestFailed } from "@messaging-crm/core/WebhookTransport"
-import { Worker } from "@messaging-crm/core/Worker"
-import { Deferred, Effect, Fiber, Layer } from "effect"
+import { Effect, Layer } from "effect"
 import { Webhook as StandardWebhook } from "standardwebhooks"
 import { Webhook as SvixWebhook } from "svix"
 import { afterAll } from "vitest"
@@ -221,18 +220,6 @@ describe("an event", () => {
       for (const [body, headers] of wrong) assert.throws(() => library.verify(body, { ...headers }))
     }
   })
-
-  it("comes with the change that it reports, and not with its repeat", async () => {
-    const { close, create, deliveries, post } = await begin()
-    const { id } = await create()
-    const conversation_id = await close()
-    await post(`/conversations/${conversation_id}/close`)
-    await post(`/conversations/${conversation_id}/close`, { category: "spam" })
-    assert.lengthOf(await deliveries(id), 1)
-    await post(`/conversations/${conversation_id}/reopen`)
-    await post(`/conversations/${conversation_id}/close`)
-    assert.lengthOf(await deliveries(id), 2)
-  })
 })
 
 describe("deliveries", () => {
@@ -280,54 +267,6 @@ describe("deliveries", () => {
     }
     await answer(() => Effect.succeed(ok))
   })
-
-  it("end with the webhook that is gone", async () => {
-    const { answer, close, create, deliveries, disable, get, post, settled } = await begin()
-    const { id } = await create()
-    await answer(() => Effect.succeed({ ...ok, status: 410 }))
-    await close()
-    const [delivery] = await settled(id)
-    await answer(() => Effect.succeed(ok))
-    assert.strictEqual(delivery.status, "failed")
-    assert.strictEqual(delivery.failure_code, "http_status")
-    assert.isNull(delivery.next_attempt_at)
-    const [webhook] = (await get("/webhooks")).body.data
-    assert.strictEqual(webhook.status, "disabled")
-    assert.isNotNull(webhook.disabled_at)
-    assert.deepStrictEqual((await disable(id)).body.data, webhook)
-    refused(await post(`/webhooks/${id}/deliveries/${delivery.id}/retry`), null, "conflict", 409)
-    await close()
-    assert.lengthOf(await deliveries(id), 1)
-  })
-
-  it("are posted by eight attempts at once at most", async () => {
-    const { answer, close, create, deliveries, posted } = await begin()
-    const { id } = await create()
-    for (let count = 0; count < 12; count++) await close()
-    const may_answer = Deferred.makeUnsafe<void>()
-    await answer(() => Effect.as(Deferred.await(may_answer), ok))
-    const stuck = service.runtime.runFork(Worker.use((worker) => worker.runOnce))
-    while ((await posted()).length < 8) await service.runtime.runPromise(Effect.sleep("5 millis"))
-    await service.runtime.runPromise(Worker.use((worker) => worker.runOnce))
-    assert.lengthOf(await posted(), 8)
-    await service.runtime.runPromise(Deferred.succeed(may_answer, undefined))
-    await service.runtime.runPromise(Fiber.join(stuck))
-    await answer(() => Effect.succeed(ok))
-    await service.until(async () =>
-      (await deliveries(id)).every(({ status }: { readonly status: string }) => status === "succeeded")
-    )
-    assert.lengthOf(await posted(), 12)
-  })
-
-  it("are the 100 most recent, newest first", async () => {
-    const { close, create, deliveries } = await begin()
-    const { id } = await create()
-    for (let count = 0; count < 101; count++) await close()
-    const listed: ReadonlyArray<{ readonly id: string; readonly created_at: string }> = await deliveries(id)
-    assert.lengthOf(listed, 100)
-    const order = listed.map((delivery) => `${delivery.created_at} ${delivery.id}`)
-    assert.deepStrictEqual(order, order.toSorted().toReversed())
-  })
 })
 
 describe("retry", () => {
@@ -361,30 +300,5 @@ describe("retry", () => {
     refused(await post(`/webhooks/${one.id}/deliveries/${absent}/retry`), null, "not_found", 404)
     refused(await post(`/webhooks/${one.id}/deliveries/x/retry`), "delivery_id")
     refused(await post(`/webhooks/${one.id}/deliveries/${delivery.id}/retry`, { now: true }), "now")
-  })
-})
-
-describe("disable", () => {
-  it("ends a webhook with its pending deliveries; a repeat changes nothing", async () => {
-    const { close, create, deliveries, disable, key, posted } = await begin()
-    const { signing_secret: _secret, ...webhook } = await create()
-    const { id } = webhook
-    await close()
-    const disabled = await disable(id)
-    assert.strictEqual(disabled.status, 200)
-    const { disabled_at } = disabled.body.data
-    assert.deepStrictEqual(disabled.body.data, { ...webhook, status: "disabled", disabled_at })
-    assert.deepStrictEqual((await disable(id)).body.data, disabled.body.data)
-    const [delivery] = await deliveries(id)
-    assert.strictEqual(delivery.status, "failed")
-    assert.strictEqual(delivery.failure_code, "webhook_disabled")
-    assert.isNull(delivery.next_attempt_at)
-    await service.runtime.runPromise(Worker.use((worker) => worker.runOnce))
-    assert.lengthOf(await posted(), 0)
-    refused(
-      await service.request("DELETE", `/v1/webhooks/${id}`, { key }),
-      "Idempotency-Key",
-      "missing_idempotency_key"
-    )
   })
 })

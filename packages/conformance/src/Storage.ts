@@ -77,6 +77,6 @@ export const suite = (
     Idempotency.requests(storage)
     Journeys.suite(storage)
     ContactImports.suite(storage, options)
-    Model.suite(storage, options)
+    Model.suite(storage, { runs: 2 * options.runs })
   })
 }

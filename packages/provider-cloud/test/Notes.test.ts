@@ -3,9 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Memory from "@messaging-crm/adapter-memory"
 import { CallbackInbox, CallbackStore } from "@messaging-crm/core/CallbackInbox"
 import { Channels } from "@messaging-crm/core/Channels"
-import { Contacts } from "@messaging-crm/core/Contacts"
 import { Ids } from "@messaging-crm/core/Ids"
-import { Messages } from "@messaging-crm/core/Messages"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { Phone } from "@messaging-crm/core/Phones"
 import { SecretCanary } from "@messaging-crm/core/SecretCanary"
@@ -13,33 +11,13 @@ import { Secrets } from "@messaging-crm/core/Secrets"
 import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { Worker } from "@messaging-crm/core/Worker"
 import { CallbackProcessor } from "@messaging-crm/provider-cloud/CallbackProcessor"
-import { Context, Effect, Layer } from "effect"
+import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { bodyOf, messagePart, phonePart, socialPart, statusPart } from "../src/fake/Bodies.ts"
+import { bodyOf, messagePart, phonePart, socialPart } from "../src/fake/Bodies.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { sign } from "../src/Signature.ts"
 import { Acme, answer, conversations, messages, noon, note, seconds, write } from "./Acme.ts"
-import { accounts, app, overInbox, Received, recorder } from "./Network.ts"
-
-const statusOf = (name: string, at: number) =>
-  Effect.gen(function*() {
-    const fake = yield* FakeGraph
-    const { phone_messaging } = yield* Acme
-    const message = (yield* fake.accepted)[0]
-    if (message === undefined) return assert.fail("Nothing was sent.")
-    const { id, reference } = message
-    const timestamp = seconds + at
-    yield* fake.enqueue(
-      statusPart(phone_messaging, { id, status: name, timestamp, recipient_id: "4915112345678", reference })
-    )
-    return yield* fake.post()
-  })
-
-/** Discards the callbacks that the network enqueued itself. */
-const drain = Effect.fnUntraced(function*() {
-  const fake = yield* FakeGraph
-  yield* fake.script("4915112345678", { answers: [{ answer: "take" }], statuses: [], reply: null })
-})
+import { app, overInbox, Received, recorder } from "./Network.ts"
 
 const template = (id: string) => ({
   id,
@@ -114,83 +92,6 @@ describe("notes that cost peers dearly", () => {
       assert.lengthOf(yield* fake.discarded, 1)
     }))
 
-  note(
-    "3. timestamps are text in seconds on numbers, and numbers in milliseconds elsewhere",
-    () =>
-      Effect.gen(function*() {
-        const fake = yield* FakeGraph
-        const { page_messaging, photo_social } = yield* Acme
-        yield* write("4915112345678", "phone")
-        const social = (account: string, person: string) => ({
-          account,
-          person,
-          timestamp: noon.epochMilliseconds,
-          item: { message: { mid: `m_${person}`, text: "social" } }
-        })
-        yield* fake.enqueue(
-          socialPart("page", social(page_messaging, "24601")),
-          socialPart("instagram", social(photo_social, "24602"))
-        )
-        assert.deepStrictEqual(yield* fake.post(), [200, 200])
-        const times = yield* Effect.forEach(yield* conversations, ({ id }) =>
-          Effect.map(
-            Messages.use(({ list }) => list(id, null)),
-            ({ data }) => data.map(({ sent_at }) => sent_at)
-          ))
-        assert.deepStrictEqual(times, [[noon], [noon], [noon]])
-      })
-  )
-
-  note(
-    "4. `read` comes without `delivered`, `delivered` after `failed`, and any status before our commit",
-    () =>
-      Effect.gen(function*() {
-        const fake = yield* FakeGraph
-        yield* drain()
-        yield* write("4915112345678", "Oi")
-        yield* TestClock.adjust("1 minutes")
-        yield* answer("Olá")
-        yield* statusOf("failed", 1)
-        assert.strictEqual((yield* messages)[0]?.status, "failed")
-        yield* statusOf("delivered", 2)
-        assert.strictEqual((yield* messages)[0]?.status, "delivered")
-        yield* fake.script("4915112345678", {
-          answers: [{ answer: "take_and_hang_up" }],
-          statuses: ["read"],
-          reply: null
-        })
-        const id = yield* answer("Still there?")
-        assert.strictEqual((yield* Sends.use(({ get }) => get(id))).status, "unknown")
-        assert.deepStrictEqual(yield* fake.post(), [200])
-        const [last] = yield* messages
-        assert.deepInclude(last, { text: "Still there?", status: "read" })
-        assert.isNotNull(last?.delivered_at)
-      })
-  )
-
-  note(
-    "5. two different messages of a new number on two workers at once make one contact and one conversation",
-    () =>
-      Effect.gen(function*() {
-        const { phone_messaging } = yield* Acme
-        const worker = Effect.map(
-          Layer.build(Layer.fresh(CallbackProcessor.layer).pipe(Layer.provide(accounts))),
-          Context.get(CallbackProcessor)
-        )
-        const workers = [yield* worker, yield* worker]
-        yield* Effect.forEach(workers, ({ receive }, index) => {
-          const message = { id: `wamid.${index}`, timestamp: String(seconds), type: "text", text: { body: `${index}` } }
-          const body = bodyOf([messagePart(phone_messaging, { wa_id: "4915112345678", name: "Ana" }, message)])
-          return receive(app.id, new TextEncoder().encode(body), noon)
-        }, { concurrency: "unbounded" })
-        assert.lengthOf(yield* conversations, 1)
-        assert.lengthOf(yield* messages, 2)
-        const everyone = { query: null, tag_id: null, owner_user_id: null, lifecycle_stage: null, channel: null }
-        const { data } = yield* Contacts.use(({ list }) => list({ ...everyone, cursor: null, page_size: 100 }))
-        assert.lengthOf(data, 1)
-      }).pipe(Effect.scoped)
-  )
-
   it.effect("6. 200 to the network only after the raw body is stored: until then 500, and what is repeated comes in", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
@@ -222,23 +123,6 @@ describe("notes that cost peers dearly", () => {
       const texts = (yield* Received.use(({ events }) => events)).map((event) => "text" in event ? event.text : null)
       assert.deepStrictEqual(texts, ["a", "b", "a", "b"])
     }).pipe(Effect.provide(overInbox(recorder, inboxOnDisk))))
-
-  note("6. repeats of a callback change nothing", () =>
-    Effect.gen(function*() {
-      const fake = yield* FakeGraph
-      const { phone_messaging } = yield* Acme
-      const parts = ["a", "b", "c"].map((body) =>
-        messagePart(phone_messaging, { wa_id: "4915112345678" }, {
-          id: `wamid.${body}`,
-          timestamp: String(seconds),
-          type: "text",
-          text: { body }
-        })
-      )
-      yield* fake.enqueue(...parts)
-      assert.deepStrictEqual(yield* fake.post({ batch: 3, times: 3 }), [200, 200, 200])
-      assert.sameMembers((yield* messages).map(({ text }) => text), ["a", "b", "c"])
-    }))
 
   note(
     "7. the network answered 200 and the socket died: exactly one message at the customer",

@@ -1,22 +1,16 @@
 /** Events from a provider, in any order and any number of times. */
 import { assert, it } from "@effect/vitest"
 import { Contacts } from "@messaging-crm/core/Contacts"
-import { CloseConversation, Conversations, ConversationStore } from "@messaging-crm/core/Conversations"
+import { Conversations } from "@messaging-crm/core/Conversations"
 import type { ChannelId } from "@messaging-crm/core/Ids"
 import { Inbound, type ProviderEvent, type ProviderMessageSent } from "@messaging-crm/core/Inbound"
 import { Media } from "@messaging-crm/core/Media"
-import { type Message, Messages, type MessageStatus, MessageStore } from "@messaging-crm/core/Messages"
+import { type Message, Messages, MessageStore } from "@messaging-crm/core/Messages"
 import type { Position } from "@messaging-crm/core/Page"
-import { SendMessage, Sends } from "@messaging-crm/core/Sends"
 import { Arbitrary, DateTime, Duration, Effect, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as Fixtures from "../Fixtures.ts"
 import { begin, crm, type Storage, work } from "./Scene.ts"
-
-const permutations = <A>(values: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
-  values.length === 0 ?
-    [[]] :
-    values.flatMap((value, index) => permutations(values.toSpliced(index, 1)).map((rest) => [value, ...rest]))
 
 const place = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 })))
 
@@ -41,81 +35,6 @@ const everyone = {
 
 export const suite = (storage: Storage) => {
   it.layer(crm(storage), { timeout: "60 seconds" })("what a provider reports", (it) => {
-    const times = { sent: 1, delivered: 2, read: 3, failed: 4 } as const
-    const all: ReadonlyArray<keyof typeof times> = ["sent", "delivered", "read", "failed"]
-
-    it.effect("ends in the same message in all orders, with repeats, early or late", () =>
-      Effect.gen(function*() {
-        const { messageOf, reported, start } = yield* begin
-        const after = yield* recently
-        const ends = new Set<string>()
-        for (const order of permutations(all)) {
-          const reports = [...order, ...order.toReversed()].map((status) => ({
-            status,
-            at: after(times[status])
-          }))
-          for (const early of [0, order.length, reports.length]) {
-            const { id } = yield* start()
-            // An early status update without a reference cannot complete a send, so it is stored as pending.
-            yield* Effect.forEach(reports.slice(0, early), (report) => reported(id, report, { reference: null }))
-            yield* work
-            yield* Effect.forEach(reports.slice(early), (report) => reported(id, report))
-            const { delivered_at, failed_at, read_at, status } = yield* messageOf(id)
-            ends.add(JSON.stringify({ delivered_at, failed_at, read_at, status }))
-          }
-        }
-        const status: MessageStatus = "read"
-        const [delivered_at, read_at, failed_at] = [2, 3, 4].map(after)
-        assert.deepStrictEqual([...ends], [JSON.stringify({ delivered_at, failed_at, read_at, status })])
-      }))
-
-    it.effect("shows a message as delivered that was read, and its own time of delivery once that is known", () =>
-      Effect.gen(function*() {
-        const { messageOf, reported, start } = yield* begin
-        const after = yield* recently
-        const { id } = yield* start()
-        yield* work
-        yield* reported(id, { status: "read", at: after(3) })
-        const read = yield* messageOf(id)
-        assert.deepStrictEqual([read.status, read.delivered_at, read.read_at], ["read", after(3), after(3)])
-        yield* reported(id, { status: "delivered", at: after(5) })
-        const both = yield* messageOf(id)
-        assert.deepStrictEqual([both.status, both.delivered_at, both.read_at], ["read", after(5), after(3)])
-      }))
-
-    it.effect("that is of a time to come counts as of now", () =>
-      Effect.gen(function*() {
-        const { as, channel, messageOf, reported, start } = yield* begin
-        const now = yield* DateTime.now
-        const at = DateTime.add(now, { days: 9 })
-        const [early, late] = [yield* start(), yield* start()]
-        yield* reported(early.id, { status: "delivered", at }, { reference: null })
-        yield* work
-        yield* reported(late.id, { status: "read", at })
-        const from = { external_id: `${channel.id}`, display_name: null, username: null }
-        const of = { channel_id: channel.id, provider_message_id: "m1" }
-        const inbound = yield* Inbound
-        yield* inbound.receive({ event: "message_edited", text: "Hello", at, ...of })
-        yield* inbound.receive({
-          event: "message_received",
-          from,
-          type: "text",
-          text: "Hi",
-          media: null,
-          sent_at: at,
-          ...of
-        })
-        const page = yield* Conversations.use((conversations) =>
-          conversations.list({ status: null, assigned_user_id: null, cursor: null, page_size: 9 })
-        ).pipe(as)
-        const mine = page.data.find(({ contact }) => contact.external_id === from.external_id)
-        const conversation_id = Option.getOrThrow(Option.fromUndefinedOr(mine)).id
-        const { data: [edited] } = yield* Messages.use((messages) => messages.list(conversation_id, null)).pipe(as)
-        assert.deepStrictEqual([edited?.sent_at, edited?.edited_at, edited?.text], [now, now, "Hello"])
-        assert.deepStrictEqual((yield* messageOf(early.id)).delivered_at, now)
-        assert.deepStrictEqual((yield* messageOf(late.id)).read_at, now)
-      }))
-
     it.effect("waits for its message for 30 days, and is forgotten then", () =>
       Effect.gen(function*() {
         const { messageOf, reported, start } = yield* begin
@@ -129,31 +48,6 @@ export const suite = (storage: Storage) => {
         })
         assert.strictEqual(yield* early(30), "read")
         assert.strictEqual(yield* early(31), "sent")
-      }))
-
-    it.effect("gives each message once, however often it is repeated, and reopens the reply window", () =>
-      Effect.gen(function*() {
-        const { as, organization_id, start, written } = yield* begin
-        const { conversation_id } = yield* start()
-        yield* work
-        for (const id of ["m1", "m2", "m1", "m2", "m1"]) yield* written(id, `text ${id}`)
-        const { data } = yield* Messages.use((messages) => messages.list(conversation_id, null)).pipe(as)
-        assert.deepStrictEqual(
-          data.filter(({ direction }) => direction === "inbound").map(({ text }) => text).toSorted(),
-          [
-            "text m1",
-            "text m2"
-          ]
-        )
-        const row = Option.getOrThrow(
-          yield* ConversationStore.use((store) => store.find(organization_id, conversation_id))
-        )
-        assert.deepStrictEqual(row.last_inbound_at, yield* DateTime.now)
-        const reply = Sends.use((sends) => sends.send(conversation_id, SendMessage.make({ type: "text", text: "Hi" })))
-          .pipe(as)
-        assert.strictEqual((yield* reply).status, "queued")
-        yield* TestClock.adjust("24 hours")
-        assert.strictEqual((yield* Effect.flip(reply))._tag, "ReplyWindowClosed")
       }))
 
     it.effect.prop(
@@ -223,62 +117,6 @@ export const suite = (storage: Storage) => {
         yield* deleted("m2")
         yield* received("m2", event)
         assert.deepStrictEqual((yield* listed).map(({ media }) => media), [null, null])
-      }))
-
-    it.effect("ends in the same message in all orders of edits and deletions, early or late", () =>
-      Effect.gen(function*() {
-        const { as, channel, number, received } = yield* begin
-        const take = (event: ProviderEvent) => Inbound.use((inbound) => inbound.receive(event))
-        const after = yield* recently
-        const ends = new Set<string>()
-        const edits = [
-          { event: "message_edited", text: "second", at: after(2) },
-          { event: "message_edited", text: "third", at: after(3) },
-          { event: "message_deleted", at: after(4) }
-        ] as const
-        for (const kept of [edits.slice(0, 2), edits]) {
-          ends.clear()
-          for (const [index, order] of permutations(kept).entries()) {
-            const provider_message_id = `${kept.length}.${index}`
-            const of = { channel_id: channel.id, provider_message_id }
-            const repeated = [...order, ...order.slice(0, 1)]
-            yield* Effect.forEach(repeated.slice(0, index % 4), (edit) => take({ ...edit, ...of }))
-            yield* received(provider_message_id, { type: "text", text: "first", media: null })
-            yield* Effect.forEach(repeated.slice(index % 4), (edit) => take({ ...edit, ...of }))
-            const page = yield* Contacts.use((contacts) => contacts.list({ ...everyone, query: number })).pipe(as)
-            const conversation_id = Option.getOrThrow(Option.fromNullishOr(page.data[0]?.last_conversation_id))
-            const { data } = yield* Messages.use((messages) => messages.list(conversation_id, null)).pipe(as)
-            const message = data.find((each) => each.provider_message_id === provider_message_id)
-            const { deleted_at, edited_at, text } = Option.getOrThrow(Option.fromUndefinedOr(message))
-            ends.add(JSON.stringify({ deleted_at, edited_at, text }))
-          }
-          const deleted_at = kept.length === 3 ? after(4) : null
-          const text = kept.length === 3 ? null : "third"
-          assert.deepStrictEqual([...ends], [JSON.stringify({ deleted_at, edited_at: after(3), text })])
-        }
-      }))
-
-    it.effect("shows the last message as it is now: edited, and then taken back", () =>
-      Effect.gen(function*() {
-        const { as, channel, start, written } = yield* begin
-        const { conversation_id } = yield* start()
-        const previews = Effect.gen(function*() {
-          const conversation = yield* Conversations.use((conversations) => conversations.get(conversation_id))
-          const contact = yield* Contacts.use((contacts) => contacts.get(conversation.contact.id))
-          return [conversation.last_activity_preview, contact.last_activity_preview]
-        }).pipe(as)
-        const take = (event: ProviderEvent) => Inbound.use((inbound) => inbound.receive(event))
-        const at = yield* DateTime.now
-        yield* written("m1", "My number is 4711")
-        const of = { channel_id: channel.id, provider_message_id: "m1", at }
-        yield* take({ event: "message_edited", text: "My number is secret", ...of })
-        assert.deepStrictEqual(yield* previews, ["My number is secret", "My number is secret"])
-        yield* take({ event: "message_deleted", ...of })
-        assert.deepStrictEqual(yield* previews, ["[deleted]", "[deleted]"])
-        yield* TestClock.adjust("1 seconds")
-        yield* written("m2", "Hello again")
-        yield* take({ event: "message_deleted", ...of })
-        assert.deepStrictEqual(yield* previews, ["Hello again", "Hello again"])
       }))
 
     it.effect("finds a person by each of their IDs on a network", () =>
@@ -370,35 +208,6 @@ export const suite = (storage: Storage) => {
         assert.deepStrictEqual([yield* found("kim"), yield* found("soyan.o"), yield* found("ödeg")], [1, 1, 0])
       }))
 
-    it.effect("moves only the person whose number changes to the new number", () =>
-      Effect.gen(function*() {
-        const { as, channel, number, start, written } = yield* begin
-        const moved = `${number}7`
-        const change = Inbound.use((inbound) =>
-          inbound.receive({
-            event: "identity_changed",
-            channel_id: channel.id,
-            former_external_id: number,
-            now: { external_id: moved, display_name: null, username: null }
-          })
-        )
-        yield* change
-        yield* written("m1", "Hello")
-        const { conversation_id } = yield* start()
-        yield* work
-        yield* change
-        yield* change
-        const conversation = yield* Conversations.use((conversations) => conversations.get(conversation_id)).pipe(as)
-        assert.strictEqual(conversation.contact.external_id, moved)
-        assert.strictEqual(conversation.contact.display_name, "Kim")
-        const contact = yield* Contacts.use((contacts) => contacts.get(conversation.contact.id)).pipe(as)
-        assert.strictEqual(contact.primary_phone, moved)
-        // Another person has the number now.
-        yield* written("m2", "Who is this?")
-        const page = yield* Contacts.use((contacts) => contacts.list({ ...everyone, query: number })).pipe(as)
-        assert.lengthOf(page.data, 2)
-      }))
-
     it.effect("keeps one person through changes of number and user id, and answers the new address", () =>
       Effect.gen(function*() {
         const { as, channel, number, start } = yield* begin
@@ -475,45 +284,6 @@ export const suite = (storage: Storage) => {
       )
     })
 
-    it.effect("stores what the business writes in the network's own app, once, in the same conversation", () =>
-      Effect.gen(function*() {
-        const scene = yield* begin
-        const { as, channel, written } = scene
-        yield* written("m1", "Hello")
-        yield* Inbound.use((inbound) =>
-          inbound.receive({
-            event: "message_status_reported",
-            channel_id: channel.id,
-            provider_message_id: "b1",
-            reference: null,
-            status: "read",
-            at: DateTime.makeUnsafe(1000)
-          })
-        )
-        yield* writtenInApp(scene, "b1")
-        yield* writtenInApp(scene, "b1")
-        const { data: [conversation, ...others] } = yield* Conversations.use(({ list }) => list(all_conversations))
-          .pipe(as)
-        assert.deepStrictEqual(others, [])
-        if (conversation === undefined) return assert.fail("There is no conversation.")
-        const { data } = yield* Messages.use(({ list }) => list(conversation.id, null)).pipe(as)
-        assert.deepStrictEqual(
-          data.map(({ direction, sender, status, text }) => [direction, sender.type, status, text]),
-          [
-            ["outbound", "business_app", "read", "By hand"],
-            ["inbound", "contact", "received", "Hello"]
-          ]
-        )
-        // It opens no closed conversation, and no reply window.
-        yield* Conversations.use(({ close }) => close(conversation.id, CloseConversation.make({}))).pipe(as)
-        yield* TestClock.adjust("25 hours")
-        yield* writtenInApp(scene, "b2")
-        const after = yield* Conversations.use(({ get }) => get(conversation.id)).pipe(as)
-        assert.deepInclude(after, { status: "closed", last_activity_preview: "By hand" })
-        const text = Sends.use(({ send }) => send(conversation.id, SendMessage.make({ type: "text", text: "Hi" })))
-        assert.strictEqual((yield* Effect.flip(text).pipe(as))._tag, "ReplyWindowClosed")
-      }))
-
     it.effect("shows a send's message once, with its sender, when the network reports it before it answers", () =>
       Effect.gen(function*() {
         const scene = yield* begin
@@ -575,17 +345,6 @@ export const suite = (storage: Storage) => {
         yield* report("read", 199)
         yield* report("delivered", 229)
         assert.deepInclude(yield* counts, { sent: 0, delivered: 30, read: 200 })
-      }))
-
-    it.effect("makes one contact and one conversation of many first messages at once", () =>
-      Effect.gen(function*() {
-        const { as, start, written } = yield* begin
-        yield* Effect.all(Array.from({ length: 12 }, (_, index) => written(`m${index}`, "Hello?")), {
-          concurrency: "unbounded"
-        })
-        const { conversation_id } = yield* start()
-        const { data } = yield* Messages.use((messages) => messages.list(conversation_id, null)).pipe(as)
-        assert.lengthOf(data.filter(({ direction }) => direction === "inbound"), 12)
       }))
   })
 }

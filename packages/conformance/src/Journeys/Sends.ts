@@ -3,7 +3,7 @@ import { assert, it } from "@effect/vitest"
 import type { SendId } from "@messaging-crm/core/Ids"
 import type { Inbound } from "@messaging-crm/core/Inbound"
 import { Messages } from "@messaging-crm/core/Messages"
-import { ProviderBusy, ProviderOutcomeUnknown, ProviderRejected } from "@messaging-crm/core/MessagingProvider"
+import { ProviderBusy, ProviderOutcomeUnknown } from "@messaging-crm/core/MessagingProvider"
 import type { Send } from "@messaging-crm/core/Sends"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect } from "effect"
@@ -20,20 +20,6 @@ const busy = new ProviderBusy({ reason: "provider_unavailable", retry_after_seco
 
 export const suite = (storage: Storage) => {
   it.layer(crm(storage), { timeout: "60 seconds" })("a send", (it) => {
-    it.effect("becomes a message once the provider took it", () =>
-      Effect.gen(function*() {
-        const { get, messageOf, start } = yield* begin
-        const { id } = yield* start()
-        assert.strictEqual((yield* get(id)).status, "queued")
-        yield* work
-        assert.strictEqual((yield* get(id)).status, "sent")
-        const message = yield* messageOf(id)
-        assert.strictEqual(message.text, "Hello Kim")
-        assert.strictEqual(message.status, "sent")
-        assert.deepStrictEqual(message.sender, { type: "member", name: "Ada" })
-        assert.strictEqual(yield* attemptsOf(id), 1)
-      }))
-
     it.effect("reaches the provider after those before it in its conversation", () =>
       Effect.gen(function*() {
         const { start } = yield* begin
@@ -42,19 +28,6 @@ export const suite = (storage: Storage) => {
         const order = (yield* ScriptedProvider.use((provider) => provider.received)).map(({ reference }) => reference)
         const ids = sends.map(({ id }) => id)
         assert.deepStrictEqual(order.filter((reference) => ids.includes(reference)), ids)
-      }))
-
-    it.effect("fails for good when the provider refuses", () =>
-      Effect.gen(function*() {
-        const { get, provider, start } = yield* begin
-        yield* provider.answer(() => Effect.fail(new ProviderRejected({ reason: "recipient_unreachable" })))
-        const { id } = yield* start()
-        yield* work
-        const send = yield* get(id)
-        assert.strictEqual(send.status, "failed")
-        assert.strictEqual(send.failure_reason, "recipient_unreachable")
-        assert.isNull(send.message_id)
-        assert.strictEqual(yield* attemptsOf(id), 1)
       }))
 
     it.effect("is retried after 1, 5, 15, 30 and 60 seconds when nothing was sent, and delays the next send", () =>
@@ -146,18 +119,6 @@ export const suite = (storage: Storage) => {
         yield* work
         assert.deepStrictEqual(yield* get(id), proven)
         assert.strictEqual(yield* attemptsOf(id), 1)
-      }))
-
-    it.effect("that failed for another reason is not put into the conversation by a callback", () =>
-      Effect.gen(function*() {
-        const { as, get, provider, reported, start } = yield* begin
-        yield* provider.answer(() => Effect.fail(new ProviderRejected({ reason: "recipient_unreachable" })))
-        const { conversation_id, id } = yield* start()
-        yield* work
-        yield* reported(id, { status: "failed", at: yield* DateTime.now })
-        assert.strictEqual((yield* get(id)).failure_reason, "recipient_unreachable")
-        const { data } = yield* Messages.use((all) => all.list(conversation_id, null)).pipe(as)
-        assert.deepStrictEqual(data, [])
       }))
 
     it.effect("whose message id the provider has given to another message is sent all the same", () =>

@@ -1,12 +1,9 @@
 /** An event from the change that raises it to the endpoint that accepts it, through retries, pauses and outages. */
 import { assert, it } from "@effect/vitest"
-import { CurrentActor } from "@messaging-crm/core/Actor"
 import * as Changes from "@messaging-crm/core/Changes"
-import { CloseConversation, ConversationRows, Conversations } from "@messaging-crm/core/Conversations"
+import { ConversationRows } from "@messaging-crm/core/Conversations"
 import * as Events from "@messaging-crm/core/Events"
-import { Inbound } from "@messaging-crm/core/Inbound"
 import { limits } from "@messaging-crm/core/Limits"
-import { ProviderRejected } from "@messaging-crm/core/MessagingProvider"
 import { delays, WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
 import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { sign } from "@messaging-crm/core/WebhookSignature"
@@ -31,58 +28,6 @@ const pass = Effect.fnUntraced(function*(time: Duration.Duration, step: Duration
 
 export const suite = (storage: Scene.Storage) => {
   it.layer(Scene.crm(storage), { timeout: "60 seconds" })("a webhook", (it) => {
-    it.effect("gets each change that it subscribes to, once, as an event that names it", () =>
-      Effect.gen(function*() {
-        const { as, channel, provider, reported, start, subscribe, written } = yield* begin
-        const all = yield* subscribe(
-          "message.received",
-          "message.sent",
-          "message.updated",
-          "send.failed",
-          "conversation.closed"
-        )
-        const one = yield* subscribe("conversation.closed")
-        const send = yield* start()
-        const { conversation_id } = send
-        yield* work
-        const at = yield* DateTime.now
-        for (const status of ["sent", "delivered", "delivered", "read", "delivered"] as const) {
-          yield* reported(send.id, { status, at })
-        }
-        yield* written("m1", "Hi")
-        yield* written("m1", "Hi")
-        const of = { channel_id: channel.id, provider_message_id: "m1", at }
-        const inbound = yield* Inbound
-        yield* inbound.receive({ event: "message_edited", text: "Hello", ...of })
-        yield* inbound.receive({ event: "message_deleted", ...of })
-        yield* inbound.receive({ event: "message_deleted", ...of })
-        yield* provider.answer(() => Effect.fail(new ProviderRejected({ reason: "recipient_unreachable" })))
-        const failed = yield* start()
-        yield* work
-        const conversations = yield* Conversations
-        yield* conversations.close(conversation_id, CloseConversation.make({})).pipe(as)
-        yield* conversations.close(conversation_id, CloseConversation.make({})).pipe(as)
-        yield* work
-        const events = yield* all.events
-        const found = events.map(({ data, type }) => `${type} ${data["status"] ?? data["failure_reason"] ?? ""}`.trim())
-        assert.deepStrictEqual(found.toSorted(), [
-          "conversation.closed",
-          "message.received",
-          "message.sent",
-          "message.updated deleted",
-          "message.updated delivered",
-          "message.updated edited",
-          "message.updated read",
-          "send.failed recipient_unreachable"
-        ])
-        for (const { data, type } of events) {
-          assert.strictEqual(data["conversation_id"], conversation_id)
-          assert.strictEqual("message_id" in data, type.startsWith("message."))
-          assert.strictEqual(data["send_id"], type === "send.failed" ? failed.id : undefined)
-        }
-        assert.deepStrictEqual((yield* one.events).map(({ type }) => type), ["conversation.closed"])
-      }))
-
     it.effect("gets exactly what its deliveries say, signed at each attempt", () =>
       Effect.gen(function*() {
         const { close, subscribe } = yield* begin
@@ -377,31 +322,6 @@ export const suite = (storage: Scene.Storage) => {
         assert.isFalse((yield* active).some(({ id }) => id === first.id))
         yield* create
         assert.lengthOf(yield* active, limits.webhooks_active_max)
-      }))
-
-    it.effect("is disabled once, and gets nothing after that", () =>
-      Effect.gen(function*() {
-        const { as, close, organization_id, subscribe } = yield* begin
-        const { answer, deliveries, id, posted } = yield* subscribe("conversation.closed")
-        yield* answer(() => answered(500))
-        yield* close()
-        yield* work
-        const disable = Webhooks.use((webhooks) => webhooks.disable(id))
-        const theirs = { organization_id: yield* Fixtures.organization, member_id: null }
-        const foreign = disable.pipe(Effect.provideService(CurrentActor, theirs), Effect.flip)
-        assert.strictEqual((yield* foreign)._tag, "WebhookNotFound")
-        const disabled = yield* disable.pipe(as)
-        assert.strictEqual(disabled.status, "disabled")
-        yield* TestClock.adjust("1 minutes")
-        assert.deepStrictEqual(yield* disable.pipe(as), disabled)
-        yield* close()
-        yield* work
-        assert.lengthOf(yield* posted, 1)
-        const [delivery = assert.fail("There is no delivery.")] = yield* deliveries
-        assert.strictEqual(delivery.failure_code, "webhook_disabled")
-        const retry = WebhookDeliveries.use((all) => all.retry(id, delivery.id)).pipe(as, Effect.flip)
-        assert.strictEqual((yield* retry)._tag, "WebhookDisabled")
-        assert.isDefined(organization_id)
       }))
 
     it.effect("has its history for 30 days", () =>

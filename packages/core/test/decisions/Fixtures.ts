@@ -5,23 +5,19 @@ import type * as Conversations from "@messaging-crm/core/Conversations"
 import type { DecisionContext } from "@messaging-crm/core/Decide"
 import {
   ChannelId,
-  ContactFieldId,
   ContactId,
   ConversationId,
   IdentityId,
   MemberId,
   MessageId,
   SendId,
-  TagId,
   WebhookId
 } from "@messaging-crm/core/Ids"
 import { type MemberRow } from "@messaging-crm/core/Members"
 import type * as Messages from "@messaging-crm/core/Messages"
 import type * as Sends from "@messaging-crm/core/Sends"
-import type * as Tags from "@messaging-crm/core/Tags"
 import type * as Webhooks from "@messaging-crm/core/Webhooks"
-import { DateTime, Option, Result } from "effect"
-import type { References } from "../../src/contacts/ContactReferences.ts"
+import { DateTime, Result } from "effect"
 
 export const noon = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
 export const after = (milliseconds: number) => DateTime.add(noon, { milliseconds })
@@ -99,24 +95,6 @@ export const ada: MemberRow = {
   version: 3
 }
 
-export const tag: Tags.Tag = { id: TagId.make(id(6)), name: "vip", color: "red" }
-
-export const field = {
-  id: ContactFieldId.make(id(7)),
-  key: "plan",
-  name: "Plan",
-  type: "text",
-  options: null,
-  created_at: noon
-} as const
-
-export const nothing: References = { owners: new Map(), fields: new Map(), tags: [] }
-export const references: References = {
-  owners: new Map([[ada.id, ada]]),
-  fields: new Map([[field.id, field]]),
-  tags: [tag]
-}
-
 export const row: Sends.SendRow = {
   id: SendId.make(id(10)),
   conversation_id: conversation.id,
@@ -131,15 +109,6 @@ export const row: Sends.SendRow = {
   first_attempt_at: noon,
   may_be_sent: false,
   version: 2
-}
-
-export const outgoing: Sends.OutgoingSend = {
-  send: row,
-  channel,
-  hold: null,
-  contact_id: contact.id,
-  identity_id: identity.id,
-  member_name: ada.name
 }
 
 export const message: Messages.MessageRow = {
@@ -162,18 +131,6 @@ export const message: Messages.MessageRow = {
   deleted_at: null,
   version: 4
 }
-
-export const providerMessage = (fields: Partial<Messages.ProviderMessage> = {}): Messages.ProviderMessage => ({
-  channel_id: channel.id,
-  provider_message_id: "p",
-  early_updates: [],
-  version: 6,
-  message: Option.some({ ...message, contact_id: contact.id }),
-  ...fields
-})
-
-export const early = (...early_updates: ReadonlyArray<Messages.MessageUpdate>) =>
-  Option.some(providerMessage({ early_updates, message: Option.none() }))
 
 export const webhook: Webhooks.WebhookRow = {
   id: WebhookId.make(id(30)),
