@@ -5,6 +5,7 @@
 import { execFileSync } from "node:child_process"
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
+import * as inline from "../packages/adapter-postgres/scripts/inline.ts"
 
 const root = resolve(import.meta.dirname, "..")
 const build = join(root, "build")
@@ -88,6 +89,7 @@ rmSync(build, { recursive: true, force: true })
 for (const entry of inOrder(packages)) {
   prepare(entry)
   run("tsc", ["-p", "tsconfig.json"], entry.to)
+  if (entry.name === "adapter-postgres") writeFileSync(join(entry.to, "dist", `${inline.path}.js`), inline.code)
   const [{ filename, files, unpackedSize }] = JSON.parse(
     run("npm", ["pack", "--json", "--pack-destination", build], entry.to)
   )

@@ -1,9 +1,12 @@
-import { assert, it } from "@effect/vitest"
+import { assert, expect, it } from "@effect/vitest"
 import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
 import { Effect, Exit, Fiber, Latch, Layer, Logger } from "effect"
-import { SqlClient, Statement } from "effect/sql"
-import { prepare } from "../src/database/migrations/0009_copies.ts"
+import { SqlClient } from "effect/sql"
 import * as Database from "../testing/Database.ts"
+import { dump as dumpSchema } from "../testing/SchemaDump.ts"
+
+/** A file of a schema. Its hash is its text. */
+const file = (name: string, text: string) => ({ name, text, hash: text })
 
 const empty = Database.layerClient.pipe(Layer.provideMerge(Database.Database.layer))
 
@@ -44,7 +47,7 @@ it.layer(empty)("Migrations", (it) => {
         "channel_accounts_account_unique",
         "channel_accounts_channel_id_key",
         "channels_id_key",
-        "messaging_crm_migrations_pkey",
+        "messaging_crm_schema_pkey",
         "organizations_pkey",
         "provider_callbacks_pkey",
         "secret_canary_pkey",
@@ -53,10 +56,68 @@ it.layer(empty)("Migrations", (it) => {
         "write_probes_pkey"
       ])
     }))
+
+  it.effect("create the schema that `schema.sql` shows", () =>
+    Effect.gen(function*() {
+      const schema =
+        `-- The schema, as PostgreSQL shows it. Its sources are in src/database/schema. To write this file again:\n`
+        + `-- npm test -- packages/adapter-postgres/test/Migrations.test.ts --update\n\n${yield* dumpSchema}`
+      yield* Effect.promise(() => expect(schema).toMatchFileSnapshot("../schema.sql"))
+    }))
+
+  it.effect("leave no record of the audit that can be changed", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const id = "00000000-0000-7000-8000-000000000000"
+      yield* sql`
+        INSERT INTO audit_records (organization_id, at, id, operation, resource_id)
+        VALUES (${id}, now(), ${id}, 'tags.create', ${id})
+      `
+      const changed = yield* Effect.exit(sql`UPDATE audit_records SET operation = 'tags.remove'`)
+      assert.isTrue(Exit.isFailure(changed))
+      assert.deepStrictEqual(yield* sql`SELECT operation FROM audit_records`, [{ operation: "tags.create" }])
+    }))
+})
+
+const answer = SqlClient.SqlClient.use((sql) => sql<{ readonly answer: number }>`SELECT answer() AS answer`).pipe(
+  Effect.map(([row]) => row?.answer)
+)
+
+it.layer(empty)("A function", (it) => {
+  it.effect("is replaced when its text changes, and an older process leaves the newer text", () =>
+    Effect.gen(function*() {
+      const returning = (value: number) => ({
+        tables: [file("tables/0001_first", "CREATE TABLE first (); CREATE TABLE second ()")],
+        functions: [
+          file("functions/answer", `CREATE OR REPLACE FUNCTION answer() RETURNS integer LANGUAGE sql RETURN ${value}`)
+        ]
+      })
+      assert.deepStrictEqual(yield* Migrations.migrate(returning(1)), ["tables/0001_first", "functions/answer"])
+      assert.deepStrictEqual(yield* Migrations.migrate(returning(2)), ["functions/answer"])
+      assert.deepStrictEqual(yield* Migrations.migrate(returning(1)), [])
+      assert.strictEqual(yield* answer, 2)
+    }))
+})
+
+it.layer(empty)("A schema of an unreleased version", (it) => {
+  it.effect("is not migrated, because a file of its tables has changed", () =>
+    Effect.gen(function*() {
+      yield* Migrations.migrate({ tables: [file("tables/0001_first", "CREATE TABLE first ()")], functions: [] })
+      const changed = { tables: [file("tables/0001_first", "CREATE TABLE first (id integer)")], functions: [] }
+      assert.deepStrictEqual(yield* Effect.flip(Migrations.migrate(changed)), new Migrations.UnreleasedSchema())
+    }))
+
+  it.effect("is not migrated, because it has numbered migrations", () =>
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`CREATE TABLE messaging_crm_migrations (migration_id integer)`
+      assert.deepStrictEqual(yield* Effect.flip(Migrations.isCurrent), new Migrations.UnreleasedSchema())
+      assert.deepStrictEqual(yield* Effect.flip(Migrations.run), new Migrations.UnreleasedSchema())
+    }))
 })
 
 /** A migration that changes too little for PostgreSQL to tell the other sessions at once. */
-const small = { "0001_small": SqlClient.SqlClient.use((sql) => sql`CREATE TABLE small (id integer)`) }
+const small = { tables: [file("tables/0001_small", "CREATE TABLE small (id integer)")], functions: [] }
 
 it.layer(empty)("A small migration", (it) => {
   it.effect("is applied once by processes that start at the same time", () =>
@@ -68,7 +129,8 @@ it.layer(empty)("A small migration", (it) => {
 
 /** Adds a column to the contacts, which needs an exclusive lock. */
 const nicknames = {
-  "9999_nicknames": SqlClient.SqlClient.use((sql) => sql`ALTER TABLE contacts ADD COLUMN nickname text`)
+  tables: [file("tables/9999_nicknames", "ALTER TABLE contacts ADD COLUMN nickname text")],
+  functions: []
 }
 
 /** Reads the contacts for as long as it likes, as a dump does. */
@@ -105,230 +167,8 @@ it.layer(Database.layer, { excludeTestServices: true })("A migration of a table 
       assert.isUndefined(dumping.pollUnsafe())
 
       yield* dumped.open
-      assert.deepStrictEqual(yield* Fiber.join(migrating), [[9999, "nicknames"]])
+      assert.deepStrictEqual(yield* Fiber.join(migrating), ["tables/9999_nicknames"])
       assert.deepStrictEqual(yield* sql`SELECT nickname FROM contacts`, [])
       yield* Fiber.join(dumping)
-    }))
-})
-
-/** The schema of 0008, with more contacts than one slice copies. */
-const former = Effect.gen(function*() {
-  const sql = yield* SqlClient.SqlClient
-  const until = Object.entries(Migrations.record).filter(([name]) => Number.parseInt(name) <= 8)
-  yield* Migrations.migrate(Object.fromEntries(until))
-  yield* sql`INSERT INTO organizations (id, name, created_at) VALUES (${one("0")}, 'Ours', now())`
-  yield* sql`
-    INSERT INTO channels
-      (organization_id, id, type, name, address, phone_messaging_business_account_id, connected_at)
-    VALUES (${one("0")}, ${one("1")}, 'phone_messaging', 'Channel', '+49', 'account', now())
-  `
-  yield* sql`
-    INSERT INTO tags (organization_id, id, name, name_key, color)
-    VALUES (${one("0")}, ${one("2")}, 'B', 'b', 'red'), (${one("0")}, ${one("3")}, 'a', 'a', 'blue')
-  `
-  yield* sql`
-    INSERT INTO contacts (organization_id, id, first_name, custom_values, updated_at)
-    SELECT ${one("0")}::uuid, ${id("n")}, 'Kim ' || n, '{}', now()
-    FROM generate_series(1, 2500) AS n
-  `
-  yield* sql`
-    INSERT INTO contact_texts (organization_id, contact_id, search_text)
-    SELECT organization_id, id, lower(first_name)
-    FROM contacts
-  `
-  yield* sql`
-    INSERT INTO contact_tags (organization_id, contact_id, tag_id)
-    SELECT ${one("0")}::uuid, ${id("n")}, tag_id
-    FROM generate_series(1, 2500, 2) AS n, unnest(ARRAY[${one("2")}, ${one("3")}]::uuid[]) AS tag_id
-  `
-  yield* sql`
-    INSERT INTO identities (organization_id, id, contact_id, channel_type, external_id)
-    SELECT ${one("0")}::uuid, ${id("n")}, ${id("1 + n / 2")}, 'phone_messaging', 'person ' || n
-    FROM generate_series(1, 2500) AS n
-  `
-  yield* sql`
-    INSERT INTO conversations
-      (organization_id, id, channel_id, contact_id, identity_id, status, created_at, opened_at, last_activity_at)
-    VALUES (${one("0")}, ${one("4")}, ${one("1")}, ${id("1")}, ${id("1")}, 'open', now(), now(), now())
-  `
-  yield* messages("generate_series(1, 6000)")
-  yield* sql`
-    INSERT INTO parked_reports (organization_id, channel_id, provider_message_id, status, at, parked_at)
-    VALUES (${one("0")}, ${one("1")}, 'early', 'read', '2026-01-01T00:00:00Z', now())
-  `
-  yield* sql`
-    INSERT INTO media (organization_id, id, filename, bytes)
-    VALUES (${one("0")}, ${one("5")}, 'a.bin', convert_to(repeat(chr(7), 100000), 'UTF8'))
-  `
-})
-
-const one = (digit: string): string => `0000000${digit}-0000-7000-8000-000000000000`
-
-/** The SQL of an id by a number. */
-const id = (number: string) =>
-  Statement.literal(`('00000000-0000-7000-8000-' || lpad((${number})::text, 12, '0'))::uuid`)
-
-const messages = (numbers: string) =>
-  SqlClient.SqlClient.use((sql) =>
-    sql`
-      INSERT INTO messages
-        (organization_id, conversation_id, id, channel_id, direction, type, sender, status, provider_message_id, created_at)
-      SELECT ${one("0")}::uuid, ${one("4")}::uuid, ${id("n")}, ${one("1")}::uuid, 'inbound', 'text', '{}', 'received',
-        'message ' || n, now()
-      FROM ${sql.literal(numbers)} AS n
-    `
-  )
-
-/** The writes of a process of the earlier version. */
-const write = Effect.gen(function*() {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql`UPDATE contact_texts SET search_text = 'renamed' WHERE contact_id = ${id("2")}`
-  yield* sql`UPDATE identities SET username = 'kim' WHERE id = ${id("7")}`
-  yield* sql`DELETE FROM contact_tags WHERE contact_id = ${id("3")} AND tag_id = ${one("3")}`
-  yield* sql`DELETE FROM contact_tags WHERE contact_id = ${id("5")}`
-  yield* Effect.gen(function*() {
-    yield* sql`
-      INSERT INTO identities (organization_id, id, contact_id, channel_type, external_id)
-      VALUES (${one("0")}, ${id("9001")}, ${id("9001")}, 'photo_social', 'somebody new')
-    `
-    yield* sql`
-      INSERT INTO contacts (organization_id, id, first_name, custom_values, updated_at)
-      VALUES (${one("0")}, ${id("9001")}, 'New', '{}', now())
-    `
-    yield* sql`
-      INSERT INTO contact_texts (organization_id, contact_id, search_text)
-      VALUES (${one("0")}, ${id("9001")}, 'new')
-    `
-  }).pipe(sql.withTransaction)
-  yield* messages("generate_series(9001, 9002)")
-})
-
-/** The contacts whose copies differ from the originals, and the messages without a row for the provider's id. */
-const wrong = Effect.gen(function*() {
-  const sql = yield* SqlClient.SqlClient
-  const contacts = yield* sql`
-    SELECT c.id
-    FROM contacts c
-    JOIN contact_texts t ON t.contact_id = c.id
-    WHERE (c.search_text, c.identities, c.tags) IS DISTINCT FROM (
-      t.search_text,
-      (
-        SELECT coalesce(jsonb_agg(to_jsonb(i) - '{organization_id,contact_id,version}'::text[] ORDER BY i.id), '[]')
-        FROM identities i
-        WHERE i.contact_id = c.id
-      ),
-      (
-        SELECT coalesce(jsonb_agg(to_jsonb(g) - '{organization_id,name_key,version}'::text[] ORDER BY g.name_key), '[]')
-        FROM contact_tags ct
-        JOIN tags g ON g.id = ct.tag_id
-        WHERE ct.contact_id = c.id
-      )
-    )
-  `
-  const absent = yield* sql`
-    SELECT m.provider_message_id
-    FROM messages m
-    LEFT JOIN provider_messages p ON p.provider_message_id = m.provider_message_id
-      AND p.message_id = m.id AND p.conversation_id = m.conversation_id
-    WHERE p.message_id IS NULL
-  `
-  return [...contacts, ...absent]
-})
-
-const early = SqlClient.SqlClient.use((sql) =>
-  sql`SELECT provider_message_id, early_updates FROM provider_messages WHERE message_id IS NULL`
-)
-
-const files = SqlClient.SqlClient.use((sql) =>
-  sql`
-    SELECT filename, byte_size, start, encode(substring(bytes FROM 99999 FOR 9), 'hex') AS slice
-    FROM media
-    JOIN media_slices ON (media.organization_id, media.id) = (media_slices.organization_id, media_id)
-  `
-)
-
-const earlyUpdates = [
-  { provider_message_id: "early", early_updates: [{ status: "read", at: "2026-01-01T00:00:00.000Z" }] }
-]
-
-it.layer(empty, { excludeTestServices: true })("An upgrade from 0008", (it) => {
-  it.effect("fills the copies of each contact, inserts a row for each provider message, and creates the indexes", () =>
-    Effect.gen(function*() {
-      const sql = yield* SqlClient.SqlClient
-      yield* former
-      // An invalid index, as a process leaves it that dies while it builds it.
-      yield* sql`CREATE INDEX contacts_owned ON contacts (id)`
-      yield* sql`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'contacts_owned'::regclass`
-      const done = yield* runAtOnce(3)
-      const applied = Object.keys(Migrations.record)
-        .map((name) => [Number.parseInt(name), name.slice(5)] as const)
-        .filter(([number]) => number > 8)
-      assert.deepStrictEqual(done.filter((migrations) => migrations.length > 0), [applied])
-      assert.deepStrictEqual(yield* wrong, [])
-      assert.deepStrictEqual(yield* early, earlyUpdates)
-      assert.deepStrictEqual(yield* files, [{ filename: "a.bin", byte_size: 100_000, start: 0, slice: "0707" }])
-      const indexes = yield* sql`
-        SELECT indexdef ~ 'owner_user_id IS NOT NULL' AS partial, indisvalid AS valid
-        FROM pg_indexes
-        JOIN pg_index ON indexrelid = indexname::regclass
-        WHERE schemaname = current_schema() AND indexname = 'contacts_owned'
-      `
-      assert.deepStrictEqual(indexes, [{ partial: true, valid: true }])
-      assert.deepStrictEqual(yield* sql`SELECT 1 FROM pg_trigger WHERE tgname = 'copied'`, [])
-    }))
-})
-
-it.layer(empty, { excludeTestServices: true })("An upgrade from 0008", (it) => {
-  it.effect("keeps the copies current for writes between its preparation and its transaction", () =>
-    Effect.gen(function*() {
-      yield* former
-      yield* prepare((step) => step)
-      yield* write
-      yield* Migrations.migrate(Migrations.record)
-      assert.deepStrictEqual(yield* wrong, [])
-      assert.deepStrictEqual(yield* early, earlyUpdates)
-    }))
-})
-
-it.layer(empty, { excludeTestServices: true })("An upgrade from 0012", (it) => {
-  it.effect("revokes keys that did not work because of their member, and no other; records cannot be changed", () =>
-    Effect.gen(function*() {
-      const sql = yield* SqlClient.SqlClient
-      const before = Object.fromEntries(
-        Object.entries(Migrations.record).filter(([name]) => Number.parseInt(name) < 15)
-      )
-      yield* Migrations.migrate(before)
-      yield* sql`INSERT INTO organizations (id, name, created_at) VALUES (${one("0")}, 'Acme', now())`
-      const members = [["1", "owner", null], ["2", "member", null], ["3", "admin", new Date(0)]] as const
-      for (const [digit, role, left_at] of members) {
-        yield* sql`
-          INSERT INTO members (organization_id, id, name, email, email_key, role, created_at, left_at)
-          VALUES (${one("0")}, ${one(digit)}, 'Ada', ${`${digit}@b`}, ${`${digit}@b`}, ${role}, now(), ${left_at})
-        `
-        // As a process of the earlier version writes it, which may run beside the later one.
-        yield* sql`
-          INSERT INTO api_keys
-            (organization_id, id, digest, name, last_four, scopes, created_by, created_at, expires_at)
-          VALUES (${one("0")}, ${one(digit)}, ${digit.repeat(64)}, 'k', 'aaaa', '["tags:read"]', ${
-          one(digit)
-        }, now(), now())
-        `
-      }
-      yield* Migrations.migrate(Migrations.record)
-      const keys = yield* sql`SELECT id, revoked_at IS NOT NULL AS revoked, version FROM api_keys ORDER BY id`
-      assert.deepStrictEqual(keys, [
-        { id: one("1"), revoked: false, version: 1 },
-        { id: one("2"), revoked: true, version: 2 },
-        { id: one("3"), revoked: true, version: 2 }
-      ])
-      const parts = yield* sql`SELECT id FROM api_keys AS stored WHERE stored::text LIKE '%aaaa%'`
-      assert.deepStrictEqual(parts, [], "only the digest of a key is stored")
-      yield* sql`
-        INSERT INTO audit_records (organization_id, at, id, operation, resource_id)
-        VALUES (${one("0")}, now(), ${one("1")}, 'tags.create', ${one("2")})
-      `
-      const changed = yield* Effect.exit(sql`UPDATE audit_records SET operation = 'tags.remove'`)
-      assert.isTrue(Exit.isFailure(changed))
-      assert.deepStrictEqual(yield* sql`SELECT operation FROM audit_records`, [{ operation: "tags.create" }])
     }))
 })

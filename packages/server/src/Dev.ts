@@ -37,10 +37,10 @@ interface Storage {
 }
 
 const embedded = Effect.fnUntraced(function*(data_dir: string) {
-  const database_url = yield* start({ directory: join(data_dir, "postgres") })
-  const database = yield* Layer.build(
-    Database.migrated.pipe(Layer.provideMerge(Layers.database(Redacted.make(database_url))))
-  )
+  const directory = join(data_dir, "postgres")
+  const database_url = yield* start({ directory })
+  const database = yield* Layer.build(Layers.database(Redacted.make(database_url)))
+  yield* Effect.provideContext(Database.migrateIn(directory), database)
   const clock = Layer.succeedContext(
     yield* Layer.build(
       Layer.merge(Database.clock, Database.statistics).pipe(Layer.provide(Layer.succeedContext(database)))

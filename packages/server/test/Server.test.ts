@@ -1,14 +1,17 @@
 /** The binary, as a person runs it. */
 import { assert, describe, it } from "@effect/vitest"
+import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { catalogueOf } from "@messaging-crm/provider-mock/Catalogue"
 import * as Wire from "@messaging-crm/provider-mock/http/Wire"
-import { Deferred, Effect, Schedule, Schema } from "effect"
+import { Deferred, Effect, Redacted, Schedule, Schema } from "effect"
+import { SqlClient } from "effect/sql"
 import { execFile, spawn } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
 import { getPriority, tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
+import { start } from "../src/EmbeddedPostgres.ts"
 import { freePort } from "../src/FreePort.ts"
 import { answering } from "../testing/Answering.ts"
 import * as Processes from "../testing/Processes.ts"
@@ -313,6 +316,35 @@ it.live("serve refuses a database that is behind", () =>
     const { code, stderr } = yield* run(["serve", "--port", "0"], environment)
     assert.strictEqual(code, 1)
     assert.include(stderr, "messaging-crm migrate")
+  }).pipe(Effect.scoped), 60_000)
+
+/** Creates the table in which unreleased versions counted their migrations. */
+const countMigrations = (url: string) =>
+  SqlClient.SqlClient.use((sql) => sql`CREATE TABLE messaging_crm_migrations (migration_id integer)`).pipe(
+    Effect.provide(Client.layer({ url: Redacted.make(url), connections: 1 }))
+  )
+
+it.live("every start on the database of an unreleased version says to use an empty one", () =>
+  Effect.gen(function*() {
+    const url = yield* Processes.database
+    yield* countMigrations(url)
+    const environment = { DATABASE_URL: url, SECRET_KEY: secret, PROVIDER: "mock" }
+    for (const args of [["migrate"], ["serve", "--port", "0"], ["serve", "--port", "0", "--migrate"]]) {
+      const { code, stderr } = yield* run(args, environment)
+      assert.strictEqual(code, 1)
+      assert.strictEqual(
+        stderr,
+        "The database at DATABASE_URL cannot be used: an unreleased version created its schema. Use an empty database.\n"
+      )
+    }
+    const data_dir = yield* folder
+    const directory = join(data_dir, "postgres")
+    yield* Effect.scoped(Effect.flatMap(start({ directory, durable: false }), countMigrations))
+    const { code, stderr } = yield* run(["dev", "--port", "0", "--data-dir", data_dir], { LOG_LEVEL: "none" })
+    assert.strictEqual(code, 1)
+    assert.include(stderr, "Remove this directory to start with an empty one")
+    assert.include(stderr, directory)
+    assert.match(stderr, /^[^\n]+\n$/)
   }).pipe(Effect.scoped), 60_000)
 
 /** A provider that holds its answer to a delivery until the test allows it. */

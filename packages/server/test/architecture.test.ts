@@ -53,7 +53,8 @@ const importRules: ReadonlyArray<ImportRule> = [
       "database/Client.ts": [/^@effect\/sql-pg$/, /^effect\/reactivity$/],
       "database/Client/Connections.ts": [/^@effect\/sql-pg$/, /^node:net$/],
       "database/Client/Types.ts": [/^@effect\/sql-pg$/],
-      "database/Client/Watchdog.ts": [/^node:net$/]
+      "database/Client/Watchdog.ts": [/^node:net$/],
+      "database/schema/Files.ts": [/^node:(crypto|fs)$/]
     }
   },
   { files: "packages/fast/src/**/*.ts", may: [/^effect$/, core] },

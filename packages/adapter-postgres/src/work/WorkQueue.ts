@@ -2,7 +2,7 @@
  * The work queue in PostgreSQL: how items are claimed and settled.
  *
  * The row of a lane is the lock under which its items are claimed (`claim_work` of
- * `migrations/0028_claims.ts`), so a cap is never exceeded. `Lanes.ts` describes how
+ * `schema/functions/claim_work.sql`), so a cap is never exceeded. `Lanes.ts` describes how
  * writers wake lanes without that lock.
  *
  * Organizations take turns, and so do the lanes of each: one that was just served is

@@ -14,8 +14,7 @@ export const migrate = Command.make(
       Promise.all([import("../Database.ts"), import("../Layers.ts")])
     )
     const applied = yield* Effect.provide(Database.migrate, [Layers.database(url), Logging.layer])
-    const names = applied.map(([id, name]) => `${id} ${name}`)
-    yield* Print.result(json, { applied: names }, names.length === 0 ? "The database is up to date." : names.join("\n"))
+    yield* Print.result(json, { applied }, applied.length === 0 ? "The database is up to date." : applied.join("\n"))
   })
 ).pipe(
   Command.withDescription("Migrate the database schema to this version"),

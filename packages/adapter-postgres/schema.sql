@@ -1,0 +1,1089 @@
+-- The schema, as PostgreSQL shows it. Its sources are in src/database/schema. To write this file again:
+-- npm test -- packages/adapter-postgres/test/Migrations.test.ts --update
+
+CREATE UNLOGGED TABLE api_key_windows (
+  key_id uuid NOT NULL,
+  opened_at timestamp with time zone NOT NULL,
+  count integer NOT NULL,
+  CONSTRAINT api_key_windows_count_check CHECK ((count > 0)),
+  CONSTRAINT api_key_windows_pkey PRIMARY KEY (key_id)
+)
+WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.02);
+
+CREATE TABLE api_keys (
+  organization_id uuid NOT NULL,
+  id uuid NOT NULL,
+  digest text COLLATE "C" NOT NULL,
+  name text NOT NULL,
+  scopes jsonb NOT NULL,
+  created_by uuid NOT NULL,
+  created_at timestamp(3) with time zone NOT NULL,
+  expires_at timestamp(3) with time zone NOT NULL,
+  revoked_at timestamp(3) with time zone,
+  last_used_at timestamp(3) with time zone,
+  version integer NOT NULL DEFAULT 1,
+  CONSTRAINT api_keys_digest_check CHECK ((char_length(digest) = 64)),
+  CONSTRAINT api_keys_digest_key UNIQUE (digest),
+  CONSTRAINT api_keys_name_check CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  CONSTRAINT api_keys_organization_id_created_by_fkey FOREIGN KEY (organization_id, created_by) REFERENCES members(organization_id, id),
+  CONSTRAINT api_keys_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  CONSTRAINT api_keys_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT api_keys_scopes_check CHECK ((jsonb_array_length(scopes) > 0))
+);
+
+CREATE TABLE audit_records (
+  organization_id uuid NOT NULL,
+  at timestamp(3) with time zone NOT NULL,
+  id uuid NOT NULL,
+  operation text COLLATE "C" NOT NULL,
+  resource_id uuid NOT NULL,
+  key_id uuid,
+  member_id uuid,
+  request_id text COLLATE "C",
+  CONSTRAINT audit_records_pkey PRIMARY KEY (organization_id, at, id)
+);
+
+CREATE INDEX audit_records_age ON audit_records USING brin (at) WITH (pages_per_range='32');
+
+CREATE TRIGGER audit_records_are_final BEFORE UPDATE ON audit_records FOR EACH STATEMENT EXECUTE FUNCTION refuse_update();
+
+CREATE TABLE channel_accounts (
+  organization_id uuid NOT NULL,
+  channel_id uuid NOT NULL,
+  channel_type text COLLATE "C" NOT NULL,
+  app_id text COLLATE "C" NOT NULL,
+  account_id text COLLATE "C" NOT NULL,
+  page_id text COLLATE "C",
+  business_account_id text COLLATE "C",
+  token_set_at timestamp(3) with time zone NOT NULL,
+  sealed_token text COLLATE "C" NOT NULL,
+  version integer NOT NULL DEFAULT 1,
+  CONSTRAINT channel_accounts_account_id_check CHECK (((char_length(account_id) >= 1) AND (char_length(account_id) <= 200))),
+  CONSTRAINT channel_accounts_account_unique UNIQUE (channel_type, account_id),
+  CONSTRAINT channel_accounts_app_id_check CHECK (((char_length(app_id) >= 1) AND (char_length(app_id) <= 200))),
+  CONSTRAINT channel_accounts_channel_id_key UNIQUE (channel_id),
+  CONSTRAINT channel_accounts_organization_id_channel_id_fkey FOREIGN KEY (organization_id, channel_id) REFERENCES channels(organization_id, id),
+  CONSTRAINT channel_accounts_page_id_check CHECK (((char_length(page_id) >= 1) AND (char_length(page_id) <= 200))),
+  CONSTRAINT channel_accounts_pkey PRIMARY KEY (organization_id, channel_id)
+);
+
+CREATE INDEX channel_accounts_business_account ON channel_accounts USING btree (business_account_id, token_set_at) WHERE (business_account_id IS NOT NULL);
+
+CREATE TABLE channel_holds (
+  organization_id uuid NOT NULL,
+  channel_id uuid NOT NULL,
+  reason text COLLATE "C" NOT NULL,
+  held_at timestamp(3) with time zone NOT NULL,
+  until timestamp(3) with time zone,
+  level smallint NOT NULL,
+  version integer NOT NULL DEFAULT 1,
+  CONSTRAINT channel_holds_organization_id_channel_id_fkey FOREIGN KEY (organization_id, channel_id) REFERENCES channels(organization_id, id),
+  CONSTRAINT channel_holds_pkey PRIMARY KEY (organization_id, channel_id)
+);
+
+CREATE INDEX channel_holds_paused ON channel_holds USING btree (reason) WHERE (until IS NULL);
+
+CREATE TABLE channels (
+  organization_id uuid NOT NULL,
+  id uuid NOT NULL,
+  type text NOT NULL,
+  name text NOT NULL,
+  address text COLLATE "C" NOT NULL,
+  phone_messaging_business_account_id text,
+  connected_at timestamp(3) with time zone NOT NULL,
+  version integer NOT NULL DEFAULT 1,
+  CONSTRAINT channels_address_check CHECK (((char_length(address) >= 1) AND (char_length(address) <= 200))),
+  CONSTRAINT channels_address_unique UNIQUE (organization_id, type, address),
+  CONSTRAINT channels_check CHECK (((type = 'phone_messaging'::text) = (phone_messaging_business_account_id IS NOT NULL))),
+  CONSTRAINT channels_id_key UNIQUE (id),
+  CONSTRAINT channels_name_check CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  CONSTRAINT channels_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  CONSTRAINT channels_phone_messaging_business_account_id_check CHECK (((char_length(phone_messaging_business_account_id) >= 1) AND (char_length(phone_messaging_business_account_id) <= 200))),
+  CONSTRAINT channels_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT channels_type_check CHECK ((type = ANY (ARRAY['phone_messaging'::text, 'photo_social'::text, 'page_messaging'::text])))
+);
+
+CREATE TABLE contact_fields (
+  organization_id uuid NOT NULL,
+  id uuid NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  name text NOT NULL,
+  type text NOT NULL,
+  options jsonb,
+  created_at timestamp(3) with time zone NOT NULL,
+  version integer NOT NULL DEFAULT 1,
+  CONSTRAINT contact_fields_check CHECK (((type = 'select'::text) = (options IS NOT NULL))),
+  CONSTRAINT contact_fields_key_check CHECK ((key ~ '^[a-z][a-z0-9_]{0,63}$'::text)),
+  CONSTRAINT contact_fields_key_unique UNIQUE (organization_id, key),
+  CONSTRAINT contact_fields_name_check CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  CONSTRAINT contact_fields_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  CONSTRAINT contact_fields_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT contact_fields_type_check CHECK ((type = ANY (ARRAY['text'::text, 'number'::text, 'date'::text, 'boolean'::text, 'select'::text, 'url'::text])))
+);
+
+CREATE TABLE contact_tags (
+  organization_id uuid NOT NULL,
+  contact_id uuid NOT NULL,
+  tag_id uuid NOT NULL,
+  CONSTRAINT contact_tags_organization_id_contact_id_fkey FOREIGN KEY (organization_id, contact_id) REFERENCES contacts(organization_id, id),
+  CONSTRAINT contact_tags_organization_id_tag_id_fkey FOREIGN KEY (organization_id, tag_id) REFERENCES tags(organization_id, id),
+  CONSTRAINT contact_tags_pkey PRIMARY KEY (organization_id, contact_id, tag_id)
+);
+
+CREATE INDEX contact_tags_tag ON contact_tags USING btree (organization_id, tag_id, contact_id);
+
+CREATE TABLE contact_texts (
+  organization_id uuid NOT NULL,
+  contact_id uuid NOT NULL,
+  search_text text COLLATE "C" NOT NULL,
+  CONSTRAINT contact_texts_organization_id_contact_id_fkey FOREIGN KEY (organization_id, contact_id) REFERENCES contacts(organization_id, id),
+  CONSTRAINT contact_texts_pkey PRIMARY KEY (organization_id, contact_id)
+);
+
+CREATE INDEX contact_texts_keys ON contact_texts USING gin (text_keys(organization_id, contact_id, search_text)) WITH (gin_pending_list_limit='256');
+
+ALTER INDEX contact_texts_keys ALTER COLUMN 1 SET STATISTICS 0;
+
+CREATE TABLE contacts (
+  organization_id uuid NOT NULL,
+  id uuid NOT NULL,
+  first_name text,
+  last_name text,
+  primary_email text,
+  primary_phone text COLLATE "C",
+  company text,
+  job_title text,
+  birthday text,
+  city text,
+  region text,
+  country text,
+  street_address text,
+  postal_code text,
+  website_url text,
+  network_url text,
+  source text,
+  notes text,
+  owner_user_id uuid,
+  lead_status text,
+  lifecycle_stage text,
+  custom_values jsonb NOT NULL,
+  last_activity_at timestamp(3) with time zone,
+  last_activity_preview text,
+  last_conversation_id uuid,
+  updated_at timestamp(3) with time zone NOT NULL,
+  version integer NOT NULL DEFAULT 1,
+  identities jsonb NOT NULL DEFAULT '[]'::jsonb,
+  tags jsonb NOT NULL DEFAULT '[]'::jsonb,
+  search_text text COLLATE "C" NOT NULL,
+  CONSTRAINT contacts_birthday_check CHECK ((birthday ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$'::text)),
+  CONSTRAINT contacts_city_check CHECK (((char_length(city) >= 1) AND (char_length(city) <= 200))),
+  CONSTRAINT contacts_company_check CHECK (((char_length(company) >= 1) AND (char_length(company) <= 200))),
+  CONSTRAINT contacts_country_check CHECK (((char_length(country) >= 1) AND (char_length(country) <= 200))),
+  CONSTRAINT contacts_custom_values_check CHECK ((jsonb_typeof(custom_values) = 'object'::text)),
+  CONSTRAINT contacts_first_name_check CHECK (((char_length(first_name) >= 1) AND (char_length(first_name) <= 200))),
+  CONSTRAINT contacts_job_title_check CHECK (((char_length(job_title) >= 1) AND (char_length(job_title) <= 200))),
+  CONSTRAINT contacts_last_activity_preview_check CHECK ((char_length(last_activity_preview) <= 140)),
+  CONSTRAINT contacts_last_name_check CHECK (((char_length(last_name) >= 1) AND (char_length(last_name) <= 200))),
+  CONSTRAINT contacts_lead_status_check CHECK ((lead_status = ANY (ARRAY['new'::text, 'open'::text, 'in_progress'::text, 'open_deal'::text, 'unqualified'::text, 'attempted_to_contact'::text, 'connected'::text, 'bad_timing'::text]))),
+  CONSTRAINT contacts_lifecycle_stage_check CHECK ((lifecycle_stage = ANY (ARRAY['subscriber'::text, 'lead'::text, 'marketing_qualified'::text, 'sales_qualified'::text, 'opportunity'::text, 'customer'::text, 'evangelist'::text, 'other'::text]))),
+  CONSTRAINT contacts_network_url_check CHECK (((char_length(network_url) >= 1) AND (char_length(network_url) <= 2048))),
+  CONSTRAINT contacts_notes_check CHECK ((char_length(notes) <= 200000)),
+  CONSTRAINT contacts_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  CONSTRAINT contacts_organization_id_owner_user_id_fkey FOREIGN KEY (organization_id, owner_user_id) REFERENCES members(organization_id, id),
+  CONSTRAINT contacts_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT contacts_postal_code_check CHECK (((char_length(postal_code) >= 1) AND (char_length(postal_code) <= 200))),
+  CONSTRAINT contacts_primary_email_check CHECK (((char_length(primary_email) >= 1) AND (char_length(primary_email) <= 320))),
+  CONSTRAINT contacts_primary_phone_check CHECK ((primary_phone ~ '^[+][1-9][0-9]{4,14}$'::text)),
+  CONSTRAINT contacts_region_check CHECK (((char_length(region) >= 1) AND (char_length(region) <= 200))),
+  CONSTRAINT contacts_source_check CHECK (((char_length(source) >= 1) AND (char_length(source) <= 200))),
+  CONSTRAINT contacts_street_address_check CHECK (((char_length(street_address) >= 1) AND (char_length(street_address) <= 200))),
+  CONSTRAINT contacts_website_url_check CHECK (((char_length(website_url) >= 1) AND (char_length(website_url) <= 2048)))
+);
+
+CREATE INDEX contacts_owned ON contacts USING btree (organization_id, owner_user_id, updated_at DESC, id DESC) WHERE (owner_user_id IS NOT NULL);
+
+CREATE INDEX contacts_phone ON contacts USING btree (organization_id, primary_phone, updated_at DESC, id DESC) WHERE (primary_phone IS NOT NULL);
+
+CREATE INDEX contacts_recent ON contacts USING btree (organization_id, updated_at DESC, id DESC);
+
+CREATE INDEX contacts_staged ON contacts USING btree (organization_id, lifecycle_stage, updated_at DESC, id DESC) WHERE (lifecycle_stage IS NOT NULL);
+
+CREATE TABLE conversations (
+  organization_id uuid NOT NULL,
+  id uuid NOT NULL,
+  channel_id uuid NOT NULL,
+  contact_id uuid NOT NULL,
+  identity_id uuid NOT NULL,
+  status text NOT NULL,
+  close_category text,
+  assigned_user_id uuid,
+  agent_id text,
+  created_at timestamp(3) with time zone NOT NULL,
+  opened_at timestamp(3) with time zone NOT NULL,
+  closed_at timestamp(3) with time zone,
+  last_activity_at timestamp(3) with time zone NOT NULL,
+  last_activity_preview text,
+  last_inbound_at timestamp(3) with time zone,
+  version integer NOT NULL DEFAULT 1,
+  CONSTRAINT conversations_check CHECK (((status = 'closed'::text) = (closed_at IS NOT NULL))),
+  CONSTRAINT conversations_check1 CHECK (((status = 'closed'::text) OR (close_category IS NULL))),
+  CONSTRAINT conversations_close_category_check CHECK (((char_length(close_category) >= 1) AND (char_length(close_category) <= 64))),
+  CONSTRAINT conversations_last_activity_preview_check CHECK ((char_length(last_activity_preview) <= 140)),
+  CONSTRAINT conversations_organization_id_assigned_user_id_fkey FOREIGN KEY (organization_id, assigned_user_id) REFERENCES members(organization_id, id),
+  CONSTRAINT conversations_organization_id_channel_id_fkey FOREIGN KEY (organization_id, channel_id) REFERENCES channels(organization_id, id),
+  CONSTRAINT conversations_organization_id_contact_id_fkey FOREIGN KEY (organization_id, contact_id) REFERENCES contacts(organization_id, id),
+  CONSTRAINT conversations_organization_id_contact_id_identity_id_fkey FOREIGN KEY (organization_id, contact_id, identity_id) REFERENCES identities(organization_id, contact_id, id),
+  CONSTRAINT conversations_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT conversations_status_check CHECK ((status = ANY (ARRAY['open'::text, 'closed'::text]))),
+  CONSTRAINT conversations_thread_unique UNIQUE (organization_id, channel_id, identity_id)
+);
+
+CREATE INDEX conversations_of_member ON conversations USING btree (organization_id, assigned_user_id, last_activity_at DESC, id DESC) WHERE (assigned_user_id IS NOT NULL);
+
+CREATE INDEX conversations_of_member_by_status ON conversations USING btree (organization_id, assigned_user_id, status, last_activity_at DESC, id DESC) WHERE (assigned_user_id IS NOT NULL);
+
+CREATE INDEX conversations_recent ON conversations USING btree (organization_id, last_activity_at DESC, id DESC);
+
+CREATE INDEX conversations_status ON conversations USING btree (organization_id, status, last_activity_at DESC, id DESC);
+
+CREATE TABLE idempotency_keys (
+  organization_id uuid NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  fingerprint text NOT NULL,
+  status smallint,
+  body bytea,
+  sealed boolean NOT NULL,
+  request_id text NOT NULL,
+  created_at timestamp(3) with time zone NOT NULL,
+  CONSTRAINT idempotency_keys_check CHECK (((status IS NULL) = (body IS NULL))),
+  CONSTRAINT idempotency_keys_fingerprint_check CHECK ((char_length(fingerprint) = 64)),
+  CONSTRAINT idempotency_keys_key_check CHECK (((char_length(key) >= 8) AND (char_length(key) <= 200))),
+  CONSTRAINT idempotency_keys_pkey PRIMARY KEY (organization_id, key)
+);
+
+CREATE INDEX idempotency_keys_age ON idempotency_keys USING btree (created_at);
+
+CREATE TABLE identities (
+  organization_id uuid NOT NULL,
+  id uuid NOT NULL,
+  contact_id uuid NOT NULL,
+  channel_type text NOT NULL,
+  external_id text COLLATE "C" NOT NULL,
+  display_name text,
+  username text,
+  version integer NOT NULL DEFAULT 1,
+  CONSTRAINT identities_channel_type_check CHECK ((channel_type = ANY (ARRAY['phone_messaging'::text, 'photo_social'::text, 'page_messaging'::text]))),
+  CONSTRAINT identities_external_id_check CHECK (((char_length(external_id) >= 1) AND (char_length(external_id) <= 500))),
+  CONSTRAINT identities_external_id_unique UNIQUE (organization_id, channel_type, external_id),
+  CONSTRAINT identities_organization_id_contact_id_fkey FOREIGN KEY (organization_id, contact_id) REFERENCES contacts(organization_id, id) DEFERRABLE INITIALLY DEFERRED,
+  CONSTRAINT identities_organization_id_contact_id_id_key UNIQUE (organization_id, contact_id, id),
+  CONSTRAINT identities_pkey PRIMARY KEY (organization_id, id)
+);
+
+CREATE TABLE identity_names (
+  organization_id uuid NOT NULL,
+  channel_type text NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  identity_id uuid NOT NULL,
+  version integer NOT NULL DEFAULT 1,
+  CONSTRAINT identity_names_name_check CHECK (((char_length(name) >= 1) AND (char_length(name) <= 500))),
+  CONSTRAINT identity_names_organization_id_identity_id_fkey FOREIGN KEY (organization_id, identity_id) REFERENCES identities(organization_id, id) DEFERRABLE INITIALLY DEFERRED,
+  CONSTRAINT identity_names_pkey PRIMARY KEY (organization_id, channel_type, name)
+);
+
+CREATE TABLE media (
+  organization_id uuid NOT NULL,
+  id uuid NOT NULL,
+  mime_type text,
+  filename text,
+  byte_size integer,
+  begun_at timestamp with time zone NOT NULL,
+  CONSTRAINT media_byte_size_check CHECK (((byte_size >= 0) AND (byte_size <= 16000000))),
+  CONSTRAINT media_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  CONSTRAINT media_pkey PRIMARY KEY (organization_id, id)
+);
+
+CREATE INDEX media_unfinished ON media USING btree (begun_at) WHERE (byte_size IS NULL);
+
+CREATE TABLE media_slices (
+  organization_id uuid NOT NULL,
+  media_id uuid NOT NULL,
+  start integer NOT NULL,
+  bytes bytea STORAGE EXTERNAL NOT NULL,
+  CONSTRAINT media_slices_bytes_check CHECK ((octet_length(bytes) <= 16000000)),
+  CONSTRAINT media_slices_organization_id_media_id_fkey FOREIGN KEY (organization_id, media_id) REFERENCES media(organization_id, id) ON DELETE CASCADE,
+  CONSTRAINT media_slices_pkey PRIMARY KEY (organization_id, media_id, start),
+  CONSTRAINT media_slices_start_check CHECK ((start >= 0))
+);
+
+CREATE TABLE members (
+  organization_id uuid NOT NULL,
+  id uuid NOT NULL,
+  name text NOT NULL,
+  email text NOT NULL,
+  email_key text COLLATE "C" NOT NULL,
+  role text NOT NULL,
+  created_at timestamp(3) with time zone NOT NULL,
+  left_at timestamp(3) with time zone,
+  version integer NOT NULL DEFAULT 1,
+  CONSTRAINT members_email_check CHECK (((char_length(email) >= 3) AND (char_length(email) <= 320))),
+  CONSTRAINT members_name_check CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  CONSTRAINT members_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  CONSTRAINT members_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT members_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'member'::text])))
+);
+
+CREATE UNIQUE INDEX members_email_key_unique ON members USING btree (organization_id, email_key) WHERE (left_at IS NULL);
+
+CREATE TABLE messages (
+  organization_id uuid NOT NULL,
+  conversation_id uuid NOT NULL,
+  id uuid NOT NULL,
+  channel_id uuid NOT NULL,
+  direction text NOT NULL,
+  type text NOT NULL,
+  text text,
+  sender jsonb NOT NULL,
+  status text NOT NULL,
+  media jsonb,
+  provider_message_id text COLLATE "C",
+  created_at timestamp(3) with time zone NOT NULL,
+  sent_at timestamp(3) with time zone,
+  delivered_at timestamp(3) with time zone,
+  read_at timestamp(3) with time zone,
+  failed_at timestamp(3) with time zone,
+  edited_at timestamp(3) with time zone,
+  deleted_at timestamp(3) with time zone,
+  version integer NOT NULL DEFAULT 1,
+  details jsonb,
+  CONSTRAINT messages_check CHECK (((direction = 'inbound'::text) = (status = 'received'::text))),
+  CONSTRAINT messages_direction_check CHECK ((direction = ANY (ARRAY['inbound'::text, 'outbound'::text]))),
+  CONSTRAINT messages_organization_id_conversation_id_fkey FOREIGN KEY (organization_id, conversation_id) REFERENCES conversations(organization_id, id),
+  CONSTRAINT messages_pkey PRIMARY KEY (organization_id, conversation_id, id),
+  CONSTRAINT messages_provider_message_id_check CHECK (((char_length(provider_message_id) >= 1) AND (char_length(provider_message_id) <= 500))),
+  CONSTRAINT messages_status_check CHECK ((status = ANY (ARRAY['received'::text, 'sent'::text, 'delivered'::text, 'read'::text, 'failed'::text]))),
+  CONSTRAINT messages_type_check CHECK (((char_length(type) >= 1) AND (char_length(type) <= 40)))
+);
+
+CREATE INDEX messages_recent ON messages USING btree (organization_id, conversation_id, created_at DESC, id DESC);
+
+CREATE TABLE messaging_crm_schema (
+  name text COLLATE "C" NOT NULL,
+  hash text COLLATE "C" NOT NULL,
+  applied_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT messaging_crm_schema_pkey PRIMARY KEY (name, hash)
+);
+
+CREATE TABLE organizations (
+  id uuid NOT NULL,
+  name text NOT NULL,
+  created_at timestamp(3) with time zone NOT NULL,
+  version integer NOT NULL DEFAULT 1,
+  CONSTRAINT organizations_name_check CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  CONSTRAINT organizations_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE provider_callbacks (
+  id uuid NOT NULL,
+  source text NOT NULL,
+  body bytea NOT NULL,
+  received_at timestamp(3) with time zone NOT NULL,
+  due_at timestamp(3) with time zone NOT NULL,
+  attempt integer NOT NULL DEFAULT 0,
+  token uuid,
+  channel_id uuid,
+  people jsonb NOT NULL DEFAULT '[]'::jsonb,
+  CONSTRAINT provider_callbacks_people_check CHECK ((jsonb_typeof(people) = 'array'::text)),
+  CONSTRAINT provider_callbacks_pkey PRIMARY KEY (id)
+);
+
+CREATE INDEX provider_callbacks_due ON provider_callbacks USING btree (due_at, id);
+
+CREATE TABLE provider_messages (
+  organization_id uuid NOT NULL,
+  channel_id uuid NOT NULL,
+  provider_message_id text COLLATE "C" NOT NULL,
+  conversation_id uuid,
+  message_id uuid,
+  early_updates jsonb NOT NULL,
+  created_at timestamp(3) with time zone NOT NULL,
+  version integer NOT NULL DEFAULT 1,
+  CONSTRAINT provider_messages_check CHECK (((conversation_id IS NULL) = (message_id IS NULL))),
+  CONSTRAINT provider_messages_pkey PRIMARY KEY (organization_id, channel_id, provider_message_id),
+  CONSTRAINT provider_messages_provider_message_id_check CHECK (((char_length(provider_message_id) >= 1) AND (char_length(provider_message_id) <= 500)))
+);
+
+CREATE INDEX provider_messages_early ON provider_messages USING btree (created_at) WHERE (message_id IS NULL);
+
+CREATE TABLE secret_canary (
+  is_only boolean NOT NULL DEFAULT true,
+  sealed text COLLATE "C" NOT NULL,
+  CONSTRAINT secret_canary_is_only_check CHECK (is_only),
+  CONSTRAINT secret_canary_pkey PRIMARY KEY (is_only)
+);
+
+CREATE TABLE sends (
+  organization_id uuid NOT NULL,
+  id uuid NOT NULL,
+  conversation_id uuid NOT NULL,
+  channel_id uuid NOT NULL,
+  recipient text NOT NULL,
+  member_id uuid,
+  content jsonb NOT NULL,
+  status text NOT NULL,
+  message_id uuid,
+  failure_reason text,
+  created_at timestamp(3) with time zone NOT NULL,
+  first_attempt_at timestamp(3) with time zone,
+  version integer NOT NULL DEFAULT 1,
+  may_be_sent boolean NOT NULL DEFAULT false,
+  CONSTRAINT sends_check CHECK (((status = 'sent'::text) = (message_id IS NOT NULL))),
+  CONSTRAINT sends_check1 CHECK (((status = 'failed'::text) = (failure_reason IS NOT NULL))),
+  CONSTRAINT sends_organization_id_conversation_id_fkey FOREIGN KEY (organization_id, conversation_id) REFERENCES conversations(organization_id, id),
+  CONSTRAINT sends_organization_id_conversation_id_message_id_fkey FOREIGN KEY (organization_id, conversation_id, message_id) REFERENCES messages(organization_id, conversation_id, id),
+  CONSTRAINT sends_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT sends_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sending'::text, 'sent'::text, 'failed'::text, 'unknown'::text])))
+);
+
+CREATE TABLE storage_use (
+  organization_id uuid NOT NULL,
+  expires_at timestamp(3) with time zone NOT NULL,
+  bytes bigint NOT NULL,
+  CONSTRAINT storage_use_bytes_check CHECK ((bytes > 0)),
+  CONSTRAINT storage_use_pkey PRIMARY KEY (organization_id, expires_at)
+)
+WITH (fillfactor=70);
+
+CREATE INDEX storage_use_age ON storage_use USING btree (expires_at);
+
+CREATE TABLE tags (
+  organization_id uuid NOT NULL,
+  id uuid NOT NULL,
+  name text NOT NULL,
+  name_key text COLLATE "C" NOT NULL,
+  color text NOT NULL,
+  version integer NOT NULL DEFAULT 1,
+  CONSTRAINT tags_color_check CHECK ((color = ANY (ARRAY['gray'::text, 'red'::text, 'orange'::text, 'amber'::text, 'green'::text, 'teal'::text, 'blue'::text, 'indigo'::text, 'purple'::text, 'pink'::text]))),
+  CONSTRAINT tags_name_check CHECK (((char_length(name) >= 1) AND (char_length(name) <= 40))),
+  CONSTRAINT tags_name_key_unique UNIQUE (organization_id, name_key),
+  CONSTRAINT tags_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  CONSTRAINT tags_pkey PRIMARY KEY (organization_id, id)
+);
+
+CREATE TABLE webhook_deliveries (
+  organization_id uuid NOT NULL,
+  id uuid NOT NULL,
+  webhook_id uuid NOT NULL,
+  event_id uuid NOT NULL,
+  event_type text NOT NULL,
+  status text NOT NULL,
+  attempt_count integer NOT NULL,
+  response_status integer,
+  response_body text,
+  failure_code text,
+  duration_ms integer,
+  last_attempt_at timestamp(3) with time zone,
+  next_attempt_at timestamp(3) with time zone,
+  created_at timestamp(3) with time zone NOT NULL,
+  version integer NOT NULL DEFAULT 1,
+  CONSTRAINT webhook_deliveries_attempt_count_check CHECK ((attempt_count >= 0)),
+  CONSTRAINT webhook_deliveries_check CHECK (((status = 'pending'::text) = (next_attempt_at IS NOT NULL))),
+  CONSTRAINT webhook_deliveries_duration_ms_check CHECK ((duration_ms >= 0)),
+  CONSTRAINT webhook_deliveries_organization_id_event_id_fkey FOREIGN KEY (organization_id, event_id) REFERENCES webhook_events(organization_id, id) ON DELETE CASCADE,
+  CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT webhook_deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'failed'::text])))
+);
+
+CREATE INDEX webhook_deliveries_event ON webhook_deliveries USING btree (organization_id, event_id);
+
+CREATE INDEX webhook_deliveries_pending ON webhook_deliveries USING btree (organization_id, webhook_id, created_at DESC, id DESC) WHERE (status = 'pending'::text);
+
+CREATE INDEX webhook_deliveries_recent ON webhook_deliveries USING btree (organization_id, webhook_id, created_at DESC, id DESC);
+
+CREATE TABLE webhook_events (
+  organization_id uuid NOT NULL,
+  id uuid NOT NULL,
+  type text NOT NULL,
+  body text NOT NULL,
+  created_at timestamp(3) with time zone NOT NULL,
+  CONSTRAINT webhook_events_pkey PRIMARY KEY (organization_id, id)
+);
+
+CREATE INDEX webhook_events_age ON webhook_events USING btree (created_at);
+
+CREATE TABLE webhooks (
+  organization_id uuid NOT NULL,
+  id uuid NOT NULL,
+  url text NOT NULL,
+  event_types text[] NOT NULL,
+  status text NOT NULL,
+  sealed_secret text COLLATE "C" NOT NULL,
+  consecutive_failures integer NOT NULL,
+  first_failure_at timestamp(3) with time zone,
+  created_at timestamp(3) with time zone NOT NULL,
+  disabled_at timestamp(3) with time zone,
+  version integer NOT NULL DEFAULT 1,
+  CONSTRAINT webhooks_check CHECK (((status = 'disabled'::text) = (disabled_at IS NOT NULL))),
+  CONSTRAINT webhooks_check1 CHECK (((consecutive_failures = 0) = (first_failure_at IS NULL))),
+  CONSTRAINT webhooks_consecutive_failures_check CHECK ((consecutive_failures >= 0)),
+  CONSTRAINT webhooks_event_types_check CHECK (((cardinality(event_types) >= 1) AND (cardinality(event_types) <= 5))),
+  CONSTRAINT webhooks_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  CONSTRAINT webhooks_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT webhooks_status_check CHECK ((status = ANY (ARRAY['active'::text, 'disabled'::text]))),
+  CONSTRAINT webhooks_url_check CHECK (((char_length(url) >= 1) AND (char_length(url) <= 2048)))
+);
+
+CREATE INDEX webhooks_active ON webhooks USING btree (organization_id, id) WHERE (status = 'active'::text);
+
+CREATE INDEX webhooks_recent ON webhooks USING btree (organization_id, created_at DESC, id DESC);
+
+CREATE TABLE work (
+  organization_id uuid NOT NULL,
+  lane_name text COLLATE "C" NOT NULL,
+  kind text NOT NULL,
+  lane uuid NOT NULL,
+  ref uuid NOT NULL,
+  seq bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  due_at timestamp(3) with time zone NOT NULL,
+  attempt integer NOT NULL DEFAULT 0,
+  leased_until timestamp(3) with time zone,
+  token uuid,
+  trace text COLLATE "C",
+  defects integer NOT NULL DEFAULT 0,
+  CONSTRAINT work_attempt_check CHECK ((attempt >= 0)),
+  CONSTRAINT work_check CHECK (((leased_until IS NULL) = (token IS NULL))),
+  CONSTRAINT work_pkey PRIMARY KEY (kind, ref),
+  CONSTRAINT work_trace_check CHECK ((trace ~ '^00-[0-9a-f]{32}-[0-9a-f]{16}-01$'::text))
+)
+WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_cost_delay=0);
+
+CREATE INDEX work_held ON work USING btree (lane_name, leased_until) WHERE (leased_until IS NOT NULL);
+
+CREATE INDEX work_order ON work USING btree (lane_name, seq);
+
+CREATE INDEX work_ready ON work USING btree (lane_name, due_at, seq) WHERE (leased_until IS NULL);
+
+CREATE TABLE work_lanes (
+  name text COLLATE "C" NOT NULL,
+  cap smallint NOT NULL,
+  allowed smallint NOT NULL,
+  fifo boolean NOT NULL,
+  next_due timestamp(3) with time zone NOT NULL,
+  paused_until timestamp(3) with time zone,
+  served_at timestamp(3) with time zone,
+  kind text COLLATE "C" NOT NULL GENERATED ALWAYS AS (split_part(name, ':'::text, 1)) STORED,
+  closed boolean NOT NULL DEFAULT false,
+  emptied_at timestamp(3) with time zone,
+  organization_id uuid NOT NULL,
+  CONSTRAINT work_lanes_check CHECK (((allowed >= 1) AND (allowed <= cap))),
+  CONSTRAINT work_lanes_pkey PRIMARY KEY (name)
+)
+WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_cost_delay=0);
+
+CREATE INDEX work_lanes_due ON work_lanes USING btree (kind, organization_id, next_due) WHERE (next_due < 'infinity'::timestamp with time zone);
+
+CREATE INDEX work_lanes_empty ON work_lanes USING btree (emptied_at) WHERE (emptied_at IS NOT NULL);
+
+CREATE TABLE write_probes (
+  id boolean NOT NULL,
+  written_at timestamp with time zone NOT NULL,
+  CONSTRAINT write_probes_id_check CHECK (id),
+  CONSTRAINT write_probes_pkey PRIMARY KEY (id)
+)
+WITH (fillfactor=50);
+
+CREATE OR REPLACE FUNCTION claim_items(names text[], most integer, at timestamp with time zone, lease_end timestamp with time zone, claim uuid, holders uuid[], held integer[], organization_most integer)
+ RETURNS work[]
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  claimed work[];
+BEGIN
+  WITH due AS (
+    SELECT item.kind, item.ref, 1 AS round, l.organization_id, l.next_due
+    FROM work_lanes l
+    CROSS JOIN LATERAL (
+      SELECT kind, ref, due_at, leased_until
+      FROM work
+      WHERE lane_name = l.name
+      ORDER BY seq
+      LIMIT 1
+    ) item
+    WHERE l.name = ANY(names) AND coalesce(l.paused_until <= at, true)
+      AND l.fifo AND item.leased_until IS NULL AND item.due_at <= at
+      AND NOT EXISTS (SELECT FROM work WHERE lane_name = l.name AND leased_until IS NOT NULL)
+    UNION ALL
+    SELECT item.kind, item.ref, item.round, l.organization_id, l.next_due
+    FROM work_lanes l
+    CROSS JOIN LATERAL (
+      SELECT count(*) AS items
+      FROM work
+      WHERE lane_name = l.name AND leased_until IS NOT NULL
+    ) leased
+    CROSS JOIN LATERAL (
+      SELECT kind, ref, leased.items + row_number() OVER (ORDER BY due_at, seq) AS round
+      FROM work
+      WHERE lane_name = l.name AND leased_until IS NULL AND due_at <= at
+      ORDER BY due_at, seq
+      LIMIT greatest(0, l.allowed - leased.items)
+    ) item
+    WHERE l.name = ANY(names) AND coalesce(l.paused_until <= at, true) AND NOT l.fifo
+  ), turns AS (
+    SELECT
+      due.kind,
+      due.ref,
+      due.next_due,
+      coalesce(h.items, 0) + row_number() OVER (PARTITION BY due.organization_id ORDER BY round, next_due) AS turn
+    FROM due
+    LEFT JOIN unnest(holders, held) AS h (id, items) ON h.id = due.organization_id
+  ), next AS (
+    SELECT kind, ref
+    FROM turns
+    WHERE turn <= organization_most
+    ORDER BY turn, next_due
+    LIMIT most
+  ), free AS (
+    SELECT work.kind, work.ref
+    FROM next
+    JOIN work ON work.kind = next.kind AND work.ref = next.ref
+    WHERE work.leased_until IS NULL
+    FOR UPDATE OF work SKIP LOCKED
+  ), taken AS (
+    UPDATE work
+    SET leased_until = lease_end, token = claim, attempt = work.attempt + 1
+    FROM free
+    WHERE work.kind = free.kind AND work.ref = free.ref
+    RETURNING work.*
+  )
+  SELECT array_agg(taken::work) INTO claimed FROM taken;
+  RETURN coalesce(claimed, '{}');
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION claim_work(wanted text, most integer, at timestamp with time zone, lease_end timestamp with time zone, claim uuid, holders uuid[], held integer[], organization_most integer)
+ RETURNS TABLE(organization_id uuid, kind text, lane uuid, lane_cap integer, ref uuid, attempt integer, defects integer, token uuid, trace text)
+ LANGUAGE plpgsql
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_sort TO 'off'
+AS $function$
+DECLARE
+  names text[];
+  seen text[] := '{}';
+  claimed work[];
+BEGIN
+  LOOP
+    names := lock_lanes(wanted, most, at, holders, held, organization_most);
+    EXIT WHEN cardinality(names) = 0;
+    claimed := claim_items(names, most, at, lease_end, claim, holders, held, organization_most);
+    PERFORM schedule_lanes(names, ARRAY(SELECT DISTINCT lane_name FROM unnest(claimed)), at);
+    -- When a full page of lanes had no item to claim, read the next page.
+    EXIT WHEN cardinality(claimed) > 0 OR cardinality(names) < most OR names <@ seen;
+    seen := seen || names;
+  END LOOP;
+  RETURN QUERY
+    SELECT c.organization_id, c.kind, c.lane, l.allowed::integer, c.ref, c.attempt, c.defects, c.token, c.trace
+    FROM unnest(claimed) c
+    JOIN work_lanes l ON l.name = c.lane_name;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION commit_requires(held boolean, stands boolean)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF NOT held THEN
+    RAISE EXCEPTION 'the claim no longer holds its item' USING ERRCODE = 'MC001';
+  END IF;
+  IF NOT stands THEN
+    RAISE EXCEPTION 'a row has changed since it was loaded' USING ERRCODE = 'serialization_failure';
+  END IF;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION contact_matches(contact_stage text, tags jsonb, identities jsonb, primary_phone text, search_text text, stage text, tagged jsonb, channel text, known jsonb, terms text[])
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (((stage IS NULL) OR (contact_stage = stage)) AND ((tagged IS NULL) OR (tags @> tagged)) AND ((channel IS NULL) OR ((channel = 'phone_messaging'::text) AND (primary_phone IS NOT NULL)) OR (identities @> known)) AND ((terms IS NULL) OR (strpos(search_text, (terms)[1]) > 0) OR (strpos(search_text, (terms)[2]) > 0)));
+
+CREATE OR REPLACE FUNCTION find_contacts(organization uuid, from_at timestamp with time zone, from_id uuid, size bigint, owner uuid, stage text, tag uuid, channel text, terms text[])
+ RETURNS SETOF contacts
+ LANGUAGE plpgsql
+ STABLE ROWS 50
+AS $function$
+DECLARE
+  -- A shorter term is short. How frequent it is, the contacts that were updated last tell soonest: `latest` of them are
+  -- looked at, and `latest_min` with the term make it frequent.
+  long_min CONSTANT integer := 5;
+  latest CONSTANT bigint := 16;
+  latest_min CONSTANT bigint := 3;
+  -- How many of one contact in 256 make a term frequent: it has a thousand matches or more.
+  sampled_min CONSTANT bigint := 4;
+  -- How many contacts with a text are looked up at least, before the other way is tried.
+  most_with_text CONSTANT bigint := 15000;
+  -- How many contacts are looked up by another filter, or read in the list's order, before the other way is tried.
+  most bigint := 300;
+  span bigint := 1500;
+
+  tagged jsonb := CASE WHEN tag IS NOT NULL THEN jsonb_build_array(jsonb_build_object('id', tag)) END;
+  known jsonb := jsonb_build_array(jsonb_build_object('channel_type', channel));
+  is_frequent boolean := terms IS NULL;
+  is_first boolean := true;
+  is_sparse boolean := true;
+  few uuid[];
+  listed bigint;
+BEGIN
+  IF char_length(terms[1]) < long_min OR char_length(terms[2]) < long_min THEN
+    SELECT count(*) >= latest_min INTO is_frequent
+    FROM (
+      SELECT c.search_text
+      FROM contacts c
+      WHERE c.organization_id = organization AND (c.updated_at, c.id) < (from_at, from_id)
+      ORDER BY c.updated_at DESC, c.id DESC
+      LIMIT latest
+    ) c
+    WHERE strpos(c.search_text, terms[1]) > 0 OR strpos(c.search_text, terms[2]) > 0;
+  END IF;
+  IF NOT is_frequent THEN
+    is_frequent := EXISTS (
+      SELECT
+      FROM unnest(terms) AS term
+      WHERE EXISTS (
+        SELECT
+        FROM contact_texts t
+        WHERE text_keys(t.organization_id, t.contact_id, t.search_text) @> term_keys(organization, term, 1)
+        OFFSET sampled_min - 1
+      )
+    );
+  END IF;
+
+  LOOP
+    IF NOT is_frequent OR (is_sparse AND NOT is_first AND terms IS NOT NULL) THEN
+      -- The keys are those of the organization, but two may have one hash.
+      few := ARRAY(
+        SELECT found.contact_id
+        FROM unnest(terms) AS term
+        CROSS JOIN LATERAL (
+          SELECT t.contact_id
+          FROM contact_texts t
+          WHERE text_keys(t.organization_id, t.contact_id, t.search_text) @> term_keys(organization, term, 0)
+            AND t.organization_id IS NOT DISTINCT FROM organization
+            AND strpos(t.search_text, term) > 0
+          LIMIT greatest(most, most_with_text) + 1
+        ) found
+      );
+      EXIT WHEN cardinality(few) <= greatest(most, most_with_text);
+    END IF;
+    IF is_sparse AND tag IS NOT NULL THEN
+      few := ARRAY(
+        SELECT contact_id FROM contact_tags WHERE organization_id = organization AND tag_id = tag LIMIT most + 1
+      );
+      EXIT WHEN cardinality(few) <= most;
+    END IF;
+    IF is_sparse AND channel IS NOT NULL THEN
+      few := ARRAY(
+        SELECT contact_id FROM identities WHERE organization_id = organization AND channel_type = channel LIMIT most + 1
+      );
+      IF channel = 'phone_messaging' THEN
+        few := few || ARRAY(
+          SELECT id FROM contacts WHERE organization_id = organization AND primary_phone IS NOT NULL LIMIT most + 1
+        );
+      END IF;
+      EXIT WHEN cardinality(few) <= most;
+    END IF;
+    IF is_sparse AND owner IS NOT NULL AND stage IS NOT NULL THEN
+      few := ARRAY(
+        SELECT id FROM contacts WHERE organization_id = organization AND lifecycle_stage = stage LIMIT most + 1
+      );
+      EXIT WHEN cardinality(few) <= most;
+    END IF;
+
+    -- Each of these three statements reads the next contacts by an index of its own.
+    few := NULL;
+    IF owner IS NOT NULL THEN
+      RETURN QUERY
+      SELECT c.*
+      FROM (
+        SELECT *
+        FROM contacts c
+        WHERE c.organization_id = organization AND c.owner_user_id = owner AND (c.updated_at, c.id) < (from_at, from_id)
+        ORDER BY c.updated_at DESC, c.id DESC
+        LIMIT span
+      ) c
+      WHERE contact_matches(
+        c.lifecycle_stage, c.tags, c.identities, c.primary_phone, c.search_text, stage, tagged, channel, known, terms
+      )
+      ORDER BY c.updated_at DESC, c.id DESC
+      LIMIT size;
+    ELSIF stage IS NOT NULL THEN
+      RETURN QUERY
+      SELECT c.*
+      FROM (
+        SELECT *
+        FROM contacts c
+        WHERE c.organization_id = organization AND c.lifecycle_stage = stage
+          AND (c.updated_at, c.id) < (from_at, from_id)
+        ORDER BY c.updated_at DESC, c.id DESC
+        LIMIT span
+      ) c
+      WHERE contact_matches(
+        c.lifecycle_stage, c.tags, c.identities, c.primary_phone, c.search_text, stage, tagged, channel, known, terms
+      )
+      ORDER BY c.updated_at DESC, c.id DESC
+      LIMIT size;
+    ELSE
+      RETURN QUERY
+      SELECT c.*
+      FROM (
+        SELECT *
+        FROM contacts c
+        WHERE c.organization_id = organization AND (c.updated_at, c.id) < (from_at, from_id)
+        ORDER BY c.updated_at DESC, c.id DESC
+        LIMIT span
+      ) c
+      WHERE contact_matches(
+        c.lifecycle_stage, c.tags, c.identities, c.primary_phone, c.search_text, stage, tagged, channel, known, terms
+      )
+      ORDER BY c.updated_at DESC, c.id DESC
+      LIMIT size;
+    END IF;
+    GET DIAGNOSTICS listed = ROW_COUNT;
+    size := size - listed;
+    EXIT WHEN size = 0;
+
+    -- The place of the last contact that was read.
+    IF owner IS NOT NULL THEN
+      SELECT c.updated_at, c.id INTO from_at, from_id
+      FROM contacts c
+      WHERE c.organization_id = organization AND c.owner_user_id = owner AND (c.updated_at, c.id) < (from_at, from_id)
+      ORDER BY c.updated_at DESC, c.id DESC
+      OFFSET span - 1 LIMIT 1;
+    ELSIF stage IS NOT NULL THEN
+      SELECT c.updated_at, c.id INTO from_at, from_id
+      FROM contacts c
+      WHERE c.organization_id = organization AND c.lifecycle_stage = stage AND (c.updated_at, c.id) < (from_at, from_id)
+      ORDER BY c.updated_at DESC, c.id DESC
+      OFFSET span - 1 LIMIT 1;
+    ELSE
+      SELECT c.updated_at, c.id INTO from_at, from_id
+      FROM contacts c
+      WHERE c.organization_id = organization AND (c.updated_at, c.id) < (from_at, from_id)
+      ORDER BY c.updated_at DESC, c.id DESC
+      OFFSET span - 1 LIMIT 1;
+    END IF;
+    EXIT WHEN from_id IS NULL;
+    -- If contacts match at the rate of this span, the next one, ten times as long, would not fill the page.
+    is_sparse := 10 * listed < size;
+    is_first := false;
+    span := 10 * span;
+    most := span;
+  END LOOP;
+
+  IF few IS NOT NULL THEN
+    RETURN QUERY
+    SELECT c.*
+    FROM (
+      SELECT c.id
+      FROM (SELECT DISTINCT unnest(few) AS id) found
+      CROSS JOIN LATERAL (SELECT * FROM contacts WHERE organization_id = organization AND id = found.id OFFSET 0) c
+      WHERE (c.updated_at, c.id) < (from_at, from_id)
+        AND (owner IS NULL OR c.owner_user_id = owner)
+        AND contact_matches(
+          c.lifecycle_stage, c.tags, c.identities, c.primary_phone, c.search_text, stage, tagged, channel, known, terms
+        )
+      ORDER BY c.updated_at DESC, c.id DESC
+      LIMIT size
+    ) found
+    CROSS JOIN LATERAL (SELECT * FROM contacts WHERE organization_id = organization AND id = found.id OFFSET 0) c
+    ORDER BY c.updated_at DESC, c.id DESC;
+  END IF;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION lock_lanes(wanted text, most integer, at timestamp with time zone, holders uuid[], held integer[], organization_most integer)
+ RETURNS text[]
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  RETURN ARRAY(
+    WITH RECURSIVE organizations AS (
+      SELECT (
+        SELECT organization_id
+        FROM work_lanes
+        WHERE kind = wanted AND next_due < 'infinity'
+        ORDER BY organization_id
+        LIMIT 1
+      ) AS id
+      UNION ALL
+      SELECT (
+        SELECT organization_id
+        FROM work_lanes
+        WHERE kind = wanted AND next_due < 'infinity' AND organization_id > o.id
+        ORDER BY organization_id
+        LIMIT 1
+      )
+      FROM organizations o
+      WHERE o.id IS NOT NULL
+    ), due AS (
+      SELECT
+        lane.name,
+        lane.next_due,
+        coalesce(h.items, 0) + row_number() OVER (PARTITION BY o.id ORDER BY lane.next_due) AS turn
+      FROM organizations o
+      LEFT JOIN unnest(holders, held) AS h (id, items) ON h.id = o.id
+      CROSS JOIN LATERAL (
+        SELECT name, next_due
+        FROM work_lanes
+        WHERE kind = wanted AND organization_id = o.id AND next_due <= at AND next_due < 'infinity'
+        ORDER BY next_due
+        LIMIT greatest(0, least(most * 4, organization_most - coalesce(h.items, 0)))
+      ) lane
+      ORDER BY turn, next_due
+      LIMIT most * 4
+    )
+    SELECT l.name
+    FROM due
+    JOIN work_lanes l ON l.name = due.name
+    WHERE l.next_due <= at
+    ORDER BY due.turn, due.next_due
+    LIMIT most
+    FOR UPDATE OF l SKIP LOCKED
+  );
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION refuse_update()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  RAISE EXCEPTION 'records of % are never changed', TG_TABLE_NAME;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION require_writable()
+ RETURNS void
+ LANGUAGE plpgsql
+ SET work_mem TO '64kB'
+AS $function$
+BEGIN
+  PERFORM set_config('synchronous_commit', 'local', true);
+  PERFORM count(*) FROM generate_series(1, 30000);
+  INSERT INTO write_probes VALUES (true, clock_timestamp())
+  ON CONFLICT (id) DO UPDATE SET written_at = excluded.written_at;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION schedule_lanes(names text[], served_names text[], at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  UPDATE work_lanes l
+  SET
+    closed = s.closed,
+    -- Throttles last for as long as the lane has items.
+    allowed = CASE WHEN s.head_due IS NULL AND s.held = 0 THEN l.cap ELSE l.allowed END,
+    paused_until = CASE WHEN s.head_due IS NULL AND s.held = 0 THEN NULL ELSE l.paused_until END,
+    served_at = CASE WHEN s.served THEN at ELSE l.served_at END,
+    emptied_at = CASE
+      WHEN s.head_due IS NULL AND NOT s.served AND NOT s.closed THEN coalesce(l.emptied_at, at)
+    END,
+    next_due = CASE
+      WHEN s.closed AND NOT s.waits THEN greatest(s.lease_end, at + interval '1 second')
+      WHEN s.head_due IS NOT NULL AND s.held >= l.allowed THEN at + interval '1 second'
+      WHEN s.head_due IS NOT NULL THEN greatest(
+        l.paused_until,
+        CASE WHEN s.served THEN at ELSE l.served_at END,
+        s.head_due
+      )
+      WHEN s.held > 0 AND s.served THEN at
+      WHEN l.emptied_at IS NULL THEN at + interval '100 milliseconds'
+      WHEN l.emptied_at > at - interval '1 second' THEN at + interval '1 second'
+      WHEN s.held > 0 THEN greatest(s.lease_end, at + interval '1 second')
+      ELSE 'infinity'
+    END
+  FROM (
+    SELECT
+      l.name,
+      l.name = ANY(served_names) AS served,
+      held.count AS held,
+      held.lease_end,
+      head.due_at AS head_due,
+      l.fifo AND held.count = 0 AS waits,
+      CASE
+        WHEN l.fifo THEN head.due_at IS NOT NULL OR held.count > 0
+        ELSE held.count >= l.allowed AND (l.closed OR l.name = ANY(served_names))
+      END AS closed
+    FROM work_lanes l
+    CROSS JOIN LATERAL (
+      SELECT count(*) AS count, min(leased_until) AS lease_end
+      FROM work
+      WHERE lane_name = l.name AND leased_until IS NOT NULL
+    ) held
+    -- Two separate queries, so that each reads the first row of an index.
+    LEFT JOIN LATERAL (
+      (
+        SELECT due_at
+        FROM work
+        WHERE l.fifo AND lane_name = l.name AND leased_until IS NULL
+        ORDER BY seq
+        LIMIT 1
+      )
+      UNION ALL
+      (
+        SELECT due_at
+        FROM work
+        WHERE NOT l.fifo AND lane_name = l.name AND leased_until IS NULL
+        ORDER BY due_at, seq
+        LIMIT 1
+      )
+    ) head ON true
+    WHERE l.name = ANY(names)
+  ) s
+  WHERE l.name = s.name AND l.name = ANY(names);
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION term_keys(organization uuid, term text, last_bit bigint)
+ RETURNS bigint[]
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN ARRAY(SELECT (hashtextextended(substr(ending.ending, place.place, 3), uuid_hash_extended(term_keys.organization, (0)::bigint)) # term_keys.last_bit) FROM "right"(COALESCE(NULLIF(split_part(term_keys.term, '@'::text, 1), ''::text), term_keys.term), 9) ending(ending), LATERAL generate_series(1, GREATEST(1, (char_length(ending.ending) - 2))) place(place));
+
+CREATE OR REPLACE FUNCTION text_keys(organization uuid, contact uuid, whole text)
+ RETURNS bigint[]
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+DECLARE
+  seed bigint := uuid_hash_extended(organization, 0);
+  keys bigint[] := '{}';
+  first text := '';
+  second text := '';
+  third text;
+BEGIN
+  FOREACH third IN ARRAY string_to_array(whole, NULL) LOOP
+    keys := keys || ARRAY[
+      hashtextextended(third, seed),
+      hashtextextended(second || third, seed),
+      hashtextextended(first || second || third, seed)
+    ];
+    first := second;
+    second := third;
+  END LOOP;
+  IF uuid_hash(contact) & 255 = 0 THEN
+    keys := keys || ARRAY(SELECT key # 1 FROM unnest(keys) AS key);
+  END IF;
+  RETURN keys;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION webhook_delivery_id(event_id uuid, webhook_id uuid)
+ RETURNS uuid
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+RETURN (("left"((event_id)::text, 24) || lpad(to_hex((((('x'::text || "right"((event_id)::text, 12)))::bit(48) # (('x'::text || "right"((webhook_id)::text, 12)))::bit(48)))::bigint), 12, '0'::text)))::uuid;
