@@ -6,7 +6,7 @@ import { CurrentActor } from "@messaging-crm/core/Actor"
 import { Channels, type ChannelType, ConnectChannel } from "@messaging-crm/core/Channels"
 import { Conversations } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
-import { Messages } from "@messaging-crm/core/Messages"
+import { type LinkedMessage, Messages } from "@messaging-crm/core/Messages"
 import type { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
 import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
 import { SendMessage, Sends } from "@messaging-crm/core/Sends"
@@ -64,6 +64,21 @@ export const messages = Effect.gen(function*() {
   const [conversation] = yield* conversations
   if (conversation === undefined) return []
   return (yield* Messages.use(({ list }) => list(conversation.id, null))).data
+})
+
+/** Returns every message of the first 100 conversations. */
+export const allMessages = Effect.gen(function*() {
+  const { list } = yield* Messages
+  const found: Array<LinkedMessage> = []
+  for (const { id } of yield* conversations) {
+    let cursor: string | null = null
+    do {
+      const page: Effect.Success<ReturnType<typeof list>> = yield* list(id, cursor)
+      found.push(...page.data)
+      cursor = page.next_cursor
+    } while (cursor !== null)
+  }
+  return found
 })
 
 /** A person writes to the number, and the network posts a callback. */

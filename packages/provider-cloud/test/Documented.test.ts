@@ -1,10 +1,9 @@
 /** Every documented kind of callback, once, twice, and all of a network in one body, over a whole core in memory. */
 import { assert, describe } from "@effect/vitest"
-import { Messages } from "@messaging-crm/core/Messages"
 import { Effect } from "effect"
 import type { Posting } from "../src/fake/CallBack.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
-import { Acme, conversations, note } from "./Acme.ts"
+import { Acme, allMessages, note } from "./Acme.ts"
 import { documented } from "./Documented.ts"
 
 const idOf = (index: number) => `wamid.${String(index).padStart(3, "0")}`
@@ -12,21 +11,13 @@ const idOf = (index: number) => `wamid.${String(index).padStart(3, "0")}`
 const expected = documented.flatMap(({ becomes }, index) => becomes === null ? [] : [`${idOf(index)} ${becomes}`])
 
 /** Returns every message with its type and the names of its details. */
-const stored = Effect.gen(function*() {
-  const { list } = yield* Messages
-  const found: Array<string> = []
-  for (const { id } of yield* conversations) {
-    let cursor: string | null = null
-    do {
-      const page: Effect.Success<ReturnType<typeof list>> = yield* list(id, cursor)
-      for (const { details, provider_message_id, type } of page.data) {
-        found.push([`${provider_message_id} ${type}:`, ...Object.keys(details ?? {}).toSorted()].join(" "))
-      }
-      cursor = page.next_cursor
-    } while (cursor !== null)
-  }
-  return found.toSorted()
-})
+const stored = Effect.map(
+  allMessages,
+  (messages) =>
+    messages.map(({ details, provider_message_id, type }) =>
+      [`${provider_message_id} ${type}:`, ...Object.keys(details ?? {}).toSorted()].join(" ")
+    ).toSorted()
+)
 
 const posted = (posting: Posting) =>
   Effect.gen(function*() {

@@ -1,28 +1,76 @@
-/** Bodies that nobody would write are no defect (`MUTATED_BODIES=2000` for more). `npm run bench:ingress` posts more to a whole service. */
-import { assert, layer } from "@effect/vitest"
+/**
+ * Bodies that nobody would write are no defect, lose no other message, and make no message of what is none.
+ *
+ * `MUTATED_ROUNDS=50 MUTATED_SEED=7` tries more. `npm run bench:ingress` posts such bodies to a whole service.
+ */
+import { assert, it, layer } from "@effect/vitest"
 import { ProviderEvent } from "@messaging-crm/core/Inbound"
-import { type Notice, read } from "@messaging-crm/provider-cloud/Callback"
-import { Array, Effect, Option, Random, Schema } from "effect"
+import { type Notice, partsOf, read } from "@messaging-crm/provider-cloud/Callback"
+import { Array, Config, DateTime, Effect, Option, Random, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
-import { mutatedBody, noon } from "../testing/MutatedBodies.ts"
+import { kinds, mutatedBody, noon } from "../testing/MutatedBodies.ts"
+import { Acme, allMessages, note } from "./Acme.ts"
 import { over, Received, recorder } from "./Network.ts"
 
-const bodies = Number(process.env["MUTATED_BODIES"] ?? 500)
-/** How many are posted at once. */
+/** How many bodies are posted at once. */
 const batch = 20
-const seed = "mutated bodies"
 
-const millis = noon.epochMilliseconds
 const channel_id = "01990000-0000-7000-8000-000000000001"
 
+const settings = Config.all({
+  rounds: Config.withDefault(Config.Int("MUTATED_ROUNDS"), 3),
+  seed: Config.withDefault(Config.String("MUTATED_SEED"), "mutated bodies")
+})
+
 const encoder = new TextEncoder()
+const decoder = new TextDecoder()
 const isEvent = Schema.is(ProviderEvent)
 
-const keyOf = (event: Notice["event"]): string => {
-  const { channel_id: _, media: __, ...rest } = { channel_id: "", media: null, ...event }
-  return JSON.stringify(rest, Object.keys(rest).toSorted())
+const noticesOf = (text: string) => Option.getOrThrow(read(text, noon)).notices
+
+/** Returns what a notice tells, to be compared. */
+const keyOf = (event: Notice["event"]): string =>
+  JSON.stringify(
+    { channel_id, ...event, ...("media" in event ? { media: event.media?.kind } : {}) },
+    (_, value) => DateTime.isDateTime(value) ? DateTime.formatIso(value) : value
+  )
+
+const keysOf = (notices: ReadonlyArray<Notice>) => notices.map(({ event }) => keyOf(event)).toSorted()
+const keysIn = (text: string) => keysOf(noticesOf(text))
+
+const isMessage = ({ event }: Notice): boolean => event.event === "message_received" || event.event === "message_sent"
+
+type Body = Effect.Success<ReturnType<typeof mutatedBody>>
+
+const check = ({ intact, isOfKind, kind, text }: Body) => {
+  const about = `${kind.name}: ${text.slice(0, 5000)}`
+  const notices = noticesOf(text)
+  for (const { event } of notices) assert.isTrue(isEvent({ channel_id, ...event }), about)
+  const keys = keysOf(notices)
+  for (const key of keysIn(intact)) assert.lengthOf(keys.filter((other) => other === key), 1, about)
+  if (isOfKind && !kind.isMessage) assert.lengthOf(notices.filter(isMessage), 3, about)
+  const told = Option.getOrThrow(partsOf(encoder.encode(text))).map(({ account, body }) => {
+    const notices = noticesOf(decoder.decode(body))
+    for (const notice of notices) assert.deepStrictEqual(notice.account, account, about)
+    return notices
+  })
+  assert.deepStrictEqual(keysOf(told.flat()), keys, about)
 }
+
+it.effect(
+  "each kind, broken in any place: every other message once, no message that is none",
+  () =>
+    Effect.gen(function*() {
+      const { rounds, seed } = yield* settings
+      for (let index = 0; index < rounds; index++) {
+        for (const kind of kinds) {
+          check(yield* Random.withSeed(mutatedBody(channel_id, index, kind), `${seed} ${kind.name} ${index}`))
+        }
+      }
+    }),
+  1_200_000
+)
 
 const cut = Effect.fnUntraced(function*(text: string) {
   const bytes = encoder.encode(text)
@@ -31,42 +79,55 @@ const cut = Effect.fnUntraced(function*(text: string) {
   return (yield* Random.next) < 0.5 ? bytes.slice(0, at) : bytes.with(at, byte)
 })
 
-layer(over(recorder))("mutated bodies", (it) => {
+layer(over(recorder))("over HTTP", (it) => {
   it.effect(
-    `${bodies} bodies changed in one place: no defect, nothing else in them lost, none taken in unsigned`,
+    "a body of each kind: no defect, nothing else in it lost, none accepted unsigned",
     () =>
       Effect.gen(function*() {
-        yield* TestClock.setTime(millis)
+        yield* TestClock.setTime(noon.epochMilliseconds)
         const fake = yield* FakeGraph
         const core = yield* Received
-        for (let first = 0; first < bodies; first += batch) {
-          const made = yield* Effect.forEach(Array.range(first, first + batch - 1), (index) =>
-            mutatedBody(channel_id, index))
+        for (const some of Array.chunksOf(kinds, batch)) {
+          const made = yield* Effect.forEach(some, (kind, index) => mutatedBody(channel_id, index, kind))
           const post = (signature?: string) =>
-            Effect.forEach(made, ({ text }) =>
-              fake.postRaw(encoder.encode(text), signature), { concurrency: batch })
+            Effect.forEach(made, ({ text }) => fake.postRaw(encoder.encode(text), signature), { concurrency: batch })
           assert.deepStrictEqual(new Set(yield* post(`sha256=${"0".repeat(64)}`)), new Set([401]))
           assert.deepStrictEqual(yield* core.events, [])
           assert.deepStrictEqual(new Set(yield* post()), new Set([200]))
-          const events = yield* core.clear
-          for (const event of events) assert.isTrue(isEvent(event), JSON.stringify(event))
-          const found = new Set(events.map(keyOf))
-          for (const { intact, text } of made) {
-            const { notices } = Option.getOrThrow(read(intact, noon))
-            for (const { event } of notices) assert.isTrue(found.has(keyOf(event)), text)
-          }
+          const found = new Set((yield* core.clear).map(keyOf))
+          for (const { intact, text } of made) for (const key of keysIn(intact)) assert.isTrue(found.has(key), text)
         }
-      }).pipe(Random.withSeed(seed)),
+      }).pipe(Random.withSeed("mutated bodies")),
     120_000
   )
 
   it.effect("bodies that are cut off, or differ in one byte, are no defect", () =>
     Effect.gen(function*() {
-      yield* TestClock.setTime(millis)
+      yield* TestClock.setTime(noon.epochMilliseconds)
       const fake = yield* FakeGraph
-      for (let index = 0; index < bodies / 10; index++) {
+      for (let index = 0; index < 100; index++) {
         const { text } = yield* mutatedBody(channel_id, index)
         assert.include([200, 400], yield* fake.postRaw(yield* cut(text)))
       }
-    }).pipe(Random.withSeed(seed)))
+    }).pipe(Random.withSeed("mutated bodies")))
 })
+
+note("a whole core stores the messages beside a broken one, each once", () =>
+  Effect.gen(function*() {
+    const fake = yield* FakeGraph
+    const accounts = yield* Acme
+    const account = {
+      whatsapp_business_account: accounts.phone_messaging,
+      page: accounts.page_messaging,
+      instagram: accounts.photo_social
+    }
+    const intact = yield* Effect.forEach(kinds, (kind, index) =>
+      Effect.gen(function*() {
+        const { intact, text } = yield* mutatedBody(account[kind.object], index, kind)
+        assert.strictEqual(yield* fake.postRaw(encoder.encode(text)), 200, text)
+        return noticesOf(intact)
+      }))
+    const ids = intact.flat().flatMap(({ event }) => "provider_message_id" in event ? [event.provider_message_id] : [])
+    const stored = (yield* allMessages).map(({ provider_message_id }) => provider_message_id)
+    assert.deepStrictEqual(stored.filter((id) => id?.startsWith("good.")).toSorted(), ids.toSorted())
+  }).pipe(Random.withSeed("mutated bodies")))

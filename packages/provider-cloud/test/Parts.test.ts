@@ -1,41 +1,15 @@
-/** The parts of a body: together they tell what it tells, and each is about one person at one account. */
+/** The parts of a body, each about one person at one account. `Mutated.test.ts`: together they tell what it tells. */
 import { assert, it } from "@effect/vitest"
-import { type Notice, partsOf, read } from "@messaging-crm/provider-cloud/Callback"
-import { Array, DateTime, Effect, Option, Random } from "effect"
-import { mutatedBody, noon } from "../testing/MutatedBodies.ts"
+import { partsOf, read } from "@messaging-crm/provider-cloud/Callback"
+import { Array, Option } from "effect"
+import { noon } from "../testing/MutatedBodies.ts"
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 
 const noticesOf = (body: string) => Option.getOrThrow(read(body, noon)).notices
 
-/** Returns the notices as texts, in one order. */
-const told = (notices: ReadonlyArray<Notice>) =>
-  notices.map((notice) =>
-    JSON.stringify(notice, (_, value) => DateTime.isDateTime(value) ? DateTime.formatIso(value) : value)
-  )
-    .toSorted()
-
 const parts = (body: string) => Option.getOrThrow(partsOf(encoder.encode(body)))
-
-it.effect("tell what the body tells, however it is changed in one place", () =>
-  Effect.gen(function*() {
-    let split = 0
-    for (let index = 0; index < 1000; index++) {
-      const { text } = yield* mutatedBody("01990000-0000-7000-8000-000000000001", index)
-      const found = parts(text)
-      for (const { account, body } of found) {
-        for (const notice of noticesOf(decoder.decode(body))) assert.deepStrictEqual(notice.account, account)
-      }
-      split += found.length > 1 ? 1 : 0
-      assert.deepStrictEqual(
-        told(found.flatMap(({ body }) => noticesOf(decoder.decode(body)))),
-        told(noticesOf(text)),
-        text
-      )
-    }
-    assert.isAbove(split, 100)
-  }).pipe(Random.withSeed("parts")))
 
 it("are about one account and one person each, and keep the order of what one person wrote", () => {
   const message = (from: string, number: number) => ({

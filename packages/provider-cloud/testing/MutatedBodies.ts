@@ -1,68 +1,208 @@
-/** Bodies that nobody would write: each like a real one but for one place. */
-import { Array, DateTime, Effect, Option, Random } from "effect"
-import { bodyOf, messagePart, type Part, phonePart, socialPart, statusPart } from "../src/fake/Bodies.ts"
+/**
+ * Bodies that nobody would write: of every kind in `Kinds.ts`, with random parts, and broken in one place.
+ *
+ * A kind that is added to the tables is covered without a change here.
+ */
+import { Array, DateTime, Effect, Random } from "effect"
+import {
+  meaningIn,
+  phone_fields,
+  phone_messages,
+  phone_statuses,
+  phone_system,
+  social_fields,
+  social_items
+} from "../src/Callback/Kinds.ts"
+import { documented } from "../test/Documented.ts"
 
 /** The time of every notice. */
 export const noon = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
 const millis = noon.epochMilliseconds
 const timestamp = String(millis / 1000)
-const reference = "01990000-0000-7000-8000-00000000abcd"
+const person = "551188887777"
 
-/** Every kind of notice for a number, each with an ID of its own. */
-const phone = (channel_id: string): ReadonlyArray<(id: string) => Part> => [
-  ...[
-    { type: "text", text: { body: "Oi 👋" }, context: { from: "1", id: "wamid.0" } },
-    { type: "image", image: { id: "no such file", mime_type: "image/jpeg", caption: "Taj" } },
-    { type: "audio", audio: { id: "no such file", mime_type: "audio/ogg; codecs=opus", voice: true } },
-    { type: "location", location: { latitude: 37.44, longitude: -122.16, name: "Philz" } },
-    { type: "contacts", contacts: [{ name: { formatted_name: "Kim" }, phones: [{ phone: "+1 555 0100" }] }] },
-    { type: "interactive", interactive: { type: "list_reply", list_reply: { id: "l", title: "Late" } } },
-    { type: "button", button: { payload: "x", text: "Stop" } },
-    { type: "reaction", reaction: { message_id: "wamid.0", emoji: "👍" } },
-    { type: "order", order: { catalog_id: "c", product_items: [{ product_retailer_id: "p", quantity: 2 }] } },
-    { type: "unsupported", errors: [{ code: 131051 }] },
-    { type: "edit", edit: { original_message_id: "wamid.0", message: { type: "text", text: { body: "Olá" } } } },
-    { type: "revoke", revoke: { original_message_id: "wamid.0" } }
-  ].map((message) => (id: string) =>
-    messagePart(channel_id, { wa_id: "551188887777", user_id: "BR.1349", name: "Ana", username: "ana.l" }, {
-      id,
-      timestamp,
-      ...message
-    })
-  ),
-  (id) =>
-    phonePart(channel_id, {
-      messages: [{
-        from: "551188887777",
-        id,
-        timestamp,
-        type: "system",
-        system: { type: "user_changed_number", wa_id: "12195555358" }
-      }]
-    }),
-  ...["sent", "delivered", "read", "failed", "played"].map((status) => (id: string) =>
-    statusPart(channel_id, { id, status, timestamp: millis / 1000, recipient_id: "551188887777", reference })
-  )
+type Json = Readonly<Record<string, unknown>>
+/** What stands at one place of an entry, and the entry around it with messages that nothing may change. */
+interface Victim {
+  readonly item: Json
+  readonly entryOf: (item: unknown, intact: ReadonlyArray<object>) => object
+}
+
+interface Kind {
+  readonly object: "instagram" | "page" | "whatsapp_business_account"
+  readonly name: string
+  /** Whether an item of this kind can be a message. */
+  readonly isMessage: boolean
+  /** Makes an item of this kind, with a part that may be anything. */
+  readonly make: (account: string, id: string, part: unknown) => Victim
+}
+
+// ------------------------------------------------------------ messages that nothing may change
+
+const numberOf = (account: string) => ({ display_phone_number: "15550783881", phone_number_id: account })
+const contacts = [{ profile: { name: "Ana", username: "ana.l" }, wa_id: person, user_id: "BR.1349" }]
+
+const good = (object: Kind["object"], account: string, id: string): object =>
+  object === "whatsapp_business_account"
+    ? { from: person, id, timestamp, type: "text", text: { body: `Oi ${id}` } }
+    : { sender: { id: "24601" }, recipient: { id: account }, timestamp: millis, message: { mid: id, text: `Oi ${id}` } }
+
+const changeOf = (account: string, field: string, value: object) => ({
+  field,
+  value: { messaging_product: "whatsapp", metadata: numberOf(account), ...value }
+})
+
+const goodEntry = (object: Kind["object"], account: string, intact: ReadonlyArray<object>): object =>
+  object === "whatsapp_business_account"
+    ? { id: "1", changes: [changeOf(account, "messages", { contacts, messages: intact })] }
+    : { id: account, time: millis, messaging: intact }
+
+// ------------------------------------------------------------ kinds
+
+/** Returns the documented kinds of a table, and one that no network has yet. */
+const namesOf = (kinds: Json): ReadonlyArray<string> => [...Object.keys(kinds), "hologram"]
+
+/** Merges a part into an object, if it is one. */
+const objectOf = (part: unknown): object =>
+  typeof part === "object" && part !== null && !Array.isArray(part) ? part : { part }
+
+const among = (item: unknown, [first, ...more]: ReadonlyArray<object>) =>
+  first === undefined ? [item] : [first, item, ...more]
+
+type Place = readonly [
+  field: string,
+  value: (item: unknown, intact: ReadonlyArray<object>) => object
 ]
 
-const social = (object: "instagram" | "page", channel_id: string): ReadonlyArray<(id: string) => Part> =>
-  [
-    (mid: string) => ({ message: { mid, text: "hi" } }),
-    (mid: string) => ({
-      message: { mid, text: "look", attachments: [{ type: "image", payload: { url: "no link" } }] }
-    }),
-    (mid: string) => ({ message: { mid, is_deleted: true } }),
-    (mid: string) => ({ message: { mid, text: "hello", is_echo: true, metadata: reference } }),
-    (mid: string) => ({ message_edit: { mid, text: "hi!", num_edit: 1 } }),
-    (mid: string) => ({ postback: { mid, title: "Start", payload: "GO" } }),
-    (mid: string) => ({ reaction: { mid, action: "react", emoji: "😍" } }),
-    (mid: string) => ({ delivery: { mids: [mid], watermark: millis } }),
-    (mid: string) => ({ read: { mid } })
-  ].map((item) => (id: string) =>
-    socialPart(object, { account: channel_id, person: channel_id, timestamp: millis, item: item(id) })
-  )
+/** Where messages of phone messaging are. */
+const places: ReadonlyArray<Place> = [
+  ["messages", (item, intact) => ({ contacts, messages: among(item, intact) })],
+  ["standby", (item, intact) => ({ standby: { contacts, messages: among(item, intact) } })],
+  ["standby", (item, intact) => ({ standby: { contacts, message_echoes: [item], messages: intact } })],
+  ["smb_message_echoes", (item) => ({ contacts, message_echoes: [item] })],
+  ["message_echoes", (item) => ({ contacts, message_echoes: [item] })]
+]
 
-const kindsOf = (account: string) => [phone(account), social("page", account), social("instagram", account)]
+const inPlace = (account: string, [field, valueOf]: Place): Victim["entryOf"] => (item, intact) => {
+  const holdsIntact = JSON.stringify(valueOf(item, intact)) !== JSON.stringify(valueOf(item, []))
+  const change = changeOf(account, field, valueOf(item, intact))
+  return {
+    id: "1",
+    changes: holdsIntact ? [change] : [change, changeOf(account, "messages", { contacts, messages: intact })]
+  }
+}
+
+const messageOf = (id: string, type: string, part: unknown): Json => ({
+  from: person,
+  to: person,
+  id,
+  timestamp,
+  type,
+  [type]: part,
+  context: part,
+  errors: [part]
+})
+
+const phone = (name: string, isMessage: boolean, make: Kind["make"]): Kind => ({
+  object: "whatsapp_business_account",
+  name,
+  isMessage,
+  make
+})
+
+const messageKinds = places.flatMap((place) =>
+  namesOf(phone_messages).map((type) =>
+    phone(
+      `${place[0]}: ${type}`,
+      (meaningIn(phone_messages, type) ?? "message") === "message",
+      (account, id, part) => ({ item: messageOf(id, type, part), entryOf: inPlace(account, place) })
+    )
+  )
+)
+
+const systemKinds = places.flatMap((place) =>
+  namesOf(phone_system).map((type) =>
+    phone(`${place[0]}: system: ${type}`, false, (account, id, part) => ({
+      item: { ...messageOf(id, "system", undefined), system: { ...objectOf(part), type } },
+      entryOf: inPlace(account, place)
+    }))
+  )
+)
+
+const statusKinds = [...namesOf(phone_statuses), undefined].flatMap((type) =>
+  ["sent", "delivered", "read", "failed", "played", "hologram"].map((status) =>
+    phone(`status: ${type}: ${status}`, false, (account, id, part) => ({
+      item: {
+        id,
+        type,
+        status,
+        timestamp,
+        recipient_id: person,
+        errors: [part],
+        biz_opaque_callback_data: part,
+        conversation: part
+      },
+      entryOf: inPlace(account, ["messages", (item, intact) => ({ contacts, statuses: [item], messages: intact })])
+    }))
+  )
+)
+
+const isApart = (field: string) => !["message", "echo"].includes(meaningIn(phone_fields, field) ?? "")
+
+const fieldKinds = namesOf(phone_fields).filter(isApart).map((field) =>
+  phone(`field: ${field}`, false, (account, id, part) => ({
+    item: {
+      [field]: [part],
+      event: part,
+      ...objectOf(part),
+      messages: [good("whatsapp_business_account", account, id)]
+    },
+    entryOf: inPlace(account, [field, (item) => objectOf(item)])
+  }))
+)
+
+const socialKinds = (["instagram", "page"] as const).flatMap((object): ReadonlyArray<Kind> => {
+  const itemOf = (account: string, name: string, part: unknown): Json => ({
+    sender: { id: "24601" },
+    recipient: { id: account },
+    timestamp: millis,
+    [name]: part
+  })
+  const kind = (name: string, isMessage: boolean, make: Kind["make"]): Kind => ({
+    object,
+    name: `${object}: ${name}`,
+    isMessage,
+    make
+  })
+  const items = ["messaging", "standby"].flatMap((list) =>
+    namesOf(social_items).map((name) =>
+      kind(`${list}: ${name}`, meaningIn(social_items, name) === "message", (account, id, part) => ({
+        item: itemOf(account, name, { mid: id, ...objectOf(part) }),
+        entryOf: (item, intact) => ({ id: account, time: millis, [list]: among(item, intact) })
+      }))
+    )
+  )
+  const changes = [...social_fields, "comments", "feed", "hologram"].map((field) =>
+    kind(`change: ${field}`, social_fields.has(field), (account, id, part) => ({
+      item: itemOf(account, "message", { mid: id, ...objectOf(part) }),
+      entryOf: (value, intact) => ({ id: account, changes: [{ field, value }], messaging: intact })
+    }))
+  )
+  return [...items, ...changes]
+})
+
+/** Every kind of part that a network could sign. */
+export const kinds: ReadonlyArray<Kind> = [
+  ...messageKinds,
+  ...systemKinds,
+  ...statusKinds,
+  ...fieldKinds,
+  ...socialKinds
+]
+
+// ------------------------------------------------------------ random parts
+
+const nested = (depth: number): unknown => depth === 0 ? [] : [nested(depth - 1)]
 
 /** What is put in the place of something else. */
 const strange: ReadonlyArray<unknown> = [
@@ -74,57 +214,104 @@ const strange: ReadonlyArray<unknown> = [
   "",
   "\u0000",
   "\ud800",
+  "%_\\\"'$1\u0130\u00DF\u1E9E\uFB01e\u0301\u05D0\u200D\uFFFD\u{1F600}",
   "x".repeat(10_000),
   "9".repeat(40),
   [],
   [[[]]],
   [null, 1, {}],
+  nested(2000),
   {},
   { __proto__: null, constructor: { prototype: 1 } },
   { id: { id: { id: {} } } }
 ]
 
-type Path = ReadonlyArray<string>
-
-/** Every place in a value. */
-const placesIn = (value: unknown, path: Path = []): ReadonlyArray<Path> =>
+/** The values of a documented callback, by the fields that have them. */
+const fieldsIn = (value: unknown): ReadonlyArray<readonly [name: string, value: unknown]> =>
   typeof value === "object" && value !== null
-    ? [path, ...Object.entries(value).flatMap(([key, inner]) => placesIn(inner, [...path, key]))]
-    : [path]
+    ? Object.entries(value).flatMap(([name, inner]) => [[name, inner] as const, ...fieldsIn(inner)])
+    : []
 
-/** Returns a value with something else in one place, or with nothing there. */
-const replaced = (value: unknown, [key, ...rest]: Path, by: Option.Option<unknown>): unknown => {
-  if (key === undefined) return Option.getOrNull(by)
-  const entries = Object.entries(Object(value)).flatMap(([name, inner]): ReadonlyArray<readonly [string, unknown]> => {
-    if (name !== key) return [[name, inner]]
-    if (rest.length > 0) return [[name, replaced(inner, rest, by)]]
-    return Option.match(by, { onNone: () => [], onSome: (other) => [[name, other]] })
-  })
-  return Array.isArray(value) ? entries.map(([, inner]) => inner) : Object.fromEntries(entries)
-}
+const known = documented.flatMap(({ part }) => fieldsIn(part("1", "wamid.0"))).filter(([name]) => !/^\d+$/.test(name))
+const vocabulary = Array.fromIterable(Map.groupBy(known, ([name]) => name).values())
 
 const pick = <A>(values: ReadonlyArray<A>) =>
   Effect.map(Random.nextIntBetween(0, values.length - 1), (index) => Array.getUnsafe(values, index))
 
-/**
- * Returns a body of four parts of an account, one of them changed in one place, and the body of the others alone.
- *
- * It depends on the seed of `Random`, and on `index`, which is part of the ids in it.
- */
-export const mutatedBody = Effect.fnUntraced(function*(account: string, index: number) {
-  const kind = yield* pick(kindsOf(account))
+const chance = (probability: number) => Effect.map(Random.next, (drawn) => drawn < probability)
+
+/** Returns any JSON, made of what the networks document and of what nobody would write. */
+const tree: (depth: number) => Effect.Effect<unknown> = Effect.fnUntraced(function*(depth) {
+  if (depth === 0 || (yield* chance(0.2))) return yield* pick(strange)
+  const size = yield* Random.nextIntBetween(0, 4)
   const parts = yield* Effect.forEach(
-    [0, 1, 2, 3],
-    (part) => Effect.map(pick(kind), (make) => make(`${index}.${part}`))
+    Array.makeBy(size, (index) => index),
+    Effect.fnUntraced(function*() {
+      const [name, value] = yield* Effect.flatMap(pick(vocabulary), pick)
+      return [name, (yield* chance(0.5)) ? value : yield* tree(depth - 1)] as const
+    })
   )
-  const [victim, ...intact] = parts
-  if (victim === undefined) return yield* Effect.die("There are no parts.")
-  // The entry as it is written, so that every place of it can be the one.
-  const entry: unknown = JSON.parse(bodyOf([victim])).entry[0]
-  const place = yield* pick(placesIn(entry))
-  const other = (yield* Random.next) < 0.2 ? Option.none() : Option.some(yield* pick(strange))
-  const body = JSON.parse(bodyOf(intact))
-  const at = yield* Random.nextIntBetween(0, 3)
-  const text = JSON.stringify({ ...body, entry: body.entry.toSpliced(at, 0, replaced(entry, place, other)) })
-  return { text, intact: bodyOf(intact) }
+  return (yield* chance(0.8)) ? Object.fromEntries(parts) : parts.map(([, value]) => value)
+})
+
+/** Returns a value that a documented field of this name has, or any. */
+const partOf = Effect.fnUntraced(function*(name: string) {
+  const values = known.filter(([field]) => field === name).map(([, value]) => value)
+  return values.length > 0 && (yield* chance(0.6)) ? yield* mutated(yield* pick(values)) : yield* tree(4)
+})
+
+type Path = ReadonlyArray<string>
+
+/** Every place in a value. */
+const placesIn = (value: unknown, path: Path = []): ReadonlyArray<Path> =>
+  typeof value === "object" && value !== null && path.length < 20
+    ? [path, ...Object.entries(value).flatMap(([key, inner]) => placesIn(inner, [...path, key]))]
+    : [path]
+
+const at = (value: unknown, path: Path): unknown => path.reduce((inner, key) => Object(inner)[key], value)
+
+/** Returns a value with other values in one place: none, one, or several where the place is in a list. */
+const replaced = (value: unknown, [key, ...rest]: Path, by: ReadonlyArray<unknown>): unknown => {
+  if (key === undefined) return by[0]
+  const entries = Object.entries(Object(value)).flatMap(([name, inner]): ReadonlyArray<readonly [string, unknown]> => {
+    if (name !== key) return [[name, inner]]
+    return rest.length > 0 ? [[name, replaced(inner, rest, by)]] : by.map((other) => [name, other])
+  })
+  return Array.isArray(value) ? entries.map(([, inner]) => inner) : Object.fromEntries(entries)
+}
+
+/** Returns a value with one place deleted, doubled, or in place of another, or with something strange there. */
+const mutated = Effect.fnUntraced(function*(value: unknown) {
+  const places = placesIn(value)
+  const [place, other] = [yield* pick(places), yield* pick(places)]
+  const by = yield* pick([[], [at(value, place), at(value, place)], [at(value, other)], [yield* pick(strange)]])
+  return replaced(value, place, by)
+})
+
+// ------------------------------------------------------------ bodies
+
+/**
+ * Returns a body with an item of a kind that is changed in one place, and the messages beside it alone.
+ *
+ * `isOfKind`: the item is certainly of its kind, because only its part is changed. It depends on the seed of
+ * `Random`, and on `index`, which is part of the ids in it.
+ */
+export const mutatedBody = Effect.fnUntraced(function*(account: string, index: number, given?: Kind) {
+  const kind = given ?? (yield* pick(kinds))
+  const { object } = kind
+  const intact = [1, 2, 3].map((part) => good(object, account, `good.${index}.${part}`))
+  const part = yield* partOf(kind.name.split(": ").at(-1) ?? "")
+  const { entryOf, item } = kind.make(account, `${index}.0`, part)
+  const apart = goodEntry(object, account, intact)
+  const isOfKind = yield* chance(0.5)
+  const entry = isOfKind
+    ? [entryOf(item, intact)]
+    : (yield* chance(0.5))
+    ? [entryOf(yield* mutated(item), intact)]
+    : [yield* mutated(entryOf(item, [])), apart]
+  const text = yield* Effect.orElseSucceed(
+    Effect.try(() => JSON.stringify({ object, entry })),
+    () => JSON.stringify({ object, entry: [apart] })
+  )
+  return { text, intact: JSON.stringify({ object, entry: [apart] }), kind, isOfKind }
 })

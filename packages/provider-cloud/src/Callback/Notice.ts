@@ -4,6 +4,7 @@ import type { MessageDetails } from "@messaging-crm/core/MessageDetails"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { DateTime, Option, Schema } from "effect"
 import type { AccountName } from "../CloudAccounts.ts"
+import { isObject } from "../Wire.ts"
 import type { Meaning } from "./Kinds.ts"
 
 /** A reference to a file on the network: an id on phone messaging, a URL on the other two. */
@@ -38,9 +39,17 @@ export interface Notices {
 /** The longest kind that is kept of what a network names. */
 const kind_chars_max = 64
 
+const cut = (kind: string): string => Array.from(kind.slice(0, 2 * kind_chars_max)).slice(0, kind_chars_max).join("")
+
+/** Returns the field of a change; undefined if it has none. */
+export const fieldOf = (change: unknown): string | undefined => {
+  const field = isObject(change) ? change["field"] ?? undefined : undefined
+  return field === undefined || typeof field === "string" ? field && cut(field.toWellFormed()) : typeof field
+}
+
 export const ignored = (reason: Ignored["reason"], kind: string): Notices => ({
   notices: [],
-  ignored: [{ reason, kind: Array.from(kind.slice(0, 2 * kind_chars_max)).slice(0, kind_chars_max).join("") }]
+  ignored: [{ reason, kind: cut(kind) }]
 })
 export const noticesOf = (...notices: ReadonlyArray<Notice>): Notices => ({ notices, ignored: [] })
 

@@ -8,6 +8,7 @@
 import { Option, Schema } from "effect"
 import type { AccountName } from "../CloudAccounts.ts"
 import { isObject, type Json, lenient, NetworkId } from "../Wire.ts"
+import { fieldOf } from "./Notice.ts"
 import { contactsOf, isOf, networkIdsOf } from "./People.ts"
 import { withLists } from "./Phone.ts"
 import { ownerOf } from "./Social.ts"
@@ -112,7 +113,7 @@ const finder = (contacts: ReadonlyArray<unknown>) => {
  */
 const changeParts = (entry_id: unknown) => (given: unknown): ReadonlyArray<Part> => {
   const change = withLists(given)
-  const { field, value } = objectOf(change)
+  const { value } = objectOf(change)
   const { contacts: cards, metadata, ...fields } = objectOf(value)
   const { display_phone_number, phone_number_id } = objectOf(metadata)
   const account = accountOf("phone_messaging", phone_number_id)
@@ -131,7 +132,7 @@ const changeParts = (entry_id: unknown) => (given: unknown): ReadonlyArray<Part>
     return {
       account,
       people: [...ids, ...found.flatMap(idsOf)],
-      entry: [{ id: entry_id, changes: [{ field: idOf(field), value: about }] }]
+      entry: [{ id: entry_id, changes: [{ field: fieldOf(change), value: about }] }]
     }
   })
 }

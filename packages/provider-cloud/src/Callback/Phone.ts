@@ -6,13 +6,22 @@ import type { AccountName } from "../CloudAccounts.ts"
 import { pauseOf } from "../ErrorCodes.ts"
 import { spelled } from "../Spellings.ts"
 import { isObject, Items, lenient, NetworkId, StorableText, Whole } from "../Wire.ts"
-import { meaningIn, phone_fields, phone_messages, phone_statuses, phone_system } from "./Kinds.ts"
-import { all, ignored, ignoredAs, type MessageContent, Moment, type Notices, noticesOf, timeOf } from "./Notice.ts"
+import { type Meaning, meaningIn, phone_fields, phone_messages, phone_statuses, phone_system } from "./Kinds.ts"
+import {
+  all,
+  fieldOf,
+  ignored,
+  ignoredAs,
+  type MessageContent,
+  Moment,
+  type Notices,
+  noticesOf,
+  timeOf
+} from "./Notice.ts"
 import { type Contact, contactsOf, networkIdsOf, personOf, System, systemChange, userIdChange } from "./People.ts"
 import { contentOfMessage } from "./PhoneContent.ts"
 
 const Change = Schema.Struct({
-  field: lenient(Schema.String),
   value: Schema.Struct({
     metadata: Schema.Struct({ phone_number_id: NetworkId, display_phone_number: lenient(NetworkId) }),
     contacts: lenient(Items),
@@ -60,7 +69,6 @@ const StatusError = Schema.Struct({
   error_data: lenient(Schema.Struct({ details: lenient(StorableText) }))
 })
 
-const decodeField = Schema.decodeUnknownOption(Schema.Struct({ field: lenient(Schema.String) }))
 const decodeChange = Schema.decodeUnknownOption(Change)
 const decodeMessage = Schema.decodeUnknownOption(Message)
 const decodeStatus = Schema.decodeUnknownOption(Status)
@@ -252,12 +260,12 @@ const readUserIdUpdate = ({ account, contacts }: Context, item: unknown): Notice
 
 /** Reads the value of a change by what its field is. */
 const partsOf = (
-  { field, value }: typeof Change.Type,
+  meaning: Meaning,
+  { value }: typeof Change.Type,
   context: Context
 ): ReadonlyArray<Notices> => {
   const { errors = [], message_echoes = [], messages = [], statuses = [], user_id_update = [] } = value
-  // One without a field is read as messages, which is what a part of it then must be.
-  switch (meaningIn(phone_fields, field ?? "messages")) {
+  switch (meaning) {
     case "message":
       return [
         ...messages.map((item) => readMessage(context, item)),
@@ -285,14 +293,15 @@ export const withLists = (change: unknown): unknown => {
 /** Reads one change. Its metadata hold the id of its phone number, because a body may have several. */
 export const read = (given: unknown, received_at: DateTime.Utc): Notices => {
   const item = withLists(given)
-  const { field } = Option.getOrElse(decodeField(item), (): { readonly field?: string } => ({}))
+  const field = fieldOf(item)
   const kind = `field:${field ?? ""}`
+  // One without a field is read as messages, which is what a part of it then must be.
   const meaning = meaningIn(phone_fields, field ?? "messages")
   if (meaning === undefined || meaning === "account" || meaning === "nothing") return ignoredAs(meaning, kind)
   const change = decodeChange(item)
   if (Option.isNone(change)) return ignored("unreadable", kind)
   const { contacts = [], metadata } = change.value.value
-  const parts = partsOf(change.value, {
+  const parts = partsOf(meaning, change.value, {
     account: { type: "phone_messaging", id: metadata.phone_number_id },
     contacts: contactsOf(contacts),
     own_number: spelled((metadata.display_phone_number ?? "").replaceAll(/[^0-9]/g, "")),

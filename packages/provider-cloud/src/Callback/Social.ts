@@ -3,10 +3,11 @@ import type { ChannelType } from "@messaging-crm/core/Channels"
 import { SendId } from "@messaging-crm/core/Ids"
 import { type DateTime, Option, Schema } from "effect"
 import type { AccountName } from "../CloudAccounts.ts"
-import { Items, lenient, NetworkId, StorableText } from "../Wire.ts"
+import { isObject, Items, lenient, NetworkId, StorableText } from "../Wire.ts"
 import { meaningIn, social_fields, social_items } from "./Kinds.ts"
 import {
   all,
+  fieldOf,
   ignored,
   ignoredAs,
   type MessageContent,
@@ -49,9 +50,6 @@ const Item = Schema.Struct({
 type Item = typeof Item.Type
 
 const decodeItem = Schema.decodeUnknownOption(Item)
-const decodeChange = Schema.decodeUnknownOption(
-  Schema.Struct({ field: lenient(Schema.String), value: Schema.Unknown })
-)
 const decodeMid = Schema.decodeUnknownOption(NetworkId)
 
 /** What the readers of an item's parts need. */
@@ -229,8 +227,8 @@ export const readChange = (
   item: unknown,
   received_at: DateTime.Utc
 ): Notices => {
-  const { field = "messages", value } = Option.getOrElse(decodeChange(item), () => ({ field: "", value: undefined }))
-  return social_fields.has(field)
-    ? read(type, entry_id, value, received_at)
+  const field = fieldOf(item) ?? "messages"
+  return isObject(item) && social_fields.has(field)
+    ? read(type, entry_id, item["value"], received_at)
     : ignored("nothing", `field:${field}`)
 }

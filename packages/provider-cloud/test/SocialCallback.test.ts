@@ -1,0 +1,182 @@
+/** The events in callbacks of pages and photo accounts, kind by kind. */
+import { assert, describe, it } from "@effect/vitest"
+import { read } from "@messaging-crm/provider-cloud/Callback"
+import { DateTime, Option } from "effect"
+import { socialPart } from "../src/fake/Bodies.ts"
+import { eventOf, parse, received_at, reference, seconds, sent_at, social } from "./Callback.ts"
+
+describe("pages and photo accounts", () => {
+  it("a text", () => {
+    assert.deepStrictEqual(social({ message: { mid: "m_1", text: "hi" } }), {
+      notices: [{
+        account: { type: "photo_social", id: "1784" },
+        event: {
+          event: "message_received",
+          provider_message_id: "m_1",
+          from: { external_id: "24601", aliases: [], display_name: null, username: null },
+          type: "text",
+          text: "hi",
+          media: null,
+          details: null,
+          sent_at: DateTime.makeUnsafe(seconds * 1000 + 123)
+        },
+        file: null
+      }],
+      ignored: []
+    })
+  })
+
+  it("several files in one message are a message each, the text with the first", () => {
+    const attachments = ["image", "video", "file"].map((type, index) => ({
+      type,
+      payload: { url: `https://cdn.example/${index}` }
+    }))
+    const { notices } = social({ message: { mid: "m_1", text: "look", attachments } })
+    assert.deepStrictEqual(
+      notices.map(({ event, file }) => event.event === "message_received" ? [event.type, event.text, file] : []),
+      [
+        ["image", "look", { url: "https://cdn.example/0" }],
+        ["video", null, { url: "https://cdn.example/1" }],
+        ["document", null, { url: "https://cdn.example/2" }]
+      ]
+    )
+    const ids = notices.map(({ event }) => "provider_message_id" in event ? event.provider_message_id : "")
+    assert.deepStrictEqual(ids, ["m_1", "m_1.1", "m_1.2"])
+  })
+
+  it("an attachment of a kind that is not known is a message all the same", () => {
+    const attachments = [{ type: "story_mention", payload: { url: "https://cdn.example/story" } }, 7]
+    const { notices } = social({ message: { mid: "m_1", attachments } })
+    assert.deepStrictEqual(
+      notices.map(({ event }) => event.event === "message_received" ? [event.type, event.text] : []),
+      [["unsupported", "https://cdn.example/story"], ["unsupported", null]]
+    )
+  })
+
+  it("an edit, a deletion, a postback, a reaction", () => {
+    assert.deepInclude(eventOf(social({ message_edit: { mid: "m_1", text: "hi!" } }).notices), {
+      event: "message_edited",
+      provider_message_id: "m_1",
+      text: "hi!"
+    })
+    assert.deepInclude(eventOf(social({ message: { mid: "m_1", is_deleted: true } }).notices), {
+      event: "message_deleted",
+      provider_message_id: "m_1"
+    })
+    assert.deepInclude(eventOf(social({ postback: { mid: "m_2", title: "Start", payload: "GO" } }).notices), {
+      provider_message_id: "m_2",
+      type: "interactive",
+      text: "Start"
+    })
+    assert.deepInclude(eventOf(social({ reaction: { mid: "m_1", action: "react", emoji: "😍" } }).notices), {
+      type: "reaction",
+      text: "😍"
+    })
+  })
+
+  it("a page's echo completes the send, and a receipt updates each message", () => {
+    const echo = { mid: "m_1", text: "hello", is_echo: true, metadata: reference }
+    const part = socialPart("page", { account: "24601", person: "1784", timestamp: 1, item: { message: echo } })
+    const [notice] = parse(part).notices
+    assert.deepStrictEqual(notice?.account, { type: "page_messaging", id: "1784" })
+    assert.deepInclude(notice?.event, { event: "message_status_reported", status: "sent", reference })
+    const delivered = social({ delivery: { mids: ["m_1", "m_2"], watermark: seconds } }, "page").notices
+    assert.deepStrictEqual(
+      delivered.map(({ event }) => event.event === "message_status_reported" ? event.provider_message_id : event.event),
+      ["m_1", "m_2", "messages_reported"]
+    )
+    assert.deepInclude(eventOf(social({ read: { mid: "m_1" } }).notices), { status: "read" })
+  })
+
+  it("a watermark reports every message before it", () => {
+    const at = DateTime.makeUnsafe(seconds * 1000 + 123)
+    for (const [kind, status] of [["delivery", "delivered"], ["read", "read"]] as const) {
+      for (const watermark of [seconds * 1000, String(seconds * 1000), seconds]) {
+        const reported = social({ [kind]: { watermark } }, "page")
+        const event = { event: "messages_reported", external_id: "24601", status, until: sent_at, at }
+        assert.deepStrictEqual<object>(eventOf(reported.notices), event)
+      }
+      for (const watermark of [undefined, null, "soon", {}]) {
+        const { ignored, notices } = social({ [kind]: { watermark } }, "page")
+        assert.deepStrictEqual([notices, ignored], [[], [{ reason: "unreadable", kind: `item:${kind}` }]])
+      }
+    }
+  })
+
+  it("an echo of what the business wrote in the network's own app is a message of the business", () => {
+    const of = { account: "24601", person: "1784", timestamp: seconds * 1000 }
+    const message = { mid: "m_1", text: "by hand", is_echo: true, app_id: 263902037430900 }
+    for (const [object, type] of [["page", "page_messaging"], ["instagram", "photo_social"]] as const) {
+      const [notice] = parse(socialPart(object, { ...of, item: { message } })).notices
+      assert.deepStrictEqual(notice?.account, { type, id: "1784" })
+      assert.deepInclude(notice?.event, {
+        event: "message_sent",
+        provider_message_id: "m_1",
+        to: { external_id: "24601", aliases: [], display_name: null, username: null },
+        text: "by hand",
+        sent_at
+      })
+    }
+    // An entry names its account, so what comes from there is the business's without a mark.
+    const part = socialPart("page", { ...of, item: { message: { mid: "m_1", text: "hi" } } })
+    assert.deepInclude(eventOf(parse({ ...part, id: "1784" }).notices), { event: "message_sent", text: "hi" })
+    for (const item of [{ reaction: { mid: "m_1", action: "react", emoji: "😍" } }, { read: { watermark: 1 } }]) {
+      const own = parse({ ...socialPart("page", { ...of, item }), id: "1784" })
+      assert.deepStrictEqual([own.notices, own.ignored], [[], [{ reason: "nothing", kind: "item:own" }]])
+    }
+  })
+
+  it("what nobody wrote is no message", () => {
+    const none = (item: object) => {
+      const { ignored, notices } = social(item, "page")
+      assert.deepStrictEqual(notices, [], JSON.stringify(item))
+      return ignored.map(({ kind, reason }) => `${reason} ${kind}`)
+    }
+    for (
+      const kind of [
+        "game_play",
+        "branded_camera",
+        "optin",
+        "referral",
+        "request_thread_control",
+        "take_thread_control"
+      ]
+    ) assert.deepStrictEqual(none({ [kind]: { payload: "GO" } }), [`nothing item:${kind}`])
+    assert.deepStrictEqual(none({ app_roles: {} }), ["account item:app_roles"])
+    assert.deepStrictEqual(none({ hologram: { mid: "m_1" } }), ["unknown item:hologram"])
+    assert.deepStrictEqual(none({ reaction: { mid: "m_1", action: "unreact", emoji: "😍" } }), ["nothing item:unreact"])
+    for (const kind of ["message", "reaction", "message_edit"]) {
+      assert.deepStrictEqual(none({ [kind]: 3 }), [`unreadable item:${kind}`])
+    }
+    assert.deepStrictEqual(none({ message_edit: { mid: "m_1", num_edit: 0 } }), ["unreadable item:message_edit"])
+    assert.deepStrictEqual(none({}), ["unknown item:"])
+  })
+
+  it("an item with several parts is what its message is", () => {
+    const { notices } = social({ referral: { source: "ADS" }, message: { mid: "m_1", text: "hi" } }, "page")
+    assert.deepInclude(eventOf(notices), { event: "message_received", text: "hi" })
+  })
+
+  it("a photo account's message may come as a change", () => {
+    const value = {
+      sender: { id: "24601" },
+      recipient: { id: "1784" },
+      timestamp: String(seconds),
+      message: { mid: "m_1", text: "hi" }
+    }
+    const body = JSON.stringify({
+      object: "instagram",
+      entry: [{ id: "1784", changes: [{ field: "messages", value }] }]
+    })
+    const { notices } = Option.getOrThrow(read(body, received_at))
+    assert.deepInclude(eventOf(notices), { event: "message_received", text: "hi", sent_at })
+    const comment = JSON.stringify({
+      object: "instagram",
+      entry: [{ id: "1784", changes: [{ field: "comments", value }] }]
+    })
+    assert.deepStrictEqual(Option.getOrThrow(read(comment, received_at)), {
+      notices: [],
+      ignored: [{ reason: "nothing", kind: "field:comments" }]
+    })
+  })
+})
