@@ -96,7 +96,9 @@ export const attempt = (run) => async (...values) => {
   try {
     return await run(...values)
   } catch (error) {
-    update({ error: messageOf(error) })
+    const message = messageOf(error)
+    update({ error: message })
+    setTimeout(() => state.error === message && update({ error: null }), 10_000)
     return undefined
   }
 }

@@ -11,7 +11,7 @@ const partsOf = ({ components }) =>
       return (buttons ?? []).map((button, index) => ({ type: "button", index, text: button.url, label: button.text }))
     }
     const isText = type === "BODY" || (type === "HEADER" && format === "TEXT")
-    return isText ? [{ type: type.toLowerCase(), text, label: type.toLowerCase() }] : []
+    return isText ? [{ type: type.toLowerCase(), text, label: type === "BODY" ? "Body" : "Header" }] : []
   }).map((part) => ({ ...part, names: Array.from(new Set(placeholders(part.text))) }))
     .filter(({ names }) => names.length > 0)
 
@@ -76,7 +76,7 @@ const templateFields = (templates, template, choose) =>
   ${
     partsOf(template).map(({ label, names }, part) =>
       names.map((name) =>
-        html`<label>${label}: ${name}<input name="${part}.${name}" required maxlength="1024" autocomplete="off"></label>`
+        html`<label>${label} {{${name}}}<input name="${part}.${name}" required maxlength="1024" autocomplete="off"></label>`
       )
     )
   }`

@@ -104,6 +104,7 @@ export const applyStatus = ({ message_id, status }) =>
 const send = async (message, text) => {
   if (state.conversation === null) return
   const { id } = state.conversation
+  update({ error: null })
   const sent = await call("send", { id, message })
   if (!state.pending.some((one) => one.id === sent.id)) update({ pending: [...state.pending, { ...sent, text }] })
   scrollToEnd()

@@ -12,6 +12,7 @@ import { policyOf, refusalOf } from "./Guard.ts"
 import type { Monitor } from "./Monitor.ts"
 import * as Operations from "./Operations.ts"
 
+export type { Feed } from "./Feed.ts"
 export { type AnsweredRequest, Monitor, type SendReport } from "./Monitor.ts"
 
 /** A message that the console writes in a customer's name. */

@@ -110,14 +110,8 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the console of `dev`", (it) => 
     using(async ({ page }) => {
       await page.getByRole("option", { name: /Amélie Dubois/ }).click()
       await page.getByRole("button", { name: "Template" }).click()
-      for (
-        const [label, value] of [["header: 1", "4712"], ["body: 1", "Amélie"], ["body: 2", "4712"], [
-          "Track it: 1",
-          "4712"
-        ]]
-      ) {
-        await page.getByLabel(label ?? "").fill(value ?? "")
-      }
+      const values = { "Header {{1}}": "4712", "Body {{1}}": "Amélie", "Body {{2}}": "4712", "Track it {{1}}": "4712" }
+      for (const [label, value] of Object.entries(values)) await page.getByLabel(label).fill(value)
       await page.getByRole("dialog").getByRole("button", { name: "Send" }).click()
       await page.locator(".outbound", { hasText: "your order 4712 is ready" }).getByRole("img", { name: "read" })
         .waitFor()

@@ -42,8 +42,10 @@ const reportOf = (id: string, columns: Readonly<Record<string, unknown>>): SendR
 /** Reports what a commit changed. */
 const observe = (monitor: Monitor, { insert = [], raise = [], settle, update = [] }: Changes): void => {
   for (const { rows, table } of insert) {
-    if (table.name === "sends") {
-      for (const row of rows) if ("id" in row) monitor.send(reportOf(String(row.id), { ...row }))
+    for (const row of rows) {
+      const id = "id" in row ? String(row.id) : ""
+      if (table.name === "sends") monitor.send(reportOf(id, { ...row }))
+      if (table.name === "conversations") monitor.change({ conversation_id: id })
     }
   }
   for (const { key, set, table } of update) {
