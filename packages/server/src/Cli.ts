@@ -5,6 +5,8 @@ import { channels } from "./commands/channels.ts"
 import { contactFields } from "./commands/contactFields.ts"
 import { contacts } from "./commands/contacts.ts"
 import { dev } from "./commands/dev.ts"
+import { doctor } from "./commands/doctor.ts"
+import { init } from "./commands/init.ts"
 import { keys } from "./commands/keys.ts"
 import { members } from "./commands/members.ts"
 import { migrate } from "./commands/migrate.ts"
@@ -28,6 +30,8 @@ export const root = Command.make("messaging-crm").pipe(
     serve,
     worker,
     migrate,
+    doctor,
+    init,
     organizations,
     members,
     keys,

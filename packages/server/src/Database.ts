@@ -48,7 +48,7 @@ export const current = Layer.effectDiscard(
   Effect.flatMap(Effect.mapError(Migrations.isCurrent, unusable), (isCurrent) =>
     isCurrent ? Effect.void : Effect.fail(
       new WrongSetting({
-        message: "The database at DATABASE_URL is behind: run `messaging-crm migrate`, or start with --migrate."
+        message: "The database schema is out of date. Run `messaging-crm migrate`, or start with --migrate."
       })
     ))
 )

@@ -13,7 +13,7 @@ import { createRequire } from "node:module"
 import { connect } from "node:net"
 import { dirname, join, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
-import { freePort } from "./FreePort.ts"
+import { freePort, isFree } from "./FreePort.ts"
 import { manifest } from "./Manifest.ts"
 
 /** PostgreSQL did not start. The message names the alternatives. */
@@ -22,7 +22,7 @@ export class EmbeddedPostgresFailed extends Data.TaggedError("EmbeddedPostgresFa
 export interface Options {
   /** The directory of the data, which are kept between runs. */
   readonly directory: string
-  /** A free one when absent. */
+  /** By default the port of the last start on this directory, or a free one. */
   readonly port?: number | undefined
   /** False trades safety against power loss for speed: for tests only. */
   readonly durable?: boolean | undefined
@@ -220,6 +220,12 @@ const settings = (port: number, durable: boolean): string =>
     ...(durable ? [] : ["-c fsync=off", "-c full_page_writes=off"])
   ].join(" ")
 
+/** Returns the port of the last start, if it is free, so that clients find the database again; otherwise another one. */
+const portFor = Effect.fnUntraced(function*(file: string) {
+  const kept = Number(yield* Effect.orElseSucceed(Effect.tryPromise(() => readFile(file, "utf8")), () => ""))
+  return kept > 0 && kept < 65_536 && (yield* isFree(kept)) ? kept : yield* freePort
+})
+
 /**
  * Starts PostgreSQL on 127.0.0.1 and returns its URL. It stops when the scope
  * closes. The data are kept.
@@ -238,10 +244,12 @@ export const start = Effect.fnUntraced(function*(
     yield* stop
   }
   yield* attempt("The data directory cannot be written", () => writeFile(ownerIn(home), String(process.pid)))
+  const portFile = join(home, "port")
   const launch = Effect.gen(function*() {
-    const chosen = port ?? (yield* freePort)
+    const chosen = port ?? (yield* portFor(portFile))
     const log = join(cluster, "server.log")
     yield* run(pg_ctl, ["start", "-D", cluster, "-w", "-t", "60", "-l", log, "-o", settings(chosen, durable)])
+    yield* attempt("The data directory cannot be written", () => writeFile(portFile, String(chosen)))
     return chosen
   })
   // Another process may take the free port between the probe and the start.

@@ -3,7 +3,7 @@ import { randomInt } from "node:crypto"
 import { createServer } from "node:net"
 
 /** Returns whether nothing listens on a port of 127.0.0.1. */
-const isFree = (port: number) =>
+export const isFree = (port: number) =>
   Effect.callback<boolean>((resume) => {
     const probe = createServer().once("error", () => resume(Effect.succeed(false)))
     probe.listen(port, "127.0.0.1", () => probe.close(() => resume(Effect.succeed(true))))

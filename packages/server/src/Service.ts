@@ -47,6 +47,14 @@ const production = Effect.fnUntraced(function*(provider: Provider, { migrate = f
   return { database, operations, settled }
 })
 
+/** Logs that a process stops, before anything of a service is released. */
+const logStop = <E, R>(service: Layer.Layer<never, E, R>) =>
+  Layer.effectDiscard(Effect.addFinalizer(() => Effect.logInfo("Stopping"))).pipe(Layer.provideMerge(service))
+
+/** Runs a service until it is interrupted, and logs its stop. */
+const launch = <E, R>(service: Layer.Layer<never, E, R>) =>
+  Effect.onInterrupt(Layer.launch(logStop(service)), () => Effect.logInfo("Stopped"))
+
 const reporting = Layer.provideMerge(Telemetry.layer, Logging.layer)
 
 /** Answers the API and the provider's callbacks, and works on what is queued. */
@@ -64,7 +72,7 @@ export const serve = Effect.fnUntraced(function*(provider: Provider, options: Se
     Layer.merge(Layers.metrics(host)),
     Layer.provide(operations)
   )
-  return yield* Layer.launch(service.pipe(Layer.provide(settled)))
+  return yield* launch(service.pipe(Layer.provide(settled)))
 }, Effect.provide(reporting))
 
 /** Works on what is queued, without the API. `/metrics` is on `METRICS_PORT`, where one is set. */
@@ -75,5 +83,5 @@ export const worker = Effect.fnUntraced(function*(provider: Provider, options: W
   )
   const metrics = Layers.metrics(yield* readOr(settings.host, "0.0.0.0"))
   const service = Layer.mergeAll(Layers.worker, provider.background, metrics, announce).pipe(Layer.provide(operations))
-  return yield* Layer.launch(service.pipe(Layer.provide(settled)))
+  return yield* launch(service.pipe(Layer.provide(settled)))
 }, Effect.provide(reporting))

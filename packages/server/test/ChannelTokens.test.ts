@@ -80,7 +80,7 @@ it.live(
       assert.include(yield* refused([...setToken, ...names], "an old token"), "visible ASCII")
       assert.include(
         yield* refused([...setToken, ...names], "swordfish"),
-        "The network refuses this account: provider_auth"
+        "The network rejected this account (provider_auth)"
       )
       const { SECRET_KEY: _, ...keyless }: Processes.Environment = environment
       assert.include(yield* refused([...setToken, ...names], token, keyless), "SECRET_KEY is required")
@@ -152,7 +152,7 @@ it.live("a channel is connected together with its account, or not at all", () =>
         ["--name", "Page", "--address", address, "--account", "1784", "--app", app_id, "--token-file", "-"]
       )
     const bad = yield* Processes.run(args("acme"), environment, "swordfish")
-    assert.include(bad.stderr, "The network refuses this account: provider_auth")
+    assert.include(bad.stderr, "The network rejected this account (provider_auth)")
     const good = yield* Processes.run(args("acme"), environment, `${token}\n`)
     assert.strictEqual(good.code, 0, good.stderr)
     const taken = yield* Processes.run(args("another"), environment, token)

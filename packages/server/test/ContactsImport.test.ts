@@ -178,7 +178,7 @@ it.layer(layer, { excludeTestServices: true, timeout: "60 seconds" })("contacts 
         })
         const { code, stderr } = yield* run(`first_name,notes\nAda,\nBob,"${"x\n".repeat(600_000)}`, "-")
         assert.strictEqual(code, 1)
-        assert.match(stderr, /^line 3: The row does not end/)
+        assert.match(stderr, /^line 3: The row is unterminated/)
         assert.isAtLeast((yield* contactsOf(id)).length, 2)
       }),
     60_000

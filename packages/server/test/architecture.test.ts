@@ -108,6 +108,7 @@ const openers: Readonly<Record<string, string>> = {
   "provider-mock/src/http/Network.ts": "the callback URL of the mock network",
   "provider-mock/src/http/RemoteMock.ts": "PROVIDER_URL",
   "server/src/DevConsole.ts": "this service",
+  "server/src/Doctor.ts": "hosts of webhooks, once an operator asks; public addresses or WEBHOOK_ALLOWED_NETWORKS",
   "server/src/EmbeddedPostgres.ts": "a database on this machine",
   "server/src/FreePort.ts": "no connection: a server",
   "server/src/HttpServer": "no connection: a server",

@@ -24,9 +24,17 @@ const pooler =
 const refusesSettings = ({ reason: { cause } }: SqlError.SqlError): boolean =>
   cause instanceof Error && cause.message.startsWith("unsupported startup parameter")
 
+/** PostgreSQL before version 17 has no `transaction_timeout`, with which each session begins. */
+const isTooOld = ({ reason: { cause } }: SqlError.SqlError): boolean =>
+  cause instanceof Error && cause.message.includes("unrecognized configuration parameter \"transaction_timeout\"")
+
 /** Names the reason why a connection was refused, where PostgreSQL's own words do not. */
 export const explain = (host: Host) => (error: SqlError.SqlError): SqlError.SqlError =>
-  refusesSettings(error) ? unusable(host, pooler) : error
+  refusesSettings(error)
+    ? unusable(host, pooler)
+    : isTooOld(error)
+    ? unusable(host, "runs a PostgreSQL version before 17. Use PostgreSQL 17 or later")
+    : error
 
 const state = `
   SELECT

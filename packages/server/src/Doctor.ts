@@ -1,0 +1,216 @@
+/** `doctor`: checks everything that the service depends on, and says what to do. It changes nothing. */
+import { isPublic } from "@messaging-crm/adapter-http/outbound/Addresses"
+import * as Clock from "@messaging-crm/adapter-postgres/Clock"
+import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import type { ChannelAccounts } from "@messaging-crm/core/ChannelAccounts"
+import { ChannelHolds, isPause } from "@messaging-crm/core/ChannelHolds"
+import { Channels } from "@messaging-crm/core/Channels"
+import { Organizations } from "@messaging-crm/core/Organizations"
+import { SecretCanary } from "@messaging-crm/core/SecretCanary"
+import { Webhooks } from "@messaging-crm/core/Webhooks"
+import { AccountCheck } from "@messaging-crm/provider-cloud/AccountCheck"
+import { Data, Effect, Layer, Option } from "effect"
+import { SqlClient } from "effect/sql"
+import { lookup } from "node:dns/promises"
+import { connect } from "node:net"
+import { check, read, readRequired, settings } from "./Config.ts"
+import * as Database from "./Database.ts"
+import * as Layers from "./Layers.ts"
+import * as Providers from "./Providers.ts"
+
+/** The result of one check. */
+export interface Finding {
+  readonly name: string
+  readonly state: "ok" | "warning" | "failed"
+  readonly detail: string
+  /** What to do; null if nothing. */
+  readonly advice: string | null
+}
+
+const ok = (name: string, detail: string): Finding => ({ name, state: "ok", detail, advice: null })
+const warning = (name: string, detail: string, advice: string): Finding => ({ name, state: "warning", detail, advice })
+const failed = (name: string, detail: string, advice: string): Finding => ({ name, state: "failed", detail, advice })
+
+class Unreachable extends Data.TaggedError("Unreachable")<{ readonly message: string }> {}
+
+// ------------------------------------------------------------- database
+
+const version_min = 170_000
+
+const version = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ readonly number: string; readonly text: string }>`
+    SELECT current_setting('server_version_num') AS number, current_setting('server_version') AS text
+  `
+  const { number = "0", text = "unknown" } = row ?? {}
+  return Number(number) >= version_min
+    ? ok("Database", `PostgreSQL ${text}; no extension is required`)
+    : failed("Database", `PostgreSQL ${text} is too old`, "Use PostgreSQL 17 or later.")
+})
+
+const schema = Effect.map(Migrations.isCurrent, (isCurrent) =>
+  isCurrent
+    ? ok("Schema", "up to date")
+    : failed("Schema", "out of date", "Run `messaging-crm migrate`."))
+
+const clock = Effect.gen(function*() {
+  const offset = yield* Effect.flatten(Clock.HostClockOffset)
+  const words = Clock.warningOf(offset)
+  return Option.isNone(words)
+    ? ok("Clock", "within a second of the database's clock")
+    : warning("Clock", words.value, "Synchronize this host's clock, for example with chrony.")
+})
+
+const secret = Effect.map(SecretCanary.use(({ isOpened }) => isOpened), (isOpened) =>
+  isOpened
+    ? ok("Secret key", "decrypts the secrets of the database")
+    : failed(
+      "Secret key",
+      "does not decrypt the secrets of the database",
+      "Set SECRET_KEY to the key of this database."
+    ))
+
+// ------------------------------------------------------------- channels
+
+/** Runs an effect for each organization, and joins the results. */
+const inEach = <A, E, R>(effect: Effect.Effect<ReadonlyArray<A>, E, R>) =>
+  Effect.gen(function*() {
+    const organizations = yield* Organizations.use(({ list }) => list)
+    const found = yield* Effect.forEach(organizations, ({ id }) =>
+      Effect.provideService(effect, CurrentActor, { organization_id: id, member_id: null }))
+    return found.flat()
+  })
+
+const isCloud = Effect.map(read(settings.provider), Option.contains("cloud"))
+
+const channelsOf = Effect.gen(function*() {
+  const all = yield* Channels.use(({ list }) => list)
+  const holds = yield* ChannelHolds.use(({ list }) => list)
+  const checked = yield* isCloud
+  return yield* Effect.forEach(all, (channel) =>
+    Effect.gen(function*() {
+      const hold = holds.find(({ channel_id }) => channel_id === channel.id)
+      const verdict = checked ? yield* AccountCheck.use((accounts) => accounts.check(channel)) : "ok"
+      const problem = hold !== undefined && isPause(hold)
+        ? `paused (${hold.reason})`
+        : verdict === "ok"
+        ? null
+        : verdict
+      return { id: channel.id, problem }
+    }), { concurrency: 4 })
+})
+
+const channels = Effect.map(inEach(channelsOf), (all) => {
+  const bad = all.filter(({ problem }) => problem !== null)
+  if (all.length === 0) return warning("Channels", "none", "Connect one with `messaging-crm channels connect`.")
+  return bad.length === 0
+    ? ok("Channels", `${all.length} can send`)
+    : failed(
+      "Channels",
+      bad.map(({ id, problem }) => `${id}: ${problem}`).join(", "),
+      "Set a new token with `messaging-crm channels set-token`, then run `messaging-crm channels check`."
+    )
+})
+
+// ------------------------------------------------------------- webhooks
+
+const opened = (host: string, port: number) =>
+  Effect.callback<void, Unreachable>((resume) => {
+    const socket = connect({ host, port })
+    socket.once("connect", () => resume(Effect.void))
+    socket.once("error", ({ message }) => resume(Effect.fail(new Unreachable({ message }))))
+    return Effect.sync(() => socket.destroy())
+  })
+
+/** Opens a connection to the host of a webhook and closes it. Sends nothing. */
+const reach = Effect.fnUntraced(function*(url: URL) {
+  const allowed = Option.getOrElse(yield* read(settings.webhook_allowed_networks), () => () => false)
+  const { address } = yield* Effect.tryPromise({
+    try: () => lookup(url.hostname.replace(/^\[|\]$/g, "")),
+    catch: () => new Unreachable({ message: `the name ${url.hostname} does not resolve` })
+  })
+  if (!isPublic(address) && !allowed(address)) {
+    return yield* new Unreachable({ message: `${address} is private; see WEBHOOK_ALLOWED_NETWORKS` })
+  }
+  yield* opened(address, Number(url.port) || (url.protocol === "http:" ? 80 : 443)).pipe(
+    Effect.scoped,
+    Effect.timeoutOrElse({
+      duration: "5 seconds",
+      orElse: () => new Unreachable({ message: `${url.host} does not respond within 5 s` })
+    })
+  )
+})
+
+const webhooksOf = Effect.gen(function*() {
+  const active = yield* Webhooks.use(({ list }) => list({ status: "active" }))
+  return yield* Effect.forEach(active, ({ id, url }) =>
+    Effect.match(reach(new URL(url)), {
+      onSuccess: () => ({ id, problem: null }),
+      onFailure: ({ message }) => ({ id, problem: message })
+    }), { concurrency: 8 })
+})
+
+const webhooks = Effect.map(inEach(webhooksOf), (all) => {
+  const bad = all.filter(({ problem }) => problem !== null)
+  return bad.length === 0
+    ? ok("Webhooks", `${all.length} active, all reachable`)
+    : warning(
+      "Webhooks",
+      bad.map(({ id, problem }) => `${id}: ${problem}`).join(", "),
+      "Start the endpoints, or disable their webhooks with `messaging-crm webhooks disable`."
+    )
+})
+
+// ---------------------------------------------------------------- order
+
+const required = ["database_url", "secret_key", "provider"] as const
+
+const invalid = ({ message }: Error) => [
+  failed("Settings", message.replaceAll("\n", " "), "See docs/configuration.md.")
+]
+
+const unusable = ({ message }: Error) => [
+  failed("Database", message, "Check DATABASE_URL, the network, and that PostgreSQL 17 or later runs.")
+]
+
+/** The mock provider has no accounts to verify. */
+const unchecked = AccountCheck.of({ check: () => Effect.succeed("ok"), checkAccount: () => Effect.succeed("ok") })
+
+const accountCheck = Layer.unwrap(
+  Effect.map(
+    isCloud,
+    (cloud): Layer.Layer<AccountCheck, Error, ChannelAccounts> =>
+      cloud ? Providers.accountCheck : Layer.succeed(AccountCheck, unchecked)
+  )
+)
+
+/** The checks that need a current schema. */
+const inside = Effect.gen(function*() {
+  const database = Layers.database(yield* readRequired(settings.database_url))
+  const layer = Layers.operations(Layers.postgres.pipe(Layer.provide(database)), Providers.absent)
+  return yield* Effect.all([secret, clock, channels, webhooks]).pipe(
+    Effect.provide(accountCheck),
+    Effect.provide(
+      layer.pipe(Layer.provideMerge(Layer.provide(Database.clock, database)), Layer.provide(Layers.tuning))
+    )
+  )
+})
+
+const afterSettings = Effect.gen(function*() {
+  const url = yield* readRequired(settings.database_url)
+  const outside = yield* Effect.provide(Effect.all([version, schema]), Layers.database(url))
+  return outside.some(({ state }) => state === "failed") ? outside : [...outside, ...yield* inside]
+})
+
+/** Runs the checks. One that the next ones depend on ends them when it fails. */
+export const findings: Effect.Effect<ReadonlyArray<Finding>> = check(required).pipe(
+  Effect.matchEffect({
+    onFailure: (error) => Effect.succeed(invalid(error)),
+    onSuccess: () =>
+      Effect.match(afterSettings, {
+        onFailure: unusable,
+        onSuccess: (rest) => [ok("Settings", "valid"), ...rest]
+      })
+  })
+)

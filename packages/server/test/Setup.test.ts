@@ -1,0 +1,134 @@
+/** What an operator runs first: `init` and `doctor`, and a database that does not fit. */
+import { assert, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { mkdtemp, rm } from "node:fs/promises"
+import { createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { start } from "../src/EmbeddedPostgres.ts"
+import { freePort } from "../src/FreePort.ts"
+import * as Processes from "../testing/Processes.ts"
+
+const secret = (name: string) => Buffer.alloc(32, name).toString("base64")
+
+const Findings = Schema.fromJsonString(
+  Schema.Array(
+    Schema.Struct({
+      name: Schema.String,
+      state: Schema.String,
+      detail: Schema.String,
+      advice: Schema.NullOr(Schema.String)
+    })
+  )
+)
+
+const Made = Schema.fromJsonString(Schema.Struct({
+  api_key: Schema.String,
+  channel_id: Schema.String,
+  key_id: Schema.String,
+  member_id: Schema.String,
+  organization_id: Schema.String
+}))
+
+const doctor = Effect.fnUntraced(function*(environment: Processes.Environment) {
+  const { code, stdout } = yield* Processes.run(["doctor", "--json"], environment)
+  return { code, findings: yield* Schema.decodeUnknownEffect(Findings)(stdout) }
+})
+
+it.live(
+  "init makes an organization that works, and doctor says what is wrong and what to do",
+  () =>
+    Effect.gen(function*() {
+      const nothing = yield* doctor({})
+      assert.strictEqual(nothing.code, 1)
+      assert.deepStrictEqual(nothing.findings.map(({ name, state }) => `${name} ${state}`), ["Settings failed"])
+
+      const port = yield* freePort
+      const server: Processes.Server = { port, url: `http://127.0.0.1:${port}` }
+      const environment = {
+        DATABASE_URL: yield* Processes.database,
+        SECRET_KEY: secret("right"),
+        PROVIDER: "mock",
+        HOST: "127.0.0.1",
+        WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8"
+      }
+      const behind = yield* doctor(environment)
+      assert.deepStrictEqual(
+        behind.findings.map(({ name, state }) => `${name} ${state}`),
+        ["Settings ok", "Database ok", "Schema failed"]
+      )
+      assert.include(behind.findings[2]?.advice, "messaging-crm migrate")
+
+      yield* Processes.command(["migrate"], environment)
+      const owner = ["--name", "Acme", "--owner-name", "Ada", "--owner-email", "ada@acme.example"]
+      const wrong = yield* Processes.run(["init", ...owner, "--type", "phone_messaging"], environment)
+      assert.include(wrong.stderr, "requires --business-account")
+      const { code, stdout } = yield* Processes.run(["init", ...owner, "--json"], environment)
+      assert.strictEqual(code, 0)
+      const made = yield* Schema.decodeUnknownEffect(Made)(stdout)
+      yield* Processes.serve(environment, server)
+      const channels = yield* Processes.request(server, "GET", "/channels", { key: made.api_key })
+      assert.include(channels.text, made.channel_id)
+
+      const healthy = yield* doctor(environment)
+      assert.deepStrictEqual(
+        healthy.findings.map(({ name, state }) => `${name} ${state}`),
+        ["Settings", "Database", "Schema", "Secret key", "Clock", "Channels", "Webhooks"].map((name) => `${name} ok`)
+      )
+      assert.strictEqual(healthy.code, 0)
+
+      const subscribed = yield* Processes.request(server, "POST", "/webhooks", {
+        key: made.api_key,
+        json: { url: `http://127.0.0.1:${yield* freePort}/`, event_types: ["message.sent"] },
+        idempotency_key: "nobody-listens"
+      })
+      assert.strictEqual(subscribed.status, 200, subscribed.text)
+      const sick = yield* doctor({ ...environment, SECRET_KEY: secret("wrong") })
+      assert.strictEqual(sick.code, 1)
+      const of = (name: string) => sick.findings.find((finding) => finding.name === name)
+      assert.strictEqual(of("Secret key")?.state, "failed")
+      assert.strictEqual(of("Webhooks")?.state, "warning")
+      assert.include(of("Webhooks")?.detail, "ECONNREFUSED")
+    }).pipe(Effect.scoped),
+  180_000
+)
+
+/** A server that rejects each session as PostgreSQL 15 does. */
+const postgres15 = Effect.acquireRelease(
+  Effect.callback<{ readonly port: number; readonly close: () => void }>((resume) => {
+    const fields = ["SFATAL", "VFATAL", "C42704", "Munrecognized configuration parameter \"transaction_timeout\""]
+    const body = Buffer.from(`${fields.map((field) => `${field}\0`).join("")}\0`)
+    const size = Buffer.alloc(4)
+    size.writeInt32BE(body.length + 4)
+    const server = createServer((socket) => {
+      socket.on("error", () => {})
+      socket.once("data", () => socket.end(Buffer.concat([Buffer.from("E"), size, body])))
+    }).listen(0, "127.0.0.1", () => {
+      const at = server.address()
+      const port = typeof at === "object" && at !== null ? at.port : 0
+      resume(Effect.succeed({ port, close: () => server.close() }))
+    })
+  }),
+  ({ close }) => Effect.sync(close)
+)
+
+it.live("an old PostgreSQL is named with the version that is needed", () =>
+  Effect.gen(function*() {
+    const { port } = yield* postgres15
+    const { code, stderr } = yield* Processes.run(["migrate"], {
+      DATABASE_URL: `postgres://crm:crm@127.0.0.1:${port}/crm`
+    })
+    assert.strictEqual(code, 1)
+    assert.include(stderr, "PostgreSQL version before 17. Use PostgreSQL 17 or later")
+    assert.notInclude(stderr, "transaction_timeout")
+  }).pipe(Effect.scoped), 60_000)
+
+it.live("the embedded PostgreSQL keeps its port", () =>
+  Effect.gen(function*() {
+    const directory = yield* Effect.acquireRelease(
+      Effect.promise(() => mkdtemp(join(tmpdir(), "messaging-crm-port-"))),
+      (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true }))
+    )
+    const first = yield* Effect.scoped(start({ directory }))
+    assert.strictEqual(yield* Effect.scoped(start({ directory })), first)
+  }).pipe(Effect.scoped), 60_000)
