@@ -42,7 +42,7 @@ describe("the guides name what the code has", () => {
   })
 
   it("numbers that misbehave", () => {
-    assert.sameMembers([...named(sending, "| Ends in | Behaves so |\n")], Object.keys(testNumbers))
+    assert.sameMembers([...named(sending, "| Ends in | Behavior |\n")], Object.keys(testNumbers))
   })
 
   it("fields of a contact", () => {
