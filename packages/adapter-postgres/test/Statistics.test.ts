@@ -1,7 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import * as Client from "../src/database/Client.ts"
 import * as Statistics from "../src/database/Statistics.ts"
 import * as Database from "../testing/Database.ts"
 
@@ -25,13 +24,14 @@ it.layer(Database.layer, { excludeTestServices: true })("Statistics", (it) => {
       const sql = yield* SqlClient.SqlClient
       // Otherwise autovacuum might be faster.
       yield* sql`ALTER TABLE contacts SET (autovacuum_enabled = false)`
-      const session = yield* Client.session(yield* sql.reserve)
-      yield* session`PREPARE look_up AS SELECT * FROM contacts WHERE organization_id = $1 AND id = $2`.unprepared
-      const execute = sql.literal(`EXECUTE look_up ('${organization}', '${nobody}')`)
-      yield* session`${execute}`.unprepared
+      const session = yield* sql.reserve
+      const run = (statement: string) => session.executeUnprepared(statement, [], undefined)
+      yield* run("PREPARE look_up AS SELECT * FROM contacts WHERE organization_id = $1 AND id = $2")
+      const execute = `EXECUTE look_up ('${organization}', '${nobody}')`
+      yield* run(execute)
       yield* fill(5000)
       assert.deepStrictEqual(yield* Statistics.refresh, ["contacts"])
-      const plan = yield* session`EXPLAIN (COSTS OFF) ${execute}`.unprepared
+      const plan = yield* run(`EXPLAIN (COSTS OFF) ${execute}`)
       assert.match(JSON.stringify(plan), /contacts_pkey/)
       assert.deepStrictEqual(yield* Statistics.refresh, [])
       yield* fill(20_000)

@@ -75,14 +75,6 @@ const commit = (connection: SqlConnection.Connection): Effect.Effect<void, SqlEr
       : Effect.fail(new SqlError.SqlError({ reason: new SqlError.UnknownError({ cause, operation: "commit" }) }))
   })
 
-/** How the driver's client speaks to PostgreSQL. */
-const dialect = {
-  driver: "pg",
-  prepareTransactionControls: true,
-  commit,
-  releaseSavepoint: (name: string) => `RELEASE SAVEPOINT ${name}`
-}
-
 type Shape = Omit<Connections.Config, "driver"> & {
   readonly settings: Readonly<Record<string, string>>
 }
@@ -94,7 +86,10 @@ const make = Effect.fnUntraced(function*({ settings, ...shape }: Shape) {
     driver: { applicationName: "messaging-crm", startupParameters: settings, types: Types.make(time) }
   })
   return yield* SqlClient.make({
-    ...dialect,
+    driver: "pg",
+    prepareTransactionControls: true,
+    commit,
+    releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
     compiler: PgClient.makeCompiler(),
     borrower,
     acquirer: reserve,
@@ -102,16 +97,6 @@ const make = Effect.fnUntraced(function*({ settings, ...shape }: Shape) {
     spanAttributes: [["db.system.name", "postgresql"], ...attributesOf(shape.hosts)]
   })
 })
-
-/** Returns a client whose statements and transactions all go over one connection. */
-export const session = (connection: SqlConnection.Connection): Effect.Effect<SqlClient.SqlClient> =>
-  SqlClient.make({
-    ...dialect,
-    compiler: PgClient.makeCompiler(),
-    borrower: (use) => use(connection),
-    acquirer: Effect.succeed(connection),
-    spanAttributes: []
-  }).pipe(Effect.provide(Reactivity.layer))
 
 const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) {
   const hosts = Option.getOrThrowWith(
