@@ -12,151 +12,30 @@
  */
 import { Context, DateTime, Duration, Effect, Layer, Option, Result, Schema } from "effect"
 import { type MemberRow, MemberRows, MemberStore, present } from "../accounts/Members.ts"
-import { type Channel, ChannelType } from "../catalog/Channels.ts"
-import {
-  type ContactIdentity,
-  ContactRows,
-  fullName,
-  type KnownIdentity,
-  ReferenceUnknown
-} from "../contacts/Contacts.ts"
+import { type Channel } from "../catalog/Channels.ts"
+import { type ContactIdentity, ContactRows, fullName, ReferenceUnknown } from "../contacts/Contacts.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
-import { ChannelId, ContactId, ConversationId, type IdentityId, MemberId, type OrganizationId } from "../kernel/Ids.ts"
-import { limits } from "../kernel/Limits.ts"
+import type { MemberId } from "../kernel/Ids.ts"
+import { ConversationId, type OrganizationId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
 import { type CursorInvalid, Cursors, type Page, type PageRequest, type Position } from "../kernel/Page.ts"
-import { line } from "../kernel/Text.ts"
-import { Timestamp } from "../kernel/Timestamps.ts"
+import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
 import { concurrently, Decide, type DecisionContext, type Write } from "../work/Decide.ts"
 import type { Respond } from "../work/RecordedResponses.ts"
+import {
+  type AssignConversation,
+  type CloseConversation,
+  type Conversation,
+  type ConversationColumns,
+  type ConversationFilters,
+  type ConversationRow,
+  ConversationRows,
+  type KnownThread
+} from "./Conversation.ts"
 
-// ---------------------------------------------------------------- data
-
-export const ConversationStatus = Schema.Literals(["open", "closed"])
-export type ConversationStatus = typeof ConversationStatus.Type
-
-export const Conversation = Schema.Struct({
-  id: ConversationId,
-  channel: Schema.Struct({ id: ChannelId, type: ChannelType }),
-  contact: Schema.Struct({
-    id: ContactId,
-    display_name: Schema.NullOr(Schema.String),
-    external_id: Schema.NullOr(Schema.String).annotate({
-      description: "The network's id of the contact on this channel; on phone messaging the number."
-    }),
-    username: Schema.NullOr(Schema.String)
-  }),
-  status: ConversationStatus,
-  close_category: Schema.NullOr(Schema.String).annotate({ description: "Why it was closed; null while it is open." }),
-  assigned_user_id: Schema.NullOr(MemberId).annotate({ description: "The member to whom it is assigned." }),
-  agent_id: Schema.NullOr(Schema.String.annotate({ format: "uuid" })).annotate({
-    description: "The automatic agent to which it is assigned."
-  }),
-  created_at: Timestamp,
-  opened_at: Timestamp,
-  closed_at: Schema.NullOr(Timestamp).annotate({ description: "Null while it is open." }),
-  last_activity_at: Timestamp,
-  last_activity_preview: Schema.NullOr(Schema.String).annotate({ description: "The beginning of the last message." })
-}).annotate({
-  identifier: "Conversation",
-  description: "The thread between one contact and the organization on one channel. A number has one for each channel."
-})
-export interface Conversation extends Schema.Schema.Type<typeof Conversation> {}
-
-/** The columns of a conversation. The pair of channel and identity is unique. */
-export interface ConversationColumns {
-  readonly id: ConversationId
-  readonly channel_id: ChannelId
-  readonly contact_id: ContactId
-  readonly identity_id: IdentityId
-  readonly status: ConversationStatus
-  readonly close_category: string | null
-  readonly assigned_user_id: MemberId | null
-  readonly agent_id: string | null
-  readonly created_at: Timestamp
-  readonly opened_at: Timestamp
-  readonly closed_at: Timestamp | null
-  readonly last_activity_at: Timestamp
-  readonly last_activity_preview: string | null
-  /** The provider's time of the contact's last message, with which the reply window begins. */
-  readonly last_inbound_at: Timestamp | null
-}
-
-export const ConversationRows = Changes.rows<ConversationColumns>()({
-  name: "conversations",
-  key: { id: "uuid" },
-  columns: {
-    channel_id: "uuid",
-    contact_id: "uuid",
-    identity_id: "uuid",
-    status: "text",
-    close_category: "text",
-    assigned_user_id: "uuid",
-    agent_id: "text",
-    created_at: "timestamptz",
-    opened_at: "timestamptz",
-    closed_at: "timestamptz",
-    last_activity_at: "timestamptz",
-    last_activity_preview: "text",
-    last_inbound_at: "timestamptz"
-  },
-  unique: { columns: ["channel_id", "identity_id"], within: "organization" },
-  activity: {
-    row: "conversation_id",
-    latest: "last_activity_at",
-    newest: { last_activity_preview: "preview" },
-    moved: { last_inbound_at: "last_inbound_at" }
-  }
-})
-
-/** A loaded conversation, with the columns of its channel, contact and identity that callers see. */
-export interface ConversationRow extends ConversationColumns {
-  readonly channel_type: ChannelType
-  readonly first_name: string | null
-  readonly last_name: string | null
-  readonly external_id: string
-  readonly display_name: string | null
-  readonly username: string | null
-  readonly version: Changes.Version
-  readonly contact_version: Changes.Version
-}
-
-/** A known identity, with its conversation on the channel if there is one. */
-export interface KnownThread extends KnownIdentity {
-  readonly conversation: Pick<ConversationRow, "id" | "status" | "version"> | null
-}
-
-/** The filters of a list. A filter that is null does not filter (contract §10.6). */
-export interface ConversationFilters {
-  readonly status: ConversationStatus | null
-  readonly assigned_user_id: MemberId | null
-}
-
-export const AssignConversation = Schema.Struct({
-  assigned_user_id: Schema.NullOr(MemberId).annotate({
-    description: "Null unassigns, and leaves the contact's owner."
-  }),
-  sync_contact_owner: Schema.optionalKey(
-    Schema.Boolean.annotate({
-      description:
-        "Whether to make the member the contact's owner too. Without effect when the conversation is unassigned.",
-      default: true
-    })
-  )
-}).annotate({ identifier: "AssignConversation" })
-export interface AssignConversation extends Schema.Schema.Type<typeof AssignConversation> {}
-
-const closeCategory = line(limits.close_category_chars_max).pipe(Schema.annotateEncoded({
-  description: "Any text. Suggestions: `resolved`, `no_response`, `spam`, `duplicate`, `other`.",
-  default: null
-}))
-
-export const CloseConversation = Schema.Struct({ category: Schema.optionalKey(closeCategory) }).annotate({
-  identifier: "CloseConversation"
-}).pipe(Schema.brand("CloseConversation"))
-export interface CloseConversation extends Schema.Schema.Type<typeof CloseConversation> {}
+export * from "./Conversation.ts"
 
 // -------------------------------------------------------------- errors
 

@@ -40,18 +40,11 @@ import {
   type ProviderEvent,
   subjectOf
 } from "./ProviderEvents.ts"
-import {
-  coverageOf,
-  messageReceived,
-  messageSent,
-  type NetworkMessage,
-  partnerOf,
-  personOf
-} from "./ProviderMessages.ts"
+import { coverageOf, type NetworkMessage, partnerOf, personOf, storeMessage } from "./ProviderMessages.ts"
 import * as SendCompletion from "./SendCompletion.ts"
 
 export * from "./ProviderEvents.ts"
-export { messageReceived, messageSent } from "./ProviderMessages.ts"
+export { storeMessage } from "./ProviderMessages.ts"
 
 // -------------------------------------------------------------- errors
 
@@ -223,7 +216,7 @@ export class Inbound extends Context.Service<Inbound, {
         return { known, contact }
       })
 
-      const storeMessage = (
+      const commitMessage = (
         organization_id: OrganizationId,
         channel: Channel,
         event: NetworkMessage,
@@ -238,10 +231,7 @@ export class Inbound extends Context.Service<Inbound, {
             ], concurrently),
             ([found, sender]) => ({ found, ...sender })
           ),
-          (loaded, context) =>
-            event.event === "message_received"
-              ? messageReceived(loaded, channel, event, file, context)
-              : messageSent(loaded, channel, event, file, context)
+          (loaded, context) => storeMessage(loaded, channel, event, file, context)
         )
 
       const receiveMessage = Effect.fnUntraced(function*(
@@ -249,14 +239,14 @@ export class Inbound extends Context.Service<Inbound, {
         channel: Channel,
         event: NetworkMessage
       ) {
-        if (event.media === null) return yield* storeMessage(organization_id, channel, event, null)
+        if (event.media === null) return yield* commitMessage(organization_id, channel, event, null)
         // The file of a repeated event is not read again.
         const found = yield* findMessage(organization_id, event)
         if (Option.isSome(Option.flatMap(found, ({ message }) => message))) return
         yield* media.receive(
           organization_id,
           event.media,
-          (file) => storeMessage(organization_id, channel, event, file)
+          (file) => commitMessage(organization_id, channel, event, file)
         )
       })
 

@@ -3,106 +3,21 @@
  */
 import { Context, DateTime, Duration, Effect, Layer, Option, Schema, Struct } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
-import { type ChannelId, type ContactId, ConversationId, MessageId, type OrganizationId } from "../kernel/Ids.ts"
+import type { ConversationId, MessageId } from "../kernel/Ids.ts"
+import { type ChannelId, type ContactId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
 import { type CursorInvalid, Cursors, type Page, type PageRequest, type Position } from "../kernel/Page.ts"
-import { preview, Text } from "../kernel/Text.ts"
-import { Timestamp } from "../kernel/Timestamps.ts"
+import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import { ConversationNotFound, ConversationStore } from "./Conversations.ts"
-import { LinkedMedia, Media, MediaRows, MessageMedia } from "./Media.ts"
-import { Failure, MessageDetails } from "./MessageDetails.ts"
+import type { LinkedMedia } from "./Media.ts"
+import { Media, MediaRows } from "./Media.ts"
+import { type LinkedMessage, type Message, type MessageUpdate, previewOf, sameUpdate } from "./Message.ts"
+
+export * from "./Message.ts"
 
 // ---------------------------------------------------------------- data
-
-export const Direction = Schema.Literals(["inbound", "outbound"])
-export type Direction = typeof Direction.Type
-
-/** An open enumeration: new values may appear within `v1`. */
-export const MessageType = Schema.Literals([
-  "text",
-  "template",
-  "image",
-  "video",
-  "audio",
-  "document",
-  "sticker",
-  "location",
-  "contacts",
-  "interactive",
-  "reaction",
-  "unsupported"
-]).annotate({ format: "open-enum" })
-export type MessageType = typeof MessageType.Type
-
-export const Sender = Schema.Struct({
-  type: Schema.Literals(["contact", "member", "agent", "system", "business_app"]).annotate({
-    description:
-      "A message sent through the API has the member of the API key as its sender; `business_app` wrote in the network's own app."
-  }),
-  name: Schema.NullOr(Schema.String)
-}).annotate({ identifier: "Sender", description: "Who wrote a message." })
-export interface Sender extends Schema.Schema.Type<typeof Sender> {}
-
-export const MessageStatus = Schema.Literals(["received", "sent", "delivered", "read", "failed"])
-export type MessageStatus = typeof MessageStatus.Type
-
-const OptionalTimestamp = Schema.NullOr(Timestamp)
-
-export const Message = Schema.Struct({
-  id: MessageId,
-  conversation_id: ConversationId,
-  direction: Direction.annotate({ description: "`inbound` from the contact, `outbound` from the organization." }),
-  type: MessageType,
-  text: Schema.NullOr(Schema.String).annotate({
-    description: "The text, the caption, or the template with its values."
-  }),
-  sender: Sender,
-  status: MessageStatus.annotate({
-    description:
-      "Inbound messages: `received`. Outbound messages only move forward: `sent`, `delivered`, `read`; or `failed`, which a later `delivered` or `read` replaces."
-  }),
-  media: Schema.NullOr(MessageMedia),
-  details: Schema.NullOr(MessageDetails),
-  provider_message_id: Schema.NullOr(Schema.String).annotate({ description: "The messaging provider's id of it." }),
-  created_at: Timestamp,
-  sent_at: OptionalTimestamp,
-  delivered_at: OptionalTimestamp,
-  read_at: OptionalTimestamp,
-  failed_at: OptionalTimestamp,
-  edited_at: OptionalTimestamp,
-  deleted_at: OptionalTimestamp
-})
-export interface Message extends Schema.Schema.Type<typeof Message> {}
-
-/** A message as callers see it, with a new link to its file. */
-export const LinkedMessage = Schema.Struct({
-  ...Message.fields,
-  media: Schema.NullOr(LinkedMedia)
-}).annotate({
-  identifier: "Message",
-  description:
-    "A message of a conversation. `created_at` is the time at which the service stored it; the other times are the provider's."
-})
-export interface LinkedMessage extends Schema.Schema.Type<typeof LinkedMessage> {}
-
-/** A status of an outbound message as the provider reports it, with its time. */
-export const StatusUpdate = Schema.Struct({
-  status: Schema.Literals(["sent", "delivered", "read", "failed"]),
-  at: Timestamp,
-  /** Why the message failed, if the provider reports it. */
-  failure: Schema.optionalKey(Failure)
-})
-export interface StatusUpdate extends Schema.Schema.Type<typeof StatusUpdate> {}
-
-/** The author edited the text, or deleted the message. */
-export const EditUpdate = Schema.Struct({ status: Schema.Literal("edited"), text: Schema.NullOr(Text), at: Timestamp })
-export const DeletionUpdate = Schema.Struct({ status: Schema.Literal("deleted"), at: Timestamp })
-
-/** Schema for every kind of update that a provider reports for a message. */
-export const MessageUpdate = Schema.Union([StatusUpdate, EditUpdate, DeletionUpdate])
-export type MessageUpdate = typeof MessageUpdate.Type
 
 /**
  * A message as it is stored. Its `delivered_at` is what the provider reported; of
@@ -186,91 +101,8 @@ export class MessageNotFound extends Schema.TaggedError<MessageNotFound>()("Mess
 
 // ----------------------------------------------------------- decisions
 
-/** Returns the earlier time; the same object as `known` where the other is not earlier. */
-const earliest = (known: Timestamp | null, other: Timestamp): Timestamp =>
-  known !== null && DateTime.isLessThanOrEqualTo(known, other) ? known : other
-
-const statusOf = (message: Pick<Message, "delivered_at" | "failed_at" | "read_at">): MessageStatus => {
-  if (message.read_at !== null) return "read"
-  if (message.delivered_at !== null) return "delivered"
-  return message.failed_at !== null ? "failed" : "sent"
-}
-
-/** Applies an edit: the latest one sets the text, unless the message was deleted. */
-const edit = <M extends Message>(message: M, { at, text }: typeof EditUpdate.Type): M =>
-  message.edited_at !== null && DateTime.isLessThanOrEqualTo(at, message.edited_at)
-    ? message
-    : { ...message, text: message.deleted_at === null ? text : null, edited_at: at }
-
-/** Applies a deletion: removes the text and the file. */
-const erase = <M extends Message>(message: M, at: Timestamp): M => {
-  const deleted_at = earliest(message.deleted_at, at)
-  if (deleted_at === message.deleted_at) return message
-  return { ...message, text: null, media: null, details: failureOnly(message.details?.failure), deleted_at }
-}
-
-const failureOnly = (failure: Failure | undefined): MessageDetails | null => failure === undefined ? null : { failure }
-
-/** A total order, so that of two failures at the same time the same one is stored in any order of reports. */
-const textOf = ({ code, description, title }: Failure): string => JSON.stringify([code, title, description])
-
-/** Stores the failure of the earliest report. */
-const explain = <M extends Message>(message: M, { at, failure }: StatusUpdate): M => {
-  const { details, failed_at } = message
-  const known = details?.failure
-  if (failed_at === null || DateTime.isLessThan(at, failed_at)) {
-    const { failure: _, ...others } = details ?? {}
-    const now = { ...others, ...failureOnly(failure) }
-    return { ...message, details: Object.keys(now).length === 0 ? null : now }
-  }
-  const isNews = failure !== undefined && DateTime.Equivalence(at, failed_at) &&
-    (known === undefined || textOf(failure) < textOf(known))
-  return isNews ? { ...message, details: { ...details, failure } } : message
-}
-
-const advance = <M extends Message>(message: M, update: StatusUpdate): M => {
-  const { at, status } = update
-  const name = `${status}_at` as const
-  const explained = status === "failed" ? explain(message, update) : message
-  const moved: M = { ...explained, [name]: earliest(message[name], at) }
-  return moved[name] === message[name] ? explained : { ...moved, status: statusOf(moved) }
-}
-
-/**
- * Returns the message after an update.
- *
- * Each time is the earliest that was reported, the text is that of the latest
- * edit, and the status of an outbound message follows from the times. So any
- * order and any repetition of updates ends in the same message. `delivered` and
- * `read` replace `failed`; a deletion wins over every edit. An update without
- * effect returns the same object, so that a repeated report writes nothing.
- */
-export const applyUpdate = <M extends Message>(message: M, update: MessageUpdate): M => {
-  switch (update.status) {
-    case "edited":
-      return edit(message, update)
-    case "deleted":
-      return erase(message, update.at)
-    default:
-      return message.direction === "inbound" ? message : advance(message, update)
-  }
-}
-
-/** Returns a provider's time, or now where it is in the future: the provider's clock may be wrong. */
-export const clamped = (at: Timestamp, now: Timestamp): Timestamp => DateTime.min(at, now)
-
-/** Returns the preview of a message, as lists of conversations and contacts show it (contract §10.8). */
-export const previewOf = ({ deleted_at, text, type }: Pick<Message, "deleted_at" | "text" | "type">): string =>
-  deleted_at === null ? preview(text ?? `[${type}]`) : "[deleted]"
-
 /** How long an update is stored without its message. Providers repeat their reports for days, not for weeks. */
 export const early_update_age_max = Duration.days(30)
-
-const sameUpdate = (a: MessageUpdate) => (b: MessageUpdate): boolean =>
-  a.status === b.status && DateTime.Equivalence(a.at, b.at) && reasonOf(a) === reasonOf(b)
-
-const reasonOf = (update: MessageUpdate): string | null =>
-  update.status === "failed" && update.failure !== undefined ? textOf(update.failure) : null
 
 /** Stores an update that arrived before its message. A repeated one changes nothing. */
 export const storeEarlyUpdate = (

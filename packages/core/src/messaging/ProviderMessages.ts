@@ -6,7 +6,7 @@ import { DateTime, Option } from "effect"
 import type { Channel } from "../catalog/Channels.ts"
 import { findOrCreateByIdentity } from "../contacts/ContactIdentities.ts"
 import type { LoadedContact, Person } from "../contacts/Contacts.ts"
-import { MessageId } from "../kernel/Ids.ts"
+import { type ConversationId, MessageId } from "../kernel/Ids.ts"
 import { canonical } from "../kernel/Phones.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Events from "../webhooks/Events.ts"
@@ -40,7 +40,7 @@ export const partnerOf = (channel: Channel, event: Unread<NetworkMessage>): Pers
 
 type Unread<Event> = Event extends unknown ? Omit<Event, "media"> : never
 
-/** The rows that `messageReceived` and `messageSent` need. */
+/** The rows that `storeMessage` needs. */
 interface Loaded {
   readonly found: Option.Option<ProviderMessage>
   readonly threads: ReadonlyArray<KnownThread>
@@ -49,17 +49,24 @@ interface Loaded {
 
 const isStored = ({ found }: Loaded) => Option.isSome(Option.flatMap(found, ({ message }) => message))
 
+/** Returns what a message is in its conversation, by its author. */
+const authoredBy = (event: Unread<NetworkMessage>): Pick<Message, "direction" | "sender" | "status"> =>
+  event.event === "message_received"
+    ? { direction: "inbound", sender: { type: "contact", name: event.from.display_name }, status: "received" }
+    : { direction: "outbound", sender: { type: "business_app", name: null }, status: "sent" }
+
 /** Returns the message of an event with the updates that arrived before it. */
 const messageOf = (
   { found }: Loaded,
   event: Unread<NetworkMessage>,
   file: Media.MessageMedia | null,
-  own: Pick<Message, "conversation_id" | "direction" | "sender" | "status">,
+  conversation_id: ConversationId,
   context: DecisionContext
 ): Message => {
   const first: Message = {
     id: MessageId.make(context.uuid()),
-    ...own,
+    conversation_id,
+    ...authoredBy(event),
     type: event.type,
     text: event.text,
     media: null,
@@ -79,45 +86,16 @@ const messageOf = (
   return { ...revised, media: revised.deleted_at === null ? file : null }
 }
 
-const published = ({ media }: Message): Changes.Changes => media === null ? Changes.none : Media.publish(media)
-
-/** Inserts a message into its sender's conversation, which is created or reopened if needed. */
-export const messageReceived = (
-  loaded: Loaded,
-  channel: Channel,
-  event: Omit<ProviderMessageReceived, "media">,
-  file: Media.MessageMedia | null,
-  context: DecisionContext
-): Changes.Changes => {
-  if (isStored(loaded)) return Changes.none
-  const { contact, found, threads } = loaded
-  const who = findOrCreateByIdentity(partnerOf(channel, event), threads, contact, context)
-  const conversation = open(channel, who.answer, threads[0]?.conversation ?? null, context)
-  const message = messageOf(loaded, event, file, {
-    conversation_id: conversation.answer,
-    direction: "inbound",
-    sender: { type: "contact", name: event.from.display_name },
-    status: "received"
-  }, context)
-  const data = { conversation_id: message.conversation_id, message_id: message.id }
-  return Changes.all(
-    who.changes,
-    conversation.changes,
-    published(message),
-    insert(channel.id, who.answer.contact_id, found, message),
-    Changes.raise(Events.make("message.received", data, context))
-  )
-}
-
 /**
- * Inserts a message that the business sent in the network's own app into its recipient's conversation.
+ * Inserts a message into the conversation with its partner, which is created if needed.
  *
- * The conversation is created if needed. A closed one stays closed, as with a message that the API sends.
+ * The contact's message reopens a closed conversation. A message that the business sent in the network's own app leaves it
+ * closed, like a message that the API sends.
  */
-export const messageSent = (
+export const storeMessage = (
   loaded: Loaded,
   channel: Channel,
-  event: Omit<ProviderMessageSent, "media">,
+  event: Unread<NetworkMessage>,
   file: Media.MessageMedia | null,
   context: DecisionContext
 ): Changes.Changes => {
@@ -125,21 +103,19 @@ export const messageSent = (
   const { contact, found, threads } = loaded
   const who = findOrCreateByIdentity(partnerOf(channel, event), threads, contact, context)
   const known = threads[0]?.conversation ?? null
-  const conversation = known === null
-    ? open(channel, who.answer, null, context)
-    : { answer: known.id, changes: Changes.none }
-  const message = messageOf(loaded, event, file, {
-    conversation_id: conversation.answer,
-    direction: "outbound",
-    sender: { type: "business_app", name: null },
-    status: "sent"
-  }, context)
+  const conversation = event.event === "message_sent" && known !== null
+    ? { answer: known.id, changes: Changes.none }
+    : open(channel, who.answer, known, context)
+  const message = messageOf(loaded, event, file, conversation.answer, context)
+  const data = { conversation_id: message.conversation_id, message_id: message.id }
   return Changes.all(
     who.changes,
     conversation.changes,
-    published(message),
+    message.media === null ? Changes.none : Media.publish(message.media),
     insert(channel.id, who.answer.contact_id, found, message),
-    messageEvents(message, context)
+    event.event === "message_received"
+      ? Changes.raise(Events.make("message.received", data, context))
+      : messageEvents(message, context)
   )
 }
 
