@@ -53,6 +53,12 @@ const settlePending = async (id) => {
   })
 }
 
+const isPicture = ({ kind }) => kind === "image" || kind === "sticker"
+
+/** Keeps the link of a picture that is shown: each read makes a new one, with which it would be loaded again. */
+const withLink = (message, before) =>
+  before?.media?.url && isPicture(before.media) ? { ...message, media: before.media } : message
+
 /** Reads the newest messages of the open conversation. */
 export const refreshThread = async () => {
   const id = state.conversation?.id
@@ -60,19 +66,11 @@ export const refreshThread = async () => {
   const wasAtEnd = isAtEnd()
   const [{ data, next_cursor }] = await Promise.all([call("messages", { id }), settlePending(id)])
   if (state.conversation?.id !== id) return
-  const fresh = new Set(data.map((message) => message.id))
-  const older = state.messages.filter((message) =>
-    !fresh.has(message.id) && message.created_at <= data.at(-1)?.created_at
-  )
-  const hasGap = state.messages.length > 0 && !state.messages.some((message) => fresh.has(message.id))
-  update(
-    hasGap
-      ? { messages: data.toReversed(), olderCursor: next_cursor }
-      : {
-        messages: [...older, ...data.toReversed()],
-        ...state.messages.length === 0 ? { olderCursor: next_cursor } : {}
-      }
-  )
+  const known = new Map(state.messages.map((message) => [message.id, message]))
+  const newest = data.map((message) => withLink(message, known.get(message.id))).toReversed()
+  const isConnected = newest.some((message) => known.has(message.id))
+  for (const message of newest) known.delete(message.id)
+  update(isConnected ? { messages: [...known.values(), ...newest] } : { messages: newest, olderCursor: next_cursor })
   if (wasAtEnd) scrollToEnd()
 }
 
@@ -137,7 +135,7 @@ const ticks = (status) =>
 const media = ({ filename, kind, url }) => {
   const name = filename ?? kind
   if (url === null) return html`<p class="file">${name}: not stored</p>`
-  if (kind === "image" || kind === "sticker") return html`<img src=${url} alt=${name} loading="lazy">`
+  if (isPicture({ kind })) return html`<img src=${url} alt=${name} loading="lazy">`
   return html`<a class="file" href=${url} target="_blank" rel="noreferrer">${name}</a>`
 }
 

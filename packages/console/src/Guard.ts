@@ -30,7 +30,7 @@ export const refusalOf = (request: Request, hosts: ReadonlyArray<string>): strin
   const host = request.headers.get("host") ?? new URL(request.url).host
   const name = hostNameOf(`http://${host}`)
   if (name === null || !hosts.includes(name)) {
-    return "The host name is not allowed. Open the console at an address that the server lists."
+    return `The host name is not allowed. Use one of: ${hosts.join(", ")}.`
   }
   const origin = request.headers.get("origin")
   const isForeign = origin !== null && (!URL.canParse(origin) || new URL(origin).host !== host)

@@ -13,7 +13,7 @@ import type * as Crm from "@messaging-crm/core/Crm"
 import { MemberId, OrganizationId } from "@messaging-crm/core/Ids"
 import { Inbound, ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
-import { Clock, DateTime, Deferred, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { Clock, DateTime, Deferred, Effect, Layer, Option, Redacted, References, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Provider } from "./Provider.ts"
 
@@ -71,10 +71,12 @@ const decodeRefusal = Schema.decodeUnknownOption(
   Schema.fromJsonString(Schema.Struct({ error: Schema.Struct({ code: Schema.String }) }))
 )
 
-/** Leaves out what the console itself reads, pages, and probes. */
-const isShown = ({ headers, method, url }: HttpServerRequest.HttpServerRequest): boolean =>
-  !/^\/(?:console|docs|favicon|health|media|metrics)/.test(url)
-  && !(method === "GET" && (headers["x-request-id"] ?? "").startsWith(own))
+/** Returns whether the console itself asks: for its page, or for what it shows. */
+const isOwn = ({ headers, method, url }: HttpServerRequest.HttpServerRequest): boolean =>
+  url.startsWith(path) || (method === "GET" && (headers["x-request-id"] ?? "").startsWith(own))
+
+/** Pages, files and probes are not shown. */
+const isHidden = /^\/(?:$|docs|favicon|health|media|metrics)/
 
 // -------------------------------------------------------------- console
 
@@ -153,15 +155,16 @@ export const make = Effect.gen(function*() {
       })
     ).pipe(Layer.provide(provider))
 
-  /** Reports each request that is answered. */
+  /** Reports each request that is answered, and keeps the console's own out of the log. */
   const middleware = <E, R>(answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
     Effect.gen(function*() {
       const request = yield* HttpServerRequest.HttpServerRequest
+      if (isOwn(request)) return yield* Effect.provideService(answer, References.MinimumLogLevel, "Warn")
       const started = yield* Clock.currentTimeMillis
       const response = yield* answer
       const duration_ms = (yield* Clock.currentTimeMillis) - started
-      if (isShown(request)) {
-        const [path = ""] = request.url.split("?")
+      const [path = ""] = request.url.split("?")
+      if (!isHidden.test(path)) {
         monitor.request({ method: request.method, path, status: response.status, code: codeOf(response), duration_ms })
       }
       return response
