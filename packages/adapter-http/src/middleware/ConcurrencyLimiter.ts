@@ -38,47 +38,51 @@ export const make = <Key extends string>(at_once: number) => {
     if (slots.running === 0 && all.size > idle_max) all.delete(key)
   }
 
-  /** Waits in line, for as long as the caller does. */
-  const wait = (key: Key, slots: Slots) =>
-    Effect.callback<void>((resume) => {
+  /** A slot that is not taken yet: how to wait for it in line, and how to leave it if it was taken. */
+  const slotOf = (key: Key) => {
+    const slots = slotsOf(key)
+    let isTaken = false
+    const wait = Effect.callback<void>((resume) => {
       const take = () => {
         slots.waiting.delete(take)
-        // What waited goes on later: of a long line each would else run inside of the one before.
+        isTaken = true
+        // What waited continues later: in a long line each would else run inside of the one before.
         resume(Effect.yieldNow)
       }
       slots.waiting.add(take)
-      // Interrupted, it leaves the line, or hands on the slot that it has got meanwhile.
-      return Effect.sync(() => slots.waiting.delete(take) ? undefined : leave(key, slots))
+      return Effect.sync(() => slots.waiting.delete(take))
     })
-
-  /** Takes a slot; null when it is taken already, else the effect that waits for it. */
-  const enter = (key: Key, slots: Slots): Effect.Effect<void> | null => {
-    if (slots.running >= at_once) return wait(key, slots)
-    slots.running++
-    return null
+    /** Returns null if the slot was free. */
+    const take = (): Effect.Effect<void> | null => {
+      if (slots.running >= at_once) return wait
+      slots.running++
+      isTaken = true
+      return null
+    }
+    return { take, leave: () => isTaken ? leave(key, slots) : undefined }
   }
 
-  /** Takes a slot and does something with it. From then on it is not interrupted, so that no slot is lost. */
-  const taken = <A, E, R>(
-    key: Key,
-    use: (
-      leaving: Effect.Effect<void>,
-      restore: <A2, E2, R2>(effect: Effect.Effect<A2, E2, R2>) => Effect.Effect<A2, E2, R2>
-    ) => Effect.Effect<A, E, R>
-  ): Effect.Effect<A, E, R> =>
-    Effect.uninterruptibleMask((restore) => {
-      const slots = slotsOf(key)
-      const waited = enter(key, slots)
-      const used = use(Effect.sync(() => leave(key, slots)), restore)
-      return waited === null ? used : Effect.andThen(restore(waited), used)
+  /** Takes a slot until the scope ends. */
+  const acquire = (key: Key) =>
+    Effect.suspend(() => {
+      const slot = slotOf(key)
+      return Effect.andThen(
+        Effect.addFinalizer(() => Effect.sync(slot.leave)),
+        Effect.suspend(() => slot.take() ?? Effect.void)
+      )
     })
 
-  /** Takes a slot until the scope ends. */
-  const acquire = (key: Key) => taken(key, (leaving) => Effect.addFinalizer(() => leaving))
-
-  /** Carries something out in a slot. */
+  /** Runs an effect in a slot. */
   const run = <A, E, R>(key: Key, work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    taken(key, (leaving, restore) => Effect.ensuring(restore(work), leaving))
+    Effect.suspend(() => {
+      const slot = slotOf(key)
+      const inSlot = Effect.suspend(() => {
+        const waited = slot.take()
+        return waited === null ? work : Effect.andThen(waited, work)
+      })
+      // The slot is left however this ends. It is taken inside, so that no interruption comes in between.
+      return Effect.onExitPrimitive(inSlot, () => void slot.leave())
+    })
 
   return { acquire, run }
 }
