@@ -94,6 +94,41 @@ describe("pages made from the code are current: run npm run docs", () => {
     }).pipe(Effect.provide(NodeServices.layer)))
 })
 
+/** Phrases that a reader has to decode, or that describe a page instead of its subject. */
+const avoided: ReadonlyArray<RegExp> = [
+  /\bbesides?\b/i,
+  /\b(?:is|are|be) none\b/i,
+  // A question in a table may ask what a thing is.
+  /\bwhat (?:is|was|are|were|waits|came|comes)\b(?![^|.]*\?)/i,
+  /At the end of this page/i,
+  /\breal networks?\b/i,
+  /\b(?:some|no)body\b|\bwhoever\b/i,
+  /\bgo(?:es)? on\b/i,
+  /\b(?:is|are) away\b/i,
+  /\bin hand\b/i,
+  /\bdoubled\b/i,
+  /\bas many as (?:it|they) may\b/i
+]
+
+describe("texts avoid phrases that must be decoded", () => {
+  const texts = [
+    "README.md",
+    ...globSync("docs/*.md"),
+    ...globSync("packages/*/README.md"),
+    "packages/adapter-http/openapi.json"
+  ]
+  // The commands' help is in docs/cli.md, the messages of the API in openapi.json and in the handlers.
+  const messages = globSync("packages/{adapter-http/src/{api,handlers,middleware},server/src/commands}/*.ts")
+  const strings = (text: string) =>
+    Array.from(text.matchAll(/["`](?:[^"`\\]|\\.)*["`]/g), ([found]) => found).join("\n")
+  for (const file of [...texts, ...messages]) {
+    it(file, () => {
+      const text = readFileSync(file, "utf8")
+      for (const phrase of avoided) assert.notMatch(file.endsWith(".ts") ? strings(text) : text, phrase)
+    })
+  }
+})
+
 describe("links lead somewhere", () => {
   for (const page of pages) {
     it(page, () => {
