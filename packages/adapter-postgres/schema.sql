@@ -370,8 +370,9 @@ CREATE INDEX messages_recent ON messages USING btree (organization_id, conversat
 CREATE TABLE messaging_crm_schema (
   name text COLLATE "C" NOT NULL,
   hash text COLLATE "C" NOT NULL,
-  applied_at timestamp with time zone NOT NULL DEFAULT now(),
-  CONSTRAINT messaging_crm_schema_pkey PRIMARY KEY (name, hash)
+  version text COLLATE "C" NOT NULL,
+  applied_at timestamp with time zone NOT NULL,
+  CONSTRAINT messaging_crm_schema_pkey PRIMARY KEY (name)
 );
 
 CREATE TABLE organizations (

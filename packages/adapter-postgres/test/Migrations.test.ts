@@ -8,6 +8,9 @@ import { dump as dumpSchema } from "../testing/SchemaDump.ts"
 /** A file of a schema. Its hash is its text. */
 const file = (name: string, text: string) => ({ name, text, hash: text })
 
+/** A schema of one file of tables. */
+const schemaOf = (name: string, text: string) => ({ version: "1.0.0", tables: [file(name, text)], functions: [] })
+
 const empty = Database.layerClient.pipe(Layer.provideMerge(Database.Database.layer))
 
 /** Migrates with several processes at once, and returns the migrations that each has applied. */
@@ -84,26 +87,32 @@ const answer = SqlClient.SqlClient.use((sql) => sql<{ readonly answer: number }>
 )
 
 it.layer(empty)("A function", (it) => {
-  it.effect("is replaced when its text changes, and an older process leaves the newer text", () =>
+  it.effect("is replaced when its text changes, but not by an older version", () =>
     Effect.gen(function*() {
-      const returning = (value: number) => ({
+      const returning = (value: number, version: string) => ({
+        version,
         tables: [file("tables/0001_first", "CREATE TABLE first (); CREATE TABLE second ()")],
         functions: [
           file("functions/answer", `CREATE OR REPLACE FUNCTION answer() RETURNS integer LANGUAGE sql RETURN ${value}`)
         ]
       })
-      assert.deepStrictEqual(yield* Migrations.migrate(returning(1)), ["tables/0001_first", "functions/answer"])
-      assert.deepStrictEqual(yield* Migrations.migrate(returning(2)), ["functions/answer"])
-      assert.deepStrictEqual(yield* Migrations.migrate(returning(1)), [])
-      assert.strictEqual(yield* answer, 2)
+      assert.deepStrictEqual(yield* Migrations.migrate(returning(1, "1.9.0")), [
+        "tables/0001_first",
+        "functions/answer"
+      ])
+      assert.deepStrictEqual(yield* Migrations.migrate(returning(2, "1.9.0")), ["functions/answer"])
+      assert.deepStrictEqual(yield* Migrations.migrate(returning(1, "1.10.0")), ["functions/answer"])
+      assert.deepStrictEqual(yield* Migrations.migrate(returning(2, "1.9.0")), [])
+      assert.deepStrictEqual(yield* Migrations.migrate(returning(1, "1.10.0")), [])
+      assert.strictEqual(yield* answer, 1)
     }))
 })
 
 it.layer(empty)("A schema of an unreleased version", (it) => {
   it.effect("is not migrated, because a file of its tables has changed", () =>
     Effect.gen(function*() {
-      yield* Migrations.migrate({ tables: [file("tables/0001_first", "CREATE TABLE first ()")], functions: [] })
-      const changed = { tables: [file("tables/0001_first", "CREATE TABLE first (id integer)")], functions: [] }
+      yield* Migrations.migrate(schemaOf("tables/0001_first", "CREATE TABLE first ()"))
+      const changed = schemaOf("tables/0001_first", "CREATE TABLE first (id integer)")
       assert.deepStrictEqual(yield* Effect.flip(Migrations.migrate(changed)), new Migrations.UnreleasedSchema())
     }))
 
@@ -117,7 +126,7 @@ it.layer(empty)("A schema of an unreleased version", (it) => {
 })
 
 /** A migration that changes too little for PostgreSQL to tell the other sessions at once. */
-const small = { tables: [file("tables/0001_small", "CREATE TABLE small (id integer)")], functions: [] }
+const small = schemaOf("tables/0001_small", "CREATE TABLE small (id integer)")
 
 it.layer(empty)("A small migration", (it) => {
   it.effect("is applied once by processes that start at the same time", () =>
@@ -128,10 +137,7 @@ it.layer(empty)("A small migration", (it) => {
 })
 
 /** Adds a column to the contacts, which needs an exclusive lock. */
-const nicknames = {
-  tables: [file("tables/9999_nicknames", "ALTER TABLE contacts ADD COLUMN nickname text")],
-  functions: []
-}
+const nicknames = schemaOf("tables/9999_nicknames", "ALTER TABLE contacts ADD COLUMN nickname text")
 
 /** Reads the contacts for as long as it likes, as a dump does. */
 const dump = Effect.fnUntraced(function*(until: Effect.Effect<unknown>) {

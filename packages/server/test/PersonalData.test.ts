@@ -105,7 +105,7 @@ const others: Readonly<Record<string, ReadonlyArray<string>>> = {
   media: ["mime_type"],
   members: ["email", "email_key", "name", "role"],
   messages: ["direction", "status", "type"],
-  messaging_crm_schema: ["hash", "name"],
+  messaging_crm_schema: ["hash", "name", "version"],
   organizations: ["name"],
   provider_callbacks: ["source"],
   provider_messages: ["early_updates"],

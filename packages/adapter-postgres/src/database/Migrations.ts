@@ -5,6 +5,8 @@ import { StatementDeadline } from "./StatementDeadline.ts"
 
 /** The files that make up a schema: its tables in order, and its functions. */
 export interface Schema {
+  /** The version of the package. */
+  readonly version: string
   readonly tables: ReadonlyArray<Files.SchemaFile>
   readonly functions: ReadonlyArray<Files.SchemaFile>
 }
@@ -14,13 +16,23 @@ export class UnreleasedSchema extends Data.TaggedError("UnreleasedSchema")<{}> {
   override readonly message = "an unreleased version created its schema. Use an empty database"
 }
 
+/** A file as it was applied last. */
+interface Applied {
+  readonly name: string
+  readonly hash: string
+  readonly version: string
+}
+
+/** Compares versions by their numbers. */
+const compare = (a: string, b: string): number => a.localeCompare(b, "en", { numeric: true })
+
 /**
  * Returns the files that must still be applied to the database, which may have newer ones.
  *
- * A file of tables is applied once. A file of a function is applied whenever its text is new to the database, so that an
- * older process does not undo a newer one's.
+ * A file of tables is applied once. A file of a function is applied when its text has changed, unless a newer version
+ * has applied it: during an upgrade, processes of both versions start.
  */
-const pending = Effect.fnUntraced(function*({ functions, tables }: Schema) {
+const pending = Effect.fnUntraced(function*({ functions, tables, version }: Schema) {
   const sql = yield* SqlClient.SqlClient
   const [found] = yield* sql<{ readonly is_empty: boolean; readonly is_unreleased: boolean }>`
     SELECT
@@ -29,12 +41,15 @@ const pending = Effect.fnUntraced(function*({ functions, tables }: Schema) {
   `
   if (found?.is_unreleased === true) return yield* new UnreleasedSchema()
   if (found?.is_empty === true) return [...tables, ...functions]
-  const applied = yield* sql<Omit<Files.SchemaFile, "text">>`SELECT name, hash FROM messaging_crm_schema`
-  const names = new Set(applied.map(({ name }) => name))
-  const hashes = new Set(applied.map(({ hash, name }) => `${name} ${hash}`))
-  const isNew = ({ hash, name }: Files.SchemaFile) => !hashes.has(`${name} ${hash}`)
-  if (tables.some((file) => names.has(file.name) && isNew(file))) return yield* new UnreleasedSchema()
-  return [...tables, ...functions].filter(isNew)
+  const rows = yield* sql<Applied>`SELECT name, hash, version FROM messaging_crm_schema`
+  const applied = new Map(rows.map((row) => [row.name, row]))
+  const hasChanged = ({ hash, name }: Files.SchemaFile) => applied.has(name) && applied.get(name)?.hash !== hash
+  const isNewer = ({ name }: Files.SchemaFile) => compare(applied.get(name)?.version ?? "", version) > 0
+  if (tables.some(hasChanged)) return yield* new UnreleasedSchema()
+  return [
+    ...tables.filter(({ name }) => !applied.has(name)),
+    ...functions.filter((file) => !applied.has(file.name) || (hasChanged(file) && !isNewer(file)))
+  ]
 })
 
 /** Migrates in one transaction, whose end releases the advisory lock. A failed migration changes nothing. */
@@ -51,17 +66,22 @@ const once = Effect.fnUntraced(function*(schema: Schema) {
     yield* sql`SET LOCAL lock_timeout = '800ms'`
     yield* sql`
       CREATE TABLE IF NOT EXISTS messaging_crm_schema (
-        name text COLLATE "C",
-        hash text COLLATE "C",
-        applied_at timestamptz NOT NULL DEFAULT now(),
-        PRIMARY KEY (name, hash)
+        name text COLLATE "C" PRIMARY KEY,
+        hash text COLLATE "C" NOT NULL,
+        version text COLLATE "C" NOT NULL,
+        applied_at timestamptz NOT NULL
       )
     `
     const files = yield* pending(schema)
     for (const { hash, name, text } of files) {
       // The driver sends one statement at a time, and this one runs all of a file.
       yield* sql.unsafe(`DO $do$ BEGIN EXECUTE $file$${text}$file$; END $do$`).unprepared
-      yield* sql`INSERT INTO messaging_crm_schema (name, hash) VALUES (${name}, ${hash})`
+      yield* sql`
+        INSERT INTO messaging_crm_schema (name, hash, version, applied_at)
+        VALUES (${name}, ${hash}, ${schema.version}, now())
+        ON CONFLICT (name)
+        DO UPDATE SET hash = excluded.hash, version = excluded.version, applied_at = excluded.applied_at
+      `
     }
     return files.map(({ name }) => name)
   })

@@ -9,12 +9,17 @@ export interface SchemaFile {
   readonly hash: string
 }
 
+const textOf = (path: string) => readFileSync(new URL(path, import.meta.url), "utf8")
+
 const read = (folder: string): ReadonlyArray<SchemaFile> =>
   readdirSync(new URL(`${folder}/`, import.meta.url)).toSorted().map((file) => {
     const name = `${folder}/${file}`
-    const text = readFileSync(new URL(name, import.meta.url), "utf8")
+    const text = textOf(name)
     return { name, text, hash: createHash("sha256").update(text).digest("hex") }
   })
+
+/** The version of the package, without the name of a prerelease. */
+export const version: string = JSON.parse(textOf("../../../package.json")).version.replace(/-.*/, "")
 
 /** The tables. In the bundle and in the published package this module is replaced by its values: see `scripts/inline.ts`. */
 export const tables = read("tables")
