@@ -9,8 +9,9 @@ export default defineConfig({
     maxWorkers: "100%",
     // A worker imports what its files share once. No test changes a module or a global for good.
     isolate: false,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // They end what hangs. A machine that is busy otherwise must not reach them.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     projects: [
       {
         extends: true,

@@ -16,7 +16,7 @@ const [busy, other] = [
   OrganizationId.make("0199abcd-0000-7000-8000-00000000000b")
 ]
 
-layer(client, { timeout: "60 seconds" })("searches", (it) => {
+layer(client, { timeout: "5 minutes" })("searches", (it) => {
   it.effect("end after a second, with a typed failure, while other reads are answered", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient

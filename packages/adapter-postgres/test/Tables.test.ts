@@ -10,7 +10,7 @@ const database = Migrations.layer.pipe(
   Layer.provideMerge(Layer.unwrap(Effect.map(Config.Redacted("TEST_DATABASE_URL"), (url) => Client.layer({ url }))))
 )
 
-layer(database, { timeout: "60 seconds" })("the database", (it) => {
+layer(database, { timeout: "5 minutes" })("the database", (it) => {
   for (const { columns, key, name, owner, unique } of Object.values(tables)) {
     it.effect(`has the columns and unique keys of ${name}, as core declares them`, () =>
       Effect.gen(function*() {

@@ -56,7 +56,7 @@ const written = Arbitrary.array(
 export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }: Options) => {
   const crm = Scene.crm(storage)
 
-  it.layer(crm, { timeout: "60 seconds" })("an import of contacts", (it) => {
+  it.layer(crm, { timeout: "5 minutes" })("an import of contacts", (it) => {
     it.effect.prop("creates each contact once, in any portions and any number of repetitions", {
       written,
       size: Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3 })))

@@ -136,7 +136,7 @@ const begin = Effect.gen(function*() {
 export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
   const crm = Scene.crm(storage)
 
-  it.layer(crm, { timeout: "60 seconds" })("a request with an idempotency key", (it) => {
+  it.layer(crm, { timeout: "5 minutes" })("a request with an idempotency key", (it) => {
     it.effect("commits its record with the effect, and is answered from it again", () =>
       Effect.gen(function*() {
         const { as, found, tags } = yield* begin
@@ -156,17 +156,6 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
           })
         }
         assert.lengthOf(yield* tags, 1)
-      }))
-
-    it.effect("is answered to the byte as it was, though the resource has changed since", () =>
-      Effect.gen(function*() {
-        const { as, get, rename } = yield* begin
-        const first = yield* as(request(rename("Ada")))
-        yield* as(rename("Eve")(keyless))
-        const second = yield* as(request(rename("Ada")))
-        assert.isTrue(second.replayed)
-        assert.strictEqual(text(second.body), text(first.body))
-        assert.strictEqual((yield* get()).first_name, "Eve")
       }))
 
     it.effect("that changes nothing is stored without an answer, and its retry is answered with the resource", () =>
@@ -407,15 +396,6 @@ export const requests = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
         const outcome = yield* as(request(createTag()).pipe(Effect.provide(lost)))
         assert.isTrue(outcome.replayed)
         assert.deepStrictEqual(text(outcome.body), JSON.stringify((yield* tags)[0]))
-      }))
-
-    it.effect("of one organization is not that of another", () =>
-      Effect.gen(function*() {
-        const [ours, theirs] = [yield* begin, yield* begin]
-        const first = yield* ours.as(request(createTag()))
-        const second = yield* theirs.as(request(createTag()))
-        assert.isFalse(second.replayed)
-        assert.notStrictEqual(text(second.body), text(first.body))
       }))
   })
 }

@@ -84,7 +84,7 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
     )
   )
 
-  it.layer(crm, { timeout: "60 seconds" })("the service", (it) => {
+  it.layer(crm, { timeout: "5 minutes" })("the service", (it) => {
     it.effect.prop(
       "answers any sequence of commands as the model does",
       { commands: sequence },
@@ -103,7 +103,7 @@ export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>, { runs }:
           }
           yield* settle(yield* scene)
         }),
-      { arbitrary: { runs, maxShrinks: 400 }, timeout: 180_000 }
+      { arbitrary: { runs, maxShrinks: 400 }, timeout: 300_000 }
     )
   })
 }

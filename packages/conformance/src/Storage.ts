@@ -71,7 +71,7 @@ export const suite = (
   options: Options = { runs: 100 }
 ): void => {
   describe(adapter, () => {
-    it.layer(Layer.merge(storage, Ids.layer), { timeout: "60 seconds" })((it) => {
+    it.layer(Layer.merge(storage, Ids.layer), { timeout: "5 minutes" })((it) => {
       for (const [port, register] of Object.entries(ports)) describe(port, () => register(it, options))
     })
     Idempotency.requests(storage)

@@ -303,6 +303,5 @@ it.live(
       const places = new Set(records.map(({ where }) => where))
       assert.includeMembers([...places], ["exported to /v1/traces", "500 of /contacts", "401 of /v1/tags", "metrics"])
       assert.isAtLeast([faults, answers, mistakes].flatMap((kinds) => Object.keys(kinds)).length, 20)
-    }),
-  120_000
+    })
 )

@@ -138,8 +138,7 @@ it.live(
       assert.notInclude(outputs.join("\n"), token)
       assert.notInclude(outputs.join("\n"), "swordfish")
       assert.notInclude(yield* stored(database_url), token)
-    }).pipe(Effect.scoped),
-  120_000
+    }).pipe(Effect.scoped)
 )
 
 it.live("a channel is connected together with its account, or not at all", () =>
@@ -174,4 +173,4 @@ it.live("a channel is connected together with its account, or not at all", () =>
     const move = ["channels", "set-token", "--channel", acme.channel_id, "--token-file", "-", ...of]
     assert.strictEqual((yield* Processes.run(move, environment, token)).code, 0)
     assert.deepStrictEqual(yield* accounts(withoutChannels), ["ok", "ok"])
-  }).pipe(Effect.scoped), 120_000)
+  }).pipe(Effect.scoped))

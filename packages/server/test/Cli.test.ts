@@ -51,7 +51,7 @@ describe("help", () => {
       assert.include(stdout, "--member")
       assert.include(stderr, "/src/main.ts")
       assert.notMatch(stderr, /adapter-memory|provider-mock|server\/src\/(Layers|Demo|Service)\.ts|@redis/)
-    }), 60_000)
+    }))
 })
 
 const id = "00000000-0000-4000-8000-000000000001"
@@ -84,7 +84,7 @@ it.live("errors are sentences", () =>
         }
       ),
     { concurrency: 2, discard: true }
-  ), 120_000)
+  ))
 
 describe("settings", () => {
   it.live("are all checked at once", () =>
@@ -99,7 +99,7 @@ describe("settings", () => {
         "PROVIDER",
         "LOG_FORMAT"
       ])
-    }), 60_000)
+    }))
 
   it.live("that are secret can be in a file", () =>
     Effect.gen(function*() {
@@ -107,5 +107,5 @@ describe("settings", () => {
       yield* Effect.promise(() => writeFile(file, `${Buffer.alloc(32).toString("base64")}\n`))
       const { stderr } = yield* Processes.run(["serve"], { SECRET_KEY_FILE: file, PROVIDER: "mock" })
       assert.match(stderr, /^DATABASE_URL is required[^\n]*\n$/)
-    }), 60_000)
+    }))
 })

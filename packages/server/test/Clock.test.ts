@@ -60,8 +60,7 @@ it.live(
         status: "ok",
         warning: "This host's clock is 3d 1h ahead of the database's. The service uses the database's clock."
       })
-    }).pipe(Effect.scoped),
-  120_000
+    }).pipe(Effect.scoped)
 )
 
 /** How many rows there are that a purge may remove. */
@@ -154,6 +153,5 @@ it.live(
       const again = yield* post("/contacts", "one contact", { first_name: "Kim" })
       assert.strictEqual(again.text, created.text)
       assert.strictEqual(again.headers.get("idempotent-replayed"), "true")
-    }).pipe(Effect.scoped),
-  120_000
+    }).pipe(Effect.scoped)
 )

@@ -64,8 +64,7 @@ it.live(
       assert.strictEqual(bad.code, 1)
       assert.include(bad.stdout, "provider_auth")
       assert.notInclude(bad.stdout + bad.stderr, "old token")
-    }).pipe(Effect.scoped),
-  60_000
+    }).pipe(Effect.scoped)
 )
 
 it.live("accounts that cannot be read stop the start, and are not shown", () =>
@@ -81,4 +80,4 @@ it.live("accounts that cannot be read stop the start, and are not shown", () =>
     assert.strictEqual(unreadable.code, 1)
     assert.match(unreadable.stderr, /^The accounts must be JSON[^\n]+\n$/)
     assert.notInclude(unreadable.stderr, "swordfish")
-  }).pipe(Effect.scoped), 60_000)
+  }).pipe(Effect.scoped))

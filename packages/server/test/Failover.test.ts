@@ -18,6 +18,5 @@ it.live(
       assert.deepStrictEqual(violations, [])
       assert.lengthOf(failovers, 1)
       assert.isAbove(sent, 0)
-    }),
-  300_000
+    })
 )

@@ -4,7 +4,6 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Schedule, Scope, Stream } from "effect"
 import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
 import { TestClock } from "effect/testing"
-import { IncomingMessage, ServerResponse } from "node:http"
 import { connect, Socket } from "node:net"
 import { createHttpServer } from "../src/HttpServer.ts"
 import * as Layers from "../src/Layers.ts"
@@ -336,33 +335,6 @@ describe("a body that is still on its way when its request has been answered", (
         socket.destroy()
       }
     }).pipe(Effect.provide(servedWith({ unread_max: 2 }))))
-})
-
-describe("requests that arrive in one turn of the event loop", () => {
-  const nextTurn = Effect.callback<void>((resume) => void setImmediate(() => resume(Effect.void)))
-
-  /** Lets a request for a path arrive. */
-  const arrive = (server: ReturnType<typeof createHttpServer>, path: string) => {
-    const message = Object.assign(new IncomingMessage(new Socket()), { httpVersion: "1.0", url: path })
-    server.emit("request", message, new ServerResponse(message))
-  }
-
-  it.live("are passed on together, in their order, once somebody listens", () =>
-    Effect.gen(function*() {
-      const server = createHttpServer()
-      const turns: Array<Array<string>> = [[]]
-      arrive(server, "/early")
-      yield* nextTurn
-      server.on("request", ({ url = "" }: IncomingMessage) => turns.at(-1)?.push(url))
-      arrive(server, "/first")
-      arrive(server, "/second")
-      assert.deepStrictEqual(turns, [[]])
-      yield* nextTurn
-      turns.push([])
-      arrive(server, "/third")
-      yield* nextTurn
-      assert.deepStrictEqual(turns, [["/early", "/first", "/second"], ["/third"]])
-    }))
 })
 
 describe("a server that stops", () => {

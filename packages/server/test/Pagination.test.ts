@@ -102,6 +102,5 @@ it.live(
       assert.deepStrictEqual(changing.filter((id) => (seen.get(id) ?? 0) > 1), [])
       assert.isAtLeast(pages, untouched.length / page_size)
       assert.isAtLeast(yield* Ref.get(updates), 100)
-    }).pipe(Effect.scoped),
-  300_000
+    }).pipe(Effect.scoped)
 )

@@ -74,8 +74,7 @@ it.live(
       `
       ).pipe(Effect.provide(Client.layer({ url: Redacted.make(database_url) })))
       assert.deepStrictEqual(counts, [{ contacts: 1, identities: 1, conversations: 1, messages: 200, work: 0 }])
-    }).pipe(Effect.scoped),
-  120_000
+    }).pipe(Effect.scoped)
 )
 
 it.live("one key on three processes gets exactly 120 answers a minute", () =>
@@ -104,7 +103,7 @@ it.live("one key on three processes gets exactly 120 answers a minute", () =>
       const wait = Number(headers.get("retry-after"))
       assert.isTrue(Number.isInteger(wait) && wait >= 1 && wait <= 60, headers.get("retry-after") ?? "none")
     }
-  }).pipe(Effect.scoped), 120_000)
+  }).pipe(Effect.scoped))
 
 it.live(
   "`serve` and `worker` show their metrics on a port of their own, where one is set, and nowhere else",
@@ -127,6 +126,5 @@ it.live(
       assert.strictEqual((yield* Effect.promise(() => fetch(`${server.url}/metrics`))).status, 404)
       const docs = yield* Effect.promise(() => fetch(`${server.url}/docs`))
       assert.include(docs.headers.get("content-security-policy"), "connect-src 'none'", "keys are for servers")
-    }).pipe(Effect.scoped),
-  120_000
+    }).pipe(Effect.scoped)
 )

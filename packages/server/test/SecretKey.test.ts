@@ -35,6 +35,5 @@ it.live(
       })
       const { id } = (JSON.parse(started.text) as { readonly data: { readonly id: string } }).data
       assert.include((yield* Processes.request(first, "GET", `/sends/${id}`, { key: acme.key })).text, "\"queued\"")
-    }),
-  300_000
+    })
 )

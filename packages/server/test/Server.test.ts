@@ -116,8 +116,7 @@ describe("dev", () => {
         const ingress = yield* Effect.promise(() => fetch(`${server.url}/ingress/mock`, { method: "POST" }))
         assert.strictEqual(ingress.status, 404)
         assert.strictEqual(yield* stop, 0)
-      }).pipe(Effect.scoped),
-    60_000
+      }).pipe(Effect.scoped)
   )
 
   it.live("has what the forms of its docs page name", () =>
@@ -138,7 +137,7 @@ describe("dev", () => {
       }
       const known = [ready.member_id, ...ready.channels.slice(0, 1).map(({ id }) => id), ready.template_ids[0] ?? ""]
       for (const id of known) assert.include(page, id)
-    }).pipe(Effect.scoped), 60_000)
+    }).pipe(Effect.scoped))
 
   it.live(
     "shows its metrics on a port of their own, where one is set, and nothing else there",
@@ -155,8 +154,7 @@ describe("dev", () => {
         assert.isNotNull(elsewhere.headers.get("x-request-id"))
         assert.strictEqual((yield* ask(`${server.url}/metrics`)).status, 404)
         assert.strictEqual((yield* ask(`${server.url}/health/live`)).status, 200)
-      }).pipe(Effect.scoped),
-    60_000
+      }).pipe(Effect.scoped)
   )
 
   it.live("keeps its data and its key on PostgreSQL, where the admin commands work too", () =>
@@ -241,7 +239,7 @@ describe("dev", () => {
         assert.include(kept.stderr, "must have an owner")
       }
       assert.strictEqual(yield* second.stop, 0)
-    }).pipe(Effect.scoped), 120_000)
+    }).pipe(Effect.scoped))
 })
 
 const unreachable = "postgres://postgres:swordfish@127.0.0.1:1/postgres"
@@ -293,7 +291,7 @@ it.live("a wrong setting stops the start, with one line that contains its name",
         assert.strictEqual(stdout, "")
       }),
     { concurrency: 2, discard: true }
-  ), 240_000)
+  ))
 
 it.live(
   "a reader who stops, as `head` does, is no failure, and the log may be as quiet as it is called elsewhere",
@@ -306,8 +304,7 @@ it.live(
       assert.strictEqual(piped, "{\n  \"opena0\n")
       const quiet = yield* run(["serve", "--json"], { LOG_LEVEL: "warn" })
       assert.include(JSON.parse(quiet.stderr).error.message, "DATABASE_URL is required")
-    }),
-  60_000
+    })
 )
 
 it.live("serve refuses a database that is behind", () =>
@@ -316,7 +313,7 @@ it.live("serve refuses a database that is behind", () =>
     const { code, stderr } = yield* run(["serve", "--port", "0"], environment)
     assert.strictEqual(code, 1)
     assert.include(stderr, "messaging-crm migrate")
-  }).pipe(Effect.scoped), 60_000)
+  }).pipe(Effect.scoped))
 
 /** Creates the table in which unreleased versions counted their migrations. */
 const countMigrations = (url: string) =>
@@ -420,6 +417,5 @@ it.live(
       const found = yield* Processes.request(server, "GET", `/sends/${data["id"]}`, { key })
       const { data: send } = yield* Schema.decodeUnknownEffect(Data)(found.text)
       assert.strictEqual(send["status"], "sent")
-    }).pipe(Effect.scoped),
-  120_000
+    }).pipe(Effect.scoped)
 )

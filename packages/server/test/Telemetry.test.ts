@@ -211,6 +211,5 @@ it.live(
         assert.include([...known, ...uncounted], name)
       }
       assert.strictEqual(worked.get("messaging_crm_send_attempts_total{outcome=\"accepted\",reason=\"none\"}"), 1)
-    }).pipe(Effect.scoped),
-  240_000
+    }).pipe(Effect.scoped)
 )

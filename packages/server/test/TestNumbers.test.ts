@@ -156,6 +156,5 @@ it.live.each(["mock", "cloud"] as const)(
       const references = (yield* Processes.accepted(accepted_url)).map(({ reference }) => reference)
       assert.strictEqual(references.length, 9)
       assert.strictEqual(new Set(references).size, 9)
-    }).pipe(Effect.scoped),
-  120_000
+    }).pipe(Effect.scoped)
 )

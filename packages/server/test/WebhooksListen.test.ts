@@ -78,6 +78,5 @@ it.live(
       assert.strictEqual(yield* listener.stop, 0)
       assert.deepStrictEqual((yield* webhooks).map(({ status }) => status), ["disabled"])
       assert.strictEqual(yield* service.stop, 0)
-    }).pipe(Effect.scoped),
-  120_000
+    }).pipe(Effect.scoped)
 )

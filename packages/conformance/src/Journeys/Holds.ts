@@ -44,7 +44,7 @@ const pass = Effect.fnUntraced(function*(seconds: number, step = 5) {
 })
 
 export const suite = (storage: Storage) => {
-  it.layer(crm(storage), { timeout: "60 seconds" })("a channel that its network refuses", (it) => {
+  it.layer(crm(storage), { timeout: "5 minutes" })("a channel that its network refuses", (it) => {
     it.effect("is paused: the send that met it fails, the others wait, and are sent once it is resumed", () =>
       Effect.gen(function*() {
         const { as, channel, provider, start, startWith, stateOf } = yield* scene
@@ -134,7 +134,7 @@ export const suite = (storage: Storage) => {
       }))
   })
 
-  it.layer(crm(storage), { timeout: "60 seconds" })("a throttled", (it) => {
+  it.layer(crm(storage), { timeout: "5 minutes" })("a throttled", (it) => {
     it.effect("channel holds its sends back for the time that the network asks for, and others go on", () =>
       Effect.gen(function*() {
         const { channel, provider, startWith, stateOf } = yield* scene

@@ -34,7 +34,7 @@ const everyone = {
 }
 
 export const suite = (storage: Storage) => {
-  it.layer(crm(storage), { timeout: "60 seconds" })("what a provider reports", (it) => {
+  it.layer(crm(storage), { timeout: "5 minutes" })("what a provider reports", (it) => {
     it.effect("waits for its message for 30 days, and is forgotten then", () =>
       Effect.gen(function*() {
         const { messageOf, reported, start } = yield* begin

@@ -128,7 +128,7 @@ const tagOf = <A, E extends { readonly _tag: string }, R>(effect: Effect.Effect<
   Effect.map(Effect.result(effect), (result) => Result.isFailure(result) ? result.failure._tag : "done")
 
 export const suite = (storage: Storage) => {
-  it.layer(crm(storage), { timeout: "60 seconds" })("a person's data", (it) => {
+  it.layer(crm(storage), { timeout: "5 minutes" })("a person's data", (it) => {
     it.effect("is exported whole, as one document: fields, names, conversations, sends, messages and files", () =>
       Effect.gen(function*() {
         const { as, contact_id, conversation_id, number, queued, sent } = yield* person

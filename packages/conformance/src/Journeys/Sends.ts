@@ -19,7 +19,7 @@ const attemptsOf = Effect.fnUntraced(function*(id: SendId) {
 const busy = new ProviderBusy({ reason: "provider_unavailable", retry_after_seconds: null })
 
 export const suite = (storage: Storage) => {
-  it.layer(crm(storage), { timeout: "60 seconds" })("a send", (it) => {
+  it.layer(crm(storage), { timeout: "5 minutes" })("a send", (it) => {
     it.effect("reaches the provider after those before it in its conversation", () =>
       Effect.gen(function*() {
         const { start } = yield* begin
@@ -175,7 +175,7 @@ export const suite = (storage: Storage) => {
       }))
   })
 
-  it.layer(crm(storage, "client_ref"), { timeout: "60 seconds" })(
+  it.layer(crm(storage, "client_ref"), { timeout: "5 minutes" })(
     "a send to a provider that deduplicates by reference",
     (it) => {
       it.effect("is retried with the same reference when the answer was lost", () =>

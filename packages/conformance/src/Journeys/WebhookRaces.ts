@@ -53,7 +53,7 @@ const subscribe = Effect.fnUntraced(function*(count: number) {
 })
 
 export const suite = (storage: Scene.Storage) => {
-  it.layer(Scene.crm(storage), { timeout: "60 seconds" })("a webhook that is disabled", (it) => {
+  it.layer(Scene.crm(storage), { timeout: "5 minutes" })("a webhook that is disabled", (it) => {
     it.effect("ends its deliveries at once, with any number of pending deliveries, and with an endpoint that was paused", () =>
       Effect.gen(function*() {
         const { answer, disable, posted, states } = yield* subscribe(abandoned_max + 20)
