@@ -19,6 +19,7 @@ import * as WebhookDeliveries from "./handlers/WebhookDeliveries.ts"
 import * as Webhooks from "./handlers/Webhooks.ts"
 import * as Kept from "./Kept.ts"
 import * as Authentication from "./middleware/Authentication.ts"
+import * as ClientAddress from "./middleware/ClientAddress.ts"
 import * as ConcurrencyLimiter from "./middleware/ConcurrencyLimiter.ts"
 import * as IdempotentWrites from "./middleware/IdempotentWrites.ts"
 import * as InvalidInput from "./middleware/InvalidInput.ts"
@@ -45,6 +46,9 @@ const pipeline = Layer.mergeAll(Authentication.layer, JsonBody.layer, Idempotent
 
 /** Layer that gives every answer of a router its request id and its headers, and errors outside the API the API's shape. */
 export const layerRequestLifecycle = RequestLifecycle.layer
+
+/** Reference for the addresses of reverse proxies whose `X-Forwarded-For` is believed. */
+export const TrustedProxies = ClientAddress.TrustedProxies
 
 /** Reference for whether log entries of requests contain paths. */
 export const LogPaths = RequestLifecycle.LogPaths

@@ -22,7 +22,7 @@ import { AllowedAddresses } from "@messaging-crm/core/WebhookTransport"
 import { Worker } from "@messaging-crm/core/Worker"
 import { Context, Duration, Effect, FileSystem, Layer, Option, Path, type Redacted, Stdio, Terminal } from "effect"
 import { CliOutput } from "effect/cli"
-import { Etag, HttpPlatform, HttpRouter, HttpServer, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Etag, HttpMiddleware, HttpRouter, HttpServer, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { ChildProcessSpawner } from "effect/process"
 import { SqlClient } from "effect/sql"
 import { read, readOr, settings } from "./Config.ts"
@@ -65,6 +65,7 @@ export const tuning = Layer.unwrap(Effect.gen(function*() {
   const keys = yield* read(settings.secret_key)
   const public_url = yield* read(settings.public_url)
   const networks = yield* read(settings.webhook_allowed_networks)
+  const proxies = yield* read(settings.trusted_proxies)
   return Layer.mergeAll(
     NodeDigests.layer,
     Layer.succeed(RequestsPerMinute, requests),
@@ -73,6 +74,7 @@ export const tuning = Layer.unwrap(Effect.gen(function*() {
     Layer.succeed(AuditAgeMax, Duration.days(audit_days)),
     Option.isNone(keys) ? Layer.empty : Layer.succeed(RootKeys, keys.value),
     Option.isNone(public_url) ? Layer.empty : Layer.succeed(PublicUrl, public_url.value),
+    Option.isNone(proxies) ? Layer.empty : Layer.succeed(Http.TrustedProxies, proxies.value),
     Option.isNone(networks) ? Layer.empty : Layer.succeed(AllowedAddresses, networks.value)
   )
 }))
@@ -116,7 +118,6 @@ const ofTheProcess = [
   CommitConnections,
   SearchConnections,
   HttpServer.HttpServer,
-  HttpPlatform.HttpPlatform,
   Etag.Generator,
   FileSystem.FileSystem,
   Path.Path,
@@ -145,6 +146,12 @@ const requestServer = Layer.effect(
     return HttpServer.make({ address, serve: lean as typeof serve })
   })
 )
+
+/** Compresses JSON for clients that accept it. Static pages are stored compressed, and files stay as they are. */
+const compressed = HttpMiddleware.compression({
+  algorithms: ["gzip"],
+  compressible: (type) => type.startsWith("application/json")
+})
 
 /** What `dev` adds to the HTTP server: more routes, a middleware around each request, and the page to which `/` leads. */
 export interface Additions {
@@ -175,7 +182,7 @@ export const api = (
       routerConfig: Http.routerConfig,
       disableLogger: true,
       disableListenLog: true,
-      ...middleware === undefined ? {} : { middleware }
+      middleware: (answer) => compressed(middleware === undefined ? answer : middleware(answer))
     }
   ).pipe(Layer.provide([Http.tracing, requestServer]))
 

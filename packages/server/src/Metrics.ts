@@ -1,4 +1,5 @@
 import * as Kept from "@messaging-crm/adapter-http/Kept"
+import { poolUsages } from "@messaging-crm/adapter-postgres/PoolUsage"
 import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
 import { Worker } from "@messaging-crm/core/Worker"
@@ -6,7 +7,9 @@ import { Effect, Layer, Metric, Option, Schedule } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
 import { monitorEventLoopDelay } from "node:perf_hooks"
+import { getHeapStatistics } from "node:v8"
 import { read, settings } from "./Config.ts"
+import { manifest } from "./Manifest.ts"
 
 const storage_up = Metric.gauge("messaging_crm_storage_up", {
   description: "1 when the work queue could be read, so that its gauges are current; otherwise 0."
@@ -21,6 +24,39 @@ const cpu = Metric.counter("process_cpu_seconds_total", {
 const lag = Metric.gauge("nodejs_eventloop_lag_p99_seconds", {
   description: "The 99th percentile of the event loop's delay since the last measurement."
 })
+
+const heap_used = Metric.gauge("nodejs_heap_size_used_bytes", {
+  description: "Used part of V8's heap."
+})
+const heap_limit = Metric.gauge("nodejs_heap_size_limit_bytes", {
+  description: "Size of V8's heap at which the process ends."
+})
+const build = Metric.withAttributes(
+  Metric.gauge("messaging_crm_build_info", {
+    description: "1; the labels name the version of the service and of Node."
+  }),
+  { version: manifest.version, node: process.version }
+)
+const pool_max = Metric.gauge("db.client.connection.max", {
+  description: "Maximum number of open connections of a pool."
+})
+const pool_pending = Metric.gauge("db.client.connection.pending_requests", {
+  description: "Statements that wait for a connection of a pool."
+})
+const pool_statements = Metric.gauge("messaging_crm_db_statements", {
+  description: "Statements in progress on the connections of a pool."
+})
+
+/** Updates the gauges of the database's pools. */
+const measurePools = () =>
+  Effect.forEach(poolUsages(), ({ max, name, statements, waiting }) => {
+    const pool = { "db.client.connection.pool.name": name }
+    return Effect.all([
+      Metric.update(Metric.withAttributes(pool_max, pool), max),
+      Metric.update(Metric.withAttributes(pool_pending, pool), waiting),
+      Metric.update(Metric.withAttributes(pool_statements, pool), statements)
+    ])
+  }, { discard: true })
 
 /** The time between two measurements of the event loop's delay, in milliseconds. */
 const resolution = 20
@@ -44,6 +80,11 @@ const measure = Effect.gen(function*() {
   yield* Metric.update(storage_up, seen._tag === "Success" ? 1 : 0)
   const { system, user } = process.cpuUsage()
   yield* Metric.update(memory, process.memoryUsage.rss())
+  const { heap_size_limit, used_heap_size } = getHeapStatistics()
+  yield* Metric.update(heap_used, used_heap_size)
+  yield* Metric.update(heap_limit, heap_size_limit)
+  yield* Metric.update(build, 1)
+  yield* Effect.suspend(measurePools)
   const { count: counted } = yield* Metric.value(cpu)
   yield* Metric.update(cpu, (user + system) / 1_000_000 - counted)
   yield* Metric.update(lag, lateness(intervals.percentile(99)))

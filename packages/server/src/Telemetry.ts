@@ -8,6 +8,7 @@ import { Cause, Effect, Exit, Layer, Option, Predicate, References, Tracer } fro
 import { FetchHttpClient } from "effect/http"
 import { OtlpExporter, OtlpLogger, OtlpMetrics, OtlpSerialization, OtlpTracer } from "effect/observability"
 import { read, readOr, settings } from "./Config.ts"
+import { manifest } from "./Manifest.ts"
 
 /** The exported attributes of spans: constants of this service and of the standard, ids, and SQL with placeholders. */
 const exportedAttributes: ReadonlySet<string> = new Set([
@@ -70,7 +71,7 @@ export const layer = Layer.unwrap(Effect.gen(function*() {
   const options = (signal: string) => ({
     url: `${endpoint.value.replace(/\/+$/, "")}/v1/${signal}`,
     headers,
-    resource: { serviceName }
+    resource: { serviceName, serviceVersion: manifest.version }
   })
   const headers = yield* readOr(settings.otlp_headers, {})
   const serviceName = yield* readOr(settings.otel_service_name, "messaging-crm")

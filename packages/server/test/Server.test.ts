@@ -112,6 +112,15 @@ describe("dev", () => {
         yield* journey(server, ready)
         const docs = yield* Effect.promise(() => fetch(ready.docs_url))
         assert.strictEqual(docs.status, 200)
+        const home = yield* Effect.promise(() => fetch(`${server.url}/`, { redirect: "manual" }))
+        assert.deepStrictEqual([home.status, home.headers.get("location")], [302, "/console"])
+        const page = yield* Processes.request(server, "GET", "/contacts?page_size=50", { key: ready.api_key })
+        assert.deepStrictEqual(
+          [page.headers.get("content-encoding"), page.headers.get("vary")],
+          ["gzip", "Accept-Encoding"]
+        )
+        const short = yield* Processes.request(server, "GET", "/tags", { key: ready.api_key })
+        assert.isNull(short.headers.get("content-encoding"))
         // The provider is in this process, so nobody calls back.
         const ingress = yield* Effect.promise(() => fetch(`${server.url}/ingress/mock`, { method: "POST" }))
         assert.strictEqual(ingress.status, 404)

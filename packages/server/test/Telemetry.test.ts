@@ -1,11 +1,12 @@
 /** Telemetry: over OTLP to a collector, and at `/metrics`. */
 import { assert, it } from "@effect/vitest"
-import { conflicts, delivery_attempts } from "@messaging-crm/core/Metrics"
+import { conflicts, delivery_attempts, webhooks_disabled } from "@messaging-crm/core/Metrics"
 import * as CoreTraces from "@messaging-crm/core/Traces"
 import { Cause, Data, Effect, Exit, Schedule, Schema, Tracer } from "effect"
 import { readFileSync } from "node:fs"
 import type { IncomingMessage } from "node:http"
 import { callbacks_ignored } from "../../provider-cloud/src/Metrics.ts"
+import { manifest } from "../src/Manifest.ts"
 import * as Telemetry from "../src/Telemetry.ts"
 import { answering } from "../testing/Answering.ts"
 import * as Processes from "../testing/Processes.ts"
@@ -94,7 +95,7 @@ const samples = Effect.fnUntraced(function*({ url }: Processes.Server) {
 })
 
 /** Counters that this test does not increment, so that `/metrics` does not contain them yet. */
-const uncounted = [callbacks_ignored.id, conflicts.id, delivery_attempts.id]
+const uncounted = [callbacks_ignored.id, conflicts.id, delivery_attempts.id, webhooks_disabled.id]
 
 class NameTaken extends Data.TaggedError("NameTaken")<{ readonly message: string }> {}
 
@@ -189,25 +190,39 @@ it.live(
       for (const canary of [...Object.values(canaries), key, canaries.phone.slice(1)]) {
         assert.notInclude(exported, canary.toLowerCase())
       }
-      assert.include(exported, "messaging_crm_http_requests_total")
+      assert.include(exported, "http.server.request.duration")
+      assert.include(exported, "service.version")
       assert.isFalse(spans().some(({ name }) => name.includes("health")))
 
       const serving = yield* samples(server)
-      const requests = (route: string, status: number) =>
-        serving.get(`messaging_crm_http_requests_total{method="POST",route="${route}",status="${status}"}`)
-      assert.strictEqual(requests("/v1/conversations", 202), 1)
-      assert.strictEqual(requests("/v1/conversations", 400), 1)
-      const seconds = "messaging_crm_http_request_duration_seconds"
-      assert.strictEqual(serving.get(`${seconds}_count{method="POST",route="/v1/conversations"}`), 2)
-      assert.strictEqual(serving.get(`${seconds}_bucket{method="POST",route="/v1/conversations",le="+Inf"}`), 2)
+      const ofRequests = (name: string, status: number, more = "") =>
+        serving.get(
+          `http_server_request_duration_${name}{http_request_method="POST",http_route="/v1/conversations",http_response_status_code="${status}"${more}}`
+        )
+      for (const status of [202, 400]) {
+        assert.strictEqual(ofRequests("count", status), 1)
+        assert.strictEqual(ofRequests("bucket", status, ",le=\"+Inf\""), 1)
+      }
+      assert.strictEqual(
+        serving.get(`messaging_crm_build_info{version="${manifest.version}",node="${process.version}"}`),
+        1
+      )
+      assert.isAbove(serving.get("nodejs_heap_size_used_bytes") ?? 0, 1_000_000)
+      for (const pool of ["shared", "commits", "searches"]) {
+        const labels = `{db_client_connection_pool_name="${pool}"}`
+        assert.isAbove(serving.get(`db_client_connection_max${labels}`) ?? 0, 0)
+        assert.isAtLeast(serving.get(`db_client_connection_pending_requests${labels}`) ?? -1, 0)
+      }
       assert.strictEqual(serving.get("messaging_crm_storage_up"), 1)
       assert.strictEqual(serving.get("messaging_crm_work_items{kind=\"send\",state=\"due\"}"), 0)
       assert.strictEqual(serving.get("messaging_crm_work_oldest_due_seconds{kind=\"send\"}"), 0)
       assert.isAbove(serving.get("process_resident_memory_bytes") ?? 0, 1_000_000)
       const worked = yield* samples(working)
       const known = [...serving.keys(), ...worked.keys()].map((name) => name.replace(/\{.*/, ""))
-      const shown = readFileSync(new URL("../../../docs/dashboard.json", import.meta.url), "utf8")
-      for (const [name] of shown.matchAll(/\b(messaging_crm|process|nodejs)_\w+/g)) {
+      const shown = ["dashboard.json", "alerts.yaml"].map((file) =>
+        readFileSync(new URL(`../../../docs/${file}`, import.meta.url), "utf8")
+      ).join("\n")
+      for (const [name] of shown.matchAll(/\b(messaging_crm|process|nodejs|http_server|db_client)_\w+/g)) {
         assert.include([...known, ...uncounted], name)
       }
       assert.strictEqual(worked.get("messaging_crm_send_attempts_total{outcome=\"accepted\",reason=\"none\"}"), 1)

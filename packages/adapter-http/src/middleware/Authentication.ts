@@ -4,11 +4,11 @@ import type { ApiKeyId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { authorize, type InsufficientScope } from "@messaging-crm/core/Operations"
 import { Secrets } from "@messaging-crm/core/Secrets"
-import { Clock, Context, Effect, Layer, Option, Redacted } from "effect"
-import { HttpServerRequest } from "effect/http"
+import { Clock, Context, Effect, Layer, Redacted } from "effect"
 import * as Errors from "../api/Errors.ts"
 import { Authentication, Runs } from "../api/Pipeline.ts"
 import { identify } from "./Caller.ts"
+import { clientAddress } from "./ClientAddress.ts"
 import * as ConcurrencyLimiter from "./ConcurrencyLimiter.ts"
 import { addResponseHeaders } from "./Headers.ts"
 import * as UnknownKeyLimiter from "./UnknownKeyLimiter.ts"
@@ -62,9 +62,8 @@ export const layer = Layer.effect(
     return Authentication.of({
       bearer: Effect.fnUntraced(function*(httpEffect, { credential, endpoint }) {
         const digest = yield* secrets.sha256(Redacted.value(credential))
-        const { remoteAddress } = yield* HttpServerRequest.HttpServerRequest
         const lookedUp = limitUnknownKeys(
-          { digest, address: Option.getOrNull(remoteAddress) },
+          { digest, address: yield* clientAddress },
           apiKeys.authenticate(credential)
         )
         const { actor, key_id, quota } = yield* Effect.catch(lookedUp, refuse)

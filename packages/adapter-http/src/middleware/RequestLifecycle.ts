@@ -5,7 +5,7 @@ import { HttpEffect, HttpRouter, HttpServerError, HttpServerRequest, HttpServerR
 import * as Errors from "../api/Errors.ts"
 import { Caller } from "./Caller.ts"
 import { ResponseHeaders } from "./Headers.ts"
-import { requestsWith, secondsWith } from "./Metrics.ts"
+import { durationWith } from "./Metrics.ts"
 import { methodsOf, pathOf, type Route, routesOf } from "./Routes.ts"
 
 /** How long a read may take. A reference, so that an embedder may set it. */
@@ -132,8 +132,7 @@ const recordRequest = (
     const duration_ms = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe() - started_millis
     const { method } = request
     const template = route?.template ?? "other"
-    requestsWith(method, template, String(response.status)).updateUnsafe(1, fiber.context)
-    secondsWith(method, template).updateUnsafe(duration_ms / 1000, fiber.context)
+    durationWith(method, template, response.status).updateUnsafe(duration_ms / 1000, fiber.context)
     // Requests that no endpoint of the API answers, such as health probes, matter in development only.
     const level = route === undefined && !(fiber.getRef(LogPaths) && !isProbe(request)) ? "Debug" : "Info"
     return LogLevel.isGreaterThan(fiber.getRef(References.MinimumLogLevel), level)

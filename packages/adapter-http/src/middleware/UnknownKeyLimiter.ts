@@ -2,7 +2,7 @@
  * Keys that this process has not seen at work: those of one address take turns,
  * so that whoever tries keys costs the database a bounded number of statements at once.
  *
- * They are not counted by the minute: behind a proxy all callers have one
+ * They are not counted by the minute: behind a proxy that is not trusted all callers have one
  * address, and whoever tries keys there would lock the others out.
  */
 import { Effect } from "effect"

@@ -106,6 +106,7 @@ const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) 
   const watchdogs = yield* Connections.checked
   const [commits, searches] = [commitsOf(connections), searchesOf(connections)]
   const shared = yield* make({
+    name: "shared",
     hosts,
     watchdogs,
     connections: connections - commits - searches,
@@ -115,6 +116,7 @@ const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) 
   })
   // A single connection serves both.
   const committing = commits === 0 ? shared : yield* make({
+    name: "commits",
     hosts,
     watchdogs,
     connections: commits,
@@ -123,6 +125,7 @@ const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) 
   })
   const [searching, statements] = searches === 0 ? [shared, 1] : [
     yield* make({
+      name: "searches",
       hosts,
       watchdogs,
       connections: searches,

@@ -2,6 +2,7 @@ import { type PgConnection, PgPool } from "@effect/sql-pg"
 import { Effect, Exit, Pool, type Scope, Stream } from "effect"
 import type { SqlConnection, SqlError } from "effect/sql"
 import type { NetConnectOpts } from "node:net"
+import * as PoolUsage from "../PoolUsage.ts"
 import { StatementDeadline } from "../StatementDeadline.ts"
 import type { Host, Hosts } from "./Hosts.ts"
 import { redacted } from "./RedactedErrors.ts"
@@ -9,6 +10,8 @@ import * as Server from "./Server.ts"
 import { check_interval, closeUnresponsive, Watchdog } from "./Watchdog.ts"
 
 export interface Config {
+  /** The name of the pool in metrics. */
+  readonly name: string
   readonly watchdogs: Array<Watchdog>
   readonly hosts: Hosts
   /** The driver's settings for every connection. */
@@ -175,15 +178,16 @@ export const make = Effect.fnUntraced(function*(config: Config): Effect.fn.Retur
     concurrency: config.statements_per_connection
   })
   const find = finder(config.hosts)
+  const usage = yield* PoolUsage.register(config.name, config.connections)
   const borrower: SqlConnection.Borrower = (use) =>
-    Pool.use(
-      slots,
-      (slot) =>
-        Effect.flatMap(
+    PoolUsage.counted(usage, (acquired) =>
+      Pool.use(slots, (slot) => {
+        acquired()
+        return Effect.flatMap(
           find(slot),
           ({ pool, watchdog }) => pool.use((connection) => use(new Connection(watchdog, connection)))
         )
-    )
+      }))
   return {
     // A statement that was refused has changed nothing, so it is repeated where writes are accepted.
     borrower: (use) => Effect.catchIf(borrower(use), Server.isReadOnly, () => borrower(use)),

@@ -1,0 +1,25 @@
+/** The IP address of a client, also behind reverse proxies. */
+import { Context, Effect, Option } from "effect"
+import { HttpServerRequest } from "effect/http"
+
+/** Whether an address is a reverse proxy's, whose `X-Forwarded-For` is believed. None by default. */
+export const TrustedProxies = Context.Reference<(address: string) => boolean>(
+  "@messaging-crm/adapter-http/middleware/ClientAddress/TrustedProxies",
+  { defaultValue: () => () => false }
+)
+
+/** Node writes an IPv4 address as an IPv6 address on a socket that accepts both. */
+const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, "")
+
+/**
+ * Returns the address of the connection, or the last address in `X-Forwarded-For` that no trusted proxy has. Addresses
+ * before that one come from the client itself. Null for a server without addresses.
+ */
+export const clientAddress = Effect.gen(function*() {
+  const isTrusted = yield* TrustedProxies
+  const { headers, remoteAddress } = yield* HttpServerRequest.HttpServerRequest
+  const peer = Option.getOrNull(Option.map(remoteAddress, plain))
+  if (peer === null || !isTrusted(peer)) return peer
+  const forwarded = (headers["x-forwarded-for"] ?? "").split(",").map((each) => plain(each.trim())).filter(Boolean)
+  return forwarded.findLast((address) => !isTrusted(address)) ?? peer
+})

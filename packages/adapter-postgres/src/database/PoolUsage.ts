@@ -1,0 +1,46 @@
+/** How busy the connection pools of this process are, for its metrics. */
+import { Effect } from "effect"
+
+/** The usage of one pool at one moment. */
+export interface PoolUsage {
+  readonly name: string
+  /** The maximum number of connections. */
+  readonly max: number
+  /** Statements and transactions in progress. */
+  statements: number
+  /** Statements and transactions that wait for a connection. */
+  waiting: number
+}
+
+const pools = new Set<PoolUsage>()
+
+/** Returns the usage of each open pool. */
+export const poolUsages = (): ReadonlyArray<Readonly<PoolUsage>> => Array.from(pools)
+
+/** Registers a pool until the scope closes. */
+export const register = (name: string, max: number) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const usage: PoolUsage = { name, max, statements: 0, waiting: 0 }
+      pools.add(usage)
+      return usage
+    }),
+    (usage) => Effect.sync(() => pools.delete(usage))
+  )
+
+/** Counts a use of a pool: as waiting until `acquired` is called, then as a statement in progress. */
+export const counted = <A, E, R>(usage: PoolUsage, run: (acquired: () => void) => Effect.Effect<A, E, R>) =>
+  Effect.suspend(() => {
+    let isAcquired = false
+    usage.waiting += 1
+    const acquired = () => {
+      isAcquired = true
+      usage.waiting -= 1
+      usage.statements += 1
+    }
+    const done = Effect.sync(() => {
+      if (isAcquired) usage.statements -= 1
+      else usage.waiting -= 1
+    })
+    return Effect.ensuring(run(acquired), done)
+  })
