@@ -75,11 +75,13 @@ const route = attempt(async () => {
   }
 })
 
+const inInbox = (run) => () => state.view === "inbox" && run()
+
 const keys = {
-  j: () => inbox.move(1),
-  k: () => inbox.move(-1),
-  r: () => focusComposer(false),
-  c: () => focusComposer(true),
+  j: inInbox(() => inbox.move(1)),
+  k: inInbox(() => inbox.move(-1)),
+  r: inInbox(() => focusComposer(false)),
+  c: inInbox(() => focusComposer(true)),
   ...Object.fromEntries(
     Object.keys(views).map((name, index) => [String(index + 1), () => {
       location.hash = `#/${name}`

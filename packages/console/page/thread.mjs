@@ -88,13 +88,15 @@ const loadOlder = attempt(async () => {
 
 const order = ["sent", "delivered", "read"]
 
+/** Returns whether a status may replace another: reports can arrive in any order. */
+const follows = (status, before) =>
+  status === "failed" ? before === "sent" : order.indexOf(status) > order.indexOf(before)
+
 /** Moves the ticks of a message, without reading it again. */
 export const applyStatus = ({ message_id, status }) =>
   update({
     messages: state.messages.map((message) =>
-      message.id === message_id && order.indexOf(status) >= order.indexOf(message.status)
-        ? { ...message, status }
-        : message
+      message.id === message_id && follows(status, message.status) ? { ...message, status } : message
     )
   })
 

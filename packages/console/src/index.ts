@@ -4,7 +4,7 @@
  *
  * The API key stays on this side: the page asks for named operations, which are carried out here with the client.
  */
-import { type Fetch, MessagingCrm, MessagingCrmError, type WebhookEvent } from "@messaging-crm/client"
+import { ConnectionError, type Fetch, MessagingCrm, MessagingCrmError, type WebhookEvent } from "@messaging-crm/client"
 import { createHash } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { Feed } from "./Feed.ts"
@@ -108,10 +108,14 @@ const pageOf = ({ baseUrl, development, path, title = "Inbox" }: ConsoleOptions)
   return answer(html, 200, "text/html; charset=utf-8", { "content-security-policy": policy })
 }
 
-const refusalFrom = (error: unknown): Response =>
-  error instanceof MessagingCrmError
-    ? json({ error: { code: error.code, message: error.message, param: error.param } }, error.status)
-    : refuse(502, "unreachable", "The service did not respond. Check that it is running.")
+const refusalFrom = (error: unknown): Response => {
+  if (error instanceof MessagingCrmError) {
+    return json({ error: { code: error.code, message: error.message, param: error.param } }, error.status)
+  }
+  return error instanceof ConnectionError
+    ? refuse(502, "unreachable", "The service did not respond. Check that it is running.")
+    : refuse(400, "invalid_input", "The request is not valid. Check its fields.")
+}
 
 /** Makes a console. Its handler takes web requests, and so fits any server. */
 export const makeConsole = (options: ConsoleOptions): Console => {

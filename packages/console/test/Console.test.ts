@@ -126,6 +126,28 @@ describe("the operations", () => {
     }
   })
 
+  it("refuse what is not valid, and say when the service does not respond", async () => {
+    const { call, console } = consoleOf()
+    assert.strictEqual((await call("send", null)).status, 400)
+    const headers = { origin: "http://127.0.0.1:3000" }
+    const malformed = new Request("http://127.0.0.1:3000/console/call/send", { method: "POST", headers, body: "{" })
+    assert.strictEqual((await console.handle(malformed)).status, 400)
+    const silent = makeConsole({
+      apiKey,
+      baseUrl: "http://127.0.0.1:3000/v1",
+      path: "/console",
+      hosts: ["127.0.0.1"],
+      fetch: () => Promise.reject(new TypeError("fetch failed"))
+    })
+    const request = new Request("http://127.0.0.1:3000/console/call/sendStatus", {
+      method: "POST",
+      headers,
+      body: "{}"
+    })
+    assert.strictEqual((await silent.handle(request)).status, 502)
+    silent.close()
+  })
+
   it("write as a customer where the network is simulated only", async () => {
     const message = { channel_id: "1", from: "+4915112345678", name: "Kim", text: "Hello" }
     const simulated = consoleOf("simulated")

@@ -10,7 +10,7 @@ import * as Processes from "../testing/Processes.ts"
 export const Ready = Schema.fromJsonString(Schema.Struct({
   base_url: Schema.String,
   docs_url: Schema.String,
-  console_url: Schema.String,
+  console_url: Schema.NullOr(Schema.String),
   api_key: Schema.String
 }))
 export type Ready = typeof Ready.Type

@@ -28,14 +28,16 @@ class Opened extends Context.Service<Opened, {
   readonly complaints: ReadonlyArray<string>
   readonly hook: Effect.Success<typeof endpoint>
   readonly page: Page
-  readonly ready: Ready
+  readonly ready: Ready & { readonly console_url: string }
   /** The headers and bodies of all responses except the stream's. */
   readonly responses: ReadonlyArray<string>
 }>()("@messaging-crm/server/browser/Console") {
   static readonly layer = Layer.effect(
     Opened,
     Effect.gen(function*() {
-      const ready = yield* service({ WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8" })
+      const { console_url, ...others } = yield* service({ WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8" })
+      assert.isNotNull(console_url)
+      const ready = { ...others, console_url }
       const hook = yield* endpoint
       const chrome = yield* browser(["--host-resolver-rules=MAP evil.example 127.0.0.1"])
       return yield* Effect.promise(async () => {
@@ -197,3 +199,11 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the console of `dev`", (it) => 
       assert.strictEqual(direct.status, 403)
     }))
 })
+
+it.live("a server that other machines can reach has no console", () =>
+  Effect.gen(function*() {
+    const { base_url, console_url } = yield* service({ HOST: "0.0.0.0" })
+    assert.isNull(console_url)
+    const { status } = yield* Effect.promise(() => fetch(new URL("/console", base_url)))
+    assert.strictEqual(status, 404)
+  }).pipe(Effect.scoped))

@@ -415,6 +415,9 @@ it.live(
       const withoutWorker = ["serve", "--no-worker", "--port", String(port)]
       const { child } = yield* Processes.startMain(withoutWorker, environment)
       yield* Processes.untilUp(`${server.url}/health/ready`)
+      // The console is of `dev` alone.
+      const { status } = yield* Effect.promise(() => fetch(`${server.url}/console`))
+      assert.strictEqual(status, 404)
       // Workers on the same machine go first.
       const niceness = Math.max(getPriority(), 5)
       assert.strictEqual(getPriority(child.pid), niceness)
