@@ -393,12 +393,13 @@ CREATE TABLE provider_callbacks (
   attempt integer NOT NULL DEFAULT 0,
   token uuid,
   channel_id uuid,
+  organization_id uuid NOT NULL,
   people jsonb NOT NULL DEFAULT '[]'::jsonb,
   CONSTRAINT provider_callbacks_people_check CHECK ((jsonb_typeof(people) = 'array'::text)),
   CONSTRAINT provider_callbacks_pkey PRIMARY KEY (id)
 );
 
-CREATE INDEX provider_callbacks_due ON provider_callbacks USING btree (due_at, id);
+CREATE INDEX provider_callbacks_due ON provider_callbacks USING btree (organization_id, due_at, id);
 
 CREATE TABLE provider_messages (
   organization_id uuid NOT NULL,

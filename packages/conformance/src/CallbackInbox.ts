@@ -122,6 +122,27 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(idsOf(yield* claim(after(3), 2)), [later.id])
     }))
 
+  it.effect("gives organizations turns, so that many bodies of one do not delay those of another", () =>
+    Effect.gen(function*() {
+      const store = yield* start
+      const storeFor = Effect.fnUntraced(function*(channel_id: ChannelId, millis: number) {
+        const callback = { ...yield* made(bytes("{}"), after(millis)), channel_id, people: [] }
+        yield* store.insert([callback])
+        return callback.id
+      })
+      const busy = yield* Fixtures.organization
+      const [first, second] = [yield* Fixtures.channel(busy), yield* Fixtures.channel(busy)]
+      const quiet = yield* Fixtures.channel(yield* Fixtures.organization)
+      const flood = yield* Effect.forEach(
+        Array.from({ length: 40 }, (_, index) => index),
+        (index) => storeFor(index % 2 === 0 ? first.id : second.id, index)
+      )
+      const later = yield* Effect.forEach([50, 51], (millis) => storeFor(quiet.id, millis))
+      assert.deepStrictEqual(idsOf(yield* claim(after(100), 3)), [flood[0], later[0], flood[1]])
+      assert.deepStrictEqual(idsOf(yield* claim(after(100), 3)), [flood[2], later[1], flood[3]])
+      assert.deepStrictEqual(idsOf(yield* claim(after(100))), flood.slice(4))
+    }))
+
   it.effect("gives each body to one of concurrent claims", () =>
     Effect.gen(function*() {
       yield* start

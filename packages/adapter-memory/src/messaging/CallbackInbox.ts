@@ -1,5 +1,7 @@
 import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
+import { ChannelRows } from "@messaging-crm/core/Channels"
 import { Array, DateTime, HashMap, Layer, Option, Order, Struct } from "effect"
+import * as Table from "../world/Table.ts"
 import { type CallbackRow, type Rows, World } from "../world/World.ts"
 
 const longestDue = Order.combine(
@@ -11,6 +13,18 @@ const keep = (rows: Rows, ...changed: ReadonlyArray<CallbackRow>): Rows => ({
   ...rows,
   callbacks: HashMap.setMany(rows.callbacks, changed.map((row) => [row.id, row] as const))
 })
+
+/** Sorts bodies by turns of their organizations: the longest due of each comes first. */
+const inTurns = ({ tables }: Rows, due: ReadonlyArray<CallbackRow>): ReadonlyArray<CallbackRow> => {
+  const ownerOf = ({ channel_id }: CallbackRow) =>
+    channel_id === null
+      ? null
+      : Option.getOrNull(Option.map(Table.locate(tables, ChannelRows, channel_id), (found) => found.organization_id))
+  const turns = Array.fromIterable(Map.groupBy(Array.sort(due, longestDue), ownerOf).values()).flatMap((rows) =>
+    rows.map((row, turn) => ({ row, turn }))
+  )
+  return Array.sortWith(turns, ({ turn }) => turn, Order.Number).map(({ row }) => row)
+}
 
 /** Layer that keeps bodies of callbacks in the in-memory world. */
 export const layer = Layer.effect(
@@ -27,7 +41,7 @@ export const layer = Layer.effect(
           const due = Array.fromIterable(HashMap.values(rows.callbacks)).filter(({ due_at }) =>
             DateTime.isLessThanOrEqualTo(due_at, now)
           )
-          const claimed = Array.take(Array.sort(due, longestDue), limit).map((row) => ({
+          const claimed = Array.take(inTurns(rows, due), limit).map((row) => ({
             ...row,
             attempt: row.attempt + 1,
             token,

@@ -1,7 +1,7 @@
 import { CallbackStore, type StoredCallback } from "@messaging-crm/core/CallbackInbox"
 import { ChannelId } from "@messaging-crm/core/Ids"
 import { type Array, Effect, Layer, Option, Schema } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import { At, date, OptionalAt } from "../database/Columns.ts"
 import * as LookupBatcher from "../database/LookupBatcher.ts"
 import { first, rows } from "../database/Rows.ts"
@@ -22,6 +22,9 @@ const backlog = first(Schema.Struct({ count: Schema.Int, oldest_received_at: Opt
 /** Larger bodies share no statement: it takes the bytes of several as text, of twice the size. */
 const shared_bytes_max = 65_536
 
+/** The organization of bodies without a connected channel. Together they take turns like one. */
+const nobody = "00000000-0000-0000-0000-000000000000"
+
 /** Layer that keeps bodies of callbacks in PostgreSQL. */
 export const layer = Layer.effect(
   CallbackStore,
@@ -30,20 +33,26 @@ export const layer = Layer.effect(
     // Claims join by index alone there, also where their plan was made while the table was empty.
     const claiming = yield* claimClient
 
+    const organizationOf = (channel_id: Statement.Fragment) =>
+      sql`coalesce((SELECT organization_id FROM channels WHERE id = (${channel_id})::uuid), ${nobody}::uuid)`
+
     /** One statement for a large body, as bytes. */
     const insertAlone = ({ body, channel_id, id, people, received_at, source }: StoredCallback) =>
       Effect.asVoid(Effect.orDie(sql`
-        INSERT INTO provider_callbacks (id, source, channel_id, people, body, received_at, due_at)
+        INSERT INTO provider_callbacks (id, source, channel_id, organization_id, people, body, received_at, due_at)
         VALUES (
-          ${id}, ${source}, ${channel_id}, ${JSON.stringify(people)}::jsonb, ${body}, ${date(received_at)},
+          ${id}, ${source}, ${channel_id}, ${organizationOf(sql`${channel_id}`)}, ${
+        JSON.stringify(people)
+      }::jsonb, ${body}, ${date(received_at)},
           ${date(received_at)}
         )
       `))
 
     const insertAll = (callbacks: ReadonlyArray<StoredCallback>) =>
       Effect.asVoid(Effect.orDie(sql`
-        INSERT INTO provider_callbacks (id, source, channel_id, people, body, received_at, due_at)
-        SELECT id, source, nullif(channel_id, '')::uuid, people, body, received_at, received_at
+        INSERT INTO provider_callbacks (id, source, channel_id, organization_id, people, body, received_at, due_at)
+        SELECT id, source, nullif(channel_id, '')::uuid, ${organizationOf(sql`nullif(c.channel_id, '')`)}, people, body,
+          received_at, received_at
         FROM unnest(
           ${callbacks.map(({ id }) => id)}::uuid[],
           ${callbacks.map(({ source }) => source)}::text[],
@@ -77,23 +86,42 @@ export const layer = Layer.effect(
       claim: ({ lease_until, limit, now, token }) =>
         Effect.flatMap(claiming, (client) =>
           claimed(client`
-          WITH due AS (
-            SELECT id, due_at
-            FROM provider_callbacks
-            WHERE due_at <= ${date(now)}
-            ORDER BY due_at, id
+          WITH RECURSIVE waiting AS (
+            (SELECT organization_id FROM provider_callbacks ORDER BY organization_id LIMIT 1)
+            UNION ALL
+            SELECT (
+              SELECT c.organization_id
+              FROM provider_callbacks c
+              WHERE c.organization_id > w.organization_id
+              ORDER BY c.organization_id
+              LIMIT 1
+            )
+            FROM waiting w
+            WHERE w.organization_id IS NOT NULL
+          ), due AS (
+            SELECT c.id, c.due_at, row_number() OVER (PARTITION BY w.organization_id ORDER BY c.due_at, c.id) AS turn
+            FROM waiting w
+            CROSS JOIN LATERAL (
+              SELECT id, due_at
+              FROM provider_callbacks
+              WHERE organization_id = w.organization_id AND due_at <= ${date(now)}
+              ORDER BY due_at, id
+              LIMIT ${limit}
+              FOR UPDATE SKIP LOCKED
+            ) c
+            ORDER BY turn, c.due_at, c.id
             LIMIT ${limit}
-            FOR UPDATE SKIP LOCKED
           ), taken AS (
             UPDATE provider_callbacks c
             SET due_at = ${date(lease_until)}, attempt = c.attempt + 1, token = ${token}
             FROM due
             WHERE c.id = due.id
-            RETURNING c.id, c.source, c.channel_id, c.body, c.received_at, c.attempt, c.token, due.due_at AS was_due_at
+            RETURNING c.id, c.source, c.channel_id, c.body, c.received_at, c.attempt, c.token, due.turn,
+              due.due_at AS was_due_at
           )
           SELECT id, source, channel_id, body, received_at, attempt, token
           FROM taken
-          ORDER BY was_due_at, id
+          ORDER BY turn, was_due_at, id
         `)),
       finish,
       postpone: ({ id, token }, due_at) =>

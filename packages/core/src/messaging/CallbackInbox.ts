@@ -4,6 +4,9 @@
  * A network is answered once its body is stored, so it neither waits for our
  * work nor repeats itself. Any process then takes the bodies in. Taking one in
  * again changes nothing: where its lease ends first, two processes may do it.
+ *
+ * A body is not a kind of work: `Commit` enqueues work for one organization, and
+ * a body can be of none whose channel is connected.
  */
 import { Array, Context, DateTime, Duration, Effect, FiberSet, Latch, Layer, Metric } from "effect"
 import { type ChannelId, Ids } from "../kernel/Ids.ts"
@@ -63,9 +66,9 @@ export const pauseAfter = (attempt: number): Duration.Duration =>
  * **Contract** (checked by `conformance/CallbackInbox.ts`)
  *
  * - `insert` returns once all bodies are durable, or none is; they are due at once.
- * - `claim` returns at most `limit` bodies that are due, the longest due first, then by id, with
- *   their bytes as they came. Each goes to one of concurrent claims, and again to another once
- *   `lease_until` is over.
+ * - `claim` returns at most `limit` bodies that are due, with their bytes as they came. Organizations take
+ *   turns, so that many bodies of one do not delay those of another. Of each the longest due comes first,
+ *   then by id. Each goes to one of concurrent claims, and again to another once `lease_until` is over.
  * - `finish` removes a body, whoever holds it.
  * - `postpone` makes a body due later; it changes nothing where the claim no longer holds it.
  * - `backlog` returns all that are not finished, held or not.

@@ -133,6 +133,8 @@ CREATE TABLE provider_callbacks (
   attempt integer NOT NULL DEFAULT 0,
   token uuid,
   channel_id uuid,
+  -- Whose turn a claim is: zeros for a body without a connected channel.
+  organization_id uuid NOT NULL,
   people jsonb NOT NULL DEFAULT '[]' CHECK (jsonb_typeof(people) = 'array')
 );
-CREATE INDEX provider_callbacks_due ON provider_callbacks (due_at, id);
+CREATE INDEX provider_callbacks_due ON provider_callbacks (organization_id, due_at, id);
