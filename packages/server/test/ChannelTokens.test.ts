@@ -155,7 +155,7 @@ it.live("a channel is connected together with its account, or not at all", () =>
     const good = yield* Processes.run(args("acme"), environment, `${token}\n`)
     assert.strictEqual(good.code, 0, good.stderr)
     const taken = yield* Processes.run(args("another"), environment, token)
-    assert.include(taken.stderr, "Another channel is connected to this account")
+    assert.include(taken.stderr, "Another channel is already connected to this account")
     const { stdout } = yield* Processes.run(
       ["channels", "list", "--organization", acme.organization_id, "--json"],
       environment

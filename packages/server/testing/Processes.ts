@@ -3,15 +3,20 @@
  * as another process. Everything listens on 127.0.0.1 and ends with the scope.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { Scope } from "@messaging-crm/core/ApiKeys"
+import * as Migrations from "@messaging-crm/adapter-postgres/Migrations"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { ApiKeys, CreateApiKey, Scope } from "@messaging-crm/core/ApiKeys"
+import { Channels, ConnectChannel } from "@messaging-crm/core/Channels"
 import type { ProviderEvent } from "@messaging-crm/core/Inbound"
+import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
 import { RootKeys, Secrets } from "@messaging-crm/core/Secrets"
 import * as Wire from "@messaging-crm/provider-mock/http/Wire"
-import { Config, Context, Effect, Layer, Option, Redacted, Schedule, Schema } from "effect"
+import { Config, ConfigProvider, Context, Effect, Layer, Option, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { type ChildProcess, spawn } from "node:child_process"
 import { settings } from "../src/Config.ts"
 import { freePort } from "../src/FreePort.ts"
+import * as Operations from "../src/Operations.ts"
 import { program } from "./Programs.ts"
 
 /** The path of the command line. */
@@ -112,53 +117,48 @@ export const database = Effect.gen(function*() {
   return server.replace(/\/[^/?]*(?=\?|$)/, `/${name}`)
 })
 
-const Id = Schema.Struct({ id: Schema.String })
-const Organization = Schema.Struct({ organization: Id, owner: Id })
-const Key = Schema.Struct({ key: Schema.String })
-
 const decode = <A, I>(schema: Schema.Codec<A, I>) => (value: unknown) =>
   Effect.orDie(Schema.decodeUnknownEffect(schema)(value))
 
-/** Creates an organization with an owner, a phone channel and a key, through the admin commands. */
-export const organization = Effect.fnUntraced(function*(environment: Environment) {
-  const created = yield* command(
-    ["organizations", "create", "--name", "Acme", "--owner-name", "Ada", "--owner-email", "ada@acme.example"],
-    environment
-  ).pipe(Effect.flatMap(decode(Organization)))
-  const of = ["--organization", created.organization.id]
-  const { id: channel_id } = yield* command(
-    [
-      "channels",
-      "connect",
-      ...of,
-      "--type",
-      "phone_messaging",
-      "--name",
-      "Support",
-      "--address",
-      "+493012345678",
-      "--business-account",
-      "acme"
-    ],
-    environment
-  ).pipe(Effect.flatMap(decode(Id)))
-  const { key } = yield* command(
-    [
-      "keys",
-      "create",
-      ...of,
-      "--member",
-      created.owner.id,
-      "--name",
-      "test",
-      "--expires",
-      "90d",
-      ...Scope.literals.flatMap((scope) => ["--scope", scope])
-    ],
-    environment
-  ).pipe(Effect.flatMap(decode(Key)))
-  return { organization_id: created.organization.id, member_id: created.owner.id, channel_id, key }
-})
+/** Runs operations on a database in this process, as the admin commands do. */
+const operate = <A, E, R>(environment: Environment, effect: Effect.Effect<A, E, R>) =>
+  effect.pipe(
+    Effect.provide(Operations.layer.pipe(Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown(environment))))),
+    Effect.orDie
+  )
+
+/** Creates an organization with an owner, a phone channel and a key. */
+export const organization = (environment: Environment) =>
+  operate(
+    environment,
+    Effect.gen(function*() {
+      const { organization: { id: organization_id }, owner } = yield* Organizations.use((organizations) =>
+        organizations.create(
+          CreateOrganization.make({ name: "Acme", owner_name: "Ada", owner_email: "ada@acme.example" })
+        )
+      )
+      const as = Effect.provideService(CurrentActor, { organization_id, member_id: null })
+      const channel = yield* as(Channels.use((channels) =>
+        channels.connect(ConnectChannel.make({
+          type: "phone_messaging",
+          name: "Support",
+          address: "+493012345678",
+          phone_messaging_business_account_id: "acme"
+        }))
+      ))
+      const { key } = yield* as(ApiKeys.use((keys) =>
+        keys.create(CreateApiKey.make({ name: "test", created_by: owner.id, expires: "90d", scopes: Scope.literals }))
+      ))
+      return { organization_id, member_id: owner.id, channel_id: channel.id, key: Redacted.value(key) }
+    })
+  )
+
+/** Creates the tables of the service in an empty database. */
+const migrate = (environment: Environment) =>
+  Migrations.run.pipe(
+    Effect.provide(Client.layer({ url: Redacted.make(environment["DATABASE_URL"] ?? ""), connections: 1 })),
+    Effect.orDie
+  )
 
 /** The address of a server. The port stays the same when the server is restarted. */
 export interface Server {
@@ -224,7 +224,7 @@ export const cluster = Effect.fnUntraced(
       Array.from({ length: options.servers }),
       () => Effect.map(freePort, (port): Server => ({ port, url: `http://127.0.0.1:${port}` }))
     )
-    yield* command(["migrate"], common)
+    yield* migrate(common)
     const acme = yield* organization(common)
     const provider: Environment = isCloud
       ? cloudSettings(network_url, acme.channel_id)
