@@ -41,12 +41,12 @@ export interface BodyTooLarge {
   }
 }
 
-/** A phone number, account or page that contacts write to. */
+/** A phone number, account, or page of the organization. */
 export interface Channel {
   readonly id: string
   readonly type: "phone_messaging" | "photo_social" | "page_messaging"
   readonly name: string
-  /** Where contacts write to: a phone number, or the name of an account or page. */
+  /** The phone number, or the name of the account or page. */
   readonly address: string
   /** The account whose templates can be sent on the channel. Null on the two social channel types. */
   readonly phone_messaging_business_account_id: string | null
@@ -181,14 +181,14 @@ export interface ConversationClosedEvent {
   /** Unique per event and identical on every attempt. Use it to discard duplicates. */
   readonly id: string
   readonly type: "conversation.closed"
-  /** When it happened. */
+  /** Time of the change. */
   readonly timestamp: string
   readonly data: {
     readonly conversation_id: string
   }
 }
 
-/** At least a name, a phone or an email is required. One-line texts are trimmed, and an empty one is stored as null. */
+/** A name, phone, or email is required. One-line texts are trimmed; an empty text is stored as null. */
 export interface CreateContact {
   readonly first_name?: string | null
   readonly last_name?: string | null
@@ -279,7 +279,7 @@ export interface CreatedWebhook {
     | "message.updated"
     | "send.failed"
     | "conversation.closed">
-  /** `disabled` by a call, by an answer of 410, or after five days without a success. It stays so. */
+  /** `disabled` by a request, by a 410 response, or after five days without a success; permanent. */
   readonly status: "active" | "disabled"
   readonly created_at: string
   /** Null while it is active. */
@@ -337,19 +337,19 @@ export interface InternalError {
   }
 }
 
-/** The file that came with a message. */
+/** The file of a message. */
 export interface Media {
   readonly kind: "image" | "video" | "audio" | "document" | "sticker"
   readonly mime_type: string | null
   readonly filename: string | null
   readonly byte_size: number | null
-  /** The spoken words of an audio or video file, where the provider transcribes them. */
+  /** The transcript of an audio or video file, if the provider transcribes it. */
   readonly transcript: string | null
-  /** Gives access to the file for an hour, without a key. Each read of the message makes a new link. At most 8 files of an organization are handed out at once; more get 503 with `Retry-After`. Null where the file is not stored: it is larger than 16 MB, or the provider did not deliver it. */
+  /** A link to the file, valid for one hour without a key. Each read of the message returns a new link. An organization can have 8 downloads in progress; further ones get 503 with `Retry-After`. Null if the file is not stored because it exceeds 16 MB or the provider did not deliver it. */
   readonly url: string | null
 }
 
-/** A person of the organization, who owns contacts and is assigned conversations. */
+/** A person who works for the organization, owns contacts, and is assigned conversations. */
 export interface Member {
   readonly id: string
   readonly name: string
@@ -365,7 +365,7 @@ export interface Message {
   readonly conversation_id: string
   /** `inbound` from the contact, `outbound` from the organization. */
   readonly direction: "inbound" | "outbound"
-  /** Values: `text`, `template`, `image`, `video`, `audio`, `document`, `sticker`, `location`, `contacts`, `interactive`, `reaction`, `unsupported`. New values may appear without a new version. */
+  /** Values: `text`, `template`, `image`, `video`, `audio`, `document`, `sticker`, `location`, `contacts`, `interactive`, `reaction`, `unsupported`. New values can appear within a version. */
   readonly type: string
   /** The text, the caption, or the template with its values. */
   readonly text: string | null
@@ -374,7 +374,7 @@ export interface Message {
   readonly status: "received" | "sent" | "delivered" | "read" | "failed"
   readonly media: Media | null
   readonly details: MessageDetails | null
-  /** The messaging provider's id of it. */
+  /** The messaging provider's ID of the message. */
   readonly provider_message_id: string | null
   readonly created_at: string
   readonly sent_at: string | null
@@ -389,7 +389,7 @@ export interface Message {
 export interface MessageDetails {
   /** The option that the contact chose: of a message with buttons or a list, of a template, a menu or quick replies. */
   readonly choice?: {
-    /** Values: `button`, `list_row`, `template_button`, `postback`, `quick_reply`. New values may appear without a new version. */
+    /** Values: `button`, `list_row`, `template_button`, `postback`, `quick_reply`. New values can appear within a version. */
     readonly kind: string
     readonly id: string | null
     readonly title: string | null
@@ -431,7 +431,7 @@ export interface MessageDetails {
   }>
   /** A reaction to a message, or the removal of one: `emoji` is then null. */
   readonly reaction?: {
-    /** Values: `react`, `unreact`. New values may appear without a new version. */
+    /** Values: `react`, `unreact`. New values can appear within a version. */
     readonly action: string
     readonly emoji: string | null
     readonly provider_message_id: string | null
@@ -447,14 +447,14 @@ export interface MessageDetails {
       readonly currency: string | null
     }>
   }
-  /** The answers of a form (a flow). `response` is null if it is not a JSON object. */
+  /** The responses to a form (a flow). `response` is null if it is not a JSON object. */
   readonly flow?: {
     readonly name: string | null
     readonly response: Readonly<Record<string, unknown>> | null
   }
   /** The story that the contact replied to or mentioned the business in. */
   readonly story?: {
-    /** Values: `reply`, `mention`. New values may appear without a new version. */
+    /** Values: `reply`, `mention`. New values can appear within a version. */
     readonly action: string
     readonly id: string | null
     readonly url: string | null
@@ -509,12 +509,12 @@ export interface MessageDetails {
   readonly is_truncated?: true
 }
 
-/** A contact wrote. */
+/** A contact sent a message. */
 export interface MessageReceivedEvent {
   /** Unique per event and identical on every attempt. Use it to discard duplicates. */
   readonly id: string
   readonly type: "message.received"
-  /** When it happened. */
+  /** Time of the change. */
   readonly timestamp: string
   readonly data: {
     readonly conversation_id: string
@@ -522,12 +522,12 @@ export interface MessageReceivedEvent {
   }
 }
 
-/** The messaging provider took an outbound message. */
+/** The messaging provider accepted an outbound message. */
 export interface MessageSentEvent {
   /** Unique per event and identical on every attempt. Use it to discard duplicates. */
   readonly id: string
   readonly type: "message.sent"
-  /** When it happened. */
+  /** Time of the change. */
   readonly timestamp: string
   readonly data: {
     readonly conversation_id: string
@@ -540,7 +540,7 @@ export interface MessageUpdatedEvent {
   /** Unique per event and identical on every attempt. Use it to discard duplicates. */
   readonly id: string
   readonly type: "message.updated"
-  /** When it happened. */
+  /** Time of the change. */
   readonly timestamp: string
   readonly data: {
     readonly conversation_id: string
@@ -562,11 +562,11 @@ export interface NotFound {
   }
 }
 
-/** An order to send a message. It was accepted, and a worker hands it to the messaging provider. */
+/** An accepted order to send a message, which a worker passes to the messaging provider. */
 export interface Send {
   readonly id: string
   readonly conversation_id: string
-  /** `queued`, then `sending`, then `sent` or `failed`. `unknown` when the provider's answer was lost: the message is not sent again, and the send becomes `sent` or `failed` within 15 minutes. A send that failed with `outcome_unknown` becomes `sent` if a report proves later that the provider accepted it. */
+  /** `queued`, then `sending`, then `sent` or `failed`. `unknown` if the provider's response was lost: the service does not resend, and the send becomes `sent` or `failed` within 15 minutes. A send that failed with `outcome_unknown` becomes `sent` if a report proves later that the provider accepted it. */
   readonly status: "queued" | "sending" | "sent" | "failed" | "unknown"
   /** Set exactly when the status is `sent`. */
   readonly message_id: string | null
@@ -593,7 +593,7 @@ export interface SendFailedEvent {
   /** Unique per event and identical on every attempt. Use it to discard duplicates. */
   readonly id: string
   readonly type: "send.failed"
-  /** When it happened. */
+  /** Time of the change. */
   readonly timestamp: string
   readonly data: {
     readonly conversation_id: string
@@ -624,7 +624,7 @@ export type SendMessage = {
 
 /** Who wrote a message. */
 export interface Sender {
-  /** A message sent through the API has the member of the API key as its sender; `business_app` wrote in the network's own app. */
+  /** A message sent through the API has the member of the API key as its sender; `business_app` means the network's own app. */
   readonly type: "contact" | "member" | "agent" | "system" | "business_app"
   readonly name: string | null
 }
@@ -637,7 +637,7 @@ export interface StartConversation {
   readonly template: TemplateChoice
 }
 
-/** A coloured label for contacts. */
+/** A colored label for contacts. */
 export interface Tag {
   readonly id: string
   /** Trimmed. Unique in the organization, regardless of case. */
@@ -841,7 +841,7 @@ export interface Webhook {
     | "message.updated"
     | "send.failed"
     | "conversation.closed">
-  /** `disabled` by a call, by an answer of 410, or after five days without a success. It stays so. */
+  /** `disabled` by a request, by a 410 response, or after five days without a success; permanent. */
   readonly status: "active" | "disabled"
   readonly created_at: string
   /** Null while it is active. */
@@ -860,12 +860,12 @@ export interface WebhookDelivery {
     | "message.updated"
     | "send.failed"
     | "conversation.closed"
-  /** `succeeded` once an attempt was answered with a 2xx. */
+  /** `succeeded` after an attempt with a 2xx response. */
   readonly status: "pending" | "succeeded" | "failed"
   readonly attempt_count: number
-  /** Of the last attempt; null when no answer came. */
+  /** Status of the last attempt; null if there was no response. */
   readonly response_status: number | null
-  /** Of the last attempt, its first 4 KiB. */
+  /** First 4 KiB of the last attempt's response. */
   readonly response_body: string | null
   /** Why the last attempt failed. */
   readonly failure_code:
@@ -906,9 +906,9 @@ export interface Operations {
   /** List contacts. The key needs the scope `contacts:read`. */
   readonly "GET /contacts": {
     readonly query?: {
-      /** The `next_cursor` of the previous page, unchanged. */
+      /** The `next_cursor` of the previous page. */
       readonly cursor?: string
-      /** How many items the page may hold. */
+      /** Maximum number of items on the page. */
       readonly page_size?: number
       /** Contacts whose name, phone, email or company contains this text, regardless of case. */
       readonly query?: string
@@ -985,9 +985,9 @@ export interface Operations {
   /** List conversations. The key needs the scope `conversations:read`. */
   readonly "GET /conversations": {
     readonly query?: {
-      /** The `next_cursor` of the previous page, unchanged. */
+      /** The `next_cursor` of the previous page. */
       readonly cursor?: string
-      /** How many items the page may hold. */
+      /** Maximum number of items on the page. */
       readonly page_size?: number
       /** Conversations in this state. */
       readonly status?: "all" | "open" | "closed"
@@ -1056,7 +1056,7 @@ export interface Operations {
       readonly conversation_id: string
     }
     readonly query?: {
-      /** The `next_cursor` of the previous page, unchanged. */
+      /** The `next_cursor` of the previous page. */
       readonly cursor?: string
     }
     readonly answer: {

@@ -39,7 +39,7 @@ const contract = HttpApi.make("messaging-crm")
   .annotateMerge(OpenApi.annotations({
     title: "Messaging CRM REST API",
     version: "1.0.0",
-    summary: "One organization's customer messaging, behind one API.",
+    summary: "A REST API for one organization's customer messaging.",
     description: overview,
     license: { name: "MIT", identifier: "MIT" },
     servers: [{ url: "/v1", description: "This service." }]

@@ -47,7 +47,7 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
         OpenApi.annotations({
           identifier: "listContacts",
           summary: "List contacts",
-          description: "Returns contacts, most recently updated first. A contact must pass all filters that are given."
+          description: "Returns contacts, most recently updated first. A contact must match all filters."
         })
       )
       .annotate(Examples.Example, { answer: Examples.page(Examples.contact) }),
@@ -129,7 +129,7 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
   .annotateMerge(
     OpenApi.annotations({
       title: "Contacts",
-      description: "The people in the CRM, with their identities on the channels."
+      description: "People with whom the organization communicates, with their identities on the channels."
     })
   )
 {}

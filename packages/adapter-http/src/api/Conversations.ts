@@ -34,8 +34,7 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
         OpenApi.annotations({
           identifier: "listConversations",
           summary: "List conversations",
-          description:
-            "Returns conversations, latest activity first. A conversation must pass all filters that are given."
+          description: "Returns conversations, latest activity first. A conversation must match all filters."
         })
       )
       .annotate(Examples.Example, { answer: Examples.page(Examples.conversation) }),
@@ -51,7 +50,7 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
           identifier: "startConversation",
           summary: "Start a conversation",
           description:
-            "Sends a template to a phone number. Finds or creates the contact, and reuses the number's conversation on the channel. The answer is a queued send: read its status with `getSend`."
+            "Sends a template to a phone number. Finds or creates the contact, and reuses the number's conversation on the channel. The response is a queued send; poll its status with `getSend`."
         })
       )
       .annotate(Examples.Example, {

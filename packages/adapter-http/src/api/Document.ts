@@ -18,7 +18,7 @@ const base = "/v1"
 /** Overrides for parameters: the generated schema describes the raw text of the request. */
 const shown: Readonly<Record<string, object>> = {
   page_size: {
-    description: "How many items the page may hold.",
+    description: "Maximum number of items on the page.",
     schema: {
       type: "integer",
       minimum: limits.page_size_min,

@@ -18,7 +18,7 @@ export const List = <S extends Schema.Top>(resource: S) =>
 /** Schema for `cursor`: opaque, at most 2048 characters; empty counts as absent. */
 export const cursor = Schema.optionalKey(
   text({ min: 0, max: limits.cursor_chars_max }).annotate({
-    description: "The `next_cursor` of the previous page, unchanged."
+    description: "The `next_cursor` of the previous page."
   })
 )
 

@@ -23,7 +23,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
         OpenApi.annotations({
           identifier: "listMessages",
           summary: "List messages",
-          description: "Returns the messages of a conversation, newest first, 50 to a page."
+          description: "Returns the messages of a conversation, newest first, 50 per page."
         })
       )
       .annotate(Examples.Example, { answer: Examples.all(Examples.message, Examples.inboundMessage) }),
@@ -37,7 +37,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
         OpenApi.annotations({
           identifier: "getMessage",
           summary: "Get a message",
-          description: "Returns a message with its present status. The link to its media is a new one on each read."
+          description: "Returns a message with its current status. Each read returns a new link to its media."
         })
       )
       .annotate(Examples.Example, {
@@ -57,7 +57,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
           identifier: "sendMessage",
           summary: "Send a message",
           description:
-            "Sends a text within 24 hours of the contact's last message, or an approved template at any time. A text has at most 4,096 characters on phone_messaging channels, 2,000 on page_messaging, and 1,000 on photo_social channels. The answer is a queued send: read its status with `getSend`."
+            "Sends a text within 24 hours of the contact's last message, or an approved template at any time. A text has at most 4,096 characters on phone_messaging channels, 2,000 on page_messaging, and 1,000 on photo_social channels. The response is a queued send; poll its status with `getSend`."
         })
       )
       .annotate(Examples.Example, {
@@ -73,7 +73,7 @@ export class MessagesGroup extends HttpApiGroup.make("messages")
   .annotateMerge(
     OpenApi.annotations({
       title: "Messages",
-      description: "The messages of conversations: reading and sending them."
+      description: "Messages of conversations: list, get, and send them."
     })
   )
 {}

@@ -25,6 +25,9 @@ export class SendsGroup extends HttpApiGroup.make("sends")
       .annotate(Examples.Example, { answer: Examples.one(Examples.sent) })
   )
   .annotateMerge(
-    OpenApi.annotations({ title: "Sends", description: "Orders to send a message, from the 202 to their outcome." })
+    OpenApi.annotations({
+      title: "Sends",
+      description: "Accepted orders to send a message, with their status and outcome."
+    })
   )
 {}

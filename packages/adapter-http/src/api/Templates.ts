@@ -18,7 +18,7 @@ export class TemplatesGroup extends HttpApiGroup.make("templates")
           identifier: "listTemplates",
           summary: "List templates",
           description:
-            "Returns all templates, read live from the messaging provider. Fails with `provider_unavailable` when they cannot be read."
+            "Returns all templates, read live from the messaging provider. Fails with `provider_unavailable` if the provider does not respond."
         })
       )
       .annotate(Examples.Example, { answer: Examples.all(Examples.template) })
@@ -26,7 +26,7 @@ export class TemplatesGroup extends HttpApiGroup.make("templates")
   .annotateMerge(
     OpenApi.annotations({
       title: "Templates",
-      description: "Message templates of the messaging provider. An approved one can start a conversation."
+      description: "Message templates of the messaging provider. An approved template can start a conversation."
     })
   )
 {}

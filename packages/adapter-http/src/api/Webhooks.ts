@@ -46,7 +46,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
           identifier: "createWebhook",
           summary: "Create a webhook",
           description:
-            `Subscribes a public https endpoint to events. Store \`signing_secret\`: it is not shown again. A retry without an \`Idempotency-Key\` creates a second webhook. An organization has at most ${limits.webhooks_active_max} active webhooks; one more is refused with \`conflict\`.`
+            `Subscribes a public https endpoint to events. Store \`signing_secret\`: it is not shown again. A retry without an \`Idempotency-Key\` creates a second webhook. An organization has at most ${limits.webhooks_active_max} active webhooks; a further one fails with \`conflict\`.`
         })
       )
       .annotate(Examples.Example, {

@@ -27,7 +27,7 @@ export const Member = Schema.Struct({
   created_at: Timestamp
 }).annotate({
   identifier: "Member",
-  description: "A person of the organization, who owns contacts and is assigned conversations."
+  description: "A person who works for the organization, owns contacts, and is assigned conversations."
 })
 export interface Member extends Schema.Schema.Type<typeof Member> {}
 

@@ -21,7 +21,7 @@ export const Channel = Schema.Struct({
   type: ChannelType,
   name: Schema.String,
   address: Schema.String.annotate({
-    description: "Where contacts write to: a phone number, or the name of an account or page."
+    description: "The phone number, or the name of the account or page."
   }),
   phone_messaging_business_account_id: Schema.NullOr(Schema.String).annotate({
     description: "The account whose templates can be sent on the channel. Null on the two social channel types."
@@ -29,7 +29,7 @@ export const Channel = Schema.Struct({
   connected_at: Timestamp
 }).annotate({
   identifier: "Channel",
-  description: "A phone number, account or page that contacts write to."
+  description: "A phone number, account, or page of the organization."
 })
 export interface Channel extends Schema.Schema.Type<typeof Channel> {}
 

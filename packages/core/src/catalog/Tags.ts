@@ -40,7 +40,7 @@ export const Tag = Schema.Struct({
   id: TagId,
   name: TagName,
   color: TagColor
-}).annotate({ identifier: "Tag", description: "A coloured label for contacts." })
+}).annotate({ identifier: "Tag", description: "A colored label for contacts." })
 export interface Tag extends Schema.Schema.Type<typeof Tag> {}
 
 export const CreateTag = Schema.Struct({

@@ -216,8 +216,7 @@ export const CreateContact = WritableContact.check(
   Schema.makeFilter(() => true, { toJsonSchema: () => ({ anyOf: named }) })
 ).annotate({
   identifier: "CreateContact",
-  description:
-    "At least a name, a phone or an email is required. One-line texts are trimmed, and an empty one is stored as null."
+  description: "A name, phone, or email is required. One-line texts are trimmed; an empty text is stored as null."
 }).pipe(Schema.brand("CreateContact"))
 export interface CreateContact extends Schema.Schema.Type<typeof CreateContact> {}
 

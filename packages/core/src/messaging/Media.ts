@@ -98,13 +98,13 @@ export const LinkedMedia = Schema.Struct({
   filename: Schema.NullOr(Schema.String),
   byte_size: Schema.NullOr(Schema.Int),
   transcript: Schema.NullOr(Schema.String).annotate({
-    description: "The spoken words of an audio or video file, where the provider transcribes them."
+    description: "The transcript of an audio or video file, if the provider transcribes it."
   }),
   url: Schema.NullOr(Schema.String.annotate({ format: "uri" })).annotate({
     description:
-      "Gives access to the file for an hour, without a key. Each read of the message makes a new link. At most 8 files of an organization are handed out at once; more get 503 with `Retry-After`. Null where the file is not stored: it is larger than 16 MB, or the provider did not deliver it."
+      "A link to the file, valid for one hour without a key. Each read of the message returns a new link. An organization can have 8 downloads in progress; further ones get 503 with `Retry-After`. Null if the file is not stored because it exceeds 16 MB or the provider did not deliver it."
   })
-}).annotate({ identifier: "Media", description: "The file that came with a message." })
+}).annotate({ identifier: "Media", description: "The file of a message." })
 export interface LinkedMedia extends Schema.Schema.Type<typeof LinkedMedia> {}
 
 /** A stored file, with what is needed to serve it. */

@@ -33,7 +33,7 @@ export type MessageType = typeof MessageType.Type
 export const Sender = Schema.Struct({
   type: Schema.Literals(["contact", "member", "agent", "system", "business_app"]).annotate({
     description:
-      "A message sent through the API has the member of the API key as its sender; `business_app` wrote in the network's own app."
+      "A message sent through the API has the member of the API key as its sender; `business_app` means the network's own app."
   }),
   name: Schema.NullOr(Schema.String)
 }).annotate({ identifier: "Sender", description: "Who wrote a message." })
@@ -59,7 +59,9 @@ export const Message = Schema.Struct({
   }),
   media: Schema.NullOr(MessageMedia),
   details: Schema.NullOr(MessageDetails),
-  provider_message_id: Schema.NullOr(Schema.String).annotate({ description: "The messaging provider's id of it." }),
+  provider_message_id: Schema.NullOr(Schema.String).annotate({
+    description: "The messaging provider's ID of the message."
+  }),
   created_at: Timestamp,
   sent_at: OptionalTimestamp,
   delivered_at: OptionalTimestamp,

@@ -16,9 +16,7 @@ const described = <S extends Schema.Top>(description: string, schema: S) =>
 /** Schema for a text that is one of some values, to which more can be added. */
 const openEnum = (values: ReadonlyArray<string>) =>
   Schema.String.annotate({
-    description: `Values: ${
-      values.map((value) => `\`${value}\``).join(", ")
-    }. New values may appear without a new version.`
+    description: `Values: ${values.map((value) => `\`${value}\``).join(", ")}. New values can appear within a version.`
   })
 
 /** Why a message failed after the network had accepted it. */
@@ -80,7 +78,7 @@ export const MessageDetails = Schema.Struct({
     })
   ),
   flow: described(
-    "The answers of a form (a flow). `response` is null if it is not a JSON object.",
+    "The responses to a form (a flow). `response` is null if it is not a JSON object.",
     Schema.Struct({ name: Text, response: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)) })
   ),
   story: described(

@@ -30,14 +30,14 @@ export const Send = Schema.Struct({
   conversation_id: ConversationId,
   status: SendStatus.annotate({
     description:
-      "`queued`, then `sending`, then `sent` or `failed`. `unknown` when the provider's answer was lost: the message is not sent again, and the send becomes `sent` or `failed` within 15 minutes. A send that failed with `outcome_unknown` becomes `sent` if a report proves later that the provider accepted it."
+      "`queued`, then `sending`, then `sent` or `failed`. `unknown` if the provider's response was lost: the service does not resend, and the send becomes `sent` or `failed` within 15 minutes. A send that failed with `outcome_unknown` becomes `sent` if a report proves later that the provider accepted it."
   }),
   message_id: Schema.NullOr(MessageId).annotate({ description: "Set exactly when the status is `sent`." }),
   failure_reason: Schema.NullOr(FailureReason).annotate({ description: "Set exactly when the status is `failed`." }),
   created_at: Timestamp
 }).annotate({
   identifier: "Send",
-  description: "An order to send a message. It was accepted, and a worker hands it to the messaging provider."
+  description: "An accepted order to send a message, which a worker passes to the messaging provider."
 })
 export interface Send extends Schema.Schema.Type<typeof Send> {}
 

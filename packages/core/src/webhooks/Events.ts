@@ -32,18 +32,18 @@ const event = <const Type extends EventType, Fields extends Schema.Struct.Fields
       })
     ),
     type: Schema.Literal(type),
-    timestamp: Timestamp.pipe(Schema.annotateEncoded({ description: "When it happened." })),
+    timestamp: Timestamp.pipe(Schema.annotateEncoded({ description: "Time of the change." })),
     data: Schema.Struct({ conversation_id: ConversationId, ...fields })
   })
 
 export const MessageReceived = event("message.received", { message_id: MessageId }).annotate({
   identifier: "MessageReceivedEvent",
-  description: "A contact wrote."
+  description: "A contact sent a message."
 })
 
 export const MessageSent = event("message.sent", { message_id: MessageId }).annotate({
   identifier: "MessageSentEvent",
-  description: "The messaging provider took an outbound message."
+  description: "The messaging provider accepted an outbound message."
 })
 
 export const MessageUpdated = event("message.updated", {

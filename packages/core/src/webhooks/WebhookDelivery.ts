@@ -23,12 +23,12 @@ export const WebhookDelivery = Schema.Struct({
   webhook_id: WebhookId,
   event_id: EventId.pipe(Schema.annotateEncoded({ description: "The event's `id`, and its `webhook-id` header." })),
   event_type: EventType,
-  status: WebhookDeliveryStatus.annotate({ description: "`succeeded` once an attempt was answered with a 2xx." }),
+  status: WebhookDeliveryStatus.annotate({ description: "`succeeded` after an attempt with a 2xx response." }),
   attempt_count: Schema.Int,
   response_status: Schema.NullOr(Schema.Int).annotate({
-    description: "Of the last attempt; null when no answer came."
+    description: "Status of the last attempt; null if there was no response."
   }),
-  response_body: Schema.NullOr(Schema.String).annotate({ description: "Of the last attempt, its first 4 KiB." }),
+  response_body: Schema.NullOr(Schema.String).annotate({ description: "First 4 KiB of the last attempt's response." }),
   failure_code: Schema.NullOr(FailureCode).annotate({ description: "Why the last attempt failed." }),
   duration_ms: Schema.NullOr(Schema.Int).annotate({ description: "Of the last attempt." }),
   last_attempt_at: Schema.NullOr(Timestamp),

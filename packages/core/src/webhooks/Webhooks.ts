@@ -50,7 +50,7 @@ export const Webhook = Schema.Struct({
   url: Schema.String.annotate({ format: "uri" }),
   event_types: Schema.Array(EventType),
   status: WebhookStatus.annotate({
-    description: "`disabled` by a call, by an answer of 410, or after five days without a success. It stays so."
+    description: "`disabled` by a request, by a 410 response, or after five days without a success; permanent."
   }),
   created_at: Timestamp,
   disabled_at: Schema.NullOr(Timestamp).annotate({ description: "Null while it is active." })

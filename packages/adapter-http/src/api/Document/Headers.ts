@@ -16,9 +16,9 @@ const text = (description: string, example: string, required = true) => ({
 
 /** Every header that a response may have. The required ones are always there. */
 export const headers = {
-  "X-Request-Id": text("The request's id in the service's log.", "019aa0c2-5b00-7000-8000-00000000000b"),
+  "X-Request-Id": text("The request's ID in the service's log.", "019aa0c2-5b00-7000-8000-00000000000b"),
   "WWW-Authenticate": text("How to authenticate.", "Bearer"),
-  "X-RateLimit-Limit": integer("Requests that the key may make in a window of 60 seconds.", 120),
+  "X-RateLimit-Limit": integer("Requests per key and 60-second window.", 120),
   "X-RateLimit-Remaining": integer("Requests left in this window.", 119),
   "X-RateLimit-Reset": integer("The end of the window, in Unix seconds.", 1_795_168_860),
   "RateLimit-Policy": text("The limit, in the format of the IETF draft.", "\"default\";q=120;w=60"),
@@ -34,7 +34,7 @@ export const headers = {
   ),
   "Idempotent-Replayed": text("`true` on the replay of an earlier response.", "true", false),
   "Original-Request-Id": text(
-    "On a replay, the id of the request that got the response first.",
+    "On a replay, the ID of the original request.",
     "019aa0c2-5b00-7000-8000-00000000000c",
     false
   )
@@ -86,7 +86,7 @@ export const parameters = {
     name: "X-Request-Id",
     in: "header",
     required: false,
-    description: "An id of your own for the request. One that does not match the pattern is replaced by a new UUID.",
+    description: "Your ID for the request. A new UUID replaces a value that does not match the pattern.",
     schema: { type: "string", pattern: "^[A-Za-z0-9._-]{1,128}$" },
     example: "checkout-4711"
   }

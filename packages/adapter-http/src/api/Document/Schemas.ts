@@ -10,7 +10,7 @@ const isNull = (schema: unknown): boolean => isObject(schema) && schema.type ===
 /** Writes an open enumeration as a string, with its present values in the description. */
 const open = ({ enum: words, format: _format, ...schema }: Json): Json => {
   const known = Array.isArray(words) ? words.map((word) => `\`${word}\``).join(", ") : ""
-  const more = `Values: ${known}. New values may appear without a new version.`
+  const more = `Values: ${known}. New values can appear within a version.`
   return {
     ...schema,
     description: schema.description === undefined ? more : `${schema.description} ${more}`,

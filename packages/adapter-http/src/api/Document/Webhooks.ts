@@ -20,12 +20,12 @@ const header = (name: string, description: string, example: string) => ({
 const parameters = [
   header(
     "webhook-id",
-    "The event's `id`, the same on every attempt. Ignore an event that you have processed already.",
+    "The event's `id`, identical on every attempt. Ignore an event that you have already processed.",
     Examples.event_id
   ),
   header(
     "webhook-timestamp",
-    "The time of the attempt, in Unix seconds. Refuse one that is more than five minutes off.",
+    "The time of the attempt, in Unix seconds. Reject a time that differs by more than five minutes.",
     "1795168800"
   ),
   header(
@@ -45,7 +45,8 @@ const operation = (name: string, summary: string, example: unknown) => ({
   post: {
     operationId: name,
     summary,
-    description: "Respond at once and process the event afterwards. Events arrive in any order and may be repeated.",
+    description:
+      "Respond immediately and process the event afterwards. Events can arrive in any order and more than once.",
     tags: ["Webhooks"],
     security: [],
     parameters,
