@@ -41,7 +41,11 @@ const navigation = () =>
     Object.entries(views).map(([name, [label, path]], index) =>
       html`<a href="#/${name}" title="Key: ${index + 1}"
     aria-current=${state.view === name ? "page" : "false"}>${icon(path)}${label}
-    ${name === "inbox" && state.unread.size > 0 ? html`<b class="count">${state.unread.size}</b>` : ""}</a>`
+    ${
+        name === "inbox" && state.unread.size > 0
+          ? html`<b class="count">${state.unread.size > 99 ? "99+" : state.unread.size}</b>`
+          : ""
+      }</a>`
     )
   }
   <div class="charts" role="group" aria-label="A minute">
