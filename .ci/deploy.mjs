@@ -20,6 +20,7 @@ import { dirname, join, resolve } from "node:path"
 import { createInterface } from "node:readline"
 import { setTimeout } from "node:timers/promises"
 import { freePort } from "../packages/server/src/FreePort.ts"
+import { settings } from "../packages/server/src/Settings.ts"
 
 const root = resolve(import.meta.dirname, "..")
 const folder = mkdtempSync(join(tmpdir(), "messaging-crm-deploy-"))
@@ -28,8 +29,9 @@ process.on("exit", () => rmSync(folder, { recursive: true, force: true }))
 
 const check = async (what, test) => {
   const started = Date.now()
-  await test()
-  console.log(`ok     ${what} (${Math.round((Date.now() - started) / 1000)} s)`)
+  const detail = await test()
+  const more = typeof detail === "string" ? `: ${detail}` : ""
+  console.log(`ok     ${what}${more} (${Math.round((Date.now() - started) / 1000)} s)`)
 }
 
 const require = (holds, message) => {
@@ -96,9 +98,18 @@ rmSync(source, { recursive: true })
 
 await check("nothing but the program is in the image", () => {
   const files = globSync("**/*", { cwd: app, withFileTypes: true }).filter((entry) => entry.isFile())
-  const others = files.map(({ name }) => name).filter((name) => !/^(package\.json|[\w.-]+\.js)$/.test(name))
+  const others = files.map(({ name }) => name).filter((name) =>
+    !/^(package\.json|THIRD-PARTY-LICENSES\.txt|[\w.-]+\.js)$/.test(name)
+  )
+  const notices = readFileSync(join(app, "dist", "THIRD-PARTY-LICENSES.txt"), "utf8")
+  for (const name of ["effect", "@effect/platform-node", "undici", "uuid", "libphonenumber-js"]) {
+    require(notices.includes(`\n${name}`), `The license of ${name} is missing.`)
+  }
   require(files.length > 0 && others.length === 0, `The image has ${others.join(", ") || "no files"}`)
 })
+
+/** Settings that the container itself determines, or that belong to a command on a developer's machine. */
+const ofTheContainer = new Set(["PORT", "HOST", "BASE_URL", "API_KEY"])
 
 const entrypoint = fromJson(only(image, "ENTRYPOINT"))
 const healthcheck = fromJson(only(image, "HEALTHCHECK"))
@@ -112,6 +123,8 @@ await check("the compose file and the unit start the same", () => {
     require(name !== "ENV" || unit.includes(`Environment=${rest}\n`), `the unit has no ${rest}`)
   }
   const compose = readFileSync(join(root, "compose.yaml"), "utf8")
+  const passed = Object.values(settings).map(({ name }) => name).filter((name) => !ofTheContainer.has(name))
+  for (const name of passed) require(compose.includes(`      ${name}:`), `compose.yaml does not pass ${name}`)
   for (const command of ["migrate", "serve"]) {
     require(compose.includes(`command: ["${command}"]`), `compose.yaml does not ${command}`)
   }
@@ -147,7 +160,8 @@ await check("the unit takes from the process what it does not need", () => {
   const file = join(folder, "messaging-crm.service")
   // It looks for the program, which is not installed here.
   writeFileSync(file, lines.filter((line) => !/^(WorkingDirectory|DynamicUser)=/.test(line)).join("\n"))
-  execFileSync(systemd, ["security", "--offline=true", "--threshold=30", "--no-pager", file], { stdio: "pipe" })
+  const args = ["security", "--offline=true", "--threshold=30", "--no-pager", file]
+  return /Overall exposure level.*?([0-9.]+ \w+)/.exec(execFileSync(systemd, args, { encoding: "utf8" }))?.[1]
 })
 
 // --------------------------------------------------------------- start

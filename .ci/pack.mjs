@@ -49,12 +49,31 @@ const compiled = (target) =>
 const mapValues = (record, change) =>
   Object.fromEntries(Object.entries(record).map(([key, value]) => [key, change(value)]))
 
-const manifestOf = (manifest) => {
+/** `^` for what keeps its promises between majors, `~` for Effect, whose unstable modules may change in a minor. */
+const ranged = (dependencies = {}) =>
+  Object.fromEntries(
+    Object.entries(dependencies).map(([name, version]) => {
+      if (!/^\d+\.\d+\.\d+$/.test(version)) return [name, version]
+      return [name, `${/^(@effect\/|effect$)/.test(name) ? "~" : "^"}${version}`]
+    })
+  )
+
+/** Where the code is hosted: in a workflow of GitHub it is known. */
+const repositoryOf = (name) => {
+  const { GITHUB_REPOSITORY, GITHUB_SERVER_URL } = process.env
+  if (!GITHUB_REPOSITORY || !GITHUB_SERVER_URL) return {}
+  const url = `git+${GITHUB_SERVER_URL}/${GITHUB_REPOSITORY}.git`
+  return { repository: { type: "git", url, directory: `packages/${name}` } }
+}
+
+const manifestOf = ({ manifest, name }) => {
   const { exports, bin, devDependencies: _, scripts: __, ...rest } = manifest
   return {
     engines,
     sideEffects: bin === undefined ? false : Object.values(bin).map((target) => compiled(target).default),
+    ...repositoryOf(name),
     ...rest,
+    ...(rest.dependencies === undefined ? {} : { dependencies: ranged(rest.dependencies) }),
     exports: mapValues(exports, compiled),
     ...(bin === undefined ? {} : { bin: mapValues(bin, (target) => compiled(target).default.replace("./", "")) }),
     files: ["dist", ...foldersOf(manifest), ...(manifest.files ?? [])],
@@ -77,7 +96,7 @@ const prepare = ({ from, manifest, name, to }) => {
     cpSync(join(from, entry), join(to, entry), { recursive: true })
   }
   cpSync(join(root, "LICENSE"), join(to, "LICENSE"))
-  write(join(to, "package.json"), manifestOf(manifest))
+  write(join(to, "package.json"), manifestOf({ manifest, name }))
   write(join(to, "tsconfig.json"), { extends: "../../tsconfig.base.json", compilerOptions, include: folders })
   // The ones that come after find this one by its name.
   const link = join(build, "node_modules", manifest.name)
@@ -86,6 +105,7 @@ const prepare = ({ from, manifest, name, to }) => {
 }
 
 rmSync(build, { recursive: true, force: true })
+const order = []
 for (const entry of inOrder(packages)) {
   prepare(entry)
   run("tsc", ["-p", "tsconfig.json"], entry.to)
@@ -93,5 +113,8 @@ for (const entry of inOrder(packages)) {
   const [{ filename, files, unpackedSize }] = JSON.parse(
     run("npm", ["pack", "--json", "--pack-destination", build], entry.to)
   )
+  order.push({ name: entry.manifest.name, version: entry.manifest.version, filename })
   console.log(`${filename}: ${files.length} files, ${Math.round(unpackedSize / 1024)} KiB`)
 }
+// Dependencies first: `.ci/release.mjs` publishes in this order.
+write(join(build, "order.json"), order)

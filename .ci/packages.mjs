@@ -107,6 +107,60 @@ for (const name of installed) {
   })
 }
 
+for (const name of installed) {
+  await check(`${name} lets its dependencies be patched, and brings no redis`, () => {
+    const { dependencies = {}, engines } = manifestOf(name)
+    require(engines?.node !== undefined, "it names no version of Node")
+    for (const [dependency, range] of Object.entries(dependencies)) {
+      require(/^[~^]/.test(range), `${dependency} is pinned to ${range}`)
+      const isServers = name === "server" || dependency !== "@effect/platform-node"
+      require(isServers, `${dependency} brings redis`)
+    }
+  })
+}
+
+await check("a release publishes dependencies first, and is resumed where it stopped", () => {
+  const order = JSON.parse(readFileSync(join(build, "order.json"), "utf8")).map(({ name }) => name)
+  for (const name of installed) {
+    const at = order.indexOf(`@messaging-crm/${name}`)
+    const needed = Object.keys(manifestOf(name).dependencies ?? {}).filter((each) => each.startsWith("@messaging-crm/"))
+    for (const each of needed) require(order.indexOf(each) < at, `${each} comes after ${name}`)
+  }
+  // An npm that has the first package, and fails for the last one until it is tried again.
+  const bin = mkdtempSync(join(home, "bin-"))
+  const log = join(bin, "log")
+  const fake = `#!${process.execPath}
+const { appendFileSync, existsSync, readFileSync, writeFileSync } = require("node:fs")
+const [, , command, what] = process.argv
+const published = () => readFileSync(${JSON.stringify(log)}, "utf8").split("\\n")
+if (command === "view") {
+  if (published().includes(what)) console.log(what.split("@").at(-1))
+  else console.error("E404")
+  process.exit(published().includes(what) ? 0 : 1)
+}
+const order = JSON.parse(readFileSync(${JSON.stringify(join(build, "order.json"))}, "utf8"))
+const { name, version } = order.find(({ filename }) => what.endsWith(filename))
+const again = ${JSON.stringify(join(bin, "again"))}
+if (name === order.at(-1).name && !existsSync(again)) {
+  writeFileSync(again, "")
+  process.exit(1)
+}
+appendFileSync(${JSON.stringify(log)}, name + "@" + version + "\\n")
+`
+  writeFileSync(log, "")
+  writeFileSync(join(bin, "npm"), fake, { mode: 0o755 })
+  const release = () =>
+    spawnSync(process.execPath, [join(root, ".ci", "release.mjs")], {
+      encoding: "utf8",
+      env: { ...process.env, PATH: `${bin}:${process.env.PATH}` }
+    })
+  require(release().status !== 0, "the release does not stop at a failure")
+  const resumed = release()
+  require(resumed.status === 0, resumed.stderr)
+  const published = readFileSync(log, "utf8").trim().split("\n").map((line) => line.replace(/@[^@]+$/, ""))
+  require(JSON.stringify(published) === JSON.stringify(order), published.join(" "))
+})
+
 const packageOf = (specifier) => specifier.split("/").slice(0, specifier.startsWith("@") ? 2 : 1).join("/")
 
 for (const name of installed) {

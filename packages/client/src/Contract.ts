@@ -1,7 +1,7 @@
 // Generated from the service's OpenAPI document by `npm run docs`. Not to be edited.
 
 /** Version of this package. */
-export const version = "0.0.0"
+export const version = "1.0.0"
 
 export interface AddNote {
   /** Appended to the notes after a blank line, unchanged. */

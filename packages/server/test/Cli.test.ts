@@ -2,6 +2,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import { readFileSync } from "node:fs"
 import { writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -108,4 +109,16 @@ describe("settings", () => {
       const { stderr } = yield* Processes.run(["serve"], { SECRET_KEY_FILE: file, PROVIDER: "mock" })
       assert.match(stderr, /^DATABASE_URL is required[^\n]*\n$/)
     }))
+})
+
+it("the repository names the versions of Node and npm that it needs", () => {
+  const root = JSON.parse(readFileSync("package.json", "utf8"))
+  assert.match(root.engines.node, /^>=22\.19$/)
+  assert.match(root.packageManager, /^npm@\d+/)
+  assert.match(
+    readFileSync("Dockerfile", "utf8"),
+    new RegExp(`^FROM node:${readFileSync(".nvmrc", "utf8").trim()}-`, "m")
+  )
+  assert.include(readFileSync(".github/workflows/ci.yml", "utf8"), "- run: .ci/run")
+  assert.include(root.scripts.start, "requireNode.mjs")
 })

@@ -129,6 +129,12 @@ describe("texts avoid phrases that must be decoded", () => {
   }
 })
 
+it("one version: of the packages, the command line, and the document", () => {
+  const versionOf = (file: string): unknown => JSON.parse(readFileSync(file, "utf8")).version
+  const { info } = JSON.parse(readFileSync("packages/adapter-http/openapi.json", "utf8"))
+  for (const file of globSync("packages/*/package.json")) assert.strictEqual(versionOf(file), info.version, file)
+})
+
 describe("links lead somewhere", () => {
   for (const page of pages) {
     it(page, () => {
