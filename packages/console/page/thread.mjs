@@ -41,7 +41,7 @@ export const openThread = async (conversation) => {
   scrollToEnd()
 }
 
-/** Drops sends that became a message or failed long ago, and reads the state of the others. */
+/** Reads the sends that have not ended, and drops those that became a message. */
 const settlePending = async (id) => {
   const open = state.pending.filter(({ conversation_id, status }) => conversation_id === id && status !== "failed")
   const read = await Promise.all(open.map((send) => call("sendStatus", { id: send.id })))
