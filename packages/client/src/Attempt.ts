@@ -71,7 +71,7 @@ const answerOf = (response: Response, text: string, sentId: string): Received =>
     const { code, message, param } = body.error
     throw new MessagingCrmError(message, { ...circumstances, code, param })
   }
-  const message = `The answer with status ${status} is not of the Messaging CRM API. Is the base URL right?`
+  const message = `The response (status ${status}) is not from the Messaging CRM API. Check the base URL.`
   throw new MessagingCrmError(message, { ...circumstances, code: "unexpected_answer", param: null })
 }
 
@@ -99,8 +99,8 @@ export const attempt = async (fetch: Fetch, call: Call): Promise<Received> => {
     if (cause instanceof MessagingCrmError) throw cause
     signal?.throwIfAborted()
     throw end.signal.aborted
-      ? new TimeoutError(`No answer came within ${timeout} ms.`, { requestId, cause })
-      : new ConnectionError("No answer came: the connection failed.", { requestId, cause })
+      ? new TimeoutError(`The service did not respond within ${timeout} ms.`, { requestId, cause })
+      : new ConnectionError("The connection to the service failed.", { requestId, cause })
   } finally {
     clearTimeout(timer)
     signal?.removeEventListener("abort", abort)

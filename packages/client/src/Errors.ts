@@ -33,7 +33,7 @@ export class MessagingCrmError extends Error {
   }
 }
 
-/** No answer came. A write may have taken effect. Repeating it with the same idempotency key is safe. */
+/** No response arrived. A write can have taken effect. Repeating it with the same idempotency key is safe. */
 export class ConnectionError extends Error {
   override readonly name: string = "ConnectionError"
   /** The `X-Request-Id` that was sent. The service logs it, if the request arrived. */
@@ -45,7 +45,7 @@ export class ConnectionError extends Error {
   }
 }
 
-/** No answer came within the time limit. */
+/** No response arrived within the time limit. */
 export class TimeoutError extends ConnectionError {
   override readonly name = "TimeoutError"
 }

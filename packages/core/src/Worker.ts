@@ -162,7 +162,7 @@ export class Worker extends Context.Service<Worker, {
       const abandon = (claimed: ClaimedWork) =>
         (claimed.kind === "webhook_delivery" ? deliveries.abandon(claimed) : dispatch.abandon(claimed)).pipe(
           Effect.catchDefect((defect) =>
-            Effect.logError("A work item is dropped because its failure cannot be written", defect).pipe(
+            Effect.logError("Work item dropped: its failure cannot be written", defect).pipe(
               Effect.andThen(queue.finish(claimed))
             )
           )
@@ -182,7 +182,7 @@ export class Worker extends Context.Service<Worker, {
           Effect.asVoid,
           Effect.onInterrupt(() => queue.release(claimed)),
           Effect.catchDefect((defect) => recover(claimed, defect)),
-          Effect.catchDefect((defect) => Effect.logError("The defect of a work item is not recorded", defect)),
+          Effect.catchDefect((defect) => Effect.logError("Work item defect not recorded", defect)),
           // The span continues the trace that enqueued the item.
           Effect.withSpan(`Worker.${claimed.kind}`, {
             ...Traces.within(claimed.trace),

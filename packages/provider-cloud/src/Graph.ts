@@ -92,7 +92,7 @@ const interpret = Effect.fnUntraced(function*(response: HttpClientResponse.HttpC
   if (Option.isSome(error)) {
     const { code, error_subcode, fbtrace_id, is_transient = false } = error.value.error
     const { status } = response
-    yield* Effect.logDebug("The network refused").pipe(
+    yield* Effect.logDebug("The network rejected a request").pipe(
       Effect.annotateLogs({ code, error_subcode, status, fbtrace_id })
     )
     const retry_after_seconds = retryAfter(response)

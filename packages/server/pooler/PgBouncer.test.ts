@@ -84,8 +84,8 @@ const ignored = [
 const refusal = (url: string) =>
   `The database at DATABASE_URL cannot be used: ${
     new URL(url).host
-  } is a pooler such as PgBouncer, which does not keep `
-  + "a session's settings. Name PostgreSQL itself: this service pools its own connections.\n"
+  } is a connection pooler such as PgBouncer, which does not preserve `
+  + "session settings. Point DATABASE_URL at PostgreSQL directly: the service pools its own connections.\n"
 
 for (const mode of ["transaction", "session"]) {
   for (const [name, settings] of Object.entries({ default: [], lenient: [`ignore_startup_parameters = ${ignored}`] })) {

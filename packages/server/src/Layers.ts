@@ -37,7 +37,7 @@ export const listen = (options: { readonly host: string; readonly port: number }
   Layer.unwrap(Effect.map(Effect.context(), (context) => {
     const run = Effect.runForkWith(context)
     const logRefused = (refused: Refused) =>
-      void run(Effect.logDebug("Refused").pipe(Effect.annotateLogs({ ...refused })))
+      void run(Effect.logDebug("Request rejected").pipe(Effect.annotateLogs({ ...refused })))
     const server = createHttpServer(logRefused)
     const socket = NodeHttpServer.layer(() => server, {
       ...options,

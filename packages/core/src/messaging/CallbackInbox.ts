@@ -93,20 +93,20 @@ const in_progress_max = 16
 const poll_time = Duration.millis(250)
 
 /**
- * Where more is due than fits into the hand, the next claim waits until so many places are free, or for a moment: a claim
- * for each place would cost as much as taking the body in.
+ * With a backlog, the next claim waits for `free_min` free slots, at most 20 ms: a claim per slot would cost as much as
+ * processing the body.
  */
 const [free_min, moment] = [in_progress_max / 2, Duration.millis(20)]
 
-/** Takes one body in. Where it dies, the body is kept and tried again. */
+/** Processes one body. If it dies, the body is kept and retried. */
 export type CallbackHandler = (callback: ClaimedCallback) => Effect.Effect<void>
 
 export class CallbackInbox extends Context.Service<CallbackInbox, {
-  /** Stores the parts of a body, all or none. Once this returns the network may be answered. */
+  /** Stores the parts of a body, all or none. Once this returns, the callback can be acknowledged. */
   readonly store: (source: string, parts: ReadonlyArray<CallbackPart>) => Effect.Effect<void>
   /** Takes in what is due, begun in the order in which it came, and returns how many bodies there were. */
   readonly runOnce: (take: CallbackHandler) => Effect.Effect<number>
-  /** Takes in what comes until it is interrupted; then what is in progress is released. */
+  /** Processes callbacks as they arrive. An interruption releases those in progress. */
   readonly run: (take: CallbackHandler) => Effect.Effect<never>
   /** Brings the gauges of what waits up to date. */
   readonly measure: Effect.Effect<void>
@@ -146,12 +146,12 @@ export class CallbackInbox extends Context.Service<CallbackInbox, {
           Effect.onInterrupt(() => postpone(claimed, Duration.zero)),
           Effect.catchDefect((defect) =>
             Effect.andThen(
-              Effect.logWarning("A callback cannot be taken in now, and is tried again", defect),
+              Effect.logWarning("Callback processing failed; retry scheduled", defect),
               postpone(claimed, pauseAfter(claimed.attempt))
             )
           ),
           // Where not even that can be written, the lease ends.
-          Effect.catchDefect((defect) => Effect.logError("A callback that failed is not postponed", defect)),
+          Effect.catchDefect((defect) => Effect.logError("Callback retry not scheduled", defect)),
           Effect.annotateLogs({ callback_id: claimed.id, attempt: claimed.attempt })
         )
 

@@ -239,7 +239,7 @@ export class Dispatch extends Context.Service<Dispatch, {
       const pauseChannel = Effect.fnUntraced(function*(claimed: ClaimedWork, send: SendRow, reason: FailureReason) {
         const { channel_id } = send
         const isNew = yield* changeHold(claimed, send, (found, now) => Holds.pause(found, channel_id, reason, now))
-        const log = Effect.logError("A channel is paused, and its sends wait")
+        const log = Effect.logError("Channel paused; its sends wait")
         if (isNew) yield* Effect.annotateLogs(log, { channel_id, reason })
       })
 
@@ -286,7 +286,7 @@ export class Dispatch extends Context.Service<Dispatch, {
           })
         }).pipe(
           Effect.catchDefect((defect) =>
-            Effect.andThen(Effect.logWarning("An accepted message is not recorded yet", defect), Effect.fail(defect))
+            Effect.andThen(Effect.logWarning("Accepted message not recorded yet", defect), Effect.fail(defect))
           ),
           Effect.retry({ schedule: Schedule.spaced("1 second"), times: record_tries_max }),
           Effect.orDie,

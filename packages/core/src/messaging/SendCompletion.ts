@@ -131,8 +131,8 @@ export const complete = (
 /**
  * Makes the function that loads what `complete` needs.
  *
- * The send as it was when its attempt began is taken as it is, unless its message is stored already: whatever else
- * has changed it is a conflict, after which it is loaded again.
+ * It reuses the send loaded at the start of the attempt, unless its message is already stored. If the send has changed
+ * since, the commit conflicts and the send is reloaded.
  */
 export const loader = Effect.gen(function*() {
   const messages = yield* MessageStore

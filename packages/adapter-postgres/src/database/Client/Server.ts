@@ -18,7 +18,7 @@ const unusable = ({ host, port }: Host, reason: string) => {
 }
 
 const pooler =
-  "is a pooler such as PgBouncer, which does not keep a session's settings. Name PostgreSQL itself: this service pools its own connections"
+  "is a connection pooler such as PgBouncer, which does not preserve session settings. Point DATABASE_URL at PostgreSQL directly: the service pools its own connections"
 
 /** PgBouncer does not know the settings with which a session begins, unless it was told to drop them. */
 const refusesSettings = ({ reason: { cause } }: SqlError.SqlError): boolean =>
