@@ -20,7 +20,7 @@ import * as Events from "./webhooks/Events.ts"
 import * as WebhookDeliveries from "./webhooks/WebhookDeliveries.ts"
 import * as Webhooks from "./webhooks/Webhooks.ts"
 import * as Audit from "./work/Audit.ts"
-import * as Commit from "./work/Commit.ts"
+import * as BatchedCommit from "./work/BatchedCommit.ts"
 import * as Idempotency from "./work/Idempotency.ts"
 import * as SecretCanary from "./work/SecretCanary.ts"
 import * as StorageUse from "./work/StorageUse.ts"
@@ -34,7 +34,7 @@ export const layer: Layer.Layer<StoragePorts, never, SqlClient.SqlClient> = Laye
   ChannelAccounts.layer,
   ChannelHolds.layer,
   Channels.layer,
-  Commit.layer,
+  BatchedCommit.layer,
   ContactFields.layer,
   Contacts.layer,
   Conversations.layer,

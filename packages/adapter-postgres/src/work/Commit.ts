@@ -14,29 +14,19 @@
  *
  * An update that waited for another transaction checks `version` again on the new
  * row, and matches nothing if it has changed.
- *
- * Concurrent commits that write the same tables share a statement (`CommitBatcher.ts`),
- * because most of the cost is that of the statement. If it cannot apply all of them,
- * each is committed by a statement of its own, with its own outcome.
  */
 import { isNone } from "@messaging-crm/core/Changes"
 import { Commit, Conflict, KeyUsed, LeaseLost, Unconfirmed } from "@messaging-crm/core/Commit"
 import * as Traces from "@messaging-crm/core/Traces"
-import { Effect, Exit, Layer, Option } from "effect"
+import { Effect, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import { SqlClient } from "effect/sql"
-import * as CommitBatcher from "../database/CommitBatcher.ts"
 import { CommitConnections } from "../database/CommitConnections.ts"
-import { lanesOf, rowsOf, shapeOf, statementOf } from "./Commit/Batch.ts"
+import { statementOf } from "./Commit/Batch.ts"
 import type { Commission } from "./Commit/Statement.ts"
 
-/** The maximum of concurrent statements, and of commits in one statement. */
-const [statements_max, commits_max] = [3, 64]
-
-/** How long a statement of several commits waits for a lock, so that one locked row does not delay the others for long. */
-const shared_lock_timeout = "100ms"
-
-type Refusal = Conflict | KeyUsed | LeaseLost | Unconfirmed
+/** Why a commit was not applied, or may not have been. */
+export type Refusal = Conflict | KeyUsed | LeaseLost | Unconfirmed
 
 /** Returns the SQLSTATE of an error that the driver has no class for. */
 const stateOf = ({ reason }: SqlError.SqlError): unknown =>
@@ -44,7 +34,7 @@ const stateOf = ({ reason }: SqlError.SqlError): unknown =>
   (reason.cause as { readonly code?: unknown } | undefined)?.code
 
 /** Translates a failure of the statement. After a lost connection the outcome is unknown. */
-const refused = (error: SqlError.SqlError, hasKey: boolean): Effect.Effect<never, Refusal> => {
+export const refused = (error: SqlError.SqlError, hasKey: boolean): Effect.Effect<never, Refusal> => {
   const { reason } = error
   switch (reason._tag) {
     case "UniqueViolation":
@@ -60,17 +50,19 @@ const refused = (error: SqlError.SqlError, hasKey: boolean): Effect.Effect<never
   }
 }
 
+/** Commits the changes of one operation. */
+export type CommitOne = (commission: Commission) => Effect.Effect<void, Refusal>
+
 /**
- * Layer that commits to PostgreSQL: on `CommitConnections` if they are provided, but
- * inside a transaction of the caller on its connection.
+ * Makes `Commit` from a function that wraps the commit of one operation. Commits use `CommitConnections` if they are
+ * provided. Inside a transaction of the caller, a commit is not wrapped and uses the transaction's connection.
  */
-export const layer = Layer.effect(
-  Commit,
+export const makeWith = (wrap: (one: CommitOne, client: SqlClient.SqlClient) => CommitOne) =>
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     const own = Option.getOrElse(yield* Effect.serviceOption(CommitConnections), () => sql)
 
-    const commitOne = (commission: Commission, client = own): Effect.Effect<void, Refusal> =>
+    const commitOn = (client: SqlClient.SqlClient): CommitOne => (commission) =>
       Effect.suspend(() => {
         const { parameters, text } = statementOf([commission], null)
         return Effect.asVoid(Effect.catch(
@@ -78,28 +70,8 @@ export const layer = Layer.effect(
           (error) => refused(error, commission.changes.response !== undefined)
         ))
       })
-
-    const commitTogether = (commissions: CommitBatcher.Some<Commission>) =>
-      Effect.try(() => statementOf(commissions, shared_lock_timeout)).pipe(
-        Effect.flatMap(({ parameters, text }) => own.unsafe(text, parameters)),
-        Effect.as(commissions.map((): Exit.Exit<void, Refusal> => Exit.void)),
-        Effect.catch((error) =>
-          // The outcome of all is unknown. What follows depends on whether a commit has an idempotency key.
-          error._tag === "SqlError" && error.reason._tag === "ConnectionError"
-            ? Effect.forEach(commissions, ({ changes }) => Effect.exit(refused(error, changes.response !== undefined)))
-            : Effect.succeed(null)
-        )
-      )
-
-    const commit = CommitBatcher.make<Commission, void, Refusal, never>({
-      concurrency: statements_max,
-      size: commits_max,
-      groupOf: ({ changes }) => shapeOf(changes),
-      rowsOf,
-      lanesOf,
-      runSingle: commitOne,
-      runBatch: commitTogether
-    })
+    const commit = wrap(commitOn(own), own)
+    const commitInside = commitOn(sql)
 
     return Commit.of({
       commit: Effect.fnUntraced(function*(organization_id, changes) {
@@ -108,9 +80,11 @@ export const layer = Layer.effect(
         const commission = { organization_id, changes, trace: hasWork ? yield* Traces.current : null }
         const outer = yield* Effect.serviceOption(sql.transactionService)
         yield* Option.isSome(outer)
-          ? Effect.catchTag(commitOne(commission, sql), "Conflict", Effect.die)
+          ? Effect.catchTag(commitInside(commission), "Conflict", Effect.die)
           : commit(commission)
       })
     })
   })
-)
+
+/** Layer that commits each operation with a statement of its own. `BatchedCommit.ts` wraps it. */
+export const layer = Layer.effect(Commit, makeWith((one) => one))

@@ -1,0 +1,46 @@
+/**
+ * Batches concurrent commits of the same shape into one statement, because most of the cost is that of the statement.
+ *
+ * If the statement cannot apply all of them, each is committed by a statement of its own, with its own outcome.
+ */
+import { Commit } from "@messaging-crm/core/Commit"
+import { Effect, Exit, Layer } from "effect"
+import * as CommitBatcher from "../database/CommitBatcher.ts"
+import { makeWith, type Refusal, refused } from "./Commit.ts"
+import { lanesOf, rowsOf, shapeOf, statementOf } from "./Commit/Batch.ts"
+import type { Commission } from "./Commit/Statement.ts"
+
+/** The maximum of concurrent statements, and of commits in one statement. */
+const [statements_max, commits_max] = [3, 64]
+
+/** How long a statement of several commits waits for a lock, so that one locked row does not delay the others for long. */
+const shared_lock_timeout = "100ms"
+
+/** Layer that commits to PostgreSQL in batches. */
+export const layer = Layer.effect(
+  Commit,
+  makeWith((one, client) =>
+    CommitBatcher.make<Commission, void, Refusal, never>({
+      concurrency: statements_max,
+      size: commits_max,
+      groupOf: ({ changes }) => shapeOf(changes),
+      rowsOf,
+      lanesOf,
+      runSingle: one,
+      runBatch: (commissions) =>
+        Effect.try(() => statementOf(commissions, shared_lock_timeout)).pipe(
+          Effect.flatMap(({ parameters, text }) => client.unsafe(text, parameters)),
+          Effect.as(commissions.map((): Exit.Exit<void, Refusal> => Exit.void)),
+          Effect.catch((error) =>
+            // The outcome of all is unknown. What follows depends on whether a commit has an idempotency key.
+            error._tag === "SqlError" && error.reason._tag === "ConnectionError"
+              ? Effect.forEach(
+                commissions,
+                ({ changes }) => Effect.exit(refused(error, changes.response !== undefined))
+              )
+              : Effect.succeed(null)
+          )
+        )
+    })
+  )
+)
