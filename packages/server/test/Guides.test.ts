@@ -113,6 +113,9 @@ const avoided: ReadonlyArray<RegExp> = [
 describe("texts avoid phrases that must be decoded", () => {
   const texts = [
     "README.md",
+    "SECURITY.md",
+    "AGENTS.md",
+    "CONTRIBUTING.md",
     ...globSync("docs/*.md"),
     ...globSync("packages/*/README.md"),
     "packages/adapter-http/openapi.json"
