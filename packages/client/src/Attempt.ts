@@ -75,6 +75,9 @@ const answerOf = (response: Response, text: string, sentId: string): Received =>
   throw new MessagingCrmError(message, { ...circumstances, code: "unexpected_answer", param: null })
 }
 
+/** Returns a URL without its query, which can contain personal data. */
+const addressOf = (url: string): string => url.replace(/\?.*$/s, "")
+
 /** Makes one attempt. When the caller's signal aborts, it rejects with the signal's reason. */
 export const attempt = async (fetch: Fetch, call: Call): Promise<Received> => {
   const { body, headers, method, signal, timeout, url } = call
@@ -99,8 +102,11 @@ export const attempt = async (fetch: Fetch, call: Call): Promise<Received> => {
     if (cause instanceof MessagingCrmError) throw cause
     signal?.throwIfAborted()
     throw end.signal.aborted
-      ? new TimeoutError(`The service did not respond within ${timeout} ms.`, { requestId, cause })
-      : new ConnectionError("The connection to the service failed.", { requestId, cause })
+      ? new TimeoutError(`${method} ${addressOf(url)} did not respond within ${timeout} ms.`, { requestId, cause })
+      : new ConnectionError(
+        `${method} ${addressOf(url)} did not respond: the connection failed. Check the base URL and the network.`,
+        { requestId, cause }
+      )
   } finally {
     clearTimeout(timer)
     signal?.removeEventListener("abort", abort)

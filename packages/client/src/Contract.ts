@@ -44,6 +44,7 @@ export interface BodyTooLarge {
 /** A phone number, account, or page of the organization. */
 export interface Channel {
   readonly id: string
+  /** `phone_messaging` is WhatsApp, `photo_social` is Instagram, `page_messaging` is Messenger. */
   readonly type: "phone_messaging" | "photo_social" | "page_messaging"
   readonly name: string
   /** The phone number, or the name of the account or page. */
@@ -151,6 +152,7 @@ export interface Conversation {
   readonly id: string
   readonly channel: {
     readonly id: string
+    /** `phone_messaging` is WhatsApp, `photo_social` is Instagram, `page_messaging` is Messenger. */
     readonly type: "phone_messaging" | "photo_social" | "page_messaging"
   }
   readonly contact: {
@@ -304,6 +306,7 @@ export interface Forbidden {
 /** A contact's account on one type of channel. */
 export interface Identity {
   readonly id: string
+  /** `phone_messaging` is WhatsApp, `photo_social` is Instagram, `page_messaging` is Messenger. */
   readonly channel_type: "phone_messaging" | "photo_social" | "page_messaging"
   /** The network's id of the person; on phone messaging the number. */
   readonly external_id: string

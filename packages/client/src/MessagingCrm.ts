@@ -8,7 +8,7 @@ import { messages } from "./Messages.ts"
 import { sends } from "./Sends.ts"
 import { tags } from "./Tags.ts"
 import { templates } from "./Templates.ts"
-import { type Transport, transport } from "./Transport.ts"
+import { type Retry, type Transport, transport } from "./Transport.ts"
 import { webhooks } from "./Webhooks.ts"
 
 export interface MessagingCrmOptions {
@@ -20,6 +20,8 @@ export interface MessagingCrmOptions {
   readonly maxRetries?: number
   /** The time limit of one attempt in milliseconds, 30,000 by default. */
   readonly timeout?: number
+  /** Called before each retry, for example to log it. Its errors fail the call. */
+  readonly onRetry?: (retry: Retry) => void
   /** A replacement for the global `fetch`. */
   readonly fetch?: Fetch
 }
@@ -38,8 +40,10 @@ export class MessagingCrm {
   readonly webhooks: ReturnType<typeof webhooks>
 
   constructor(options: MessagingCrmOptions) {
-    const { apiKey, baseUrl, fetch = globalThis.fetch, maxRetries = 3, timeout = 30_000 } = options
-    const calls: Transport = transport({ apiKey, baseUrl, fetch, maxRetries, timeout })
+    const { apiKey, baseUrl, fetch = globalThis.fetch, maxRetries = 3, onRetry = () => {}, timeout = 30_000 } = options
+    if (!/^\S+$/.test(apiKey)) throw new TypeError("apiKey must be an API key such as svc_live_…, not an empty text.")
+    if (!URL.canParse(baseUrl)) throw new TypeError("baseUrl must be a URL such as https://crm.example.com/v1.")
+    const calls: Transport = transport({ apiKey, baseUrl, fetch, maxRetries, onRetry, timeout })
     this.channels = channels(calls)
     this.contactFields = contactFields(calls)
     this.contacts = contacts(calls)

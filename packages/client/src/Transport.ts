@@ -24,7 +24,20 @@ export interface RequestOptions {
   readonly signal?: AbortSignal
 }
 
+/** A failed attempt that the client is about to repeat. */
+export interface Retry {
+  readonly method: string
+  /** The template of the path, such as `/contacts/{contact_id}`. */
+  readonly path: string
+  /** The number of attempts so far. */
+  readonly attempt: number
+  /** The pause before the next attempt, in milliseconds. */
+  readonly pause: number
+  readonly error: unknown
+}
+
 export interface Settings {
+  readonly onRetry: (retry: Retry) => void
   readonly apiKey: string
   readonly baseUrl: string
   readonly fetch: Fetch
@@ -94,6 +107,8 @@ export const transport = (settings: Settings): Transport => {
       } catch (error) {
         const milliseconds = attempts < attempts_max ? pauseAfter(error, attempts) : null
         if (milliseconds === null) throw error
+        const [method = "", path = ""] = route.split(" ")
+        settings.onRetry({ method, path, attempt: attempts, pause: milliseconds, error })
         await pause(milliseconds, call.signal)
       }
     }

@@ -6,6 +6,7 @@ import {
   MessagingCrm,
   MessagingCrmError,
   type MessagingCrmOptions,
+  type Retry,
   TimeoutError
 } from "@messaging-crm/client"
 import { afterAll, afterEach, beforeEach, vi } from "vitest"
@@ -285,5 +286,34 @@ describe("a caller", () => {
     await vi.advanceTimersByTimeAsync(100)
     caller.abort(reason)
     assert.strictEqual(await call, reason)
+  })
+})
+
+describe("the caller", () => {
+  it("is told of each retry, and which URL did not respond", async () => {
+    const retries: Array<Retry> = []
+    const crm = new MessagingCrm({
+      apiKey: "svc_live_x",
+      baseUrl: "http://crm.example/v1",
+      maxRetries: 2,
+      fetch: async () => Promise.reject(new TypeError("fetch failed")),
+      onRetry: (retry) => retries.push(retry)
+    })
+    const error = await failure(crm.contacts.list({ query: "Kim" }).page())
+    assert.instanceOf(error, ConnectionError)
+    assert.include(error.message, "GET http://crm.example/v1/contacts did not respond")
+    assert.notInclude(error.message, "Kim")
+    assert.deepStrictEqual(retries.map(({ attempt, method, path }) => `${method} ${path} ${attempt}`), [
+      "GET /contacts 1",
+      "GET /contacts 2"
+    ])
+  })
+
+  it("cannot forget the key or the address", () => {
+    for (
+      const options of [{ apiKey: "", baseUrl: "http://crm.example/v1" }, { apiKey: "svc_live_x", baseUrl: "crm" }]
+    ) {
+      assert.throws(() => new MessagingCrm(options), TypeError)
+    }
   })
 })

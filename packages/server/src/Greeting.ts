@@ -29,6 +29,11 @@ export const environment = (ready: Ready, key_file: string): string => {
   return `${lines.join("\n")}\n`
 }
 
+const missingKey = ({ database_url }: Ready): string =>
+  database_url === null
+    ? "none; without demo data, storage in memory has no organization. Remove --no-demo or --storage memory"
+    : "none; there is no organization yet"
+
 const commands = (ready: Ready): ReadonlyArray<string> => {
   if (ready.api_key !== null) return [...Demo.curlLines(ready), "npx messaging-crm webhooks listen"]
   if (ready.database_url !== null) {
@@ -49,7 +54,7 @@ export const text = (ready: Ready, variables: string): string =>
       ["Console", ready.console_url],
       ["Database", ready.database_url ?? "in memory; its data is lost on exit"],
       ["Graph API", ready.network === null ? null : `${ready.network.url} (fake)`],
-      ["API key", ready.api_key ?? "none; there is no organization yet"],
+      ["API key", ready.api_key ?? missingKey(ready)],
       ["Organization", ready.organization_id]
     ]),
     "",

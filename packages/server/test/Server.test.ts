@@ -11,6 +11,7 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { getPriority, tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
+import { promisify } from "node:util"
 import { start } from "../src/EmbeddedPostgres.ts"
 import { freePort } from "../src/FreePort.ts"
 import { answering } from "../testing/Answering.ts"
@@ -431,3 +432,46 @@ it.live(
       assert.strictEqual(send["status"], "sent")
     }).pipe(Effect.scoped)
 )
+
+it.live("dev greets, logs a line for each request, and says when it stops", () =>
+  Effect.gen(function*() {
+    const directory = yield* folder
+    const child = yield* Effect.acquireRelease(
+      Effect.sync(() =>
+        spawn(
+          process.execPath,
+          [Processes.main, "dev", "--storage", "memory", "--port", "0", "--data-dir", directory],
+          {
+            env: { PATH: process.env["PATH"] ?? "", LOG_FORMAT: "pretty" },
+            stdio: ["ignore", "pipe", "pipe"]
+          }
+        )
+      ),
+      (child) => Effect.sync(() => child.kill("SIGKILL"))
+    )
+    const said = { stdout: "", stderr: "" }
+    child.stdout.setEncoding("utf8").on("data", (text: string) => said.stdout += text)
+    child.stderr.setEncoding("utf8").on("data", (text: string) => said.stderr += text)
+    yield* Effect.repeat(Effect.sync(() => said.stdout), {
+      schedule: Schedule.spaced("30 millis"),
+      until: (text) => text.includes("webhooks listen")
+    })
+    for (const name of ["API", "Docs", "Console", "Database", "API key", "Organization"]) {
+      assert.match(said.stdout, new RegExp(`^  ${name} +\\S`, "m"))
+    }
+    const commands = said.stdout.split("another terminal:")[1]?.split("\n").filter((line) => /^  \w/.test(line)) ?? []
+    assert.deepStrictEqual(commands.map((line) => line.trim().split(" ")[0]), ["source", "curl", "curl", "npx"])
+    // The first command, as it is pasted.
+    const pasted = [commands[0], commands[1]].join("\n")
+    const listed = yield* Effect.promise(() => promisify(execFile)("bash", ["-c", pasted]))
+    assert.include(listed.stdout, "\"next_cursor\"")
+    yield* Effect.repeat(Effect.sync(() => said.stderr), {
+      schedule: Schedule.spaced("30 millis"),
+      until: (text) => text.includes("/v1/contacts")
+    })
+    child.kill("SIGINT")
+    yield* Effect.callback<void>((resume) => void child.once("close", () => resume(Effect.void)))
+    const lines = said.stderr.trimEnd().split("\n")
+    assert.match(lines[0] ?? "", /^[0-9:.]{12} GET \/v1\/contacts 200 \d+ ms$/)
+    assert.deepStrictEqual(lines.slice(1).map((line) => line.split(/[:.]/)[0]), ["Stopping", "Stopped"])
+  }).pipe(Effect.scoped), 60_000)

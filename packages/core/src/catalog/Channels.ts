@@ -13,7 +13,9 @@ import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/De
 
 // ---------------------------------------------------------------- data
 
-export const ChannelType = Schema.Literals(["phone_messaging", "photo_social", "page_messaging"])
+export const ChannelType = Schema.Literals(["phone_messaging", "photo_social", "page_messaging"]).annotate({
+  description: "`phone_messaging` is WhatsApp, `photo_social` is Instagram, `page_messaging` is Messenger."
+})
 export type ChannelType = typeof ChannelType.Type
 
 export const Channel = Schema.Struct({
