@@ -65,6 +65,9 @@ const accountOf = ({ account }: Notice): string => JSON.stringify([account.type,
 /** Returns the lane of a notice. Notices of one lane are processed in order, so that a person's messages keep their order. */
 const laneOf = ({ account, event }: Notice): string => JSON.stringify([account.type, account.id, subjectOf(event)])
 
+/** Returns the account of a notice; none if no channel is connected to it. */
+type Locate = (notice: Notice) => Effect.Effect<Option.Option<CloudAccount>>
+
 /** Service that stores the events of callbacks. */
 export class CallbackProcessor extends Context.Service<CallbackProcessor, {
   /**
@@ -115,11 +118,22 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
           }).pipe(Effect.ignore))
       }
 
+      /** Finds the accounts of notices, each once. A callback whose account cannot be opened now is repeated until it can. */
+      const locateAll = Effect.fnUntraced(function*(app_id: string, notices: ReadonlyArray<Notice>) {
+        const names = new Map(notices.map((notice) => [accountOf(notice), notice.account]))
+        const found = yield* Effect.forEach(
+          names,
+          ([name, account]) =>
+            Effect.map(Effect.exit(Effect.orDie(accounts.locate(app_id, account))), (exit) => [name, exit] as const)
+        )
+        const byName = new Map(found)
+        return (notice: Notice) => byName.get(accountOf(notice)) ?? Effect.succeedNone
+      })
+
       /** Finds the channel of a notice, and passes its event on. */
       const receiveNotice = Effect.fnUntraced(
-        function*(app_id: string, notice: Notice, pass: (event: ProviderEvent) => ReturnType<typeof inbound.receive>) {
-          // A callback whose account cannot be opened now is repeated until it can.
-          const found = yield* Effect.orDie(accounts.locate(app_id, notice.account))
+        function*(locate: Locate, notice: Notice, pass: (event: ProviderEvent) => ReturnType<typeof inbound.receive>) {
+          const found = yield* locate(notice)
           if (Option.isNone(found)) return yield* countUnconnected
           const event = eventOf(found.value, notice)
           yield* pass(event)
@@ -129,9 +143,9 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
         Effect.catchTag("ChannelUnknown", () => countUnconnected)
       )
 
-      const receiveWhole = (app_id: string, notice: Notice) => {
+      const receiveWhole = (locate: Locate, notice: Notice) => {
         const received = receiveNotice(
-          app_id,
+          locate,
           notice,
           (event) => Effect.catchTag(inbound.receive(event), "FileUnavailable", () => receiveFileless(event))
         )
@@ -141,49 +155,50 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
       }
 
       /** Processes the notices of one lane, after those that began before. */
-      const receiveLane = (app_id: string, lane: string, notices: ReadonlyArray<Notice>) =>
+      const receiveLane = (locate: Locate, lane: string, notices: ReadonlyArray<Notice>) =>
         RcMap.get(turns, lane).pipe(
-          Effect.flatMap((turn) => turn.withPermit(Effect.forEach(notices, (notice) => receiveWhole(app_id, notice)))),
+          Effect.flatMap((turn) => turn.withPermit(Effect.forEach(notices, (notice) => receiveWhole(locate, notice)))),
           Effect.scoped
         )
 
-      const receiveAll = (app_id: string, notices: ReadonlyArray<Notice>) =>
+      const receiveAll = (locate: Locate, notices: ReadonlyArray<Notice>) =>
         Effect.map(
           Effect.forEach(
             Map.groupBy(notices, laneOf),
-            ([lane, told]) => receiveLane(app_id, lane, told),
+            ([lane, told]) => receiveLane(locate, lane, told),
             { concurrency: lanes_max }
           ),
           (taken) => taken.flat()
         )
 
       /** Processes what needs no file now: a notice that has waited long enough for its file, and every one without. */
-      const receiveSome = Effect.fnUntraced(function*(app_id: string, notices: ReadonlyArray<Notice>) {
-        const taken = yield* receiveAll(app_id, notices.filter(({ file }) => file === null))
+      const receiveSome = Effect.fnUntraced(function*(locate: Locate, notices: ReadonlyArray<Notice>) {
+        const taken = yield* receiveAll(locate, notices.filter(({ file }) => file === null))
         const late = yield* Effect.forEach(
           notices.filter(({ file }) => file !== null),
-          (notice) => Effect.exit(receiveNotice(app_id, notice, receiveFileless))
+          (notice) => Effect.exit(receiveNotice(locate, notice, receiveFileless))
         )
         return [...taken, ...late]
       })
 
       /** Processes notices of which some have files, unless too many are waiting for files. */
-      const receiveInTurn = (app_id: string, notices: ReadonlyArray<Notice>) =>
+      const receiveInTurn = (locate: Locate, notices: ReadonlyArray<Notice>) =>
         Effect.flatMap(
           withFiles.withSlot(
             notices.filter(({ file }) => file !== null).map(accountOf)[0] ?? "",
             with_files_wait_max,
-            receiveAll(app_id, notices)
+            receiveAll(locate, notices)
           ),
-          Option.match({ onNone: () => receiveSome(app_id, notices), onSome: Effect.succeed })
+          Option.match({ onNone: () => receiveSome(locate, notices), onSome: Effect.succeed })
         )
 
       const receive = Effect.fn("CallbackProcessor.receive")(
         function*(app_id: string, body: Uint8Array, received_at: DateTime.Utc) {
           const { ignored: parts, notices } = Option.getOrElse(read(utf8.decode(body), received_at), () => unreadable)
           yield* report(parts)
+          const locate = yield* locateAll(app_id, notices)
           const hasFiles = notices.some(({ file }) => file !== null)
-          const taken = yield* hasFiles ? receiveInTurn(app_id, notices) : receiveAll(app_id, notices)
+          const taken = yield* hasFiles ? receiveInTurn(locate, notices) : receiveAll(locate, notices)
           yield* Effect.orDie(Exit.asVoidAll(taken))
         }
       )

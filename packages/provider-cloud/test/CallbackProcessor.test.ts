@@ -1,8 +1,8 @@
-/** Files of several accounts: none holds back those of another. */
+/** Accounts of callbacks: each is found once, and the files of none hold back those of another. */
 import { assert, it } from "@effect/vitest"
 import { ChannelId } from "@messaging-crm/core/Ids"
 import { Inbound } from "@messaging-crm/core/Inbound"
-import { DateTime, Deferred, Effect, Fiber, Layer, Redacted, Ref, Stream } from "effect"
+import { DateTime, Deferred, Effect, Exit, Fiber, Layer, Option, Redacted, Ref, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { CallbackProcessor } from "../src/CallbackProcessor.ts"
 import { CloudAccounts } from "../src/CloudAccounts.ts"
@@ -73,4 +73,37 @@ it.effect("files of one account that do not come keep those of another waiting f
     }).pipe(Effect.provide(layer))
     yield* Deferred.await(stored)
     yield* TestClock.adjust("1 second")
+  }))
+
+it.effect("the account of a callback is found once, and one that cannot be found holds back no other", () =>
+  Effect.gen(function*() {
+    const [located, received] = [yield* Ref.make<ReadonlyArray<string>>([]), yield* Ref.make(0)]
+    const add = (id: string) => Ref.update(located, (all) => [...all, id])
+    const channels = [account("one", 1), account("two", 2)]
+    const accounts = Layer.mock(CloudAccounts, {
+      locate: (_app, { id }) =>
+        Effect.andThen(
+          add(id),
+          id === "none"
+            ? Effect.die("The store is away.")
+            : Effect.succeed(Option.fromUndefinedOr(channels.find(({ phone_number_id }) => phone_number_id === id)))
+        )
+    })
+    const layer = CallbackProcessor.layer.pipe(Layer.provide([
+      accounts,
+      Layer.mock(MediaLoader, {}),
+      Layer.mock(Inbound, { receive: () => Ref.update(received, (count) => count + 1) }),
+      Layer.mock(Profiles, { lookUp: () => Effect.void })
+    ]))
+    const parts = ["one", "none", "two", "one", "one"].map((number, index) =>
+      messagePart(number, { wa_id: `4915112345${index}` }, { id: `wamid.${index}`, type: "text", text: { body: "Hi" } })
+    )
+    const now = yield* DateTime.now
+    const body = new TextEncoder().encode(bodyOf(parts))
+    const exit = yield* CallbackProcessor.use(({ receive }) => Effect.exit(receive("app", body, now))).pipe(
+      Effect.provide(layer)
+    )
+    assert.isTrue(Exit.isFailure(exit))
+    assert.deepStrictEqual(yield* Ref.get(located), ["one", "none", "two"])
+    assert.strictEqual(yield* Ref.get(received), 4)
   }))
