@@ -73,6 +73,9 @@ const freshKeys = `<script>
   }
 </script>`
 
+/** Returns the example of a parameter. No example of a cursor is valid, and a copied command would contain it. */
+const exampleOf = (name: string | undefined, example: unknown): unknown => name === "cursor" ? "" : example
+
 /**
  * An operation with changes for the page's form, in each of its examples: an optional
  * parameter is off until it is ticked, and each operation has its own idempotency key.
@@ -80,7 +83,7 @@ const freshKeys = `<script>
 const form = ({ operationId, parameters, requestBody, ...operation }: Operation) => {
   const names = Object.keys(requestBody?.content["application/json"].examples ?? {})
   const field = ({ example, ...parameter }: Parameter) => {
-    const filled = parameter.name === "Idempotency-Key" ? `${tried}${operationId}` : example
+    const filled = parameter.name === "Idempotency-Key" ? `${tried}${operationId}` : exampleOf(parameter.name, example)
     const value = filled ?? parameter.schema.default ?? ""
     const given = { value, "x-disabled": !parameter.required }
     return { ...parameter, examples: Object.fromEntries([...names, "default"].map((name) => [name, given])) }
@@ -110,7 +113,12 @@ const withoutKeys = Api.annotate(OpenApi.Transform, (generated) => {
   // The document is the result of `api/Document.ts`.
   const { securitySchemes: _schemes, ...others } = components as Readonly<Record<string, unknown>>
   const paths = document["paths"] as Readonly<Record<string, Readonly<Record<string, Operation>>>>
-  const shown = ({ security: _, ...operation }: Operation) => operation
+  const shown = ({ parameters, security: _, ...operation }: Operation) => ({
+    ...operation,
+    parameters: parameters.map((parameter) =>
+      "$ref" in parameter ? parameter : { ...parameter, example: exampleOf(parameter.name, parameter.example) }
+    )
+  })
   return { ...document, components: others, paths: Record.map(paths, Record.map(shown)) }
 })
 

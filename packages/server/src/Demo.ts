@@ -99,7 +99,7 @@ const catalogues = Effect.gen(function*() {
       CreateContactField.make({ key: "plan", name: "Plan", type: "select", options: ["basic", "plus", "pro"] })
     )
   )
-  const vip = yield* Effect.orDie(tags.create(CreateTag.make({ name: "VIP", color: "amber" })))
+  const vip = yield* Effect.orDie(tags.create(CreateTag.make({ name: "Regular", color: "amber" })))
   yield* Effect.orDie(tags.create(CreateTag.make({ name: "Newsletter", color: "teal" })))
   const connected = yield* Effect.forEach(
     channelsToConnect,

@@ -133,6 +133,14 @@ describe("dev", () => {
     Effect.gen(function*() {
       const { ready, server } = yield* dev(yield* folder, ["--storage", "memory"])
       const page = yield* Effect.promise(async () => (await fetch(ready.docs_url)).text())
+      // The examples of the page work in the demo: no cursor, and a tag that does not exist yet.
+      assert.notMatch(page, /"name":"cursor"[^}]*"example":"[^"]/)
+      const tag = yield* Processes.request(server, "POST", "/tags", {
+        key: ready.api_key,
+        json: { name: "VIP", color: "amber" },
+        idempotency_key: "the-example"
+      })
+      assert.strictEqual(tag.status, 200, tag.text)
       for (const path of ["/contacts/{contact_id}", "/conversations/{conversation_id}/messages/{message_id}"]) {
         const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => {
           const value = new RegExp(`"name":"${name}"[^{}]*?"example":"([^"]+)"|"name":"${name}".*?"value":"([^"]+)"`)
