@@ -5,7 +5,7 @@
  * the same, and the callback is retried.
  */
 import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
-import { Inbound, type ProviderEvent, subjectOf } from "@messaging-crm/core/Inbound"
+import { Inbound, inLanes, type ProviderEvent, subjectOf } from "@messaging-crm/core/Inbound"
 import { FileUnavailable } from "@messaging-crm/core/Media"
 import * as Slots from "@messaging-crm/core/Slots"
 import { Context, DateTime, Duration, Effect, Exit, Layer, Metric, Option, RcMap, Semaphore } from "effect"
@@ -154,22 +154,13 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
         )
       }
 
-      /** Processes the notices of one lane, after those that began before. */
-      const receiveLane = (locate: Locate, lane: string, notices: ReadonlyArray<Notice>) =>
-        RcMap.get(turns, lane).pipe(
-          Effect.flatMap((turn) => turn.withPermit(Effect.forEach(notices, (notice) => receiveWhole(locate, notice)))),
-          Effect.scoped
-        )
-
+      /** Processes notices in lanes. A lane begins after those of the same name that began before. */
       const receiveAll = (locate: Locate, notices: ReadonlyArray<Notice>) =>
-        Effect.map(
-          Effect.forEach(
-            Map.groupBy(notices, laneOf),
-            ([lane, told]) => receiveLane(locate, lane, told),
-            { concurrency: lanes_max }
-          ),
-          (taken) => taken.flat()
-        )
+        inLanes(notices, {
+          laneOf,
+          concurrency: lanes_max,
+          within: (name, lane) => Effect.scoped(Effect.flatMap(RcMap.get(turns, name), (turn) => turn.withPermit(lane)))
+        }, (notice) => receiveWhole(locate, notice))
 
       /** Processes what needs no file now: a notice that has waited long enough for its file, and every one without. */
       const receiveSome = Effect.fnUntraced(function*(locate: Locate, notices: ReadonlyArray<Notice>) {

@@ -6,7 +6,7 @@
  * of the provider's message id, so concurrent ones conflict. This also holds for
  * events that arrive before their message.
  */
-import { Context, Effect, Exit, Layer, Option, Result, Schema, Stream } from "effect"
+import { Context, Effect, Layer, Option, Result, Schema, Stream } from "effect"
 import { type ChannelHoldRow, ChannelHoldStore, pause } from "../catalog/ChannelHolds.ts"
 import { type Channel, ChannelStore } from "../catalog/Channels.ts"
 import { changeIdentity, isRenamed, networkIdsOf } from "../contacts/ContactIdentities.ts"
@@ -348,17 +348,36 @@ export class Inbound extends Context.Service<Inbound, {
 }
 
 /**
+ * Processes items in lanes, those of one lane in order and different lanes concurrently, and returns the results in the
+ * order of the items. `within` wraps all items of a lane.
+ */
+export const inLanes = Effect.fnUntraced(function*<Item, A>(
+  items: ReadonlyArray<Item>,
+  { concurrency, laneOf, within = (_, lane) => lane }: {
+    readonly laneOf: (item: Item) => string
+    readonly concurrency: number
+    readonly within?: (name: string, lane: Effect.Effect<void>) => Effect.Effect<void>
+  },
+  process: (item: Item) => Effect.Effect<A>
+) {
+  const results = new Map<Item, A>()
+  const one = (item: Item) => Effect.map(process(item), (result) => results.set(item, result))
+  yield* Effect.forEach(
+    Map.groupBy(items, laneOf),
+    ([name, lane]) => within(name, Effect.forEach(lane, one, { discard: true })),
+    { concurrency, discard: true }
+  )
+  // Every item is in one lane.
+  return items.map((item) => results.get(item) as A)
+})
+
+/**
  * Applies the events of a callback, each in its own commit, and returns their
- * exits in the same order. A person's messages are applied in order, events of
- * different lanes concurrently.
+ * exits in the same order.
  */
 export const receiveEach = traced("Inbound.receiveEach")(function*(
   { receive }: Inbound["Service"],
   events: ReadonlyArray<ProviderEvent>
 ) {
-  const exits = new Map<ProviderEvent, Exit.Exit<void, ChannelUnknown | Media.FileUnavailable>>()
-  const receiveOne = (event: ProviderEvent) => Effect.map(Effect.exit(receive(event)), (exit) => exits.set(event, exit))
-  const lanes = Map.groupBy(events, laneOf)
-  yield* Effect.forEach(lanes.values(), Effect.forEach(receiveOne), { concurrency: lanes_max, discard: true })
-  return events.map((event) => exits.get(event) ?? Exit.void)
+  return yield* inLanes(events, { laneOf, concurrency: lanes_max }, (event) => Effect.exit(receive(event)))
 })
