@@ -1,190 +1,156 @@
 import { assert, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber } from "effect"
+import { Arbitrary, Deferred, Effect, Exit, Fiber, Schema } from "effect"
 import * as CommitBatcher from "../src/database/CommitBatcher.ts"
 
 interface Item {
-  readonly name: string
-  readonly group?: string | null
-  readonly rows?: ReadonlyArray<string>
-  readonly lanes?: ReadonlyArray<string>
+  readonly number: number
+  readonly group: string | null
+  readonly rows: ReadonlyArray<string>
+  readonly lanes: ReadonlyArray<string>
+  /** How many turns of the event loop it takes, and how many pass until the next request. */
+  readonly takes: number
+  readonly gap: number
 }
 
-interface Options {
-  readonly concurrency: number
-  readonly size?: number
-  /** Whether items can run together; true by default. */
-  readonly isTogether?: boolean
+const groups = {
+  groupOf: ({ group }: Item) => group,
+  rowsOf: ({ rows }: Item) => rows,
+  lanesOf: ({ lanes }: Item) => lanes
 }
 
-/** Batches items, and runs each batch when the test allows it. */
-const start = ({ isTogether = true, ...options }: Options) => {
-  const batches: Array<{ readonly names: ReadonlyArray<string>; readonly end: Deferred.Deferred<void> }> = []
-  const run = Effect.fnUntraced(function*(items: ReadonlyArray<Item>) {
-    const end = yield* Deferred.make<void>()
-    batches.push({ names: items.map(({ name }) => name), end })
-    yield* Deferred.await(end)
-  })
-  const ask = CommitBatcher.make<Item, string, never, never>({
-    size: 9,
-    groupOf: ({ group = "any" }) => group,
-    rowsOf: ({ rows = [] }) => rows,
-    lanesOf: ({ lanes = [] }) => lanes,
-    runSingle: (item) => Effect.as(run([item]), `done ${item.name}`),
-    runBatch: (items) =>
-      Effect.as(run(items), isTogether ? items.map(({ name }) => Exit.succeed(`done ${name}`)) : null),
-    ...options
-  })
-  /** Requests items in this turn, one after the other, and starts the batches that can run. */
-  const askFor = Effect.fnUntraced(function*(...items: ReadonlyArray<Item>) {
-    const fibers = yield* Effect.forEach(items, (item) => Effect.forkChild(ask(item), { startImmediately: true }))
-    yield* settled
-    return fibers
-  })
-  const end = (index: number) =>
-    Effect.andThen(
-      Effect.suspend(() =>
-        Effect.fromNullishOr(batches[index]).pipe(
-          Effect.flatMap((batch) => Deferred.succeed(batch.end, undefined)),
-          Effect.orDie
-        )
-      ),
-      settled
-    )
-  /** Ends the running batches, and those that start then, because a request cannot be interrupted. */
-  const endAll = Effect.gen(function*() {
-    for (let index = 0; index < batches.length; index++) yield* end(index)
-  })
-  return { askFor, end, endAll, names: () => batches.map(({ names }) => names) }
-}
+const turns = (count: number) => Effect.replicateEffect(Effect.yieldNow, count, { discard: true })
 
-/** Yields until every fiber that can continue has done so. */
-const settled = Effect.replicateEffect(Effect.yieldNow, 10, { discard: true })
+const literals = <const Values extends ReadonlyArray<string | number | boolean>>(...values: Values) =>
+  Arbitrary.schema(Schema.Literals(values))
+
+const item = Arbitrary.all({
+  group: Arbitrary.schema(Schema.NullOr(Schema.Literals(["x", "y"]))),
+  rows: Arbitrary.array(literals("r", "s", "t", "u", "v"), { maxLength: 2 }),
+  lanes: Arbitrary.array(literals("l", "m"), { maxLength: 1 }),
+  takes: literals(0, 1, 2, 5),
+  gap: literals(0, 0, 0, 1, 3)
+})
+
+const share = (one: ReadonlyArray<string>, other: ReadonlyArray<string>) => one.some((name) => other.includes(name))
+
+it.effect.prop(
+  "each request is answered once; a row's run in order and alone, a lane's in one batch, and no batch is too large",
+  { items: Arbitrary.array(item, { minLength: 1, maxLength: 30 }), isTogether: literals(true, false) },
+  ({ isTogether, items }) =>
+    Effect.gen(function*() {
+      const [concurrency, size] = [2, 4]
+      const running = new Set<Item>()
+      const done: Array<Item> = []
+      /** The batch that each item was tried in. Its items may then run alone at the same time. */
+      const triedIn = new Map<Item, ReadonlyArray<Item>>()
+      let batches = 0
+      const run = Effect.fnUntraced(function*(batch: ReadonlyArray<Item>) {
+        for (const one of batch) {
+          for (const other of batch) {
+            assert.isFalse(one !== other && share(one.rows, other.rows), "a row twice in a batch")
+          }
+          for (const other of running) {
+            assert.isFalse(share(one.rows, other.rows), "a row in two batches")
+            const isTried = triedIn.get(other)?.includes(one) ?? false
+            assert.isFalse(!isTried && share(one.lanes, other.lanes), "a lane in two batches")
+          }
+          assert.strictEqual(one.group, batch[0]?.group)
+        }
+        assert.isAtMost(batch.length, size)
+        if (isTogether) {
+          assert.isAtMost(++batches, concurrency)
+        }
+        for (const one of batch) running.add(one)
+        yield* turns(Math.max(...batch.map(({ takes }) => takes)))
+        for (const one of batch) running.delete(one)
+        batches--
+      })
+      const ask = CommitBatcher.make<Item, number, never, never>({
+        ...groups,
+        concurrency,
+        size,
+        runSingle: (one) =>
+          Effect.map(run([one]), () => {
+            done.push(one)
+            return one.number
+          }),
+        runBatch: (batch) =>
+          Effect.map(run(batch), () => {
+            for (const one of batch) triedIn.set(one, batch)
+            if (!isTogether) return null
+            done.push(...batch)
+            return batch.map(({ number }) => Exit.succeed(number))
+          })
+      })
+      const requests = items.map((fields, number): Item => ({ ...fields, number }))
+      const fibers = yield* Effect.forEach(
+        requests,
+        (request) => Effect.forkChild(ask(request), { startImmediately: true }).pipe(Effect.tap(turns(request.gap)))
+      )
+      assert.deepStrictEqual(yield* Effect.forEach(fibers, Fiber.join), requests.map(({ number }) => number))
+      assert.sameMembers(done, requests)
+      for (const row of ["r", "s", "t", "u", "v"]) {
+        const numbers = done.filter(({ rows }) => rows.includes(row)).map(({ number }) => number)
+        assert.deepStrictEqual(numbers, numbers.toSorted((one, other) => one - other))
+      }
+    }),
+  { arbitrary: { runs: 300 } }
+)
 
 it.effect("requests of one turn share a batch, and requests made meanwhile share the next one", () =>
   Effect.gen(function*() {
-    const { askFor, end, names } = start({ concurrency: 1 })
-    const first = yield* askFor({ name: "a" }, { name: "b" })
-    const next = yield* askFor({ name: "c" }, { name: "d" }, { name: "e" })
-    assert.deepStrictEqual(names(), [["a", "b"]])
-    yield* end(0)
-    yield* end(1)
-    assert.deepStrictEqual(names(), [["a", "b"], ["c", "d", "e"]])
-    const answers = yield* Effect.forEach([...first, ...next], Fiber.join)
-    assert.deepStrictEqual(answers, ["done a", "done b", "done c", "done d", "done e"])
-  }))
-
-it.effect("while items of a group run together, the next ones of it wait, and other groups start", () =>
-  Effect.gen(function*() {
-    const { askFor, end, endAll, names } = start({ concurrency: 9 })
-    yield* askFor({ name: "a" }, { name: "b" })
-    yield* askFor({ name: "c" })
-    yield* askFor({ name: "d", group: "other" })
-    yield* askFor({ name: "e" })
-    assert.deepStrictEqual(names(), [["a", "b"], ["d"]])
-    yield* end(0)
-    assert.deepStrictEqual(names(), [["a", "b"], ["d"], ["c", "e"]])
-    yield* endAll
-  }))
-
-it.effect("an item that runs alone keeps none of its group waiting", () =>
-  Effect.gen(function*() {
-    const { askFor, endAll, names } = start({ concurrency: 9 })
-    yield* askFor({ name: "a" })
-    yield* askFor({ name: "b" }, { name: "c" })
-    assert.deepStrictEqual(names(), [["a"], ["b", "c"]])
-    yield* endAll
-  }))
-
-it.effect("items that cannot run together run alone, and then keep none of their group waiting", () =>
-  Effect.gen(function*() {
-    const { askFor, end, endAll, names } = start({ concurrency: 9, isTogether: false })
-    const fibers = yield* askFor({ name: "a", rows: ["r"] }, { name: "b" })
-    yield* askFor({ name: "c" }, { name: "d", rows: ["r"] })
-    assert.deepStrictEqual(names(), [["a", "b"]])
-    yield* end(0)
-    assert.deepStrictEqual(names(), [["a", "b"], ["a"], ["b"], ["c"]])
-    yield* endAll
-    assert.deepStrictEqual(yield* Effect.forEach(fibers, Fiber.join), ["done a", "done b"])
-    assert.deepStrictEqual(names(), [["a", "b"], ["a"], ["b"], ["c"], ["d"]])
-  }))
-
-it.effect("a batch has one group and at most its size, and an item without a group runs alone", () =>
-  Effect.gen(function*() {
-    const { askFor, end, endAll, names } = start({ concurrency: 9, size: 2 })
-    yield* askFor(
-      { name: "a", group: "x" },
-      { name: "b", group: null },
-      { name: "c", group: "y" },
-      { name: "d", group: "x" },
-      { name: "e", group: null },
-      { name: "f", group: "x" }
-    )
-    assert.deepStrictEqual(names().toSorted(), [["a", "d"], ["b"], ["c"], ["e"]])
-    yield* end(names().findIndex(([name]) => name === "a"))
-    assert.deepStrictEqual(names().at(-1), ["f"])
-    yield* endAll
-  }))
-
-it.effect("items of one row run one after the other, in order, and do not delay other items", () =>
-  Effect.gen(function*() {
-    const { askFor, end, endAll, names } = start({ concurrency: 9 })
-    yield* askFor(
-      { name: "a", rows: ["r"] },
-      { name: "b", rows: ["r", "s"] },
-      { name: "c", rows: ["s"] },
-      { name: "d", rows: ["t"] }
-    )
-    assert.deepStrictEqual(names(), [["a", "d"]])
-    yield* askFor({ name: "e", group: "other", rows: ["u"] })
-    assert.deepStrictEqual(names(), [["a", "d"], ["e"]])
-    yield* end(0)
-    assert.deepStrictEqual(names(), [["a", "d"], ["e"], ["b"]])
-    yield* end(2)
-    assert.deepStrictEqual(names(), [["a", "d"], ["e"], ["b"], ["c"]])
-    yield* endAll
-  }))
-
-it.effect("items of one lane share a batch or run one after the other", () =>
-  Effect.gen(function*() {
-    const { askFor, end, endAll, names } = start({ concurrency: 9 })
-    yield* askFor({ name: "a", lanes: ["l"] }, { name: "b", lanes: ["l", "m"] }, { name: "c", lanes: ["m"] })
-    assert.deepStrictEqual(names(), [["a", "b", "c"]])
-    yield* askFor({ name: "d", lanes: ["m"] }, { name: "e", rows: ["m"] }, { name: "f", group: "other", lanes: ["n"] })
-    assert.deepStrictEqual(names(), [["a", "b", "c"], ["f"]])
-    yield* end(0)
-    assert.deepStrictEqual(names(), [["a", "b", "c"], ["f"], ["d"]])
-    yield* end(2)
-    assert.deepStrictEqual(names(), [["a", "b", "c"], ["f"], ["d"], ["e"]])
-    yield* endAll
-  }))
-
-it.effect("a batch with a defect does not affect other items", () =>
-  Effect.gen(function*() {
+    const batches: Array<{ readonly items: ReadonlyArray<string>; readonly end: Deferred.Deferred<void> }> = []
     const ask = CommitBatcher.make<string, string, never, never>({
       concurrency: 1,
       size: 9,
-      groupOf: (item) => item,
-      rowsOf: () => ["r"],
-      lanesOf: () => [],
-      runSingle: (item) => item === "bad" ? Effect.die("bad") : Effect.succeed(item),
-      runBatch: () => Effect.die("bad together")
-    })
-    const exits = (items: ReadonlyArray<string>) =>
-      Effect.forEach(items, (item) => Effect.exit(ask(item)), { concurrency: "unbounded" })
-    assert.deepStrictEqual(yield* exits(["a", "bad", "b"]), [Exit.succeed("a"), Exit.die("bad"), Exit.succeed("b")])
-  }))
-
-it.effect("a defect of items that run together is that of each, and the next ones of their group run", () =>
-  Effect.gen(function*() {
-    const ask = CommitBatcher.make<string, string, never, never>({
-      concurrency: 9,
-      size: 2,
       groupOf: () => "any",
       rowsOf: () => [],
       lanesOf: () => [],
-      runSingle: (item) => Effect.succeed(item),
-      runBatch: () => Effect.die("bad together")
+      runSingle: Effect.succeed,
+      runBatch: Effect.fnUntraced(function*(items) {
+        const end = yield* Deferred.make<void>()
+        batches.push({ items, end })
+        yield* Deferred.await(end)
+        return items.map((name) => Exit.succeed(name))
+      })
     })
-    const exits = yield* Effect.forEach(["a", "b", "c"], (item) => Effect.exit(ask(item)), { concurrency: "unbounded" })
-    assert.deepStrictEqual(exits, [Exit.die("bad together"), Exit.die("bad together"), Exit.succeed("c")])
+    const askFor = (...names: ReadonlyArray<string>) =>
+      Effect.forEach(names, (name) => Effect.forkChild(ask(name), { startImmediately: true })).pipe(
+        Effect.tap(turns(9))
+      )
+    const fibers = [...yield* askFor("a", "b"), ...yield* askFor("c", "d", "e")]
+    assert.deepStrictEqual(batches.map(({ items }) => items), [["a", "b"]])
+    for (const { end } of batches) yield* Effect.andThen(Deferred.succeed(end, undefined), turns(9))
+    assert.deepStrictEqual(batches.map(({ items }) => items), [["a", "b"], ["c", "d", "e"]])
+    assert.deepStrictEqual(yield* Effect.forEach(fibers, Fiber.join), ["a", "b", "c", "d", "e"])
+  }))
+
+const failing = (options: { readonly size: number; readonly groupOf: (item: string) => string }) =>
+  CommitBatcher.make<string, string, never, never>({
+    concurrency: 1,
+    rowsOf: () => [],
+    lanesOf: () => [],
+    runSingle: (item) => item === "bad" ? Effect.die("bad") : Effect.succeed(item),
+    runBatch: () => Effect.die("bad together"),
+    ...options
+  })
+
+const exits = (ask: ReturnType<typeof failing>, ...items: ReadonlyArray<string>) =>
+  Effect.forEach(items, (item) => Effect.exit(ask(item)), { concurrency: "unbounded" })
+
+it.effect("a defect is that of the items of its batch, and of no other", () =>
+  Effect.gen(function*() {
+    const alone = failing({ size: 9, groupOf: (item) => item })
+    assert.deepStrictEqual(yield* exits(alone, "a", "bad", "b"), [
+      Exit.succeed("a"),
+      Exit.die("bad"),
+      Exit.succeed("b")
+    ])
+    const together = failing({ size: 2, groupOf: () => "any" })
+    const [bad, alsoBad, good] = yield* exits(together, "a", "b", "c")
+    assert.deepStrictEqual([bad, alsoBad, good], [
+      Exit.die("bad together"),
+      Exit.die("bad together"),
+      Exit.succeed("c")
+    ])
   }))
