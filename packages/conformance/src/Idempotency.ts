@@ -79,8 +79,6 @@ export const suite = (it: It, { runs }: Options) => {
     }))
 }
 
-// ------------------------------------------------------------- requests
-
 const encoder = new TextEncoder()
 const text = (body: Uint8Array | null) => new TextDecoder().decode(body ?? undefined)
 

@@ -9,6 +9,9 @@ import { createHttpServer } from "../src/HttpServer.ts"
 import * as Layers from "../src/Layers.ts"
 import { close, hello, host, parsed, request, send, sendRaw, served, servedWith, uuid } from "./RawHttp.ts"
 
+const closing = (socket: Socket) =>
+  Effect.callback<void>((resume) => void socket.once("close", () => resume(Effect.void)))
+
 describe("what never reaches a route", () => {
   for (
     const [name, text, status, code] of [
@@ -304,7 +307,7 @@ describe("connections whose requests are being answered", () => {
         sockets.push(open())
         yield* Deferred.await(one)
       }
-      yield* Effect.callback<void>((resume) => void open().once("close", () => resume(Effect.void)))
+      yield* closing(open())
       for (const socket of sockets) assert.isFalse(socket.closed)
       for (const socket of sockets) socket.destroy()
     }).pipe(Effect.scoped))
@@ -321,14 +324,11 @@ describe("a body that is still on its way when its request has been answered", (
           socket.write(text)
         })
       const sockets = Array.from({ length: 4 }, () => connect(Number(url.port), url.hostname).on("error", () => {}))
-      const closed = sockets.map((socket) =>
-        Effect.callback<void>((resume) => void socket.once("close", () => resume(Effect.void)))
-      )
+      const closed = sockets.map(closing)
       const [first, second] = yield* Effect.forEach(closed, (wait) => Effect.forkChild(wait))
       const answers = yield* Effect.forEach(sockets, (socket) => answerTo(socket, post))
       assert.deepStrictEqual(answers, ["200", "200", "200", "200"])
-      if (first !== undefined) yield* Fiber.join(first)
-      if (second !== undefined) yield* Fiber.join(second)
+      for (const one of [first, second]) if (one !== undefined) yield* Fiber.join(one)
       // The others send the rest, and ask again over the same connection.
       for (const socket of sockets.slice(2)) {
         assert.strictEqual(yield* answerTo(socket, `hello${request("GET /hello HTTP/1.1", host)}`), "200")
@@ -384,10 +384,7 @@ describe("a server that stops", () => {
       const { context, stop } = yield* stopping
       const url = new URL(yield* Effect.provide(HttpServer.addressFormattedWith(Effect.succeed), context))
       const socket = connect(Number(url.port), url.hostname).on("error", () => {})
-      const closed = yield* Effect.forkChild(
-        Effect.callback<void>((resume) => void socket.once("close", () => resume(Effect.void))),
-        { startImmediately: true }
-      )
+      const closed = yield* Effect.forkChild(closing(socket), { startImmediately: true })
       // The half is read together with the request before it, which is answered.
       yield* Effect.callback<void>((resume) => {
         socket.once("data", () => resume(Effect.void))
