@@ -5,7 +5,7 @@
  * name: the message of an error can contain a value that a person wrote.
  */
 import { Cause, Effect, Exit, Layer, Option, Predicate, References, Tracer } from "effect"
-import { FetchHttpClient } from "effect/http"
+import { FetchHttpClient, HttpClient } from "effect/http"
 import { OtlpExporter, OtlpLogger, OtlpMetrics, OtlpSerialization, OtlpTracer } from "effect/observability"
 import { read, readOr, settings } from "./Config.ts"
 import { manifest } from "./Manifest.ts"
@@ -40,6 +40,13 @@ const redactFailure = (exit: Exit.Exit<unknown, unknown>): Exit.Exit<unknown, un
   return Exit.fail(Object.assign(new Error(name), { name, stack: name }))
 }
 
+/** Returns the name of a span of SQL: its operation, and its first table or function. */
+export const queryName = (text: string): string => {
+  const [operation = "SQL"] = /\b(?:SELECT|INSERT|UPDATE|DELETE)\b/i.exec(text) ?? []
+  const [, target] = /\b(?:FROM|INTO|UPDATE)\s+"?([a-z_]\w*)/i.exec(text) ?? []
+  return target === undefined ? operation.toUpperCase() : `${operation.toUpperCase()} ${target}`
+}
+
 /** Returns a tracer whose spans have only exportable attributes and failures. */
 export const redactingTracer = (tracer: Tracer.Tracer): Tracer.Tracer =>
   Tracer.make({
@@ -51,6 +58,8 @@ export const redactingTracer = (tracer: Tracer.Tracer): Tracer.Tracer =>
       return Object.assign(span, {
         attribute: (key: string, value: unknown) => {
           if (exportedAttributes.has(key)) attribute(key, value)
+          // The driver names each span of SQL after the database.
+          if (key === "db.query.text") Object.assign(span, { name: queryName(String(value)) })
         },
         // Logs are exported separately, with the ids of their span.
         event: () => {},
@@ -58,6 +67,17 @@ export const redactingTracer = (tracer: Tracer.Tracer): Tracer.Tracer =>
       })
     }
   })
+
+/** Layer for the HTTP client of exports. A collector that does not respond costs telemetry, so it is logged. */
+const collector = Layer.effect(
+  HttpClient.HttpClient,
+  Effect.map(
+    HttpClient.HttpClient,
+    HttpClient.tapError(({ message }) =>
+      Effect.logWarning("Telemetry export failed; retry scheduled").pipe(Effect.annotateLogs({ reason: message }))
+    )
+  )
+).pipe(Layer.provide(FetchHttpClient.layer))
 
 /**
  * Layer that exports to `OTEL_EXPORTER_OTLP_ENDPOINT`, in addition to the log on
@@ -81,6 +101,6 @@ export const layer = Layer.unwrap(Effect.gen(function*() {
     Layer.effect(Tracer.Tracer, Effect.map(OtlpTracer.make(options("traces")), redactingTracer))
   ).pipe(
     Layer.provide(OtlpExporter.layerFlusher),
-    Layer.provide([OtlpSerialization.layerJson, FetchHttpClient.layer])
+    Layer.provide([OtlpSerialization.layerJson, collector])
   )
 }))

@@ -125,6 +125,14 @@ it.effect("exports only the name of an error, and only allowed attributes of a s
     assert.notInclude(exported, canaries.name)
   }))
 
+it("names a span of SQL after its operation and table", () => {
+  assert.strictEqual(Telemetry.queryName("SELECT id FROM contacts WHERE id = $1"), "SELECT contacts")
+  assert.strictEqual(Telemetry.queryName("\n  INSERT INTO \"tags\" (id) VALUES ($1)"), "INSERT tags")
+  assert.strictEqual(Telemetry.queryName("UPDATE sends SET status = $1"), "UPDATE sends")
+  assert.strictEqual(Telemetry.queryName("SELECT now()"), "SELECT")
+  assert.strictEqual(Telemetry.queryName("BEGIN"), "SQL")
+})
+
 it.effect("makes no span where none is exported", () =>
   Effect.gen(function*() {
     const span = yield* Effect.currentSpan.pipe(Effect.withSpan("tags.create"))
@@ -218,7 +226,8 @@ it.live(
       assert.strictEqual(serving.get("messaging_crm_work_oldest_due_seconds{kind=\"send\"}"), 0)
       assert.isAbove(serving.get("process_resident_memory_bytes") ?? 0, 1_000_000)
       const worked = yield* samples(working)
-      const known = [...serving.keys(), ...worked.keys()].map((name) => name.replace(/\{.*/, ""))
+      // Names of metrics and of their labels.
+      const known = [...serving.keys(), ...worked.keys()].flatMap((name) => name.match(/\w+/g) ?? [])
       const shown = ["dashboard.json", "alerts.yaml"].map((file) =>
         readFileSync(new URL(`../../../docs/${file}`, import.meta.url), "utf8")
       ).join("\n")
