@@ -82,10 +82,7 @@ export const suite = (it: It, { runs }: Options) => {
 const encoder = new TextEncoder()
 const text = (body: Uint8Array | null) => new TextDecoder().decode(body ?? undefined)
 
-const answer = (status: number, value: unknown): EncodedResponse => ({
-  status,
-  body: encoder.encode(JSON.stringify(value))
-})
+const answer = (status: number, value: unknown) => ({ status, body: encoder.encode(JSON.stringify(value)) })
 
 const encode = (value: unknown) => Effect.succeed(answer(201, value))
 
