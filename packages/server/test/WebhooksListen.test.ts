@@ -3,6 +3,7 @@ import { assert, it } from "@effect/vitest"
 import { Event } from "@messaging-crm/core/Events"
 import { Effect, Queue, Schedule, Schema } from "effect"
 import { createInterface } from "node:readline"
+import { answering } from "../testing/Answering.ts"
 import * as Processes from "../testing/Processes.ts"
 
 const Ready = Schema.fromJsonString(Schema.Struct({
@@ -45,7 +46,16 @@ it.live(
       )
 
       const types = ["--event-type", "message.received", "--event-type", "message.sent"]
-      const listener = yield* talking(["webhooks", "listen", "--json", "--url", ready.base_url, ...types], {
+      const forwarded: Array<{ readonly type: string; readonly signature: unknown }> = []
+      const receiver = yield* answering((request, response) => {
+        let text = ""
+        request.setEncoding("utf8").on("data", (chunk: string) => text += chunk).on("end", () => {
+          forwarded.push({ type: JSON.parse(text).type, signature: request.headers["webhook-signature"] })
+          response.end()
+        })
+      })
+      const forward = ["--forward-to", receiver]
+      const listener = yield* talking(["webhooks", "listen", "--json", "--url", ready.base_url, ...forward, ...types], {
         API_KEY: key
       })
       const [webhook] = yield* webhooks.pipe(
@@ -74,6 +84,13 @@ it.live(
         if (data.conversation_id === conversation_id) heard.add(type)
       }
       assert.deepStrictEqual(heard, new Set(["message.received", "message.sent"]))
+
+      // An event is printed before it is forwarded.
+      yield* Effect.repeat(Effect.sync(() => new Set(forwarded.map(({ type }) => type)).size), {
+        until: (size) => size === 2,
+        schedule: Schedule.spaced("30 millis")
+      })
+      for (const { signature } of forwarded) assert.match(String(signature), /^v1,/)
 
       assert.strictEqual(yield* listener.stop, 0)
       assert.deepStrictEqual((yield* webhooks).map(({ status }) => status), ["disabled"])
