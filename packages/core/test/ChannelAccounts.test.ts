@@ -1,8 +1,6 @@
 /** The accounts of channels: who gets a token, and in what form it is stored. */
 import { assert, it } from "@effect/vitest"
-import * as Memory from "@messaging-crm/adapter-memory"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
-import * as Provider from "@messaging-crm/conformance/Provider"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import {
   type AccountIds,
@@ -13,26 +11,10 @@ import {
 } from "@messaging-crm/core/ChannelAccounts"
 import { ChannelHoldRows, ChannelHolds } from "@messaging-crm/core/ChannelHolds"
 import { Channels, ConnectChannel } from "@messaging-crm/core/Channels"
-import * as Crm from "@messaging-crm/core/Crm"
-import { ChannelId, Ids } from "@messaging-crm/core/Ids"
-import { RootKeys } from "@messaging-crm/core/Secrets"
-import { Effect, Layer, Option, Redacted, References, Result, Schema } from "effect"
+import { ChannelId } from "@messaging-crm/core/Ids"
+import { Effect, Option, Redacted, Result, Schema } from "effect"
 import { TestClock } from "effect/testing"
-
-const rootKey = (byte: number) => Redacted.make(new Uint8Array(32).fill(byte))
-const [old, young, other] = [rootKey(1), rootKey(2), rootKey(3)]
-
-/** Every operation under some root keys, over one world for all of them. */
-const under = (...keys: ReadonlyArray<typeof old>) =>
-  Effect.provide(
-    Crm.layer.pipe(
-      Layer.provide(Layer.succeed(RootKeys, keys)),
-      Layer.provide(Layer.succeed(References.MinimumLogLevel, "None")),
-      Layer.fresh
-    )
-  )
-
-const outside = Layer.mergeAll(Memory.layer, Provider.layer("callback_ref"), Ids.layer)
+import { old, other, outside, under, young } from "./RootKeys.ts"
 
 const token = (text: string) => Schema.decodeSync(ChannelToken)(text)
 const names = (account_id: string): AccountIds => ({ app_id: "15", account_id, page_id: null })

@@ -1,41 +1,23 @@
 /** Processes with another root key: what they do not touch, and what waits for a secret that no key decrypts. */
 import { assert, it } from "@effect/vitest"
-import * as Memory from "@messaging-crm/adapter-memory"
 import { ScriptedEndpoints } from "@messaging-crm/conformance/Endpoints"
 import * as Fixtures from "@messaging-crm/conformance/Fixtures"
-import * as Provider from "@messaging-crm/conformance/Provider"
 import { ScriptedProvider } from "@messaging-crm/conformance/Provider"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { CallbackInbox, CallbackStore } from "@messaging-crm/core/CallbackInbox"
 import { ChannelHolds } from "@messaging-crm/core/ChannelHolds"
 import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
-import * as Crm from "@messaging-crm/core/Crm"
-import { type ChannelId, Ids, type OrganizationId, type SendId, type WebhookId } from "@messaging-crm/core/Ids"
+import { type ChannelId, type OrganizationId, type SendId, type WebhookId } from "@messaging-crm/core/Ids"
 import { ProviderHeld } from "@messaging-crm/core/MessagingProvider"
 import { Phone } from "@messaging-crm/core/Phones"
 import { SecretCanary, SecretCanaryStore } from "@messaging-crm/core/SecretCanary"
-import { RootKeys } from "@messaging-crm/core/Secrets"
 import { Sends, StartConversation } from "@messaging-crm/core/Sends"
 import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
 import { CreateWebhook, Webhooks, WebhookStore } from "@messaging-crm/core/Webhooks"
 import { Worker } from "@messaging-crm/core/Worker"
-import { Effect, Fiber, Layer, Option, Redacted, References } from "effect"
+import { Effect, Fiber, Option } from "effect"
 import { TestClock } from "effect/testing"
-
-const rootKey = (byte: number) => Redacted.make(new Uint8Array(32).fill(byte))
-const [old, young, other] = [rootKey(1), rootKey(2), rootKey(3)]
-
-/** The operations of a process with some root keys, over one world for all of them. */
-const under = (...keys: ReadonlyArray<typeof old>) =>
-  Effect.provide(
-    Crm.layer.pipe(
-      Layer.provide(Layer.succeed(RootKeys, keys)),
-      Layer.provide(Layer.succeed(References.MinimumLogLevel, "None")),
-      Layer.fresh
-    )
-  )
-
-const outside = Layer.mergeAll(Memory.layer, Provider.layer("callback_ref"), Ids.layer)
+import { old, other, outside, under, young } from "./RootKeys.ts"
 
 const as = (organization_id: OrganizationId) => <A, E, R>(effect: Effect.Effect<A, E, R | CurrentActor>) =>
   effect.pipe(Effect.provideService(CurrentActor, { organization_id, member_id: null }), Effect.orDie)
