@@ -280,7 +280,11 @@ it("a refusal names what, where and what to do", async () => {
         "custom_values.plan",
         "custom_values.plan: \"plan\" does not exist in this organization. List valid values with GET /contact-fields."
       ],
-      [["/contacts", { first_name: "A", "": 1 }], "", "Unknown parameter: \"\". Check its spelling or remove it."]
+      [
+        ["/contacts", { first_name: "A", "": 1 }],
+        "",
+        "Unknown field or parameter: \"\". Check its spelling or remove it."
+      ]
     ] as const
   ) {
     const answer = await ours.write("POST", path, json)

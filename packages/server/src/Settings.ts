@@ -105,7 +105,7 @@ export const settings = {
     name: "WEBHOOK_ALLOWED_NETWORKS",
     group: "Network",
     meaning: "Private networks that webhooks can reach, over http too",
-    otherwise: "none",
+    otherwise: "none; dev allows loopback addresses",
     expected: "a comma-separated list of networks such as 127.0.0.0/8,::1/128",
     parse: networkList
   }),
@@ -189,7 +189,7 @@ export const settings = {
   graph_timeout_seconds: setting({
     name: "GRAPH_TIMEOUT_SECONDS",
     group: "Provider",
-    meaning: "Seconds until a send without a response of the Graph API has an unknown outcome",
+    meaning: "Seconds to wait for the Graph API's response to a send before the outcome is unknown",
     otherwise: "15",
     expected: "a number from 1 to 18",
     parse: integer(1, 18)

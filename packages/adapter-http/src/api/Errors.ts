@@ -127,6 +127,6 @@ export const searchTimeout = () =>
 export const providerUnavailable = () =>
   failUntil(
     "provider_unavailable",
-    "The messaging provider is unavailable. Nothing was changed. Retry after Retry-After.",
+    "The messaging provider is unavailable. Nothing was changed. Wait the number of seconds in the Retry-After header, then retry.",
     5
   )

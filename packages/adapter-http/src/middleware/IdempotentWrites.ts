@@ -63,7 +63,7 @@ const processing = () =>
     addResponseHeaders({ "retry-after": "1" }),
     Errors.fail(
       "request_processing",
-      "The outcome of this request is not known yet. Retry it with the same Idempotency-Key after Retry-After."
+      "The outcome of this request is not known yet. Wait the number of seconds in the Retry-After header, then retry with the same Idempotency-Key."
     )
   )
 

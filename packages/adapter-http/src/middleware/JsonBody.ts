@@ -48,7 +48,7 @@ const notJson = Errors.fail(
 )
 const tooLarge = Errors.fail("body_too_large", "The body exceeds 64 KiB (65,536 bytes). Send less data in one request.")
 // The connection closed in the middle of the body, so this answer is not read.
-const cutShort = Errors.fail("invalid_json", "The body is incomplete. Send as many bytes as Content-Length announces.")
+const cutShort = Errors.fail("invalid_json", "The body is shorter than its Content-Length. Send the complete body.")
 
 const isTooLarge = ({ reason }: HttpServerError.HttpServerError): boolean =>
   reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"

@@ -39,7 +39,7 @@ const failed = Effect.fnUntraced(function*(cause: Cause.Cause<Types.unhandled>) 
   yield* Effect.annotateLogs(Effect.logError("The request failed", cause), yield* Caller)
   const body = yield* Errors.make(
     "internal_error",
-    "An internal error occurred. Contact the operator of the service and quote this request_id."
+    "An internal error occurred. Retry a read, or a write with the same Idempotency-Key. If it recurs, contact the operator and quote this request_id."
   )
   return HttpServerResponse.jsonUnsafe(body, { status: 500 })
 })

@@ -78,7 +78,7 @@ export const explain = (whole: SchemaIssue.Issue): Explanation => {
   const where = param === null ? "The body" : shown(param)
   if (issue._tag === "MissingKey") return { param, message: `${where} is required.` }
   if (issue._tag === "UnexpectedKey") {
-    return { param, message: `Unknown parameter: ${where}. Check its spelling or remove it.` }
+    return { param, message: `Unknown field or parameter: ${where}. Check its spelling or remove it.` }
   }
   const expected = types.length === 0
     ? (format(issue).issues[0]?.message ?? "a valid value").replace(/^Expected /, "")

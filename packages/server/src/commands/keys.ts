@@ -49,7 +49,7 @@ const create = Command.make(
     },
     {
       command:
-        "messaging-crm keys create --organization $ORGANIZATION_ID --member $MEMBER_ID --name bot --scope messages:read --scope messages:send --expires 1y --json"
+        "messaging-crm keys create --organization $ORGANIZATION_ID --member $MEMBER_ID --name bot --scope conversations:read --scope messages:send --expires 1y --json"
     }
   ])
 )

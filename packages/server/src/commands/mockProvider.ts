@@ -9,7 +9,9 @@ export const mockProvider = Command.make("mock-provider", {
   port: Flags.forSetting("port", { ...settings.port, otherwise: "4010" }),
   callback_urls: Flag.String("callback-url").pipe(
     Flag.atLeast(1),
-    Flag.withDescription("URL for callbacks, …/ingress/mock of a service; repeatable, and a retry uses the next one")
+    Flag.withDescription(
+      "URL to send callbacks to: /ingress/mock of a service. Repeat the flag for several URLs; each retry uses the next one"
+    )
   ),
   json: Print.json
 }, (flags) =>

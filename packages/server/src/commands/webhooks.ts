@@ -19,7 +19,10 @@ const listen = Command.make(
       Flags.optional("URL at which the service reaches this port, such as that of a tunnel", "the port at 127.0.0.1")
     ),
     forward_to: Flag.String("forward-to").pipe(
-      Flags.optional("URL that receives each event with its signature; its status answers the service", "none")
+      Flags.optional(
+        "URL to forward each event to, with its signature; the status it returns is passed back to the service",
+        "none"
+      )
     ),
     event_types: Flag.Literals("event-type", EventType.literals).pipe(Flags.repeated("Event type", "all")),
     json: Flag.Boolean("json").pipe(Flags.withDefault(false, "Print each event as a line of JSON"))

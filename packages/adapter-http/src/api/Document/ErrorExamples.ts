@@ -13,7 +13,11 @@ const body = (code: string, message: string, param: string | null = null) => ({
 /** The examples that all operations share. */
 export const refusals = {
   invalid_json: body("invalid_json", "The body is not valid JSON. Check its syntax and its encoding (UTF-8)."),
-  invalid_input: body("invalid_input", "Unknown parameter: colour. Check its spelling or remove it.", "colour"),
+  invalid_input: body(
+    "invalid_input",
+    "Unknown field or parameter: colour. Check its spelling or remove it.",
+    "colour"
+  ),
   missing_idempotency_key: body(
     "missing_idempotency_key",
     "The Idempotency-Key header is missing or invalid. Send 8 to 200 printable ASCII characters.",
@@ -30,7 +34,7 @@ export const refusals = {
   ),
   request_processing: body(
     "request_processing",
-    "The outcome of this request is not known yet. Retry it with the same Idempotency-Key after Retry-After."
+    "The outcome of this request is not known yet. Wait the number of seconds in the Retry-After header, then retry with the same Idempotency-Key."
   ),
   body_too_large: body("body_too_large", "The body exceeds 64 KiB (65,536 bytes). Send less data in one request."),
   unsupported_media_type: body(
@@ -44,7 +48,7 @@ export const refusals = {
   ),
   internal_error: body(
     "internal_error",
-    "An internal error occurred. Contact the operator of the service and quote this request_id."
+    "An internal error occurred. Retry a read, or a write with the same Idempotency-Key. If it recurs, contact the operator and quote this request_id."
   ),
   search_timeout: body(
     "search_timeout",
@@ -52,7 +56,7 @@ export const refusals = {
   ),
   provider_unavailable: body(
     "provider_unavailable",
-    "The messaging provider is unavailable. Nothing was changed. Retry after Retry-After."
+    "The messaging provider is unavailable. Nothing was changed. Wait the number of seconds in the Retry-After header, then retry."
   )
 }
 
