@@ -130,7 +130,7 @@ await check("a release publishes dependencies first, and is resumed where it sto
   const bin = mkdtempSync(join(home, "bin-"))
   const log = join(bin, "log")
   const fake = `#!${process.execPath}
-const { appendFileSync, existsSync, readFileSync, writeFileSync } = require("node:fs")
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs"
 const [, , command, what] = process.argv
 const published = () => readFileSync(${JSON.stringify(log)}, "utf8").split("\\n")
 if (command === "view") {

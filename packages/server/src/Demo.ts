@@ -99,13 +99,13 @@ const catalogues = Effect.gen(function*() {
       CreateContactField.make({ key: "plan", name: "Plan", type: "select", options: ["basic", "plus", "pro"] })
     )
   )
-  const vip = yield* Effect.orDie(tags.create(CreateTag.make({ name: "Regular", color: "amber" })))
+  const regular = yield* Effect.orDie(tags.create(CreateTag.make({ name: "Regular", color: "amber" })))
   yield* Effect.orDie(tags.create(CreateTag.make({ name: "Newsletter", color: "teal" })))
   const connected = yield* Effect.forEach(
     channelsToConnect,
     (input) => Effect.orDie(channels.connect(ConnectChannel.make(input)))
   )
-  return { vip, connected }
+  return { regular, connected }
 })
 
 const orderReady = (id: string, name: string, order: string) => ({
@@ -222,9 +222,9 @@ const seed = Effect.gen(function*() {
   return yield* Effect.gen(function*() {
     const contacts = yield* Contacts
     const keys = yield* ApiKeys
-    const { connected, vip } = yield* catalogues
+    const { connected, regular } = yield* catalogues
     for (const [index, [first_name, last_name, number, company]] of people.entries()) {
-      const tag_ids = index % 3 === 0 ? [vip.id] : []
+      const tag_ids = index % 3 === 0 ? [regular.id] : []
       const primary_phone = Phone.make(number)
       yield* Effect.orDie(
         contacts.create(CreateContact.make({ first_name, last_name, primary_phone, company, source: "demo", tag_ids }))
