@@ -4,6 +4,8 @@
 const heartbeat_millis = 15_000
 /** How many messages a page may leave unread before its stream is closed. The browser then connects again. */
 const unread_max = 2000
+/** How many streams are open. A further one closes the oldest. */
+const streams_max = 100
 
 const encoder = new TextEncoder()
 const messageOf = (name: string, data: unknown) => encoder.encode(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`)
@@ -26,6 +28,8 @@ export class Feed {
         controller.enqueue(messageOf(name, data))
         if (this.isClosed) controller.close()
         else this.open.add(controller)
+        const [oldest] = this.open
+        if (oldest !== undefined && this.open.size > streams_max) this.end(oldest)
       },
       cancel: () => void this.open.delete(own)
     }, { highWaterMark: unread_max })

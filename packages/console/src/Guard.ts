@@ -16,7 +16,7 @@ export const policyOf = (api: string, importMapHash: string): string =>
     "trusted-types lit-html"
   ].join("; ")
 
-/** Returns the host name of a `Host` header or of an origin, without the port; null if there is none. */
+/** Returns the host name of a `Host` header or of an origin, without the port; null if it is invalid. */
 const hostNameOf = (url: string): string | null => URL.canParse(url) ? new URL(url).hostname : null
 
 /**

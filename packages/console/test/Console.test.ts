@@ -35,6 +35,18 @@ const consoleOf = (development: "absent" | "real network" | "simulated" = "simul
   return { call, calls, console, get, monitor, written }
 }
 
+it("closes the oldest stream when more than 100 are open", async () => {
+  const { console, get, monitor } = consoleOf()
+  const streams = await Promise.all(Array.from({ length: 101 }, () => get("/console/stream")))
+  monitor.request({ method: "GET", path: "/v1/tags", status: 200, code: null, duration_ms: 1 })
+  console.close()
+  const received = await Promise.all(streams.map((stream) => stream.text()))
+  assert.deepStrictEqual(
+    received.map((text) => text.includes("/v1/tags")),
+    [false, ...Array.from({ length: 100 }, () => true)]
+  )
+})
+
 describe("the check of Host and Origin", () => {
   for (const host of ["127.0.0.1:3000", "localhost:9999", "[::1]:3000", "LOCALHOST"]) {
     it(`allows ${host}`, async () => {

@@ -4,12 +4,13 @@ import { Event, EventType } from "@messaging-crm/core/Events"
 import { Ids, type WebhookId } from "@messaging-crm/core/Ids"
 import { CreateWebhook } from "@messaging-crm/core/Webhooks"
 import { verify } from "@messaging-crm/core/WebhookSignature"
-import { DateTime, Effect, Layer, Option, Predicate, Redacted, Ref, Schema } from "effect"
+import { ByteSize, DateTime, Effect, Layer, Option, Predicate, Redacted, Ref, Schema } from "effect"
 import {
   FetchHttpClient,
   HttpClient,
   HttpClientError,
   HttpClientRequest,
+  HttpIncomingMessage,
   HttpServer,
   HttpServerRequest,
   HttpServerResponse
@@ -77,6 +78,9 @@ const subscribed = Effect.fnUntraced(function*(input: CreateWebhook, base_url: s
 
 const forwarded_headers = ["content-type", "user-agent", "webhook-id", "webhook-signature", "webhook-timestamp"]
 
+/** Nobody is authenticated before the body is read, and events are smaller than this. */
+const body_size_max = ByteSize.kibibytes(64)
+
 /** Posts a delivery, signature included, to another URL. Returns its status, or 502 without a response. */
 const forward = (url: string, headers: Readonly<Record<string, string | undefined>>, body: string) =>
   HttpClient.execute(
@@ -105,7 +109,11 @@ const receiving = Effect.fnUntraced(function*(
 
   return Effect.gen(function*() {
     const request = yield* HttpServerRequest.HttpServerRequest
-    const body = yield* request.text
+    const sent = yield* Effect.option(
+      Effect.provideService(request.text, HttpIncomingMessage.MaxBodySize, body_size_max)
+    )
+    if (Option.isNone(sent)) return HttpServerResponse.empty({ status: 413 })
+    const body = sent.value
     if (!(yield* verify(secret, request.headers, body))) {
       yield* Print.note("Rejected a request without a valid signature.")
       return HttpServerResponse.empty({ status: 401 })

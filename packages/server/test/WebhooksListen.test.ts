@@ -66,6 +66,8 @@ it.live(
 
       const forged = yield* Effect.promise(() => fetch(webhook.url, { method: "POST", body: "{}" }))
       assert.strictEqual(forged.status, 401)
+      const huge = yield* Effect.promise(() => fetch(webhook.url, { method: "POST", body: "a".repeat(64 * 1024 + 1) }))
+      assert.strictEqual(huge.status, 413)
 
       const channel = ready.channels.find(({ type }) => type === "phone_messaging")
       const greeting = Processes.greeting(channel?.id ?? "", "+49 151 5550007", "Kim")
