@@ -31,16 +31,16 @@ export const register = (name: string, max: number) =>
 /** Counts a use of a pool: as waiting until `acquired` is called, then as a statement in progress. */
 export const counted = <A, E, R>(usage: PoolUsage, run: (acquired: () => void) => Effect.Effect<A, E, R>) =>
   Effect.suspend(() => {
-    let isAcquired = false
-    usage.waiting += 1
-    const acquired = () => {
-      isAcquired = true
-      usage.waiting -= 1
-      usage.statements += 1
+    let counter: "statements" | "waiting" | null = null
+    const count = (next: "statements" | "waiting" | null) => {
+      if (counter !== null) usage[counter] -= 1
+      if (next !== null) usage[next] += 1
+      counter = next
     }
-    const done = Effect.sync(() => {
-      if (isAcquired) usage.statements -= 1
-      else usage.waiting -= 1
+    const use = Effect.suspend(() => {
+      count("waiting")
+      return run(() => count("statements"))
     })
-    return Effect.ensuring(run(acquired), done)
+    // It is counted inside, so that no interruption comes between counting and this.
+    return Effect.onExitPrimitive(use, () => void count(null))
   })
