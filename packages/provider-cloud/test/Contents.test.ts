@@ -1,4 +1,4 @@
-/** What a message of phone messaging holds in addition to its text and its file, and what any part of a message may be. */
+/** The details of a message of phone messaging, and the parts of a message in any form. */
 import { assert, describe, it } from "@effect/vitest"
 import { bounded, type MessageDetails } from "@messaging-crm/core/MessageDetails"
 import { Arbitrary, Schema } from "effect"

@@ -1,5 +1,5 @@
 /**
- * Bodies that nobody would write are no defect, lose no other message, and make no message of what is none.
+ * Invalid bodies cause no defect, lose no other message, and create no message that nobody wrote.
  *
  * `MUTATED_ROUNDS=50 MUTATED_SEED=7` tries more. `npm run bench:ingress` posts such bodies to a whole service.
  */
@@ -59,7 +59,7 @@ const check = ({ intact, isOfKind, kind, text }: Body) => {
 }
 
 it.effect(
-  "each kind, broken in any place: every other message once, no message that is none",
+  "each kind, broken in any place: every other message once, no message that nobody wrote",
   () =>
     Effect.gen(function*() {
       const { rounds, seed } = yield* settings

@@ -10,7 +10,7 @@ export const RequestsAtOnce = Context.Reference<number>(
   }
 )
 
-/** What one key has: how much is at work, and what waits, the first first. */
+/** The slots of one key: how many are in use, and the callers that wait for one, in the order of their arrival. */
 interface Slots {
   running: number
   readonly waiting: Set<() => void>

@@ -41,7 +41,7 @@ export const Send = Schema.Struct({
 })
 export interface Send extends Schema.Schema.Type<typeof Send> {}
 
-/** The columns of a send: what callers see, and what the worker needs to send it. */
+/** The columns of a send: the fields that callers see, and those with which the worker sends it. */
 export interface SendColumns extends Send {
   readonly channel_id: ChannelId
   readonly recipient: string
