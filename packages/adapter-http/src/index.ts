@@ -53,7 +53,10 @@ export const TrustedProxies = ClientAddress.TrustedProxies
 /** Reference for whether log entries of requests contain paths. */
 export const LogPaths = RequestLifecycle.LogPaths
 
-/** Reference for the maximum number of requests of a key that a process carries out at once. An operator may raise it. */
+/** Reference for the time limit of a read. */
+export const ReadDeadline = RequestLifecycle.ReadDeadline
+
+/** Reference for the maximum number of concurrent requests per key and process. */
 export const RequestsAtOnce = ConcurrencyLimiter.RequestsAtOnce
 
 /** Makes the router match paths exactly. Pass it to the server of the router. */

@@ -1,17 +1,23 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
+import { ReadDeadline } from "@messaging-crm/adapter-http"
 import { Contact, WritableContact } from "@messaging-crm/core/Contacts"
+import * as Dispatch from "@messaging-crm/core/Dispatch"
 import { EventType } from "@messaging-crm/core/Events"
+import { limits } from "@messaging-crm/core/Limits"
 import { FailureReason } from "@messaging-crm/core/MessagingProvider"
-import { operations } from "@messaging-crm/core/Operations"
 import { SendStatus } from "@messaging-crm/core/Sends"
 import { delays, FailureCode } from "@messaging-crm/core/WebhookDeliveries"
+import { breaker, disable_after } from "@messaging-crm/core/Webhooks"
+import { lanes, LeaseTime } from "@messaging-crm/core/WorkQueue"
 import { testNumbers } from "@messaging-crm/provider-mock/Behaviors"
 import { Duration, Effect } from "effect"
 import { existsSync, globSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import * as Reference from "../scripts/Reference.ts"
+import * as Refusals from "../src/HttpServer/Refusals.ts"
 
+const contract = readFileSync("docs/contract.md", "utf8")
 const webhooks = readFileSync("docs/webhooks.md", "utf8")
 const sending = readFileSync("docs/sending.md", "utf8")
 
@@ -19,6 +25,81 @@ const sending = readFileSync("docs/sending.md", "utf8")
 const named = (page: string, heading: string): ReadonlyArray<string> => {
   const table = page.split(heading)[1]?.split("\n\n")[0] ?? ""
   return Array.from(table.matchAll(/^\| `([^`]+)` \|/gm), ([, name = ""]) => name)
+}
+
+/** The part of the contract under a heading. */
+const section = (heading: string): string => contract.split(`${heading}\n`)[1]?.split(/^#{2,3} /m)[0] ?? ""
+
+interface Body {
+  readonly content?: { readonly "application/json"?: { readonly schema: unknown } }
+}
+
+interface Operation {
+  readonly "x-required-scope": string
+  readonly parameters?: ReadonlyArray<{ readonly name: string; readonly required?: boolean }>
+  readonly responses: Readonly<Record<string, Body & { readonly $ref?: string }>>
+}
+
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: {
+    readonly responses: Readonly<Record<string, Body>>
+    readonly schemas: Readonly<Record<string, unknown>>
+  }
+}
+
+const document: Document = JSON.parse(readFileSync("packages/adapter-http/openapi.json", "utf8"))
+
+const operationsOf = ({ paths }: Document) =>
+  Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, operation }))
+  )
+
+const idempotencyKey = ({ parameters = [] }: Operation) => parameters.find(({ name }) => name === "Idempotency-Key")
+
+/** The error codes that a response of the document can have. */
+const codesOf = (response: Body & { readonly $ref?: string }): ReadonlyArray<string> => {
+  const text = JSON.stringify(response)
+  const references = Array.from(text.matchAll(/#\/components\/(responses|schemas)\/(\w+)/g))
+  const codes = Array.from(
+    text.matchAll(/"code":\{"type":"string","enum":(\[[^\]]*\])/g),
+    ([, list = "[]"]) => JSON.parse(list)
+  )
+  return [
+    ...codes.flat(),
+    ...references.flatMap(([, kind = "", name = ""]) =>
+      codesOf({
+        content: {
+          "application/json": {
+            schema: kind === "schemas" ? document.components.schemas[name] : document.components.responses[name]
+          }
+        }
+      })
+    )
+  ]
+}
+
+/** A duration as the contract writes it. */
+const written = (duration: Duration.Duration): string => {
+  const seconds = Duration.toSeconds(duration)
+  if (seconds % 3600 === 0) return `${seconds / 3600} h`
+  return seconds % 60 === 0 && seconds > 60 ? `${seconds / 60} min` : `${seconds} s`
+}
+
+/** Rows of contract §17.2 whose numbers the packages export. */
+const numbers: Readonly<Record<string, string>> = {
+  "duration of a read": written(ReadDeadline.defaultValue()),
+  "call to the provider": written(Dispatch.attempt_time_max),
+  "retries of a send": written(Dispatch.retry_time_max),
+  "waiting for a paused or throttled channel": written(Dispatch.hold_time_max),
+  "unknown outcome": written(Dispatch.UnknownOutcomeTimeout.defaultValue()),
+  "lease of queued work": written(LeaseTime.defaultValue()),
+  "attempts of a delivery": String(delays.length + 1),
+  "attempts at once to a webhook": String(lanes.webhook_delivery.cap),
+  "pauses of a webhook": `from ${breaker.failures_min} failures; ${written(breaker.pause_min)} to ${
+    written(breaker.pause_max)
+  }`,
+  "disabling of a webhook": `${disable_after.failures_min} failures and ${Duration.toDays(disable_after.time)} days`
 }
 
 const pages = [...globSync("*.md"), ...globSync("docs/*.md"), ...globSync("{packages,examples}/*/README.md")]
@@ -46,8 +127,7 @@ describe("the guides name what the code has", () => {
   })
 
   it("fields of a contact", () => {
-    const section = readFileSync("docs/contract.md", "utf8").split("### 8.1 Fields")[1]?.split("### 8.2")[0] ?? ""
-    const cells = Array.from(section.matchAll(/^\| (`[^|]+) \|/gm), ([, cell = ""]) => cell)
+    const cells = Array.from(section("### 8.1 Fields").matchAll(/^\| (`[^|]+) \|/gm), ([, cell = ""]) => cell)
     const fields = cells.flatMap((cell) => Array.from(cell.matchAll(/`(\w+)`/g), ([, name = ""]) => name))
     assert.sameMembers(
       fields,
@@ -55,14 +135,53 @@ describe("the guides name what the code has", () => {
     )
   })
 
-  it("operations with their scopes and idempotency keys", () => {
-    const section = readFileSync("docs/contract.md", "utf8").split("### 7.1 Table")[1]?.split("### 7.2")[0] ?? ""
-    const rows = Array.from(section.matchAll(/^\| [A-Z][^|]*\| `[A-Z]+ [^`]+` \| `([^`]+)` \| \d+ \| (\w*)/gm))
-    const keyed = Object.values(operations).filter(({ scope }) => scope !== null)
-    assert.sameMembers(
-      rows.map(([, scope = "", idempotency = ""]) => `${scope} ${idempotency}`),
-      keyed.map(({ idempotency, scope }) => `${scope} ${idempotency ?? ""}`)
+  it("operations with their paths, scopes, statuses, and idempotency keys", () => {
+    const rows = Array.from(
+      section("### 7.1 Table").matchAll(/^\| [A-Z][^|]*\| `([A-Z]+ [^`]+)` \| `([^`]+)` \| (\d+) \| (\w*)/gm),
+      (row) => row.slice(1, 5)
     )
+    assert.sameDeepMembers(
+      rows,
+      operationsOf(document).map(({ operation, name }) => [
+        name,
+        operation["x-required-scope"],
+        Object.keys(operation.responses).find((status) => status.startsWith("2")) ?? "",
+        { true: "required", false: "optional", undefined: "" }[`${idempotencyKey(operation)?.required}`]
+      ])
+    )
+  })
+
+  it("limits", () => {
+    const rows = section("### 17.1 From `Limits.ts`").matchAll(/^\| `(\w+)` \| ([\d,]+) \|/gm)
+    assert.deepStrictEqual(
+      Array.from(rows, ([, name = "", value = ""]) => [name, Number(value.replaceAll(",", ""))]),
+      Object.entries(limits)
+    )
+  })
+
+  it("times and other numbers", () => {
+    const rows = section("### 17.2 Times and other numbers").matchAll(/^\| ([^|]+) \| ([^|]+) \|/gm)
+    const values = new Map(Array.from(rows, ([, name = "", value = ""]) => [name, value]))
+    for (const [name, value] of Object.entries(numbers)) assert.strictEqual(values.get(name), value, name)
+  })
+
+  it("error codes with their statuses", () => {
+    const rows = section("### 3.4 Error codes").matchAll(/^\| `(\w+)`[^|]*\| (\d+) \|/gm)
+    const inTable = new Set(Array.from(rows, ([, code = "", status = ""]) => `${status} ${code}`))
+    const inDocument = operationsOf(document).flatMap(({ operation }) =>
+      Object.entries(operation.responses).flatMap(([status, response]) =>
+        codesOf(response).map((code) => `${status} ${code}`)
+      )
+    )
+    const atTheEdge = [
+      Refusals.noTunnel,
+      Refusals.unexpected,
+      Refusals.overloaded,
+      ...["ERR_HTTP_REQUEST_TIMEOUT", "HPE_HEADER_OVERFLOW", ""].map((code) =>
+        Refusals.refusalOf(Object.assign(new Error(), { code }))
+      )
+    ].map(({ code, status }) => `${status} ${code}`)
+    assert.sameMembers([...inTable], [...new Set([...inDocument, ...atTheEdge])])
   })
 
   it("codes of a delivery that failed", () => {

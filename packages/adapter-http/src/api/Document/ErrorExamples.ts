@@ -78,7 +78,7 @@ const codes: Readonly<Record<string, ReadonlyArray<Code>>> = {
 /** What the last id of a path names. */
 const resourceOf = ({ path }: HttpApiEndpoint.Top): string => /.*:(\w+)_id/.exec(path)?.[1] ?? "resource"
 
-const statusesOfWrites = new Set(["409", "413", "415"])
+const statusesOfWrites = new Set(["409", "413", "415", "507"])
 
 /** Returns whether an operation can answer with a status of its middleware. */
 export const canRefuse = (status: string, isWrite: boolean): boolean => isWrite || !statusesOfWrites.has(status)
