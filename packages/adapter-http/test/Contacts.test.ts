@@ -193,6 +193,55 @@ describe("update", () => {
     assert.deepStrictEqual((await service.request("GET", `/v1/contacts/${contact.id}`, { key })).body.data, contact)
   })
 
+  it("adds and removes single tags, up to 30 at a contact", async () => {
+    const { contact, key, patch } = await make()
+    const tags: ReadonlyArray<{ readonly id: string; readonly name: string }> = await Promise.all(
+      Array.from({ length: 32 }, async (_, index) => {
+        const json = { name: `t${String(index).padStart(2, "0")}`, color: "red" }
+        return (await service.request("POST", "/v1/tags", { key, json })).body.data
+      })
+    )
+    const [a = "", b = "", c = "", ...more] = tags.map(({ id }) => id)
+    const named = async (json: unknown) => {
+      const answer = await patch(json)
+      assert.strictEqual(answer.status, 200, answer.text)
+      return answer.body.data.tags.map(({ name }: { readonly name: string }) => name)
+    }
+    assert.deepStrictEqual(await named({ add_tag_ids: [c, a, c.toUpperCase()] }), ["t00", "t02"])
+    assert.deepStrictEqual(await named({ add_tag_ids: [b], remove_tag_ids: [a] }), ["t01", "t02"])
+    assert.deepStrictEqual(await named({ remove_tag_ids: [a] }), ["t01", "t02"])
+    assert.deepStrictEqual(await named({ add_tag_ids: [], remove_tag_ids: [b, c] }), [])
+    const before = (await service.request("GET", `/v1/contacts/${contact.id}`, { key })).body.data
+    for (
+      const [json, param] of [
+        [{ tag_ids: [a], add_tag_ids: [b] }, "add_tag_ids"],
+        [{ tag_ids: null, add_tag_ids: [] }, "add_tag_ids"],
+        [{ tag_ids: [a], remove_tag_ids: [b] }, "remove_tag_ids"],
+        [{ add_tag_ids: [a, b], remove_tag_ids: [b.toUpperCase()] }, "remove_tag_ids"],
+        [{ add_tag_ids: [absent] }, "add_tag_ids"],
+        [{ remove_tag_ids: [absent] }, "remove_tag_ids"],
+        [{ add_tag_ids: null }, "add_tag_ids"],
+        [{ remove_tag_ids: Array.from({ length: 31 }, () => a) }, "remove_tag_ids"]
+      ] as const
+    ) {
+      const answer = await patch(json)
+      assert.strictEqual(answer.status, 400, JSON.stringify(json).slice(0, 100))
+      assert.strictEqual(answer.body.error.param, param)
+    }
+    assert.lengthOf(await named({ tag_ids: [a, b, ...more.slice(0, 28)] }), 30)
+    const refused = await patch({ add_tag_ids: [c] })
+    assert.strictEqual(refused.status, 409)
+    assert.deepInclude(refused.body.error, { code: "conflict", param: "add_tag_ids" })
+    assert.lengthOf(await named({ add_tag_ids: [c], remove_tag_ids: [a] }), 30)
+    const created = await service.request("POST", "/v1/contacts", {
+      key,
+      json: { first_name: "Eve", add_tag_ids: [a] },
+      ...idempotency()
+    })
+    assert.strictEqual(created.body.error.param, "add_tag_ids")
+    assert.deepStrictEqual(before.tags, [])
+  })
+
   it("appends notes after a blank line; beyond 200,000 characters it is 409 that says what to do", async () => {
     const { note, patch } = await make()
     assert.strictEqual((await note(" second ")).body.data.notes, "first\n\n second ")

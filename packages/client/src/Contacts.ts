@@ -13,7 +13,10 @@ export const contacts = ({ list, one }: Transport) => ({
     one("POST /contacts", { body: contact }, options),
   get: (contact_id: string, options?: RequestOptions): Promise<WithResponse<Contact>> =>
     one("GET /contacts/{contact_id}", { path: { contact_id } }, options),
-  /** Changes the given fields. `null` clears a field, `tag_ids` replaces all tags, `custom_values` is merged by key. */
+  /**
+   * Changes the given fields. `null` clears a field, `custom_values` is merged by key, `tag_ids` replaces all tags,
+   * `add_tag_ids` and `remove_tag_ids` change single ones.
+   */
   update: (contact_id: string, changes: UpdateContact, options?: RequestOptions): Promise<WithResponse<Contact>> =>
     one("PATCH /contacts/{contact_id}", { path: { contact_id }, body: changes }, options),
   /** Appends a note to the contact's notes. */

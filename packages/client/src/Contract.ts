@@ -832,6 +832,10 @@ export interface UpdateContact {
   readonly custom_values?: Readonly<Record<string, string | null>> | null
   /** Replaces the whole set of tags; `null` removes all. */
   readonly tag_ids?: ReadonlyArray<string> | null
+  /** Tags that the contact gets in addition. Not together with `tag_ids`. */
+  readonly add_tag_ids?: ReadonlyArray<string>
+  /** Tags that the contact loses. Not together with `tag_ids`. */
+  readonly remove_tag_ids?: ReadonlyArray<string>
 }
 
 /** A subscription that sends selected event types to one URL. */

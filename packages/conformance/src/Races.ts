@@ -99,6 +99,26 @@ export const operations: Readonly<Record<string, Operation>> = {
       ),
       contactAnswer
     ),
+  "add a tag": ({ conversation, tags }) =>
+    Effect.map(
+      Contacts.use((all) =>
+        all.update(
+          conversation.contact.id,
+          UpdateContact.make({ add_tag_ids: tags.slice(1).map(({ id }) => id), remove_tag_ids: [] })
+        )
+      ),
+      contactAnswer
+    ),
+  "remove a tag": ({ conversation, tags }) =>
+    Effect.map(
+      Contacts.use((all) =>
+        all.update(
+          conversation.contact.id,
+          UpdateContact.make({ remove_tag_ids: tags.slice(0, 1).map(({ id }) => id) })
+        )
+      ),
+      contactAnswer
+    ),
   "edit": ({ conversation }) =>
     Effect.map(
       Contacts.use((all) => all.update(conversation.contact.id, UpdateContact.make({ company: "Brick" }))),

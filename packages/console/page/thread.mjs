@@ -241,9 +241,9 @@ const compose = (conversation) =>
   </div>
 </form>`
 
-const setTags = (tag_ids) =>
+const changeTags = (changes) =>
   attempt(async () => {
-    if (state.contact !== null) update({ contact: await call("tag", { id: state.contact.id, tag_ids }) })
+    if (state.contact !== null) update({ contact: await call("tag", { id: state.contact.id, changes }) })
   })()
 
 const addNote = attempt(async (event) => {
@@ -264,10 +264,9 @@ const facts = (contact) =>
     .map(([label, field = ""]) => html`<dt>${label}</dt><dd>${spaced(contact[field])}</dd>`)
 
 const details = (contact) => {
-  const ids = contact.tags.map(({ id }) => id)
-  const others = state.setup.tags.filter(({ id }) => !ids.includes(id))
+  const others = state.setup.tags.filter(({ id }) => !contact.tags.some((tag) => tag.id === id))
   const add = (event) => {
-    void setTags([...ids, event.target.value])
+    void changeTags({ add_tag_ids: [event.target.value] })
     event.target.value = ""
   }
   return html`<aside class="details" aria-label="Contact">
@@ -276,7 +275,7 @@ const details = (contact) => {
       ${
     contact.tags.map(({ color, id, name }) =>
       html`<span class="tag ${color}">${name}<button aria-label="Remove ${name}"
-        @click=${() => setTags(ids.filter((one) => one !== id))}>×</button></span>`
+        @click=${() => changeTags({ remove_tag_ids: [id] })}>×</button></span>`
     )
   }
       ${

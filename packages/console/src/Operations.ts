@@ -1,5 +1,5 @@
 /** What the page can ask for. Each operation is a call of the public REST API through the client, with the server's key. */
-import type { MessagingCrm, SendMessage, StartConversation } from "@messaging-crm/client"
+import type { MessagingCrm, SendMessage, StartConversation, UpdateContact } from "@messaging-crm/client"
 
 type Operation<Input> = (crm: MessagingCrm, input: Input) => Promise<unknown>
 
@@ -31,8 +31,10 @@ export const inbox = {
   close: (crm, { id }: OfConversation) => crm.conversations.close(id),
   reopen: (crm, { id }: OfConversation) => crm.conversations.reopen(id),
   contact: (crm, { id }: { readonly id: string }) => crm.contacts.get(id),
-  tag: (crm, { id, tag_ids }: { readonly id: string; readonly tag_ids: ReadonlyArray<string> }) =>
-    crm.contacts.update(id, { tag_ids }),
+  tag: (crm, { changes, id }: {
+    readonly id: string
+    readonly changes: Pick<UpdateContact, "add_tag_ids" | "remove_tag_ids">
+  }) => crm.contacts.update(id, changes),
   note: (crm, { id, text }: { readonly id: string; readonly text: string }) => crm.contacts.addNote(id, { text })
 } satisfies Readonly<Record<string, Operation<never>>>
 

@@ -87,7 +87,7 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
       params: { contact_id: ContactId },
       payload: UpdateContact,
       success: Single(Contact),
-      error: Errors.NotFound
+      error: [Errors.NotFound, Errors.Conflict]
     })
       .annotate(Runs, "contacts.update")
       .annotateMerge(
@@ -98,8 +98,17 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
         })
       )
       .annotate(Examples.Example, {
-        requests: { progress: Examples.updateContact, clear: { job_title: null, tag_ids: [] } },
-        answer: Examples.one(Examples.contact)
+        requests: {
+          progress: Examples.updateContact,
+          clear: { job_title: null, tag_ids: [] },
+          tag: { add_tag_ids: [Examples.ids.tag_id] }
+        },
+        answer: Examples.one(Examples.contact),
+        conflict: {
+          message:
+            "The contact would have more than 30 tags. Remove some of them in the same request with remove_tag_ids.",
+          param: "add_tag_ids"
+        }
       }),
     HttpApiEndpoint.post("addNote", "/contacts/:contact_id/notes", {
       headers: keyHeaderOf("contacts.add_note"),

@@ -50,7 +50,8 @@ export const layer = HttpApiBuilder.group(
             ConcurrentChanges: ErrorMapping.concurrentChanges,
             ContactNotFound: Errors.absent("contact"),
             CustomValueInvalid: ErrorMapping.customValueInvalid,
-            ReferenceUnknown: ErrorMapping.referenceUnknown
+            ReferenceUnknown: ErrorMapping.referenceUnknown,
+            TagsTooMany: ErrorMapping.tagsTooMany
           })
         ),
       addNote: ({ endpoint, params, payload }) =>

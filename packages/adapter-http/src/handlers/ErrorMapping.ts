@@ -1,5 +1,5 @@
 /** Translates domain errors that several operations share into API errors. */
-import type { CustomValueInvalid, ReferenceUnknown } from "@messaging-crm/core/Contacts"
+import type { CustomValueInvalid, ReferenceUnknown, TagsTooMany } from "@messaging-crm/core/Contacts"
 import type { TemplateNotApproved, TemplateValuesMismatch } from "@messaging-crm/core/Templates"
 import { Effect } from "effect"
 import * as Errors from "../api/Errors.ts"
@@ -30,6 +30,8 @@ const listOf = (param: string): string => {
     case "channel_id":
       return "GET /channels"
     case "tag_ids":
+    case "add_tag_ids":
+    case "remove_tag_ids":
       return "GET /tags"
     case "owner_user_id":
     case "assigned_user_id":
@@ -47,6 +49,13 @@ export const referenceUnknown = ({ param, value }: ReferenceUnknown) =>
 
 export const customValueInvalid = ({ param, type }: CustomValueInvalid) =>
   Errors.invalid(param, `${param} must be a valid value of a ${type} field.`)
+
+export const tagsTooMany = ({ limit }: TagsTooMany) =>
+  Errors.fail(
+    "conflict",
+    `The contact would have more than ${limit} tags. Remove some of them in the same request with remove_tag_ids.`,
+    "add_tag_ids"
+  )
 
 /** What can be wrong with the template of a send. */
 export const template = {

@@ -108,6 +108,7 @@ const commands = {
   createContact: { contact },
   getContact: { id: choice },
   updateContact: { id: choice, contact },
+  editTags: { id: choice, add: array(choice, { maxLength: 3 }), remove: array(choice, { maxLength: 2 }) },
   addNote: { id: choice, text },
   eraseContact: { id: choice },
   listContacts: {

@@ -103,6 +103,21 @@ export const updateContact = (
   return ok(showContact(contact))
 }
 
+export const editTags = (
+  at: Moment,
+  organization: Organization,
+  contact: Contact | undefined,
+  { add, remove }: Readonly<Record<"add" | "remove", ReadonlyArray<Tag | undefined>>>
+): Answer => {
+  if (add.includes(undefined)) return refused("ReferenceUnknown", "add_tag_ids")
+  if (remove.includes(undefined)) return refused("ReferenceUnknown", "remove_tag_ids")
+  if (contact === undefined) return refused("ContactNotFound")
+  const wanted = new Set([...contact.tags.filter((tag) => !remove.includes(tag)), ...add])
+  contact.tags = organization.tags.filter((tag) => wanted.has(tag))
+  contact.updated_at = at.now
+  return ok(showContact(contact))
+}
+
 export const addNote = (at: Moment, contact: Contact | undefined, text: string): Answer => {
   if (contact === undefined) return refused("ContactNotFound")
   const before = contact.plain["notes"] ?? null

@@ -137,6 +137,20 @@ const perform: Perform = {
     return agree(scene, expected, ContactOperations.use(({ update }) => update(id, UpdateContact.make(input))))
   },
 
+  editTags: (scene, command) => {
+    const { contact, id } = chooseContact(scene, command.id)
+    const chosen = (choices: typeof command.add) => choices.map((one) => choose(scene, one, ({ tags }) => tags))
+    const add = chosen(command.add)
+    const remove = chosen(command.remove).filter((one) => !add.some((other) => other.id === one.id))
+    const expected = Contacts.editTags(scene.at, scene.ours, contact, {
+      add: add.map(({ thing }) => thing),
+      remove: remove.map(({ thing }) => thing)
+    })
+    const ids = (all: typeof add) => all.map(({ id }) => TagId.make(id))
+    const input = UpdateContact.make({ add_tag_ids: ids(add), remove_tag_ids: ids(remove) })
+    return agree(scene, expected, ContactOperations.use(({ update }) => update(id, input)))
+  },
+
   addNote: (scene, command) => {
     const { contact, id } = chooseContact(scene, command.id)
     const expected = Contacts.addNote(scene.at, contact, command.text)

@@ -220,8 +220,43 @@ export const CreateContact = WritableContact.check(
 }).pipe(Schema.brand("CreateContact"))
 export interface CreateContact extends Schema.Schema.Type<typeof CreateContact> {}
 
+const TagEdit = Schema.Array(TagId).check(Schema.isMaxLength(limits.tag_ids_max))
+
+/** The fields of an update that change single tags (contract §8.6). */
+const tagEdits = {
+  add_tag_ids: Schema.optionalKey(
+    TagEdit.annotate({ description: "Tags that the contact gets in addition. Not together with `tag_ids`." })
+  ),
+  remove_tag_ids: Schema.optionalKey(
+    TagEdit.annotate({ description: "Tags that the contact loses. Not together with `tag_ids`." })
+  )
+}
+
+/** The tags that a request sets, adds, or removes. */
+export interface TagChanges extends Pick<WritableContact, "tag_ids"> {
+  readonly add_tag_ids?: ReadonlyArray<TagId>
+  readonly remove_tag_ids?: ReadonlyArray<TagId>
+}
+
+/** Returns why the tags of a request contradict each other: it replaces the set and edits it, or adds and removes one tag. */
+const contradiction = ({ add_tag_ids, remove_tag_ids, tag_ids }: TagChanges): Schema.FilterOutput => {
+  if (tag_ids !== undefined && (add_tag_ids ?? remove_tag_ids) !== undefined) {
+    const param = add_tag_ids === undefined ? "remove_tag_ids" : "add_tag_ids"
+    return { path: [param], issue: "absent where tag_ids is present" }
+  }
+  return add_tag_ids?.some((id) => remove_tag_ids?.includes(id)) === true
+    ? { path: ["remove_tag_ids"], issue: "a list without the IDs of add_tag_ids" }
+    : true
+}
+
+const contradictory = {
+  not: { required: ["tag_ids"], anyOf: Object.keys(tagEdits).map((field) => ({ required: [field] })) }
+}
+
 /** A partial update: an absent field keeps its value, null clears it (contract §8.4). */
-export const UpdateContact = WritableContact.annotate({
+export const UpdateContact = Schema.Struct({ ...WritableContact.fields, ...tagEdits }).check(
+  Schema.makeFilter(contradiction, { toJsonSchema: () => contradictory })
+).annotate({
   identifier: "UpdateContact",
   description: "An absent field keeps its value; `null` clears it."
 }).pipe(Schema.brand("UpdateContact"))

@@ -8,8 +8,10 @@ import { accepts, type ContactField, ContactFieldStore } from "../catalog/Contac
 import { type Tag, TagStore } from "../catalog/Tags.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import type { MemberId, TagId } from "../kernel/Ids.ts"
+import { limits } from "../kernel/Limits.ts"
+import { byCodePoint, foldCase } from "../kernel/Text.ts"
 import { concurrently } from "../work/Decide.ts"
-import type { Contact, WritableContact } from "./Contact.ts"
+import type { Contact, TagChanges, WritableContact } from "./Contact.ts"
 
 /** The body refers to something the organization does not have: `value`, an id, at the path `param`. */
 export class ReferenceUnknown extends Schema.TaggedError<ReferenceUnknown>()("ReferenceUnknown", {
@@ -23,6 +25,9 @@ export class CustomValueInvalid extends Schema.TaggedError<CustomValueInvalid>()
   type: Schema.String
 }) {}
 
+/** The contact would have more tags than it may. */
+export class TagsTooMany extends Schema.TaggedError<TagsTooMany>()("TagsTooMany", { limit: Schema.Int }) {}
+
 /** The loaded owners, fields and tags that exist in the organization. */
 export interface References {
   readonly owners: ReadonlyMap<MemberId, MemberRow>
@@ -31,17 +36,37 @@ export interface References {
   readonly tags: ReadonlyArray<Tag>
 }
 
+/** What a write refers to. */
+type Referring = TagChanges & Pick<WritableContact, "custom_values" | "owner_user_id">
+
 /** What an update finds in the contact. A value that is there already is accepted though it could not be set any more. */
-type Present = Pick<Contact, "custom_values" | "owner_user_id">
+type Present = Pick<Contact, "custom_values" | "owner_user_id" | "tags">
 
-const nothing: Present = { custom_values: {}, owner_user_id: null }
+const nothing: Present = { custom_values: {}, owner_user_id: null, tags: [] }
 
-/** Returns the tags of a contact, or fails with its first unresolved reference or invalid custom value. */
+const tagParams = ["tag_ids", "add_tag_ids", "remove_tag_ids"] as const
+
+/** Returns the tags of a contact after a write, by name. */
+const retagged = (
+  tags: References["tags"],
+  { add_tag_ids = [], remove_tag_ids = [], tag_ids }: TagChanges,
+  present: Present
+): ReadonlyArray<Tag> => {
+  const wanted = new Set(tag_ids === undefined ? present.tags.map(({ id }) => id).concat(add_tag_ids) : tag_ids)
+  for (const id of remove_tag_ids) wanted.delete(id)
+  const known = new Map([...present.tags, ...tags].map((tag) => [tag.id, tag]))
+  return Array.from(wanted, (id) => known.get(id) ?? [])
+    .flat()
+    .toSorted((a, b) => byCodePoint(foldCase(a.name), foldCase(b.name)))
+}
+
+/** Returns the tags of a contact after a write, or fails with its first unresolved reference or invalid custom value. */
 export const resolve = (
   { fields, owners, tags }: References,
-  { custom_values, owner_user_id, tag_ids }: WritableContact,
+  input: Referring,
   present: Present = nothing
 ): Result.Result<ReadonlyArray<Tag>, ReferenceUnknown | CustomValueInvalid> => {
+  const { custom_values, owner_user_id } = input
   if (owner_user_id && owner_user_id !== present.owner_user_id && !owners.has(owner_user_id)) {
     return Result.fail(new ReferenceUnknown({ param: "owner_user_id", value: owner_user_id }))
   }
@@ -54,14 +79,19 @@ export const resolve = (
       return Result.fail(new CustomValueInvalid({ param, type: field.type }))
     }
   }
-  const wanted = new Set(tag_ids)
-  const found = tags.filter(({ id }) => wanted.has(id))
-  for (const { id } of found) wanted.delete(id)
-  const [unknown] = wanted
-  return unknown === undefined
-    ? Result.succeed(found)
-    : Result.fail(new ReferenceUnknown({ param: "tag_ids", value: unknown }))
+  const known = new Set(tags.map(({ id }) => id))
+  for (const param of tagParams) {
+    const value = input[param]?.find((id) => !known.has(id))
+    if (value !== undefined) return Result.fail(new ReferenceUnknown({ param, value }))
+  }
+  return Result.succeed(retagged(tags, input, present))
 }
+
+/** Fails where the tags are more than a contact may have. */
+export const bounded = (tags: ReadonlyArray<Tag>): Result.Result<ReadonlyArray<Tag>, TagsTooMany> =>
+  tags.length > limits.tag_ids_max
+    ? Result.fail(new TagsTooMany({ limit: limits.tag_ids_max }))
+    : Result.succeed(tags)
 
 /**
  * Makes the function that loads the references of contacts: one query for each
@@ -72,10 +102,12 @@ export const reader = Effect.gen(function*() {
   const members = yield* MemberStore
   const tagStore = yield* TagStore
 
-  return Effect.fnUntraced(function*(contacts: ReadonlyArray<WritableContact>) {
+  return Effect.fnUntraced(function*(contacts: ReadonlyArray<Referring>) {
     const { organization_id } = yield* CurrentActor
     const owner_ids = Array.from(new Set(contacts.flatMap(({ owner_user_id }) => owner_user_id ?? [])))
-    const tag_ids: ReadonlyArray<TagId> = Array.from(new Set(contacts.flatMap(({ tag_ids }) => tag_ids ?? [])))
+    const tag_ids: ReadonlyArray<TagId> = Array.from(
+      new Set(contacts.flatMap((input) => tagParams.flatMap((param) => input[param] ?? [])))
+    )
     const hasValues = contacts.some(({ custom_values }) => Object.keys(custom_values ?? {}).length > 0)
     const reads = [owner_ids.length > 0, hasValues, tag_ids.length > 0].filter((isNeeded) => isNeeded).length
     const { fields, owners, tags } = yield* Effect.all({

@@ -25,18 +25,20 @@ import {
   type UpdateContact
 } from "./Contact.ts"
 import {
+  bounded,
   type CustomValueInvalid,
   reader,
   type References,
   type ReferenceUnknown,
-  resolve
+  resolve,
+  type TagsTooMany
 } from "./ContactReferences.ts"
 import { type ContactFilters, type ContactMatch, searchTerms, searchText } from "./ContactSearch.ts"
 
 // ---------------------------------------------------------------- data
 
 export * from "./Contact.ts"
-export { CustomValueInvalid, ReferenceUnknown } from "./ContactReferences.ts"
+export { CustomValueInvalid, ReferenceUnknown, TagsTooMany } from "./ContactReferences.ts"
 export * from "./ContactSearch.ts"
 
 /** The columns of a contact. Its row includes its search text, and copies of its identities and tags. */
@@ -97,6 +99,9 @@ export class SearchTimeout extends Schema.TaggedError<SearchTimeout>()("SearchTi
 
 /** The contact has so many notes that no more of this length can be added. */
 export class NotesTooLong extends Schema.TaggedError<NotesTooLong>()("NotesTooLong", { limit: Schema.Int }) {}
+
+/** Why a contact is not updated. */
+export type ContactRefusal = ContactNotFound | ReferenceUnknown | CustomValueInvalid | TagsTooMany
 
 // ----------------------------------------------------------- decisions
 
@@ -159,25 +164,28 @@ export const create = (
 export const current = (found: Option.Option<LoadedContact>): Result.Result<Contact, ContactNotFound> =>
   Result.map(Result.fromOption(found, () => new ContactNotFound()), Struct.omit(["version"]))
 
-/** Sets the given fields of a contact. Custom values are merged by key, tags are replaced. */
+/** Sets the given fields of a contact. Custom values are merged by key; tags are replaced, or added and removed. */
 export const update = (
   found: Option.Option<LoadedContact>,
   references: References,
   input: UpdateContact,
   { now }: DecisionContext
-): Result.Result<Changes.Decision<Contact>, ContactNotFound | ReferenceUnknown | CustomValueInvalid> =>
-  Result.flatMap(resolve(references, input, Option.getOrUndefined(found)), (tags) => {
-    if (Option.isNone(found)) return Result.fail(new ContactNotFound())
-    const { custom_values, tag_ids, ...plain } = input
+): Result.Result<Changes.Decision<Contact>, ContactRefusal> =>
+  Result.gen(function*() {
+    const resolved = yield* resolve(references, input, Option.getOrUndefined(found))
+    const loaded = yield* Result.fromOption(found, () => new ContactNotFound())
     if (Object.keys(input).length === 0) {
-      return Result.map(current(found), (answer) => ({ answer, changes: Changes.none }))
+      return { answer: yield* current(found), changes: Changes.none }
     }
-    const { answer, changes } = change(found.value, {
+    const { add_tag_ids, custom_values, remove_tag_ids, tag_ids, ...plain } = input
+    const { answer, changes } = change(loaded, {
       ...plain,
-      ...(custom_values === undefined ? {} : { custom_values: merged(found.value.custom_values, custom_values) }),
-      ...(tag_ids === undefined ? {} : { tags })
+      ...(custom_values === undefined ? {} : { custom_values: merged(loaded.custom_values, custom_values) }),
+      ...([tag_ids, add_tag_ids, remove_tag_ids].every((given) => given === undefined)
+        ? {}
+        : { tags: yield* bounded(resolved) })
     }, now)
-    return Result.succeed({ answer, changes: Changes.all(changes, ownersExpected(references)) })
+    return { answer, changes: Changes.all(changes, ownersExpected(references)) }
   })
 
 /** Appends a note after a blank line. */
@@ -270,11 +278,7 @@ export class Contacts extends Context.Service<Contacts, {
   readonly create: Write<[input: CreateContact], Contact, ContactUnnamed | ReferenceUnknown | CustomValueInvalid>
   readonly get: (id: ContactId) => Effect.Effect<Contact, ContactNotFound, CurrentActor>
   /** Changes the given fields (contract §8.4). */
-  readonly update: Write<
-    [id: ContactId, input: UpdateContact],
-    Contact,
-    ContactNotFound | ReferenceUnknown | CustomValueInvalid
-  >
+  readonly update: Write<[id: ContactId, input: UpdateContact], Contact, ContactRefusal>
   /** Appends to the notes (contract §8.7). */
   readonly addNote: Write<[id: ContactId, input: AddNote], Contact, ContactNotFound | NotesTooLong>
   /** Returns a page of contacts, most recently updated first (contract §8.8). */
