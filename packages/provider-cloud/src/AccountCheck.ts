@@ -3,10 +3,10 @@ import type { Channel } from "@messaging-crm/core/Channels"
 import type { FailureReason } from "@messaging-crm/core/MessagingProvider"
 import { Context, Effect, Layer, Option } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
-import { type CloudAccount, CloudAccounts, nameOf } from "./CloudAccounts.ts"
+import { type CloudAccount, CloudAccounts, keyOf } from "./CloudAccounts.ts"
 import { CloudSettings } from "./CloudSettings.ts"
 import { meaningOf } from "./ErrorCodes.ts"
-import { call, rootOf } from "./Graph.ts"
+import { call, rootOf } from "./GraphCalls.ts"
 
 /**
  * `ok`; `not_connected`: no account is set for the channel; `unreachable`: the
@@ -40,7 +40,7 @@ export class AccountCheck extends Context.Service<AccountCheck, {
       const settings = yield* CloudSettings
 
       const checkAccount = (account: CloudAccount) => {
-        const url = `${rootOf(settings, account)}/${encodeURIComponent(nameOf(account).id)}`
+        const url = `${rootOf(settings, account)}/${encodeURIComponent(keyOf(account).id)}`
         const request = HttpClientRequest.get(url, { urlParams: { fields: fieldOf(account) } })
         return call(client, account, request).pipe(
           Effect.timeout(settings.deliver_time_max),

@@ -1,51 +1,32 @@
 /**
- * Callbacks: translates the bodies that networks post into core's events.
+ * Callbacks: splits the bodies that networks post by person, and reads core's events in them.
  *
  * A body may contain parts for several accounts, and repeat earlier ones. Every
  * part is read independently, so that an unreadable one does not affect others.
  * `Callback/Kinds.ts` lists what becomes a message.
  */
 import { type DateTime, Option, Schema } from "effect"
-import { all, ignored, type Notices } from "./Callback/Notice.ts"
-import { type PartOf, split } from "./Callback/Parts.ts"
+import { all, Entry, ignored, type Network, type Notices, type Part } from "./Callback/Notice.ts"
 import * as Phone from "./Callback/Phone.ts"
 import * as Social from "./Callback/Social.ts"
-import { Items, lenient, NetworkId } from "./Wire.ts"
+import { Items, lenient } from "./GraphJson.ts"
 
 export type { FileReference, Ignored, Notice, Notices } from "./Callback/Notice.ts"
-export type { PartOf } from "./Callback/Parts.ts"
-
-const Entry = Schema.Struct({
-  id: lenient(NetworkId),
-  changes: lenient(Items),
-  messaging: lenient(Items),
-  /** Messages of a page while another app controls the conversation. */
-  standby: lenient(Items)
-})
 
 const Body = Schema.Struct({ object: lenient(Schema.String), entry: lenient(Items) })
 
 const decodeBody = Schema.decodeUnknownOption(Schema.fromJsonString(Body))
 const decodeEntry = Schema.decodeUnknownOption(Entry)
 
-/** The reader of each network's entries, by the `object` of the body. */
-const readers: Readonly<
-  Record<string, (entry: typeof Entry.Type, received_at: DateTime.Utc) => ReadonlyArray<Notices>>
-> = {
-  whatsapp_business_account: ({ changes = [] }, received_at) =>
-    changes.map((change) => Phone.read(change, received_at)),
-  page: (entry, received_at) => social("page_messaging", entry, received_at),
-  instagram: (entry, received_at) => social("photo_social", entry, received_at)
+/** Each network by the `object` of its bodies. */
+const networks: Readonly<Record<string, Network>> = {
+  whatsapp_business_account: Phone.network,
+  page: Social.network("page_messaging"),
+  instagram: Social.network("photo_social")
 }
 
-const social = (
-  type: Social.SocialType,
-  { changes = [], id, messaging = [], standby = [] }: typeof Entry.Type,
-  received_at: DateTime.Utc
-): ReadonlyArray<Notices> => [
-  ...[...messaging, ...standby].map((item) => Social.read(type, id ?? null, item, received_at)),
-  ...changes.map((change) => Social.readChange(type, id ?? null, change, received_at))
-]
+const networkOf = (object: string): Network | undefined =>
+  Object.hasOwn(networks, object) ? networks[object] : undefined
 
 /**
  * Reads the notices of a body. None where it is not a callback.
@@ -54,21 +35,32 @@ const social = (
  */
 export const read = (body: string, received_at: DateTime.Utc): Option.Option<Notices> =>
   Option.map(decodeBody(body), ({ entry = [], object = "" }) => {
-    const reader = Object.hasOwn(readers, object) ? readers[object] : undefined
-    const parts = reader === undefined
-      ? [ignored("unknown", `object:${object}`)]
-      : entry.flatMap((item): ReadonlyArray<Notices> =>
-        Option.match(decodeEntry(item), {
-          onNone: () => [ignored("unreadable", "entry")],
-          onSome: (entry) => reader(entry, received_at)
-        })
-      )
-    return all(parts)
+    const network = networkOf(object)
+    if (network === undefined) return ignored("unknown", `object:${object}`)
+    return all(entry.flatMap((item): ReadonlyArray<Notices> =>
+      Option.match(decodeEntry(item), {
+        onNone: () => [ignored("unreadable", "entry")],
+        onSome: (entry) => network.read(entry, received_at)
+      })
+    ))
   })
 
 /** A part of a body, which is itself a body. */
-export interface BodyPart extends PartOf {
+export interface BodyPart extends Omit<Part, "entry"> {
   readonly body: Uint8Array
+}
+
+/** An account is no person of its own. */
+const withoutAccount = (part: Part): Part => ({
+  ...part,
+  people: Array.from(new Set(part.people)).filter((id) => id !== part.account?.id).toSorted()
+})
+
+/** Returns the parts of an entry. One that cannot be split is kept, so that a reader counts it. */
+const splitEntry = (network: Network | undefined, item: unknown): ReadonlyArray<Part> => {
+  const entry = network === undefined ? Option.none() : decodeEntry(item)
+  const parts = network === undefined || Option.isNone(entry) ? [] : network.split(entry.value)
+  return parts.length === 0 ? [{ account: null, people: [], entry: [item] }] : parts.map(withoutAccount)
 }
 
 const [encoder, decoder] = [new TextEncoder(), new TextDecoder("utf-8", { ignoreBOM: true })]
@@ -79,16 +71,19 @@ const written = Option.liftThrowable((object: string | undefined, entry: Readonl
 )
 
 /**
- * Splits a body into one for each person at each account. None where it is not a callback.
+ * Splits a body into one for each person at each account, which keeps their order. None where it is not a callback.
  *
- * Reading the parts gives the notices of the body. A body that is one part stays as it is.
+ * A body can hold notices of many people, and of several organizations. Each part is stored on its own, so that an
+ * erasure removes what one organization received of one person. Reading the parts gives the notices of the body. A
+ * body that is one part stays as it is.
  */
 export const partsOf = (body: Uint8Array): Option.Option<ReadonlyArray<BodyPart>> =>
   Option.map(decodeBody(decoder.decode(body)), ({ entry = [], object }) => {
-    const parts = split(object, entry)
-    return parts.length === 1
-      ? parts.map(({ account, people }) => ({ account, people, body }))
-      : parts.flatMap(({ account, entry, people }) =>
-        Option.toArray(Option.map(written(object, entry), (body) => ({ account, people, body })))
-      )
+    const parts = entry.flatMap((item) => splitEntry(networkOf(object ?? ""), item))
+    const groups = Map.groupBy(parts, ({ account, people }) => JSON.stringify([account?.type, account?.id, people]))
+    return Array.from(groups.values()).flatMap((alike) => {
+      const { account = null, people = [] } = alike[0] ?? {}
+      const bytes = groups.size === 1 ? Option.some(body) : written(object, alike.flatMap(({ entry }) => entry))
+      return Option.toArray(Option.map(bytes, (body) => ({ account, people, body })))
+    })
   })

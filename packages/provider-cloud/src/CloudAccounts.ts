@@ -68,13 +68,13 @@ export const CloudAccountsSetting = Schema.Struct({
 })
 
 /** The identification of an account in callbacks. */
-export interface AccountName {
+export interface AccountKey {
   readonly type: ChannelType
   readonly id: string
 }
 
 /** Returns the identification of an account in callbacks. */
-export const nameOf = (account: CloudAccount): AccountName => {
+export const keyOf = (account: CloudAccount): AccountKey => {
   switch (account.type) {
     case "phone_messaging":
       return { type: account.type, id: account.phone_number_id }
@@ -88,7 +88,7 @@ export const nameOf = (account: CloudAccount): AccountName => {
 /** Returns the network's ids of an account as core stores them. */
 export const accountIdsOf = (account: CloudAccount): AccountIds => ({
   app_id: account.app_id,
-  account_id: nameOf(account).id,
+  account_id: keyOf(account).id,
   page_id: account.type === "photo_social" ? account.page_id : null
 })
 
@@ -146,9 +146,9 @@ export class CloudAccounts extends Context.Service<CloudAccounts, {
   readonly findByBusinessAccount: (id: string) => Effect.Effect<Option.Option<PhoneAccount>, SecretUnreadable>
   readonly locate: (
     app_id: string,
-    name: AccountName
+    name: AccountKey
   ) => Effect.Effect<Option.Option<CloudAccount>, SecretUnreadable>
-  readonly channelOf: (app_id: string, name: AccountName) => Effect.Effect<Option.Option<ChannelId>>
+  readonly channelOf: (app_id: string, name: AccountKey) => Effect.Effect<Option.Option<ChannelId>>
 }>()("@messaging-crm/provider-cloud/CloudAccounts") {
   /** Layer for apps and accounts that do not change. */
   static readonly layer = (setting: typeof CloudAccountsSetting.Type) => Layer.succeed(CloudAccounts, fixed(setting))
@@ -218,8 +218,8 @@ const fixed = ({ apps, channels = [] }: typeof CloudAccountsSetting.Type): Cloud
   const findFirst = (holds: (account: CloudAccount) => boolean) =>
     findWhere((account): account is CloudAccount => holds(account))
 
-  const locate = (app_id: string, { id, type }: AccountName) =>
-    findFirst((account) => account.app_id === app_id && account.type === type && nameOf(account).id === id)
+  const locate = (app_id: string, { id, type }: AccountKey) =>
+    findFirst((account) => account.app_id === app_id && account.type === type && keyOf(account).id === id)
 
   return {
     apps: Effect.succeed(apps),

@@ -12,8 +12,8 @@ import { HttpClient, HttpClientRequest } from "effect/http"
 import type { FileReference } from "./Callback.ts"
 import type { CloudAccount } from "./CloudAccounts.ts"
 import { CloudSettings } from "./CloudSettings.ts"
-import { call, type CallError, rootOf } from "./Graph.ts"
-import { lenient } from "./Wire.ts"
+import { call, type CallError, rootOf } from "./GraphCalls.ts"
+import { lenient } from "./GraphJson.ts"
 
 /** The link has expired. */
 class LinkExpired extends Data.TaggedError("LinkExpired")<{}> {}

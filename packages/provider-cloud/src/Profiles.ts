@@ -7,10 +7,10 @@
 import { limits } from "@messaging-crm/core/Limits"
 import { Clock, Context, Duration, Effect, Layer, Option, Schedule, Schema, Semaphore } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
-import { type CloudAccount, nameOf } from "./CloudAccounts.ts"
+import { type CloudAccount, keyOf } from "./CloudAccounts.ts"
 import { CloudSettings } from "./CloudSettings.ts"
-import { AnswerLost, call, type CallError, rootOf } from "./Graph.ts"
-import { lenient, StorableText } from "./Wire.ts"
+import { AnswerLost, call, type CallError, rootOf } from "./GraphCalls.ts"
+import { lenient, StorableText } from "./GraphJson.ts"
 
 export interface Names {
   readonly display_name: string | null
@@ -115,7 +115,7 @@ export const layer: Layer.Layer<never, never, HttpClient.HttpClient> = Layer.eff
     ) {
       if (account.type === "phone_messaging") return
       const now = yield* Clock.currentTimeMillis
-      const { id, type } = nameOf(account)
+      const { id, type } = keyOf(account)
       const key = JSON.stringify([type, id, person_id])
       if ((again.get(key) ?? 0) > now || inProgress >= in_progress_max) return
       again.delete(key)

@@ -16,16 +16,16 @@ import {
 } from "@messaging-crm/core/MessagingProvider"
 import { Effect, Layer, Option, Schema, Stream } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
-import * as Catalogue from "./Catalogue.ts"
 import { type CloudAccount, CloudAccounts, type PhoneAccount } from "./CloudAccounts.ts"
 import { CloudSettings } from "./CloudSettings.ts"
 import { meaningOf } from "./ErrorCodes.ts"
-import { call, type CallError, rootOf } from "./Graph.ts"
-import { AcceptedAnswer, acceptedOf, requestOf } from "./Payloads.ts"
-import { otherSpellings } from "./Spellings.ts"
+import { call, type CallError, rootOf } from "./GraphCalls.ts"
+import { otherSpellings } from "./People.ts"
+import { AcceptedAnswer, acceptedOf, requestOf } from "./SendRequests.ts"
+import * as Templates from "./Templates.ts"
 
 const decodeAnswer = Schema.decodeUnknownEffect(AcceptedAnswer)
-const decodePage = Schema.decodeUnknownEffect(Catalogue.CataloguePage)
+const decodePage = Schema.decodeUnknownEffect(Templates.CataloguePage)
 
 /** The maximum number of pages of a catalogue. More than that means a loop of cursors. */
 const pages_max = 1000
@@ -86,18 +86,18 @@ export const layer: Layer.Layer<MessagingProvider, never, CloudAccounts | HttpCl
           `${rootOf(settings, account)}/${encodeURIComponent(business_account_id)}/message_templates`,
           {
             urlParams: {
-              fields: Catalogue.fields,
-              limit: Catalogue.page_size,
+              fields: Templates.fields,
+              limit: Templates.page_size,
               ...(after === null ? {} : { after })
             }
           }
         )
         const read = yield* Effect.flatMap(call(client, account, request), decodePage)
-        const next = Catalogue.nextCursor(read)
+        const next = Templates.nextCursor(read)
         // A page that says that more follows, and not where, is not the last one.
         if (Option.isNone(next) && read.paging?.next !== undefined) return yield* new ProviderUnavailable()
         return [
-          read.data.map(Catalogue.templateOf(business_account_id)),
+          read.data.map(Templates.templateOf(business_account_id)),
           Option.map(next, (cursor) => ({ after: cursor, page: page + 1 }))
         ] as const
       })

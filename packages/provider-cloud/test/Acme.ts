@@ -14,7 +14,7 @@ import { Worker } from "@messaging-crm/core/Worker"
 import type { MediaLoader } from "@messaging-crm/provider-cloud/MediaLoader"
 import { Context, DateTime, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { messagePart } from "../src/fake/Bodies.ts"
+import { messagePart } from "../src/fake/CallbackBodies.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { over } from "./Network.ts"
 

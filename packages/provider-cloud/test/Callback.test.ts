@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { read } from "@messaging-crm/provider-cloud/Callback"
 import { Option } from "effect"
-import { messagePart, phonePart, statusPart } from "../src/fake/Bodies.ts"
+import { messagePart, phonePart, statusPart } from "../src/fake/CallbackBodies.ts"
 import { ana, envelope, eventOf, number, parse, received_at, reference, said, seconds, sent_at } from "./Callback.ts"
 
 describe("phone messaging", () => {

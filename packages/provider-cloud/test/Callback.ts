@@ -3,7 +3,7 @@ import { assert } from "@effect/vitest"
 import { SendId } from "@messaging-crm/core/Ids"
 import { type Notice, read } from "@messaging-crm/provider-cloud/Callback"
 import { DateTime, Option } from "effect"
-import { bodyOf, messagePart, socialPart } from "../src/fake/Bodies.ts"
+import { bodyOf, messagePart, socialPart } from "../src/fake/CallbackBodies.ts"
 
 export const received_at = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")
 export const seconds = 1_767_225_600

@@ -6,7 +6,7 @@ import { DateTime, Deferred, Effect, Exit, Fiber, Layer, Option, Redacted, Ref, 
 import { TestClock } from "effect/testing"
 import { CallbackProcessor } from "../src/CallbackProcessor.ts"
 import { CloudAccounts } from "../src/CloudAccounts.ts"
-import { bodyOf, messagePart } from "../src/fake/Bodies.ts"
+import { bodyOf, messagePart } from "../src/fake/CallbackBodies.ts"
 import { MediaLoader } from "../src/MediaLoader.ts"
 import { Profiles } from "../src/Profiles.ts"
 

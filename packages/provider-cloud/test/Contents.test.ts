@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { bounded, type MessageDetails } from "@messaging-crm/core/MessageDetails"
 import { Arbitrary, Schema } from "effect"
-import { phonePart } from "../src/fake/Bodies.ts"
+import { phonePart } from "../src/fake/CallbackBodies.ts"
 import { choice, eventOf, items, number, parse, person, phone } from "./Contents.ts"
 
 describe("a phone message", () => {

@@ -3,7 +3,7 @@ import { assert } from "@effect/vitest"
 import type { MessageDetails } from "@messaging-crm/core/MessageDetails"
 import { type Notice, read } from "@messaging-crm/provider-cloud/Callback"
 import { DateTime, Option } from "effect"
-import { bodyOf, phonePart, socialPart } from "../src/fake/Bodies.ts"
+import { bodyOf, phonePart, socialPart } from "../src/fake/CallbackBodies.ts"
 
 export const number = "106540352242922"
 export const person = "4915112345678"

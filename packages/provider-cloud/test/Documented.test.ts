@@ -1,7 +1,7 @@
 /** Every documented kind of callback, once, twice, and all of a network in one body, over a whole core in memory. */
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Posting } from "../src/fake/CallBack.ts"
+import type { Posting } from "../src/fake/CallbackSender.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { Acme, allMessages, note } from "./Acme.ts"
 import { documented } from "./Documented.ts"

@@ -2,7 +2,7 @@
  * Kinds of callbacks that the networks document, each with what becomes of it: the type of the message and the names of
  * its details, or nothing. The bodies are written by hand.
  */
-import { type Part, phonePart, socialPart } from "../src/fake/Bodies.ts"
+import { type Part, phonePart, socialPart } from "../src/fake/CallbackBodies.ts"
 
 export interface Documented {
   readonly name: string

@@ -14,7 +14,7 @@ import { PersonalData } from "@messaging-crm/core/PersonalData"
 import { CallbackProcessor } from "@messaging-crm/provider-cloud/CallbackProcessor"
 import { DateTime, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { messagePart, type Part, phonePart, socialPart, statusPart } from "../src/fake/Bodies.ts"
+import { messagePart, type Part, phonePart, socialPart, statusPart } from "../src/fake/CallbackBodies.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { overInbox } from "./Network.ts"
 

@@ -8,7 +8,7 @@ import { Worker } from "@messaging-crm/core/Worker"
 import { Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { always, ordinary } from "../src/fake/Behaviors.ts"
-import { messagePart, socialPart } from "../src/fake/Bodies.ts"
+import { messagePart, socialPart } from "../src/fake/CallbackBodies.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { Acme, conversations, noon, note, seconds } from "./Acme.ts"
 

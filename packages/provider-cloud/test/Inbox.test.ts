@@ -8,7 +8,7 @@ import { Secrets } from "@messaging-crm/core/Secrets"
 import { CallbackProcessor } from "@messaging-crm/provider-cloud/CallbackProcessor"
 import { Deferred, Duration, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { messagePart } from "../src/fake/Bodies.ts"
+import { messagePart } from "../src/fake/CallbackBodies.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { overInbox, Received, recorder } from "./Network.ts"
 

@@ -5,7 +5,7 @@ import { body_bytes_max, path, unverified_bytes_max } from "@messaging-crm/provi
 import { DateTime, Effect, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { type ClientRequest, request as ask } from "node:http"
-import { bodyOf, messagePart, socialPart, statusPart } from "../src/fake/Bodies.ts"
+import { bodyOf, messagePart, socialPart, statusPart } from "../src/fake/CallbackBodies.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { app, over, Received, recorder } from "./Network.ts"
 

@@ -1,6 +1,6 @@
 /** Who a callback of phone messaging is about: by number, by user ID, and after a change of either. */
 import { assert, describe, it } from "@effect/vitest"
-import { messagePart, phonePart } from "../src/fake/Bodies.ts"
+import { messagePart, phonePart } from "../src/fake/CallbackBodies.ts"
 import { ana, envelope, eventOf, number, parse } from "./Callback.ts"
 
 describe("people on phone messaging", () => {

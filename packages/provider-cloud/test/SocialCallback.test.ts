@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { read } from "@messaging-crm/provider-cloud/Callback"
 import { DateTime, Option } from "effect"
-import { socialPart } from "../src/fake/Bodies.ts"
+import { socialPart } from "../src/fake/CallbackBodies.ts"
 import { eventOf, parse, received_at, reference, seconds, sent_at, social } from "./Callback.ts"
 
 describe("pages and photo accounts", () => {

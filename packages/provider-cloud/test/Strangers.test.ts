@@ -5,7 +5,7 @@ import { DateTime, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { createServer, type IncomingHttpHeaders } from "node:http"
 import type { AddressInfo } from "node:net"
-import { messagePart, socialPart } from "../src/fake/Bodies.ts"
+import { messagePart, socialPart } from "../src/fake/CallbackBodies.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
 import { over, Received, recorder } from "./Network.ts"
 

@@ -103,8 +103,8 @@ const openers: Readonly<Record<string, string>> = {
   "adapter-postgres/src/database/Client/Watchdog.ts": "DATABASE_URL",
   "client/src/Attempt.ts": "the base URL that the caller sets",
   "client/src/MessagingCrm.ts": "the base URL that the caller sets",
-  "provider-cloud/src/Graph.ts": "GRAPH_URL",
-  "provider-cloud/src/fake/CallBack.ts": "the callback URL of the fake network",
+  "provider-cloud/src/GraphCalls.ts": "GRAPH_URL",
+  "provider-cloud/src/fake/CallbackSender.ts": "the callback URL of the fake network",
   "provider-mock/src/http/Network.ts": "the callback URL of the mock network",
   "provider-mock/src/http/RemoteMock.ts": "PROVIDER_URL",
   "server/src/DevConsole.ts": "this service",
@@ -112,7 +112,7 @@ const openers: Readonly<Record<string, string>> = {
   "server/src/EmbeddedPostgres.ts": "a database on this machine",
   "server/src/FreePort.ts": "no connection: a server",
   "server/src/HttpServer": "no connection: a server",
-  "server/src/Providers.ts": "the client of Graph.ts",
+  "server/src/Providers.ts": "the client of GraphCalls.ts",
   "server/src/Telemetry.ts": "OTEL_EXPORTER_OTLP_ENDPOINT",
   "server/src/WebhookListener.ts": "BASE_URL"
 }

@@ -34,11 +34,11 @@ import {
   storeEarlyUpdate
 } from "./Messages.ts"
 import {
+  laneOf,
   type MessageDeleted,
   type MessagesReported,
   type MessageStatusReported,
-  type ProviderEvent,
-  subjectOf
+  type ProviderEvent
 } from "./ProviderEvents.ts"
 import { coverageOf, type NetworkMessage, partnerOf, personOf, storeMessage } from "./ProviderMessages.ts"
 import * as SendCompletion from "./SendCompletion.ts"
@@ -137,9 +137,6 @@ const covered_pages_max = 20
 
 /** How many lanes of one callback are processed concurrently. */
 const lanes_max = 32
-
-/** Returns the lane of an event. Events of one lane are processed in order. */
-const laneOf = (event: ProviderEvent): string => `${event.channel_id}|${subjectOf(event)}`
 
 // ---------------------------------------------------------- operations
 
@@ -348,27 +345,26 @@ export class Inbound extends Context.Service<Inbound, {
 }
 
 /**
- * Processes items in lanes, those of one lane in order and different lanes concurrently, and returns the results in the
- * order of the items. `within` wraps all items of a lane.
+ * Processes events in lanes, those of one lane in order and different lanes concurrently, and returns the results in the
+ * order of the events. `within` wraps all events of a lane.
  */
-export const inLanes = Effect.fnUntraced(function*<Item, A>(
-  items: ReadonlyArray<Item>,
-  { concurrency, laneOf, within = (_, lane) => lane }: {
-    readonly laneOf: (item: Item) => string
+export const inLanes = Effect.fnUntraced(function*<A>(
+  events: ReadonlyArray<ProviderEvent>,
+  { concurrency, within = (_, lane) => lane }: {
     readonly concurrency: number
     readonly within?: (name: string, lane: Effect.Effect<void>) => Effect.Effect<void>
   },
-  process: (item: Item) => Effect.Effect<A>
+  process: (event: ProviderEvent) => Effect.Effect<A>
 ) {
-  const results = new Map<Item, A>()
-  const one = (item: Item) => Effect.map(process(item), (result) => results.set(item, result))
+  const results = new Map<ProviderEvent, A>()
+  const one = (event: ProviderEvent) => Effect.map(process(event), (result) => results.set(event, result))
   yield* Effect.forEach(
-    Map.groupBy(items, laneOf),
+    Map.groupBy(events, laneOf),
     ([name, lane]) => within(name, Effect.forEach(lane, one, { discard: true })),
     { concurrency, discard: true }
   )
-  // Every item is in one lane.
-  return items.map((item) => results.get(item) as A)
+  // Every event is in one lane.
+  return events.map((event) => results.get(event) as A)
 })
 
 /**
@@ -379,5 +375,5 @@ export const receiveEach = traced("Inbound.receiveEach")(function*(
   { receive }: Inbound["Service"],
   events: ReadonlyArray<ProviderEvent>
 ) {
-  return yield* inLanes(events, { laneOf, concurrency: lanes_max }, (event) => Effect.exit(receive(event)))
+  return yield* inLanes(events, { concurrency: lanes_max }, (event) => Effect.exit(receive(event)))
 })

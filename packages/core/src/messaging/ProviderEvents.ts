@@ -120,8 +120,15 @@ export const ProviderEvent = Schema.Union([
 ])
 export type ProviderEvent = typeof ProviderEvent.Type
 
-/** Returns what an event is about: a person, or a message. Events about the same are applied in order. */
-export const subjectOf = (event: Unlocated<ProviderEvent>): string => {
+type Unlocated<Event> = Event extends unknown ? Omit<Event, "channel_id"> : never
+
+/** An event before its channel is found. */
+export type UnlocatedEvent = Unlocated<ProviderEvent>
+
+/** Returns the lane of an event: its channel, and the person or the message that it is about. Events of a lane are applied in order. */
+export const laneOf = (event: ProviderEvent): string => `${event.channel_id}|${subjectOf(event)}`
+
+const subjectOf = (event: ProviderEvent): string => {
   switch (event.event) {
     case "message_received":
       return event.from.external_id
@@ -135,5 +142,3 @@ export const subjectOf = (event: Unlocated<ProviderEvent>): string => {
       return event.provider_message_id
   }
 }
-
-type Unlocated<Event> = Event extends unknown ? Omit<Event, "channel_id"> : never

@@ -1,20 +1,18 @@
 /** A notice: one event of a callback, before its channel is looked up. */
-import type { ProviderEvent, ProviderMessageReceived } from "@messaging-crm/core/Inbound"
+import type { ProviderMessageReceived, UnlocatedEvent } from "@messaging-crm/core/Inbound"
 import type { MessageDetails } from "@messaging-crm/core/MessageDetails"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import { DateTime, Option, Schema } from "effect"
-import type { AccountName } from "../CloudAccounts.ts"
-import { isObject } from "../Wire.ts"
+import type { AccountKey } from "../CloudAccounts.ts"
+import { isObject, Items, lenient, NetworkId } from "../GraphJson.ts"
 import type { Meaning } from "./Kinds.ts"
 
 /** A reference to a file on the network: an id on phone messaging, a URL on the other two. */
 export type FileReference = { readonly media_id: string } | { readonly url: string }
 
-type Unlocated<Event> = Event extends unknown ? Omit<Event, "channel_id"> : never
-
 export interface Notice {
-  readonly account: AccountName
-  readonly event: Unlocated<ProviderEvent>
+  readonly account: AccountKey
+  readonly event: UnlocatedEvent
   /** The file of a received message. It is loaded later; until then the event has no bytes. */
   readonly file: FileReference | null
 }
@@ -34,6 +32,32 @@ export interface Ignored {
 export interface Notices {
   readonly notices: ReadonlyArray<Notice>
   readonly ignored: ReadonlyArray<Ignored>
+}
+
+/** An entry of a body: a list of changes, or of items. */
+export const Entry = Schema.Struct({
+  id: lenient(NetworkId),
+  changes: lenient(Items),
+  messaging: lenient(Items),
+  /** Messages of a page while another app controls the conversation. */
+  standby: lenient(Items)
+})
+export type Entry = typeof Entry.Type
+
+/** Entries of a body about the same people at the same account. */
+export interface Part {
+  /** Null where the entries name no account. */
+  readonly account: AccountKey | null
+  /** The ids of the senders and recipients, without a plus sign. */
+  readonly people: ReadonlyArray<string>
+  readonly entry: ReadonlyArray<unknown>
+}
+
+/** The entries of one network. */
+export interface Network {
+  readonly read: (entry: Entry, received_at: DateTime.Utc) => ReadonlyArray<Notices>
+  /** Returns the entry as one part for each of its items. Only ids are read: `read` decides what an item means. */
+  readonly split: (entry: Entry) => ReadonlyArray<Part>
 }
 
 /** The longest kind that is kept of what a network names. */

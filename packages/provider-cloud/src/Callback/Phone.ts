@@ -2,10 +2,24 @@
 import { SendId } from "@messaging-crm/core/Ids"
 import type { MessageStatusReported } from "@messaging-crm/core/Inbound"
 import { type DateTime, Option, Schema } from "effect"
-import type { AccountName } from "../CloudAccounts.ts"
+import type { AccountKey } from "../CloudAccounts.ts"
 import { pauseOf } from "../ErrorCodes.ts"
-import { spelled } from "../Spellings.ts"
-import { isObject, Items, lenient, NetworkId, StorableText, Whole } from "../Wire.ts"
+import { idOf, isObject, Items, lenient, NetworkId, objectOf, StorableText, Whole } from "../GraphJson.ts"
+import {
+  type Contact,
+  contactFinder,
+  contactsOf,
+  coreId,
+  networkIdsOf,
+  peopleIn,
+  personOf,
+  Recipient,
+  Sender,
+  StatusRecipient,
+  System,
+  systemChange,
+  userIdChange
+} from "../People.ts"
 import { type Meaning, meaningIn, phone_fields, phone_messages, phone_statuses, phone_system } from "./Kinds.ts"
 import {
   all,
@@ -14,11 +28,12 @@ import {
   ignoredAs,
   type MessageContent,
   Moment,
+  type Network,
   type Notices,
   noticesOf,
+  type Part,
   timeOf
 } from "./Notice.ts"
-import { type Contact, contactsOf, networkIdsOf, personOf, System, systemChange, userIdChange } from "./People.ts"
 import { contentOfMessage } from "./PhoneContent.ts"
 
 const Change = Schema.Struct({
@@ -34,12 +49,8 @@ const Change = Schema.Struct({
 })
 
 const Message = Schema.Struct({
-  from: lenient(NetworkId),
-  from_user_id: lenient(NetworkId),
-  from_parent_user_id: lenient(NetworkId),
-  to: lenient(NetworkId),
-  to_user_id: lenient(NetworkId),
-  to_parent_user_id: lenient(NetworkId),
+  ...Sender,
+  ...Recipient,
   group_id: lenient(NetworkId),
   id: lenient(NetworkId),
   timestamp: lenient(Moment),
@@ -54,9 +65,7 @@ const Status = Schema.Struct({
   status: Schema.String,
   type: lenient(Schema.String),
   timestamp: lenient(Moment),
-  recipient_id: lenient(NetworkId),
-  recipient_user_id: lenient(NetworkId),
-  recipient_parent_user_id: lenient(NetworkId),
+  ...StatusRecipient,
   recipient_type: lenient(Schema.String),
   biz_opaque_callback_data: lenient(SendId),
   errors: lenient(Items)
@@ -83,9 +92,11 @@ const statuses: Readonly<Record<string, MessageStatusReported["status"]>> = {
   failed: "failed"
 }
 
+const itemsOf = (value: unknown): typeof Items.Type => Array.isArray(value) ? value : []
+
 /** What the readers of a change's parts need. */
 interface Context {
-  readonly account: AccountName
+  readonly account: AccountKey
   readonly contacts: ReadonlyArray<Contact>
   /** The number of the account itself; empty if the change does not tell it. */
   readonly own_number: string
@@ -121,29 +132,26 @@ const revision = (
   return noticesOf({ account, event: { event: "message_deleted", provider_message_id, at }, file: null })
 }
 
-const received = (
+/** Returns a message of a person, or an echo: one that the business sent in the network's own app. */
+const messageAs = (
   { account, contacts }: Context,
-  { from, from_parent_user_id, from_user_id, id }: typeof Message.Type,
+  message: typeof Message.Type,
+  isEcho: boolean,
   { file, ...content }: MessageContent,
   sent_at: DateTime.Utc
 ): Notices => {
-  const sender = personOf([from, from_user_id, from_parent_user_id], contacts)
-  if (id === undefined || Option.isNone(sender)) return ignored("unreadable", "message")
-  const event = { event: "message_received", provider_message_id: id, from: sender.value, ...content, sent_at } as const
-  return noticesOf({ account, event, file })
-}
-
-/** Reads a message that the business sent in the network's own app. */
-const sent = (
-  { account, contacts }: Context,
-  { id, to, to_parent_user_id, to_user_id }: typeof Message.Type,
-  { file, ...content }: MessageContent,
-  sent_at: DateTime.Utc
-): Notices => {
-  const recipient = personOf([to, to_user_id, to_parent_user_id], contacts)
-  if (id === undefined || Option.isNone(recipient)) return ignored("unreadable", "message:echo")
-  const event = { event: "message_sent", provider_message_id: id, to: recipient.value, ...content, sent_at } as const
-  return noticesOf({ account, event, file })
+  const { from, from_parent_user_id, from_user_id, id, to, to_parent_user_id, to_user_id } = message
+  const ids = isEcho ? [to, to_user_id, to_parent_user_id] : [from, from_user_id, from_parent_user_id]
+  const person = personOf(ids, contacts)
+  if (id === undefined || Option.isNone(person)) return unreadable(isEcho)
+  const common = { provider_message_id: id, ...content, sent_at }
+  return noticesOf({
+    account,
+    event: isEcho
+      ? { event: "message_sent", to: person.value, ...common }
+      : { event: "message_received", from: person.value, ...common },
+    file
+  })
 }
 
 /** Returns the type of a message; of one that has none, the type that its parts show. */
@@ -153,41 +161,18 @@ const typeOf = ({ edit, revoke, system, type }: typeof Message.Type): string => 
   return edit === undefined && revoke === undefined ? "" : "edit"
 }
 
-const readMessage = (context: Context, item: unknown): Notices => {
-  const decoded = decodeMessage(item)
-  if (Option.isNone(decoded)) return ignored("unreadable", "message")
-  const message = decoded.value
-  const type = typeOf(message)
-  const kind = `message:${type}`
-  if (message.group_id !== undefined) return ignored("group", kind)
-  const at = timeOf(message.timestamp, context.received_at)
-  const meaning = meaningIn(phone_messages, type)
-  switch (meaning) {
-    case "person":
-      return systemMessage(context, message)
-    case "change":
-      return revision(context, message, kind, at)
-    case "nothing":
-      return ignored("nothing", kind)
-    default:
-      // What the business wrote itself comes under another field. Under this one it would answer itself.
-      return message.from !== undefined && spelled(message.from) === context.own_number
-        ? ignored("nothing", "message:own")
-        : received(context, message, contentOfMessage(item), at)
-  }
-}
+const unreadable = (isEcho: boolean): Notices => ignored("unreadable", isEcho ? "message:echo" : "message")
 
 /** Returns an echo with its message in it. In `standby` the message is one of its fields. */
-const withMessage = (echo: unknown): unknown =>
+const flatEcho = (echo: unknown): unknown =>
   isObject(echo) && isObject(echo["message"])
     ? { ...echo["message"], id: echo["id"], timestamp: echo["timestamp"] }
     : echo
 
-/** Reads what the business did in the network's own app: a message, or the edit or deletion of one. */
-const readEcho = (context: Context, given: unknown): Notices => {
-  const item = withMessage(given)
+/** Reads a message, or the edit or deletion of one. */
+const readMessage = (context: Context, item: unknown, isEcho: boolean): Notices => {
   const decoded = decodeMessage(item)
-  if (Option.isNone(decoded)) return ignored("unreadable", "message:echo")
+  if (Option.isNone(decoded)) return unreadable(isEcho)
   const message = decoded.value
   const type = typeOf(message)
   const kind = `message:${type}`
@@ -195,12 +180,16 @@ const readEcho = (context: Context, given: unknown): Notices => {
   const at = timeOf(message.timestamp, context.received_at)
   switch (meaningIn(phone_messages, type)) {
     case "person":
-    case "nothing":
-      return ignored("nothing", kind)
+      return isEcho ? ignored("nothing", kind) : systemMessage(context, message)
     case "change":
       return revision(context, message, kind, at)
+    case "nothing":
+      return ignored("nothing", kind)
     default:
-      return sent(context, message, contentOfMessage(item), at)
+      // What the business wrote itself comes as an echo. As a message it would answer itself.
+      return !isEcho && message.from !== undefined && coreId(message.from) === context.own_number
+        ? ignored("nothing", "message:own")
+        : messageAs(context, message, isEcho, contentOfMessage(item), at)
   }
 }
 
@@ -259,22 +248,23 @@ const readUserIdUpdate = ({ account, contacts }: Context, item: unknown): Notice
   })
 
 /** Reads the value of a change by what its field is. */
-const partsOf = (
+const readValue = (
   meaning: Meaning,
   { value }: typeof Change.Type,
   context: Context
 ): ReadonlyArray<Notices> => {
   const { errors = [], message_echoes = [], messages = [], statuses = [], user_id_update = [] } = value
+  const echoes = message_echoes.map((item) => readMessage(context, flatEcho(item), true))
   switch (meaning) {
     case "message":
       return [
-        ...messages.map((item) => readMessage(context, item)),
-        ...message_echoes.map((item) => readEcho(context, item)),
+        ...messages.map((item) => readMessage(context, item, false)),
+        ...echoes,
         ...statuses.map((item) => readStatus(context, item)),
         ...errors.map(() => ignored("account", "errors"))
       ]
     case "echo":
-      return message_echoes.map((item) => readEcho(context, item))
+      return echoes
     case "person":
       return (Array.isArray(user_id_update) ? user_id_update : [user_id_update])
         .map((item) => readUserIdUpdate(context, item))
@@ -284,14 +274,14 @@ const partsOf = (
 }
 
 /** Returns a change with its lists in its value. In `standby` they are in a field of the value. */
-export const withLists = (change: unknown): unknown => {
+const withLists = (change: unknown): unknown => {
   if (!isObject(change) || change["field"] !== "standby" || !isObject(change["value"])) return change
   const { standby, ...value } = change["value"]
   return { ...change, value: { ...value, ...(isObject(standby) ? standby : {}), metadata: value["metadata"] } }
 }
 
 /** Reads one change. Its metadata hold the id of its phone number, because a body may have several. */
-export const read = (given: unknown, received_at: DateTime.Utc): Notices => {
+const readChange = (given: unknown, received_at: DateTime.Utc): Notices => {
   const item = withLists(given)
   const field = fieldOf(item)
   const kind = `field:${field ?? ""}`
@@ -301,11 +291,48 @@ export const read = (given: unknown, received_at: DateTime.Utc): Notices => {
   const change = decodeChange(item)
   if (Option.isNone(change)) return ignored("unreadable", kind)
   const { contacts = [], metadata } = change.value.value
-  const parts = partsOf(meaning, change.value, {
+  const parts = readValue(meaning, change.value, {
     account: { type: "phone_messaging", id: metadata.phone_number_id },
     contacts: contactsOf(contacts),
-    own_number: spelled((metadata.display_phone_number ?? "").replaceAll(/[^0-9]/g, "")),
+    own_number: coreId((metadata.display_phone_number ?? "").replaceAll(/[^0-9]/g, "")),
     received_at
   })
   return parts.length === 0 ? ignored("unreadable", kind) : all(parts)
+}
+
+/**
+ * Splits a change into its messages and statuses, each with the contacts of the people in it.
+ *
+ * Of what they have in common only ids are repeated, so that many parts of a large body are no larger than it.
+ */
+const splitChange = (entry_id: string | null, given: unknown): ReadonlyArray<Part> => {
+  const change = objectOf(withLists(given))
+  const { contacts: cards, metadata, ...lists } = objectOf(change["value"])
+  const { display_phone_number, phone_number_id } = objectOf(metadata)
+  const id = idOf(phone_number_id)
+  const account = id === null ? null : { type: "phone_messaging" as const, id }
+  const contacts = itemsOf(cards)
+  const items = Object.entries(lists).flatMap(([name, list]) => itemsOf(list).map((item) => ({ name, item })))
+  if (account === null || items.length < 2) {
+    const people = [items[0]?.item, ...contacts].flatMap(peopleIn)
+    return [{ account, people, entry: [{ id: entry_id, changes: [withLists(given)] }] }]
+  }
+  const own = { phone_number_id: account.id, display_phone_number: idOf(display_phone_number) }
+  const contactsOfPeople = contactFinder(contacts)
+  return items.map(({ item, name }) => {
+    const people = peopleIn(item)
+    const found = contactsOfPeople(people)
+    const value = { metadata: own, ...(found.length === 0 ? {} : { contacts: found }), [name]: [item] }
+    return {
+      account,
+      people: [...people, ...found.flatMap(peopleIn)],
+      entry: [{ id: entry_id, changes: [{ field: fieldOf(change), value }] }]
+    }
+  })
+}
+
+/** The entries of phone messaging: changes. */
+export const network: Network = {
+  read: ({ changes = [] }, received_at) => changes.map((change) => readChange(change, received_at)),
+  split: ({ changes = [], id }) => changes.flatMap((change) => splitChange(id ?? null, change))
 }

@@ -2,7 +2,6 @@
 import type { MediaKind } from "@messaging-crm/core/Media"
 import type { MessageDetails } from "@messaging-crm/core/MessageDetails"
 import { Option, Schema } from "effect"
-import { spelled } from "../Spellings.ts"
 import {
   decodeEach,
   isObject,
@@ -13,7 +12,8 @@ import {
   NetworkId,
   Quantity,
   StorableText
-} from "../Wire.ts"
+} from "../GraphJson.ts"
+import { coreId } from "../People.ts"
 import { lines, type MessageContent, textContent, withDetails } from "./Notice.ts"
 
 const File = Schema.Struct({
@@ -192,7 +192,7 @@ const personOf = (card: typeof Card.Type) => ({
   job_title: card.org?.title ?? null,
   birthday: card.birthday ?? null,
   phones: phonesOf(card.phones).flatMap(({ phone, type, wa_id }) => {
-    const external_id = wa_id === undefined ? null : spelled(wa_id)
+    const external_id = wa_id === undefined ? null : coreId(wa_id)
     return labeled(type, phone ?? wa_id).map((number) => ({ ...number, external_id }))
   }),
   emails: emailsOf(card.emails).flatMap(({ email, type }) => labeled(type, email)),
@@ -319,7 +319,7 @@ const surroundings = ({ context = {}, referral }: Content): MessageDetails => {
   return {
     ...(id === undefined
       ? {}
-      : { quoted: { provider_message_id: id, from: from === undefined ? null : spelled(from) } }),
+      : { quoted: { provider_message_id: id, from: from === undefined ? null : coreId(from) } }),
     ...(forwarded || frequently_forwarded ? { forwarded: { many_times: frequently_forwarded } } : {}),
     ...(referred_product === undefined ? {} : {
       product: {

@@ -2,18 +2,22 @@
 import type { ChannelType } from "@messaging-crm/core/Channels"
 import { SendId } from "@messaging-crm/core/Ids"
 import { type DateTime, Option, Schema } from "effect"
-import type { AccountName } from "../CloudAccounts.ts"
-import { isObject, Items, lenient, NetworkId, StorableText } from "../Wire.ts"
+import type { AccountKey } from "../CloudAccounts.ts"
+import { idOf, isObject, Items, lenient, NetworkId, objectOf, StorableText } from "../GraphJson.ts"
+import { peopleIn } from "../People.ts"
 import { meaningIn, social_fields, social_items } from "./Kinds.ts"
 import {
   all,
+  type Entry,
   fieldOf,
   ignored,
   ignoredAs,
   type MessageContent,
   Moment,
+  type Network,
   type Notices,
   noticesOf,
+  type Part,
   timeIn,
   timeOf
 } from "./Notice.ts"
@@ -26,7 +30,7 @@ import {
   Reaction
 } from "./SocialContent.ts"
 
-export type SocialType = Exclude<ChannelType, "phone_messaging">
+type SocialType = Exclude<ChannelType, "phone_messaging">
 
 const Message = Schema.Struct({
   mid: NetworkId,
@@ -54,7 +58,7 @@ const decodeMid = Schema.decodeUnknownOption(NetworkId)
 
 /** What the readers of an item's parts need. */
 interface Context {
-  readonly account: AccountName
+  readonly account: AccountKey
   readonly item: Item
   /** Whether the business sent it, and not the person. */
   readonly isOwn: boolean
@@ -183,27 +187,20 @@ const kindOf = (item: object): string => {
   return Object.keys(social_items).find((kind) => names.includes(kind)) ?? names[0] ?? ""
 }
 
+interface Sides {
+  readonly isEcho: boolean
+  readonly recipient_id: string | null
+  readonly sender_id: string | null
+}
+
 /** Returns the id of an item's account: its recipient, of what the business sent its sender, else the entry's. */
-export const ownerOf = (
-  entry_id: string | null,
-  { isEcho, recipient_id, sender_id }: {
-    readonly isEcho: boolean
-    readonly recipient_id: string | null
-    readonly sender_id: string | null
-  }
-) => {
+const ownerOf = (entry_id: string | null, { isEcho, recipient_id, sender_id }: Sides) => {
   const isFromAccount = sender_id !== null && sender_id === entry_id && recipient_id !== entry_id
   const isOwn = isEcho || isFromAccount
   return { isOwn, id: (isOwn ? sender_id : recipient_id) ?? entry_id }
 }
 
-/** Reads one item of an entry. */
-export const read = (
-  type: SocialType,
-  entry_id: string | null,
-  item: unknown,
-  received_at: DateTime.Utc
-): Notices => {
+const readItem = (type: SocialType, entry_id: string | null, item: unknown, received_at: DateTime.Utc): Notices => {
   const decoded = decodeItem(item)
   if (Option.isNone(decoded)) return ignored("unreadable", "item")
   const name = kindOf(Object(item))
@@ -221,14 +218,40 @@ export const read = (
 }
 
 /** Reads an item that is the value of a change, another form that photo accounts get. */
-export const readChange = (
-  type: SocialType,
-  entry_id: string | null,
-  item: unknown,
-  received_at: DateTime.Utc
-): Notices => {
+const readChange = (type: SocialType, entry_id: string | null, item: unknown, received_at: DateTime.Utc): Notices => {
   const field = fieldOf(item) ?? "messages"
   return isObject(item) && social_fields.has(field)
-    ? read(type, entry_id, item["value"], received_at)
+    ? readItem(type, entry_id, item["value"], received_at)
     : ignored("nothing", `field:${field}`)
 }
+
+const read = (
+  type: SocialType,
+  { changes = [], id, messaging = [], standby = [] }: Entry,
+  received_at: DateTime.Utc
+): ReadonlyArray<Notices> => [
+  ...[...messaging, ...standby].map((item) => readItem(type, id ?? null, item, received_at)),
+  ...changes.map((change) => readChange(type, id ?? null, change, received_at))
+]
+
+const split = (type: SocialType, entry: Entry): ReadonlyArray<Part> => {
+  const entry_id = entry.id ?? null
+  return (["messaging", "standby", "changes"] as const).flatMap((list) =>
+    (entry[list] ?? []).map((item) => {
+      const about = objectOf(list === "changes" ? objectOf(item)["value"] : item)
+      const { id } = ownerOf(entry_id, {
+        isEcho: objectOf(about["message"])["is_echo"] === true,
+        recipient_id: idOf(objectOf(about["recipient"])["id"]),
+        sender_id: idOf(objectOf(about["sender"])["id"])
+      })
+      const account = id === null ? null : { type, id }
+      return { account, people: peopleIn(about), entry: [{ id: entry_id, [list]: [item] }] }
+    })
+  )
+}
+
+/** The entries of pages or of photo accounts: items in two lists, or as the values of changes. */
+export const network = (type: SocialType): Network => ({
+  read: (entry, received_at) => read(type, entry, received_at),
+  split: (entry) => split(type, entry)
+})

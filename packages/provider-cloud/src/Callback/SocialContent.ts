@@ -2,7 +2,7 @@
 import type { MediaKind } from "@messaging-crm/core/Media"
 import type { MessageDetails } from "@messaging-crm/core/MessageDetails"
 import { Option, Schema } from "effect"
-import { isObject, Items, jsonObjectOf, lenient, NetworkId, StorableText } from "../Wire.ts"
+import { isObject, Items, jsonObjectOf, lenient, NetworkId, StorableText } from "../GraphJson.ts"
 import { lines, type MessageContent, textContent, withDetails } from "./Notice.ts"
 
 const Referral = Schema.Struct({

@@ -2,7 +2,7 @@
 import { Clock, Effect, Layer, Random, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Behavior } from "./Behaviors.ts"
-import { messagePart, socialPart } from "./Bodies.ts"
+import { messagePart, socialPart } from "./CallbackBodies.ts"
 import { FakeGraph } from "./FakeGraph.ts"
 
 const Script = Schema.Union([

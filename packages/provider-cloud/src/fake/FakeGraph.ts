@@ -10,8 +10,8 @@ import { Context, Effect, Layer, type Redacted, Ref } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { path as ingressPath } from "../Ingress.ts"
 import type { Behavior } from "./Behaviors.ts"
-import type { Part } from "./Bodies.ts"
-import * as CallBack from "./CallBack.ts"
+import type { Part } from "./CallbackBodies.ts"
+import * as CallbackSender from "./CallbackSender.ts"
 import * as Files from "./Files.ts"
 import * as Messages from "./Messages.ts"
 import * as Objects from "./Objects.ts"
@@ -30,7 +30,7 @@ export class FakeGraph extends Context.Service<FakeGraph, {
   readonly url: string
   readonly accepted: Effect.Effect<ReadonlyArray<State.AcceptedMessage>>
   readonly discarded: Effect.Effect<ReadonlyArray<State.AcceptedMessage>>
-  /** Sets the behavior of all messages to a recipient, spelled as the network does, from now on. */
+  /** Sets the behavior of all messages to a recipient, coreId as the network does, from now on. */
   readonly script: (recipient: string, behaviour: Behavior) => Effect.Effect<void>
   /** Sets the behavior of the next calls, for any recipient. */
   readonly scriptNext: (...behaviors: ReadonlyArray<Behavior>) => Effect.Effect<void>
@@ -39,7 +39,7 @@ export class FakeGraph extends Context.Service<FakeGraph, {
   /** The callbacks that are still to be posted. */
   readonly waiting: Effect.Effect<ReadonlyArray<Part>>
   /** Posts the waiting callbacks, and returns the statuses. Those without a 200 stay. */
-  readonly post: (posting?: CallBack.Posting) => Effect.Effect<ReadonlyArray<number>>
+  readonly post: (posting?: CallbackSender.Posting) => Effect.Effect<ReadonlyArray<number>>
   /** Posts any bytes with any signature, by default the right one. */
   readonly postRaw: (body: Uint8Array<ArrayBuffer>, signature?: string) => Effect.Effect<number>
   readonly setTemplates: (account: string, templates: ReadonlyArray<State.FakeTemplate>) => Effect.Effect<void>
@@ -59,7 +59,7 @@ const make = Effect.fnUntraced(function*({ app_secret, callback_urls, token }: O
   const state = yield* State.make
   const router = yield* HttpRouter.HttpRouter
   const url = yield* HttpServer.addressFormattedWith(Effect.succeed)
-  const { post, postRaw } = CallBack.make(state, callback_urls ?? [`${url}${ingressPath}`], app_secret)
+  const { post, postRaw } = CallbackSender.make(state, callback_urls ?? [`${url}${ingressPath}`], app_secret)
   const authorized = State.authorized(token)
   const set = (change: (memory: State.Memory) => Partial<State.Memory>) => State.set(state, change)
   const see = <A>(look: (memory: State.Memory) => A) => Effect.map(Ref.get(state), look)

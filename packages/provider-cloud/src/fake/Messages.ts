@@ -2,7 +2,7 @@
 import { DateTime, Effect, Ref, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type Answer, type Behavior, behaviorOf } from "./Behaviors.ts"
-import { messagePart, type Part, socialPart, statusPart } from "./Bodies.ts"
+import { messagePart, type Part, socialPart, statusPart } from "./CallbackBodies.ts"
 import { add } from "./Files.ts"
 import { inputOf, isUserId, read, type SendRequest } from "./Requests.ts"
 import { type AcceptedMessage, enqueue, type Memory, nextId, refusal, refuse, set, type State } from "./State.ts"

@@ -2,7 +2,7 @@
 import { Effect, Redacted, Ref } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Answer, Behavior } from "./Behaviors.ts"
-import type { Part } from "./Bodies.ts"
+import type { Part } from "./CallbackBodies.ts"
 
 /** A message that the network accepted. */
 export interface AcceptedMessage {

@@ -37,6 +37,14 @@ export type Json = Readonly<Record<string, unknown>>
 export const isObject = (value: unknown): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
+/** Returns a value if it is an object, else an empty one. */
+export const objectOf = (value: unknown): Json => isObject(value) ? value : {}
+
+const decodeId = Schema.decodeUnknownOption(NetworkId)
+
+/** Returns a value if it is an id, else null. */
+export const idOf = (value: unknown): string | null => Option.getOrNull(decodeId(value))
+
 /** Schema for a list whose items are decoded one by one, later. */
 export const Items = Schema.Array(Schema.Unknown)
 

@@ -10,7 +10,7 @@ import {
 import type { CloudAccount } from "./CloudAccounts.ts"
 import type { CloudSettings } from "./CloudSettings.ts"
 import type { Refusal } from "./ErrorCodes.ts"
-import { lenient } from "./Wire.ts"
+import { lenient } from "./GraphJson.ts"
 
 /** The request was not sent, so it had no effect. */
 export class NotSent extends Data.TaggedError("NotSent")<{}> {}

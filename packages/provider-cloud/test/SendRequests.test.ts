@@ -5,8 +5,8 @@ import { ChannelId, SendId } from "@messaging-crm/core/Ids"
 import type { OutboundMessage } from "@messaging-crm/core/MessagingProvider"
 import { meaningOf, type Refusal, refusals } from "@messaging-crm/provider-cloud/ErrorCodes"
 import { DateTime } from "effect"
-import { acceptedOf, pageMessage, phoneMessage, photoMessage } from "../src/Payloads.ts"
-import { otherSpellings } from "../src/Spellings.ts"
+import { otherSpellings } from "../src/People.ts"
+import { acceptedOf, pageMessage, phoneMessage, photoMessage } from "../src/SendRequests.ts"
 
 const reference = SendId.make("01990000-0000-7000-8000-00000000abcd")
 

@@ -1,7 +1,7 @@
 /** Reads the template catalogue of a business account. */
 import type { Template, TemplateButton, TemplateComponent } from "@messaging-crm/core/Templates"
 import { Option, Schema } from "effect"
-import { lenient } from "./Wire.ts"
+import { lenient } from "./GraphJson.ts"
 
 const Button = Schema.Struct({
   type: lenient(Schema.String),

@@ -1,7 +1,7 @@
 /** The callbacks of the fake network: signed, in batches, and repeated until they are answered with 200. */
 import { Effect, type Redacted, Ref } from "effect"
 import { sign, signatureHeader } from "../Signature.ts"
-import { bodyOf, type Part } from "./Bodies.ts"
+import { bodyOf, type Part } from "./CallbackBodies.ts"
 import { enqueue, type State } from "./State.ts"
 
 /** How a batch of callbacks is posted. */

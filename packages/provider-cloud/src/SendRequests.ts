@@ -4,15 +4,15 @@ import type { Accepted, OutboundMessage } from "@messaging-crm/core/MessagingPro
 import type { TemplateParameter, TemplateValues } from "@messaging-crm/core/Templates"
 import { Schema } from "effect"
 import type { CloudAccount } from "./CloudAccounts.ts"
-import { isNumber, spelled } from "./Spellings.ts"
-import { lenient, NetworkId } from "./Wire.ts"
+import { lenient, NetworkId } from "./GraphJson.ts"
+import { coreId, isPhoneNumber } from "./People.ts"
 
 /**
  * Returns the address of a recipient: a number in `to`, any other id in `recipient`.
  *
  * The network accepts a user id in `to`, and then silently drops the message.
  */
-const addressed = (recipient: string) => isNumber(recipient) ? { to: recipient.slice(1) } : { recipient }
+const addressed = (recipient: string) => isPhoneNumber(recipient) ? { to: recipient.slice(1) } : { recipient }
 
 /** Returns a parameter in the form that its part of the template requires. */
 const valueFor = (values: TemplateValues, { parameter_name, text }: TemplateParameter) => {
@@ -95,6 +95,6 @@ export const acceptedOf = (answer: typeof AcceptedAnswer.Type, recipient: string
   const [provider_message_id, ids] = "messages" in answer
     ? [answer.messages[0].id, (answer.contacts ?? []).slice(0, 1).flatMap((each) => [each.wa_id, each.user_id])]
     : [answer.message_id, [answer.recipient_id]]
-  const others = ids.flatMap((id) => id === undefined || spelled(id) === recipient ? [] : spelled(id))
+  const others = ids.flatMap((id) => id === undefined || coreId(id) === recipient ? [] : coreId(id))
   return { provider_message_id, recipient_aliases: Array.from(new Set(others)) }
 }

@@ -1,0 +1,32 @@
+/** Counts and logs the parts of callbacks that become no event. No label contains personal data. */
+import { Effect, Metric } from "effect"
+import { isDocumented } from "./Callback/Kinds.ts"
+import type { Ignored } from "./Callback/Notice.ts"
+
+/** `reason` as in `Ignored`, or `unconnected` for an account without a channel. `kind` is a documented one, or `other`. */
+export const callbacks_ignored = Metric.counter("messaging_crm_callbacks_ignored_total", {
+  description: "Parts of the networks' callbacks that were ignored, by reason and kind.",
+  incremental: true
+})
+
+/** Counts an event for an account without a channel. Repeating it would not help, so it counts as received. */
+export const countUnconnected = Metric.update(
+  Metric.withAttributes(callbacks_ignored, { reason: "unconnected", kind: "other" }),
+  1
+)
+
+/** Counts and logs ignored parts. Those that no documentation explains are logged at a higher level. */
+export const report = (parts: ReadonlyArray<Ignored>) =>
+  Effect.forEach(
+    Map.groupBy(parts, ({ kind, reason }) => JSON.stringify([reason, kind])).values(),
+    Effect.fnUntraced(function*([part, ...others]) {
+      if (part === undefined) return
+      const { kind, reason } = part
+      const count = 1 + others.length
+      const label = isDocumented(kind) ? kind : "other"
+      yield* Metric.update(Metric.withAttributes(callbacks_ignored, { reason, kind: label }), count)
+      const log = reason === "unknown" || reason === "unreadable" ? Effect.logInfo : Effect.logDebug
+      yield* Effect.annotateLogs(log("Callback part ignored"), { reason, kind, count })
+    }),
+    { discard: true }
+  )
