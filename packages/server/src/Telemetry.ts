@@ -4,8 +4,8 @@
  * A span has only the attributes in `exportedAttributes`, and of an error only its
  * name: the message of an error can contain a value that a person wrote.
  */
-import { Cause, Effect, Exit, Layer, Option, Predicate, References, Tracer } from "effect"
-import { FetchHttpClient, HttpClient } from "effect/http"
+import { Cause, Effect, Exit, Layer, Option, Predicate, Ref, References, Schedule, Tracer } from "effect"
+import { FetchHttpClient, HttpClient, HttpClientResponse } from "effect/http"
 import { OtlpExporter, OtlpLogger, OtlpMetrics, OtlpSerialization, OtlpTracer } from "effect/observability"
 import { read, readOr, settings } from "./Config.ts"
 import { manifest } from "./Manifest.ts"
@@ -68,16 +68,41 @@ export const redactingTracer = (tracer: Tracer.Tracer): Tracer.Tracer =>
     }
   })
 
-/** Layer for the HTTP client of exports. A collector that does not respond costs telemetry, so it is logged. */
-const collector = Layer.effect(
-  HttpClient.HttpClient,
-  Effect.map(
-    HttpClient.HttpClient,
-    HttpClient.tapError(({ message }) =>
-      Effect.logWarning("Telemetry export failed; retry scheduled").pipe(Effect.annotateLogs({ reason: message }))
+/**
+ * Makes the client of exports. An export is tried four times, and then dropped: for the exporter it has succeeded, because
+ * after a failure the exporter would discard everything for a minute. The log says when exports begin to fail, and when
+ * they succeed again.
+ */
+export const exporting = Effect.fnUntraced(function*(client: HttpClient.HttpClient) {
+  const isFailing = yield* Ref.make(false)
+  const succeeded = Effect.flatMap(
+    Ref.getAndSet(isFailing, false),
+    (failed) => failed ? Effect.logInfo("Telemetry is exported again") : Effect.void
+  )
+  const dropped = Effect.fnUntraced(function*({ message }: Error) {
+    if (!(yield* Ref.getAndSet(isFailing, true))) {
+      const warning = Effect.logWarning("Telemetry export failed: telemetry is dropped until the collector accepts it")
+      yield* Effect.annotateLogs(warning, { reason: message })
+    }
+  })
+  const retrying = client.pipe(
+    HttpClient.filterStatusOk,
+    HttpClient.transformResponse(Effect.timeout("10 seconds")),
+    HttpClient.retryTransient({ schedule: Schedule.spaced("1 second"), times: 3 }),
+    HttpClient.tap(() => succeeded)
+  )
+  return HttpClient.make((request) =>
+    Effect.catch(
+      retrying.execute(request),
+      (error) => Effect.as(dropped(error), HttpClientResponse.fromWeb(request, new Response(null, { status: 204 })))
     )
   )
-).pipe(Layer.provide(FetchHttpClient.layer))
+})
+
+/** Layer for the client of exports. */
+const collector = Layer.effect(HttpClient.HttpClient, Effect.flatMap(HttpClient.HttpClient, exporting)).pipe(
+  Layer.provide(FetchHttpClient.layer)
+)
 
 /**
  * Layer that exports to `OTEL_EXPORTER_OTLP_ENDPOINT`, in addition to the log on

@@ -2,7 +2,10 @@
 import { assert, it } from "@effect/vitest"
 import { conflicts, delivery_attempts, webhooks_disabled } from "@messaging-crm/core/Metrics"
 import * as CoreTraces from "@messaging-crm/core/Traces"
-import { Cause, Data, Effect, Exit, Schedule, Schema, Tracer } from "effect"
+import { Cause, Data, Effect, Exit, Logger, Schedule, Schema, Tracer } from "effect"
+import { HttpClient, HttpClientError, HttpClientResponse } from "effect/http"
+import { OtlpExporter, OtlpSerialization, OtlpTracer } from "effect/observability"
+import { TestClock } from "effect/testing"
 import { readFileSync } from "node:fs"
 import type { IncomingMessage } from "node:http"
 import { callbacks_ignored } from "../../provider-cloud/src/IgnoredParts.ts"
@@ -132,6 +135,53 @@ it("names a span of SQL after its operation and table", () => {
   assert.strictEqual(Telemetry.queryName("SELECT now()"), "SELECT")
   assert.strictEqual(Telemetry.queryName("BEGIN"), "SQL")
 })
+
+/** A collector that is down until a test starts it, and the texts of what it received. */
+const downCollector = () => {
+  const state: { status: number | null; readonly received: Array<string> } = { status: null, received: [] }
+  const client = HttpClient.make((request) =>
+    Effect.suspend(() => {
+      if (state.status === null) {
+        return Effect.fail(
+          new HttpClientError.HttpClientError({ reason: new HttpClientError.TransportError({ request }) })
+        )
+      }
+      if (state.status === 200 && request.body._tag === "Uint8Array") {
+        state.received.push(new TextDecoder().decode(request.body.body))
+      }
+      return Effect.succeed(HttpClientResponse.fromWeb(request, new Response("{}", { status: state.status })))
+    })
+  )
+  return { client, state }
+}
+
+it.effect("drops traces only while the collector is down, and logs its failure and its return once", () =>
+  Effect.gen(function*() {
+    const { client, state } = downCollector()
+    const logged: Array<unknown> = []
+    const logger = Logger.make(({ logLevel, message }) => void logged.push([logLevel, message].flat().join(" ")))
+    yield* Effect.gen(function*() {
+      const tracer = yield* OtlpTracer.make({ url: "http://collector/v1/traces", resource: { serviceName: "crm" } })
+      const span = (name: string) => Effect.withSpan(Effect.void, name).pipe(Effect.withTracer(tracer))
+      for (let second = 0; second < 60; second++) {
+        yield* span(`down ${second}`)
+        yield* TestClock.adjust("1 second")
+      }
+      state.status = 401
+      yield* TestClock.adjust("20 seconds")
+      state.status = 200
+      yield* span("up")
+      yield* TestClock.adjust("20 seconds")
+    }).pipe(
+      Effect.provide([OtlpExporter.layerFlusher, OtlpSerialization.layerJson]),
+      Effect.provideServiceEffect(HttpClient.HttpClient, Telemetry.exporting(client)),
+      Effect.provide(Logger.layer([logger]))
+    )
+    assert.isTrue(state.received.some((text) => text.includes("\"name\":\"up\"")), state.received.join("\n"))
+    assert.lengthOf(logged, 2)
+    assert.match(String(logged[0]), /^Warn Telemetry export failed/)
+    assert.match(String(logged[1]), /^Info Telemetry is exported again/)
+  }).pipe(Effect.scoped))
 
 it.effect("makes no span where none is exported", () =>
   Effect.gen(function*() {
