@@ -365,6 +365,8 @@ CREATE TABLE messages (
   CONSTRAINT messages_type_check CHECK (((char_length(type) >= 1) AND (char_length(type) <= 40)))
 );
 
+CREATE INDEX messages_age ON messages USING btree (created_at);
+
 CREATE INDEX messages_recent ON messages USING btree (organization_id, conversation_id, created_at DESC, id DESC);
 
 CREATE TABLE messaging_crm_schema (
@@ -442,10 +444,11 @@ CREATE TABLE sends (
   CONSTRAINT sends_check CHECK (((status = 'sent'::text) = (message_id IS NOT NULL))),
   CONSTRAINT sends_check1 CHECK (((status = 'failed'::text) = (failure_reason IS NOT NULL))),
   CONSTRAINT sends_organization_id_conversation_id_fkey FOREIGN KEY (organization_id, conversation_id) REFERENCES conversations(organization_id, id),
-  CONSTRAINT sends_organization_id_conversation_id_message_id_fkey FOREIGN KEY (organization_id, conversation_id, message_id) REFERENCES messages(organization_id, conversation_id, id),
   CONSTRAINT sends_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT sends_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sending'::text, 'sent'::text, 'failed'::text, 'unknown'::text])))
 );
+
+CREATE INDEX sends_age ON sends USING btree (created_at);
 
 CREATE TABLE storage_use (
   organization_id uuid NOT NULL,

@@ -13,6 +13,7 @@ import * as Contacts from "./contacts/Contacts.ts"
 import * as CallbackInbox from "./messaging/CallbackInbox.ts"
 import * as Conversations from "./messaging/Conversations.ts"
 import * as Media from "./messaging/Media.ts"
+import * as MessageRetention from "./messaging/MessageRetention.ts"
 import * as Messages from "./messaging/Messages.ts"
 import * as PersonalData from "./messaging/PersonalData.ts"
 import * as Sends from "./messaging/Sends.ts"
@@ -42,6 +43,7 @@ export const layer: Layer.Layer<StoragePorts, never, SqlClient.SqlClient> = Laye
   Idempotency.layer,
   Media.layer,
   Members.layer,
+  MessageRetention.layer,
   Messages.layer,
   Organizations.layer,
   PersonalData.layer,

@@ -19,6 +19,7 @@ import { Idempotency, IdempotencyKey, IdempotencyStore } from "@messaging-crm/co
 import { Ids, MemberId, WebhookDeliveryId } from "@messaging-crm/core/Ids"
 import { Inbound, type ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { MemberStore } from "@messaging-crm/core/Members"
+import { MessageRetentionStore } from "@messaging-crm/core/MessageRetention"
 import { MessageStore } from "@messaging-crm/core/Messages"
 import { Phone } from "@messaging-crm/core/Phones"
 import { Secrets } from "@messaging-crm/core/Secrets"
@@ -286,6 +287,7 @@ const chores: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>
   "purges early updates": MessageStore.use((store) =>
     store.purgeEarlyUpdates(DateTime.subtract(now, { days: 30 }), 500)
   ),
+  "purges messages": MessageRetentionStore.use((store) => store.purge(DateTime.subtract(now, { days: 30 }), 500)),
   "purges events": EventStore.use((store) => store.purge(DateTime.subtract(now, { days: 30 }), 500)),
   "purges idempotency records": IdempotencyStore.use((store) => store.purge(DateTime.subtract(now, { hours: 72 }), 500))
 }

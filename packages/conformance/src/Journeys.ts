@@ -1,6 +1,7 @@
 /** The promises of several ports together: sends, inbound events and webhooks from beginning to end, with every failure of the outside. */
 import * as Holds from "./Journeys/Holds.ts"
 import * as Inbound from "./Journeys/Inbound.ts"
+import * as MessageRetention from "./Journeys/MessageRetention.ts"
 import * as PersonalData from "./Journeys/PersonalData.ts"
 import type { Storage } from "./Journeys/Scene.ts"
 import * as Sends from "./Journeys/Sends.ts"
@@ -14,4 +15,5 @@ export const suite = (storage: Storage) => {
   Webhooks.suite(storage)
   WebhookRaces.suite(storage)
   PersonalData.suite(storage)
+  MessageRetention.suite(storage)
 }

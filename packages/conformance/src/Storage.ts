@@ -18,6 +18,7 @@ import * as Idempotency from "./Idempotency.ts"
 import * as Journeys from "./Journeys.ts"
 import * as Media from "./Media.ts"
 import * as Members from "./Members.ts"
+import * as MessageRetention from "./MessageRetention.ts"
 import * as Messages from "./Messages.ts"
 import * as Model from "./Model.ts"
 import * as Organizations from "./Organizations.ts"
@@ -47,6 +48,7 @@ const ports: { readonly [Port in StoragePorts as NameOf<Port["key"]>]: (it: It, 
   IdempotencyStore: Idempotency.suite,
   MediaStore: Media.suite,
   MemberStore: Members.suite,
+  MessageRetentionStore: MessageRetention.suite,
   MessageStore: Messages.suite,
   OrganizationStore: Organizations.suite,
   PersonalDataStore: PersonalData.suite,

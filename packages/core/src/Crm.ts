@@ -17,6 +17,7 @@ import { Conversations, type ConversationStore } from "./messaging/Conversations
 import { Dispatch } from "./messaging/Dispatch.ts"
 import { Inbound } from "./messaging/Inbound.ts"
 import { Media, type MediaStore } from "./messaging/Media.ts"
+import { MessageRetention, type MessageRetentionStore } from "./messaging/MessageRetention.ts"
 import { Messages, type MessageStore } from "./messaging/Messages.ts"
 import type { MessagingProvider } from "./messaging/MessagingProvider.ts"
 import { PersonalData, type PersonalDataStore } from "./messaging/PersonalData.ts"
@@ -51,6 +52,7 @@ export type StoragePorts =
   | IdempotencyStore
   | MediaStore
   | MemberStore
+  | MessageRetentionStore
   | MessageStore
   | OrganizationStore
   | PersonalDataStore
@@ -78,6 +80,7 @@ export const operations = [
   Inbound,
   Media,
   Members,
+  MessageRetention,
   Messages,
   Organizations,
   PersonalData,
@@ -111,6 +114,7 @@ const catalogues = Layer.mergeAll(
   Channels.layer,
   ContactFields.layer,
   Members.layer,
+  MessageRetention.layer,
   Organizations.layer,
   SecretCanary.layer,
   Tags.layer,

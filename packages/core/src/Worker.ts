@@ -8,6 +8,7 @@ import { work_age, work_items } from "./kernel/Metrics.ts"
 import * as Traces from "./kernel/Traces.ts"
 import { Dispatch } from "./messaging/Dispatch.ts"
 import { Media } from "./messaging/Media.ts"
+import { MessageRetention } from "./messaging/MessageRetention.ts"
 import { Messages } from "./messaging/Messages.ts"
 import { type ClaimedDelivery, WebhookDeliveries, WebhookDeliveryStore } from "./webhooks/WebhookDeliveries.ts"
 import { Webhooks } from "./webhooks/Webhooks.ts"
@@ -126,6 +127,7 @@ export class Worker extends Context.Service<Worker, {
       const lease = yield* LeaseTime
       const media = yield* Media
       const messages = yield* Messages
+      const retention = yield* MessageRetention
       const queue = yield* WorkQueue
       const signal = yield* WorkSignal
       const webhooks = yield* Webhooks
@@ -236,7 +238,9 @@ export class Worker extends Context.Service<Worker, {
         // A purge that fails does not prevent the others.
         Effect.forEach(
           [
-            ...[idempotency, deliveries, messages, media, audit, storage].map(({ purge }) => untilNone(purge)),
+            ...[idempotency, deliveries, messages, retention, media, audit, storage].map(({ purge }) =>
+              untilNone(purge)
+            ),
             Effect.andThen(Effect.all([webhooks.reseal, accounts.reseal], { discard: true }), canary.reseal)
           ],
           logAndPause("The purge"),

@@ -16,6 +16,7 @@ import { Dispatch } from "@messaging-crm/core/Dispatch"
 import { Ids } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { PublicUrl } from "@messaging-crm/core/Media"
+import { MessageAgeMax } from "@messaging-crm/core/MessageRetention"
 import { RootKeys } from "@messaging-crm/core/Secrets"
 import { StorageBudget } from "@messaging-crm/core/StorageUse"
 import { AllowedAddresses } from "@messaging-crm/core/WebhookTransport"
@@ -62,6 +63,7 @@ export const tuning = Layer.unwrap(Effect.gen(function*() {
   const at_once = yield* readOr(settings.requests_at_once, limits.requests_at_once)
   const storage_mb = yield* readOr(settings.storage_budget_mb, limits.stored_bytes_max / 1_000_000)
   const audit_days = yield* readOr(settings.audit_days, Duration.toDays(AuditAgeMax.defaultValue()))
+  const message_days = yield* readOr(settings.message_retention_days, Infinity)
   const keys = yield* read(settings.secret_key)
   const public_url = yield* read(settings.public_url)
   const networks = yield* read(settings.webhook_allowed_networks)
@@ -71,6 +73,7 @@ export const tuning = Layer.unwrap(Effect.gen(function*() {
     Layer.succeed(RequestsPerMinute, requests),
     Layer.succeed(Http.RequestsAtOnce, at_once),
     Layer.succeed(StorageBudget, storage_mb * 1_000_000),
+    Layer.succeed(MessageAgeMax, Duration.days(message_days)),
     Layer.succeed(AuditAgeMax, Duration.days(audit_days)),
     Option.isNone(keys) ? Layer.empty : Layer.succeed(RootKeys, keys.value),
     Option.isNone(public_url) ? Layer.empty : Layer.succeed(PublicUrl, public_url.value),

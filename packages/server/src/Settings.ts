@@ -218,6 +218,14 @@ export const settings = {
     expected: "a number from 1 to 100000000",
     parse: integer(1, 100_000_000)
   }),
+  message_retention_days: setting({
+    name: "MESSAGE_RETENTION_DAYS",
+    group: "Limits and retention",
+    meaning: "Days after which messages, their files, and their sends are deleted",
+    otherwise: "none; messages are kept",
+    expected: "a number from 30 to 36500",
+    parse: integer(30, 36_500)
+  }),
   audit_days: setting({
     name: "AUDIT_DAYS",
     group: "Limits and retention",

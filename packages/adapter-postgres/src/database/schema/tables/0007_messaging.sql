@@ -61,6 +61,7 @@ CREATE TABLE messages (
   CHECK ((direction = 'inbound') = (status = 'received'))
 );
 CREATE INDEX messages_recent ON messages (organization_id, conversation_id, created_at DESC, id DESC);
+CREATE INDEX messages_age ON messages (created_at);
 
 -- One row for a message, or for updates that arrived before it. Both have this key, so they conflict.
 CREATE TABLE provider_messages (
@@ -100,6 +101,7 @@ CREATE TABLE media_slices (
   FOREIGN KEY (organization_id, media_id) REFERENCES media ON DELETE CASCADE
 );
 
+-- No foreign key leads to messages: to remove a message would search all sends. Sends are removed before their messages.
 CREATE TABLE sends (
   organization_id uuid NOT NULL,
   id uuid NOT NULL,
@@ -117,10 +119,10 @@ CREATE TABLE sends (
   may_be_sent boolean NOT NULL DEFAULT false,
   PRIMARY KEY (organization_id, id),
   FOREIGN KEY (organization_id, conversation_id) REFERENCES conversations,
-  FOREIGN KEY (organization_id, conversation_id, message_id) REFERENCES messages,
   CHECK ((status = 'sent') = (message_id IS NOT NULL)),
   CHECK ((status = 'failed') = (failure_reason IS NOT NULL))
 );
+CREATE INDEX sends_age ON sends (created_at);
 
 -- Bodies of callbacks, from before the network is answered until they are processed. Erasures find them by channel and
 -- people.

@@ -1,0 +1,80 @@
+/** What callers see when messages are removed by their age. */
+import { assert, it } from "@effect/vitest"
+import { Contacts } from "@messaging-crm/core/Contacts"
+import { Conversations } from "@messaging-crm/core/Conversations"
+import { Media } from "@messaging-crm/core/Media"
+import { MessageAgeMax, MessageRetention } from "@messaging-crm/core/MessageRetention"
+import { Messages } from "@messaging-crm/core/Messages"
+import { Sends } from "@messaging-crm/core/Sends"
+import { Duration, Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { begin, crm, type Storage, work } from "./Scene.ts"
+
+const purge = Effect.repeat(MessageRetention.use((retention) => retention.purge), { until: (removed) => removed === 0 })
+
+/** A conversation of more than a page, with a send and a file at its beginning. */
+const scene = Effect.gen(function*() {
+  const { as, messageOf, received, start, written } = yield* begin
+  const send = yield* start()
+  const { conversation_id } = send
+  yield* work
+  const { id: message_id } = yield* messageOf(send.id)
+  const file = { kind: "image", mime_type: "image/png", filename: null, transcript: null } as const
+  yield* received("file", { type: "image", text: null, media: { ...file, bytes: Uint8Array.of(1) } })
+  for (let index = 0; index < 55; index++) {
+    yield* TestClock.adjust("1 second")
+    yield* written(`m${index}`, `m${index}`)
+  }
+  const list = (cursor: string | null) => Messages.use((messages) => messages.list(conversation_id, cursor)).pipe(as)
+  const message = Messages.use((messages) => messages.get(conversation_id, message_id)).pipe(as)
+  const conversation = Conversations.use((conversations) => conversations.get(conversation_id)).pipe(as)
+  const contact = Effect.flatMap(conversation, ({ contact }) => Contacts.use(({ get }) => get(contact.id)).pipe(as))
+  const sendOf = Sends.use((sends) => sends.get(send.id)).pipe(as)
+  const { next_cursor } = yield* list(null)
+  const older = yield* list(next_cursor)
+  const link = older.data.flatMap(({ media }) => media?.url ?? [])[0]?.replace(/^.*\/media\//, "") ?? ""
+  return { contact, conversation, link, list, message, next_cursor, sendOf, written }
+})
+
+export const suite = (storage: Storage) => {
+  it.layer(crm(storage).pipe(Layer.provide(Layer.succeed(MessageAgeMax, Duration.days(30)))), {
+    timeout: "5 minutes"
+  })("messages older than the limit", (it) => {
+    it.effect("are removed with their sends and files; conversation, contact and cursors stay", () =>
+      Effect.gen(function*() {
+        const { contact, conversation, link, list, message, next_cursor, sendOf, written } = yield* scene
+        assert.strictEqual((yield* Media.use((media) => media.open(link))).file.byte_size, 1)
+        yield* TestClock.adjust("20 days")
+        yield* written("new", "new")
+        const before = yield* conversation
+        yield* TestClock.adjust("11 days")
+        yield* purge
+        assert.deepStrictEqual((yield* list(null)).data.map(({ text }) => text), ["new"])
+        assert.deepStrictEqual(yield* list(next_cursor), { data: [], next_cursor: null })
+        assert.strictEqual((yield* Effect.flip(message))._tag, "MessageNotFound")
+        assert.strictEqual((yield* Effect.flip(sendOf))._tag, "SendNotFound")
+        assert.strictEqual((yield* Effect.flip(Media.use((media) => media.open(link))))._tag, "MediaNotFound")
+        assert.deepStrictEqual(yield* conversation, before)
+        yield* TestClock.adjust("20 days")
+        yield* purge
+        assert.deepStrictEqual(yield* list(null), { data: [], next_cursor: null })
+        assert.deepStrictEqual(yield* conversation, { ...before, last_activity_preview: null })
+        assert.isNull((yield* contact).last_activity_preview)
+        yield* written("again", "again")
+        assert.deepStrictEqual((yield* list(null)).data.map(({ text }) => text), ["again"])
+        assert.strictEqual((yield* contact).last_activity_preview, "again")
+      }))
+  })
+
+  it.layer(crm(storage), { timeout: "5 minutes" })("messages without a limit", (it) => {
+    it.effect("stay", () =>
+      Effect.gen(function*() {
+        const { list, message, sendOf } = yield* scene
+        yield* TestClock.adjust("10000 days")
+        yield* purge
+        assert.lengthOf((yield* list(null)).data, 50)
+        yield* message
+        yield* sendOf
+      }))
+  })
+}
