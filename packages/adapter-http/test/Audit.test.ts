@@ -111,6 +111,9 @@ it("every operation that writes leaves one record: the key, its member, the reso
   await leaves("POST", `${conversation}/close`, [["conversations.close"]], {}, to)
   await leaves("POST", `${conversation}/close`, [["conversations.close"], ["conversations.close"]], {}, to)
   await leaves("POST", `${conversation}/reopen`, [["conversations.reopen"]], undefined, to)
+  await leaves("PATCH", "/v1/webhooks/:webhook_id", [["webhooks.update"]], { event_types: ["send.failed"] }, to)
+  await leaves("PATCH", "/v1/webhooks/:webhook_id", [["webhooks.update"], ["webhooks.update"]], {}, to)
+  await leaves("POST", "/v1/webhooks/:webhook_id/rotate_secret", [["webhooks.rotate_secret"]], undefined, to)
   await leaves("DELETE", "/v1/webhooks/:webhook_id", [["webhooks.disable"]], undefined, to)
 
   const writes = operations.filter(({ method }) => method !== "GET").map(({ method, path }) => `${method} ${path}`)

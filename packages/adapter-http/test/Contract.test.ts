@@ -53,7 +53,7 @@ describe("every operation", () => {
     for (const { method, path } of named) {
       const answer = await service.request(method, concrete(path), {
         key,
-        ...(method === "GET" ? {} : { ...bodyFor(path), ...idempotency() })
+        ...(method === "GET" ? {} : { ...bodyFor({ method, path }), ...idempotency() })
       })
       const documented = document.paths[path.replace("/v1", "").replace(/:(\w+)/g, "{$1}")]?.[method.toLowerCase()]
       const example = resolve<Response>(documented?.responses["404"]).content["application/json"]?.examples["not_found"]
@@ -75,7 +75,7 @@ describe("every operation", () => {
   it("refuses a field that it does not know", async () => {
     const { key } = await service.organization()
     for (const { method, path } of operations.filter(({ method }) => method !== "GET")) {
-      const json = { ...bodyFor(path).json as object, no_such_field: 1 }
+      const json = { ...bodyFor({ method, path }).json as object, no_such_field: 1 }
       const answer = await service.request(method, concrete(path), { key, json, ...idempotency() })
       assert.strictEqual(answer.status, 400, `${method} ${path}`)
       assert.strictEqual(answer.body.error.code, "invalid_input")
@@ -86,7 +86,7 @@ describe("every operation", () => {
   it("refuses a query parameter that it does not know", async () => {
     const { key } = await service.organization()
     for (const { method, path } of operations) {
-      const options = { key, ...(method === "GET" ? {} : { json: {}, ...bodyFor(path), ...idempotency() }) }
+      const options = { key, ...(method === "GET" ? {} : { json: {}, ...bodyFor({ method, path }), ...idempotency() }) }
       const answer = await service.request(method, `${concrete(path)}?no_such=1`, options)
       assert.strictEqual(answer.status, 400, `${method} ${path}`)
       assert.strictEqual(answer.body.error.param, "no_such", `${method} ${path}`)
@@ -100,7 +100,7 @@ describe("every operation", () => {
       const [name = ""] = names
       const options = {
         key,
-        ...(method === "GET" ? {} : { ...bodyFor(path), ...idempotency() })
+        ...(method === "GET" ? {} : { ...bodyFor({ method, path }), ...idempotency() })
       }
       const malformed = await service.request(method, concrete(path).replace(unknown, "x".repeat(300)), options)
       assert.strictEqual(malformed.status, 400, `${method} ${path}`)

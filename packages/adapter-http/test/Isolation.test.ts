@@ -54,7 +54,7 @@ it("answers 404 to every operation on another organization's id, and changes not
   )
   const before = await Promise.all(resources.map(get))
   for (const { method, path } of operations.filter(({ path }) => path.includes(":"))) {
-    const options = method === "GET" ? {} : { ...bodyFor(path), ...idempotency() }
+    const options = method === "GET" ? {} : { ...bodyFor({ method, path }), ...idempotency() }
     const answer = await service.request(method, ofOurs(path), { key: theirs.key, ...options })
     assert.strictEqual(answer.status, 404, `${method} ${path}`)
     assert.strictEqual(answer.body.error.code, "not_found")

@@ -26,10 +26,13 @@ HttpApi.reflect(Api, {
 export const operations: ReadonlyArray<Operation> = found
 
 /** A body that fits the operation, so that only the id is at fault. */
-export const bodyFor = (path: string): { readonly json?: unknown } => {
+export const bodyFor = (
+  { method, path }: Pick<Operation, "method" | "path">
+): { readonly json?: unknown } => {
   if (path.endsWith("/messages")) return { json: { type: "text", text: "x" } }
   if (path.endsWith("/notes")) return { json: { text: "x" } }
   if (path.endsWith("/assignment")) return { json: { assigned_user_id: null } }
+  if (method === "PATCH" && path.endsWith("/webhooks/:webhook_id")) return { json: { event_types: ["message.sent"] } }
   if (path.endsWith("/contacts/:contact_id")) return { json: { first_name: "A" } }
   return {}
 }

@@ -84,6 +84,8 @@ const everyWrite = async () => {
     ["POST", `/conversations/${conversation.id}/close`, { category: "resolved" }],
     ["POST", `/webhooks/${webhook.id}/deliveries/${delivery.id}/retry`, undefined],
     ["POST", "/webhooks", subscription],
+    ["POST", `/webhooks/${webhook.id}/rotate_secret`, undefined],
+    ["PATCH", `/webhooks/${webhook.id}`, { event_types: ["message.sent"] }],
     ["DELETE", `/webhooks/${webhook.id}`, undefined]
   ] as const
   return { ...ours, contact, conversation, webhook, writes }

@@ -137,6 +137,23 @@ export const lines: ReadonlyArray<Line> = [
     body: "required",
     key: "optional"
   },
+  // Additions to the specification (§9 allows them).
+  { operation: "GET /webhooks/{webhook_id}", scope: "webhooks:manage", status: 200, answer: "Webhook" },
+  {
+    operation: "PATCH /webhooks/{webhook_id}",
+    scope: "webhooks:manage",
+    status: 200,
+    answer: "Webhook",
+    body: "required",
+    key: "required"
+  },
+  {
+    operation: "POST /webhooks/{webhook_id}/rotate_secret",
+    scope: "webhooks:manage",
+    status: 200,
+    answer: "CreatedWebhook",
+    key: "required"
+  },
   {
     operation: "DELETE /webhooks/{webhook_id}",
     scope: "webhooks:manage",

@@ -61,7 +61,9 @@ const begin = async () => {
     return deliveries(id)
   }
   const disable = (id: string) => service.request("DELETE", `/v1/webhooks/${id}`, { key, ...idempotency() })
-  return { answer, close, create, deliveries, disable, get, key, organization, post, posted, settled, url }
+  const update = (id: string, json: unknown) =>
+    service.request("PATCH", `/v1/webhooks/${id}`, { key, json, ...idempotency() })
+  return { update, answer, close, create, deliveries, disable, get, key, organization, post, posted, settled, url }
 }
 
 const ok = { status: 200, body: "", retry_after: null }
@@ -189,6 +191,81 @@ describe("list", () => {
     assert.deepStrictEqual(await listed(), all.slice(1).toReversed())
     assert.deepStrictEqual(await listed("?status=active"), all.filter((id) => id !== middle).toReversed())
     refused(await get("/webhooks?status=paused"), "status")
+  })
+})
+
+describe("update", () => {
+  it("changes what is given and keeps the rest, and a get shows it", async () => {
+    const { create, get, update, url } = await begin()
+    const { signing_secret: _signing_secret, ...webhook } = await create()
+    const other = { ...webhook, url: `${url}/2` }
+    assert.deepStrictEqual((await update(webhook.id, { url: other.url })).body.data, other)
+    for (let length = 1; length <= 5; length++) {
+      const types = event_types.slice(0, length)
+      assert.deepStrictEqual((await update(webhook.id, { event_types: types })).body.data, {
+        ...other,
+        event_types: types
+      })
+    }
+    assert.deepStrictEqual((await update(webhook.id, {})).body.data, { ...other, event_types })
+    assert.deepStrictEqual((await get(`/webhooks/${webhook.id}`)).body, { data: { ...other, event_types } })
+    assert.deepStrictEqual((await get("/webhooks")).body.data, [{ ...other, event_types }])
+  })
+
+  it("refuses what a creation refuses, an unknown webhook, and a change of a disabled one", async () => {
+    const { create, disable, get, update, url } = await begin()
+    const { id } = await create()
+    for (
+      const [json, param] of [
+        [{ url: "http://shop.example/crm" }, "url"],
+        [{ url: null }, "url"],
+        [{ event_types: [] }, "event_types"],
+        [{ event_types: [...event_types, "message.sent"] }, "event_types"],
+        [{ event_types: null }, "event_types"],
+        [{ status: "disabled" }, "status"]
+      ] as const
+    ) {
+      refused(await update(id, json), param)
+    }
+    refused(await update(absent, {}), null, "not_found", 404)
+    refused(await get(`/webhooks/${absent}`), null, "not_found", 404)
+    const { body } = await disable(id)
+    assert.deepStrictEqual((await get(`/webhooks/${id}`)).body, body)
+    refused(await update(id, { url: `${url}/2` }), null, "conflict", 409)
+    assert.deepStrictEqual((await update(id, { url })).body, body)
+  })
+})
+
+describe("rotate the secret", () => {
+  it("answers with a new one, shown once, and public libraries verify with either", async () => {
+    const { close, create, get, post, posted, settled } = await begin()
+    const { signing_secret: former, ...webhook } = await create()
+    const rotated = await post(`/webhooks/${webhook.id}/rotate_secret`)
+    const { signing_secret, ...rest } = rotated.body.data
+    assert.deepStrictEqual(rest, webhook)
+    assert.match(signing_secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
+    assert.notStrictEqual(signing_secret, former)
+    assert.notInclude((await get(`/webhooks/${webhook.id}`)).text, "whsec_")
+    await close()
+    await settled(webhook.id)
+    const [{ body, headers } = assert.fail("Nothing was posted.")] = await posted()
+    for (const secret of [former, signing_secret]) {
+      new StandardWebhook(secret).verify(body, headers)
+      new SvixWebhook(secret).verify(body, headers)
+    }
+  })
+
+  it("is refused for an unknown and a disabled webhook, and for a sixth secret", async () => {
+    const { create, disable, post } = await begin()
+    const { id } = await create()
+    for (let count = 1; count < 5; count++) {
+      assert.strictEqual((await post(`/webhooks/${id}/rotate_secret`)).status, 200)
+    }
+    refused(await post(`/webhooks/${id}/rotate_secret`), null, "conflict", 409)
+    refused(await post(`/webhooks/${absent}/rotate_secret`), null, "not_found", 404)
+    const other = await create()
+    await disable(other.id)
+    refused(await post(`/webhooks/${other.id}/rotate_secret`), null, "conflict", 409)
   })
 })
 

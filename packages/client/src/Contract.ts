@@ -271,7 +271,7 @@ export interface CreateWebhook {
     | "conversation.closed">
 }
 
-/** A new subscription with its signing secret. */
+/** A subscription with its new signing secret. */
 export interface CreatedWebhook {
   readonly id: string
   readonly url: string
@@ -838,6 +838,18 @@ export interface UpdateContact {
   readonly remove_tag_ids?: ReadonlyArray<string>
 }
 
+/** An absent field keeps its value. */
+export interface UpdateWebhook {
+  /** A public https endpoint: a host name, no user, no fragment, port 443 or above 1023. It is stored in ASCII, as WHATWG URL serializes it. */
+  readonly url?: string
+  readonly event_types?: ReadonlyArray<
+    | "message.received"
+    | "message.sent"
+    | "message.updated"
+    | "send.failed"
+    | "conversation.closed">
+}
+
 /** A subscription that sends selected event types to one URL. */
 export interface Webhook {
   readonly id: string
@@ -1163,6 +1175,27 @@ export interface Operations {
       readonly data: CreatedWebhook
     }
   }
+  /** Get a webhook. The key needs the scope `webhooks:manage`. */
+  readonly "GET /webhooks/{webhook_id}": {
+    readonly path: {
+      /** The id of the webhook. */
+      readonly webhook_id: string
+    }
+    readonly answer: {
+      readonly data: Webhook
+    }
+  }
+  /** Update a webhook. The key needs the scope `webhooks:manage`. */
+  readonly "PATCH /webhooks/{webhook_id}": {
+    readonly path: {
+      /** The id of the webhook. */
+      readonly webhook_id: string
+    }
+    readonly body: UpdateWebhook
+    readonly answer: {
+      readonly data: Webhook
+    }
+  }
   /** Disable a webhook. The key needs the scope `webhooks:manage`. */
   readonly "DELETE /webhooks/{webhook_id}": {
     readonly path: {
@@ -1171,6 +1204,16 @@ export interface Operations {
     }
     readonly answer: {
       readonly data: Webhook
+    }
+  }
+  /** Rotate the signing secret. The key needs the scope `webhooks:manage`. */
+  readonly "POST /webhooks/{webhook_id}/rotate_secret": {
+    readonly path: {
+      /** The id of the webhook. */
+      readonly webhook_id: string
+    }
+    readonly answer: {
+      readonly data: CreatedWebhook
     }
   }
   /** List deliveries. The key needs the scope `webhooks:manage`. */

@@ -1,5 +1,5 @@
 import type { WithResponse } from "./Attempt.ts"
-import type { CreatedWebhook, CreateWebhook, Webhook, WebhookDelivery } from "./Contract.ts"
+import type { CreatedWebhook, CreateWebhook, UpdateWebhook, Webhook, WebhookDelivery } from "./Contract.ts"
 import type { WebhookEvent } from "./Events.ts"
 import type { Pages } from "./Pages.ts"
 import type { Query, RequestOptions, Transport } from "./Transport.ts"
@@ -9,7 +9,12 @@ export interface NewWebhook extends CreateWebhook {
   readonly event_types: ReadonlyArray<WebhookEvent["type"]>
 }
 
-/** `/webhooks`: list, create and disable; their deliveries: list and retry. */
+/** The new URL or types of events of a webhook. */
+export interface WebhookChange extends UpdateWebhook {
+  readonly event_types?: ReadonlyArray<WebhookEvent["type"]>
+}
+
+/** `/webhooks`: list, create, get, update and disable; their deliveries: list and retry. */
 export const webhooks = ({ list, one }: Transport) => ({
   /** Lists the 100 most recent webhooks, newest first, without their secrets. */
   list: (query: Query<"GET /webhooks"> = {}, options?: RequestOptions): Pages<Webhook> =>
@@ -17,6 +22,14 @@ export const webhooks = ({ list, one }: Transport) => ({
   /** Subscribes an https endpoint to events. Store `signing_secret` for `verifyWebhook`: it is not shown again. */
   create: (webhook: NewWebhook, options?: RequestOptions): Promise<WithResponse<CreatedWebhook>> =>
     one("POST /webhooks", { body: webhook }, options),
+  get: (webhook_id: string, options?: RequestOptions): Promise<WithResponse<Webhook>> =>
+    one("GET /webhooks/{webhook_id}", { path: { webhook_id } }, options),
+  /** Changes the URL or the types of events. Pending deliveries go to the new URL. */
+  update: (webhook_id: string, change: WebhookChange, options?: RequestOptions): Promise<WithResponse<Webhook>> =>
+    one("PATCH /webhooks/{webhook_id}", { path: { webhook_id }, body: change }, options),
+  /** Replaces the signing secret: store the new one. For 24 hours requests are signed with both. */
+  rotateSecret: (webhook_id: string, options?: RequestOptions): Promise<WithResponse<CreatedWebhook>> =>
+    one("POST /webhooks/{webhook_id}/rotate_secret", { path: { webhook_id } }, options),
   /** Disables a webhook permanently. */
   disable: (webhook_id: string, options?: RequestOptions): Promise<WithResponse<Webhook>> =>
     one("DELETE /webhooks/{webhook_id}", { path: { webhook_id } }, options),

@@ -157,6 +157,11 @@ describe("webhooks", () => {
     const [delivery] = await deliveries()
     assert.strictEqual(delivery?.event_id, event.id)
     assert.strictEqual((await crm.webhooks.retry(hook.id, delivery?.id ?? "")).status, "pending")
+    assert.deepStrictEqual(
+      (await crm.webhooks.update(hook.id, { event_types: ["send.failed"] })).event_types,
+      (await crm.webhooks.get(hook.id)).event_types
+    )
+    assert.notStrictEqual((await crm.webhooks.rotateSecret(hook.id)).signing_secret, hook.signing_secret)
     assert.strictEqual((await crm.webhooks.disable(hook.id)).status, "disabled")
     const [listed] = await crm.webhooks.list().toArray({ limit: 10 })
     assert.strictEqual(listed?.id, hook.id)

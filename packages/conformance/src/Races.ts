@@ -15,7 +15,7 @@ import { Messages } from "@messaging-crm/core/Messages"
 import { type Send, Sends, SendStore, StartConversation } from "@messaging-crm/core/Sends"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
-import { Webhooks } from "@messaging-crm/core/Webhooks"
+import { UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { DateTime, Effect, Option, Schema } from "effect"
 import { newPhone, phone, type Requirements, type Scene, scene } from "./Races/Scene.ts"
 
@@ -202,6 +202,18 @@ export const operations: Readonly<Record<string, Operation>> = {
   "hear of the lost send": ({ lost, reported }) => reported(`p.${lost.id}`, "delivered", lost.id),
   "hear that the lost send was read": ({ lost, reported }) => reported(`p.${lost.id}`, "read", lost.id),
   "hear of the send": ({ queued, reported }) => reported(`p.${queued.id}`, "delivered", queued.id),
+  "move the webhook": ({ webhook }) =>
+    Effect.map(
+      Webhooks.use((all) => all.update(webhook.id, UpdateWebhook.make({ url: "https://example.com/other" }))),
+      ({ url }) => url
+    ),
+  "subscribe to less": ({ webhook }) =>
+    Effect.map(
+      Webhooks.use((all) => all.update(webhook.id, UpdateWebhook.make({ event_types: ["message.sent"] }))),
+      ({ event_types }) => event_types
+    ),
+  "rotate the secret": ({ webhook }) =>
+    Effect.map(Webhooks.use((all) => all.rotateSecret(webhook.id)), ({ signing_secret }) => signing_secret.length),
   "disable the webhook": ({ webhook }) =>
     Effect.map(Webhooks.use((all) => all.disable(webhook.id)), ({ status }) => status),
   "attempt the delivery": ({ open }) => WebhookDeliveries.use((all) => all.attempt({ claimed: open, outgoing: null })),
@@ -272,7 +284,7 @@ export const observe = Effect.fnUntraced(function*(scene: Scene, answers: Readon
       tags: (yield* Tags.use((all) => all.list)).map(({ name }) => name),
       members: byText((yield* Members.use((all) => all.list)).map(({ name, role }) => ({ name, role }))),
       keys: (yield* ApiKeys.use((all) => all.list)).map(({ revoked_at }) => revoked_at === null ? "valid" : "revoked"),
-      webhooks: byText(webhooks.map(({ status }) => status)),
+      webhooks: byText(webhooks.map(({ event_types, status, url }) => ({ event_types, status, url }))),
       // A delivery of a webhook that was disabled meanwhile ends when a worker claims it.
       deliveries: byText(
         deliveries.map(({ attempt_count, event_type, failure_code, status }) =>

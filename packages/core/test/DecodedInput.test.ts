@@ -5,7 +5,7 @@ import { type Channels, ConnectChannel } from "@messaging-crm/core/Channels"
 import { type ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
 import { AddNote, type Contacts, CreateContact, UpdateContact } from "@messaging-crm/core/Contacts"
 import { CloseConversation, type Conversations } from "@messaging-crm/core/Conversations"
-import { ChannelId, ContactId, ConversationId, MemberId } from "@messaging-crm/core/Ids"
+import { ChannelId, ContactId, ConversationId, MemberId, WebhookId } from "@messaging-crm/core/Ids"
 import { AddMember, type Members } from "@messaging-crm/core/Members"
 import { CreateOrganization, type Organizations } from "@messaging-crm/core/Organizations"
 import { Phone } from "@messaging-crm/core/Phones"
@@ -34,6 +34,7 @@ export const refused = ({ contacts, conversations, ...rest }: Operations) => {
   const { channels, fields, keys, members, organizations, sends, tags, webhooks } = rest
   const contact_id = ContactId.make(id)
   const conversation_id = ConversationId.make(id)
+  const webhook_id = WebhookId.make(id)
   return [
     // @ts-expect-error not decoded
     tags.create({ name: blank, color: "red" }),
@@ -53,6 +54,8 @@ export const refused = ({ contacts, conversations, ...rest }: Operations) => {
     sends.start({ channel_id: ChannelId.make(id), phone: Phone.make("+4915112345678"), template: { id: blank } }),
     // @ts-expect-error not decoded
     webhooks.create({ url: "https://shop.example\u0000", event_types: ["message.sent"] }),
+    // @ts-expect-error not decoded
+    webhooks.update(webhook_id, { event_types: [] }),
     // @ts-expect-error not decoded
     fields.create({ key: "A key", name: blank, type: "text", options: null }),
     // @ts-expect-error not decoded

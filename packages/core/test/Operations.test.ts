@@ -36,7 +36,7 @@ import { SendMessage, Sends, StartConversation } from "@messaging-crm/core/Sends
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { Templates } from "@messaging-crm/core/Templates"
 import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
-import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
+import { CreateWebhook, UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { Cause, Effect, Exit, Layer, Option, Record } from "effect"
 
 const world = Crm.layer.pipe(
@@ -86,7 +86,12 @@ const calls: Readonly<Record<KeyedOperation, Effect.Effect<unknown, unknown, Crm
     create(CreateWebhook.make({ url: "https://shop.example/hook", event_types: ["message.sent"] }))
   ),
   "webhooks.disable": Webhooks.use(({ disable }) => disable(webhook)),
-  "webhooks.list": Webhooks.use(({ list }) => list({ status: null }))
+  "webhooks.get": Webhooks.use(({ get }) => get(webhook)),
+  "webhooks.list": Webhooks.use(({ list }) => list({ status: null })),
+  "webhooks.rotate_secret": Webhooks.use(({ rotateSecret }) => rotateSecret(webhook)),
+  "webhooks.update": Webhooks.use(({ update }) =>
+    update(webhook, UpdateWebhook.make({ event_types: ["message.sent"] }))
+  )
 }
 
 /** An actor whose API key has these scopes. */

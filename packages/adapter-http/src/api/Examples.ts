@@ -27,7 +27,7 @@ import type { Send, SendMessage, StartConversation } from "@messaging-crm/core/S
 import type { CreateTag, Tag } from "@messaging-crm/core/Tags"
 import type { Template, TemplateChoice } from "@messaging-crm/core/Templates"
 import type { WebhookDelivery } from "@messaging-crm/core/WebhookDeliveries"
-import type { CreatedWebhook, CreateWebhook, Webhook } from "@messaging-crm/core/Webhooks"
+import type { CreatedWebhook, CreateWebhook, UpdateWebhook, Webhook } from "@messaging-crm/core/Webhooks"
 import { Context } from "effect"
 
 /** The examples of one operation: request bodies by name, the response, and its error with the code `conflict`. */
@@ -302,6 +302,8 @@ export const createWebhook: typeof CreateWebhook.Encoded = {
   url: "https://shop.example/webhooks/crm",
   event_types: ["message.received", "send.failed"]
 }
+
+export const updateWebhook: typeof UpdateWebhook.Encoded = { event_types: ["message.received", "send.failed"] }
 
 export const webhook: typeof Webhook.Encoded = {
   id: ids.webhook_id,

@@ -1,6 +1,6 @@
 import { WebhookId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
-import { CreatedWebhook, CreateWebhook, Webhook, WebhookStatus } from "@messaging-crm/core/Webhooks"
+import { CreatedWebhook, CreateWebhook, UpdateWebhook, Webhook, WebhookStatus } from "@messaging-crm/core/Webhooks"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { List, Single } from "./Envelope.ts"
@@ -17,7 +17,9 @@ const status = Schema.optionalKey(
   })
 )
 
-/** `/webhooks`: list, create and disable (contract §14). */
+const params = { webhook_id: WebhookId }
+
+/** `/webhooks`: list, create, get, update and disable (contract §14). */
 export class WebhooksGroup extends HttpApiGroup.make("webhooks")
   .add(
     HttpApiEndpoint.get("list", "/webhooks", {
@@ -58,9 +60,63 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
           param: null
         }
       }),
+    HttpApiEndpoint.get("get", "/webhooks/:webhook_id", { params, success: Single(Webhook), error: Errors.NotFound })
+      .annotate(Runs, "webhooks.get")
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "getWebhook",
+          summary: "Get a webhook",
+          description: "Returns the webhook, active or disabled, without its secret."
+        })
+      )
+      .annotate(Examples.Example, { answer: Examples.one(Examples.webhook) }),
+    HttpApiEndpoint.patch("update", "/webhooks/:webhook_id", {
+      headers: keyHeaderOf("webhooks.update"),
+      params,
+      payload: UpdateWebhook,
+      success: Single(Webhook),
+      error: [Errors.NotFound, Errors.Conflict]
+    })
+      .annotate(Runs, "webhooks.update")
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "updateWebhook",
+          summary: "Update a webhook",
+          description:
+            "Changes the URL or the event types of an active webhook. Pending deliveries go to the new URL, which begins without failures and without a pause. The secret stays."
+        })
+      )
+      .annotate(Examples.Example, {
+        requests: { event_types: Examples.updateWebhook },
+        answer: Examples.one(Examples.webhook),
+        conflict: { message: "The webhook is disabled and cannot be changed. Create a new webhook.", param: null }
+      }),
+    HttpApiEndpoint.post("rotateSecret", "/webhooks/:webhook_id/rotate_secret", {
+      headers: keyHeaderOf("webhooks.rotate_secret"),
+      params,
+      success: Single(CreatedWebhook),
+      error: [Errors.NotFound, Errors.Conflict]
+    })
+      .annotate(Runs, "webhooks.rotate_secret")
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "rotateWebhookSecret",
+          summary: "Rotate the signing secret",
+          description:
+            `Replaces the signing secret. Store \`signing_secret\`: it is not shown again. For 24 hours each request has a signature of the new and of the former secret, separated by a space. At most ${limits.webhook_secrets_max} secrets sign at a time; a further rotation fails with \`conflict\`.`
+        })
+      )
+      .annotate(Examples.Example, {
+        answer: Examples.one(Examples.createdWebhook),
+        conflict: {
+          message:
+            `The webhook has ${limits.webhook_secrets_max} secrets that sign. Wait until 24 hours have passed since the oldest rotation.`,
+          param: null
+        }
+      }),
     HttpApiEndpoint.delete("disable", "/webhooks/:webhook_id", {
       headers: keyHeaderOf("webhooks.disable"),
-      params: { webhook_id: WebhookId },
+      params,
       success: Single(Webhook),
       error: Errors.NotFound
     })

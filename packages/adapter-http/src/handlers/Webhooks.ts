@@ -1,4 +1,4 @@
-import { Webhooks } from "@messaging-crm/core/Webhooks"
+import { Webhooks, type WebhookUrlRefused } from "@messaging-crm/core/Webhooks"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
@@ -6,6 +6,10 @@ import * as Errors from "../api/Errors.ts"
 import * as Responses from "../middleware/Responses.ts"
 import * as ErrorMapping from "./ErrorMapping.ts"
 import { requiring } from "./Requirements.ts"
+
+const urlRefused = ({ reason }: WebhookUrlRefused) => Errors.invalid("url", reason)
+
+const disabled = () => Errors.fail("conflict", "The webhook is disabled and cannot be changed. Create a new webhook.")
 
 /** Layer that answers `/webhooks`. */
 export const layer = HttpApiBuilder.group(
@@ -28,7 +32,34 @@ export const layer = HttpApiBuilder.group(
                 "conflict",
                 `The organization has reached its limit of ${limit} active webhooks. Disable one first.`
               ),
-            WebhookUrlRefused: ({ reason }) => Errors.invalid("url", reason)
+            WebhookUrlRefused: urlRefused
+          })
+        ),
+      get: ({ endpoint, params }) =>
+        webhooks.get(params.webhook_id).pipe(
+          Effect.flatMap(Responses.single(endpoint)),
+          Effect.catchTag("WebhookNotFound", Errors.absent("webhook"))
+        ),
+      update: ({ endpoint, params, payload }) =>
+        Responses.written(endpoint)((respond) => webhooks.update(params.webhook_id, payload, respond)).pipe(
+          Effect.catchTags({
+            ConcurrentChanges: ErrorMapping.concurrentChanges,
+            WebhookDisabled: disabled,
+            WebhookNotFound: Errors.absent("webhook"),
+            WebhookUrlRefused: urlRefused
+          })
+        ),
+      rotateSecret: ({ endpoint, params }) =>
+        Responses.written(endpoint)((respond) => webhooks.rotateSecret(params.webhook_id, respond)).pipe(
+          Effect.catchTags({
+            ConcurrentChanges: ErrorMapping.concurrentChanges,
+            TooManySecrets: ({ limit }) =>
+              Errors.fail(
+                "conflict",
+                `The webhook has ${limit} secrets that sign. Wait until 24 hours have passed since the oldest rotation.`
+              ),
+            WebhookDisabled: disabled,
+            WebhookNotFound: Errors.absent("webhook")
           })
         ),
       disable: ({ endpoint, params }) =>

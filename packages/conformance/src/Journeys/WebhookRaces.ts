@@ -1,10 +1,10 @@
-/** A webhook that is disabled while events are raised and deliveries attempted. */
+/** A webhook that is disabled or gets another URL while events are raised and deliveries attempted. */
 import { assert, it } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import * as Events from "@messaging-crm/core/Events"
 import { ConversationId, Ids } from "@messaging-crm/core/Ids"
 import { WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
-import { abandoned_max, CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
+import { abandoned_max, CreateWebhook, UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { WebhookRequestFailed } from "@messaging-crm/core/WebhookTransport"
 import { DateTime, Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
@@ -40,6 +40,9 @@ const subscribe = Effect.fnUntraced(function*(count: number) {
   return {
     answer: (how: Outcome) => endpoints.answer(url, () => how),
     disable: Webhooks.use((webhooks) => webhooks.disable(id)).pipe(as, Effect.orDie),
+    move: (to: string) =>
+      Webhooks.use((webhooks) => webhooks.update(id, UpdateWebhook.make({ url: to }))).pipe(as, Effect.orDie),
+    postedTo: (to: string) => Effect.map(endpoints.posted(to), ({ length }) => length),
     posted: Effect.map(endpoints.posted(url), ({ length }) => length),
     raise,
     /** How many deliveries are in which state, and why. */
@@ -89,6 +92,31 @@ export const suite = (storage: Scene.Storage) => {
           assert.strictEqual(yield* posted, 1)
         }))
     }
+
+    it.effect("is not disabled by an endpoint that it left: pending deliveries go to its new URL", () =>
+      Effect.gen(function*() {
+        const { answer, move, posted, postedTo, states } = yield* subscribe(12)
+        yield* answer(Effect.fail(new WebhookRequestFailed({ failure_code: "connection_refused" })))
+        yield* Scene.work
+        const [posting, may_answer] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+        yield* answer(
+          Effect.as(Effect.andThen(Deferred.succeed(posting, undefined), Deferred.await(may_answer)), {
+            ...ok,
+            status: 410
+          })
+        )
+        yield* TestClock.adjust("10 minutes")
+        const working = yield* Effect.forkChild(Scene.work)
+        yield* Deferred.await(posting)
+        const url = `https://${yield* Fixtures.uuid}.shop.example/crm`
+        yield* move(url)
+        yield* Deferred.succeed(may_answer, undefined)
+        yield* Fiber.join(working)
+        yield* Scene.work
+        assert.deepStrictEqual(yield* states, ["12 succeeded"])
+        assert.strictEqual(yield* postedTo(url), 12)
+        assert.strictEqual(yield* posted, 9)
+      }))
 
     it.effect("gets nothing of what is raised while it is disabled, nor afterwards", () =>
       Effect.gen(function*() {

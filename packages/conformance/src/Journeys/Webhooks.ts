@@ -9,7 +9,7 @@ import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { sign } from "@messaging-crm/core/WebhookSignature"
 import { Worker } from "@messaging-crm/core/Worker"
 import { WorkQueue } from "@messaging-crm/core/WorkQueue"
-import { DateTime, Deferred, Duration, Effect, Fiber, Ref, Result } from "effect"
+import { DateTime, Deferred, Duration, Effect, Fiber, Redacted, Ref, Result } from "effect"
 import { TestClock } from "effect/testing"
 import type { Outcome } from "../Endpoints.ts"
 import * as Fixtures from "../Fixtures.ts"
@@ -57,6 +57,44 @@ export const suite = (storage: Scene.Storage) => {
         assert.strictEqual(delivery.attempt_count, 2)
         assert.strictEqual(delivery.response_status, 204)
         assert.isNull(delivery.next_attempt_at)
+      }))
+
+    it.effect("that rotates its secret gets a signature of each for 24 hours, and of five at most", () =>
+      Effect.gen(function*() {
+        const { as, close, subscribe } = yield* begin
+        const { id, posted, secret } = yield* subscribe("conversation.closed")
+        const rotate = as(Webhooks.use((webhooks) => webhooks.rotateSecret(id)))
+        /** Raises an event, and returns how many secrets signed it, which must be the newest of those given. */
+        const signed = Effect.fnUntraced(function*(...secrets: ReadonlyArray<Redacted.Redacted>) {
+          yield* close()
+          yield* work
+          const { body, headers } = (yield* posted).at(-1) ?? assert.fail("Nothing was posted.")
+          const timestamp = yield* DateTime.now
+          const expected = yield* Effect.forEach(
+            secrets,
+            (one) => sign(one, { id: headers["webhook-id"] ?? "", timestamp, body })
+          )
+          assert.deepStrictEqual(headers["webhook-signature"]?.split(" "), expected)
+        })
+        yield* signed(secret)
+        const second = Redacted.make((yield* rotate).signing_secret)
+        yield* signed(second, secret)
+        yield* TestClock.adjust("1 hour")
+        const third = Redacted.make((yield* rotate).signing_secret)
+        yield* signed(third, second, secret)
+        yield* TestClock.adjust(Duration.subtract(Duration.hours(23), Duration.millis(1)))
+        yield* signed(third, second, secret)
+        yield* TestClock.adjust("1 millis")
+        yield* signed(third, second)
+        yield* TestClock.adjust("1 hour")
+        yield* signed(third)
+        let last = third
+        for (let count = 1; count < limits.webhook_secrets_max; count++) {
+          last = Redacted.make((yield* rotate).signing_secret)
+        }
+        assert.strictEqual((yield* Effect.flip(rotate))._tag, "TooManySecrets")
+        yield* TestClock.adjust("24 hours")
+        yield* signed(Redacted.make((yield* rotate).signing_secret), last)
       }))
 
     it.effect("gets nothing of a change that was not committed", () =>

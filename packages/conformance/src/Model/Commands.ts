@@ -6,6 +6,7 @@
  */
 import type { WritableContact } from "@messaging-crm/core/Contacts"
 import { EventType } from "@messaging-crm/core/Events"
+import { limits } from "@messaging-crm/core/Limits"
 import { TagColor } from "@messaging-crm/core/Tags"
 import { Arbitrary, Schema } from "effect"
 import { hardText } from "../Arbitraries.ts"
@@ -98,6 +99,11 @@ const seconds_ago = literal(0, 1, 60, -60, 86_400)
 /** Few IDs, so that messages come twice, and edits come before and after their message. */
 const provider_message_id = literal("m0", "m1", "m2", "m3", "m4", "m5")
 
+const event_types = Arbitrary.map(
+  array(Arbitrary.schema(EventType), { minLength: 1, maxLength: 8 }),
+  (types) => Array.from(new Set(types)).slice(0, limits.webhook_event_types_max)
+)
+
 /** Each command's fields. */
 const commands = {
   wait: { millis: literal(0, 1000, 5000, 15_000, 60_000, 1, 43_200_000, 900_000, 86_400_000) },
@@ -172,12 +178,8 @@ const commands = {
     seconds_ago
   },
   changeIdentity: { channel: choice, former: phone, external_id: phone, display_name: orNull(text) },
-  createWebhook: {
-    event_types: Arbitrary.map(
-      array(Arbitrary.schema(EventType), { minLength: 1, maxLength: 8 }),
-      (types) => Array.from(new Set(types))
-    )
-  },
+  createWebhook: { event_types },
+  updateWebhook: { id: choice, event_types: seldom(event_types), moves: literal(false, true) },
   disableWebhook: { id: choice }
 } satisfies Record<string, Fields>
 

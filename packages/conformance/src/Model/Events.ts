@@ -27,6 +27,7 @@ export const createWebhook = (
   const webhook: Webhook = {
     id: at.name(),
     url,
+    former_urls: [],
     event_types,
     created_at: at.now,
     disabled_at: null,
@@ -35,6 +36,19 @@ export const createWebhook = (
     abandoned: []
   }
   organization.webhooks.push(webhook)
+  return ok(showWebhook(webhook))
+}
+
+export const updateWebhook = (
+  webhook: Webhook | undefined,
+  set: Partial<Pick<Webhook, "event_types" | "url">>
+): Answer => {
+  if (webhook === undefined) return refused("WebhookNotFound")
+  const { event_types = webhook.event_types, url = webhook.url } = set
+  const isSame = url === webhook.url && event_types.join() === webhook.event_types.join()
+  if (webhook.disabled_at !== null && !isSame) return refused("WebhookDisabled")
+  if (url !== webhook.url) webhook.former_urls.push(webhook.url)
+  Object.assign(webhook, { event_types, url })
   return ok(showWebhook(webhook))
 }
 

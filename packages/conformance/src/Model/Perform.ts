@@ -17,7 +17,7 @@ import { PersonalData as PersonalDataOperations } from "@messaging-crm/core/Pers
 import { Phone } from "@messaging-crm/core/Phones"
 import { SendMessage, Sends as SendOperations, StartConversation } from "@messaging-crm/core/Sends"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
-import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
+import { CreateWebhook, UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { Worker } from "@messaging-crm/core/Worker"
 import { DateTime, Effect } from "effect"
 import { TestClock } from "effect/testing"
@@ -291,6 +291,17 @@ const perform: Perform = {
     const create = Webhooks.use((webhooks) => webhooks.create(CreateWebhook.make({ url, event_types })))
     const withoutSecret = Effect.map(create, ({ signing_secret: _signing_secret, ...webhook }) => webhook)
     return agree(scene, Events.createWebhook(scene.at, scene.ours, url, event_types), withoutSecret)
+  },
+
+  updateWebhook: (scene, { event_types, id: chosen, moves }) => {
+    const { id, thing } = choose(scene, chosen, ({ webhooks }) => webhooks)
+    const url = moves ? `${thing?.url ?? "https://shop.example/"}x` : thing?.url
+    const set = { ...(event_types === null ? {} : { event_types }), ...(url === undefined ? {} : { url }) }
+    return agree(
+      scene,
+      Events.updateWebhook(thing, set),
+      Webhooks.use(({ update }) => update(WebhookId.make(id), UpdateWebhook.make(set)))
+    )
   },
 
   disableWebhook: (scene, command) =>

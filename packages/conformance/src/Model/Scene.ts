@@ -141,9 +141,10 @@ const Posted = Schema.fromJsonString(Schema.Struct({
 export const agreeOnEvents = Effect.fnUntraced(function*(scene: Scene) {
   const { names, ours } = scene
   const endpoints = yield* ScriptedEndpoints
-  for (const { abandoned, id, pending, posted, url } of ours.webhooks) {
+  for (const { abandoned, former_urls, id, pending, posted, url } of ours.webhooks) {
+    const requests = yield* Effect.forEach([...former_urls, url], endpoints.posted)
     const events = yield* Effect.forEach(
-      yield* endpoints.posted(url),
+      requests.flat(),
       ({ body }) => Effect.orDie(Schema.decodeEffect(Posted)(body))
     )
     assert.strictEqual(new Set(events.map((event) => event.id)).size, events.length)

@@ -120,8 +120,10 @@ export interface Event {
 
 export interface Webhook {
   readonly id: Name
-  readonly url: string
-  readonly event_types: ReadonlyArray<EventType>
+  url: string
+  /** The URLs that it had before. */
+  readonly former_urls: Array<string>
+  event_types: ReadonlyArray<EventType>
   readonly created_at: DateTime.Utc
   disabled_at: DateTime.Utc | null
   readonly posted: Array<Event>

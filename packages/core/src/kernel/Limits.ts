@@ -56,5 +56,6 @@ export const limits = {
   webhook_event_types_min: 1,
   webhook_list_size: 100,
   webhook_response_bytes_max: 4096,
+  webhook_secrets_max: 5,
   webhooks_active_max: 100
 } as const

@@ -74,7 +74,10 @@ export const operations = {
   "webhook_deliveries.retry": write("webhooks:manage", "required"),
   "webhooks.create": { ...write("webhooks:manage", "optional"), isSecret: true },
   "webhooks.disable": write("webhooks:manage", "required"),
-  "webhooks.list": read("webhooks:manage")
+  "webhooks.get": read("webhooks:manage"),
+  "webhooks.list": read("webhooks:manage"),
+  "webhooks.rotate_secret": { ...write("webhooks:manage", "required"), isSecret: true },
+  "webhooks.update": write("webhooks:manage", "required")
 } as const satisfies Readonly<Record<string, Rules>>
 
 type Table = typeof operations

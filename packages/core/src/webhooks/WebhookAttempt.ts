@@ -11,6 +11,7 @@ import { Secrets, SecretUnreadable } from "../kernel/Secrets.ts"
 import * as Slots from "../kernel/Slots.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { secretContext, type WebhookRow } from "./Webhooks.ts"
+import { validAt } from "./WebhookSecrets.ts"
 import { headersOf } from "./WebhookSignature.ts"
 import { type UnansweredCode, type WebhookAnswer, WebhookRequestFailed, WebhookTransport } from "./WebhookTransport.ts"
 
@@ -103,7 +104,7 @@ export const makePost = Effect.gen(function*() {
     lookup: (_host: string) => Effect.sync(() => Slots.make<OrganizationId>(host_attempts_max))
   })
 
-  /** Decrypts a signing secret once, not for each delivery. */
+  /** Decrypts the signing secrets of a webhook once, not for each delivery. */
   const decrypted = yield* Cache.make({
     capacity: secrets_max,
     lookup: ({ context, sealed }: SealedSecret) =>
@@ -118,7 +119,7 @@ export const makePost = Effect.gen(function*() {
     const context = secretContext(organization_id, id)
     const secret = yield* Cache.get(decrypted, new SealedSecret({ context, sealed }))
     const at = yield* DateTime.now
-    const headers = yield* headersOf(secret, { id: event_id, timestamp: at, body })
+    const headers = yield* headersOf(validAt(secret, at), { id: event_id, timestamp: at, body })
     const [duration, outcome] = yield* transport.post({ url, headers, body }).pipe(
       Effect.timeoutOrElse({
         duration: attempt_time_max,

@@ -34,7 +34,7 @@ import {
   WebhookDeliveryRows
 } from "./WebhookDelivery.ts"
 import * as Outcome from "./WebhookOutcome.ts"
-import { WebhookNotFound, type WebhookRow, WebhookRows, WebhookStore } from "./Webhooks.ts"
+import { WebhookDisabled, WebhookNotFound, type WebhookRow, WebhookRows, WebhookStore } from "./Webhooks.ts"
 
 export * from "./WebhookDelivery.ts"
 export type { Attempt }
@@ -45,9 +45,6 @@ export { delays, nextAttempt } from "./WebhookSchedule.ts"
 export class WebhookDeliveryNotFound
   extends Schema.TaggedError<WebhookDeliveryNotFound>()("WebhookDeliveryNotFound", {})
 {}
-
-/** Nothing is posted to a disabled webhook. */
-export class WebhookDisabled extends Schema.TaggedError<WebhookDisabled>()("WebhookDisabled", {}) {}
 
 // ----------------------------------------------------------- decisions
 
@@ -255,6 +252,8 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
           (current, { now }) =>
             attempt.failure_code === null
               ? { answer: null, changes: Outcome.succeeded(claimed, current, attempt) }
+              : current.webhook.url !== webhook.url
+              ? { answer: null, changes: Outcome.postAgain(claimed, now) }
               : Outcome.failed(claimed, current, attempt, retry_after, { now, random }),
           // After a success, what was loaded before the attempt is loaded again only after a conflict.
           attempt.failure_code === null ? Effect.succeed(found) : undefined

@@ -81,6 +81,10 @@ export const reportUnreadable = ({ id: webhook_id }: WebhookRow) =>
 export const yieldHost = (claimed: ClaimedWork, now: Timestamp, random: number): Changes.Changes =>
   Changes.settle({ claimed, outcome: "postpone", due_at: DateTime.add(now, { seconds: 5 + Math.floor(random * 10) }) })
 
+/** Makes a delivery due now that failed at a URL that its webhook no longer has. That attempt does not count. */
+export const postAgain = (claimed: ClaimedWork, due_at: Timestamp): Changes.Changes =>
+  Changes.settle({ claimed, outcome: "postpone", due_at })
+
 /** Why a failed attempt disables its webhook: the endpoint is gone, or has failed for too long; null if it does not. */
 export type Disabling = "gone" | "failing" | null
 

@@ -36,17 +36,17 @@ export const sign = traced("Signature.sign")(function*(
   return `v1,${encodeBase64(yield* signing(`${id}.${seconds(timestamp)}.${body}`))}`
 })
 
-/** Returns all headers of an attempt. */
+/** Returns all headers of an attempt, with a signature of each secret. */
 export const headersOf = (
-  secret: Redacted.Redacted,
+  secrets: ReadonlyArray<Redacted.Redacted>,
   signed: Signed
 ): Effect.Effect<Readonly<Record<string, string>>> =>
-  Effect.map(sign(secret, signed), (signature) => ({
+  Effect.map(Effect.forEach(secrets, (secret) => sign(secret, signed)), (signatures) => ({
     "content-type": "application/json",
     "user-agent": "messaging-crm-webhooks/1",
     "webhook-id": signed.id,
     "webhook-timestamp": seconds(signed.timestamp),
-    "webhook-signature": signature
+    "webhook-signature": signatures.join(" ")
   }))
 
 const tolerance = Duration.minutes(5)

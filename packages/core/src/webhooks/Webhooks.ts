@@ -3,25 +3,14 @@
  *
  * | State | Trigger | Next state |
  * | --- | --- | --- |
+ * | active | update | active |
  * | active | disable | disabled |
  * | active | the endpoint answers 410 | disabled |
  * | active | no success for 5 days, with 10 failures or more | disabled |
  *
  * A disabled webhook stays disabled. The organization creates a new one instead.
  */
-import {
-  Context,
-  DateTime,
-  Duration,
-  Effect,
-  Layer,
-  Option,
-  Redacted,
-  Result,
-  Schema,
-  SchemaTransformation,
-  Struct
-} from "effect"
+import { Context, DateTime, Effect, Equivalence, Layer, Option, Redacted, Result, Struct } from "effect"
 import { type OrganizationRow, OrganizationRows, OrganizationStore } from "../accounts/Organizations.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { Ids, type OrganizationId, WebhookId } from "../kernel/Ids.ts"
@@ -29,129 +18,37 @@ import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
 import { resealAll, type SealedSecrets } from "../kernel/Resealing.ts"
 import { Secrets } from "../kernel/Secrets.ts"
-import { jsonSchemaOnly, Text } from "../kernel/Text.ts"
-import { Timestamp } from "../kernel/Timestamps.ts"
+import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type DecisionContext, type Write } from "../work/Decide.ts"
 import type { Respond } from "../work/RecordedResponses.ts"
 import { lanes } from "../work/WorkQueue.ts"
-import { EventType } from "./Events.ts"
+import type { EventType } from "./Events.ts"
+import {
+  type CreatedWebhook,
+  type CreateWebhook,
+  TooManySecrets,
+  TooManyWebhooks,
+  type UpdateWebhook,
+  type Webhook,
+  type WebhookColumns,
+  WebhookDisabled,
+  type WebhookFilters,
+  WebhookNotFound,
+  type WebhookRow,
+  WebhookRows,
+  WebhookUrlRefused
+} from "./Webhook.ts"
+import { type Health, healthy } from "./WebhookHealth.ts"
+import { rotated } from "./WebhookSecrets.ts"
 import { newSecret } from "./WebhookSignature.ts"
 import { AllowedAddresses } from "./WebhookTransport.ts"
 import { accepted } from "./WebhookUrl.ts"
 
-// ---------------------------------------------------------------- data
-
-export const WebhookStatus = Schema.Literals(["active", "disabled"])
-export type WebhookStatus = typeof WebhookStatus.Type
-
-export const Webhook = Schema.Struct({
-  id: WebhookId,
-  url: Schema.String.annotate({ format: "uri" }),
-  event_types: Schema.Array(EventType),
-  status: WebhookStatus.annotate({
-    description: "`disabled` by a request, by a 410 response, or after five days without a success; permanent."
-  }),
-  created_at: Timestamp,
-  disabled_at: Schema.NullOr(Timestamp).annotate({ description: "Null while it is active." })
-}).annotate({ identifier: "Webhook", description: "A subscription that sends selected event types to one URL." })
-export interface Webhook extends Schema.Schema.Type<typeof Webhook> {}
-
-/** The answer to the creation of a webhook, the only one that contains the secret. */
-export const CreatedWebhook = Schema.Struct({
-  ...Webhook.fields,
-  signing_secret: Schema.String.annotate({
-    description: "The secret that signs every event (Standard Webhooks). Returned only once, so store it."
-  })
-}).annotate({ identifier: "CreatedWebhook", description: "A new subscription with its signing secret." })
-export interface CreatedWebhook extends Schema.Schema.Type<typeof CreatedWebhook> {}
-
-const isEventType = Schema.is(EventType)
-
-// Checked as a whole, so that an error names `event_types` and not one of its elements.
-const EventTypes = Schema.Array(Schema.String.check(jsonSchemaOnly({ enum: [...EventType.literals] }))).check(
-  Schema.isBetweenLength(limits.webhook_event_types_min, limits.webhook_event_types_max),
-  Schema.makeFilter((types: ReadonlyArray<string>) => types.every(isEventType), {
-    expected: `a list of event types among ${EventType.literals.join(", ")}`
-  }),
-  Schema.isUnique()
-).pipe(
-  Schema.decodeTo(
-    Schema.Array(EventType).check(
-      Schema.isBetweenLength(limits.webhook_event_types_min, limits.webhook_event_types_max),
-      Schema.isUnique()
-    ),
-    SchemaTransformation.passthroughSupertype()
-  )
-)
-
-export const CreateWebhook = Schema.Struct({
-  url: Text.check(jsonSchemaOnly({ maxLength: limits.url_chars_max, pattern: "^[Hh][Tt][Tt][Pp][Ss]://[^/\\\\]" }))
-    .annotate({
-      description:
-        "A public https endpoint: a host name, no user, no fragment, port 443 or above 1023. It is stored in ASCII, as WHATWG URL serializes it."
-    }),
-  event_types: EventTypes
-}).annotate({ identifier: "CreateWebhook" }).pipe(Schema.brand("CreateWebhook"))
-export interface CreateWebhook extends Schema.Schema.Type<typeof CreateWebhook> {}
-
-/** The filters of a list. A filter that is null does not filter (contract §14.4). */
-export interface WebhookFilters {
-  readonly status: WebhookStatus | null
-}
-
-/** The failures of an endpoint since its last success. */
-export interface Health {
-  readonly consecutive_failures: number
-  readonly first_failure_at: Timestamp | null
-}
-
-/** The columns of a webhook. */
-export interface WebhookColumns extends Webhook, Health {
-  /** The signing secret, encrypted. */
-  readonly sealed_secret: string
-}
-
-export interface WebhookRow extends WebhookColumns {
-  readonly version: Changes.Version
-}
-
-export const WebhookRows = Changes.rows<WebhookColumns>()({
-  name: "webhooks",
-  key: { id: "uuid" },
-  columns: {
-    url: "text",
-    event_types: "text[]",
-    status: "text",
-    created_at: "timestamptz",
-    disabled_at: "timestamptz",
-    sealed_secret: "text",
-    consecutive_failures: "integer",
-    first_failure_at: "timestamptz"
-  },
-  unique: null,
-  activity: null
-})
-
-// -------------------------------------------------------------- errors
-
-export class WebhookNotFound extends Schema.TaggedError<WebhookNotFound>()("WebhookNotFound", {}) {}
-
-/** A webhook may not have this URL. `reason` is a sentence for the API's client. */
-export class WebhookUrlRefused extends Schema.TaggedError<WebhookUrlRefused>()("WebhookUrlRefused", {
-  reason: Schema.String
-}) {}
-
-/** The organization already has the maximum of active webhooks. */
-export class TooManyWebhooks extends Schema.TaggedError<TooManyWebhooks>()("TooManyWebhooks", { limit: Schema.Int }) {}
+export * from "./Webhook.ts"
+export * from "./WebhookHealth.ts"
 
 // ----------------------------------------------------------- decisions
-
-/** A webhook is disabled after this time without a success, if at least so many attempts failed. */
-export const disable_after = { time: Duration.days(5), failures_min: 10 } as const
-
-/** After `failures_min` consecutive failures, the webhook is paused between attempts, which are made one at a time. */
-export const breaker = { failures_min: 5, pause_min: Duration.seconds(30), pause_max: Duration.minutes(10) } as const
 
 /**
  * How many pending deliveries fail in the same commit that disables their webhook.
@@ -162,28 +59,6 @@ export const breaker = { failures_min: 5, pause_min: Duration.seconds(30), pause
  */
 export const abandoned_max = 200
 
-/** The health after a success. */
-export const healthy: Health = { consecutive_failures: 0, first_failure_at: null }
-
-/** Returns the health after one more failure. */
-export const recordFailure = ({ consecutive_failures, first_failure_at }: Health, now: Timestamp): Health => ({
-  consecutive_failures: consecutive_failures + 1,
-  first_failure_at: first_failure_at ?? now
-})
-
-/** Returns whether the endpoint has failed long and often enough for its webhook to be disabled. */
-export const shouldDisable = ({ consecutive_failures, first_failure_at }: Health, now: Timestamp): boolean =>
-  consecutive_failures >= disable_after.failures_min &&
-  first_failure_at !== null &&
-  DateTime.isGreaterThanOrEqualTo(now, DateTime.addDuration(first_failure_at, disable_after.time))
-
-/** Returns the pause until the next attempt: 30 seconds, doubled with each failure, up to 10 minutes. Null before the fifth. */
-export const pauseOf = ({ consecutive_failures }: Health): Duration.Duration | null => {
-  const beyond = consecutive_failures - breaker.failures_min
-  if (beyond < 0) return null
-  return Duration.min(Duration.times(breaker.pause_min, 2 ** Math.min(beyond, 10)), breaker.pause_max)
-}
-
 /** Returns the encryption context of a webhook's secret, so that the ciphertext cannot be decrypted for another webhook. */
 export const secretContext = (organization_id: OrganizationId, id: WebhookId): string =>
   `webhook-secret|${organization_id}|${id}`
@@ -191,6 +66,8 @@ export const secretContext = (organization_id: OrganizationId, id: WebhookId): s
 /** Returns the webhook as callers see it. */
 export const toWebhook = (row: WebhookColumns): Webhook =>
   Struct.pick(row, ["id", "url", "event_types", "status", "created_at", "disabled_at"])
+
+const equalTypes = Equivalence.Array(Equivalence.strictEqual<EventType>())
 
 /** Subscribes a URL to events. */
 const create = (
@@ -214,6 +91,39 @@ const create = (
     )
   })
 }
+
+/** Changes the URL or the event types. Another URL is another endpoint: it begins without failures and without a pause. */
+const update = (
+  row: WebhookRow,
+  set: Partial<Pick<WebhookColumns, "event_types" | "url">>
+): Result.Result<Changes.Decision<Webhook>, WebhookDisabled> => {
+  const { event_types, id: lane, status, url } = row
+  const isMoved = set.url !== undefined && set.url !== url
+  const isSame = !isMoved && (set.event_types === undefined || equalTypes(event_types, set.event_types))
+  if (isSame) return Result.succeed({ answer: toWebhook(row), changes: Changes.none })
+  if (status === "disabled") return Result.fail(new WebhookDisabled())
+  const whole = { ...set, ...(isMoved ? healthy : {}) }
+  return Result.succeed({
+    answer: toWebhook({ ...row, ...whole }),
+    changes: Changes.all(
+      WebhookRows.update(row, whole),
+      isMoved
+        ? Changes.throttle({ kind: "webhook_delivery", lane, until: null, cap: lanes.webhook_delivery.cap })
+        : Changes.none
+    )
+  })
+}
+
+/** Replaces the signing secret by the encrypted text of all that sign; null where they would be too many. */
+const rotate = (
+  row: WebhookRow,
+  sealed_secret: string | null
+): Result.Result<Changes.Decision<Webhook>, TooManySecrets | WebhookDisabled> =>
+  row.status === "disabled"
+    ? Result.fail(new WebhookDisabled())
+    : sealed_secret === null
+    ? Result.fail(new TooManySecrets({ limit: limits.webhook_secrets_max }))
+    : Result.succeed({ answer: toWebhook(row), changes: WebhookRows.update(row, { sealed_secret }) })
 
 /**
  * Disables a webhook permanently. Its newest pending deliveries fail in the same
@@ -274,6 +184,15 @@ export class Webhooks extends Context.Service<Webhooks, {
   readonly create: Write<[input: CreateWebhook], CreatedWebhook, WebhookUrlRefused | TooManyWebhooks>
   /** Returns the 100 most recent webhooks that pass the filters, newest first. */
   readonly list: (filters: WebhookFilters) => Effect.Effect<ReadonlyArray<Webhook>, never, CurrentActor>
+  readonly get: (id: WebhookId) => Effect.Effect<Webhook, WebhookNotFound, CurrentActor>
+  /** Changes the URL or the event types. Deliveries that are still pending go to the new URL. */
+  readonly update: Write<
+    [id: WebhookId, input: UpdateWebhook],
+    Webhook,
+    WebhookNotFound | WebhookDisabled | WebhookUrlRefused
+  >
+  /** Replaces the signing secret. Attempts are signed with both for 24 hours (contract §14.17). */
+  readonly rotateSecret: Write<[id: WebhookId], CreatedWebhook, WebhookNotFound | WebhookDisabled | TooManySecrets>
   /** Disables a webhook permanently, and fails its pending deliveries. Disabling it again changes nothing. */
   readonly disable: Write<[id: WebhookId], Webhook, WebhookNotFound>
   /**
@@ -293,15 +212,20 @@ export class Webhooks extends Context.Service<Webhooks, {
       const secrets = yield* Secrets
       const store = yield* WebhookStore
 
+      const acceptUrl = (given: string) =>
+        Effect.mapError(Effect.fromResult(accepted(given, allowed)), (reason) => new WebhookUrlRefused({ reason }))
+
+      /** Returns the webhook that a decision is about. */
+      const found = (row: Option.Option<WebhookRow>) => Result.fromOption(row, () => new WebhookNotFound())
+
+      const current = (row: Option.Option<WebhookRow>) => Result.map(found(row), toWebhook)
+
       const createWebhook = operation("webhooks.create")(function*<Out>(
         { event_types, url: given }: CreateWebhook,
         respond?: Respond<CreatedWebhook, Out>
       ) {
         const { organization_id } = yield* CurrentActor
-        const url = yield* Effect.mapError(
-          Effect.fromResult(accepted(given, allowed)),
-          (reason) => new WebhookUrlRefused({ reason })
-        )
+        const url = yield* acceptUrl(given)
         const id = WebhookId.make(ids.next())
         const signing_secret = Redacted.value(yield* newSecret)
         const sealed_secret = yield* secrets.seal(secretContext(organization_id, id), signing_secret)
@@ -324,24 +248,78 @@ export class Webhooks extends Context.Service<Webhooks, {
         return yield* store.list(organization_id, filters, limits.webhook_list_size)
       })
 
+      const get = operation("webhooks.get")(function*(id: WebhookId) {
+        const { organization_id } = yield* CurrentActor
+        return yield* Effect.flatMap(store.find(organization_id, id), (row) => Effect.fromResult(current(row)))
+      })
+
+      const updateWebhook = operation("webhooks.update")(function*<Out>(
+        id: WebhookId,
+        { url, ...rest }: UpdateWebhook,
+        respond?: Respond<Webhook, Out>
+      ) {
+        const { organization_id } = yield* CurrentActor
+        const set = url === undefined ? rest : { ...rest, url: yield* acceptUrl(url) }
+        return yield* runAudited("webhooks.update", {
+          load: store.find(organization_id, id),
+          decide: (row) => Result.flatMap(found(row), (webhook) => update(webhook, set)),
+          current
+        }, respond)
+      })
+
+      /** Loads a webhook, and encrypts a new secret together with those that still sign. None signs that no key decrypts. */
+      const loadWith = Effect.fnUntraced(
+        function*(organization_id: OrganizationId, id: WebhookId, signing_secret: string) {
+          const row = yield* Effect.fromOption(yield* store.find(organization_id, id), () => new WebhookNotFound())
+          const context = secretContext(organization_id, id)
+          const stored = yield* secrets.open(context, row.sealed_secret)
+          const now = yield* DateTime.now
+          const text = Option.isNone(stored) ? signing_secret : rotated(stored.value, signing_secret, now)
+          return { row, sealed_secret: text === null ? null : yield* secrets.seal(context, text) }
+        }
+      )
+
+      const rotateSecret = operation("webhooks.rotate_secret")(
+        function*<Out>(id: WebhookId, respond?: Respond<CreatedWebhook, Out>) {
+          const { organization_id } = yield* CurrentActor
+          const signing_secret = Redacted.value(yield* newSecret)
+          return yield* runAudited("webhooks.rotate_secret", {
+            load: Effect.result(loadWith(organization_id, id, signing_secret)),
+            decide: (loaded) =>
+              Result.map(
+                Result.flatMap(loaded, ({ row, sealed_secret }) => rotate(row, sealed_secret)),
+                ({ answer, changes }) => ({ answer: { ...answer, signing_secret }, changes })
+              )
+          }, respond)
+        }
+      )
+
       const disableWebhook = operation("webhooks.disable")(
         function*<Out>(id: WebhookId, respond?: Respond<Webhook, Out>) {
           const { organization_id } = yield* CurrentActor
           return yield* runAudited("webhooks.disable", {
             load: store.find(organization_id, id),
-            decide: (found, { now }) =>
+            decide: (row, { now }) =>
               Result.map(
-                Result.fromOption(found, () => new WebhookNotFound()),
-                (row) => disable(row, Struct.pick(row, ["consecutive_failures", "first_failure_at"]), now)
+                found(row),
+                (webhook) => disable(webhook, Struct.pick(webhook, ["consecutive_failures", "first_failure_at"]), now)
               ),
-            current: (found) => Result.map(Result.fromOption(found, () => new WebhookNotFound()), toWebhook)
+            current
           }, respond)
         }
       )
 
       const reseal = resealAll(secrets, store, secretContext)
 
-      return Webhooks.of({ create: createWebhook, list, disable: disableWebhook, reseal })
+      return Webhooks.of({
+        create: createWebhook,
+        list,
+        get,
+        update: updateWebhook,
+        rotateSecret,
+        disable: disableWebhook,
+        reseal
+      })
     })
   )
 }

@@ -46,14 +46,14 @@ describe("a signature", () => {
         const redacted = yield* newSecret
         const secret = Redacted.value(redacted)
         const at = yield* now
-        const headers = yield* headersOf(redacted, { id, timestamp: at, body })
+        const headers = yield* headersOf([redacted], { id, timestamp: at, body })
         assert.isTrue(yield* isAccepted(secret, headers, body))
         assert.strictEqual(yield* isAccepted(secret, headers, other), other === body)
         assert.isFalse(yield* isAccepted(secret, headers, `${body} `))
         assert.isFalse(yield* isAccepted(secret, { ...headers, "webhook-id": id.replace("1", "2") }, body))
         assert.isFalse(yield* isAccepted(Redacted.value(yield* newSecret), headers, body))
         for (const minutes of [-6, 6]) {
-          const stale = yield* headersOf(redacted, { id, timestamp: DateTime.add(at, { minutes }), body })
+          const stale = yield* headersOf([redacted], { id, timestamp: DateTime.add(at, { minutes }), body })
           assert.isFalse(yield* isAccepted(secret, stale, body))
           const forged = { ...headers, "webhook-timestamp": stale["webhook-timestamp"] ?? "" }
           assert.isFalse(yield* isAccepted(secret, forged, body))
@@ -82,7 +82,7 @@ describe("a signature", () => {
     Effect.gen(function*() {
       const signed = { id, timestamp: DateTime.makeUnsafe(1_000), body: "{}" }
       const secret = yield* newSecret
-      assert.deepStrictEqual(yield* headersOf(secret, signed), {
+      assert.deepStrictEqual(yield* headersOf([secret], signed), {
         "content-type": "application/json",
         "user-agent": "messaging-crm-webhooks/1",
         "webhook-id": id,

@@ -1,0 +1,124 @@
+/** A webhook: a subscription of a URL to events (contract §14). */
+import { Schema, SchemaTransformation } from "effect"
+import { WebhookId } from "../kernel/Ids.ts"
+import { limits } from "../kernel/Limits.ts"
+import { jsonSchemaOnly, Text } from "../kernel/Text.ts"
+import { Timestamp } from "../kernel/Timestamps.ts"
+import * as Changes from "../work/Changes.ts"
+import { EventType } from "./Events.ts"
+import type { Health } from "./WebhookHealth.ts"
+
+// ---------------------------------------------------------------- data
+
+export const WebhookStatus = Schema.Literals(["active", "disabled"])
+export type WebhookStatus = typeof WebhookStatus.Type
+
+export const Webhook = Schema.Struct({
+  id: WebhookId,
+  url: Schema.String.annotate({ format: "uri" }),
+  event_types: Schema.Array(EventType),
+  status: WebhookStatus.annotate({
+    description: "`disabled` by a request, by a 410 response, or after five days without a success; permanent."
+  }),
+  created_at: Timestamp,
+  disabled_at: Schema.NullOr(Timestamp).annotate({ description: "Null while it is active." })
+}).annotate({ identifier: "Webhook", description: "A subscription that sends selected event types to one URL." })
+export interface Webhook extends Schema.Schema.Type<typeof Webhook> {}
+
+/** The answer to the creation of a webhook or a rotation of its secret, the only ones that contain the secret. */
+export const CreatedWebhook = Schema.Struct({
+  ...Webhook.fields,
+  signing_secret: Schema.String.annotate({
+    description: "The secret that signs every event (Standard Webhooks). Returned only once, so store it."
+  })
+}).annotate({ identifier: "CreatedWebhook", description: "A subscription with its new signing secret." })
+export interface CreatedWebhook extends Schema.Schema.Type<typeof CreatedWebhook> {}
+
+const isEventType = Schema.is(EventType)
+
+// Checked as a whole, so that an error names `event_types` and not one of its elements.
+const EventTypes = Schema.Array(Schema.String.check(jsonSchemaOnly({ enum: [...EventType.literals] }))).check(
+  Schema.isBetweenLength(limits.webhook_event_types_min, limits.webhook_event_types_max),
+  Schema.makeFilter((types: ReadonlyArray<string>) => types.every(isEventType), {
+    expected: `a list of event types among ${EventType.literals.join(", ")}`
+  }),
+  Schema.isUnique()
+).pipe(
+  Schema.decodeTo(
+    Schema.Array(EventType).check(
+      Schema.isBetweenLength(limits.webhook_event_types_min, limits.webhook_event_types_max),
+      Schema.isUnique()
+    ),
+    SchemaTransformation.passthroughSupertype()
+  )
+)
+
+const Url = Text.check(jsonSchemaOnly({ maxLength: limits.url_chars_max, pattern: "^[Hh][Tt][Tt][Pp][Ss]://[^/\\\\]" }))
+  .annotate({
+    description:
+      "A public https endpoint: a host name, no user, no fragment, port 443 or above 1023. It is stored in ASCII, as WHATWG URL serializes it."
+  })
+
+export const CreateWebhook = Schema.Struct({ url: Url, event_types: EventTypes }).annotate({
+  identifier: "CreateWebhook"
+}).pipe(Schema.brand("CreateWebhook"))
+export interface CreateWebhook extends Schema.Schema.Type<typeof CreateWebhook> {}
+
+/** A partial update: an absent field keeps its value (contract §14.15). */
+export const UpdateWebhook = Schema.Struct({
+  url: Schema.optionalKey(Url),
+  event_types: Schema.optionalKey(EventTypes)
+}).annotate({ identifier: "UpdateWebhook", description: "An absent field keeps its value." }).pipe(
+  Schema.brand("UpdateWebhook")
+)
+export interface UpdateWebhook extends Schema.Schema.Type<typeof UpdateWebhook> {}
+
+/** The filters of a list. A filter that is null does not filter (contract §14.4). */
+export interface WebhookFilters {
+  readonly status: WebhookStatus | null
+}
+
+/** The columns of a webhook. */
+export interface WebhookColumns extends Webhook, Health {
+  /** The signing secrets, encrypted together. */
+  readonly sealed_secret: string
+}
+
+export interface WebhookRow extends WebhookColumns {
+  readonly version: Changes.Version
+}
+
+export const WebhookRows = Changes.rows<WebhookColumns>()({
+  name: "webhooks",
+  key: { id: "uuid" },
+  columns: {
+    url: "text",
+    event_types: "text[]",
+    status: "text",
+    created_at: "timestamptz",
+    disabled_at: "timestamptz",
+    sealed_secret: "text",
+    consecutive_failures: "integer",
+    first_failure_at: "timestamptz"
+  },
+  unique: null,
+  activity: null
+})
+
+// -------------------------------------------------------------- errors
+
+export class WebhookNotFound extends Schema.TaggedError<WebhookNotFound>()("WebhookNotFound", {}) {}
+
+/** A webhook may not have this URL. `reason` is a sentence for the API's client. */
+export class WebhookUrlRefused extends Schema.TaggedError<WebhookUrlRefused>()("WebhookUrlRefused", {
+  reason: Schema.String
+}) {}
+
+/** Nothing is posted to a disabled webhook, and it does not change. */
+export class WebhookDisabled extends Schema.TaggedError<WebhookDisabled>()("WebhookDisabled", {}) {}
+
+/** The webhook already has the maximum of secrets that sign. */
+export class TooManySecrets extends Schema.TaggedError<TooManySecrets>()("TooManySecrets", { limit: Schema.Int }) {}
+
+/** The organization already has the maximum of active webhooks. */
+export class TooManyWebhooks extends Schema.TaggedError<TooManyWebhooks>()("TooManyWebhooks", { limit: Schema.Int }) {}
