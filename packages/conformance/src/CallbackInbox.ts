@@ -143,6 +143,25 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(idsOf(yield* claim(after(100))), flood.slice(4))
     }))
 
+  it.effect("serves every organization once before any a second time, however many have a backlog", () =>
+    Effect.gen(function*() {
+      const store = yield* start
+      const channels = yield* Effect.replicateEffect(Effect.flatMap(Fixtures.organization, Fixtures.channel), 10)
+      for (const turn of [0, 1]) {
+        for (const [index, { id: channel_id }] of channels.entries()) {
+          const callback = { ...yield* made(bytes("{}"), after(10 * turn + index)), channel_id, people: [] }
+          yield* store.insert([callback])
+        }
+      }
+      const served: Array<string | null> = []
+      while (served.length < 20) {
+        const claimed = yield* claim(after(100), 4)
+        assert.isNotEmpty(claimed)
+        served.push(...claimed.map(({ channel_id }) => channel_id))
+      }
+      assert.sameMembers(served.slice(0, 10), channels.map(({ id }) => id))
+    }))
+
   it.effect("gives each body to one of concurrent claims", () =>
     Effect.gen(function*() {
       yield* start

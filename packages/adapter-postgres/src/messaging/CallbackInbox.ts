@@ -14,7 +14,8 @@ const claimed = rows(Schema.Struct({
   body: Schema.Uint8Array,
   received_at: At,
   attempt: Schema.Int,
-  token: Schema.String
+  token: Schema.String,
+  served: Schema.String
 }))
 
 const backlog = first(Schema.Struct({ count: Schema.Int, oldest_received_at: OptionalAt }))
@@ -32,6 +33,19 @@ export const layer = Layer.effect(
     const sql = yield* SqlClient.SqlClient
     // Claims join by index alone there, also where their plan was made while the table was empty.
     const claiming = yield* claimClient
+
+    /**
+     * The last organization of the latest claim. The next claim continues after it, in the order of the ids, so it looks
+     * at `limit` organizations with due bodies, however many have a backlog.
+     */
+    let served = nobody
+
+    /** Selects the next organization with bodies after one, or else the first. */
+    const nextAfter = (id: Statement.Fragment) =>
+      sql`coalesce(
+        (SELECT organization_id FROM provider_callbacks WHERE organization_id > ${id} ORDER BY organization_id LIMIT 1),
+        (SELECT organization_id FROM provider_callbacks ORDER BY organization_id LIMIT 1)
+      )`
 
     const organizationOf = (channel_id: Statement.Fragment) =>
       sql`coalesce((SELECT organization_id FROM channels WHERE id = (${channel_id})::uuid), ${nobody}::uuid)`
@@ -86,25 +100,22 @@ export const layer = Layer.effect(
       claim: ({ lease_until, limit, now, token }) =>
         Effect.flatMap(claiming, (client) =>
           claimed(client`
-          WITH RECURSIVE waiting AS (
-            (SELECT organization_id FROM provider_callbacks ORDER BY organization_id LIMIT 1)
-            UNION ALL
-            SELECT (
-              SELECT c.organization_id
-              FROM provider_callbacks c
-              WHERE c.organization_id > w.organization_id
-              ORDER BY c.organization_id
-              LIMIT 1
-            )
-            FROM waiting w
-            WHERE w.organization_id IS NOT NULL
+          WITH RECURSIVE ring AS (
+            SELECT ${nextAfter(sql`${served}::uuid`)} AS id
+            UNION
+            SELECT ${nextAfter(sql`r.id`)} FROM ring r
+          ), turns AS (
+            SELECT id, row_number() OVER () AS place
+            FROM ring
+            WHERE EXISTS (SELECT FROM provider_callbacks WHERE organization_id = ring.id AND due_at <= ${date(now)})
+            LIMIT ${limit}
           ), due AS (
-            SELECT c.id, c.due_at, row_number() OVER (PARTITION BY w.organization_id ORDER BY c.due_at, c.id) AS turn
-            FROM waiting w
+            SELECT c.id, c.due_at, row_number() OVER (PARTITION BY t.id ORDER BY c.due_at, c.id) AS turn
+            FROM turns t
             CROSS JOIN LATERAL (
               SELECT id, due_at
               FROM provider_callbacks
-              WHERE organization_id = w.organization_id AND due_at <= ${date(now)}
+              WHERE organization_id = t.id AND due_at <= ${date(now)}
               ORDER BY due_at, id
               LIMIT ${limit}
               FOR UPDATE SKIP LOCKED
@@ -119,10 +130,16 @@ export const layer = Layer.effect(
             RETURNING c.id, c.source, c.channel_id, c.body, c.received_at, c.attempt, c.token, due.turn,
               due.due_at AS was_due_at
           )
-          SELECT id, source, channel_id, body, received_at, attempt, token
+          SELECT id, source, channel_id, body, received_at, attempt, token,
+            (SELECT id FROM turns ORDER BY place DESC LIMIT 1) AS served
           FROM taken
           ORDER BY turn, was_due_at, id
-        `)),
+        `)).pipe(Effect.map((found) =>
+            found.map(({ served: last, ...callback }) => {
+              served = last
+              return callback
+            })
+          )),
       finish,
       postpone: ({ id, token }, due_at) =>
         Effect.asVoid(Effect.orDie(sql`
