@@ -78,18 +78,29 @@ const abandoned = (tables: Table.Tables, owner: OrganizationId, { abandon = [], 
     return newest(pending, limit).map((row) => WebhookDeliveryRows.update(row, State.abandon("webhook_disabled")))
   })
 
-const isDated = (row: object): row is { readonly updated_at: DateTime.DateTime } =>
-  "updated_at" in row && DateTime.isDateTime(row.updated_at)
+// Columns of activities hold times, texts and IDs.
+const timeOf = (value: unknown) => (value ?? null) as Timestamp | null
 
-/** Sets columns and increments the version. `updated_at` never moves backwards. */
+const latest = (a: Timestamp | null, b: Timestamp | null): Timestamp | null =>
+  a === null || b === null ? a ?? b : DateTime.max(a, b)
+
+/** Sets columns and increments the version. A time that activities move forward never moves backwards. */
 const updated = (tables: Table.Tables, owner: OrganizationId, update: Changes.Update): Option.Option<Table.Tables> =>
   Option.gen(function*() {
     const { key, set, version } = update
     const row = yield* Table.get(tables, update, owner, Table.keyOf(update, key))
     if (row.version !== version) return yield* Option.none()
-    const next = { ...row, ...set, version: version + 1 }
-    const dates = isDated(row) && isDated(next) ? { updated_at: DateTime.max(row.updated_at, next.updated_at) } : {}
-    return yield* Table.put(tables, update, owner, { ...next, ...dates })
+    const [before, next]: ReadonlyArray<Readonly<Record<string, unknown>>> = [{ ...row }, { ...row, ...set }]
+    const { activity } = update.table
+    const times = activity === null ? {} : { [activity.latest]: "at", ...activity.moved }
+    return yield* Table.put(tables, update, owner, {
+      ...next,
+      ...Record.map(times, (_, column) => {
+        const time = timeOf(next?.[column])
+        return time === null ? null : latest(timeOf(before?.[column]), time)
+      }),
+      version: version + 1
+    })
   })
 
 const inserted = (tables: Table.Tables, owner: OrganizationId, of: { readonly table: Declared.Table }, row: object) =>
@@ -129,12 +140,6 @@ const withAlias = (owner: OrganizationId) => (tables: Table.Tables, alias: Chang
 const active = Object.values(declared).flatMap((table) =>
   table.activity === null ? [] : [{ table, activity: table.activity }]
 )
-
-// Columns of activities hold times, texts and IDs.
-const timeOf = (value: unknown) => (value ?? null) as Timestamp | null
-
-const latest = (a: Timestamp | null, b: Timestamp | null): Timestamp | null =>
-  a === null || b === null ? a ?? b : DateTime.max(a, b)
 
 /** Applies an activity to one row. Its version does not change. */
 const withActivity = (

@@ -122,6 +122,27 @@ export const touches = (it: It, { runs }: Options) => {
       })
     }))
 
+  it.effect("sets with an update what an activity sets too, but moves no time backwards", () =>
+    Effect.gen(function*() {
+      const ours = yield* Fixtures.organization
+      const on = yield* Fixtures.thread(ours)
+      yield* Fixtures.write(ours, activity(on, { at: after(5), preview: "Hello", last_inbound_at: after(4) }))
+      const set = { last_activity_at: after(1), last_activity_preview: "Edited" }
+      yield* Fixtures.write(
+        ours,
+        ContactRows.update({ id: on.contact_id, version: 1 }, { ...set, updated_at: after(1) }),
+        ConversationRows.update({ id: on.conversation_id, version: 1 }, { ...set, last_inbound_at: after(1) })
+      )
+      const shown = { last_activity_at: after(5), last_activity_preview: "Edited", version: 2 }
+      assert.deepInclude(yield* contactOf(ours, on), { ...shown, updated_at: after(5) })
+      assert.deepInclude(yield* conversationOf(ours, on), { ...shown, last_inbound_at: after(4) })
+      yield* Fixtures.write(
+        ours,
+        ConversationRows.update({ id: on.conversation_id, version: 2 }, { last_inbound_at: null })
+      )
+      assert.isNull((yield* conversationOf(ours, on)).last_inbound_at)
+    }))
+
   it.effect("applies an insert and an activity of one row", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization

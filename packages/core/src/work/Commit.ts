@@ -36,7 +36,8 @@ export class Unconfirmed extends Data.TaggedError("Unconfirmed") {}
  * - An alias is added unless the name already has an owner.
  * - An activity moves `last_activity_at` (and `updated_at` of the contact) and
  *   `last_inbound_at`, never backwards. It sets the preview unless a later
- *   activity has set it. A contact's `updated_at` never moves backwards either.
+ *   activity has set it. An update may set the preview and remove `last_inbound_at`,
+ *   but moves none of these times backwards.
  * - An event to which active webhooks of the organization subscribe is stored with
  *   one pending delivery for each, whose id is `deliveryIdOf`. Each is due at the
  *   event's time and has work in its webhook's lane. Other events are not stored.

@@ -1,13 +1,11 @@
 /** Rows of the resources' tables: expected, removed, updated, touched and inserted. */
 import { type Activity, type Expectation, type Removal, touchedId, type Update } from "@messaging-crm/core/Changes"
-import { lock_order, type Table } from "@messaging-crm/core/Table"
+import { type ActivityPart, lock_order, type Table } from "@messaging-crm/core/Table"
 import { Record } from "effect"
 import { anyNumber, exactly, type Owned, type Part, type Values } from "./Statement.ts"
 
-const ranks: Readonly<Record<string, number>> = Object.fromEntries(lock_order.map((name, rank) => [name, rank]))
-
 /** Returns the place of a table in the order of locks. */
-const rankOf = ({ name }: Table): number => ranks[name] ?? lock_order.length
+const rankOf = ({ name }: Table): number => lock_order.findIndex((each) => each === name)
 
 /** Sorts tables in the order of locks. */
 export const inLockOrder = <A>(all: ReadonlyArray<A>, tableOf: (each: A) => Table): ReadonlyArray<A> =>
@@ -58,17 +56,6 @@ export const byTable = <Row extends { readonly table: Table }>(
 ): ReadonlyArray<[Table, ReadonlyArray<Row>]> =>
   inLockOrder(Array.from(Map.groupBy(rows, ({ table }) => table)), ([table]) => table)
 
-/** Returns the expressions that apply an activity `w` to the columns of a row `r`, by column. */
-const activityOf = ({ activity }: Table): Readonly<Record<string, string>> =>
-  activity === null ? {} : {
-    [activity.latest]: `greatest(r.${activity.latest}, w.at)`,
-    ...Record.map(
-      activity.newest,
-      (part, column) => `CASE WHEN w.at IS NULL OR r.${activity.latest} > w.at THEN r.${column} ELSE w.${part} END`
-    ),
-    ...Record.map(activity.moved, (part, column) => `greatest(r.${column}, w.${part})`)
-  }
-
 export const expected = (
   values: Values,
   [table, rows]: [Table, ReadonlyArray<Owned<Expectation>>]
@@ -106,7 +93,52 @@ export const removed = (values: Values, [table, rows]: [Table, ReadonlyArray<Own
   }
 }
 
-/** Updates and touches rows. It is one expression, because one statement cannot write a row twice. */
+/** A row that is updated, touched, or both. */
+interface Written extends Keyed {
+  /** The version that the update names; null if the row is only touched. */
+  readonly version: number | null
+  readonly set: Update["set"] | null
+  readonly touch: Activity | null
+}
+
+/** Merges the update and the touch of each row, because one statement cannot write a row twice. */
+const writtenRows = (
+  table: Table,
+  updates: ReadonlyArray<Owned<Update>>,
+  touches: ReadonlyArray<Owned<Activity>>
+): ReadonlyArray<Owned<Written>> => {
+  const rows = new Map(inOrder(updates).map((row): [string, Owned<Written>] => [keyText(row), { ...row, touch: null }]))
+  for (const { organization_id, ...touch } of touches) {
+    const id = touchedId(table, touch)
+    if (id === null) continue
+    const row = { organization_id, key: { id } }
+    rows.set(keyText(row), { version: null, set: null, ...rows.get(keyText(row)), ...row, touch })
+  }
+  return inOrder(Array.from(rows.values()))
+}
+
+/**
+ * Returns the expressions that apply an activity to the columns of a row `r`, by column. `next` is the row as the
+ * update leaves it.
+ */
+const activityOf = ({ activity, columns }: Table, next: string): Readonly<Record<string, string>> => {
+  if (activity === null) return {}
+  const { latest, moved, newest } = activity
+  const partOf = (part: ActivityPart = "at", column: string) => `(w.touch ->> '${part}')::${columns[column]}`
+  // A time moves forward, unless an update removes it.
+  const latestOf = (part: ActivityPart | undefined, column: string) =>
+    `CASE WHEN ${next}.${column} IS NULL THEN ${partOf(part, column)}
+      ELSE greatest(r.${column}, ${next}.${column}, ${partOf(part, column)}) END`
+  return {
+    [latest]: latestOf("at", latest),
+    ...Record.map(moved, latestOf),
+    ...Record.map(newest, (part, column) =>
+      `CASE WHEN w.touch IS NULL OR r.${latest} > ${partOf("at", latest)}
+        THEN ${next}.${column} ELSE ${partOf(part, column)} END`)
+  }
+}
+
+/** Updates and touches rows. A touch alone sets only the columns of the activity. */
 export const updated = (
   values: Values,
   table: Table,
@@ -115,46 +147,31 @@ export const updated = (
 ): Part => {
   const { json, parameter } = values
   const name = `${table.name}_written`
-  const active = activityOf(table)
-  const rows = new Map<string, object>(
-    inOrder(updates).map((update) => [
-      keyText(update),
-      { organization_id: update.organization_id, ...update.key, version: update.version, fields: update.set }
-    ])
-  )
-  const named: Array<Owned<Keyed>> = [...updates]
-  for (const touch of touches) {
-    const { at, conversation_id, last_inbound_at, organization_id, preview } = touch
-    const id = touchedId(table, touch)
-    if (id === null) continue
-    named.push({ organization_id, key: { id } })
-    const name = keyText({ organization_id, key: { id } })
-    rows.set(name, { organization_id, id, ...rows.get(name), at, preview, conversation_id, last_inbound_at })
-  }
+  const rows = writtenRows(table, updates, touches)
   const isSet = updates.length > 0
-  const columns = isSet ? Object.keys(table.columns).filter((column) => active[column] === undefined) : []
-  // Both an update and an activity may set `updated_at`. The later time is stored.
-  const moved = isSet
-    ? { ...active, ...(active.updated_at ? { updated_at: "greatest(r.updated_at, n.updated_at, w.at)" } : {}) }
-    : active
-  const assigned = isSet
-    ? `(${[...columns, ...Object.keys(moved), "version"].join(", ")}) = (
-        SELECT ${[...columns.map((column) => `n.${column}`), ...Object.values(moved)].join(", ")},
-          r.version + CASE WHEN w.version IS NULL THEN 0 ELSE 1 END
-        FROM jsonb_populate_record(r, coalesce(w.fields, '{}')) n
-      )`
-    : Object.entries(moved).map(([column, value]) => `${column} = ${value}`).join(", ")
+  const assigned = {
+    ...(isSet ? Record.map(table.columns, (_, column) => `n.${column}`) : {}),
+    ...activityOf(table, isSet ? "n" : "r"),
+    version: "r.version + (w.version IS NOT NULL)::integer"
+  }
   return {
     name,
     body: `
       UPDATE ${table.name} r
-      SET ${assigned}
-      FROM jsonb_to_recordset(${json(Array.from(rows.values()))}) AS w (
-        ${keyTypes(table)}, version integer, fields jsonb, at timestamptz, preview text, ${
-      "conversation_id" in table.key ? "" : "conversation_id uuid, "
-    }last_inbound_at timestamptz
+      SET (${Object.keys(assigned).join(", ")}) = (
+        SELECT ${Object.values(assigned).join(", ")}
+        ${isSet ? "FROM jsonb_populate_record(r, coalesce(w.fields, '{}')) n" : ""}
       )
-      WHERE ${isNamed(values, table, named)} AND (w.version IS NULL OR r.version = w.version)
+      FROM jsonb_to_recordset(${
+      json(rows.map(({ key, organization_id, set, touch, version }) => ({
+        organization_id,
+        ...key,
+        version,
+        fields: set,
+        touch
+      })))
+    }) AS w (${keyTypes(table)}, version integer, fields jsonb, touch jsonb)
+      WHERE ${isNamed(values, table, rows)} AND (w.version IS NULL OR r.version = w.version)
       RETURNING w.organization_id, ${
       Object.keys(table.key).map((column) => `r.${column}`).join(", ")
     }, w.version AS found, w.fields`,
