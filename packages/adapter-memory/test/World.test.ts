@@ -35,7 +35,7 @@ it.effect("deletes a lane without items", () =>
     assert.deepStrictEqual(yield* kept, { lanes: 3, refs: 3 })
     const token = yield* Fixtures.uuid
     const claim = { kind: "send", limit: 9, now: Fixtures.noon, lease_until: after(60_000), token } as const
-    yield* Effect.forEach(yield* queue.claim(claim), queue.finish)
+    yield* Effect.forEach(yield* queue.claim(claim), Fixtures.finish)
     assert.deepStrictEqual(yield* kept, { lanes: 0, refs: 0 })
   }).pipe(Effect.provide(world)))
 

@@ -42,6 +42,7 @@ import { type Tag, TagRows } from "@messaging-crm/core/Tags"
 import { foldCase } from "@messaging-crm/core/Text"
 import type { WebhookDelivery } from "@messaging-crm/core/WebhookDeliveries"
 import { healthy, type WebhookColumns, WebhookRows } from "@messaging-crm/core/Webhooks"
+import type { ClaimedWork } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Option } from "effect"
 
 /** `it`, with an adapter's storage and ids as services. */
@@ -87,6 +88,14 @@ export const outcome = (organization_id: OrganizationId, ...changes: ReadonlyArr
     onFailure: ({ _tag }) => _tag,
     onSuccess: () => "committed" as const
   })
+
+/** Settles a claimed item, and returns whether the claim still held it. */
+export const settle = (settlement: Changes.Settlement) =>
+  Effect.map(outcome(settlement.claimed.organization_id, Changes.settle(settlement)), (tag) => tag === "committed")
+
+export const finish = (claimed: ClaimedWork) => settle({ claimed, outcome: "finish" })
+export const postpone = (claimed: ClaimedWork, due_at: DateTime.Utc) => settle({ claimed, outcome: "postpone", due_at })
+export const release = (claimed: ClaimedWork) => settle({ claimed, outcome: "release" })
 
 /** A record of the audit about a resource, that is not stored yet. */
 export const record = Effect.fnUntraced(function*(resource_id: string, fields: Partial<AuditRecord> = {}) {

@@ -2,7 +2,7 @@
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
 import * as Traces from "@messaging-crm/core/Traces"
-import { type ClaimedWork, WorkKind } from "@messaging-crm/core/WorkQueue"
+import { WorkKind } from "@messaging-crm/core/WorkQueue"
 import { Arbitrary, Effect, Schema } from "effect"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
@@ -43,14 +43,14 @@ export const suite = (it: It, { runs }: Options) => {
 
   it.effect("keeps the trace that an item was enqueued in", () =>
     Effect.gen(function*() {
-      const { lane, ours, queue } = yield* start
+      const { lane, ours } = yield* start
       const { trace } = yield* Effect.gen(function*() {
         yield* enqueue(ours, yield* newWork(lane), Fixtures.noon)
         return { trace: yield* Traces.current }
       }).pipe(Effect.withSpan("Anything"))
       assert.match(trace ?? "", /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/)
       const [claimed] = yield* claim()
-      assert.isTrue(claimed !== undefined && (yield* queue.postpone(claimed, after(5))))
+      assert.isTrue(claimed !== undefined && (yield* Fixtures.postpone(claimed, after(5))))
       const [again] = yield* claim({ at: after(5) })
       assert.deepStrictEqual([claimed?.trace, again?.trace], [trace, trace])
     }))
@@ -91,14 +91,14 @@ export const suite = (it: It, { runs }: Options) => {
 
   it.effect("keeps one item of a kind for one ref", () =>
     Effect.gen(function*() {
-      const { lane, ours, queue } = yield* start
+      const { lane, ours } = yield* start
       const work = yield* newWork(lane)
       yield* enqueue(ours, work, Fixtures.noon)
       yield* enqueue(ours, work, after(-9))
       const [claimed] = yield* claim()
       assert.strictEqual(claimed?.ref, work.ref)
       yield* enqueue(ours, work, Fixtures.noon)
-      yield* Effect.forEach(claimed === undefined ? [] : [claimed], queue.finish)
+      yield* Effect.forEach(claimed === undefined ? [] : [claimed], Fixtures.finish)
       assert.deepStrictEqual(yield* claim(), [])
       yield* enqueue(ours, work, Fixtures.noon)
       assert.lengthOf(yield* claim(), 1)
@@ -124,7 +124,7 @@ export const suite = (it: It, { runs }: Options) => {
     })
   }, ({ dues }) =>
     Effect.gen(function*() {
-      const { lane, ours, queue } = yield* start
+      const { lane, ours } = yield* start
       const items = yield* Effect.forEach(dues, (due) =>
         Effect.tap(newWork(lane), (work) => enqueue(ours, work, after(due))))
       const given: Array<string> = []
@@ -132,7 +132,7 @@ export const suite = (it: It, { runs }: Options) => {
         const claimed = yield* claim({ at: after(5) })
         assert.lengthOf(claimed, 1)
         given.push(...refs(claimed))
-        yield* Effect.forEach(claimed, queue.finish)
+        yield* Effect.forEach(claimed, Fixtures.finish)
       }
       assert.deepStrictEqual(
         given,
@@ -155,7 +155,7 @@ export const suite = (it: It, { runs }: Options) => {
 
   it.effect("gives nothing of a fifo lane while its first item is not due or is out", () =>
     Effect.gen(function*() {
-      const { lane, ours, queue } = yield* start
+      const { lane, ours } = yield* start
       const [first, second] = [yield* newWork(lane), yield* newWork(lane)]
       yield* enqueue(ours, first, after(10))
       yield* enqueue(ours, second, Fixtures.noon)
@@ -163,14 +163,14 @@ export const suite = (it: It, { runs }: Options) => {
       const claimed = yield* claim({ at: after(10) })
       assert.deepStrictEqual(refs(claimed), [first.ref])
       assert.deepStrictEqual(yield* claim({ at: after(10) }), [])
-      yield* Effect.forEach(claimed, (item) => queue.postpone(item, after(20)))
+      yield* Effect.forEach(claimed, (item) => Fixtures.postpone(item, after(20)))
       assert.deepStrictEqual(yield* claim({ at: after(19) }), [])
       assert.deepStrictEqual(refs(yield* claim({ at: after(20) })), [first.ref])
     }))
 
   it.effect("gives of a lane without order as many as may be out, those that are due first", () =>
     Effect.gen(function*() {
-      const { lane, ours, queue } = yield* start
+      const { lane, ours } = yield* start
       const works = yield* Effect.forEach(Array.from({ length: 11 }), () => newWork(lane, "webhook_delivery"))
       yield* Effect.forEach(works, (work, index) => enqueue(ours, work, after(10 - index)))
       const byDue = works.toReversed().map(({ ref }) => ref)
@@ -178,7 +178,7 @@ export const suite = (it: It, { runs }: Options) => {
       const more = yield* claim({ at: after(20) })
       assert.deepStrictEqual(refs(more).toSorted(), byDue.slice(3, 8).toSorted())
       assert.deepStrictEqual(yield* claim({ at: after(20) }), [])
-      yield* Effect.forEach(more.slice(0, 2), queue.finish)
+      yield* Effect.forEach(more.slice(0, 2), Fixtures.finish)
       assert.deepStrictEqual(refs(yield* claim({ at: after(20) })).toSorted(), byDue.slice(8, 10).toSorted())
     }))
 
@@ -234,7 +234,7 @@ export const suite = (it: It, { runs }: Options) => {
       const claimHolding = Effect.fnUntraced(function*(leased: ReadonlyMap<typeof ours, number>) {
         const options = { kind: "send" as const, limit: 6, now: after(5), lease_until: after(60) }
         const claimed = yield* queue.claim({ ...options, token: yield* Fixtures.uuid, leased, organization_max: 50 })
-        yield* Effect.forEach(claimed, queue.release)
+        yield* Effect.forEach(claimed, Fixtures.release)
         return [ours, theirs, third].map((one) => claimed.filter((item) => item.organization_id === one).length)
       })
       assert.deepStrictEqual(yield* claimHolding(new Map()), [2, 2, 2])
@@ -244,7 +244,7 @@ export const suite = (it: It, { runs }: Options) => {
 
   it.effect("serves the lane that has waited longest, and none twice while another waits", () =>
     Effect.gen(function*() {
-      const { ours, queue } = yield* start
+      const { ours } = yield* start
       const lanes = yield* Effect.forEach([0, 1, 2, 3], () => Fixtures.uuid)
       const [long = "", ...others] = lanes
       for (let index = 0; index < 20; index++) {
@@ -257,7 +257,7 @@ export const suite = (it: It, { runs }: Options) => {
       for (const at of [20, 20, 21, 22]) {
         const claimed = yield* claim({ at: after(at), limit: 2 })
         served.push(claimed.map(({ lane }) => lanes.indexOf(lane)).toSorted())
-        yield* Effect.forEach(claimed, queue.finish)
+        yield* Effect.forEach(claimed, Fixtures.finish)
       }
       assert.deepStrictEqual(served, [[0, 1], [2, 3], [0, 0], [0, 0]])
     }))
@@ -274,7 +274,7 @@ export const suite = (it: It, { runs }: Options) => {
 
   it.effect("gives nothing of a throttled lane until its time, then no more than allowed, until it is let go", () =>
     Effect.gen(function*() {
-      const { lane, ours, queue } = yield* start
+      const { lane, ours } = yield* start
       const kind = "webhook_delivery" as const
       const fill = Effect.flatMap(newWork(lane, kind), (work) => enqueue(ours, work, Fixtures.noon))
       yield* Effect.replicateEffect(fill, 12, { discard: true })
@@ -282,7 +282,7 @@ export const suite = (it: It, { runs }: Options) => {
       assert.lengthOf(before, 8)
       yield* throttle(ours, { kind, lane, until: after(50), cap: 1 })
       yield* fill
-      yield* Effect.forEach(before, queue.finish)
+      yield* Effect.forEach(before, Fixtures.finish)
       assert.lengthOf(yield* claim({ at: after(49) }), 0)
       const [tried, ...more] = yield* claim({ at: after(50) })
       assert.isDefined(tried)
@@ -302,7 +302,7 @@ export const suite = (it: It, { runs }: Options) => {
       const fill = Effect.flatMap(newWork(lane, kind), (work) => enqueue(ours, work, Fixtures.noon))
       yield* fill
       yield* throttle(ours, { kind, lane, until: null, cap: 1 })
-      yield* Effect.flatMap(claim(), Effect.forEach(queue.finish))
+      yield* Effect.flatMap(claim(), Effect.forEach(Fixtures.finish))
       // A store may notice that the lane is empty when a worker claims, so one claims here.
       for (let millis = 0; millis <= 2000; millis += 250) {
         assert.deepStrictEqual(yield* claim({ at: after(millis) }), [])
@@ -336,23 +336,41 @@ export const suite = (it: It, { runs }: Options) => {
       const [held] = yield* claim({ at: after(60_000) })
       if (stale === undefined || held === undefined) return assert.fail("The item was not given out twice.")
       assert.strictEqual(held.attempt, 2)
-      for (const settle of [queue.finish, queue.release, (item: ClaimedWork) => queue.postpone(item, after(0))]) {
-        assert.isFalse(yield* settle(stale))
+      for (
+        const settlement of [
+          { claimed: stale, outcome: "finish" },
+          { claimed: stale, outcome: "release" },
+          { claimed: stale, outcome: "postpone", due_at: after(0) },
+          { claimed: stale, outcome: "defect", due_at: after(0) }
+        ] as const
+      ) {
+        assert.isFalse(yield* Fixtures.settle(settlement))
       }
-      assert.strictEqual(yield* queue.recordDefect(stale, after(0)), 0)
       assert.deepStrictEqual(yield* claim({ at: after(60_000) }), [])
-      assert.isTrue(yield* queue.finish(held))
-      assert.isFalse(yield* queue.finish(held))
+      assert.isTrue(yield* Fixtures.finish(held))
+      assert.isFalse(yield* Fixtures.finish(held))
       assert.deepStrictEqual(yield* claim({ at: after(999_999) }), [])
     }))
 
   it.effect("takes a release for a claim that was never made", () =>
     Effect.gen(function*() {
-      const { lane, ours, queue } = yield* start
+      const { lane, ours } = yield* start
       yield* enqueue(ours, yield* newWork(lane), Fixtures.noon)
       const first = yield* claim()
-      assert.deepStrictEqual(yield* Effect.forEach(first, queue.release), [true])
+      assert.deepStrictEqual(yield* Effect.forEach(first, Fixtures.release), [true])
       assert.deepStrictEqual((yield* claim()).map(({ attempt }) => attempt), [1])
+    }))
+
+  it.effect("gives a released item out again, though its lane was found without others", () =>
+    Effect.gen(function*() {
+      const { lane, ours } = yield* start
+      yield* enqueue(ours, yield* newWork(lane, "webhook_delivery"), Fixtures.noon)
+      const claimed = yield* claim()
+      for (let millis = 0; millis <= 2000; millis += 250) {
+        assert.deepStrictEqual(yield* claim({ at: after(millis) }), [])
+      }
+      yield* Effect.forEach(claimed, Fixtures.release)
+      assert.deepStrictEqual(refs(yield* claim({ at: after(2000) })), refs(claimed))
     }))
 
   it.effect("gives back what is held longer than its lease, and nothing else", () =>
@@ -369,7 +387,7 @@ export const suite = (it: It, { runs }: Options) => {
 
   it.effect("counts the defects of an item, and postpones it after each", () =>
     Effect.gen(function*() {
-      const { lane, ours, queue } = yield* start
+      const { lane, ours } = yield* start
       const work = yield* newWork(lane)
       yield* enqueue(ours, work, Fixtures.noon)
       for (const count of [1, 2, 3]) {
@@ -377,13 +395,12 @@ export const suite = (it: It, { runs }: Options) => {
         if (claimed === undefined) return assert.fail("The item was not given out.")
         assert.lengthOf(more, 0)
         assert.deepStrictEqual([claimed.attempt, claimed.defects], [count, count - 1])
-        assert.strictEqual(yield* queue.recordDefect(claimed, after(count * 10 + 10)), count)
-        assert.strictEqual(yield* queue.recordDefect(claimed, after(count * 10 + 10)), 0)
+        assert.isTrue(yield* Fixtures.settle({ claimed, outcome: "defect", due_at: after(count * 10 + 10) }))
         assert.deepStrictEqual(yield* claim({ at: after(count * 10 + 9) }), [])
       }
       const [claimed] = yield* claim({ at: after(40) })
       if (claimed === undefined) return assert.fail("The item was not given out.")
-      assert.isTrue(yield* queue.postpone(claimed, after(50)))
+      assert.isTrue(yield* Fixtures.postpone(claimed, after(50)))
       assert.deepStrictEqual((yield* claim({ at: after(50) })).map(({ defects }) => defects), [3])
     }))
 }

@@ -13,6 +13,8 @@ import { Messages } from "./messaging/Messages.ts"
 import { type ClaimedDelivery, WebhookDeliveries, WebhookDeliveryStore } from "./webhooks/WebhookDeliveries.ts"
 import { Webhooks } from "./webhooks/Webhooks.ts"
 import { Audit } from "./work/Audit.ts"
+import * as Changes from "./work/Changes.ts"
+import { Decide } from "./work/Decide.ts"
 import { Idempotency } from "./work/Idempotency.ts"
 import { SecretCanary } from "./work/SecretCanary.ts"
 import { StorageUse } from "./work/StorageUse.ts"
@@ -119,6 +121,7 @@ export class Worker extends Context.Service<Worker, {
       const audit = yield* Audit
       const canary = yield* SecretCanary
       const storage = yield* StorageUse
+      const decide = yield* Decide
       const deliveries = yield* WebhookDeliveries
       const deliveryStore = yield* WebhookDeliveryStore
       const dispatch = yield* Dispatch
@@ -145,6 +148,12 @@ export class Worker extends Context.Service<Worker, {
           : (yield* queue.claim(options)).map((claimed): ClaimedDelivery => ({ claimed, outgoing: null }))
       })
 
+      const settle = (settlement: Changes.Settlement) =>
+        decide.settle(settlement.claimed, {
+          load: Effect.void,
+          decide: () => ({ answer: undefined, changes: Changes.settle(settlement) })
+        })
+
       const execute = (item: ClaimedDelivery) => {
         switch (item.claimed.kind) {
           case "send":
@@ -165,7 +174,7 @@ export class Worker extends Context.Service<Worker, {
         (claimed.kind === "webhook_delivery" ? deliveries.abandon(claimed) : dispatch.abandon(claimed)).pipe(
           Effect.catchDefect((defect) =>
             Effect.logError("Work item dropped: its failure cannot be written", defect).pipe(
-              Effect.andThen(queue.finish(claimed))
+              Effect.andThen(settle({ claimed, outcome: "finish" }))
             )
           )
         )
@@ -173,8 +182,10 @@ export class Worker extends Context.Service<Worker, {
       /** Counts a defect of an item, and postpones it. */
       const recover = Effect.fnUntraced(function*(claimed: ClaimedWork, defect: unknown) {
         const due_at = DateTime.add(yield* DateTime.now, { seconds: defect_pauses[claimed.defects] ?? 0 })
-        const defects = yield* queue.recordDefect(claimed, due_at)
-        yield* Effect.logError("A work item failed with a defect", defect).pipe(Effect.annotateLogs({ defects }))
+        yield* settle({ claimed, outcome: "defect", due_at })
+        yield* Effect.logError("A work item failed with a defect", defect).pipe(
+          Effect.annotateLogs({ defects: claimed.defects + 1 })
+        )
       })
 
       /** An item whose defect cannot be recorded stays claimed. It can be claimed again when its lease has ended. */
@@ -182,7 +193,7 @@ export class Worker extends Context.Service<Worker, {
         const { claimed } = item
         return (claimed.defects < defect_pauses.length ? execute(item) : abandon(claimed)).pipe(
           Effect.asVoid,
-          Effect.onInterrupt(() => queue.release(claimed)),
+          Effect.onInterrupt(() => settle({ claimed, outcome: "release" })),
           Effect.catchDefect((defect) => recover(claimed, defect)),
           Effect.catchDefect((defect) => Effect.logError("Work item defect not recorded", defect)),
           // The span continues the trace that enqueued the item.

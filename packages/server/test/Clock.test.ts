@@ -2,6 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import { layer as stores } from "@messaging-crm/adapter-postgres"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
+import * as Fixtures from "@messaging-crm/conformance/Fixtures"
 import { type ClaimedWork, WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Layer, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -101,7 +102,7 @@ const withWorker = Effect.fnUntraced(
       for (const name of ["records", "events", "deliveries"] as const) {
         assert.isAtLeast(after?.[name] ?? 0, before?.[name] ?? Infinity, `${name} were purged`)
       }
-      assert.isTrue(yield* WorkQueue.use((queue) => queue.release(claimed)), "the lease was lost")
+      assert.isTrue(yield* Fixtures.release(claimed), "the lease was lost")
       yield* untilSent(claimed.ref)
     })
   }

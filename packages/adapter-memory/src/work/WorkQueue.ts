@@ -11,7 +11,7 @@ import {
   type WorkKind,
   WorkQueue
 } from "@messaging-crm/core/WorkQueue"
-import { DateTime, Effect, HashMap, HashSet, Layer, Option, Result, Struct } from "effect"
+import { DateTime, HashMap, HashSet, Layer, Option, Result, Struct } from "effect"
 import type { Item, Lane, Queue } from "../world/Queue.ts"
 import { World } from "../world/World.ts"
 
@@ -69,8 +69,6 @@ const changed = (
   })
 }
 
-const postponed = (due_at: Timestamp) => (item: Item): Item => ({ ...item, due_at, claim: null })
-
 export const settled = (queue: Queue, settlement: Settlement): Result.Result<Queue, LeaseLost> => {
   const { claimed, outcome } = settlement
   switch (outcome) {
@@ -81,7 +79,16 @@ export const settled = (queue: Queue, settlement: Settlement): Result.Result<Que
     case "finish_if_leased":
       return Result.orElse(changed(queue, claimed, () => null), () => Result.succeed(queue))
     case "postpone":
-      return changed(queue, claimed, postponed(settlement.due_at))
+      return changed(queue, claimed, (item) => ({ ...item, due_at: settlement.due_at, claim: null }))
+    case "defect":
+      return changed(queue, claimed, (item) => ({
+        ...item,
+        due_at: settlement.due_at,
+        defects: item.defects + 1,
+        claim: null
+      }))
+    case "release":
+      return changed(queue, claimed, (item) => ({ ...item, attempt: item.attempt - 1, claim: null }))
   }
 }
 
@@ -178,31 +185,12 @@ const withLane = (backlog: Backlog, lane: Lane, now: Timestamp): Backlog => {
 export const layer = Layer.effect(
   WorkQueue,
   World.useSync(({ modify, read }) => {
-    /** Changes an item, and returns whether the claim still held it. */
-    const settle = (claimed: ClaimedWork, change: (item: Item) => Item | null) =>
-      modify((rows) =>
-        Result.match(changed(rows.queue, claimed, change), {
-          onFailure: () => [false, rows],
-          onSuccess: (queue) => [true, { ...rows, queue }]
-        })
-      )
-
     return WorkQueue.of({
       claim: (claim) =>
         modify((rows) => {
           const [items, queue] = claimed(rows.queue, claim)
           return [items, { ...rows, queue }]
         }),
-      finish: (claimed) => settle(claimed, () => null),
-      postpone: (claimed, due_at) => settle(claimed, postponed(due_at)),
-      release: (claimed) => settle(claimed, (item) => ({ ...item, attempt: item.attempt - 1, claim: null })),
-      recordDefect: (claimed, due_at) => {
-        const defects = claimed.defects + 1
-        return Effect.map(
-          settle(claimed, (item) => ({ ...item, defects, due_at, claim: null })),
-          (held) => held ? defects : 0
-        )
-      },
       sweep: (now) =>
         modify((rows) => {
           const lanes = HashMap.map(rows.queue.lanes, (lane) => ({ ...lane, items: lane.items.map(freed(now)) }))

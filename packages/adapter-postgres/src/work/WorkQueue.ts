@@ -1,21 +1,37 @@
 /**
- * The work queue in PostgreSQL: how items are claimed and settled.
+ * The work queue in PostgreSQL.
  *
- * The row of a lane is the lock under which its items are claimed (`claim_work` of
- * `schema/functions/claim_work.sql`), so a cap is never exceeded. `Lanes.ts` describes how
- * writers wake lanes without that lock.
+ * A lane is a queue of its own: the sends of a conversation, or the deliveries of a
+ * webhook. Its row in `work_lanes` is the lock under which its items are claimed, so
+ * that its cap is never exceeded. The row has three states:
+ *
+ * - Open: a claim checks the lane at `next_due`. It then stays open, becomes closed if
+ *   it has no item to give out before a claimed one is settled, or becomes empty.
+ * - Closed (`closed`): settling an item of the lane opens it. A fifo lane is closed
+ *   while it has items. Another lane is closed if it is full and a claim has just
+ *   claimed some of its items, so that their settlements are sure to see `closed`.
+ * - Empty (`emptied_at`): no item waits. A commit that adds an item opens the lane.
+ *   After 15 seconds a sweep deletes the lane, or opens it if it has items.
+ *
+ * Only claims (`claim_work.sql`) decide which items are given out. Commits
+ * (`Commit/Work.ts`) lock a lane only to open or throttle it: one that is open or
+ * closed needs no lock for another item.
+ *
+ * A commit decides this by its snapshot, while a concurrent claim may find the lane
+ * empty. So an empty lane is checked again after 100 ms and after one second. A
+ * settlement of a fifo lane always locks it, because a concurrent claim may be about
+ * to close the lane because of the settled item.
  *
  * Organizations take turns, and so do the lanes of each: one that was just served is
  * served again only after those that wait (`served_at`).
  */
 import { OrganizationId } from "@messaging-crm/core/Ids"
-import { type Claim, type ClaimedWork, WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
+import { type Claim, WorkKind, WorkQueue } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { date, OptionalAt } from "../database/Columns.ts"
 import { CommitConnections } from "../database/CommitConnections.ts"
 import { rows } from "../database/Rows.ts"
-import * as Lanes from "./Lanes.ts"
 
 /** The row of a claimed item. */
 export const Item = Schema.Struct({
@@ -40,10 +56,8 @@ const backlogs = rows(Schema.Struct({
   oldest_due_at: OptionalAt
 }))
 
-/** How long a lane must have been empty before it is deleted: longer than any statement that may add to it runs. */
+/** How long a lane must have been empty before it is deleted: longer than any statement runs that may add to it. */
 const empty_seconds = 15
-
-const namesOf = (rows: ReadonlyArray<{ readonly name: string }>): ReadonlyArray<string> => rows.map(({ name }) => name)
 
 /** The call of the function that claims items and returns their rows. */
 export const claimWork = (
@@ -91,30 +105,6 @@ export const layer = Layer.effect(
           GROUP BY kind
         `)
 
-    /** Changes an item that the claim still holds, opens its lane, and returns the rows of the change. */
-    const settle = (
-      claimed: ClaimedWork,
-      change: string,
-      due_at: DateTime.Utc | null
-    ): Effect.Effect<ReadonlyArray<{ readonly answer: number }>> => {
-      const parameters: Array<unknown> = [claimed.kind, claimed.ref, claimed.token]
-      const parameter = (value: unknown) => `$${parameters.push(value)}`
-      const text = change.replace("$due_at", () => parameter(due_at === null ? null : date(due_at)))
-      const lanes = Lanes.writeLanes(
-        false,
-        [Lanes.settled(claimed, due_at === null ? null : DateTime.formatIso(due_at))],
-        parameter
-      )
-      const ctes = [{ name: "settled", body: text }, ...lanes].map(({ body, name }) => `${name} AS (${body})`).join(
-        ", "
-      )
-      // The lane is opened even if the claim no longer held the item. That costs one check of the lane.
-      return Effect.orDie(sql.unsafe(`WITH ${ctes} SELECT answer FROM settled`, parameters))
-    }
-
-    const isLeased = "kind = $1 AND ref = $2::uuid AND token = $3::uuid"
-    const wasLeased = Effect.map((rows: ReadonlyArray<unknown>) => rows.length > 0)
-
     return WorkQueue.of({
       claim: (claim) =>
         Effect.flatMap(client, (sql) =>
@@ -122,29 +112,6 @@ export const layer = Layer.effect(
             SELECT organization_id, kind, lane, lane_cap, ref, attempt, defects, token, trace
             FROM ${claimWork(sql, claim)}
           `)),
-      finish: (claimed) => wasLeased(settle(claimed, `DELETE FROM work WHERE ${isLeased} RETURNING 1 AS answer`, null)),
-      postpone: (claimed, due_at) =>
-        wasLeased(settle(
-          claimed,
-          `UPDATE work SET due_at = $due_at, leased_until = NULL, token = NULL WHERE ${isLeased} RETURNING 1 AS answer`,
-          due_at
-        )),
-      release: (claimed) =>
-        wasLeased(settle(
-          claimed,
-          `UPDATE work SET attempt = attempt - 1, leased_until = NULL, token = NULL WHERE ${isLeased} RETURNING 1 AS answer`,
-          null
-        )),
-      recordDefect: (claimed, due_at) =>
-        Effect.map(
-          settle(
-            claimed,
-            `UPDATE work SET defects = defects + 1, due_at = $due_at, leased_until = NULL, token = NULL
-            WHERE ${isLeased} RETURNING defects AS answer`,
-            due_at
-          ),
-          ([row]) => row?.answer ?? 0
-        ),
       sweep: (now) =>
         sql.withTransaction(Effect.gen(function*() {
           const emptied_before = date(DateTime.subtract(now, { seconds: empty_seconds }))
@@ -160,7 +127,7 @@ export const layer = Layer.effect(
             FOR UPDATE SKIP LOCKED
           `
           if (ended.length === 0) return
-          const names = namesOf(ended)
+          const names = ended.map(({ name }) => name)
           // SKIP LOCKED: a concurrent settlement has locked its item, and waits for the lane that is locked here.
           yield* sql`
             UPDATE work

@@ -9,7 +9,7 @@ import { OrganizationRows } from "@messaging-crm/core/Organizations"
 import { TagRows } from "@messaging-crm/core/Tags"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookRows, WebhookStore } from "@messaging-crm/core/Webhooks"
-import { type ClaimedWork, WorkQueue } from "@messaging-crm/core/WorkQueue"
+import type { ClaimedWork } from "@messaging-crm/core/WorkQueue"
 import { Effect, Exit, Option } from "effect"
 import * as Fixtures from "../Fixtures.ts"
 import { type It, outcome } from "../Fixtures.ts"
@@ -19,7 +19,6 @@ import { activity, claimed, contactOf, conversationOf, deliveriesOf, newTag, rec
 export const atOnce = (it: It) => {
   /** Commits of an organization by what becomes of them, three of each and more, and what shows it afterwards. */
   const mixture = Effect.fnUntraced(function*(ours: OrganizationId) {
-    const queue = yield* WorkQueue
     const contacts = yield* Effect.replicateEffect(Fixtures.contact(ours), 12)
     const rename = (from: number, version: number) =>
       contacts.slice(from, from + 3).map(({ id }) => ContactRows.update({ id, version }, { city: "new" }))
@@ -27,7 +26,7 @@ export const atOnce = (it: It) => {
     const [taken, again] = [yield* newTag("taken"), yield* newTag("again")]
     yield* Fixtures.write(ours, TagRows.insert(taken), { response: record })
     const lost = yield* claimed(ours)
-    yield* queue.finish(lost)
+    yield* Fixtures.finish(lost)
     const held = yield* Effect.replicateEffect(claimed(ours), 4)
     const commits: Record<
       Exclude<Effect.Success<ReturnType<typeof outcome>>, "Unconfirmed">,
@@ -43,7 +42,7 @@ export const atOnce = (it: It) => {
       return {
         cities: cities.map(({ city }) => city),
         tags: yield* tagNames(ours),
-        held: yield* Effect.forEach(held, queue.finish)
+        held: yield* Effect.forEach(held, Fixtures.finish)
       }
     })
     return { ours, commits, shown }

@@ -15,7 +15,6 @@ import { claim, claimed, contactOf, findRecord, newTag, newWork, record, tagName
 export const works = (it: It) => {
   it.effect("gives a fifo lane's items out in the order of their insertion, of one commit and of several", () =>
     Effect.gen(function*() {
-      const queue = yield* WorkQueue
       const ours = yield* Fixtures.organization
       const lane = yield* Fixtures.uuid
       const items = yield* Effect.replicateEffect(newWork(lane), 7)
@@ -28,7 +27,7 @@ export const works = (it: It) => {
         const out = yield* claim(ours)
         assert.lengthOf(out, 1)
         given.push(...out.map(({ ref }) => ref))
-        yield* Effect.forEach(out, queue.finish)
+        yield* Effect.forEach(out, Fixtures.finish)
       }
       assert.deepStrictEqual(given, items.map(({ ref }) => ref))
     }))
@@ -98,10 +97,9 @@ export const works = (it: It) => {
       assert.deepStrictEqual(yield* tagNames(ours), ["finish", "finish_if_leased", "hold", "postpone"])
       assert.deepStrictEqual(yield* claim(ours, after(49)), [])
       assert.deepStrictEqual((yield* claim(ours, after(50))).map(({ ref }) => ref), [postponed.ref])
-      const queue = yield* WorkQueue
-      assert.isTrue(yield* queue.finish(held))
-      assert.isFalse(yield* queue.finish(finished))
-      assert.isFalse(yield* queue.finish(ended))
+      assert.isTrue(yield* Fixtures.finish(held))
+      assert.isFalse(yield* Fixtures.finish(finished))
+      assert.isFalse(yield* Fixtures.finish(ended))
     }))
 
   it.effect("undoes what comes with the settlement of a claim that was taken away, unless it may be", () =>
@@ -127,19 +125,18 @@ export const works = (it: It) => {
       assert.strictEqual(yield* outcome(ours, recorded, TagRows.insert(tag)), "committed")
       assert.deepStrictEqual(yield* tagNames(ours), ["a"])
       assert.deepStrictEqual(yield* claim(ours, after(60_009)), [])
-      if (held !== undefined) assert.isTrue(yield* queue.finish(held))
+      if (held !== undefined) assert.isTrue(yield* Fixtures.finish(held))
     }))
 
   it.effect("keeps the item of a claim whose commit conflicts", () =>
     Effect.gen(function*() {
-      const queue = yield* WorkQueue
       const ours = yield* Fixtures.organization
       const one = yield* claimed(ours)
       const next = yield* newWork(one.lane)
       const stale = OrganizationRows.expect({ id: ours, version: 9 })
       const settled = Changes.settle({ claimed: one, outcome: "finish" })
       assert.strictEqual(yield* outcome(ours, settled, Changes.enqueue(next), stale), "Conflict")
-      assert.isTrue(yield* queue.finish(one))
+      assert.isTrue(yield* Fixtures.finish(one))
       assert.deepStrictEqual(yield* claim(ours), [])
     }))
 }

@@ -39,7 +39,7 @@ export const start = Effect.gen(function*() {
     yield* queue.sweep(endOfTime)
     const left = yield* claim({ at: endOfTime })
     if (left.length === 0) break
-    yield* Effect.forEach(left, queue.finish)
+    yield* Effect.forEach(left, Fixtures.finish)
   }
   return { queue, ours: yield* Fixtures.organization, lane: yield* Fixtures.uuid }
 })

@@ -85,7 +85,7 @@ export interface Claim {
 // ---------------------------------------------------------------- port
 
 /**
- * Port: the stored work. Commits enqueue it, and settle it together with other changes.
+ * Port: the stored work. Commits enqueue and settle it.
  *
  * **Contract** (checked by `conformance/WorkQueue.ts`)
  *
@@ -101,10 +101,6 @@ export interface Claim {
  *   first. Of an organization the lane with the fewest claimed items is served first, and of
  *   these the one that has waited longest: its wait begins when its item was due or when it was
  *   last served, whichever is later.
- * - `finish`, `postpone` and `release` return false, and change nothing, when the
- *   claim no longer holds the item. `release` undoes the claim, which then does not
- *   count as an attempt. `recordDefect` postpones the item, increments its `defects`,
- *   and returns the new number, or 0 when the claim no longer holds the item.
  * - `sweep` releases the items whose lease has ended.
  * - A throttled lane gives out nothing until the given time, if there is one, and at
  *   most `cap` items at once after that. This ends when the lane has no more items,
@@ -114,10 +110,6 @@ export interface Claim {
  */
 export class WorkQueue extends Context.Service<WorkQueue, {
   readonly claim: (claim: Claim) => Effect.Effect<ReadonlyArray<ClaimedWork>>
-  readonly finish: (claimed: ClaimedWork) => Effect.Effect<boolean>
-  readonly postpone: (claimed: ClaimedWork, due_at: Timestamp) => Effect.Effect<boolean>
-  readonly release: (claimed: ClaimedWork) => Effect.Effect<boolean>
-  readonly recordDefect: (claimed: ClaimedWork, due_at: Timestamp) => Effect.Effect<number>
   readonly sweep: (now: Timestamp) => Effect.Effect<void>
   readonly backlog: (now: Timestamp) => Effect.Effect<ReadonlyArray<Backlog>>
 }>()("@messaging-crm/core/WorkQueue") {}

@@ -4,7 +4,6 @@ import { MediaRows } from "@messaging-crm/core/Media"
 import type { Table } from "@messaging-crm/core/Table"
 import { tables } from "@messaging-crm/core/Tables"
 import * as Audit from "../Audit.ts"
-import * as Lanes from "../Lanes.ts"
 import * as Contacts from "./Contacts.ts"
 import * as Events from "./Events.ts"
 import * as Media from "./Media.ts"
@@ -67,8 +66,8 @@ export const lanesOf = (
   { changes: { expect = [], settle, throttle = [] }, organization_id }: Commission
 ): ReadonlyArray<string> => [
   ...expect.map((row) => Rows.rowName({ ...row, organization_id })),
-  ...(settle === undefined || settle.outcome === "hold" ? [] : [Lanes.laneName(settle.claimed)]),
-  ...throttle.map(Lanes.laneName)
+  ...(settle === undefined || settle.outcome === "hold" ? [] : [Work.laneName(settle.claimed)]),
+  ...throttle.map(Work.laneName)
 ]
 
 // --------------------------------------------------------- the statement

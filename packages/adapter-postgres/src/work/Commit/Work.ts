@@ -1,9 +1,10 @@
-/** Work items that are settled and enqueued, and lanes that are throttled. */
+/** Work that a commit settles and enqueues, and the lanes that it opens and throttles. `../WorkQueue.ts` describes lanes. */
 import type { Enqueued, Settlement, Throttle } from "@messaging-crm/core/Changes"
-import type { WorkKind } from "@messaging-crm/core/WorkQueue"
-import { DateTime } from "effect"
-import * as Lanes from "../Lanes.ts"
+import { lanes, type Work, type WorkKind } from "@messaging-crm/core/WorkQueue"
 import { anyNumber, exactly, type Owned, type Part, type Traced, type Values } from "./Statement.ts"
+
+/** Returns the name of a lane, which begins with its kind. */
+export const laneName = ({ kind, lane }: Pick<Work, "kind" | "lane">): string => `${kind}:${lane}`
 
 /**
  * Settles claims of one kind, all with the same outcome.
@@ -16,25 +17,21 @@ export const settled = (
   { kind, outcome }: { readonly kind: WorkKind; readonly outcome: Settlement["outcome"] },
   settlements: ReadonlyArray<Settlement>
 ): Part => {
-  const given = json(settlements.map(({ claimed: { ref, token }, ...settlement }) => ({
-    ref,
-    token,
-    due_at: "due_at" in settlement ? settlement.due_at : null
-  })))
+  const given = json(settlements.map(({ claimed: { ref, token }, ...settlement }) => ({ ref, token, ...settlement })))
   const claims = `jsonb_to_recordset(${given}) AS c (ref uuid, token uuid, due_at timestamptz)`
   const isLeased = `w.kind = ${parameter(kind)} AND w.ref = ANY(${
     parameter(settlements.map(({ claimed }) => claimed.ref))
   }::uuid[]) AND w.ref = c.ref AND w.token = c.token`
+  const remove = `DELETE FROM work w USING ${claims} WHERE ${isLeased} RETURNING 1`
+  const giveBack = (change: string) =>
+    `UPDATE work w SET ${change}, leased_until = NULL, token = NULL FROM ${claims} WHERE ${isLeased} RETURNING 1`
   const bodies: Readonly<Record<Settlement["outcome"], string>> = {
     hold: `SELECT 1 FROM work w, ${claims} WHERE ${isLeased} FOR SHARE OF w`,
-    finish: `DELETE FROM work w USING ${claims} WHERE ${isLeased} RETURNING 1`,
-    finish_if_leased: `DELETE FROM work w USING ${claims} WHERE ${isLeased} RETURNING 1`,
-    postpone: `
-      UPDATE work w
-      SET due_at = c.due_at, leased_until = NULL, token = NULL
-      FROM ${claims}
-      WHERE ${isLeased}
-      RETURNING 1`
+    finish: remove,
+    finish_if_leased: remove,
+    postpone: giveBack("due_at = c.due_at"),
+    defect: giveBack("due_at = c.due_at, defects = w.defects + 1"),
+    release: giveBack("attempt = w.attempt - 1")
   }
   const mayBeLost = outcome === "finish_if_leased"
   return {
@@ -45,16 +42,132 @@ export const settled = (
   }
 }
 
-/** Returns the change of a settled item's lane. */
-const laneOf = (settlement: Settlement): ReadonlyArray<Lanes.LaneChange> =>
-  settlement.outcome === "hold" ? [] : [Lanes.settled(
-    settlement.claimed,
-    settlement.outcome === "postpone" ? DateTime.formatIso(settlement.due_at) : null
-  )]
+/** Inserts what `source` selects as work. */
+const inserted = (source: string): Part => ({
+  name: "work_inserted",
+  body: `
+    INSERT INTO work (organization_id, lane_name, kind, lane, ref, due_at, trace)
+    SELECT organization_id, kind || ':' || lane, kind, lane, ref, due_at, trace
+    FROM (${source}) AS given
+    ON CONFLICT (kind, ref) DO NOTHING
+    RETURNING organization_id, lane_name, due_at`,
+  requires: anyNumber("work_inserted")
+})
+
+/** What a commit changes in a lane, besides the work that it inserts. */
+interface LaneChange {
+  readonly name: string
+  /** When an item of the lane that is given back is due; null if there is none. */
+  readonly due_at: unknown
+  readonly throttle: Pick<Throttle, "cap" | "until"> | null
+}
+
+const ofSettled = (settlement: Settlement): ReadonlyArray<LaneChange> => {
+  const { claimed, outcome } = settlement
+  if (outcome === "hold") return []
+  const released = outcome === "release" ? "-infinity" : null
+  return [{
+    name: laneName(claimed),
+    due_at: "due_at" in settlement ? settlement.due_at : released,
+    throttle: null
+  }]
+}
+
+const ofThrottled = ({ cap, kind, lane, until }: Throttle): LaneChange => ({
+  name: laneName({ kind, lane }),
+  due_at: null,
+  throttle: { cap, until }
+})
+
+/**
+ * Opens and throttles lanes. All statements lock lanes in the same order.
+ *
+ * The lanes are named twice, in a join and in an array, so that no estimate of the
+ * planner makes it read all lanes.
+ */
+const lanesChanged = (
+  { json }: Values,
+  hasInserted: boolean,
+  changes: ReadonlyArray<LaneChange>
+): ReadonlyArray<Part> => {
+  const columns = "name text, due_at timestamptz, throttle jsonb"
+  const sources = [
+    `SELECT name, true AS opens, due_at, throttle FROM jsonb_to_recordset(${json(changes)}) AS given (${columns})`,
+    ...(hasInserted ? ["SELECT lane_name, false, due_at, NULL FROM work_inserted"] : [])
+  ]
+  return [{
+    name: "lanes_given",
+    body: `
+    SELECT name, bool_or(opens) AS opens, min(due_at) AS due_at,
+      max((throttle ->> 'cap')::integer) AS cap, max((throttle ->> 'until')::timestamptz) AS until
+    FROM (${sources.join(" UNION ALL ")}) AS given
+    GROUP BY name`,
+    requires: anyNumber("lanes_given")
+  }, {
+    name: "lanes_locked",
+    body: `
+    SELECT l.name, g.opens, g.due_at, g.cap, g.until
+    FROM work_lanes l
+    JOIN lanes_given g ON g.name = l.name
+    WHERE l.name = ANY(ARRAY(SELECT name FROM lanes_given))
+      AND (
+        g.cap IS NOT NULL
+        OR (g.opens AND (l.closed OR l.fifo))
+        OR (
+          g.due_at IS NOT NULL AND NOT l.closed
+          AND (l.emptied_at IS NOT NULL OR l.next_due > greatest(l.paused_until, g.due_at))
+        )
+      )
+    ORDER BY l.name
+    FOR UPDATE OF l`,
+    requires: anyNumber("lanes_locked")
+  }, {
+    name: "lanes_written",
+    body: `
+    UPDATE work_lanes l
+    SET
+      allowed = CASE WHEN g.cap IS NULL THEN l.allowed ELSE least(l.cap, g.cap) END,
+      paused_until = CASE WHEN g.cap IS NULL THEN l.paused_until ELSE g.until END,
+      closed = l.closed AND NOT g.opens,
+      emptied_at = CASE WHEN g.due_at IS NULL THEN l.emptied_at END,
+      next_due = greatest(
+        CASE WHEN g.cap IS NULL THEN l.paused_until END,
+        l.served_at,
+        CASE
+          WHEN g.opens THEN '-infinity'
+          WHEN l.closed THEN l.next_due
+          ELSE least(l.next_due, g.due_at)
+        END
+      )
+    FROM lanes_locked g
+    WHERE l.name = g.name AND l.name = ANY(ARRAY(SELECT name FROM lanes_locked))
+    RETURNING l.name`,
+    requires: anyNumber("lanes_written")
+  }]
+}
+
+const rules = Object.entries(lanes).map(([kind, { cap, fifo }]) => `('${kind}', ${cap}, ${fifo})`).join(", ")
+
+/** Inserts the lanes that do not exist. It runs after the locks, so a lane that was deleted meanwhile is inserted again. */
+const lanesInserted: Part = {
+  name: "lanes_inserted",
+  body: `
+    INSERT INTO work_lanes (organization_id, name, cap, allowed, fifo, next_due, paused_until)
+    SELECT w.organization_id, g.name, k.cap, coalesce(least(k.cap, g.cap), k.cap), k.fifo,
+      greatest(g.due_at, g.until), g.until
+    FROM lanes_given g
+    JOIN (SELECT DISTINCT organization_id, lane_name FROM work_inserted) w ON w.lane_name = g.name
+    JOIN (VALUES ${rules}) AS k (kind, cap, fifo) ON k.kind = split_part(g.name, ':', 1)
+    WHERE (SELECT count(*) FROM lanes_written) >= 0
+    ORDER BY g.name
+    ON CONFLICT (name) DO NOTHING
+    RETURNING name`,
+  requires: anyNumber("lanes_inserted")
+}
 
 /** Enqueues the work of the changes and of the raised events, and changes the lanes. */
 export const queued = (
-  { json, parameter }: Values,
+  values: Values,
   { enqueue, raises, settle, throttle }: {
     readonly enqueue: ReadonlyArray<Owned<Enqueued> & Traced>
     readonly raises: boolean
@@ -65,7 +178,7 @@ export const queued = (
   const sources = [
     ...(enqueue.length === 0 ? [] : [
       `SELECT * FROM jsonb_to_recordset(${
-        json(enqueue)
+        values.json(enqueue)
       }) AS g (organization_id uuid, kind text, lane uuid, ref uuid, due_at timestamptz, trace text)`
     ]),
     ...(raises
@@ -74,12 +187,8 @@ export const queued = (
         FROM events_raised`]
       : [])
   ]
-  const laneChanges = Lanes.folded([...settle.flatMap(laneOf), ...throttle.map(Lanes.throttled)])
-  if (sources.length === 0 && laneChanges.length === 0) return []
-  const hasWork = sources.length > 0
-  const ctes = [
-    ...(hasWork ? [Lanes.insertWork(sources.join(" UNION ALL "))] : []),
-    ...Lanes.writeLanes(hasWork, laneChanges, parameter)
-  ]
-  return ctes.map(({ body, name }): Part => ({ name, body, requires: anyNumber(name) }))
+  const throttles = new Map(throttle.map((each) => [laneName(each), ofThrottled(each)]))
+  const changes = [...settle.flatMap(ofSettled), ...throttles.values()]
+  if (sources.length === 0) return changes.length === 0 ? [] : lanesChanged(values, false, changes)
+  return [inserted(sources.join(" UNION ALL ")), ...lanesChanged(values, true, changes), lanesInserted]
 }

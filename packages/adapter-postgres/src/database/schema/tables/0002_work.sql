@@ -26,10 +26,7 @@ CREATE INDEX work_ready ON work (lane_name, due_at, seq) WHERE leased_until IS N
 CREATE INDEX work_order ON work (lane_name, seq);
 CREATE INDEX work_held ON work (lane_name, leased_until) WHERE leased_until IS NOT NULL;
 
--- One row for each lane with items. Workers search it for due lanes, and lock its row while they claim and settle the
--- lane's items. The lane's name begins with its kind.
---
--- `closed`: settling the lane's claimed items schedules its next claim, so that adding an item does not have to.
+-- One row for each lane with items, whose name begins with its kind. `work/WorkQueue.ts` describes its states.
 CREATE TABLE work_lanes (
   name text COLLATE "C" PRIMARY KEY,
   cap smallint NOT NULL,
