@@ -1,12 +1,16 @@
 /** The promises of `PersonalDataStore`, as tests. `Journeys/PersonalData.ts` has those of the operations on it. */
 import { assert } from "@effect/vitest"
 import { CallbackStore } from "@messaging-crm/core/CallbackInbox"
-import { ConversationStore } from "@messaging-crm/core/Conversations"
-import type { ChannelId, ContactId, OrganizationId } from "@messaging-crm/core/Ids"
-import { insert, MessageStore } from "@messaging-crm/core/Messages"
+import * as Changes from "@messaging-crm/core/Changes"
+import { IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
+import type { ChannelId, OrganizationId } from "@messaging-crm/core/Ids"
+import { insert } from "@messaging-crm/core/Messages"
+import type { Position } from "@messaging-crm/core/Page"
 import { PersonalDataStore } from "@messaging-crm/core/PersonalData"
-import { SendRows, SendStore } from "@messaging-crm/core/Sends"
+import { SendRows } from "@messaging-crm/core/Sends"
+import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { DateTime, Effect, Option } from "effect"
+import { deliveriesOf, record } from "./Commit/Fixtures.ts"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It } from "./Fixtures.ts"
 
@@ -23,16 +27,6 @@ const filled = Effect.fnUntraced(function*(organization_id: OrganizationId, on: 
   return send
 })
 
-/** What is stored of a conversation. */
-const stored = Effect.fnUntraced(function*(organization_id: OrganizationId, { conversation_id }: Thread) {
-  const messages = yield* MessageStore.use((store) =>
-    store.list(organization_id, conversation_id, { after: null, size: 9 })
-  )
-  const sends = yield* PersonalDataStore.use((store) => store.sends(organization_id, conversation_id))
-  const conversation = yield* ConversationStore.use((store) => store.find(organization_id, conversation_id))
-  return { messages, sends, conversation }
-})
-
 const storedCallback = Effect.fnUntraced(function*(channel_id: ChannelId | null, ...people: ReadonlyArray<string>) {
   const callback = { source: "app", channel_id, people, body: Uint8Array.of(1), received_at: Fixtures.noon }
   const id = yield* Fixtures.uuid
@@ -47,8 +41,6 @@ const storedCallbacks = Effect.gen(function*() {
   const claimed = yield* CallbackStore.use((store) => store.claim({ limit: 10_000, now, lease_until: now, token }))
   return claimed.map(({ id }) => id)
 })
-
-const texts = (found: Effect.Success<ReturnType<typeof stored>>) => found.messages.map(({ text }) => text)
 
 export const suite = (it: It) => {
   it.effect("returns every name of a contact, its conversations and their sends, and nothing of others", () =>
@@ -71,39 +63,59 @@ export const suite = (it: It) => {
       assert.deepStrictEqual(yield* store.sends(theirs, on.conversation_id), [])
     }))
 
-  it.effect("erases a contact's messages up to the limit, and returns how many, until none is left", () =>
+  it.effect("returns a conversation's messages in pages, the newest first, with their versions", () =>
     Effect.gen(function*() {
       const store = yield* PersonalDataStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const [on, other] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(ours)]
       yield* filled(ours, on)
       yield* filled(ours, other)
-      const erase = (by: OrganizationId, id: ContactId) => store.eraseMessages(by, id, 1)
-      assert.strictEqual(yield* erase(theirs, on.contact_id), 0)
-      for (const expected of [1, 1, 0]) assert.strictEqual(yield* erase(ours, on.contact_id), expected)
-      assert.deepStrictEqual(texts(yield* stored(ours, on)), ["[erased]", "[erased]"])
-      assert.deepStrictEqual(texts(yield* stored(ours, other)), ["Hello", "Hello"])
+      const read = (after: Position | null, by = ours) => store.messages(by, on.conversation_id, { after, size: 1 })
+      const [newest, ...more] = yield* read(null)
+      if (newest === undefined) return assert.fail("There is no message.")
+      assert.lengthOf(more, 0)
+      assert.deepStrictEqual([newest.created_at, newest.text, newest.version], [after(2), "Hello", 1])
+      const [oldest] = yield* read({ at: newest.created_at, id: newest.id })
+      if (oldest === undefined) return assert.fail("There is one message.")
+      assert.deepStrictEqual(oldest.created_at, after(1))
+      assert.lengthOf(yield* read({ at: oldest.created_at, id: oldest.id }), 0)
+      assert.lengthOf(yield* read(null, theirs), 0)
     }))
 
-  it.effect("erases the sends and the conversation of a contact, ends what is queued, and changes nothing when repeated", () =>
+  it.effect("deletes the recorded responses that contain a contact's id, and the endpoints' responses to its events", () =>
     Effect.gen(function*() {
       const store = yield* PersonalDataStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const [on, other] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(ours)]
-      const { id } = yield* filled(ours, on)
-      yield* filled(ours, other)
-      const before = { on: yield* stored(ours, on), other: yield* stored(ours, other) }
-      yield* store.eraseRest(theirs, on.contact_id)
-      assert.deepStrictEqual(yield* stored(ours, on), before.on)
-      yield* store.eraseRest(ours, on.contact_id)
-      const send = Option.getOrThrow(yield* SendStore.use((sends) => sends.find(ours, id)))
-      assert.deepInclude(send, { status: "failed", failure_reason: "recipient_opted_out", recipient: "[erased]" })
-      assert.deepStrictEqual(send.content, { type: "text", text: "[erased]" })
-      const once = yield* stored(ours, on)
-      assert.notInclude(JSON.stringify(once.conversation), "Hello")
-      yield* store.eraseRest(ours, on.contact_id)
-      assert.deepStrictEqual(yield* stored(ours, on), once)
-      assert.deepStrictEqual(yield* stored(ours, other), before.other)
+      const webhook = yield* Fixtures.webhook(ours)
+      const keyOf = ({ contact_id }: Thread) => IdempotencyKey.make(`key-${contact_id}`)
+      for (const thread of [on, other]) {
+        const body = new TextEncoder().encode(JSON.stringify({ id: thread.contact_id }))
+        const event = yield* Fixtures.event({
+          body: JSON.stringify({ data: { conversation_id: thread.conversation_id } })
+        })
+        yield* Fixtures.write(ours, { response: { ...record, key: keyOf(thread), body } }, Changes.raise(event))
+        const id = Changes.deliveryIdOf(event.id, webhook.id)
+        yield* Fixtures.write(
+          ours,
+          WebhookDeliveryRows.update({ id, version: 1 }, { response_body: thread.contact_id })
+        )
+      }
+      const left = Effect.gen(function*() {
+        const records = yield* Effect.forEach(
+          [on, other],
+          (thread) => IdempotencyStore.use((records) => records.find(ours, keyOf(thread)))
+        )
+        const bodies = (yield* deliveriesOf(ours, webhook)).map(({ response_body }) => response_body)
+        return [records.map(Option.isSome), bodies.filter((body) => body !== null).toSorted()]
+      })
+      yield* store.eraseCopies(theirs, on.contact_id)
+      const all = [on.contact_id, other.contact_id].toSorted()
+      assert.deepStrictEqual(yield* left, [[true, true], all])
+      for (let repeat = 0; repeat < 2; repeat++) {
+        yield* store.eraseCopies(ours, on.contact_id)
+        assert.deepStrictEqual(yield* left, [[false, true], [other.contact_id]])
+      }
     }))
 
   it.effect("deletes the callbacks of the organization's channels about the people, and no others", () =>

@@ -14,7 +14,7 @@ import {
 import { type ChannelId, ContactId } from "@messaging-crm/core/Ids"
 import { MediaStore } from "@messaging-crm/core/Media"
 import { insert } from "@messaging-crm/core/Messages"
-import { ContactExport, PersonalData, PersonalDataStore } from "@messaging-crm/core/PersonalData"
+import { ContactExport, eraseMessage, PersonalData, PersonalDataStore } from "@messaging-crm/core/PersonalData"
 import { SendStore } from "@messaging-crm/core/Sends"
 import { DateTime, Effect, Option, Result, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -207,8 +207,14 @@ export const suite = (storage: Storage) => {
         for (const steps of [1, 2, 3]) {
           const { as, contact_id, number, organization_id } = yield* person
           const store = yield* PersonalDataStore
-          yield* store.eraseMessages(organization_id, contact_id, steps === 1 ? 1 : 100)
-          if (steps > 2) yield* store.eraseRest(organization_id, contact_id)
+          for (const row of yield* store.conversations(organization_id, contact_id)) {
+            const messages = yield* store.messages(organization_id, row.id, {
+              after: null,
+              size: steps === 1 ? 1 : 100
+            })
+            yield* Fixtures.write(organization_id, ...messages.map((message) => eraseMessage(row, message)))
+          }
+          if (steps > 2) yield* store.eraseCopies(organization_id, contact_id)
           const before = yield* as(exported(contact_id))
           assert.include(before, number)
           yield* as(PersonalData.use((data) => data.erase(contact_id)))

@@ -6,7 +6,7 @@
  * steps, each of which may be repeated: an erasure that was interrupted is run
  * again, and changes nothing where there is nothing left to erase.
  */
-import { Context, DateTime, Effect, Layer, Option, Result, Schema, Stream, Struct } from "effect"
+import { Context, DateTime, Effect, Equal, Layer, Option, Result, Schema, Stream, Struct } from "effect"
 import { ChannelType } from "../catalog/Channels.ts"
 import { type IdentityNetworkId, IdentityNetworkIdRows, IdentityRows } from "../contacts/ContactIdentities.ts"
 import {
@@ -26,10 +26,10 @@ import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import { type ConcurrentChanges, concurrently, Decide, type DecisionContext } from "../work/Decide.ts"
 import { Content } from "./Content.ts"
-import { Conversation, type ConversationRow, toConversation } from "./Conversations.ts"
-import { MediaStore, MessageMedia } from "./Media.ts"
-import { Message, MessageStore } from "./Messages.ts"
-import { Send, type SendRow } from "./Sends.ts"
+import { Conversation, type ConversationRow, ConversationRows, toConversation } from "./Conversations.ts"
+import { MediaRows, MediaStore, MessageMedia } from "./Media.ts"
+import { Message, type MessageRow, MessageRows, ProviderMessageRows } from "./Messages.ts"
+import { Send, type SendRow, SendRows, State } from "./Sends.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -80,8 +80,8 @@ const toJson = {
 
 // ----------------------------------------------------------- decisions
 
-/** How many messages one step erases, and how many one page of an export holds. */
-const [erased_at_once, exported_at_once] = [500, 50]
+/** The number of messages of one page of an export, and the maximum of rows that one commit of an erasure writes. */
+const page_size = 100
 
 /** Returns the pieces of a JSON object whose last field is an array of items, each in pieces itself. */
 const written = <E, R, E2, R2>(
@@ -96,7 +96,48 @@ const written = <E, R, E2, R2>(
     )
   )
 
-/** Erases what a contact's own row, its identities and their names hold. An erased contact stays as it is. */
+/** Returns whether a row has these values already. */
+const has = (row: object, set: object): boolean => Equal.equals({ ...row, ...set }, { ...row })
+
+/** Erases a message of a conversation, with its file and the row of its provider's id. */
+export const eraseMessage = (
+  { channel_id }: Pick<ConversationRow, "channel_id">,
+  message: MessageRow
+): Changes.Changes => {
+  const { direction, media, provider_message_id, sender } = message
+  const set = {
+    text: erased,
+    media: null,
+    details: null,
+    provider_message_id: null,
+    sender: direction === "inbound" ? { ...sender, name: null } : sender
+  }
+  return has(message, set) ? Changes.none : Changes.all(
+    MessageRows.update(message, set),
+    media?.id ? MediaRows.remove({ id: media.id }) : Changes.none,
+    provider_message_id === null ? Changes.none : ProviderMessageRows.remove({ channel_id, provider_message_id })
+  )
+}
+
+/** Erases a send. One that has not ended fails. */
+const eraseSend = (send: SendRow): Changes.Changes =>
+  SendRows.update(send, {
+    content: { type: "text", text: erased },
+    recipient: erased,
+    ...State.fail(send, "recipient_opted_out")
+  })
+
+/** Returns the preview of a contact's or conversation's last activity after an erasure. */
+const erasedPreview = ({ last_activity_preview }: Pick<ConversationRow, "last_activity_preview">) =>
+  last_activity_preview === null ? null : erased
+
+/** Erases the preview and the category of a conversation, and closes its reply window. */
+const eraseConversation = (conversation: ConversationRow): Changes.Changes => {
+  const set = { last_activity_preview: erasedPreview(conversation), close_category: null, last_inbound_at: null }
+  return has(conversation, set) ? Changes.none : ConversationRows.update(conversation, set)
+}
+
+/** Erases what a contact's own row, its identities, and their network IDs contain. An erased contact stays as it is. */
 export const erase = (
   { found, names }: { readonly found: Option.Option<LoadedContact>; readonly names: ReadonlyArray<LoadedNetworkId> },
   { now }: DecisionContext
@@ -110,12 +151,13 @@ export const erase = (
     display_name: null,
     username: null
   }))
-  const fields = Struct.omit(emptyContact, ["last_activity_at", "last_activity_preview", "last_conversation_id"])
-  const set = { ...fields, first_name: erased, identities }
-  const isErased = Object.entries(set).every(([name, value]) =>
-    JSON.stringify(contact[name as keyof typeof set]) === JSON.stringify(value)
-  )
-  if (isErased && names.length === 0) return Result.succeed({ answer: contact, changes: Changes.none })
+  const set = {
+    ...Struct.omit(emptyContact, ["last_activity_at", "last_conversation_id"]),
+    last_activity_preview: erasedPreview(contact),
+    first_name: erased,
+    identities
+  }
+  if (has(contact, set) && names.length === 0) return Result.succeed({ answer: contact, changes: Changes.none })
   const versions = new Map(names.map(({ identity_id, identity_version }) => [identity_id, identity_version]))
   return Result.succeed({
     answer: contact,
@@ -140,20 +182,16 @@ export interface LoadedNetworkId extends IdentityNetworkId {
 }
 
 /**
- * Port: what an export reads and an erasure writes beside the contact itself.
+ * Port: what is stored about a contact in other resources.
  *
  * **Contract** (checked by `conformance/PersonalData.ts`)
  *
- * - `names` returns every name of the contact's identities, `conversations` its
- *   conversations and `sends` the sends of one, each in any order.
- * - `eraseMessages` erases at most `limit` messages of the contact that are not
- *   erased: their text is `[erased]`, their details and the name of a person who wrote are null, and
- *   their file and the row of their provider id are deleted. Returns their number.
- * - `eraseRest` erases the sends of the contact (those that have not ended fail
- *   with `recipient_opted_out`), the previews and categories of its conversations,
- *   closes their reply windows, brings copies of the contact's text up to date, and deletes idempotency records whose body
- *   contains the contact's id, and the answers of endpoints to events about its
- *   conversations.
+ * - `names` returns every network ID of the contact's identities, `conversations` its
+ *   conversations and `sends` the sends of one, each in any order. `messages` returns
+ *   a page of the messages of one, the newest first, then by the greatest id.
+ * - `eraseCopies` deletes the idempotency records whose body contains the contact's id,
+ *   and removes the endpoints' responses to events about its conversations. Both are
+ *   found by their bytes and have no versions, so no decision can name them.
  * - `eraseCallbacks` deletes the stored callbacks of the organization's channels
  *   that are about one of the people.
  * - Nothing of another contact or organization is changed. Each may be repeated.
@@ -167,18 +205,26 @@ export class PersonalDataStore extends Context.Service<PersonalDataStore, {
     organization_id: OrganizationId,
     contact_id: ContactId
   ) => Effect.Effect<ReadonlyArray<ConversationRow>>
+  readonly messages: (
+    organization_id: OrganizationId,
+    conversation_id: ConversationRow["id"],
+    page: PageRequest
+  ) => Effect.Effect<ReadonlyArray<MessageRow>>
   readonly sends: (
     organization_id: OrganizationId,
     conversation_id: ConversationRow["id"]
   ) => Effect.Effect<ReadonlyArray<SendRow>>
-  readonly eraseMessages: (
-    organization_id: OrganizationId,
-    contact_id: ContactId,
-    limit: number
-  ) => Effect.Effect<number>
-  readonly eraseRest: (organization_id: OrganizationId, contact_id: ContactId) => Effect.Effect<void>
+  readonly eraseCopies: (organization_id: OrganizationId, contact_id: ContactId) => Effect.Effect<void>
   readonly eraseCallbacks: (organization_id: OrganizationId, people: ReadonlyArray<string>) => Effect.Effect<void>
 }>()("@messaging-crm/core/PersonalData/PersonalDataStore") {}
+
+/** Returns the messages of a conversation, in the pages that `read` returns. */
+const inPages = <R>(read: (page: PageRequest) => Effect.Effect<ReadonlyArray<MessageRow>, never, R>) =>
+  Stream.paginate(null as Position | null, (after) =>
+    Effect.map(read({ after, size: page_size }), (found) => {
+      const last = found.length < page_size ? undefined : found.at(-1)
+      return [found, Option.map(Option.fromUndefinedOr(last), ({ created_at, id }) => ({ at: created_at, id }))]
+    }))
 
 // ---------------------------------------------------------- operations
 
@@ -198,10 +244,9 @@ export class PersonalData extends Context.Service<PersonalData, {
   static readonly layer = Layer.effect(
     PersonalData,
     Effect.gen(function*() {
-      const { runAudited } = yield* Decide
+      const { run, runAudited } = yield* Decide
       const contacts = yield* ContactStore
       const media = yield* MediaStore
-      const messages = yield* MessageStore
       const store = yield* PersonalDataStore
 
       /** Returns the bytes of a file, or null if it is removed meanwhile. */
@@ -223,14 +268,10 @@ export class PersonalData extends Context.Service<PersonalData, {
         return toJson.message({ ...message, media: message.media === null ? null : { ...message.media, bytes } })
       })
 
-      const messagesOf = (organization_id: OrganizationId, conversation: ConversationRow) =>
-        Stream.paginate(null as Position | null, (after) => {
-          const page: PageRequest = { after, size: exported_at_once }
-          return Effect.map(messages.list(organization_id, conversation.id, page), (found) => {
-            const last = found.length < exported_at_once ? undefined : found.at(-1)
-            return [found, Option.map(Option.fromUndefinedOr(last), ({ created_at, id }) => ({ at: created_at, id }))]
-          })
-        }).pipe(Stream.mapEffect((message) => exportMessage(organization_id, message)))
+      const messagesOf = (organization_id: OrganizationId, { id }: ConversationRow) =>
+        inPages((page) => store.messages(organization_id, id, page)).pipe(
+          Stream.mapEffect((message) => exportMessage(organization_id, message))
+        )
 
       const conversationOf = Effect.fnUntraced(function*(organization_id: OrganizationId, row: ConversationRow) {
         const sends = yield* store.sends(organization_id, row.id)
@@ -264,11 +305,37 @@ export class PersonalData extends Context.Service<PersonalData, {
           })()
         )
 
-      const eraseStored = (organization_id: OrganizationId, id: ContactId) =>
-        store.eraseMessages(organization_id, id, erased_at_once).pipe(
-          Effect.repeat({ until: (erased) => erased < erased_at_once }),
-          Effect.andThen(store.eraseRest(organization_id, id))
+      const eraseConversationOf = Effect.fnUntraced(function*(organization_id: OrganizationId, row: ConversationRow) {
+        const messages = inPages((page) =>
+          run(organization_id, {
+            load: store.messages(organization_id, row.id, page),
+            decide: (found) =>
+              Result.succeed({
+                answer: found,
+                changes: Changes.all(...found.map((message) => eraseMessage(row, message)))
+              })
+          })
         )
+        const sends = run(organization_id, {
+          load: store.sends(organization_id, row.id),
+          decide: (found) => {
+            const some = found.filter(({ recipient }) => recipient !== erased).slice(0, page_size)
+            return Result.succeed({ answer: some.length, changes: Changes.all(...some.map(eraseSend)) })
+          }
+        })
+        yield* Stream.runDrain(messages)
+        yield* Effect.repeat(sends, { until: (count) => count < page_size })
+      })
+
+      const eraseStored = Effect.fnUntraced(function*(organization_id: OrganizationId, id: ContactId) {
+        const load = store.conversations(organization_id, id)
+        yield* Effect.forEach(yield* load, (row) => eraseConversationOf(organization_id, row), { discard: true })
+        yield* run(organization_id, {
+          load,
+          decide: (rows) => Result.succeed({ answer: undefined, changes: Changes.all(...rows.map(eraseConversation)) })
+        })
+        yield* store.eraseCopies(organization_id, id)
+      })
 
       const eraseContact = operation("contacts.erase")(function*(id: ContactId) {
         const { organization_id } = yield* CurrentActor
