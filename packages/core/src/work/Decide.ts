@@ -70,6 +70,13 @@ export const zipConcurrently = <A, B, R1, R2>(
 
 type Failure = Conflict | KeyUsed | LeaseLost | Unconfirmed
 
+/** One load, decision and commit. */
+interface Attempt<Out> {
+  readonly out: Out
+  readonly changes: Changes.Changes
+  readonly committed: Result.Result<void, Failure>
+}
+
 /** Returns the operation that answers with the resource as it was loaded. */
 const rereading = <Loaded, Answer, Refusal, R>(
   { current, load }: Operation<Loaded, Answer, Refusal, R>
@@ -169,7 +176,13 @@ export class Decide extends Context.Service<Decide, {
       const signal = yield* WorkSignal
       const semaphores = Array.from({ length: stripes }, () => Semaphore.makeUnsafe(1))
 
-      /** Loads, decides and commits once. `committed` is the failure of the commit, if there was one. */
+      /** Runs the retries of operations on the same row one after the other. */
+      const inTurn = <A, E, R>(changes: Changes.Changes, retries: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
+        const semaphore = semaphores[stripeOf(changes)]
+        return semaphore === undefined ? retries : Semaphore.withPermit(semaphore, retries)
+      }
+
+      /** Loads, decides and commits once. */
       const attempt = Effect.fnUntraced(function*<Loaded, Answer, Refusal, R, Out>(
         organization_id: OrganizationId,
         { decide, load }: Operation<Loaded, Answer, Refusal, R>,
@@ -197,28 +210,27 @@ export class Decide extends Context.Service<Decide, {
         complete: Complete<Answer, Out>,
         initial = operation.load
       ) {
-        let { changes, committed, out } = yield* attempt(organization_id, { ...operation, load: initial }, complete)
-        const retry = Effect.gen(function*() {
-          let unconfirmed: Unconfirmed | null = null
-          for (let tries = 1; Result.isFailure(committed); tries++) {
-            const { failure } = committed
-            if (failure._tag === "LeaseLost") return yield* failure
-            // No error of the operation: `Idempotency` replays the record of a used key.
-            if (failure._tag === "KeyUsed") return yield* Effect.die(failure)
-            if (failure._tag === "Unconfirmed") unconfirmed = failure
-            if (tries === tries_max) {
-              return yield* unconfirmed === null ? new ConcurrentChanges() : Effect.die(unconfirmed)
-            }
-            yield* Metric.update(conflicts, 1)
-            const millis = backoff(tries, longest, yield* Random.next)
-            yield* millis > 0 ? Effect.sleep(millis) : Effect.yieldNow
-            ;({ changes, committed, out } = yield* attempt(organization_id, operation, complete))
-          }
+        /** Repeats the attempt after a failure of the commit. `unconfirmed` is an earlier commit that may be applied. */
+        const retry = Effect.fnUntraced(function*(
+          failure: Failure,
+          tries: number,
+          unconfirmed: Unconfirmed | null
+        ): Effect.fn.Return<Attempt<Out>, Refusal | ConcurrentChanges | LeaseLost, R> {
+          if (failure._tag === "LeaseLost") return yield* failure
+          // No error of the operation: `Idempotency` replays the record of a used key.
+          if (failure._tag === "KeyUsed") return yield* Effect.die(failure)
+          const lost = failure._tag === "Unconfirmed" ? failure : unconfirmed
+          if (tries === tries_max) return yield* lost === null ? new ConcurrentChanges() : Effect.die(lost)
+          yield* Metric.update(conflicts, 1)
+          const millis = backoff(tries, longest, yield* Random.next)
+          yield* millis > 0 ? Effect.sleep(millis) : Effect.yieldNow
+          const next = yield* attempt(organization_id, operation, complete)
+          return Result.isFailure(next.committed) ? yield* retry(next.committed.failure, tries + 1, lost) : next
         })
-        if (Result.isFailure(committed)) {
-          const semaphore = semaphores[stripeOf(changes)]
-          yield* semaphore === undefined ? retry : Semaphore.withPermit(semaphore, retry)
-        }
+        const first = yield* attempt(organization_id, { ...operation, load: initial }, complete)
+        const { changes, out } = Result.isFailure(first.committed)
+          ? yield* inTurn(first.changes, retry(first.committed.failure, 1, null))
+          : first
         for (const kind of kindsOf(changes)) yield* signal.notify(kind)
         return out
       })
