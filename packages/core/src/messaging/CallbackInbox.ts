@@ -1,9 +1,9 @@
 /**
- * Callback inbox: what a network posted, kept as it came until it is taken in.
+ * Callback inbox: stores the bodies that networks post until they are processed.
  *
- * A network is answered once its body is stored, so it neither waits for our
- * work nor repeats itself. Any process then takes the bodies in. Taking one in
- * again changes nothing: where its lease ends first, two processes may do it.
+ * A network gets its response once the body is stored, so it neither waits for the
+ * processing nor retries. Any process then claims the bodies. Processing one again
+ * changes nothing: if a lease ends first, two processes can do it.
  *
  * A body is not a kind of work: `Commit` enqueues work for one organization, and
  * a body can be of none whose channel is connected.
@@ -96,7 +96,7 @@ const poll_time = Duration.millis(250)
  * With a backlog, the next claim waits for `free_min` free slots, at most 20 ms: a claim per slot would cost as much as
  * processing the body.
  */
-const [free_min, moment] = [in_progress_max / 2, Duration.millis(20)]
+const [free_min, claim_interval_max] = [in_progress_max / 2, Duration.millis(20)]
 
 /** Processes one body. If it dies, the body is kept and retried. */
 export type CallbackHandler = (callback: ClaimedCallback) => Effect.Effect<void>
@@ -104,11 +104,11 @@ export type CallbackHandler = (callback: ClaimedCallback) => Effect.Effect<void>
 export class CallbackInbox extends Context.Service<CallbackInbox, {
   /** Stores the parts of a body, all or none. Once this returns, the callback can be acknowledged. */
   readonly store: (source: string, parts: ReadonlyArray<CallbackPart>) => Effect.Effect<void>
-  /** Takes in what is due, begun in the order in which it came, and returns how many bodies there were. */
-  readonly runOnce: (take: CallbackHandler) => Effect.Effect<number>
+  /** Claims one batch of due bodies, processes them, and returns their number. */
+  readonly runOnce: (handle: CallbackHandler) => Effect.Effect<number>
   /** Processes callbacks as they arrive. An interruption releases those in progress. */
-  readonly run: (take: CallbackHandler) => Effect.Effect<never>
-  /** Brings the gauges of what waits up to date. */
+  readonly run: (handle: CallbackHandler) => Effect.Effect<never>
+  /** Updates the gauges of the inbox. */
   readonly measure: Effect.Effect<void>
 }>()("@messaging-crm/core/CallbackInbox") {
   static readonly layer = Layer.effect(
@@ -141,8 +141,8 @@ export class CallbackInbox extends Context.Service<CallbackInbox, {
         yield* callbacks.postpone(claimed, DateTime.addDuration(yield* DateTime.now, pause))
       })
 
-      const processCallback = (take: CallbackHandler) => (claimed: ClaimedCallback) =>
-        Effect.andThen(take(claimed), callbacks.finish(claimed.id)).pipe(
+      const processCallback = (handle: CallbackHandler) => (claimed: ClaimedCallback) =>
+        Effect.andThen(handle(claimed), callbacks.finish(claimed.id)).pipe(
           Effect.onInterrupt(() => postpone(claimed, Duration.zero)),
           Effect.catchDefect((defect) =>
             Effect.andThen(
@@ -150,28 +150,32 @@ export class CallbackInbox extends Context.Service<CallbackInbox, {
               postpone(claimed, pauseAfter(claimed.attempt))
             )
           ),
-          // Where not even that can be written, the lease ends.
+          // If not even that can be written, the lease ends.
           Effect.catchDefect((defect) => Effect.logError("Callback retry not scheduled", defect)),
           Effect.annotateLogs({ callback_id: claimed.id, attempt: claimed.attempt })
         )
 
-      const runOnce = traced("CallbackInbox.runOnce")(function*(take: CallbackHandler) {
+      const runOnce = traced("CallbackInbox.runOnce")(function*(handle: CallbackHandler) {
         const claimed = yield* claim(in_progress_max)
-        yield* Effect.forEach(claimed, processCallback(take), { concurrency: "unbounded", discard: true })
+        yield* Effect.forEach(claimed, processCallback(handle), { concurrency: "unbounded", discard: true })
         return claimed.length
       })
 
-      const run = (take: CallbackHandler) =>
+      const run = (handle: CallbackHandler) =>
         Effect.gen(function*() {
+          const inProgress = yield* FiberSet.make<void>()
           const freed = Latch.makeUnsafe(false)
-          const hand = yield* FiberSet.make<void>()
           let free = in_progress_max
-          const takeAndFree = (claimed: ClaimedCallback) =>
-            Effect.ensuring(
-              processCallback(take)(claimed),
-              Effect.suspend(() => ++free >= free_min ? freed.open : Effect.void)
+
+          const start = (claimed: ClaimedCallback) =>
+            FiberSet.run(
+              inProgress,
+              Effect.interruptible(processCallback(handle)(claimed)).pipe(
+                Effect.ensuring(Effect.suspend(() => ++free >= free_min ? freed.open : Effect.void))
+              )
             )
-          /** Claims as many as fit into the hand, and returns whether there may be more. */
+
+          /** Claims as many bodies as there are free slots, starts them, and returns whether more may be due. */
           const fill = Effect.gen(function*() {
             const limit = free
             if (limit === 0) return true
@@ -180,17 +184,18 @@ export class CallbackInbox extends Context.Service<CallbackInbox, {
             const claimed = yield* Effect.withTracerEnabled(claim(limit), false)
             free -= claimed.length
             if (free < free_min) yield* freed.close
-            yield* Effect.forEach(claimed, (each) => FiberSet.run(hand, Effect.interruptible(takeAndFree(each))))
+            yield* Effect.forEach(claimed, start)
             return claimed.length === limit
           })
-          // A claim that nobody takes in would have to wait for its lease to end.
-          const turn = Effect.flatMap(Effect.uninterruptible(fill), (isMoreDue) =>
+
+          // Uninterruptible: a claimed body that is not started would wait for its lease to end.
+          const fillAndWait = Effect.flatMap(Effect.uninterruptible(fill), (isMoreDue) =>
             isMoreDue
-              ? Effect.timeoutOption(freed.await, moment)
+              ? Effect.timeoutOption(freed.await, claim_interval_max)
               : Effect.timeoutOption(arrived.await, poll_time))
-          const again = Effect.catchCause(turn, (cause) =>
+          const recovering = Effect.catchCause(fillAndWait, (cause) =>
             Effect.andThen(Effect.logError("The callback inbox failed", cause), Effect.sleep("1 second")))
-          return yield* Effect.forever(again)
+          return yield* Effect.forever(recovering)
         }).pipe(Effect.scoped)
 
       const measure = Effect.gen(function*() {
