@@ -1,12 +1,17 @@
-/** The promises of `Commit`, without batches. */
+/** The promises of `Commit`, without batches, and of stores that read most types of columns, with the schemas' codecs. */
 import { it } from "@effect/vitest"
 import { layer } from "@messaging-crm/adapter-postgres"
 import * as Commit from "@messaging-crm/conformance/Commit"
 import { Ids } from "@messaging-crm/core/Ids"
 import { Layer } from "effect"
+import * as Contacts from "../../conformance/src/Contacts.ts"
+import * as Conversations from "../../conformance/src/Conversations.ts"
+import * as Messages from "../../conformance/src/Messages.ts"
 import * as PlainCommit from "../src/work/Commit.ts"
 import * as Database from "../testing/Database.ts"
 
 const storage = Layer.mergeAll(layer, PlainCommit.layer, Ids.layer).pipe(Layer.provide(Database.layer))
 
-it.layer(storage, { timeout: "5 minutes" })("Commit without batches", (it) => Commit.suite(it, { runs: 15 }))
+it.layer(storage, { timeout: "5 minutes" })("Commits without batches and the schemas' codecs", (it) => {
+  for (const { suite } of [Commit, Contacts, Conversations, Messages]) suite(it, { runs: 5 })
+})
