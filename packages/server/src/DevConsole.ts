@@ -9,10 +9,14 @@ import { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys, CreateApiKey, Scope } from "@messaging-crm/core/ApiKeys"
 import type { Changes } from "@messaging-crm/core/Changes"
 import { Commit } from "@messaging-crm/core/Commit"
+import { ContactRows } from "@messaging-crm/core/Contacts"
+import { ConversationRows } from "@messaging-crm/core/Conversations"
 import type * as Crm from "@messaging-crm/core/Crm"
 import { MemberId, OrganizationId } from "@messaging-crm/core/Ids"
 import { Inbound, ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { MessagingProvider } from "@messaging-crm/core/MessagingProvider"
+import { SendRows } from "@messaging-crm/core/Sends"
+import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { Clock, DateTime, Deferred, Effect, Layer, Option, Redacted, References, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Provider } from "./Provider.ts"
@@ -44,16 +48,16 @@ const observe = (monitor: Monitor, { insert = [], raise = [], settle, update = [
   for (const { rows, table } of insert) {
     for (const row of rows) {
       const id = "id" in row ? String(row.id) : ""
-      if (table.name === "sends") monitor.send(reportOf(id, { ...row }))
-      if (table.name === "conversations") monitor.change({ conversation_id: id })
+      if (table === SendRows.table) monitor.send(reportOf(id, { ...row }))
+      if (table === ConversationRows.table) monitor.change({ conversation_id: id })
     }
   }
   for (const { key, set, table } of update) {
     const id = key["id"] ?? ""
-    if (table.name === "sends") monitor.send(reportOf(id, { ...set }))
-    if (table.name === "conversations") monitor.change({ conversation_id: id })
-    if (table.name === "contacts") monitor.change({ contact_id: id })
-    if (table.name === "webhook_deliveries") monitor.delivery({ attempted: "attempt_count" in set })
+    if (table === SendRows.table) monitor.send(reportOf(id, { ...set }))
+    if (table === ConversationRows.table) monitor.change({ conversation_id: id })
+    if (table === ContactRows.table) monitor.change({ contact_id: id })
+    if (table === WebhookDeliveryRows.table) monitor.delivery({ attempted: "attempt_count" in set })
   }
   if (settle?.outcome === "postpone" && settle.claimed.kind === "send") {
     monitor.send({ id: settle.claimed.ref, next_attempt_at: DateTime.formatIso(settle.due_at) })
