@@ -14,8 +14,8 @@ interface Item {
 
 const groups = {
   groupOf: ({ group }: Item) => group,
-  rowsOf: ({ rows }: Item) => rows,
-  lanesOf: ({ lanes }: Item) => lanes
+  exclusiveKeysOf: ({ rows }: Item) => rows,
+  sharedKeysOf: ({ lanes }: Item) => lanes
 }
 
 const turns = (count: number) => Effect.replicateEffect(Effect.yieldNow, count, { discard: true })
@@ -104,8 +104,8 @@ it.effect("requests of one turn share a batch, and requests made meanwhile share
       concurrency: 1,
       size: 9,
       groupOf: () => "any",
-      rowsOf: () => [],
-      lanesOf: () => [],
+      exclusiveKeysOf: () => [],
+      sharedKeysOf: () => [],
       runSingle: Effect.succeed,
       runBatch: Effect.fnUntraced(function*(items) {
         const end = yield* Deferred.make<void>()
@@ -128,8 +128,8 @@ it.effect("requests of one turn share a batch, and requests made meanwhile share
 const failing = (options: { readonly size: number; readonly groupOf: (item: string) => string }) =>
   CommitBatcher.make<string, string, never, never>({
     concurrency: 1,
-    rowsOf: () => [],
-    lanesOf: () => [],
+    exclusiveKeysOf: () => [],
+    sharedKeysOf: () => [],
     runSingle: (item) => item === "bad" ? Effect.die("bad") : Effect.succeed(item),
     runBatch: () => Effect.die("bad together"),
     ...options

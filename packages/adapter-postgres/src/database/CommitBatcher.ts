@@ -17,10 +17,10 @@ export interface Options<Item, A, E, R> {
   readonly size: number
   /** Items of one group may share a batch. Null for an item that runs alone. */
   readonly groupOf: (item: Item) => string | null
-  /** Items that have a row in common run one after the other, in the order of the requests. */
-  readonly rowsOf: (item: Item) => ReadonlyArray<string>
-  /** Items that have a lane in common share a batch or run one after the other. */
-  readonly lanesOf: (item: Item) => ReadonlyArray<string>
+  /** Items with one of these keys in common run one after the other, in the order of the requests. */
+  readonly exclusiveKeysOf: (item: Item) => ReadonlyArray<string>
+  /** Items with one of these keys in common share a batch or run one after the other. */
+  readonly sharedKeysOf: (item: Item) => ReadonlyArray<string>
   /** Runs an item alone. */
   readonly runSingle: (item: Item) => Effect.Effect<A, E, R>
   /** Runs two or more items together, and returns their exits in the same order; null if none took effect and each has to run alone. */
@@ -30,8 +30,8 @@ export interface Options<Item, A, E, R> {
 interface Entry<Item, A, E> {
   readonly item: Item
   readonly group: string | null
-  readonly rows: ReadonlyArray<string>
-  readonly lanes: ReadonlyArray<string>
+  readonly exclusive: ReadonlyArray<string>
+  readonly shared: ReadonlyArray<string>
   /** The outcome of the item; null if it is the first of its batch, whose fiber then runs the batch. */
   readonly turn: Deferred.Deferred<Exit.Exit<A, E> | null>
 }
@@ -40,35 +40,35 @@ interface Entry<Item, A, E> {
 export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
   type Request = Entry<Item, A, E>
   let waiting: Array<Request> = []
-  /** The rows and lanes of the running items. */
+  /** The keys of the running items. */
   const busy = new Set<string>()
   /** Groups that start no batch: one starts in the next turn of the event loop, or runs together. */
   const held = new Set<string>()
   let running = 0
 
   const begin = (entry: Request): void => {
-    for (const name of [...entry.rows, ...entry.lanes]) busy.add(name)
+    for (const key of [...entry.exclusive, ...entry.shared]) busy.add(key)
   }
 
   /**
    * Removes and returns the waiting requests that can run now and match. None
-   * overtakes an earlier request for the same row. `lanes` are those of the
-   * batch that they join; null for requests that start one.
+   * overtakes an earlier request for the same exclusive key. `joined` are the shared
+   * keys of the batch that they join; null for requests that start one.
    */
-  const take = (matches: (entry: Request) => boolean, lanes: Set<string> | null): ReadonlyArray<Request> => {
+  const take = (matches: (entry: Request) => boolean, joined: Set<string> | null): ReadonlyArray<Request> => {
     const taken: Array<Request> = []
     const left: Array<Request> = []
     const blocked = new Set<string>()
     for (const entry of waiting) {
-      const isFree = entry.rows.every((row) => !busy.has(row) && !blocked.has(row)) &&
-        entry.lanes.every((lane) => (!busy.has(lane) && !blocked.has(lane)) || lanes?.has(lane) === true)
+      const isFree = entry.exclusive.every((key) => !busy.has(key) && !blocked.has(key)) &&
+        entry.shared.every((key) => (!busy.has(key) && !blocked.has(key)) || joined?.has(key) === true)
       if (isFree && matches(entry)) {
         begin(entry)
         taken.push(entry)
-        for (const lane of entry.lanes) lanes?.add(lane)
+        for (const key of entry.shared) joined?.add(key)
       } else {
         left.push(entry)
-        for (const row of entry.rows) blocked.add(row)
+        for (const key of entry.exclusive) blocked.add(key)
       }
     }
     waiting = left
@@ -89,10 +89,10 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
 
   /** Returns the batch that begins with a request. */
   const formBatch = (first: Request): Some<Request> => {
-    const { group, lanes } = first
+    const { group, shared } = first
     if (group === null) return [first]
     let room = options.size - 1
-    const others = take((entry) => entry.group === group && room-- > 0, new Set(lanes))
+    const others = take((entry) => entry.group === group && room-- > 0, new Set(shared))
     // One that waits for a lock alone keeps nobody waiting.
     if (others.length === 0) held.delete(group)
     return [first, ...others]
@@ -100,8 +100,8 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
 
   const end = (entries: Some<Request>): void => {
     running--
-    for (const { lanes, rows } of entries) {
-      for (const name of [...rows, ...lanes]) busy.delete(name)
+    for (const { exclusive, shared } of entries) {
+      for (const key of [...exclusive, ...shared]) busy.delete(key)
     }
   }
 
@@ -139,8 +139,8 @@ export const make = <Item, A, E, R>(options: Options<Item, A, E, R>) => {
       const entry: Request = {
         item,
         group: options.groupOf(item),
-        rows: options.rowsOf(item),
-        lanes: options.lanesOf(item),
+        exclusive: options.exclusiveKeysOf(item),
+        shared: options.sharedKeysOf(item),
         turn: Deferred.makeUnsafe()
       }
       waiting.push(entry)

@@ -7,7 +7,7 @@ import { Commit } from "@messaging-crm/core/Commit"
 import { Effect, Exit, Layer } from "effect"
 import * as CommitBatcher from "../database/CommitBatcher.ts"
 import { makeWith, type Refusal, refused } from "./Commit.ts"
-import { lanesOf, rowsOf, shapeOf, statementOf } from "./Commit/Batch.ts"
+import { exclusiveKeysOf, shapeOf, sharedKeysOf, statementOf } from "./Commit/Batch.ts"
 import type { Commission } from "./Commit/Statement.ts"
 
 /** The maximum of concurrent statements, and of commits in one statement. */
@@ -24,8 +24,8 @@ export const layer = Layer.effect(
       concurrency: statements_max,
       size: commits_max,
       groupOf: ({ changes }) => shapeOf(changes),
-      rowsOf,
-      lanesOf,
+      exclusiveKeysOf,
+      sharedKeysOf,
       runSingle: one,
       runBatch: (commissions) =>
         Effect.try(() => statementOf(commissions, shared_lock_timeout)).pipe(

@@ -45,27 +45,27 @@ export const shapeOf = (changes: Changes): string | null => {
   ].join("|")
 }
 
-/** Returns the rows that changes write. Commits with a row in common neither share a statement nor run concurrently. */
-export const rowsOf = ({ changes, organization_id }: Commission): ReadonlyArray<string> => {
+/** Returns the keys of the rows that changes write. Commits with one in common neither share a statement nor run concurrently. */
+export const exclusiveKeysOf = ({ changes, organization_id }: Commission): ReadonlyArray<string> => {
   const { response, remove = [], touch, update = [] } = changes
   return [
-    ...[...remove, ...update].map((row) => Rows.rowName({ ...row, organization_id })),
+    ...[...remove, ...update].map((row) => Rows.rowKey({ ...row, organization_id })),
     ...(touch === undefined
       ? []
-      : active.map((table) => Rows.rowName({ table, key: { id: touchedId(table, touch) ?? "" }, organization_id }))),
+      : active.map((table) => Rows.rowKey({ table, key: { id: touchedId(table, touch) ?? "" }, organization_id }))),
     ...(response === undefined ? [] : [`idempotency_keys|${organization_id}|${response.key}`])
   ]
 }
 
 /**
- * Returns the lanes that changes may lock, and the rows that they expect.
+ * Returns the keys of the lanes that changes may lock, and of the rows that they expect.
  *
  * Commits with one in common may share a statement, but do not run concurrently.
  */
-export const lanesOf = (
+export const sharedKeysOf = (
   { changes: { expect = [], settle, throttle = [] }, organization_id }: Commission
 ): ReadonlyArray<string> => [
-  ...expect.map((row) => Rows.rowName({ ...row, organization_id })),
+  ...expect.map((row) => Rows.rowKey({ ...row, organization_id })),
   ...(settle === undefined || settle.outcome === "hold" ? [] : [Work.laneName(settle.claimed)]),
   ...throttle.map(Work.laneName)
 ]

@@ -38,7 +38,7 @@ const isNamed = ({ parameter }: Values, table: Table, rows: ReadonlyArray<Owned<
 }
 
 /** Returns a text that identifies a row among those of all tables. */
-export const rowName = (row: Owned<Keyed & { readonly table: Table }>): string => `${row.table.name}|${keyText(row)}`
+export const rowKey = (row: Owned<Keyed & { readonly table: Table }>): string => `${row.table.name}|${keyText(row)}`
 
 /** Sorts rows, so that all statements lock them in the same order. Throws if one occurs twice. */
 const inOrder = <Row extends Owned<Keyed>>(rows: ReadonlyArray<Row>): ReadonlyArray<Row> => {
