@@ -1,5 +1,5 @@
 /** Schemas for the networks' JSON. Every field may be absent, and unknown fields are ignored. */
-import { Text } from "@messaging-crm/core/Text"
+import { Text, toStorable } from "@messaging-crm/core/Text"
 import { Effect, Option, Schema, SchemaGetter } from "effect"
 
 /** Schema for a field that counts as absent where it is null or of another shape. */
@@ -8,12 +8,10 @@ export const lenient = <S extends Schema.Constraint>(schema: S) =>
 
 const id_chars_max = 500
 
-const storable = (text: string): string => text.toWellFormed().replaceAll("\u0000", "\uFFFD")
-
 /** Schema for text that every store can keep. Characters that cannot be stored are replaced, and not refused. */
 export const StorableText = Schema.String.pipe(
   Schema.decodeTo(Text, {
-    decode: SchemaGetter.transform(storable),
+    decode: SchemaGetter.transform(toStorable),
     encode: SchemaGetter.passthrough()
   })
 )
@@ -63,12 +61,12 @@ const depth_max = 16
 
 /** Returns a JSON value whose texts every store can keep. What is nested too deep becomes null. */
 const storableJson = (value: unknown, depth: number): Schema.Json => {
-  if (typeof value === "string") return storable(value)
+  if (typeof value === "string") return toStorable(value)
   if (typeof value === "boolean" || Number.isFinite(value)) return value as boolean | number
   if (typeof value !== "object" || value === null || depth === depth_max) return null
   if (Array.isArray(value)) return value.map((item) => storableJson(item, depth + 1))
   return Object.fromEntries(
-    Object.entries(value).map(([name, part]) => [storable(name), storableJson(part, depth + 1)])
+    Object.entries(value).map(([name, part]) => [toStorable(name), storableJson(part, depth + 1)])
   )
 }
 

@@ -21,17 +21,13 @@ import * as Traces from "@messaging-crm/core/Traces"
 import { Effect, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import { SqlClient } from "effect/sql"
+import { codeOf } from "../database/Client/Server.ts"
 import { CommitConnections } from "../database/CommitConnections.ts"
 import { statementOf } from "./Commit/Batch.ts"
 import type { Commission } from "./Commit/Statement.ts"
 
 /** Why a commit was not applied, or may not have been. */
 export type Refusal = Conflict | KeyUsed | LeaseLost | Unconfirmed
-
-/** Returns the SQLSTATE of an error that the driver has no class for. */
-const stateOf = ({ reason }: SqlError.SqlError): unknown =>
-  // The cause is the driver's own error, which holds the server's code.
-  (reason.cause as { readonly code?: unknown } | undefined)?.code
 
 /** Translates a failure of the statement. After a lost connection the outcome is unknown. */
 export const refused = (error: SqlError.SqlError, hasKey: boolean): Effect.Effect<never, Refusal> => {
@@ -46,7 +42,7 @@ export const refused = (error: SqlError.SqlError, hasKey: boolean): Effect.Effec
     case "ConnectionError":
       return hasKey ? Effect.fail(new Unconfirmed()) : Effect.die(error)
     default:
-      return stateOf(error) === "MC001" ? Effect.fail(new LeaseLost()) : Effect.die(error)
+      return codeOf(error) === "MC001" ? Effect.fail(new LeaseLost()) : Effect.die(error)
   }
 }
 

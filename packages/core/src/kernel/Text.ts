@@ -5,6 +5,9 @@ import { limits } from "./Limits.ts"
 const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\u0000")
 const storable = "well-formed text without U+0000"
 
+/** Returns text that every store can keep: NUL and unpaired surrogates become U+FFFD. */
+export const toStorable = (text: string): string => text.toWellFormed().replaceAll("\u0000", "\uFFFD")
+
 /**
  * Schema for text that every store can keep and return unchanged.
  *

@@ -9,6 +9,7 @@ import type { EventId, OrganizationId } from "../kernel/Ids.ts"
 import { delivery_attempts } from "../kernel/Metrics.ts"
 import { Secrets, SecretUnreadable } from "../kernel/Secrets.ts"
 import * as Slots from "../kernel/Slots.ts"
+import { toStorable } from "../kernel/Text.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import { secretContext, type WebhookRow } from "./Webhooks.ts"
 import { validAt } from "./WebhookSecrets.ts"
@@ -65,9 +66,6 @@ const [host_attempts_max, host_wait_max] = [32, Duration.seconds(20)]
 /** How many signing secrets a process keeps decrypted. */
 const secrets_max = 1000
 
-/** Returns text that every store can hold: without lone surrogates and NUL. */
-const storable = (text: string): string => text.toWellFormed().replaceAll("\u0000", "\uFFFD")
-
 const isSuccess = (status: number): boolean => status >= 200 && status <= 299
 
 /** Returns the columns of an attempt that follow from the response, or from its absence. */
@@ -75,7 +73,7 @@ const resultOf = (outcome: Result.Result<WebhookAnswer, WebhookRequestFailed>) =
   Result.isSuccess(outcome)
     ? {
       response_status: outcome.success.status,
-      response_body: storable(outcome.success.body),
+      response_body: toStorable(outcome.success.body),
       failure_code: isSuccess(outcome.success.status) ? null : "http_status" as const
     }
     : { response_status: null, response_body: null, failure_code: outcome.failure.failure_code }
