@@ -1,6 +1,7 @@
 /** Account checks: whether a channel's account is there on its network, and its token opens it. */
 import type { Channel } from "@messaging-crm/core/Channels"
 import type { FailureReason } from "@messaging-crm/core/MessagingProvider"
+import { traced } from "@messaging-crm/core/Traces"
 import { Context, Effect, Layer, Option } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { type CloudAccount, CloudAccounts, keyOf } from "./CloudAccounts.ts"
@@ -51,7 +52,7 @@ export class AccountCheck extends Context.Service<AccountCheck, {
         )
       }
 
-      const check = Effect.fn("AccountCheck.check")(function*(channel: Channel) {
+      const check = traced("AccountCheck.check")(function*(channel: Channel) {
         const found = Option.filter(yield* accounts.find(channel), ({ type }) => type === channel.type)
         return Option.isNone(found) ? "not_connected" as const : yield* checkAccount(found.value)
       }, Effect.catchTag("SecretUnreadable", () => Effect.succeed("provider_auth" as const)))

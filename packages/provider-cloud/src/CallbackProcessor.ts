@@ -8,6 +8,7 @@ import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
 import { type ChannelUnknown, Inbound, inLanes, type ProviderEvent } from "@messaging-crm/core/Inbound"
 import { FileUnavailable } from "@messaging-crm/core/Media"
 import * as Slots from "@messaging-crm/core/Slots"
+import { traced } from "@messaging-crm/core/Traces"
 import { Context, DateTime, Duration, Effect, Exit, Layer, Option, RcMap, Semaphore } from "effect"
 import { type Notice, read } from "./Callback.ts"
 import { ignored } from "./Callback/Notice.ts"
@@ -133,7 +134,7 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
         return Option.isSome(processed) ? processed.value : yield* processWithoutFiles(account, events)
       })
 
-      const receive = Effect.fn("CallbackProcessor.receive")(
+      const receive = traced("CallbackProcessor.receive")(
         function*(app_id: string, body: Uint8Array, received_at: DateTime.Utc) {
           const found = read(utf8.decode(body), received_at)
           const { ignored: parts, notices } = Option.getOrElse(found, () => ignored("unreadable", "body"))

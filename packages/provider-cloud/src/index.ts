@@ -14,6 +14,7 @@ import {
   ProviderRejected,
   ProviderUnavailable
 } from "@messaging-crm/core/MessagingProvider"
+import { traced } from "@messaging-crm/core/Traces"
 import { Effect, Layer, Option, Schema, Stream } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { type CloudAccount, CloudAccounts, type PhoneAccount } from "./CloudAccounts.ts"
@@ -54,7 +55,7 @@ export const layer: Layer.Layer<MessagingProvider, never, CloudAccounts | HttpCl
     const client = yield* HttpClient.HttpClient
     const settings = yield* CloudSettings
 
-    const deliver = Effect.fn("ProviderCloud.deliver")(function*(message: OutboundMessage) {
+    const deliver = traced("ProviderCloud.deliver")(function*(message: OutboundMessage) {
       const found = yield* Effect.mapError(
         accounts.find(message.channel),
         () => new ProviderHeld({ reason: "provider_auth" })
@@ -102,7 +103,7 @@ export const layer: Layer.Layer<MessagingProvider, never, CloudAccounts | HttpCl
         ] as const
       })
 
-    const templates = Effect.fn("ProviderCloud.templates")(function*(business_account_id: string) {
+    const templates = traced("ProviderCloud.templates")(function*(business_account_id: string) {
       const account = yield* Effect.mapError(
         accounts.findByBusinessAccount(business_account_id),
         () => new ProviderUnavailable()

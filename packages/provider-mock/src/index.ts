@@ -16,6 +16,7 @@ import {
   ProviderRejected,
   ProviderUnavailable
 } from "@messaging-crm/core/MessagingProvider"
+import { traced } from "@messaging-crm/core/Traces"
 import {
   Chunk,
   Context,
@@ -139,7 +140,7 @@ const make = Effect.gen(function*() {
       return [answer, HashMap.set(counts, message.reference, call + 1)]
     })
 
-  const deliver = Effect.fn("MockProvider.deliver")(function*(message: OutboundMessage) {
+  const deliver = traced("MockProvider.deliver")(function*(message: OutboundMessage) {
     if (yield* Ref.get(down)) {
       return yield* new ProviderBusy({ reason: "provider_unavailable", retry_after_seconds: null })
     }

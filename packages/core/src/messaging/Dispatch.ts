@@ -372,13 +372,15 @@ export class Dispatch extends Context.Service<Dispatch, {
           : deliver(claimed, begun.outgoing)
       })
 
-      const expireOutcome = Effect.fn("Dispatch.expireOutcome")((claimed: ClaimedWork) =>
-        failNow(claimed, "outcome_unknown")
-      )
+      const expireOutcome = traced("Dispatch.expireOutcome")(function*(claimed: ClaimedWork) {
+        yield* failNow(claimed, "outcome_unknown")
+      })
 
-      const abandon = Effect.fn("Dispatch.abandon")((claimed: ClaimedWork) =>
-        claimed.kind === "send" ? endAttempts(claimed, "provider_unavailable") : failNow(claimed, "outcome_unknown")
-      )
+      const abandon = traced("Dispatch.abandon")(function*(claimed: ClaimedWork) {
+        yield* claimed.kind === "send"
+          ? endAttempts(claimed, "provider_unavailable")
+          : failNow(claimed, "outcome_unknown")
+      })
 
       return Dispatch.of({ attempt, expireOutcome, abandon })
     })

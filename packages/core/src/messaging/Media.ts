@@ -322,25 +322,25 @@ export class Media extends Context.Service<Media, {
         })
       )
 
-      const receive = <A, E, R>(
+      const receive = traced("Media.receive")(function*<A, E, R>(
         organization_id: OrganizationId,
         { bytes, ...described }: ReceivedMedia,
         commit: (media: MessageMedia) => Effect.Effect<A, E, R>
-      ): Effect.Effect<A, E | FileUnavailable, R> => {
-        if (bytes === null) return commit({ ...described, ...unstored })
+      ) {
+        if (bytes === null) return yield* commit({ ...described, ...unstored })
         const id = MediaId.make(ids.next())
-        return storeBytes(organization_id, id, bytes).pipe(
+        return yield* storeBytes(organization_id, id, bytes).pipe(
           Effect.flatMap((stored) => commit({ ...described, ...stored })),
           Effect.ensuring(store.discard(organization_id, id))
         )
-      }
+      })
 
       const purge = Effect.flatMap(
         DateTime.now,
         (now) => store.purge(DateTime.subtractDuration(now, unfinished_age_max), 100)
       )
 
-      return Media.of({ link, open, receive: Effect.fn("Media.receive")(receive), purge })
+      return Media.of({ link, open, receive, purge })
     })
   )
 }

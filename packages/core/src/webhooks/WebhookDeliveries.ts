@@ -261,9 +261,9 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         if (disabling !== null) yield* Outcome.reportDisabled(webhook, disabling)
       })
 
-      const abandon = Effect.fn("WebhookDeliveries.abandon")((claimed: ClaimedWork) =>
-        failDelivery(claimed, "protocol_error")
-      )
+      const abandon = traced("WebhookDeliveries.abandon")(function*(claimed: ClaimedWork) {
+        yield* failDelivery(claimed, "protocol_error")
+      })
 
       const purge = Effect.flatMap(
         DateTime.now,

@@ -6,6 +6,7 @@ import {
   ProviderRejected,
   ProviderUnavailable
 } from "@messaging-crm/core/MessagingProvider"
+import { traced } from "@messaging-crm/core/Traces"
 import { Effect, Layer, Schema } from "effect"
 import * as Wire from "./Wire.ts"
 
@@ -61,7 +62,7 @@ const interpret = Effect.fnUntraced(function*({ status, text }: { readonly statu
 export const layer = (provider_url: string) => {
   const at = (path: string) => new URL(path, provider_url).href
 
-  const deliver = Effect.fn("RemoteMock.deliver")(function*(message: OutboundMessage) {
+  const deliver = traced("RemoteMock.deliver")(function*(message: OutboundMessage) {
     const body = yield* Effect.orDie(encodeRequest(message))
     const headers = { "content-type": "application/json" }
     const answer = yield* request(at("/deliver"), { method: "POST", body, headers }).pipe(
@@ -71,14 +72,14 @@ export const layer = (provider_url: string) => {
     return yield* Effect.catchTag(interpret(answer), "SchemaError", () => new ProviderOutcomeUnknown())
   })
 
-  const templates = Effect.fn("RemoteMock.templates")((account: string) =>
-    request(at(`/templates/${encodeURIComponent(account)}`), {}).pipe(
+  const templates = traced("RemoteMock.templates")(function*(account: string) {
+    return yield* request(at(`/templates/${encodeURIComponent(account)}`), {}).pipe(
       Effect.flatMap(({ text }) => decodeTemplates(text)),
       Effect.timeout("5 seconds"),
       Effect.map((answer) => answer.templates),
       Effect.mapError(() => new ProviderUnavailable())
     )
-  )
+  })
 
   return Layer.succeed(MessagingProvider, { dedup: "callback_ref", deliver, templates })
 }
