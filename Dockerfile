@@ -20,6 +20,6 @@ EXPOSE 3000
 # A worker answers nothing but /metrics, on METRICS_PORT if that is set; otherwise its process counts.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s CMD ["node", "-e", "const { METRICS_PORT, PORT = 3000 } = process.env; const isWorker = require('node:fs').readFileSync('/proc/1/cmdline', 'utf8').split('\\0').includes('worker'); const url = isWorker ? METRICS_PORT && `http://127.0.0.1:${METRICS_PORT}/metrics` : `http://127.0.0.1:${PORT}/health/ready`; url ? fetch(url).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1)) : process.exit(0)"]
 STOPSIGNAL SIGTERM
-# V8's space for young objects, in MiB. Without it a process takes 40 MiB more, and pages of filters a fifth less time.
-ENTRYPOINT ["node", "--max-semi-space-size=16", "dist/main.js"]
+# docs/performance.md explains the V8 flags.
+ENTRYPOINT ["node", "--max-semi-space-size=16", "--heap-growing-percent=100", "--no-allocation-site-pretenuring", "dist/main.js"]
 CMD ["serve"]

@@ -19,8 +19,8 @@ import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
 import { createInterface } from "node:readline"
 import { setTimeout } from "node:timers/promises"
-import { freePort } from "../packages/server/src/FreePort.ts"
-import { settings } from "../packages/server/src/Settings.ts"
+import { freePort } from "../packages/server/src/dev/FreePort.ts"
+import { settings } from "../packages/server/src/settings/Settings.ts"
 
 const root = resolve(import.meta.dirname, "..")
 const folder = mkdtempSync(join(tmpdir(), "messaging-crm-deploy-"))

@@ -1,5 +1,5 @@
 /**
- * Measures how callbacks of the real networks are taken: `npm run bench:ingress`, or with
+ * Measures how callbacks of the Graph API are taken: `npm run bench:ingress`, or with
  * another number of seconds and of posts a second, `npm run bench:ingress -- 20 1500`.
  *
  * 1,000 signed posts a second, one status or message each, reach one process that answers

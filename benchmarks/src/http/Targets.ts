@@ -2,7 +2,7 @@
 import { Effect, Option, Schema } from "effect"
 import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
-import { freePort } from "../../../packages/server/src/FreePort.ts"
+import { freePort } from "../../../packages/server/src/dev/FreePort.ts"
 import * as Processes from "../../../packages/server/testing/Processes.ts"
 import * as Population from "./Population.ts"
 

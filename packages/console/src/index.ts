@@ -27,7 +27,7 @@ export interface CustomerMessage {
 /** What a service in development adds. */
 export interface Development {
   readonly monitor: Monitor
-  /** Receives a message as if the network had delivered it; null where the network is real. */
+  /** Receives a message as if the network had delivered it; null if the network is not simulated. */
   readonly write: ((message: CustomerMessage) => Promise<void>) | null
 }
 

@@ -1,5 +1,5 @@
 /**
- * The provider for the real networks: phone messaging, photo-social and page messaging over the Graph API.
+ * The provider for WhatsApp, Messenger, and Instagram over the Graph API.
  *
  * None of them deduplicates. Phone messaging and pages echo the send's id in
  * their callbacks. Photo accounts do not, so a send whose answer was lost stays

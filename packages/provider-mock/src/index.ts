@@ -1,7 +1,7 @@
 /**
  * A simulated messaging network, so that everything can be tried without an account.
  *
- * Like real networks it does not deduplicate, and echoes the client's reference in
+ * Like WhatsApp it does not deduplicate, and echoes the client's reference in
  * its callbacks. Callbacks come later, out of order and sometimes twice, and each
  * is queued until it is consumed.
  */
@@ -144,7 +144,7 @@ const make = Effect.gen(function*() {
     if (yield* Ref.get(down)) {
       return yield* new ProviderBusy({ reason: "provider_unavailable", retry_after_seconds: null })
     }
-    // As the real networks do.
+    // As WhatsApp, Messenger, and Instagram do.
     if (message.content.text.trim() === "") return yield* new ProviderRejected({ reason: "provider_rejected" })
     const behaviour = yield* Ref.modify(scripts, (all) => Scripts.choose(all, message))
     const answer = yield* nextAnswer(message, behaviour)

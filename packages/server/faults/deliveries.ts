@@ -17,7 +17,7 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { start as startPostgres } from "../src/EmbeddedPostgres.ts"
+import { start as startPostgres } from "../src/dev/EmbeddedPostgres.ts"
 import * as Processes from "../testing/Processes.ts"
 import * as Subscribers from "../testing/Subscribers.ts"
 

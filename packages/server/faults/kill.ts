@@ -13,7 +13,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import * as Proxy from "../../adapter-postgres/testing/Proxy.ts"
-import { start as startPostgres } from "../src/EmbeddedPostgres.ts"
+import { start as startPostgres } from "../src/dev/EmbeddedPostgres.ts"
 import * as Processes from "../testing/Processes.ts"
 import * as Writes from "../testing/Writes.ts"
 

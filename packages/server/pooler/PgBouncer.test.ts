@@ -6,7 +6,7 @@ import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises"
 import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { freePort } from "../src/FreePort.ts"
+import { freePort } from "../src/dev/FreePort.ts"
 import * as Processes from "../testing/Processes.ts"
 
 const program = process.env["PGBOUNCER"] ?? "/usr/sbin/pgbouncer"

@@ -2,8 +2,8 @@
 import { Array, Console, Effect, Option, Struct } from "effect"
 import { CliOutput, Command, type HelpDoc } from "effect/cli"
 import { root } from "../src/Cli.ts"
-import * as Help from "../src/Help.ts"
-import { groups, type Setting, settings } from "../src/Settings.ts"
+import * as Help from "../src/cli/Help.ts"
+import { groups, type Setting, settings } from "../src/settings/Settings.ts"
 
 const cell = (text: string): string => text.replaceAll("|", "\\|")
 
@@ -16,7 +16,7 @@ const settingRow = ({ expected, meaning, name, otherwise, secret = false }: Sett
 export const configuration: string = [
   "# Configuration",
   "",
-  "Every setting of the service, for operators. Generated from `packages/server/src/Settings.ts` by `npm run docs`.",
+  "Every setting of the service, for operators. Generated from `packages/server/src/settings/Settings.ts` by `npm run docs`.",
   "",
   "Settings are environment variables. A flag of a command overrides its variable, and a variable overrides the default. An",
   "empty variable counts as absent. The process reports all missing and invalid settings at once and exits with code 1.",

@@ -5,7 +5,7 @@ import * as Statistics from "@messaging-crm/adapter-postgres/Statistics"
 import * as Writable from "@messaging-crm/adapter-postgres/Writable"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { WrongSetting } from "./Config.ts"
+import { WrongSetting } from "./settings/Config.ts"
 
 /**
  * Makes the check whether the database answers, has the schema of this version, and takes writes. It asks at most once a

@@ -17,9 +17,9 @@ import * as MockNetwork from "@messaging-crm/provider-mock/http/Network"
 import * as RemoteMock from "@messaging-crm/provider-mock/http/RemoteMock"
 import { Duration, Effect, Layer, Option, Redacted } from "effect"
 import { FetchHttpClient, HttpRouter } from "effect/http"
-import { read, readOr, readRequired, settings, type WrongSetting } from "./Config.ts"
 import * as Layers from "./Layers.ts"
 import type { Provider } from "./Provider.ts"
+import { read, readOr, readRequired, settings, type WrongSetting } from "./settings/Config.ts"
 
 /** The mock provider in this process, or in the one that `PROVIDER_URL` names. */
 export const mock = Effect.map(read(settings.provider_url), (url): Provider =>
@@ -32,7 +32,7 @@ export const mock = Effect.map(read(settings.provider_url), (url): Provider =>
       background: Callbacks.layer.pipe(Layer.provide(Mock.layer))
     })
 
-/** The real networks, over accounts and settings of theirs. */
+/** WhatsApp, Messenger, and Instagram over the Graph API, with the given accounts and settings. */
 export const cloudOver = (
   accounts: Layer.Layer<CloudAccounts, Error, ChannelAccounts>,
   cloudSettings: Parameters<typeof CloudSettings.layer>[0],
@@ -60,7 +60,7 @@ const graphSettings = Effect.gen(function*() {
   }
 })
 
-/** The real networks, with the apps of `CLOUD_ACCOUNTS` and the accounts of the storage. */
+/** The Graph API with the apps of `CLOUD_ACCOUNTS` and the accounts of the storage. */
 export const cloud = Effect.gen(function*() {
   const accounts = CloudAccounts.layerStored(yield* readRequired(settings.cloud_accounts))
   return cloudOver(accounts, yield* graphSettings, Layers.downloads)
@@ -69,7 +69,7 @@ export const cloud = Effect.gen(function*() {
 /** A check needs no app, because nothing is received. */
 const withoutApps = Redacted.make(JSON.stringify({ apps: [] }))
 
-/** Layer for accounts, and for checks of them at the real networks. */
+/** Layer for accounts, and for checks of them over the Graph API. */
 export const accountCheck = Layer.unwrap(Effect.gen(function*() {
   const accounts = CloudAccounts.layerStored(Option.getOrElse(yield* read(settings.cloud_accounts), () => withoutApps))
   return AccountCheck.layer.pipe(

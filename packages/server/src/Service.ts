@@ -8,12 +8,13 @@
 import { TryRequests } from "@messaging-crm/adapter-http/Docs"
 import * as FastCodecs from "@messaging-crm/fast/Codecs"
 import { Effect, Layer } from "effect"
-import { readOr, readRequired, settings } from "./Config.ts"
+import * as Print from "./cli/Print.ts"
 import * as Database from "./Database.ts"
 import * as Layers from "./Layers.ts"
+import * as Listener from "./Listener.ts"
 import * as Logging from "./Logging.ts"
-import * as Print from "./Print.ts"
 import type { Provider } from "./Provider.ts"
+import { readOr, readRequired, settings } from "./settings/Config.ts"
 import * as Telemetry from "./Telemetry.ts"
 
 export interface WorkerOptions {
@@ -61,7 +62,7 @@ const reporting = Layer.provideMerge(Telemetry.layer, Logging.layer)
 export const serve = Effect.fnUntraced(function*(provider: Provider, options: ServeOptions = {}) {
   const { database, operations, settled } = yield* production(provider, options)
   const host = options.host ?? (yield* readOr(settings.host, "0.0.0.0"))
-  const listen = Layers.listen({ host, port: options.port ?? (yield* readOr(settings.port, 3000)) })
+  const listen = Listener.layer({ host, port: options.port ?? (yield* readOr(settings.port, 3000)) })
   const api = Layer.unwrap(Effect.map(Database.isReady, (isReady) => Layers.api(isReady, provider))).pipe(
     Layer.provide(database)
   )

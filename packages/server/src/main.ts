@@ -1,20 +1,13 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --max-semi-space-size=16 --heap-growing-percent=100 --no-allocation-site-pretenuring
 import "effect/schema/SchemaJITCompiler/enable"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Effect, Exit, type Runtime } from "effect"
 import { Command } from "effect/cli"
-import { setFlagsFromString } from "node:v8"
 import { root } from "./Cli.ts"
-import * as Help from "./Help.ts"
+import * as Help from "./cli/Help.ts"
+import { visible } from "./cli/Visible.ts"
 import { manifest } from "./Manifest.ts"
-import { visible } from "./Visible.ts"
-
-// By default V8 lets the heap grow to several times the live objects before a major collection. Twice is as fast here.
-setFlagsFromString("--heap-growing-percent=100")
-// By default V8 makes objects old at once where others have lived long. Here those belong to requests in progress, and are
-// soon garbage that only a major collection frees.
-setFlagsFromString("--no-allocation-site-pretenuring")
 
 /** Exits with 0 after an interruption, and prints the error otherwise. */
 const teardown: Runtime.Teardown = (exit, onExit) => {

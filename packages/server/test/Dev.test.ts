@@ -7,7 +7,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { promisify } from "node:util"
-import { freePort } from "../src/FreePort.ts"
+import { freePort } from "../src/dev/FreePort.ts"
 import * as Processes from "../testing/Processes.ts"
 
 const Ready = Schema.fromJsonString(Schema.Struct({

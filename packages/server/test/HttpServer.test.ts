@@ -6,7 +6,7 @@ import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
 import { TestClock } from "effect/testing"
 import { connect, type Socket } from "node:net"
 import { createHttpServer } from "../src/HttpServer.ts"
-import * as Layers from "../src/Layers.ts"
+import * as Listener from "../src/Listener.ts"
 import { close, hello, host, parsed, request, send, sendRaw, served, servedWith, uuid } from "./RawHttp.ts"
 
 const closing = (socket: Socket) =>
@@ -353,7 +353,7 @@ describe("a server that stops", () => {
     )
     const context = yield* HttpRouter.serve(Layer.merge(hello, routes), { disableLogger: true, disableListenLog: true })
       .pipe(
-        Layer.provideMerge(Layers.listen({ host: "127.0.0.1", port: 0 })),
+        Layer.provideMerge(Listener.layer({ host: "127.0.0.1", port: 0 })),
         Layer.buildWithScope(scope)
       )
     return {

@@ -19,13 +19,13 @@ import * as Wire from "@messaging-crm/provider-mock/http/Wire"
 import { DateTime, Deferred, Effect, Latch, Layer, Option, Ref, References, Result, Schedule, Schema } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { request, type RequestListener } from "node:http"
-import { freePort } from "../src/FreePort.ts"
-import * as Layers from "../src/Layers.ts"
+import { freePort } from "../src/dev/FreePort.ts"
+import * as Listener from "../src/Listener.ts"
 import * as Providers from "../src/Providers.ts"
 import { answering } from "../testing/Answering.ts"
 import { channel, delivery, outcome } from "./Outbound.ts"
 
-const listen = Layers.listen({ host: "127.0.0.1", port: 0 })
+const listen = Listener.layer({ host: "127.0.0.1", port: 0 })
 
 const address = HttpServer.addressFormattedWith(Effect.succeed)
 

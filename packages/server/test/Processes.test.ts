@@ -3,7 +3,7 @@ import { assert, it } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { Effect, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { freePort } from "../src/FreePort.ts"
+import { freePort } from "../src/dev/FreePort.ts"
 import * as Processes from "../testing/Processes.ts"
 
 const idOf = (text: string) =>

@@ -4,7 +4,7 @@ import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
 import { connect } from "node:net"
 import { createHttpServer } from "../src/HttpServer.ts"
-import * as Layers from "../src/Layers.ts"
+import * as Listener from "../src/Listener.ts"
 
 export const hello = HttpRouter.use((router) =>
   Effect.andThen(
@@ -15,7 +15,7 @@ export const hello = HttpRouter.use((router) =>
 
 /** A server with one route on a port of its own. */
 export const served = HttpRouter.serve(hello, { disableLogger: true, disableListenLog: true }).pipe(
-  Layer.provideMerge(Layers.listen({ host: "127.0.0.1", port: 0 }))
+  Layer.provideMerge(Listener.layer({ host: "127.0.0.1", port: 0 }))
 )
 
 /** Such a server with lower limits. */

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import * as SecretFile from "../src/SecretFile.ts"
+import * as SecretFile from "../src/dev/SecretFile.ts"
 
 const directory = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "messaging-crm-secret-"))),

@@ -5,8 +5,8 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { start } from "../src/EmbeddedPostgres.ts"
-import { freePort } from "../src/FreePort.ts"
+import { start } from "../src/dev/EmbeddedPostgres.ts"
+import { freePort } from "../src/dev/FreePort.ts"
 import * as Processes from "../testing/Processes.ts"
 
 const secret = (name: string) => Buffer.alloc(32, name).toString("base64")

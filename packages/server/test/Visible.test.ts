@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { hardText } from "@messaging-crm/conformance/Arbitraries"
-import * as Print from "../src/Print.ts"
-import { oneLine, visible } from "../src/Visible.ts"
+import * as Print from "../src/cli/Print.ts"
+import { oneLine, visible } from "../src/cli/Visible.ts"
 
 /** What a terminal obeys: escape sequences begin with one of these, bidirectional marks swap what is read. */
 const dangerous = ["\u001b[2J", "\u009b31m", "\r", "\u0007", "\u007f", "\u202e", "\u2066", "\u200f", "\u2028", "\t"]

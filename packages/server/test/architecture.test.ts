@@ -107,14 +107,14 @@ const openers: Readonly<Record<string, string>> = {
   "provider-cloud/src/fake/CallbackSender.ts": "the callback URL of the fake network",
   "provider-mock/src/http/Network.ts": "the callback URL of the mock network",
   "provider-mock/src/http/RemoteMock.ts": "PROVIDER_URL",
-  "server/src/DevConsole.ts": "this service",
-  "server/src/Doctor.ts": "hosts of webhooks, once an operator asks; public addresses or WEBHOOK_ALLOWED_NETWORKS",
-  "server/src/EmbeddedPostgres.ts": "a database on this machine",
-  "server/src/FreePort.ts": "no connection: a server",
+  "server/src/dev/DevConsole.ts": "this service",
+  "server/src/cli/Doctor.ts": "hosts of webhooks, once an operator asks; public addresses or WEBHOOK_ALLOWED_NETWORKS",
+  "server/src/dev/EmbeddedPostgres.ts": "a database on this machine",
+  "server/src/dev/FreePort.ts": "no connection: a server",
   "server/src/HttpServer": "no connection: a server",
   "server/src/Providers.ts": "the client of GraphCalls.ts",
   "server/src/Telemetry.ts": "OTEL_EXPORTER_OTLP_ENDPOINT",
-  "server/src/WebhookListener.ts": "BASE_URL"
+  "server/src/cli/WebhookListener.ts": "BASE_URL"
 }
 
 const opens = new RegExp([
@@ -189,8 +189,23 @@ describe("import rules", () => {
       globSync("packages/server/src/**/*.ts").filter((file) =>
         importsOf(file).some((specifier) => name.test(specifier))
       )
-    assert.deepStrictEqual(loading(/^@messaging-crm\/console$/), ["packages/server/src/DevConsole.ts"])
-    assert.deepStrictEqual(loading(/\/DevConsole\.ts$/), ["packages/server/src/Dev.ts"])
+    assert.deepStrictEqual(loading(/^@messaging-crm\/console$/), ["packages/server/src/dev/DevConsole.ts"])
+    assert.deepStrictEqual(loading(/\/DevConsole\.ts$/), ["packages/server/src/dev/Dev.ts"])
+  })
+
+  it("the image, the systemd unit, and the command start Node with the same V8 flags, and no code sets any", () => {
+    const starts = (file: string) =>
+      readFileSync(file, "utf8").match(/^(?:ENTRYPOINT|Exec\w+=|#!).*\bnode\b.*$/gm) ?? []
+    const [image, ...others] = ["Dockerfile", "deploy/messaging-crm.service", "packages/server/src/main.ts"].flatMap(
+      starts
+    )
+    const flagsOf = (line = "") => line.match(/--(?!env-file)[\w-]+(?:=\d+)?/g)
+    assert.lengthOf(others, 3)
+    for (const line of others) assert.deepStrictEqual(flagsOf(line), flagsOf(image))
+    const setting = globSync("packages/*/src/**/*.ts").filter((file) =>
+      readFileSync(file, "utf8").includes("setFlagsFromString")
+    )
+    assert.isEmpty(setting)
   })
 
   it("the contract names no handler and no middleware", () => {

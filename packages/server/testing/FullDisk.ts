@@ -9,7 +9,7 @@ import { execFile } from "node:child_process"
 import { mkdir, open, rm, symlink } from "node:fs/promises"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { start } from "../src/EmbeddedPostgres.ts"
+import { start } from "../src/dev/EmbeddedPostgres.ts"
 import * as Processes from "./Processes.ts"
 import * as Writes from "./Writes.ts"
 

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { start } from "../src/EmbeddedPostgres.ts"
+import { start } from "../src/dev/EmbeddedPostgres.ts"
 
 const directory = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "messaging-crm-test-"))),

@@ -7,8 +7,8 @@ import { PgConnection } from "@effect/sql-pg"
 import { Effect, Exit, Redacted, Ref, Schedule, Scope } from "effect"
 import { appendFile, chown, copyFile, lstat, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { start } from "../src/EmbeddedPostgres.ts"
-import { freePort } from "../src/FreePort.ts"
+import { start } from "../src/dev/EmbeddedPostgres.ts"
+import { freePort } from "../src/dev/FreePort.ts"
 
 interface Server {
   readonly directory: string

@@ -14,9 +14,9 @@ import * as Wire from "@messaging-crm/provider-mock/http/Wire"
 import { Config, ConfigProvider, Context, Effect, Layer, Option, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { type ChildProcess, spawn } from "node:child_process"
-import { settings } from "../src/Config.ts"
-import { freePort } from "../src/FreePort.ts"
-import * as Operations from "../src/Operations.ts"
+import * as Operations from "../src/cli/AdminOperations.ts"
+import { freePort } from "../src/dev/FreePort.ts"
+import { settings } from "../src/settings/Config.ts"
 import { program } from "./Programs.ts"
 
 /** The path of the command line. */

@@ -2,7 +2,7 @@
  * A fake Graph API with state, over real HTTP: it accepts messages, lists templates,
  * returns files and posts signed callbacks.
  *
- * Like the real networks it accepts a repeated message as a new one, discards a
+ * Like the Graph API it accepts a repeated message as a new one, discards a
  * message with a user ID in `to`, and refuses empty texts and unknown templates.
  * Every answer has a body.
  */

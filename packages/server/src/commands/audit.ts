@@ -3,9 +3,9 @@ import { ApiKeyId, MemberId } from "@messaging-crm/core/Ids"
 import { Timestamp } from "@messaging-crm/core/Timestamps"
 import { Effect, Option, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
-import * as Admin from "../Admin.ts"
-import * as Flags from "../Flags.ts"
-import * as Print from "../Print.ts"
+import * as Admin from "../cli/Admin.ts"
+import * as Flags from "../cli/Flags.ts"
+import * as Print from "../cli/Print.ts"
 
 const toJson = Schema.encodeSync(AuditRecord)
 

@@ -6,11 +6,11 @@ import { AccountCheck } from "@messaging-crm/provider-cloud/AccountCheck"
 import { accountIdsOf, accountOf, CloudAccounts } from "@messaging-crm/provider-cloud/CloudAccounts"
 import { DateTime, Effect, Option, Schema, Struct } from "effect"
 import { Command, Flag } from "effect/cli"
-import * as AccountFlags from "../AccountFlags.ts"
-import * as Admin from "../Admin.ts"
-import { readRequired, settings } from "../Config.ts"
-import * as Flags from "../Flags.ts"
-import * as Print from "../Print.ts"
+import * as AccountFlags from "../cli/AccountFlags.ts"
+import * as Admin from "../cli/Admin.ts"
+import * as Flags from "../cli/Flags.ts"
+import * as Print from "../cli/Print.ts"
+import { readRequired, settings } from "../settings/Config.ts"
 
 const toJson = Schema.encodeSync(Channel)
 

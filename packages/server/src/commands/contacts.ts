@@ -1,12 +1,11 @@
 import { Effect, FileSystem, Option, Ref, Stdio, Stream, Struct } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { setFlagsFromString } from "node:v8"
-import * as Admin from "../Admin.ts"
-import * as Csv from "../Csv.ts"
-import type { BadLine, BatchOutcome } from "../CsvImport.ts"
-import * as Flags from "../Flags.ts"
-import * as Print from "../Print.ts"
-import { oneLine } from "../Visible.ts"
+import * as Admin from "../cli/Admin.ts"
+import * as Csv from "../cli/Csv.ts"
+import type { BadLine, BatchOutcome } from "../cli/CsvImport.ts"
+import * as Flags from "../cli/Flags.ts"
+import * as Print from "../cli/Print.ts"
+import { oneLine } from "../cli/Visible.ts"
 import { eraseContact, exportContact, exportSchema } from "./personalData.ts"
 
 interface Summary {
@@ -32,9 +31,6 @@ const wordsOf = ({ line, message }: BadLine): string => `line ${line}: ${oneLine
 
 const counts = ({ created, failed, unchanged }: Summary): string =>
   `${created} created, ${unchanged} unchanged, ${failed} invalid`
-
-/** Stops V8 from growing the young generation, because an import shares its machine with servers. */
-const limitYoungGeneration = Effect.sync(() => setFlagsFromString("--semi-space-growth-factor=1"))
 
 const help = `Import contacts from a CSV file
 
@@ -84,12 +80,11 @@ const importContacts = Command.make(
     json: Print.json
   },
   Effect.fnUntraced(function*({ bad_lines, delimiter, file, json, key, organization }) {
-    yield* limitYoungGeneration
     const { bytes, size } = yield* open(file)
     const writeBadLines = yield* badLinesWriter(bad_lines)
     const read = yield* Ref.make(0)
     const counted = Stream.tap(bytes, (chunk) => Ref.update(read, (sum) => sum + chunk.length))
-    const { importCsv } = yield* Effect.promise(() => import("../CsvImport.ts"))
+    const { importCsv } = yield* Effect.promise(() => import("../cli/CsvImport.ts"))
     const batches = importCsv(counted, { delimiter, key: Option.getOrNull(key) })
     const draw = Effect.fnUntraced(function*(summary: Summary) {
       const part = size === null ? null : (yield* Ref.get(read)) / size

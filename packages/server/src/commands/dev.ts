@@ -1,9 +1,9 @@
 import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
-import { check, settings } from "../Config.ts"
-import * as Flags from "../Flags.ts"
+import * as Flags from "../cli/Flags.ts"
+import * as Print from "../cli/Print.ts"
 import * as Logging from "../Logging.ts"
-import * as Print from "../Print.ts"
+import { check, settings } from "../settings/Config.ts"
 
 export const dev = Command.make("dev", {
   port: Flags.forSetting("port", settings.port),
@@ -22,7 +22,9 @@ export const dev = Command.make("dev", {
 }, (flags) =>
   Effect.gen(function*() {
     yield* check([], { port: flags.port, host: flags.host })
-    const [Dev, Telemetry] = yield* Effect.promise(() => Promise.all([import("../Dev.ts"), import("../Telemetry.ts")]))
+    const [Dev, Telemetry] = yield* Effect.promise(() =>
+      Promise.all([import("../dev/Dev.ts"), import("../Telemetry.ts")])
+    )
     return yield* Effect.provide(Dev.run(flags), Telemetry.layer)
   }).pipe(
     Effect.provide(Logging.layer)

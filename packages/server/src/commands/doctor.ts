@@ -1,14 +1,14 @@
 import { Effect } from "effect"
 import { Command } from "effect/cli"
-import * as Admin from "../Admin.ts"
+import * as Admin from "../cli/Admin.ts"
+import * as Print from "../cli/Print.ts"
 import * as Logging from "../Logging.ts"
-import * as Print from "../Print.ts"
 
 export const doctor = Command.make(
   "doctor",
   { json: Print.json },
   Effect.fnUntraced(function*({ json }) {
-    const { findings } = yield* Effect.promise(() => import("../Doctor.ts"))
+    const { findings } = yield* Effect.promise(() => import("../cli/Doctor.ts"))
     const found = yield* findings
     const words = found.map(({ advice, detail, name, state }) =>
       `${state.padEnd(7)}  ${name.padEnd(10)}  ${detail}${advice === null ? "" : `\n${" ".repeat(21)}${advice}`}`

@@ -4,9 +4,9 @@ import { Channels, ChannelType, ConnectChannel } from "@messaging-crm/core/Chann
 import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
 import { Effect, Redacted } from "effect"
 import { Command, Flag } from "effect/cli"
-import * as Admin from "../Admin.ts"
-import * as Flags from "../Flags.ts"
-import * as Print from "../Print.ts"
+import * as Admin from "../cli/Admin.ts"
+import * as Flags from "../cli/Flags.ts"
+import * as Print from "../cli/Print.ts"
 
 /** Everything is validated before the organization is created, so that a wrong flag leaves nothing behind. */
 const make = Effect.fnUntraced(

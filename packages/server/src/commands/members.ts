@@ -2,9 +2,9 @@ import { MemberId } from "@messaging-crm/core/Ids"
 import { AddMember, Member, Members, Role } from "@messaging-crm/core/Members"
 import { Effect, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
-import * as Admin from "../Admin.ts"
-import * as Flags from "../Flags.ts"
-import * as Print from "../Print.ts"
+import * as Admin from "../cli/Admin.ts"
+import * as Flags from "../cli/Flags.ts"
+import * as Print from "../cli/Print.ts"
 
 const toJson = Schema.encodeSync(Member)
 

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { Command } from "effect/cli"
-import { check, readRequired, settings } from "../Config.ts"
+import * as Print from "../cli/Print.ts"
 import * as Logging from "../Logging.ts"
-import * as Print from "../Print.ts"
+import { check, readRequired, settings } from "../settings/Config.ts"
 
 export const migrate = Command.make(
   "migrate",

@@ -1,9 +1,9 @@
 import { Effect, Layer } from "effect"
 import { Command, Flag } from "effect/cli"
-import { check, readOr, settings } from "../Config.ts"
-import * as Flags from "../Flags.ts"
+import * as Flags from "../cli/Flags.ts"
+import * as Print from "../cli/Print.ts"
 import * as Logging from "../Logging.ts"
-import * as Print from "../Print.ts"
+import { check, readOr, settings } from "../settings/Config.ts"
 
 export const mockProvider = Command.make("mock-provider", {
   port: Flags.forSetting("port", { ...settings.port, otherwise: "4010" }),
@@ -18,12 +18,12 @@ export const mockProvider = Command.make("mock-provider", {
   Effect.gen(function*() {
     yield* check(["secret_key"], { port: flags.port })
     const port = yield* readOr(settings.port, 4010, flags.port)
-    const [Layers, Providers] = yield* Effect.promise(() =>
-      Promise.all([import("../Layers.ts"), import("../Providers.ts")])
+    const [Layers, Listener, Providers] = yield* Effect.promise(() =>
+      Promise.all([import("../Layers.ts"), import("../Listener.ts"), import("../Providers.ts")])
     )
     const announce = Print.announce(flags.json, (address) => ({ provider_url: address }))
     const network = Layer.merge(Providers.mockNetwork(flags.callback_urls), announce).pipe(
-      Layer.provide(Layers.listen({ host: "127.0.0.1", port }))
+      Layer.provide(Listener.layer({ host: "127.0.0.1", port }))
     )
     yield* Layer.launch(network.pipe(Layer.provide(Layers.tuning)))
   }).pipe(Effect.provide(Logging.layer))).pipe(

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { Command } from "effect/cli"
-import * as Print from "../Print.ts"
+import * as Print from "../cli/Print.ts"
 
 export const openapi = Command.make(
   "openapi",

@@ -2,8 +2,8 @@ import { Member } from "@messaging-crm/core/Members"
 import { CreateOrganization, Organization, Organizations } from "@messaging-crm/core/Organizations"
 import { Effect, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
-import * as Admin from "../Admin.ts"
-import * as Print from "../Print.ts"
+import * as Admin from "../cli/Admin.ts"
+import * as Print from "../cli/Print.ts"
 
 const Created = Schema.encodeSync(Schema.Struct({ organization: Organization, owner: Member }))
 

@@ -3,10 +3,10 @@ import { ContactId } from "@messaging-crm/core/Ids"
 import { export_schema, PersonalData } from "@messaging-crm/core/PersonalData"
 import { Effect, FileSystem, Option, Stream } from "effect"
 import { Command, Flag, Prompt } from "effect/cli"
-import * as Admin from "../Admin.ts"
-import * as Flags from "../Flags.ts"
-import * as Print from "../Print.ts"
-import { visible } from "../Visible.ts"
+import * as Admin from "../cli/Admin.ts"
+import * as Flags from "../cli/Flags.ts"
+import * as Print from "../cli/Print.ts"
+import { visible } from "../cli/Visible.ts"
 
 const contact = Flags.id("contact", ContactId, "ID of the contact")
 

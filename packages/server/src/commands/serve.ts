@@ -1,9 +1,9 @@
 import { Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
-import { check, type Flags as SettingFlags, read, readOr, settings } from "../Config.ts"
-import * as Flags from "../Flags.ts"
-import * as Print from "../Print.ts"
+import * as Flags from "../cli/Flags.ts"
+import * as Print from "../cli/Print.ts"
 import * as Priorities from "../Priorities.ts"
+import { check, type Flags as SettingFlags, read, readOr, settings } from "../settings/Config.ts"
 
 const migrate = Flag.Boolean("migrate").pipe(
   Flags.withDefault(false, "Migrate the database schema first")

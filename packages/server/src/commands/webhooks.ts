@@ -3,11 +3,11 @@ import { WebhookId } from "@messaging-crm/core/Ids"
 import { Webhook, Webhooks, WebhookStatus } from "@messaging-crm/core/Webhooks"
 import { Effect, Option, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
-import * as Admin from "../Admin.ts"
-import { check, readOr, readRequired, settings } from "../Config.ts"
-import * as Flags from "../Flags.ts"
+import * as Admin from "../cli/Admin.ts"
+import * as Flags from "../cli/Flags.ts"
+import * as Print from "../cli/Print.ts"
 import * as Logging from "../Logging.ts"
-import * as Print from "../Print.ts"
+import { check, readOr, readRequired, settings } from "../settings/Config.ts"
 
 const listen = Command.make(
   "listen",
@@ -34,7 +34,7 @@ const listen = Command.make(
       base_url: yield* readOr(settings.base_url, "http://127.0.0.1:3000/v1", url),
       api_key: yield* readRequired(settings.api_key, api_key)
     }
-    const WebhookListener = yield* Effect.promise(() => import("../WebhookListener.ts"))
+    const WebhookListener = yield* Effect.promise(() => import("../cli/WebhookListener.ts"))
     return yield* WebhookListener.listen(options)
   }, Effect.provide(Logging.layer))
 ).pipe(

@@ -4,8 +4,8 @@ import { AccountCheck } from "@messaging-crm/provider-cloud/AccountCheck"
 import type { CloudAccount } from "@messaging-crm/provider-cloud/CloudAccounts"
 import { Effect, FileSystem, Layer, Option, Schema, Stdio, Stream } from "effect"
 import { Flag } from "effect/cli"
+import { readRequired, settings } from "../settings/Config.ts"
 import * as Admin from "./Admin.ts"
-import { readRequired, settings } from "./Config.ts"
 import * as Flags from "./Flags.ts"
 import * as Print from "./Print.ts"
 
@@ -21,7 +21,7 @@ export const names = {
 
 /** Layer for accounts and for checks of them at their networks. It is loaded when a command needs it. */
 export const accountCheck = Layer.unwrap(
-  Effect.map(Effect.promise(() => import("./Providers.ts")), (providers) => providers.accountCheck)
+  Effect.map(Effect.promise(() => import("../Providers.ts")), (providers) => providers.accountCheck)
 )
 
 /** A token is never a flag itself: flags stay in the shell's history, and everybody on the machine can list them. */

@@ -4,8 +4,9 @@ import * as FakeGraph from "@messaging-crm/provider-cloud/fake/FakeGraph"
 import * as CloudIngress from "@messaging-crm/provider-cloud/Ingress"
 import { Effect, Layer, Redacted } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
-import * as Layers from "./Layers.ts"
-import * as Providers from "./Providers.ts"
+import * as Layers from "../Layers.ts"
+import * as Listener from "../Listener.ts"
+import * as Providers from "../Providers.ts"
 
 /** The app on the fake network, the word that was agreed on with it, and the token of every account there. */
 const [app_id, verify_token, token] = ["dev", "a word of yours", "fake"]
@@ -23,7 +24,7 @@ export const start = Effect.fnUntraced(function*(service_url: string) {
   const network = HttpRouter.serve(
     Layer.merge(Control.layer, Control.layerCallbacks).pipe(Layer.provide(fake)),
     { disableLogger: true, disableListenLog: true }
-  ).pipe(Layer.provideMerge(Layers.listen({ host: "127.0.0.1", port: 0 })))
+  ).pipe(Layer.provideMerge(Listener.layer({ host: "127.0.0.1", port: 0 })))
   // Its routes are not the service's.
   const running = yield* Layer.build(Layer.fresh(network))
   const network_url = yield* Effect.provideContext(HttpServer.addressFormattedWith(Effect.succeed), running)

@@ -2,7 +2,7 @@ import { Effect, Option } from "effect"
 import { randomUUID } from "node:crypto"
 import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises"
 import { dirname } from "node:path"
-import { WrongSetting } from "./Config.ts"
+import { WrongSetting } from "../settings/Config.ts"
 
 const hasCode = (error: unknown, code: string): boolean =>
   error instanceof Error && "code" in error && error.code === code

@@ -14,10 +14,10 @@ import { Data, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { lookup } from "node:dns/promises"
 import { connect } from "node:net"
-import { check, read, readRequired, settings } from "./Config.ts"
-import * as Database from "./Database.ts"
-import * as Layers from "./Layers.ts"
-import * as Providers from "./Providers.ts"
+import * as Database from "../Database.ts"
+import * as Layers from "../Layers.ts"
+import * as Providers from "../Providers.ts"
+import { check, read, readRequired, settings } from "../settings/Config.ts"
 
 /** The result of one check. */
 export interface Finding {

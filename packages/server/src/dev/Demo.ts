@@ -18,7 +18,7 @@ import { Templates } from "@messaging-crm/core/Templates"
 import { picture } from "@messaging-crm/provider-mock"
 import { Array, DateTime, Effect, Predicate, Record, Redacted, Schema } from "effect"
 import { join } from "node:path"
-import * as Print from "./Print.ts"
+import * as Print from "../cli/Print.ts"
 import * as SecretFile from "./SecretFile.ts"
 
 /** What `dev` prints when it is ready. */

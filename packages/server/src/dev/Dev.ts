@@ -7,16 +7,17 @@ import { AllowedAddresses } from "@messaging-crm/core/WebhookTransport"
 import { Deferred, Effect, identity, Layer, Option, Redacted } from "effect"
 import { HttpServer } from "effect/http"
 import { join, resolve } from "node:path"
-import { read, readOr, settings, WrongSetting } from "./Config.ts"
-import * as Database from "./Database.ts"
+import * as Print from "../cli/Print.ts"
+import * as Database from "../Database.ts"
+import * as Layers from "../Layers.ts"
+import * as Listener from "../Listener.ts"
+import * as Providers from "../Providers.ts"
+import { read, readOr, settings, WrongSetting } from "../settings/Config.ts"
 import * as Demo from "./Demo.ts"
 import type * as DevConsole from "./DevConsole.ts"
 import { start } from "./EmbeddedPostgres.ts"
 import * as FakeNetwork from "./FakeNetwork.ts"
 import * as Greeting from "./Greeting.ts"
-import * as Layers from "./Layers.ts"
-import * as Print from "./Print.ts"
-import * as Providers from "./Providers.ts"
 import * as SecretFile from "./SecretFile.ts"
 
 export interface Options {
@@ -118,7 +119,7 @@ export const run = Effect.fnUntraced(function*(options: Options) {
   const port = yield* readOr(settings.port, 3000, options.port)
   const keys = yield* rootKeys(options.data_dir)
   const storage = options.storage === "memory" ? inMemory : yield* embedded(options.data_dir)
-  const socket = yield* Layer.build(Layers.listen({ host, port }))
+  const socket = yield* Layer.build(Listener.layer({ host, port }))
   const address = yield* Effect.provideContext(HttpServer.addressFormattedWith(Effect.succeed), socket)
   const { isSimulated, network, provider } = yield* providerAt(address)
   const console = yield* consoleOn(host)

@@ -1,7 +1,7 @@
 /** Parts of flags that several commands share. Help names each default, because it comes from here. */
 import type { Schema } from "effect"
 import { Flag } from "effect/cli"
-import type { Setting } from "./Settings.ts"
+import type { Setting } from "../settings/Settings.ts"
 
 /** Gives a flag a default, which its help names. */
 export const withDefault = <const A>(value: A, description: string) => <B>(flag: Flag.Flag<B>): Flag.Flag<A | B> =>

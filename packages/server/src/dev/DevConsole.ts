@@ -19,7 +19,7 @@ import { SendRows } from "@messaging-crm/core/Sends"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { Clock, DateTime, Deferred, Effect, Layer, Option, Redacted, References, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import type { Provider } from "./Provider.ts"
+import type { Provider } from "../Provider.ts"
 
 const path = "/console"
 /** The beginning of the request IDs of the console's own calls. */
@@ -114,7 +114,7 @@ interface Options {
   /** Whose inbox it is; null without the demo organization, when there is no console. */
   readonly organization_id: string | null
   readonly member_id: string | null
-  /** Whether messages can be written in a customer's name: not on a real network. */
+  /** Whether messages can be written in a customer's name: only on a simulated network. */
   readonly isSimulated: boolean
 }
 

@@ -13,8 +13,8 @@ import { createRequire } from "node:module"
 import { connect } from "node:net"
 import { dirname, join, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
+import { manifest } from "../Manifest.ts"
 import { freePort, isFree } from "./FreePort.ts"
-import { manifest } from "./Manifest.ts"
 
 /** PostgreSQL did not start. The message names the alternatives. */
 export class EmbeddedPostgresFailed extends Data.TaggedError("EmbeddedPostgresFailed")<{ readonly message: string }> {}

@@ -1,9 +1,9 @@
 /** The operations on the configured database, without a provider: what the admin commands run. */
 import { Effect, Layer } from "effect"
-import { readRequired, settings } from "./Config.ts"
-import * as Database from "./Database.ts"
-import * as Layers from "./Layers.ts"
-import * as Providers from "./Providers.ts"
+import * as Database from "../Database.ts"
+import * as Layers from "../Layers.ts"
+import * as Providers from "../Providers.ts"
+import { readRequired, settings } from "../settings/Config.ts"
 
 /** Layer for the operations, and for the database's clock. Fails if the schema is out of date. */
 export const layer = Layer.unwrap(Effect.gen(function*() {

@@ -16,8 +16,8 @@ import {
   HttpServerResponse
 } from "effect/http"
 import { styleText } from "node:util"
+import * as Listener from "../Listener.ts"
 import * as Admin from "./Admin.ts"
-import * as Layers from "./Layers.ts"
 import * as Print from "./Print.ts"
 import { oneLine } from "./Visible.ts"
 
@@ -144,5 +144,5 @@ export const listen = (options: Options) => {
       } at ${webhook.url}\nSigning secret: ${webhook.signing_secret}${target}`
     )
     return yield* Effect.never
-  }).pipe(Effect.provide([client, Layers.listen({ host: "127.0.0.1", port: options.port })]), Effect.scoped)
+  }).pipe(Effect.provide([client, Listener.layer({ host: "127.0.0.1", port: options.port })]), Effect.scoped)
 }

@@ -1,7 +1,7 @@
 /** What `dev` prints when it is ready, and when it stops. */
+import { manifest } from "../Manifest.ts"
 import type { Ready } from "./Demo.ts"
 import * as Demo from "./Demo.ts"
-import { manifest } from "./Manifest.ts"
 
 export const stopping = "Stopping: requests in progress have up to 20 s. Press Ctrl-C again to exit immediately."
 

@@ -5,9 +5,9 @@ import { OrganizationId } from "@messaging-crm/core/Ids"
 import { Organizations } from "@messaging-crm/core/Organizations"
 import { Data, Effect, Schema } from "effect"
 import { Command } from "effect/cli"
-import { check } from "./Config.ts"
+import * as Logging from "../Logging.ts"
+import { check } from "../settings/Config.ts"
 import * as Flags from "./Flags.ts"
-import * as Logging from "./Logging.ts"
 import * as Print from "./Print.ts"
 
 /** The command was refused. The message is shown to the user. */
@@ -23,7 +23,7 @@ export const organization = Flags.id("organization", OrganizationId, "ID of the 
 export const withOperations = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
     yield* check(["database_url"])
-    const { layer } = yield* Effect.promise(() => import("./Operations.ts"))
+    const { layer } = yield* Effect.promise(() => import("./AdminOperations.ts"))
     return yield* Effect.provide(effect, layer)
   }).pipe(Effect.provide(Logging.layer))
 

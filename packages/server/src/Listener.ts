@@ -1,0 +1,24 @@
+/** The listening socket of the API, of `/metrics`, and of simulated networks. */
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { Effect, Layer } from "effect"
+import { createHttpServer, type Refused } from "./HttpServer.ts"
+
+/** Layer for a listening socket. Once it is closed, requests have 20 s to be answered. */
+export const layer = (options: { readonly host: string; readonly port: number }) =>
+  Layer.unwrap(Effect.map(Effect.context(), (context) => {
+    const run = Effect.runForkWith(context)
+    const logRefused = (refused: Refused) =>
+      void run(Effect.logDebug("Request rejected").pipe(Effect.annotateLogs({ ...refused })))
+    const server = createHttpServer(logRefused)
+    const socket = NodeHttpServer.layer(() => server, {
+      ...options,
+      // A queue of the system's usual maximum, so that many connections at once delay no other by a second.
+      backlog: 4096,
+      gracefulShutdownTimeout: "20 seconds"
+    })
+    // Node's own limits end with the server, and half a request, or an answer that nobody takes, would keep its connection.
+    const closeConnections = Layer.effectDiscard(
+      Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections()))
+    )
+    return Layer.provideMerge(closeConnections, socket)
+  }))
