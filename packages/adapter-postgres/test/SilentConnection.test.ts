@@ -67,7 +67,7 @@ it.layer(Database.layer, { excludeTestServices: true })("A connection that stops
       const after = (yield* ten).flat()
       assert.lengthOf(after.filter((pid) => before.has(pid)), 0)
       assert.deepStrictEqual(yield* sql`SELECT id FROM organizations WHERE name = 'never'`, [])
-    }).pipe(Effect.scoped))
+    }).pipe(Effect.provideService(StatementDeadline, Duration.seconds(3)), Effect.scoped))
 
   it.effect("is replaced although no caller waits until the deadline", () =>
     Effect.gen(function*() {

@@ -1,5 +1,5 @@
 /** Each number of the telephone network that behaves in its own way, from the request to what its person holds. */
-import { assert, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schedule, Schema } from "effect"
 import * as Processes from "../testing/Processes.ts"
 import { program } from "../testing/Programs.ts"
@@ -70,7 +70,7 @@ const service = Effect.fnUntraced(function*(network: Network) {
   const { acme, environment, accepted_url, servers: [server], template_id } = yield* Processes.cluster({
     servers: 1,
     provider: network,
-    environment: { RATE_LIMIT_PER_MINUTE: "100000", UNKNOWN_OUTCOME_SECONDS: "10" }
+    environment: { RATE_LIMIT_PER_MINUTE: "100000", UNKNOWN_OUTCOME_SECONDS: "5" }
   })
   if (server === undefined) return yield* Effect.die("no server")
   yield* Processes.serve(environment, server, program("server"))
@@ -114,47 +114,49 @@ const service = Effect.fnUntraced(function*(network: Network) {
   return { get, accepted_url, send, server, story }
 })
 
-it.live.each(["mock", "cloud"] as const)(
-  "every number of %s behaves as documented, and no message is accepted twice",
-  (network) =>
-    Effect.gen(function*() {
-      const numbers = numbersOn(network)
-      const { get, accepted_url, send, server, story } = yield* service(network)
-      const stories = yield* Effect.forEach(
-        Object.entries(numbers),
-        ([digits, expected]) => Effect.map(story(`+491511234${digits}`, expected), (told) => ({ digits, told })),
-        { concurrency: "unbounded" }
-      )
-      const seen = Object.fromEntries(stories.map(({ digits, told }) => [digits, told.seen]))
-      assert.deepStrictEqual(seen, numbers)
-      const of = (digits: string) => stories.find((one) => one.digits === digits)?.told
+describe.concurrent("the network", () => {
+  it.live.each(["mock", "cloud"] as const)(
+    "every number of %s behaves as documented, and no message is accepted twice",
+    (network) =>
+      Effect.gen(function*() {
+        const numbers = numbersOn(network)
+        const { get, accepted_url, send, server, story } = yield* service(network)
+        const stories = yield* Effect.forEach(
+          Object.entries(numbers),
+          ([digits, expected]) => Effect.map(story(`+491511234${digits}`, expected), (told) => ({ digits, told })),
+          { concurrency: "unbounded" }
+        )
+        const seen = Object.fromEntries(stories.map(({ digits, told }) => [digits, told.seen]))
+        assert.deepStrictEqual(seen, numbers)
+        const of = (digits: string) => stories.find((one) => one.digits === digits)?.told
 
-      // What was delivered but not read stays so, and a message that was refused or lost does not exist.
-      assert.strictEqual(of("0001")?.sent?.status, "delivered")
-      assert.strictEqual(of("0003")?.sent?.status, "failed")
-      assert.strictEqual(of("0004")?.sent?.status, "read")
-      for (const digits of ["0002", "0006"]) assert.deepStrictEqual(of(digits)?.messages, [])
+        // What was delivered but not read stays so, and a message that was refused or lost does not exist.
+        assert.strictEqual(of("0001")?.sent?.status, "delivered")
+        assert.strictEqual(of("0003")?.sent?.status, "failed")
+        assert.strictEqual(of("0004")?.sent?.status, "read")
+        for (const digits of ["0002", "0006"]) assert.deepStrictEqual(of(digits)?.messages, [])
 
-      // The image of 0008 is there to be read.
-      const media = of("0008")?.reply?.media
-      const image = yield* Effect.promise(async () => fetch(media?.url ?? server.url))
-      const bytes = yield* Effect.promise(() => image.arrayBuffer())
-      assert.strictEqual(image.status, 200)
-      assert.strictEqual(image.headers.get("content-type"), media?.mime_type)
-      assert.strictEqual(bytes.byteLength, media?.byte_size)
+        // The image of 0008 is there to be read.
+        const media = of("0008")?.reply?.media
+        const image = yield* Effect.promise(async () => fetch(media?.url ?? server.url))
+        const bytes = yield* Effect.promise(() => image.arrayBuffer())
+        assert.strictEqual(image.status, 200)
+        assert.strictEqual(image.headers.get("content-type"), media?.mime_type)
+        assert.strictEqual(bytes.byteLength, media?.byte_size)
 
-      // A number that replied has an open window: 0007 echoes each text.
-      const conversation_id = of("0007")?.conversation_id ?? ""
-      assert.strictEqual((yield* send(conversation_id, "Thank you")).status, 202)
-      const texts = Effect.map(
-        get(`/conversations/${conversation_id}/messages`, Schema.Array(Message)),
-        (messages) => messages.map(({ text }) => text)
-      )
-      const hasEcho = (all: ReadonlyArray<string | null>) => all.includes("echo: Thank you")
-      assert.include(yield* Effect.repeat(texts, { ...eventually, until: hasEcho }), "echo: Thank you")
+        // A number that replied has an open window: 0007 echoes each text.
+        const conversation_id = of("0007")?.conversation_id ?? ""
+        assert.strictEqual((yield* send(conversation_id, "Thank you")).status, 202)
+        const texts = Effect.map(
+          get(`/conversations/${conversation_id}/messages`, Schema.Array(Message)),
+          (messages) => messages.map(({ text }) => text)
+        )
+        const hasEcho = (all: ReadonlyArray<string | null>) => all.includes("echo: Thank you")
+        assert.include(yield* Effect.repeat(texts, { ...eventually, until: hasEcho }), "echo: Thank you")
 
-      const references = (yield* Processes.accepted(accepted_url)).map(({ reference }) => reference)
-      assert.strictEqual(references.length, 9)
-      assert.strictEqual(new Set(references).size, 9)
-    }).pipe(Effect.scoped)
-)
+        const references = (yield* Processes.accepted(accepted_url)).map(({ reference }) => reference)
+        assert.strictEqual(references.length, 9)
+        assert.strictEqual(new Set(references).size, 9)
+      }).pipe(Effect.scoped)
+  )
+})

@@ -128,7 +128,7 @@ export const loadStored = Effect.fnUntraced(function*({ accepted_url }: Cluster)
   const queued = sql<{ readonly count: number }>`
     SELECT (
       (SELECT count(*) FROM work)
-      + (SELECT count(*) FROM work_lanes)
+      + (SELECT count(*) FROM work_lanes WHERE emptied_at IS NULL)
       + (SELECT count(*) FROM provider_callbacks)
     )::integer AS count
   `.pipe(Effect.map(([row]) => row?.count ?? -1))
