@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os"
 import { defineConfig } from "vitest/config"
 
 /** Packages whose tests need PostgreSQL. Tests of the others start without it. */
@@ -26,6 +27,9 @@ export default defineConfig({
         test: {
           name: "postgres",
           include: [withPostgres],
+          // They often wait for processes and timeouts, so one worker more than processors. Vitest then wants a group of its own.
+          maxWorkers: availableParallelism() + 1,
+          sequence: { groupOrder: 1 },
           globalSetup: ["packages/server/testing/Postgres.ts"]
         }
       }

@@ -21,11 +21,8 @@ layer(client, { timeout: "5 minutes" })("searches", (it) => {
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       const search = yield* Searches.make(sql)
-      const { statements } = yield* SearchConnections
       const endless = Effect.flip(search(busy, (sql) => sql`SELECT pg_sleep(60) AS "a search"`))
-      const searching = yield* Effect.forkChild(
-        Effect.all(Array.from({ length: statements }, () => endless), { concurrency: "unbounded" })
-      )
+      const searching = yield* Effect.forkChild(Effect.all([endless, endless], { concurrency: "unbounded" }))
       const running = sql<{ readonly count: number }>`
         SELECT count(*)::int AS count FROM pg_stat_activity WHERE query LIKE '%"a search"%' AND pid <> pg_backend_pid()
       `

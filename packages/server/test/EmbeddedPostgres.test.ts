@@ -1,12 +1,15 @@
 import { assert, it } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { start } from "@messaging-crm/server/EmbeddedPostgres"
-import { Effect, Redacted } from "effect"
+import { Effect, Redacted, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
-import { execFile } from "node:child_process"
+import { execFile, spawn } from "node:child_process"
+import { once } from "node:events"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { isFree } from "../src/dev/FreePort.ts"
+import { announcement } from "../testing/Postgres.ts"
 
 /** A directory inside one that no other user may enter. */
 const closedDirectory = Effect.acquireRelease(
@@ -41,4 +44,32 @@ it.live("keeps its data, and starts again after the process that had started it 
     const again = yield* start({ directory })
     const rows = yield* on(again, SqlClient.SqlClient.use((sql) => sql`SELECT answer FROM kept`))
     assert.deepStrictEqual(rows, [{ answer: 42 }])
+  }))
+
+const testRun = `
+  import { setup } from "./packages/server/testing/Postgres.ts"
+  await setup()
+  process.stdout.write(process.env.TEST_DATABASE_URL)
+`
+
+it.live("a test run says at its start how long it takes, and its PostgreSQL ends when the run gets SIGTERM", () =>
+  Effect.gen(function*() {
+    const { TEST_DATABASE_URL: _, ...env } = process.env
+    const run = yield* Effect.acquireRelease(
+      Effect.sync(() => spawn(process.execPath, ["--input-type=module", "--eval", testRun], { env, stdio: "pipe" })),
+      (run) => Effect.sync(() => run.kill("SIGKILL"))
+    )
+    let said = ""
+    run.stdout.setEncoding("utf8").on("data", (text: string) => said += text)
+    const url = yield* Effect.repeat(Effect.sync(() => /postgres:\S+$/.exec(said)?.[0]), {
+      schedule: Schedule.spaced("50 millis"),
+      until: (url) => url !== undefined
+    })
+    assert.isTrue(said.startsWith(announcement), said)
+    const port = Number(new URL(url ?? "").port)
+    assert.isFalse(yield* isFree(port))
+    const ended = once(run, "exit")
+    run.kill("SIGTERM")
+    assert.deepStrictEqual(yield* Effect.promise(() => ended), [null, "SIGTERM"])
+    yield* Effect.repeat(isFree(port), { schedule: Schedule.spaced("50 millis"), until: (free) => free })
   }))

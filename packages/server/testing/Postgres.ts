@@ -37,7 +37,12 @@ const bundlePrograms = async () => {
   return () => rmSync(folder, { recursive: true, force: true })
 }
 
+/** How long the tests take, and what to do about it. AGENTS.md has the same. */
+export const announcement =
+  "Starting PostgreSQL. All tests take about 3 minutes on 2 processors; `npm test -- packages/core` runs a part of them.\n"
+
 export const setup = async (): Promise<() => Promise<void>> => {
+  process.stdout.write(announcement)
   const [stopPostgres, removePrograms] = await Promise.all([startPostgres(), bundlePrograms()])
   return async () => {
     removePrograms()

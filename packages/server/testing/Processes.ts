@@ -17,7 +17,7 @@ import { type ChildProcess, spawn } from "node:child_process"
 import * as Operations from "../src/cli/AdminOperations.ts"
 import { freePort } from "../src/dev/FreePort.ts"
 import { settings } from "../src/settings/Config.ts"
-import { program } from "./Programs.ts"
+import { environment as programEnvironment, program } from "./Programs.ts"
 
 /** The path of the command line. */
 export const main = program("main")
@@ -33,6 +33,7 @@ export const Program = Context.Reference<{
 const environmentOf = (environment: Environment) => ({
   PATH: process.env["PATH"] ?? "",
   LOG_LEVEL: "error",
+  ...programEnvironment,
   ...environment
 })
 

@@ -14,8 +14,12 @@ export const sources = {
   graph: pathOf("../../provider-cloud/testing/main.ts")
 }
 
+/** The folder of the bundles in a test run. */
+const folder = process.env["TEST_PROGRAMS"]
+
 /** Returns the path of a program: of its bundle in a test run, which starts faster, and of its source elsewhere. */
-export const program = (name: keyof typeof sources): string => {
-  const folder = process.env["TEST_PROGRAMS"]
-  return folder === undefined ? sources[name] : join(folder, `${name}.js`)
-}
+export const program = (name: keyof typeof sources): string =>
+  folder === undefined ? sources[name] : join(folder, `${name}.js`)
+
+/** Lets programs in a test run reuse the code that an earlier process has compiled. */
+export const environment = folder === undefined ? {} : { NODE_COMPILE_CACHE: join(folder, "compiled") }
