@@ -6,6 +6,7 @@ import { execFileSync } from "node:child_process"
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import * as inline from "../packages/adapter-postgres/scripts/inline.ts"
+import { inlineDependency } from "./inlined.mjs"
 
 const root = resolve(import.meta.dirname, "..")
 const build = join(root, "build")
@@ -104,11 +105,24 @@ const prepare = ({ from, manifest, name, to }) => {
   symlinkSync(join("..", "..", name), link)
 }
 
+/** Replaces a package's dependency on `@effect/platform-node` by what it uses of that. */
+const withoutPlatform = ({ to }) => {
+  const folder = join(root, "node_modules", "@effect", "platform-node")
+  const needed = inlineDependency(to, "@effect/platform-node", folder)
+  const manifest = json(join(to, "package.json"))
+  const { "@effect/platform-node": _, ...dependencies } = manifest.dependencies
+  for (const name of needed.filter((name) => !(name in manifest.peerDependencies))) {
+    dependencies[name] ??= ranged({ [name]: json(join(root, "node_modules", name, "package.json")).version })[name]
+  }
+  write(join(to, "package.json"), { ...manifest, dependencies })
+}
+
 rmSync(build, { recursive: true, force: true })
 const order = []
 for (const entry of inOrder(packages)) {
   prepare(entry)
   run("tsc", ["-p", "tsconfig.json"], entry.to)
+  if ("@effect/platform-node" in (entry.manifest.dependencies ?? {})) withoutPlatform(entry)
   if (entry.name === "adapter-postgres") writeFileSync(join(entry.to, "dist", `${inline.path}.js`), inline.code)
   const [{ filename, files, unpackedSize }] = JSON.parse(
     run("npm", ["pack", "--json", "--pack-destination", build], entry.to)

@@ -41,7 +41,10 @@ const require = (holds, message) => {
 
 // ------------------------------------------------------------- install
 
-console.log(run(process.execPath, [join(root, ".ci", "pack.mjs")], { cwd: root }).trim())
+// As in a workflow of GitHub, where it is known who hosts the code.
+const hosted = { GITHUB_REPOSITORY: "acme/crm", GITHUB_SERVER_URL: "https://git.example" }
+const packing = { cwd: root, env: { ...process.env, ...hosted } }
+console.log(run(process.execPath, [join(root, ".ci", "pack.mjs")], packing).trim())
 const tarballs = globSync(join(build, "*.tgz"))
 const arch = `${process.platform === "win32" ? "win" : process.platform}-${process.arch}`
 writeFileSync(join(home, "package.json"), "{\"private\":true,\"type\":\"module\"}")
@@ -53,7 +56,8 @@ run("npm", [
   "--fetch-timeout=20000",
   "--fetch-retries=5",
   ...tarballs,
-  ...["effect", "@effect/vitest", "vitest", "typescript", "@types/node"].map(versionOf),
+  // The example that serves uses Effect's server for Node.
+  ...["effect", "@effect/platform-node", "@effect/vitest", "vitest", "typescript", "@types/node"].map(versionOf),
   "typescript-5@npm:typescript@5.9.3",
   `node-22@npm:node-${arch}@22`,
   `node-24@npm:node-${arch}@24`
@@ -108,16 +112,27 @@ for (const name of installed) {
 }
 
 for (const name of installed) {
-  await check(`${name} lets its dependencies be patched, and brings no redis`, () => {
-    const { dependencies = {}, engines } = manifestOf(name)
+  await check(`${name} lets its dependencies be patched, and names its repository`, () => {
+    const { dependencies = {}, engines, repository } = manifestOf(name)
     require(engines?.node !== undefined, "it names no version of Node")
+    require(repository?.url === "git+https://git.example/acme/crm.git", "it names no repository")
     for (const [dependency, range] of Object.entries(dependencies)) {
       require(/^[~^]/.test(range), `${dependency} is pinned to ${range}`)
-      const isServers = name === "server" || dependency !== "@effect/platform-node"
-      require(isServers, `${dependency} brings redis`)
     }
   })
 }
+
+await check("the packages and Effect bring no redis", () => {
+  const folder = mkdtempSync(join(home, "bare-"))
+  writeFileSync(join(folder, "package.json"), "{\"private\":true}")
+  run("npm", ["install", "--package-lock-only", "--no-audit", "--no-fund", ...tarballs, versionOf("effect")], {
+    cwd: folder,
+    env: { ...process.env, PATH: process.env.MACHINE_PATH ?? process.env.PATH }
+  })
+  const names = Object.keys(JSON.parse(readFileSync(join(folder, "package-lock.json"), "utf8")).packages)
+  for (const name of names) require(!/(^|\/)@?redis(\/|$)/.test(name), name)
+  return `${names.length} packages`
+})
 
 await check("a release publishes dependencies first, and is resumed where it stopped", () => {
   const order = JSON.parse(readFileSync(join(build, "order.json"), "utf8")).map(({ name }) => name)
