@@ -9,6 +9,8 @@ import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizat
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { Context, Effect, Layer, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -202,5 +204,29 @@ it.layer(layer, { excludeTestServices: true, timeout: "5 minutes" })("contacts i
         assert.strictEqual(one.unchanged + other.unchanged, 5000 + length)
         assert.lengthOf(yield* contactsOf(id), 5000)
       }).pipe(Effect.scoped)
+  )
+
+  it.effect(
+    "says how many contacts it has imported when it is interrupted",
+    () =>
+      Effect.gen(function*() {
+        const { args, environment, id } = yield* begin
+        const env = { PATH: process.env["PATH"], ...environment }
+        const child = spawn(process.execPath, [Processes.main, ...args("-")], { env })
+        let said = ""
+        child.stderr.setEncoding("utf8").on("data", (text: string) => {
+          said += text
+        })
+        const ended = once(child, "close")
+        // The rest of the file never arrives.
+        child.stdin.write(`last_name\n${Array.from({ length: 3000 }, (_, index) => index).join("\n")}`)
+        yield* contactsOf(id).pipe(
+          Effect.flatMap(({ length }) => length > 0 ? Effect.void : Effect.fail("nothing yet")),
+          Effect.retry({ schedule: Schedule.spaced("20 millis"), times: 3000 })
+        )
+        child.kill("SIGINT")
+        yield* Effect.promise(() => ended)
+        assert.match(said, /The import was interrupted: \d+ created, 0 unchanged, 0 invalid so far\./)
+      })
   )
 })

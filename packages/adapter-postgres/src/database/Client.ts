@@ -140,9 +140,6 @@ const clients = Effect.fnUntraced(function*({ connections = 10, url }: Options) 
   )
 })
 
-/** Whether a text is a URL that the client takes. */
-export const isUrl = (text: string): boolean => Option.isSome(Hosts.parse(text))
-
 /**
  * Layer for the driver, which returns a `timestamptz` as a `DateTime.Utc`. It connects
  * at the first statement, to the first host of the URL that accepts writes. Half of

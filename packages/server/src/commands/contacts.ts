@@ -1,7 +1,7 @@
-import { Effect, FileSystem, Option, Ref, Stdio, Stream, Struct } from "effect"
+import { Effect, FileSystem, Option, Ref, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as Admin from "../cli/Admin.ts"
-import * as Csv from "../cli/Csv.ts"
+import type * as Csv from "../cli/Csv.ts"
 import type { BadLine, BatchOutcome } from "../cli/CsvImport.ts"
 import * as Flags from "../cli/Flags.ts"
 import * as Print from "../cli/Print.ts"
@@ -43,6 +43,9 @@ const help = `Import contacts from a CSV file
 
   The command reports invalid lines, imports the rest, and exits with code 1.`
 
+// Written here, because help is shown without the parser.
+const delimiters = ["comma", "semicolon", "tab"] as const satisfies ReadonlyArray<Csv.Delimiter>
+
 /** Returns the bytes of a file and its size, or those of stdin for `-`, whose size is unknown. */
 const open = Effect.fnUntraced(function*(file: string) {
   if (file === "-") return { bytes: (yield* Stdio.Stdio).stdin, size: null }
@@ -71,7 +74,7 @@ const importContacts = Command.make(
     key: Flag.String("key").pipe(
       Flags.optional("Column that identifies a contact", "all values of a line")
     ),
-    delimiter: Flag.Literals("delimiter", Struct.keys(Csv.delimiters)).pipe(
+    delimiter: Flag.Literals("delimiter", delimiters).pipe(
       Flags.optional("Delimiter of cells", "detected from the first line")
     ),
     bad_lines: Flag.String("bad-lines").pipe(

@@ -1,6 +1,6 @@
 /** Every setting of the service, in one table. `docs/configuration.md` is generated from it. */
 import { networks } from "@messaging-crm/adapter-http/outbound/Addresses"
-import { isUrl } from "@messaging-crm/adapter-postgres/Client"
+import * as Hosts from "@messaging-crm/adapter-postgres/Hosts"
 import { Option, Redacted } from "effect"
 
 /** The groups of the reference, in order. */
@@ -124,7 +124,7 @@ export const settings = {
     otherwise: "required; dev starts its own database",
     expected:
       "a URL such as postgres://user:password@host:5432/database; several hosts are separated by commas, and the service uses the one that accepts writes",
-    parse: (text) => isUrl(text) ? Option.some(Redacted.make(text)) : Option.none(),
+    parse: (text) => Option.as(Hosts.parse(text), Redacted.make(text)),
     secret: true
   }),
   database_pool: setting({
