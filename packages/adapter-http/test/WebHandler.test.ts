@@ -9,7 +9,8 @@ import * as Crm from "@messaging-crm/core/Crm"
 import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import * as Mock from "@messaging-crm/provider-mock"
-import { Effect, Layer, ManagedRuntime, Redacted, References } from "effect"
+import { Context, Effect, Layer, ManagedRuntime, Redacted, References } from "effect"
+import { HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
 
 const crm = ManagedRuntime.make(
   Crm.layer.pipe(
@@ -46,4 +47,25 @@ it("answers with what the runtime holds, under its tuning", async () => {
   await list()
   assert.strictEqual((await list()).status, 429)
   await crm.dispose()
+})
+
+it("leaves an embedder's own paths alone, however they are spelled", async () => {
+  const paths = ["/", "/shop/", "/caf%C3%A9", "/shop;v=1", "/metrics"]
+  const yours = HttpRouter.add("GET", "*", HttpServerResponse.text("The shop"))
+  const { dispose, handler } = HttpRouter.toWebHandler(
+    Layer.merge(Http.layer, yours).pipe(
+      Layer.provide(Crm.layer),
+      Layer.provide([Memory.layer, Mock.layer, WebhookTransport.layer, HttpServer.layerServices]),
+      Layer.provide(Layer.succeed(References.MinimumLogLevel, "None"))
+    ),
+    { routerConfig: Http.routerConfig, disableLogger: true }
+  )
+  const statusOf = async (path: string) =>
+    (await handler(new Request(`http://crm.example${path}`), Context.empty() as never)).status
+  for (const path of paths) assert.strictEqual(await statusOf(path), 200, path)
+  assert.strictEqual(await statusOf("/v1/contacts"), 401)
+  for (const path of ["/v1/contacts/", "/%761/tags", "/v1/tags;x=1"]) {
+    assert.strictEqual(await statusOf(path), 404, path)
+  }
+  await dispose()
 })

@@ -6,7 +6,7 @@ import * as Errors from "../api/Errors.ts"
 import { Caller } from "./Caller.ts"
 import { ResponseHeaders } from "./Headers.ts"
 import { durationWith } from "./Metrics.ts"
-import { methodsOf, pathOf, type Route, routesOf } from "./Routes.ts"
+import { isOfApi, methodsOf, pathOf, type Route, routesOf } from "./Routes.ts"
 
 /** How long a read may take. A reference, so that an embedder may set it. */
 export const ReadDeadline = Context.Reference<Duration.Duration>(
@@ -156,8 +156,8 @@ const around = <R>(
     const path = pathOf(request)
     const [route] = routesOf(path)
     // The router reads paths differently from the contract: it accepts an empty id, decodes `%63ontacts`, and begins the query at `;`.
-    const isElsewhere = (path.endsWith("/") && path !== "/") || path.includes(";") ||
-      (route === undefined && path.includes("%"))
+    const isElsewhere = (path.endsWith("/") || path.includes(";") || (route === undefined && path.includes("%"))) &&
+      isOfApi(path)
     const routed = isElsewhere ? unrouted(request) : bounded(request, httpEffect)
     return Effect.annotateCurrentSpan({ request_id, "http.route": route?.template ?? "other" }).pipe(
       Effect.andThen(routed),

@@ -1,3 +1,4 @@
+import { Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpApi } from "effect/http-api"
 import { Api } from "../api/Api.ts"
@@ -60,6 +61,13 @@ const find = (from: Branch, names: ReadonlyArray<string>, place: number): Readon
 
 /** Returns the routes of a path, one for each method. */
 export const routesOf = (path: string): ReadonlyArray<Route> => find(root, path.split("/"), 0)
+
+/** Whether a path begins as the API's do, in any spelling. The others on the router are an embedder's own. */
+export const isOfApi = (path: string): boolean => {
+  const [, name = ""] = path.split(/[/;]/)
+  const decoded = Option.liftThrowable(decodeURIComponent)(name)
+  return Option.isNone(decoded) || root.names.get("")?.names.has(decoded.value) === true
+}
 
 /** Returns the methods that a path answers to. */
 export const methodsOf = (path: string): ReadonlyArray<string> => {
