@@ -1,0 +1,70 @@
+/** The files for those who host the code or clone it: each names versions and commands that exist. */
+import { assert, describe, it } from "@effect/vitest"
+import { globSync, readFileSync } from "node:fs"
+
+const text = (file: string) => readFileSync(file, "utf8")
+const json = (file: string) => JSON.parse(text(file))
+
+const root = json("package.json")
+const major = text(".nvmrc").trim()
+
+it("one version of Node: for nvm, the image, and the folder itself", () => {
+  assert.match(root.devDependencies.node, new RegExp(`^${major}\\.`))
+  const images = Array.from(text("Dockerfile").matchAll(/^FROM (\S+)/gm), ([, image]) => image)
+  assert.deepStrictEqual(images, Array(2).fill(`node:${major}-bookworm-slim`))
+})
+
+it("names the Node and the npm that it needs, and says so to an older Node", () => {
+  assert.match(root.engines.node, /^>=22\.19$/)
+  assert.match(root.packageManager, /^npm@\d+\.\d+\.\d+$/)
+  assert.include(text("packages/server/scripts/requireNode.mjs"), "Node 22.19 or later")
+  for (const script of ["start", "bundle"]) assert.include(root.scripts[script], "requireNode.mjs")
+})
+
+it("the dev container installs, and forwards the port of `npm start`", () => {
+  const { forwardPorts, image, postCreateCommand } = json(".devcontainer/devcontainer.json")
+  assert.strictEqual(postCreateCommand, "npm ci")
+  assert.deepStrictEqual(forwardPorts, [3000])
+  assert.isAtLeast(Number(/:(\d+)-/.exec(image)?.[1]), 22)
+})
+
+describe("the workflows", () => {
+  for (const file of globSync(".github/workflows/*.yml")) {
+    it(`${file}: pinned actions, the Node of the folder, and commands that exist`, () => {
+      const workflow = text(file)
+      for (const [, action] of workflow.matchAll(/uses: (\S+)/g)) assert.match(action ?? "", /^actions\/[\w-]+@v\d+$/)
+      assert.include(workflow, "node-version-file: .nvmrc")
+      assert.include(workflow, "- run: .ci/run\n")
+      assert.match(workflow, /^permissions:\n {2}contents: /m)
+      for (const [, script = ""] of workflow.matchAll(/npm run (\w+)/g)) assert.property(root.scripts, script)
+      const jobs = workflow.match(/runs-on:/g)?.length
+      assert.strictEqual(workflow.match(/timeout-minutes:/g)?.length, jobs)
+    })
+  }
+
+  it("build the image, and start it as the guide does", () => {
+    const workflow = text(".github/workflows/ci.yml")
+    assert.include(workflow, "docker build ")
+    assert.include(workflow, "docker compose up --detach --build")
+    assert.include(text("docs/deploy.md"), "docker compose up --detach --build")
+  })
+})
+
+it("dependencies of every kind are updated", () => {
+  const ecosystems = Array.from(
+    text(".github/dependabot.yml").matchAll(/package-ecosystem: ([\w-]+)/g),
+    ([, name]) => name
+  )
+  assert.sameMembers(ecosystems, ["npm", "docker", "github-actions"])
+})
+
+it("issue forms have what a form requires, and ask for the doctor", () => {
+  const forms = globSync(".github/ISSUE_TEMPLATE/*.yml").filter((file) => !file.endsWith("config.yml"))
+  assert.lengthOf(forms, 2)
+  for (const file of forms) {
+    for (const key of ["name", "description", "body"]) assert.match(text(file), new RegExp(`^${key}:`, "m"), file)
+    const ids = Array.from(text(file).matchAll(/^ {4}id: (\w+)$/gm), ([, id]) => id)
+    assert.strictEqual(new Set(ids).size, text(file).match(/^ {2}- type: /gm)?.length, file)
+  }
+  assert.include(text(".github/ISSUE_TEMPLATE/bug.yml"), "messaging-crm doctor")
+})
