@@ -161,6 +161,10 @@ describe("dev", () => {
       assert.strictEqual(second.ready.api_key, first.ready.api_key)
       const kept = yield* Processes.request(second.server, "GET", path, { key: second.ready.api_key })
       assert.strictEqual(kept.status, 200)
+      // In a shell with its variables, every command finds the service that runs.
+      const doctor = `source ${join(directory, "env")} && ${process.execPath} ${Processes.main} doctor`
+      const checked = yield* Effect.promise(() => promisify(execFile)("bash", ["-c", doctor]))
+      assert.match(checked.stdout, /^ok +Channels/m)
       const webhook = yield* Processes.request(second.server, "POST", "/webhooks", {
         key: second.ready.api_key,
         json: { url: "https://shop.example/crm", event_types: ["message.sent"] },

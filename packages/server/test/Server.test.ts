@@ -161,7 +161,8 @@ it.live(
         SECRET_KEY: secret,
         PROVIDER: "mock",
         PROVIDER_URL: provider.url,
-        HOST: "127.0.0.1"
+        HOST: "127.0.0.1",
+        LOG_LEVEL: "info"
       }
       yield* Processes.command(["migrate"], environment)
       const { channel_id, key } = yield* Processes.organization(environment)
@@ -173,6 +174,10 @@ it.live(
       })
       assert.strictEqual(started.status, 202, started.text)
       yield* provider.called
+      let logged = ""
+      first.child.stderr.on("data", (chunk: Uint8Array) => {
+        logged += chunk
+      })
       first.child.kill("SIGTERM")
       yield* Effect.tryPromise(() => fetch(`${server.url}/health/live`).then((response) => response.arrayBuffer()))
         .pipe(
@@ -182,6 +187,7 @@ it.live(
       assert.isNull(first.child.exitCode)
       yield* provider.answer
       assert.strictEqual(yield* first.exited, 0)
+      assert.match(logged, /"Stopping"[^]*"Stopped"/)
 
       const withoutWorker = ["serve", "--no-worker", "--port", String(port)]
       const { child } = yield* Processes.startMain(withoutWorker, environment)

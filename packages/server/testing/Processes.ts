@@ -49,8 +49,9 @@ export const start = (file: string | ReadonlyArray<string>, args: ReadonlyArray<
     Effect.sync(() => {
       const child = spawn(process.execPath, [file, args].flat(), {
         env: environmentOf(environment),
-        stdio: ["ignore", "pipe", "inherit"]
+        stdio: ["ignore", "pipe", "pipe"]
       })
+      child.stderr.on("data", (chunk: Uint8Array) => void process.stderr.write(chunk))
       return { child, exited: exited(child) }
     }),
     ({ child, exited }) => Effect.andThen(Effect.sync(() => child.kill("SIGKILL")), exited)

@@ -81,9 +81,9 @@ const providerAt = Effect.fnUntraced(function*(service_url: string) {
   const name = yield* readOr(settings.provider, "mock")
   const accounts = yield* read(settings.cloud_accounts)
   if (name === "cloud" && Option.isNone(accounts)) {
-    return { ...yield* FakeNetwork.start(service_url), isSimulated: true }
+    return { ...yield* FakeNetwork.start(service_url), isSimulated: true, name: null }
   }
-  return { provider: yield* Providers.chosenOr("mock"), network: null, isSimulated: name === "mock" }
+  return { provider: yield* Providers.chosenOr("mock"), network: null, isSimulated: name === "mock", name }
 })
 
 type Console = Effect.Success<typeof DevConsole.make>
@@ -121,7 +121,7 @@ export const run = Effect.fnUntraced(function*(options: Options) {
   const storage = options.storage === "memory" ? inMemory : yield* embedded(options.data_dir)
   const socket = yield* Layer.build(Listener.layer({ host, port }))
   const address = yield* Effect.provideContext(HttpServer.addressFormattedWith(Effect.succeed), socket)
-  const { isSimulated, network, provider } = yield* providerAt(address)
+  const { isSimulated, name, network, provider } = yield* providerAt(address)
   const console = yield* consoleOn(host)
   const outbound = console.outbound(provider.outbound)
   const operations = Layers.operations(console.storage(storage.ports), { outbound })
@@ -158,7 +158,7 @@ export const run = Effect.fnUntraced(function*(options: Options) {
     ...seeded
   }
   const variables = join(options.data_dir, "env")
-  yield* SecretFile.write(variables, Greeting.environment(ready, resolve(keyFile(options.data_dir))))
+  yield* SecretFile.write(variables, Greeting.environment(ready, resolve(keyFile(options.data_dir)), name))
   yield* Print.result(options.json, ready, Greeting.text(ready, variables))
   return yield* Effect.onInterrupt(Effect.never, () => noted(options, Greeting.stopping))
 }, (effect, options) => Effect.onInterrupt(Effect.scoped(effect), () => noted(options, Greeting.stopped)))

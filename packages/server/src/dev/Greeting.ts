@@ -10,9 +10,13 @@ export const stopped = "Stopped."
 const rows = (values: ReadonlyArray<readonly [string, string | null]>): ReadonlyArray<string> =>
   values.flatMap(([name, value]) => value === null ? [] : [`  ${name.padEnd(13)} ${value}`])
 
-/** Returns a file for `source`: the variables that the commands and the guides use. */
-export const environment = (ready: Ready, key_file: string): string => {
+/**
+ * Returns a file for `source`: the variables that the commands and the guides use. `provider` is null where no setting
+ * describes it, as for the fake Graph API.
+ */
+export const environment = (ready: Ready, key_file: string, provider: string | null): string => {
   const variables = {
+    PROVIDER: provider,
     BASE_URL: ready.base_url,
     API_KEY: ready.api_key,
     ORGANIZATION_ID: ready.organization_id,
