@@ -52,7 +52,7 @@ describe("help", () => {
       assert.include(stderr, "/src/main.ts")
       assert.notMatch(
         stderr,
-        /adapter-memory|provider-mock|sql-pg|csv-parse|undici|server\/src\/(Layers|Demo|Service)\.ts|@redis/
+        /adapter-memory|provider-mock|sql-pg|csv-parse|undici|server\/src\/(Layers|Service|dev\/\w+)\.ts|@redis/
       )
     }))
 })
