@@ -154,14 +154,16 @@ export const updated = (
     ...activityOf(table, isSet ? "n" : "r"),
     version: "r.version + (w.version IS NOT NULL)::integer"
   }
+  const expressions = Object.values(assigned).join(", ")
   return {
     name,
     body: `
       UPDATE ${table.name} r
-      SET (${Object.keys(assigned).join(", ")}) = (
-        SELECT ${Object.values(assigned).join(", ")}
-        ${isSet ? "FROM jsonb_populate_record(r, coalesce(w.fields, '{}')) n" : ""}
-      )
+      SET (${Object.keys(assigned).join(", ")}) = ${
+      isSet
+        ? `(SELECT ${expressions} FROM jsonb_populate_record(r, coalesce(w.fields, '{}')) n)`
+        : `ROW (${expressions})`
+    }
       FROM jsonb_to_recordset(${
       json(rows.map(({ key, organization_id, set, touch, version }) => ({
         organization_id,
