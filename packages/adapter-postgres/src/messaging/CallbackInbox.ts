@@ -40,12 +40,26 @@ export const layer = Layer.effect(
      */
     let served = nobody
 
-    /** Selects the next organization with bodies after one, or else the first. */
+    /**
+     * Selects the next organization with bodies after one, or else the first, and when its first body is due. Each such
+     * read passes the dead index entries of finished bodies, so `first` is read once for a claim.
+     */
     const nextAfter = (id: Statement.Fragment) =>
-      sql`coalesce(
-        (SELECT organization_id FROM provider_callbacks WHERE organization_id > ${id} ORDER BY organization_id LIMIT 1),
-        (SELECT organization_id FROM provider_callbacks ORDER BY organization_id LIMIT 1)
-      )`
+      sql`
+        SELECT id, due_at
+        FROM (
+          (
+            SELECT organization_id AS id, due_at
+            FROM provider_callbacks
+            WHERE organization_id > ${id}
+            ORDER BY organization_id, due_at, id
+            LIMIT 1
+          )
+          UNION ALL
+          SELECT id, due_at FROM first
+        ) next
+        LIMIT 1
+      `
 
     const organizationOf = (channel_id: Statement.Fragment) =>
       sql`coalesce((SELECT organization_id FROM channels WHERE id = (${channel_id})::uuid), ${nobody}::uuid)`
@@ -100,14 +114,19 @@ export const layer = Layer.effect(
       claim: ({ lease_until, limit, now, token }) =>
         Effect.flatMap(claiming, (client) =>
           claimed(client`
-          WITH RECURSIVE ring AS (
-            SELECT ${nextAfter(sql`${served}::uuid`)} AS id
+          WITH RECURSIVE first AS MATERIALIZED (
+            SELECT organization_id AS id, due_at
+            FROM provider_callbacks
+            ORDER BY organization_id, due_at, id
+            LIMIT 1
+          ), ring AS (
+            (${nextAfter(sql`${served}::uuid`)})
             UNION
-            SELECT ${nextAfter(sql`r.id`)} FROM ring r
+            SELECT n.id, n.due_at FROM ring r CROSS JOIN LATERAL (${nextAfter(sql`r.id`)}) n
           ), turns AS (
             SELECT id, row_number() OVER () AS place
             FROM ring
-            WHERE EXISTS (SELECT FROM provider_callbacks WHERE organization_id = ring.id AND due_at <= ${date(now)})
+            WHERE due_at <= ${date(now)}
             LIMIT ${limit}
           ), due AS (
             SELECT c.id, c.due_at, row_number() OVER (PARTITION BY t.id ORDER BY c.due_at, c.id) AS turn
