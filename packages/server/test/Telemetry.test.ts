@@ -277,8 +277,9 @@ it.live(
       assert.isAbove(serving.get("process_resident_memory_bytes") ?? 0, 1_000_000)
       const worked = yield* samples(working)
       // Names of metrics and of their labels.
-      const known = [...serving.keys(), ...worked.keys()].flatMap((name) => name.match(/\w+/g) ?? [])
-      const shown = ["dashboard.json", "alerts.yaml"].map((file) =>
+      const sampled = [...serving.keys(), ...worked.keys()].flatMap((name) => name.match(/\w+/g) ?? [])
+      const known = [...sampled, ...sampled.map((name) => name.replace(/_count$/, ""))]
+      const shown = ["dashboard.json", "alerts.yaml", "monitoring.md"].map((file) =>
         readFileSync(new URL(`../../../docs/${file}`, import.meta.url), "utf8")
       ).join("\n")
       for (const [name] of shown.matchAll(/\b(messaging_crm|process|nodejs|http_server|db_client)_\w+/g)) {
