@@ -1,5 +1,5 @@
-# The service as an image: `docker build -t messaging-crm .`. docs/deploy.md says how to run it.
-# .ci/deploy.mjs runs each RUN line, and what is started at the end, where there is no container engine.
+# The service as an image: `docker build -t messaging-crm .`. docs/deploy.md describes how to run it.
+# .ci/deploy.mjs runs each RUN line and the start command without a container engine.
 
 FROM node:26-bookworm-slim AS build
 WORKDIR /app
@@ -10,14 +10,14 @@ RUN node packages/server/scripts/bundle.ts
 
 FROM node:26-bookworm-slim
 ENV NODE_ENV=production
-# Each thread has memory of its own for what it allocates, unless they share it; most of it would stay unused.
+# Without this limit, each thread reserves its own memory, most of which stays unused.
 ENV MALLOC_ARENA_MAX=2
 WORKDIR /app
 COPY --from=build /app/dist ./dist
-# The user `node`, by its number: Kubernetes refuses a name where it must not run as root.
+# The user `node`, by its number: Kubernetes rejects a name with `runAsNonRoot`.
 USER 1000
 EXPOSE 3000
-# A worker answers nothing but /metrics, on METRICS_PORT if that is set; otherwise its process counts.
+# A worker serves only /metrics, on METRICS_PORT. Without that setting, the check verifies its process.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s CMD ["node", "-e", "const { METRICS_PORT, PORT = 3000 } = process.env; const isWorker = require('node:fs').readFileSync('/proc/1/cmdline', 'utf8').split('\\0').includes('worker'); const url = isWorker ? METRICS_PORT && `http://127.0.0.1:${METRICS_PORT}/metrics` : `http://127.0.0.1:${PORT}/health/ready`; url ? fetch(url).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1)) : process.exit(0)"]
 STOPSIGNAL SIGTERM
 # docs/performance.md explains the V8 flags.

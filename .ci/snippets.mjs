@@ -1,11 +1,11 @@
-// Runs every snippet of the README and of docs/: a snippet that no longer works is a lie.
+// Runs every snippet of README.md, docs/, and the packages' and examples' READMEs, so that none becomes outdated.
 //
-// - `sh`: run as pasted, from the root. Blocks of one page share a shell's variables. `npm ci` has been run already.
-//   A block with `npm start` is started with a port and a data directory of its own, with the settings that stand
-//   before it, and kept running for the page's later blocks, which find BASE_URL, API_KEY, CHANNEL_ID, TEMPLATE_ID and,
-//   with a fake network beside it, NETWORK_URL set, and the SECRET_KEY of its data directory. One with `webhooks listen` is kept running too, and must have heard of something by the end of its page.
+// - `sh`: run unchanged, from the root. Blocks of one page share a shell's variables. `npm ci` has been run already.
+//   A block with `npm start` is started with its own port and data directory, and with the settings before it. It runs
+//   until the end of the page, and later blocks have the variables of `.data/env`. A block with `webhooks listen` runs
+//   until the end of the page too, and must have printed an event by then.
 // - `ts`: type-checked and run; one that imports `@effect/vitest` or a suite is run as a test.
-// - `json`: must stand in the OpenAPI document, so that what a page shows is what the contract says.
+// - `json`: must be in the OpenAPI document.
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -32,7 +32,7 @@ process.on("exit", () => {
   for (const each of [folder, workspace]) rmSync(each, { recursive: true, force: true })
 })
 
-/** What runs beside the blocks of the present page. */
+/** The processes that run during the blocks of the current page. */
 let running = []
 
 /** Sends a signal to a child and its children, and answers whether there was any of them. */

@@ -9,9 +9,9 @@ export interface AddNote {
 }
 
 export interface AssignConversation {
-  /** Null unassigns, and leaves the contact's owner. */
+  /** Null unassigns the conversation and does not change the contact's owner. */
   readonly assigned_user_id: string | null
-  /** Whether to make the member the contact's owner too. Without effect when the conversation is unassigned. */
+  /** Whether to make the member the contact's owner too. No effect if the conversation is unassigned. */
   readonly sync_contact_owner?: boolean
 }
 
@@ -85,7 +85,7 @@ export interface Contact {
   /** A calendar date, `YYYY-MM-DD`. */
   readonly birthday: string | null
   readonly city: string | null
-  /** State, province or region. */
+  /** State, province, or region. */
   readonly region: string | null
   readonly country: string | null
   readonly street_address: string | null
@@ -99,7 +99,7 @@ export interface Contact {
   readonly notes: string | null
   /** The member who owns the contact. */
   readonly owner_user_id: string | null
-  /** The state of the sales process with the contact. */
+  /** The contact's state in the sales process. */
   readonly lead_status:
     | "new"
     | "open"
@@ -121,7 +121,7 @@ export interface Contact {
     | "evangelist"
     | "other"
     | null
-  /** Values of the fields that the organization has defined, by contact field id. */
+  /** Values of the fields that the organization has defined, by contact field ID. */
   readonly custom_values: Readonly<Record<string, string>>
   /** The contact's accounts on the types of channels. */
   readonly identities: ReadonlyArray<Identity>
@@ -130,11 +130,11 @@ export interface Contact {
   /** The beginning of the last message. */
   readonly last_activity_preview: string | null
   readonly last_conversation_id: string | null
-  /** Set by edits, notes, tags and new messages. Never moves backwards. Lists of contacts are ordered by it. */
+  /** Changed by edits, notes, tags, and new messages. Never decreases. Lists of contacts are ordered by it. */
   readonly updated_at: string
 }
 
-/** A field that the organization has defined. A contact's `custom_values` holds its value. */
+/** A field that the organization has defined. A contact's `custom_values` contains its value. */
 export interface ContactField {
   readonly id: string
   /** A slug, unique in the organization. */
@@ -147,7 +147,7 @@ export interface ContactField {
   readonly created_at: string
 }
 
-/** The thread between one contact and the organization on one channel. A number has one for each channel. */
+/** The thread between one contact and the organization on one channel. A phone number has one conversation per channel. */
 export interface Conversation {
   readonly id: string
   readonly channel: {
@@ -158,7 +158,7 @@ export interface Conversation {
   readonly contact: {
     readonly id: string
     readonly display_name: string | null
-    /** The network's id of the contact on this channel; on phone messaging the number. */
+    /** The network's ID of the contact on this channel; on phone messaging, the number. */
     readonly external_id: string | null
     readonly username: string | null
   }
@@ -202,7 +202,7 @@ export interface CreateContact {
   /** A calendar date, `YYYY-MM-DD`. */
   readonly birthday?: string | null
   readonly city?: string | null
-  /** State, province or region. */
+  /** State, province, or region. */
   readonly region?: string | null
   readonly country?: string | null
   readonly street_address?: string | null
@@ -216,7 +216,7 @@ export interface CreateContact {
   readonly notes?: string | null
   /** The member who owns the contact. */
   readonly owner_user_id?: string | null
-  /** The state of the sales process with the contact. */
+  /** The contact's state in the sales process. */
   readonly lead_status?:
     | "new"
     | "open"
@@ -238,7 +238,7 @@ export interface CreateContact {
     | "evangelist"
     | "other"
     | null
-  /** Values by contact field id. They are merged by key: an absent key keeps its value, `null` removes it, and `null` for the whole object removes all. */
+  /** Values by contact field ID. They are merged by key: an absent key keeps its value, `null` removes it, and `null` for the whole object removes all. */
   readonly custom_values?: Readonly<Record<string, string | null>> | null
   /** Replaces the whole set of tags; `null` removes all. */
   readonly tag_ids?: ReadonlyArray<string> | null
@@ -308,7 +308,7 @@ export interface Identity {
   readonly id: string
   /** `phone_messaging` is WhatsApp, `photo_social` is Instagram, `page_messaging` is Messenger. */
   readonly channel_type: "phone_messaging" | "photo_social" | "page_messaging"
-  /** The network's id of the person; on phone messaging the number. */
+  /** The network's ID of the person; on phone messaging, the number. */
   readonly external_id: string
   readonly display_name: string | null
   readonly username: string | null
@@ -357,7 +357,7 @@ export interface Member {
   readonly id: string
   readonly name: string
   readonly email: string
-  /** Owners and admins hold API keys. */
+  /** Owners and admins can have API keys. */
   readonly role: "owner" | "admin" | "member"
   readonly created_at: string
 }
@@ -388,9 +388,9 @@ export interface Message {
   readonly deleted_at: string | null
 }
 
-/** What a message holds in addition to its text and its file. More parts and fields can appear. */
+/** Contents of a message in addition to its text and its file. More parts and fields can appear. */
 export interface MessageDetails {
-  /** The option that the contact chose: of a message with buttons or a list, of a template, a menu or quick replies. */
+  /** The option that the contact chose in a message with buttons or a list, a template, a menu, or quick replies. */
   readonly choice?: {
     /** Values: `button`, `list_row`, `template_button`, `postback`, `quick_reply`. New values can appear within a version. */
     readonly kind: string
@@ -399,7 +399,7 @@ export interface MessageDetails {
     readonly description: string | null
     readonly payload: string | null
   }
-  /** A place. */
+  /** A location. */
   readonly location?: {
     readonly latitude: number | null
     readonly longitude: number | null
@@ -462,7 +462,7 @@ export interface MessageDetails {
     readonly id: string | null
     readonly url: string | null
   }
-  /** Shared posts, reels, stories, products and links. */
+  /** Shared posts, reels, stories, products, and links. */
   readonly shares?: ReadonlyArray<{
     readonly type: string
     readonly id: string | null
@@ -483,7 +483,7 @@ export interface MessageDetails {
   readonly forwarded?: {
     readonly many_times: boolean
   }
-  /** The ad, post or link that led the contact to this message. */
+  /** The ad, post, or link that led the contact to this message. */
   readonly referral?: {
     readonly source: string | null
     readonly type: string | null
@@ -506,9 +506,9 @@ export interface MessageDetails {
   }
   /** The network's name for the type of a message whose `type` is `unsupported`. */
   readonly provider_type?: string
-  /** What the network sent that no other part describes, in its own form, such as the choices of a poll. */
+  /** Contents that no other part describes, in the network's own form, such as the choices of a poll. */
   readonly provider_data?: Readonly<Record<string, unknown>>
-  /** True if parts or items are missing, because all of them were too large. */
+  /** True if parts or items are missing because the details were too large. */
   readonly is_truncated?: true
 }
 
@@ -571,9 +571,9 @@ export interface Send {
   readonly conversation_id: string
   /** `queued`, then `sending`, then `sent` or `failed`. `unknown` if the provider's response was lost: the service does not resend, and the send becomes `sent` or `failed` within 15 minutes. A send that failed with `outcome_unknown` becomes `sent` if a report proves later that the provider accepted it. */
   readonly status: "queued" | "sending" | "sent" | "failed" | "unknown"
-  /** Set exactly when the status is `sent`. */
+  /** Set if and only if the status is `sent`. */
   readonly message_id: string | null
-  /** Set exactly when the status is `failed`. */
+  /** Set if and only if the status is `failed`. */
   readonly failure_reason:
     | "recipient_unreachable"
     | "recipient_opted_out"
@@ -664,13 +664,13 @@ export interface Template {
   readonly id: string
   readonly name: string
   readonly language: string
-  /** An open enumeration of the provider: `MARKETING`, `UTILITY`, `AUTHENTICATION` and more. */
+  /** An open enumeration of the provider: `MARKETING`, `UTILITY`, `AUTHENTICATION` and others. */
   readonly category: string
   /** An open enumeration of the provider: `APPROVED`, `PENDING`, `REJECTED`, `PAUSED`, `DISABLED` and more. Only an `APPROVED` template can be sent. */
   readonly status: string
   /** The template can be sent on the channels of this account. */
   readonly phone_messaging_business_account_id: string
-  /** An open enumeration of the provider: `POSITIONAL`, `NAMED` and more. */
+  /** An open enumeration of the provider: `POSITIONAL`, `NAMED` and others. */
   readonly parameter_format: string
   readonly components: ReadonlyArray<TemplateComponent>
 }
@@ -712,11 +712,11 @@ export interface TemplateChoice {
 }
 
 export interface TemplateComponent {
-  /** Upper case. An open enumeration: `HEADER`, `BODY`, `FOOTER`, `BUTTONS` and more. */
+  /** Upper case. An open enumeration: `HEADER`, `BODY`, `FOOTER`, `BUTTONS` and others. */
   readonly type: string
   /** With placeholders, numbered as in `{{1}}` or named as in `{{first_name}}`. */
   readonly text: string | null
-  /** The format of a header: `TEXT`, `IMAGE` and more. */
+  /** The format of a header: `TEXT`, `IMAGE` and others. */
   readonly format: string | null
   readonly buttons: ReadonlyArray<TemplateButton> | null
 }
@@ -792,7 +792,7 @@ export interface UpdateContact {
   /** A calendar date, `YYYY-MM-DD`. */
   readonly birthday?: string | null
   readonly city?: string | null
-  /** State, province or region. */
+  /** State, province, or region. */
   readonly region?: string | null
   readonly country?: string | null
   readonly street_address?: string | null
@@ -806,7 +806,7 @@ export interface UpdateContact {
   readonly notes?: string | null
   /** The member who owns the contact. */
   readonly owner_user_id?: string | null
-  /** The state of the sales process with the contact. */
+  /** The contact's state in the sales process. */
   readonly lead_status?:
     | "new"
     | "open"
@@ -828,13 +828,13 @@ export interface UpdateContact {
     | "evangelist"
     | "other"
     | null
-  /** Values by contact field id. They are merged by key: an absent key keeps its value, `null` removes it, and `null` for the whole object removes all. */
+  /** Values by contact field ID. They are merged by key: an absent key keeps its value, `null` removes it, and `null` for the whole object removes all. */
   readonly custom_values?: Readonly<Record<string, string | null>> | null
   /** Replaces the whole set of tags; `null` removes all. */
   readonly tag_ids?: ReadonlyArray<string> | null
-  /** Tags that the contact gets in addition. Not together with `tag_ids`. */
+  /** Tags to add. Cannot be combined with `tag_ids`. */
   readonly add_tag_ids?: ReadonlyArray<string>
-  /** Tags that the contact loses. Not together with `tag_ids`. */
+  /** Tags to remove. Cannot be combined with `tag_ids`. */
   readonly remove_tag_ids?: ReadonlyArray<string>
 }
 
@@ -867,7 +867,7 @@ export interface Webhook {
   readonly disabled_at: string | null
 }
 
-/** One event on its way to one webhook. */
+/** One event for one webhook, with its attempts. */
 export interface WebhookDelivery {
   readonly id: string
   readonly webhook_id: string
@@ -929,7 +929,7 @@ export interface Operations {
       readonly cursor?: string
       /** Maximum number of items on the page. */
       readonly page_size?: number
-      /** Contacts whose name, phone, email or company contains this text, regardless of case. */
+      /** Contacts whose name, phone, email, company, or network name contains this text, regardless of case. */
       readonly query?: string
       /** Contacts with this tag. */
       readonly tag_id?: string
@@ -964,7 +964,7 @@ export interface Operations {
   /** Get a contact. The key needs the scope `contacts:read`. */
   readonly "GET /contacts/{contact_id}": {
     readonly path: {
-      /** The id of the contact. */
+      /** The ID of the contact. */
       readonly contact_id: string
     }
     readonly answer: {
@@ -974,7 +974,7 @@ export interface Operations {
   /** Update a contact. The key needs the scope `contacts:write`. */
   readonly "PATCH /contacts/{contact_id}": {
     readonly path: {
-      /** The id of the contact. */
+      /** The ID of the contact. */
       readonly contact_id: string
     }
     readonly body: UpdateContact
@@ -985,7 +985,7 @@ export interface Operations {
   /** Add a note to a contact. The key needs the scope `contacts:write`. */
   readonly "POST /contacts/{contact_id}/notes": {
     readonly path: {
-      /** The id of the contact. */
+      /** The ID of the contact. */
       readonly contact_id: string
     }
     readonly body: AddNote
@@ -1029,7 +1029,7 @@ export interface Operations {
   /** Get a conversation. The key needs the scope `conversations:read`. */
   readonly "GET /conversations/{conversation_id}": {
     readonly path: {
-      /** The id of the conversation. */
+      /** The ID of the conversation. */
       readonly conversation_id: string
     }
     readonly answer: {
@@ -1039,7 +1039,7 @@ export interface Operations {
   /** Assign a conversation. The key needs the scope `conversations:write`. */
   readonly "PATCH /conversations/{conversation_id}/assignment": {
     readonly path: {
-      /** The id of the conversation. */
+      /** The ID of the conversation. */
       readonly conversation_id: string
     }
     readonly body: AssignConversation
@@ -1050,7 +1050,7 @@ export interface Operations {
   /** Close a conversation. The key needs the scope `conversations:write`. */
   readonly "POST /conversations/{conversation_id}/close": {
     readonly path: {
-      /** The id of the conversation. */
+      /** The ID of the conversation. */
       readonly conversation_id: string
     }
     readonly body?: CloseConversation
@@ -1061,7 +1061,7 @@ export interface Operations {
   /** Reopen a conversation. The key needs the scope `conversations:write`. */
   readonly "POST /conversations/{conversation_id}/reopen": {
     readonly path: {
-      /** The id of the conversation. */
+      /** The ID of the conversation. */
       readonly conversation_id: string
     }
     readonly answer: {
@@ -1071,7 +1071,7 @@ export interface Operations {
   /** List messages. The key needs the scope `conversations:read`. */
   readonly "GET /conversations/{conversation_id}/messages": {
     readonly path: {
-      /** The id of the conversation. */
+      /** The ID of the conversation. */
       readonly conversation_id: string
     }
     readonly query?: {
@@ -1087,7 +1087,7 @@ export interface Operations {
   /** Send a message. The key needs the scope `messages:send`. */
   readonly "POST /conversations/{conversation_id}/messages": {
     readonly path: {
-      /** The id of the conversation. */
+      /** The ID of the conversation. */
       readonly conversation_id: string
     }
     readonly body: SendMessage
@@ -1098,9 +1098,9 @@ export interface Operations {
   /** Get a message. The key needs the scope `conversations:read`. */
   readonly "GET /conversations/{conversation_id}/messages/{message_id}": {
     readonly path: {
-      /** The id of the conversation. */
+      /** The ID of the conversation. */
       readonly conversation_id: string
-      /** The id of the message. */
+      /** The ID of the message. */
       readonly message_id: string
     }
     readonly answer: {
@@ -1110,7 +1110,7 @@ export interface Operations {
   /** Get a send. The key needs the scope `messages:send`. */
   readonly "GET /sends/{send_id}": {
     readonly path: {
-      /** The id of the send. */
+      /** The ID of the send. */
       readonly send_id: string
     }
     readonly answer: {
@@ -1178,7 +1178,7 @@ export interface Operations {
   /** Get a webhook. The key needs the scope `webhooks:manage`. */
   readonly "GET /webhooks/{webhook_id}": {
     readonly path: {
-      /** The id of the webhook. */
+      /** The ID of the webhook. */
       readonly webhook_id: string
     }
     readonly answer: {
@@ -1188,7 +1188,7 @@ export interface Operations {
   /** Update a webhook. The key needs the scope `webhooks:manage`. */
   readonly "PATCH /webhooks/{webhook_id}": {
     readonly path: {
-      /** The id of the webhook. */
+      /** The ID of the webhook. */
       readonly webhook_id: string
     }
     readonly body: UpdateWebhook
@@ -1199,7 +1199,7 @@ export interface Operations {
   /** Disable a webhook. The key needs the scope `webhooks:manage`. */
   readonly "DELETE /webhooks/{webhook_id}": {
     readonly path: {
-      /** The id of the webhook. */
+      /** The ID of the webhook. */
       readonly webhook_id: string
     }
     readonly answer: {
@@ -1209,7 +1209,7 @@ export interface Operations {
   /** Rotate the signing secret. The key needs the scope `webhooks:manage`. */
   readonly "POST /webhooks/{webhook_id}/rotate_secret": {
     readonly path: {
-      /** The id of the webhook. */
+      /** The ID of the webhook. */
       readonly webhook_id: string
     }
     readonly answer: {
@@ -1219,7 +1219,7 @@ export interface Operations {
   /** List deliveries. The key needs the scope `webhooks:manage`. */
   readonly "GET /webhooks/{webhook_id}/deliveries": {
     readonly path: {
-      /** The id of the webhook. */
+      /** The ID of the webhook. */
       readonly webhook_id: string
     }
     readonly answer: {
@@ -1231,9 +1231,9 @@ export interface Operations {
   /** Retry a delivery. The key needs the scope `webhooks:manage`. */
   readonly "POST /webhooks/{webhook_id}/deliveries/{delivery_id}/retry": {
     readonly path: {
-      /** The id of the webhook. */
+      /** The ID of the webhook. */
       readonly webhook_id: string
-      /** The id of the delivery. */
+      /** The ID of the delivery. */
       readonly delivery_id: string
     }
     readonly answer: {

@@ -37,7 +37,7 @@ const fromBase64 = (text: string): Uint8Array<ArrayBuffer> | null => {
 const keyOf = (secret: string): Promise<CryptoKey> => {
   const bytes = fromBase64(secret.replace(/^whsec_/, ""))
   if (bytes === null || bytes.byteLength === 0) {
-    throw new WebhookVerificationError("wrong_secret_format", "The signing secret is `whsec_` and base64.")
+    throw new WebhookVerificationError("wrong_secret_format", "The signing secret must be `whsec_` followed by base64.")
   }
   return crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign", "verify"])
 }
@@ -90,7 +90,10 @@ export const verifyWebhook = async (request: {
     keys.flatMap((key) => signatures.map((signature) => crypto.subtle.verify("HMAC", key, signature, bytes)))
   )
   if (!verdicts.includes(true)) {
-    throw new WebhookVerificationError("wrong_signature", "No signature is valid. Is the payload the raw body?")
+    throw new WebhookVerificationError(
+      "wrong_signature",
+      "No signature is valid. Verify the raw body, before it is parsed."
+    )
   }
   try {
     return JSON.parse(decoder.decode(payload))

@@ -130,7 +130,7 @@ export const makeConsole = (options: ConsoleOptions): Console => {
 
   const call = async (name: string, request: Request): Promise<Response> => {
     const operation = Object.hasOwn(operations, name) ? operations[name] : undefined
-    if (operation === undefined) return refuse(404, "not_found", "The console has no such operation.")
+    if (operation === undefined) return refuse(404, "not_found", "The console does not support this operation.")
     try {
       // The service validates the input, which the client passes on.
       return json(await operation(crm, await request.json() as never))
@@ -141,7 +141,7 @@ export const makeConsole = (options: ConsoleOptions): Console => {
 
   const asset = async (name: string): Promise<Response> => {
     const found = Object.hasOwn(assets, name) ? assets[name] : undefined
-    if (found === undefined) return refuse(404, "not_found", "The console has no such file.")
+    if (found === undefined) return refuse(404, "not_found", "The console has no file at this path.")
     return answer(await readFile(found.file, "utf8"), 200, found.type)
   }
 
@@ -153,7 +153,7 @@ export const makeConsole = (options: ConsoleOptions): Console => {
     if (request.method !== "GET") return refuse(405, "method_not_allowed", "The method is not allowed here.")
     if (place === "") return pageOf(options)
     if (place === "page") return asset(name)
-    if (place !== "stream") return refuse(404, "not_found", "The console has no such page.")
+    if (place !== "stream") return refuse(404, "not_found", "The console has no page at this path.")
     const stream = feed.connect("snapshot", development?.monitor.snapshot() ?? null)
     return answer(stream, 200, "text/event-stream", { "x-accel-buffering": "no" })
   }

@@ -23,10 +23,10 @@ export const body_bytes_max = 4 * 1024 * 1024
 const answer = (status: number, text: string) =>
   HttpServerResponse.text(text, { status, headers: { "x-content-type-options": "nosniff" } })
 
-const invalidSignature = answer(401, "The signature does not fit.")
+const invalidSignature = answer(401, "The signature is invalid.")
 const tooLarge = answer(413, "The body is larger than 4 MiB.")
 const busy = HttpServerResponse.setHeader(
-  answer(503, "Too many callbacks are being read. Send it again."),
+  answer(503, "Too many callbacks are being read. Send the callback again."),
   "retry-after",
   "1"
 )

@@ -23,7 +23,7 @@ export class ContactFieldsGroup extends HttpApiGroup.make("contact_fields")
   .annotateMerge(
     OpenApi.annotations({
       title: "Contact fields",
-      description: "Fields that the organization has defined. A contact's `custom_values` holds their values."
+      description: "Fields that the organization has defined. A contact's `custom_values` contains their values."
     })
   )
 {}

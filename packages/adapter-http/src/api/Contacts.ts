@@ -14,7 +14,8 @@ import { keyHeaderOf, Runs } from "./Pipeline.ts"
 const filters = {
   query: Schema.optionalKey(
     text({ min: 0, max: limits.query_chars_max }).annotate({
-      description: "Contacts whose name, phone, email or company contains this text, regardless of case.",
+      description:
+        "Contacts whose name, phone, email, company, or network name contains this text, regardless of case.",
       examples: ["berg"]
     })
   ),

@@ -67,7 +67,7 @@ export class ConversationsGroup extends HttpApiGroup.make("conversations")
         OpenApi.annotations({
           identifier: "getConversation",
           summary: "Get a conversation",
-          description: "Returns a conversation, with its contact's name and id on the channel."
+          description: "Returns a conversation, with its contact's name and ID on the channel."
         })
       )
       .annotate(Examples.Example, { answer: Examples.one(Examples.conversation) }),

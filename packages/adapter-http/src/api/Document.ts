@@ -38,7 +38,7 @@ const parameterOf = ({ name, schema, ...rest }: OpenApi.OpenAPISpecParameter) =>
   return {
     name,
     ...rest,
-    ...(rest.in === "path" ? { description: `The id of the ${name.replace(/_id$/, "")}.` } : {}),
+    ...(rest.in === "path" ? { description: `The ID of the ${name.replace(/_id$/, "")}.` } : {}),
     ...(description === undefined ? {} : { description }),
     schema: bare,
     ...(example === undefined ? {} : { example }),

@@ -35,7 +35,7 @@ export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliverie
           identifier: "retryWebhookDelivery",
           summary: "Retry a delivery",
           description:
-            "Makes the delivery due now. The event is posted again with the same id and body. A delivery that is pending does not change."
+            "Makes the delivery due now. The event is posted again with the same ID and body. A pending delivery does not change."
         })
       )
       .annotate(Examples.Example, {

@@ -83,7 +83,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
           identifier: "updateWebhook",
           summary: "Update a webhook",
           description:
-            "Changes the URL or the event types of an active webhook. Pending deliveries go to the new URL, which begins without failures and without a pause. The secret stays."
+            "Changes the URL or the event types of an active webhook. Pending deliveries go to the new URL, and the webhook's failures and pause are reset. The secret does not change."
         })
       )
       .annotate(Examples.Example, {
@@ -103,7 +103,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
           identifier: "rotateWebhookSecret",
           summary: "Rotate the signing secret",
           description:
-            `Replaces the signing secret. Store \`signing_secret\`: it is not shown again. For 24 hours each request has a signature of the new and of the former secret, separated by a space. At most ${limits.webhook_secrets_max} secrets sign at a time; a further rotation fails with \`conflict\`.`
+            `Replaces the signing secret. Store \`signing_secret\`: it is not shown again. For 24 hours, each request has signatures of the new and of the old secret, separated by a space. At most ${limits.webhook_secrets_max} secrets sign at a time; a further rotation fails with \`conflict\`.`
         })
       )
       .annotate(Examples.Example, {

@@ -56,7 +56,7 @@ export const layer = HttpApiBuilder.group(
             TooManySecrets: ({ limit }) =>
               Errors.fail(
                 "conflict",
-                `The webhook has ${limit} secrets that sign. Wait until 24 hours have passed since the oldest rotation.`
+                `The webhook has reached its limit of ${limit} active signing secrets. Retry 24 hours after the oldest rotation.`
               ),
             WebhookDisabled: disabled,
             WebhookNotFound: Errors.absent("webhook")

@@ -23,7 +23,7 @@ export const Member = Schema.Struct({
   id: MemberId,
   name: Schema.String,
   email: Schema.String,
-  role: Role.annotate({ description: "Owners and admins hold API keys." }),
+  role: Role.annotate({ description: "Owners and admins can have API keys." }),
   created_at: Timestamp
 }).annotate({
   identifier: "Member",

@@ -30,7 +30,7 @@ export const ContactField = Schema.Struct({
   created_at: Timestamp
 }).annotate({
   identifier: "ContactField",
-  description: "A field that the organization has defined. A contact's `custom_values` holds its value."
+  description: "A field that the organization has defined. A contact's `custom_values` contains its value."
 })
 export interface ContactField extends Schema.Schema.Type<typeof ContactField> {}
 

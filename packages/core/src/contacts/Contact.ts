@@ -41,7 +41,7 @@ export const Identity = Schema.Struct({
   id: IdentityId,
   channel_type: ChannelType,
   external_id: Schema.String.annotate({
-    description: "The network's id of the person; on phone messaging the number."
+    description: "The network's ID of the person; on phone messaging, the number."
   }),
   display_name: Schema.NullOr(Schema.String),
   username: Schema.NullOr(Schema.String)
@@ -53,12 +53,12 @@ const OptionalText = Schema.NullOr(Schema.String)
 /** Descriptions shared by `Contact` and `WritableContact`. */
 const meanings = {
   birthday: { description: "A calendar date, `YYYY-MM-DD`." },
-  region: { description: "State, province or region." },
+  region: { description: "State, province, or region." },
   network_url: { description: "The person's profile on a professional network." },
   source: { description: "Where the contact came from." },
   notes: { description: "Free text." },
   owner_user_id: { description: "The member who owns the contact." },
-  lead_status: { description: "The state of the sales process with the contact." },
+  lead_status: { description: "The contact's state in the sales process." },
   lifecycle_stage: { description: "The contact's stage on the way from subscriber to customer." }
 }
 
@@ -84,7 +84,7 @@ export const Contact = Schema.Struct({
   lead_status: Schema.NullOr(LeadStatus).annotate(meanings.lead_status),
   lifecycle_stage: Schema.NullOr(LifecycleStage).annotate(meanings.lifecycle_stage),
   custom_values: Schema.Record(Schema.String, Schema.String).annotate({
-    description: "Values of the fields that the organization has defined, by contact field id."
+    description: "Values of the fields that the organization has defined, by contact field ID."
   }),
   identities: Schema.Array(Identity).annotate({ description: "The contact's accounts on the types of channels." }),
   tags: Schema.Array(Tag),
@@ -94,7 +94,7 @@ export const Contact = Schema.Struct({
   updated_at: Timestamp.pipe(
     Schema.annotateEncoded({
       description:
-        "Set by edits, notes, tags and new messages. Never moves backwards. Lists of contacts are ordered by it."
+        "Changed by edits, notes, tags, and new messages. Never decreases. Lists of contacts are ordered by it."
     })
   )
 }).annotate({ identifier: "Contact", description: "A person in the CRM." })
@@ -193,7 +193,7 @@ export const WritableContact = Schema.Struct({
   custom_values: Schema.optionalKey(
     Schema.NullOr(Schema.Record(FieldKey, Schema.NullOr(CustomValue))).annotate({
       description:
-        "Values by contact field id. They are merged by key: an absent key keeps its value, `null` removes it, and `null` for the whole object removes all."
+        "Values by contact field ID. They are merged by key: an absent key keeps its value, `null` removes it, and `null` for the whole object removes all."
     })
   ),
   tag_ids: Schema.optionalKey(
@@ -225,10 +225,10 @@ const TagEdit = Schema.Array(TagId).check(Schema.isMaxLength(limits.tag_ids_max)
 /** The fields of an update that change single tags (contract §8.6). */
 const tagEdits = {
   add_tag_ids: Schema.optionalKey(
-    TagEdit.annotate({ description: "Tags that the contact gets in addition. Not together with `tag_ids`." })
+    TagEdit.annotate({ description: "Tags to add. Cannot be combined with `tag_ids`." })
   ),
   remove_tag_ids: Schema.optionalKey(
-    TagEdit.annotate({ description: "Tags that the contact loses. Not together with `tag_ids`." })
+    TagEdit.annotate({ description: "Tags to remove. Cannot be combined with `tag_ids`." })
   )
 }
 

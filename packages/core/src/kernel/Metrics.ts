@@ -32,18 +32,18 @@ export const work_items = Metric.gauge("messaging_crm_work_items", {
 
 /** `kind` as in `WorkKind`. */
 export const work_age = Metric.gauge("messaging_crm_work_oldest_due_seconds", {
-  description: "Age of the oldest due item that no worker holds; 0 when there is none."
+  description: "Age of the oldest due item that no worker has claimed; 0 if no item is due."
 })
 
 export const callbacks_waiting = Metric.gauge("messaging_crm_callbacks_waiting", {
-  description: "Bodies of callbacks that are stored and not taken in yet."
+  description: "Stored callbacks that are not processed yet."
 })
 
 export const callbacks_age = Metric.gauge("messaging_crm_callbacks_oldest_seconds", {
-  description: "For how long the oldest body of a callback has been stored; 0 when there is none."
+  description: "Age of the oldest stored callback; 0 if no callback is stored."
 })
 
 /** `reason`: provider_auth, channel_blocked. */
 export const channels_paused = Metric.gauge("messaging_crm_channels_paused", {
-  description: "Channels whose sends wait because the network refuses the channel itself, by reason."
+  description: "Channels whose sends wait because their network rejects the channel, by reason."
 })

@@ -20,7 +20,7 @@ export const Conversation = Schema.Struct({
     id: ContactId,
     display_name: Schema.NullOr(Schema.String),
     external_id: Schema.NullOr(Schema.String).annotate({
-      description: "The network's id of the contact on this channel; on phone messaging the number."
+      description: "The network's ID of the contact on this channel; on phone messaging, the number."
     }),
     username: Schema.NullOr(Schema.String)
   }),
@@ -37,7 +37,8 @@ export const Conversation = Schema.Struct({
   last_activity_preview: Schema.NullOr(Schema.String).annotate({ description: "The beginning of the last message." })
 }).annotate({
   identifier: "Conversation",
-  description: "The thread between one contact and the organization on one channel. A number has one for each channel."
+  description:
+    "The thread between one contact and the organization on one channel. A phone number has one conversation per channel."
 })
 export interface Conversation extends Schema.Schema.Type<typeof Conversation> {}
 
@@ -112,12 +113,11 @@ export interface ConversationFilters {
 
 export const AssignConversation = Schema.Struct({
   assigned_user_id: Schema.NullOr(MemberId).annotate({
-    description: "Null unassigns, and leaves the contact's owner."
+    description: "Null unassigns the conversation and does not change the contact's owner."
   }),
   sync_contact_owner: Schema.optionalKey(
     Schema.Boolean.annotate({
-      description:
-        "Whether to make the member the contact's owner too. Without effect when the conversation is unassigned.",
+      description: "Whether to make the member the contact's owner too. No effect if the conversation is unassigned.",
       default: true
     })
   )

@@ -45,7 +45,7 @@ const Person = Schema.Struct({
 
 export const MessageDetails = Schema.Struct({
   choice: described(
-    "The option that the contact chose: of a message with buttons or a list, of a template, a menu or quick replies.",
+    "The option that the contact chose in a message with buttons or a list, a template, a menu, or quick replies.",
     Schema.Struct({
       kind: openEnum(["button", "list_row", "template_button", "postback", "quick_reply"]),
       id: Text,
@@ -55,7 +55,7 @@ export const MessageDetails = Schema.Struct({
     })
   ),
   location: described(
-    "A place.",
+    "A location.",
     Schema.Struct({ latitude: Number, longitude: Number, name: Text, address: Text, url: Text })
   ),
   contacts: described("The people whose contact data the message contains.", Schema.Array(Person)),
@@ -90,7 +90,7 @@ export const MessageDetails = Schema.Struct({
     })
   ),
   shares: described(
-    "Shared posts, reels, stories, products and links.",
+    "Shared posts, reels, stories, products, and links.",
     Schema.Array(Schema.Struct({ type: Schema.String, id: Text, title: Text, url: Text }))
   ),
   product: described(
@@ -106,7 +106,7 @@ export const MessageDetails = Schema.Struct({
     Schema.Struct({ many_times: Schema.Boolean })
   ),
   referral: described(
-    "The ad, post or link that led the contact to this message.",
+    "The ad, post, or link that led the contact to this message.",
     Schema.Struct({
       source: Text,
       type: Text,
@@ -127,16 +127,16 @@ export const MessageDetails = Schema.Struct({
     Schema.String
   ),
   provider_data: described(
-    "What the network sent that no other part describes, in its own form, such as the choices of a poll.",
+    "Contents that no other part describes, in the network's own form, such as the choices of a poll.",
     Schema.Record(Schema.String, Schema.Json)
   ),
   is_truncated: described(
-    "True if parts or items are missing, because all of them were too large.",
+    "True if parts or items are missing because the details were too large.",
     Schema.Literal(true)
   )
 }).annotate({
   identifier: "MessageDetails",
-  description: "What a message holds in addition to its text and its file. More parts and fields can appear."
+  description: "Contents of a message in addition to its text and its file. More parts and fields can appear."
 })
 export interface MessageDetails extends Schema.Schema.Type<typeof MessageDetails> {}
 

@@ -52,7 +52,7 @@ export const ContactExport = Schema.Struct({
   exported_at: Timestamp,
   contact: Contact,
   names: Schema.Array(Schema.Struct({ channel_type: ChannelType, name: Schema.String })).annotate({
-    description: "Every id under which the networks know the person."
+    description: "Every ID under which the networks know the person."
   }),
   conversations: Schema.Array(Schema.Struct({
     conversation: Conversation,

@@ -32,8 +32,8 @@ export const Send = Schema.Struct({
     description:
       "`queued`, then `sending`, then `sent` or `failed`. `unknown` if the provider's response was lost: the service does not resend, and the send becomes `sent` or `failed` within 15 minutes. A send that failed with `outcome_unknown` becomes `sent` if a report proves later that the provider accepted it."
   }),
-  message_id: Schema.NullOr(MessageId).annotate({ description: "Set exactly when the status is `sent`." }),
-  failure_reason: Schema.NullOr(FailureReason).annotate({ description: "Set exactly when the status is `failed`." }),
+  message_id: Schema.NullOr(MessageId).annotate({ description: "Set if and only if the status is `sent`." }),
+  failure_reason: Schema.NullOr(FailureReason).annotate({ description: "Set if and only if the status is `failed`." }),
   created_at: Timestamp
 }).annotate({
   identifier: "Send",

@@ -12,12 +12,12 @@ export interface TemplateButton extends Schema.Schema.Type<typeof TemplateButton
 
 export const TemplateComponent = Schema.Struct({
   type: Schema.String.annotate({
-    description: "Upper case. An open enumeration: `HEADER`, `BODY`, `FOOTER`, `BUTTONS` and more."
+    description: "Upper case. An open enumeration: `HEADER`, `BODY`, `FOOTER`, `BUTTONS` and others."
   }),
   text: Schema.NullOr(Schema.String).annotate({
     description: "With placeholders, numbered as in `{{1}}` or named as in `{{first_name}}`."
   }),
-  format: Schema.NullOr(Schema.String).annotate({ description: "The format of a header: `TEXT`, `IMAGE` and more." }),
+  format: Schema.NullOr(Schema.String).annotate({ description: "The format of a header: `TEXT`, `IMAGE` and others." }),
   buttons: Schema.NullOr(Schema.Array(TemplateButton))
 }).annotate({ identifier: "TemplateComponent" })
 export interface TemplateComponent extends Schema.Schema.Type<typeof TemplateComponent> {}
@@ -28,7 +28,7 @@ export const Template = Schema.Struct({
   name: Schema.String,
   language: Schema.String,
   category: Schema.String.annotate({
-    description: "An open enumeration of the provider: `MARKETING`, `UTILITY`, `AUTHENTICATION` and more."
+    description: "An open enumeration of the provider: `MARKETING`, `UTILITY`, `AUTHENTICATION` and others."
   }),
   status: Schema.String.annotate({
     description:
@@ -38,7 +38,7 @@ export const Template = Schema.Struct({
     description: "The template can be sent on the channels of this account."
   }),
   parameter_format: Schema.String.annotate({
-    description: "An open enumeration of the provider: `POSITIONAL`, `NAMED` and more."
+    description: "An open enumeration of the provider: `POSITIONAL`, `NAMED` and others."
   }),
   components: Schema.Array(TemplateComponent)
 }).annotate({

@@ -34,7 +34,7 @@ export const WebhookDelivery = Schema.Struct({
   last_attempt_at: Schema.NullOr(Timestamp),
   next_attempt_at: Schema.NullOr(Timestamp).annotate({ description: "Null once the delivery has ended." }),
   created_at: Timestamp
-}).annotate({ identifier: "WebhookDelivery", description: "One event on its way to one webhook." })
+}).annotate({ identifier: "WebhookDelivery", description: "One event for one webhook, with its attempts." })
 export interface WebhookDelivery extends Schema.Schema.Type<typeof WebhookDelivery> {}
 
 export interface WebhookDeliveryRow extends WebhookDelivery {

@@ -46,7 +46,7 @@ const refusalOf = (text: string, allowed: ((address: string) => boolean) | null)
   const url = invisible.test(text) || !web.test(text) ? null : URL.parse(text)
   if (url === null) return "The URL must be absolute, such as https://example.com/webhooks."
   if (url.protocol !== "https:" && allowed === null) return "The URL must begin with https://."
-  if (userinfo.test(text)) return "The URL must not hold a user name or password."
+  if (userinfo.test(text)) return "The URL must not contain a user name or password."
   if (text.includes("#")) return "The URL must not have a fragment."
   if (url.port !== "" && Number(url.port) < 1024) return "The port of the URL must be 443, or 1024 and above."
   const address = literal(url.hostname)

@@ -62,7 +62,7 @@ export class SecretCanary extends Context.Service<SecretCanary, {
         const isOpened = sealed === last?.sealed ? last.isOpened : yield* opens(sealed)
         if (!isOpened && last?.isOpened !== false) {
           yield* Effect.logError(
-            "No key of SECRET_KEY decrypts the secrets of this database: the process is not ready and claims nothing"
+            "No key of SECRET_KEY decrypts the database's secrets; the process is not ready and claims no work"
           )
         }
         last = { at, sealed, isOpened }

@@ -28,7 +28,7 @@ const textOf = Option.liftThrowable((bytes: ArrayBuffer) => utf8.decode(bytes))
 const isUnknown = (outcome: Exit.Exit<void, { readonly _tag: string }>): boolean =>
   Exit.isFailure(outcome) && Option.getOrNull(Exit.findErrorOption(outcome))?._tag === "ChannelUnknown"
 
-const invalidSignature = answer(401, "The signature does not fit.")
+const invalidSignature = answer(401, "The signature is invalid.")
 
 /**
  * Layer for `POST /ingress/mock`: the callbacks of a mock provider in another

@@ -58,7 +58,9 @@ export const readToken = Effect.fnUntraced(function*(file: string) {
 /** Refuses an account that the network refuses. Without an answer of the network it is taken unchecked, with a note. */
 export const requireGood = Effect.fnUntraced(function*(account: CloudAccount) {
   const verdict = yield* AccountCheck.use(({ checkAccount }) => checkAccount(account))
-  if (verdict === "unreachable") return yield* Print.note("The network does not respond, so the token is not checked.")
+  if (verdict === "unreachable") {
+    return yield* Print.note("The network does not respond, so the token was not verified.")
+  }
   if (verdict !== "ok") {
     yield* Admin.refuse(
       `The network rejected this account (${verdict}). Nothing was changed. Check the token and the IDs.`

@@ -36,7 +36,7 @@ const explainRefusal = (refused: RowRefused): Effect.Effect<Explanation> => {
     case "CustomValueInvalid":
       return asAnswered(ErrorMapping.customValueInvalid(refused))
     case "TagUnknown":
-      return Effect.succeed({ param: "tags", message: `tags: There is no tag named "${refused.name}".` })
+      return Effect.succeed({ param: "tags", message: `tags: No tag has the name "${refused.name}".` })
     case "KeyMissing":
       return Effect.succeed({ param: refused.column, message: `${refused.column} is required: it is the key.` })
     case "TextBroken":

@@ -16,7 +16,7 @@ const toJson = Schema.encodeSync(Channel)
 
 const refusals = {
   AccountTaken: Admin.refuse("Another channel is already connected to this account."),
-  AccountUnknown: Admin.refuse("The channel has no account yet. Add --account and --app to its first token."),
+  AccountUnknown: Admin.refuse("The channel has no account yet. Add --account and --app."),
   BusinessAccountMismatch: Admin.refuse(
     "A phone_messaging channel requires --business-account. Other channels do not support it."
   ),

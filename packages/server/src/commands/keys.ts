@@ -30,7 +30,7 @@ const create = Command.make(
         MemberNotFound: Admin.refuse(
           "No member of this organization has this ID. Find the ID with: messaging-crm members list."
         ),
-        MemberMayNotHoldKeys: Admin.refuse("Only owners and admins can hold keys. Choose another --member.")
+        MemberMayNotHoldKeys: Admin.refuse("Only owners and admins can have keys. Choose another --member.")
       })
     )
     const shown = Redacted.value(key)

@@ -91,7 +91,7 @@ const runAsNobodyInClosedDirectories: Run = (program, args) =>
     ...args
   ]).pipe(
     Effect.mapError(({ message }) =>
-      failed(`PostgreSQL does not run as root, and no other user may enter this directory. ${alternatives}\n${message}`)
+      failed(`PostgreSQL cannot run as root, and no other user can enter this directory. ${alternatives}\n${message}`)
     )
   )
 

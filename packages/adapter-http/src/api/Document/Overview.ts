@@ -41,6 +41,11 @@ A key can make 120 requests per minute, unless the operator has set another rate
 response show the limit. A key can have 32 requests in progress per process; further requests wait for a slot. A body can
 have at most 64 KiB.
 
+## Guides and client
+
+The repository's folder \`docs\` has guides with runnable examples: start with \`docs/concepts.md\`. \`packages/client\` is a typed
+client for TypeScript and JavaScript.
+
 ## Versions
 
 The version is part of the path. Within a version, the API can gain operations, optional request fields, response fields,

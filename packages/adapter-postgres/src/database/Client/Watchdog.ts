@@ -115,7 +115,7 @@ export class Watchdog {
   /** Closes the connection, which fails every statement on it. */
   close(): void {
     this.pending = []
-    for (const socket of this.sockets) socket.destroy(new Error("The database does not answer"))
+    for (const socket of this.sockets) socket.destroy(new Error("The database does not respond"))
   }
 
   /** Whether a socket is destroyed and the driver has not been notified yet. */
