@@ -55,6 +55,8 @@ export const bundle = async (folder: string, programs: Readonly<Record<string, s
   const { output } = await bundle.generate({
     entryFileNames: "[name].js",
     chunkFileNames: "[name].js",
+    // A program runs slower when a request crosses chunks: 15 % of a send's processor time.
+    codeSplitting: { groups: [{ name: "service", test: /\/server\/src\/(?:Providers|Service)\.ts$/ }] },
     comments: { legal: true, annotation: false, jsdoc: false }
   })
   for (const part of output) {

@@ -10,7 +10,7 @@ import * as Crm from "@messaging-crm/core/Crm"
 import { Ids } from "@messaging-crm/core/Ids"
 import { Worker } from "@messaging-crm/core/Worker"
 import { Effect, Layer, Option, type Redacted } from "effect"
-import { HttpMiddleware, HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpMiddleware, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Health from "./Health.ts"
 import * as Listener from "./Listener.ts"
 import * as Metrics from "./Metrics.ts"
@@ -58,11 +58,19 @@ const metricsOnApiPort = Layer.unwrap(
   Effect.map(read(settings.metrics_port), (port) => Option.isNone(port) ? Metrics.layer : Layer.empty)
 )
 
-/** Compresses JSON for clients that accept it. Static pages are stored compressed, and files stay as they are. */
-const compressed = HttpMiddleware.compression({
+const compression = HttpMiddleware.compression({
   algorithms: ["gzip"],
   compressible: (type) => type.startsWith("application/json")
 })
+
+/** Compresses JSON for clients that accept it. Static pages are stored compressed, and files stay as they are. */
+const compressed = <E, R>(answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) => {
+  const negotiated = compression(answer)
+  return Effect.flatMap(
+    HttpServerRequest.HttpServerRequest,
+    ({ headers }) => headers["accept-encoding"] === undefined ? answer : negotiated
+  )
+}
 
 /** What `dev` adds to the HTTP server: more routes, a middleware around each request, and the page to which `/` leads. */
 export interface Additions {

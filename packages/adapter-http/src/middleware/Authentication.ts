@@ -63,17 +63,17 @@ export const layer = Layer.effect(
       bearer: Effect.fnUntraced(function*(httpEffect, { credential, endpoint }) {
         const digest = yield* secrets.sha256(Redacted.value(credential))
         const lookedUp = limitUnknownKeys(
-          { digest, address: yield* clientAddress },
+          { digest, address: clientAddress },
           apiKeys.authenticate(credential)
         )
         const { actor, key_id, quota } = yield* Effect.catch(lookedUp, refuse)
         yield* identify(actor)
         yield* announce(quota)
-        yield* authorize(Context.getUnsafe(endpoint.annotations, Runs)).pipe(
-          Effect.provideService(CurrentActor, actor),
-          Effect.catch(lacking)
+        const authorized = authorize(Context.getUnsafe(endpoint.annotations, Runs)).pipe(
+          Effect.catch(lacking),
+          Effect.andThen(limiter.run(key_id, httpEffect))
         )
-        return yield* limiter.run(key_id, Effect.provideService(httpEffect, CurrentActor, actor))
+        return yield* Effect.provideService(authorized, CurrentActor, actor)
       })
     })
   })

@@ -14,7 +14,7 @@ const known_max = 10_000
 /**
  * Makes a function that carries out the look-up of a key in its turn.
  *
- * `digest` is the key's; a null `address`, of a server without one, has no turns.
+ * `digest` is the key's. `address` is asked for an unknown key only; null, of a server without addresses, has no turns.
  */
 export const make = (at_once: number) => {
   const known = new Set<string>()
@@ -26,10 +26,10 @@ export const make = (at_once: number) => {
     if (known.size > known_max && oldest !== undefined) known.delete(oldest)
   }
 
-  return <A, E extends { readonly _tag: string }, R>(
-    { address, digest }: { readonly address: string | null; readonly digest: string },
+  return <A, E extends { readonly _tag: string }, R, R2>(
+    { address, digest }: { readonly address: Effect.Effect<string | null, never, R2>; readonly digest: string },
     lookUp: Effect.Effect<A, E, R>
-  ): Effect.Effect<A, E, R> => {
+  ): Effect.Effect<A, E, R | R2> => {
     const onFailure = (error: E) => {
       if (error._tag === "Unauthorized") known.delete(digest)
       else add(digest)
@@ -40,6 +40,7 @@ export const make = (at_once: number) => {
       return Effect.succeed(found)
     }
     const tried = Effect.matchEffect(lookUp, { onFailure, onSuccess })
-    return address === null || known.has(digest) ? tried : limiter.run(address, tried)
+    if (known.has(digest)) return tried
+    return Effect.flatMap(address, (address) => address === null ? tried : limiter.run(address, tried))
   }
 }

@@ -4,7 +4,7 @@
  * Each process counts what it stores, and adds it to the database's sum one megabyte at a time. So no request waits for
  * the count, and the sum is exact to a megabyte for each process. Bytes are counted under the hour in which they expire.
  */
-import { Context, DateTime, type Duration, Effect, Layer, Schema } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Schema } from "effect"
 import type { OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
@@ -18,6 +18,8 @@ export const StorageBudget = Context.Reference<number>("@messaging-crm/core/Stor
 
 /** How many bytes of an organization a process counts before it adds them to the sum. */
 const added_at_once = 1_000_000
+
+const hour_millis = Duration.toMillis("1 hour")
 
 /** The maximum of organizations that a process knows the sum of. */
 const known_max = 10_000
@@ -115,9 +117,8 @@ export class StorageUse extends Context.Service<StorageUse, {
         count: (organization_id, bytes, age_max) =>
           Effect.flatMap(DateTime.now, (now) => {
             const known = knownOf(organization_id)
-            const expires_at = DateTime.toEpochMillis(
-              DateTime.startOf(DateTime.addDuration(DateTime.add(now, { hours: 1 }), age_max), "hour")
-            )
+            const hour = Math.floor((DateTime.toEpochMillis(now) + Duration.toMillis(age_max)) / hour_millis) + 1
+            const expires_at = hour * hour_millis
             known.pending.set(expires_at, (known.pending.get(expires_at) ?? 0) + bytes)
             return bytesOf(known) < known.adds_at
               ? Effect.void
