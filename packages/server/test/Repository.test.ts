@@ -1,6 +1,11 @@
 /** The files for those who host the code or clone it: each names versions and commands that exist. */
 import { assert, describe, it } from "@effect/vitest"
-import { globSync, readFileSync } from "node:fs"
+import { Effect } from "effect"
+import { spawn } from "node:child_process"
+import { globSync, readFileSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { answering } from "../testing/Answering.ts"
 
 const text = (file: string) => readFileSync(file, "utf8")
 const json = (file: string) => JSON.parse(text(file))
@@ -26,6 +31,42 @@ it("the dev container installs, and forwards the port of `npm start`", () => {
   assert.strictEqual(postCreateCommand, "npm ci")
   assert.deepStrictEqual(forwardPorts, [3000])
   assert.isAtLeast(Number(/:(\d+)-/.exec(image)?.[1]), 22)
+})
+
+describe("the image's health check", () => {
+  // The service under test is no process 1, so the check reads the command line from a file.
+  const health = Effect.fnUntraced(function*(commandLine: ReadonlyArray<string>, environment: Record<string, string>) {
+    const [, words = "[]"] = /^HEALTHCHECK [^\n]*CMD (\[.*\])$/m.exec(text("Dockerfile")) ?? []
+    const [, flag = "", script = ""]: ReadonlyArray<string> = JSON.parse(words)
+    const file = join(tmpdir(), `cmdline-${globalThis.crypto.randomUUID()}`)
+    writeFileSync(file, commandLine.join("\0"))
+    const code = script.replace("/proc/1/cmdline", file)
+    assert.notStrictEqual(code, script)
+    return yield* Effect.callback<number | null>((resume) => {
+      spawn(process.execPath, [flag, code], { env: environment }).once(
+        "exit",
+        (status) => resume(Effect.succeed(status))
+      )
+    })
+  })
+  const program = ["node", "dist/main.js"]
+
+  it.live("asks serve whether it is ready, and a worker for its metrics, if it has a port for them", () =>
+    Effect.gen(function*() {
+      const asked: Array<string | undefined> = []
+      const url = yield* answering(({ url }, response) => {
+        asked.push(url)
+        response.end()
+      })
+      const { port } = new URL(url)
+      assert.strictEqual(yield* health([...program, "serve"], { PORT: port }), 0)
+      assert.strictEqual(yield* health([...program, "worker"], { METRICS_PORT: port, PORT: "1" }), 0)
+      assert.deepStrictEqual(asked, ["/health/ready", "/metrics"])
+      assert.strictEqual(yield* health([...program, "worker"], { PORT: "1" }), 0)
+      for (const [name, environment] of [["serve", { PORT: "1" }], ["worker", { METRICS_PORT: "1" }]] as const) {
+        assert.strictEqual(yield* health([...program, name], environment), 1, name)
+      }
+    }).pipe(Effect.scoped))
 })
 
 describe("the workflows", () => {
