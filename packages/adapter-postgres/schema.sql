@@ -147,10 +147,17 @@ ALTER INDEX contact_texts_keys ALTER COLUMN 1 SET STATISTICS 0;
 CREATE TABLE contacts (
   organization_id uuid NOT NULL,
   id uuid NOT NULL,
+  updated_at timestamp(3) with time zone NOT NULL,
+  version integer NOT NULL DEFAULT 1,
+  tags jsonb NOT NULL DEFAULT '[]'::jsonb,
+  identities jsonb NOT NULL DEFAULT '[]'::jsonb,
+  search_text text COLLATE "C" NOT NULL,
+  owner_user_id uuid,
+  lifecycle_stage text,
+  primary_phone text COLLATE "C",
   first_name text,
   last_name text,
   primary_email text,
-  primary_phone text COLLATE "C",
   company text,
   job_title text,
   birthday text,
@@ -163,18 +170,11 @@ CREATE TABLE contacts (
   network_url text,
   source text,
   notes text,
-  owner_user_id uuid,
   lead_status text,
-  lifecycle_stage text,
   custom_values jsonb NOT NULL,
   last_activity_at timestamp(3) with time zone,
   last_activity_preview text,
   last_conversation_id uuid,
-  updated_at timestamp(3) with time zone NOT NULL,
-  version integer NOT NULL DEFAULT 1,
-  identities jsonb NOT NULL DEFAULT '[]'::jsonb,
-  tags jsonb NOT NULL DEFAULT '[]'::jsonb,
-  search_text text COLLATE "C" NOT NULL,
   CONSTRAINT contacts_birthday_check CHECK ((birthday ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$'::text)),
   CONSTRAINT contacts_city_check CHECK (((char_length(city) >= 1) AND (char_length(city) <= 200))),
   CONSTRAINT contacts_company_check CHECK (((char_length(company) >= 1) AND (char_length(company) <= 200))),
@@ -815,203 +815,117 @@ BEGIN
 END
 $function$;
 
-CREATE OR REPLACE FUNCTION contact_matches(contact_stage text, tags jsonb, identities jsonb, primary_phone text, search_text text, stage text, tagged jsonb, channel text, known jsonb, terms text[])
- RETURNS boolean
- LANGUAGE sql
- IMMUTABLE PARALLEL SAFE
-RETURN (((stage IS NULL) OR (contact_stage = stage)) AND ((tagged IS NULL) OR (tags @> tagged)) AND ((channel IS NULL) OR ((channel = 'phone_messaging'::text) AND (primary_phone IS NOT NULL)) OR (identities @> known)) AND ((terms IS NULL) OR (strpos(search_text, (terms)[1]) > 0) OR (strpos(search_text, (terms)[2]) > 0)));
-
 CREATE OR REPLACE FUNCTION find_contacts(organization uuid, from_at timestamp with time zone, from_id uuid, size bigint, owner uuid, stage text, tag uuid, channel text, terms text[])
  RETURNS SETOF contacts
  LANGUAGE plpgsql
  STABLE ROWS 50
 AS $function$
 DECLARE
-  -- A shorter term is short. How frequent it is, the contacts that were updated last tell soonest: `latest` of them are
-  -- looked at, and `latest_min` with the term make it frequent.
-  long_min CONSTANT integer := 5;
-  latest CONSTANT bigint := 16;
-  latest_min CONSTANT bigint := 3;
-  -- How many of one contact in 256 make a term frequent: it has a thousand matches or more.
-  sampled_min CONSTANT bigint := 4;
-  -- How many contacts with a text are looked up at least, before the other way is tried.
-  most_with_text CONSTANT bigint := 15000;
-  -- How many contacts are looked up by another filter, or read in the list's order, before the other way is tried.
-  most bigint := 300;
+  tagged CONSTANT jsonb := CASE WHEN tag IS NOT NULL THEN jsonb_build_array(jsonb_build_object('id', tag)) END;
+  known CONSTANT jsonb := jsonb_build_array(jsonb_build_object('channel_type', channel));
+  -- How many contacts a turn looks up at most, and how many it reads.
+  most bigint := 100;
   span bigint := 1500;
-
-  tagged jsonb := CASE WHEN tag IS NOT NULL THEN jsonb_build_array(jsonb_build_object('id', tag)) END;
-  known jsonb := jsonb_build_array(jsonb_build_object('channel_type', channel));
-  is_frequent boolean := terms IS NULL;
-  is_first boolean := true;
-  is_sparse boolean := true;
   few uuid[];
-  listed bigint;
+  returned bigint := 0;
+  added bigint := 0;
 BEGIN
-  IF char_length(terms[1]) < long_min OR char_length(terms[2]) < long_min THEN
-    SELECT count(*) >= latest_min INTO is_frequent
-    FROM (
-      SELECT c.search_text
-      FROM contacts c
-      WHERE c.organization_id = organization AND (c.updated_at, c.id) < (from_at, from_id)
-      ORDER BY c.updated_at DESC, c.id DESC
-      LIMIT latest
-    ) c
-    WHERE strpos(c.search_text, terms[1]) > 0 OR strpos(c.search_text, terms[2]) > 0;
-  END IF;
-  IF NOT is_frequent THEN
-    is_frequent := EXISTS (
-      SELECT
-      FROM unnest(terms) AS term
-      WHERE EXISTS (
-        SELECT
-        FROM contact_texts t
-        WHERE text_keys(t.organization_id, t.contact_id, t.search_text) @> term_keys(organization, term, 1)
-        OFFSET sampled_min - 1
-      )
-    );
-  END IF;
-
   LOOP
-    IF NOT is_frequent OR (is_sparse AND NOT is_first AND terms IS NOT NULL) THEN
-      -- The keys are those of the organization, but two may have one hash.
-      few := ARRAY(
-        SELECT found.contact_id
-        FROM unnest(terms) AS term
-        CROSS JOIN LATERAL (
-          SELECT t.contact_id
-          FROM contact_texts t
-          WHERE text_keys(t.organization_id, t.contact_id, t.search_text) @> term_keys(organization, term, 0)
-            AND t.organization_id IS NOT DISTINCT FROM organization
-            AND strpos(t.search_text, term) > 0
-          LIMIT greatest(most, most_with_text) + 1
-        ) found
-      );
-      EXIT WHEN cardinality(few) <= greatest(most, most_with_text);
-    END IF;
-    IF is_sparse AND tag IS NOT NULL THEN
-      few := ARRAY(
-        SELECT contact_id FROM contact_tags WHERE organization_id = organization AND tag_id = tag LIMIT most + 1
-      );
-      EXIT WHEN cardinality(few) <= most;
-    END IF;
-    IF is_sparse AND channel IS NOT NULL THEN
-      few := ARRAY(
-        SELECT contact_id FROM identities WHERE organization_id = organization AND channel_type = channel LIMIT most + 1
-      );
-      IF channel = 'phone_messaging' THEN
-        few := few || ARRAY(
-          SELECT id FROM contacts WHERE organization_id = organization AND primary_phone IS NOT NULL LIMIT most + 1
-        );
-      END IF;
-      EXIT WHEN cardinality(few) <= most;
-    END IF;
-    IF is_sparse AND owner IS NOT NULL AND stage IS NOT NULL THEN
-      few := ARRAY(
-        SELECT id FROM contacts WHERE organization_id = organization AND lifecycle_stage = stage LIMIT most + 1
-      );
-      EXIT WHEN cardinality(few) <= most;
+    -- If contacts match at this rate, half of the next ones fill the page, and none has to be looked up.
+    IF 10 * added < size - returned THEN
+      SELECT ids INTO few
+      FROM (
+        SELECT ARRAY(
+          SELECT id FROM contacts WHERE organization_id = organization AND lifecycle_stage = stage LIMIT most + 1
+        )
+        WHERE stage IS NOT NULL AND owner IS NOT NULL
+        UNION ALL
+        SELECT ARRAY(
+          SELECT contact_id FROM contact_tags WHERE organization_id = organization AND tag_id = tag LIMIT most + 1
+        )
+        WHERE tag IS NOT NULL
+        UNION ALL
+        SELECT ARRAY(
+          SELECT contact_id FROM identities WHERE organization_id = organization AND channel_type = channel
+          UNION ALL
+          SELECT id FROM contacts
+          WHERE organization_id = organization AND channel = 'phone_messaging' AND primary_phone IS NOT NULL
+          LIMIT most + 1
+        )
+        WHERE channel IS NOT NULL
+        UNION ALL
+        -- The index of texts returns all contacts at once, so a sample of one in 256 tells first how many there are.
+        SELECT ARRAY(
+          SELECT contact_id FROM contact_texts
+          WHERE text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[1], 0)
+            OR text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[2], 0)
+        )
+        WHERE terms IS NOT NULL AND NOT EXISTS (
+          SELECT FROM contact_texts
+          WHERE text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[1], 1)
+            OR text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[2], 1)
+          OFFSET 1 + most / 256
+        )
+        OFFSET 0
+      ) AS lookups (ids)
+      WHERE cardinality(ids) <= most
+      ORDER BY cardinality(ids)
+      LIMIT 1;
     END IF;
 
-    -- Each of these three statements reads the next contacts by an index of its own.
-    few := NULL;
-    IF owner IS NOT NULL THEN
-      RETURN QUERY
-      SELECT c.*
-      FROM (
-        SELECT *
-        FROM contacts c
-        WHERE c.organization_id = organization AND c.owner_user_id = owner AND (c.updated_at, c.id) < (from_at, from_id)
-        ORDER BY c.updated_at DESC, c.id DESC
-        LIMIT span
-      ) c
-      WHERE contact_matches(
-        c.lifecycle_stage, c.tags, c.identities, c.primary_phone, c.search_text, stage, tagged, channel, known, terms
-      )
-      ORDER BY c.updated_at DESC, c.id DESC
-      LIMIT size;
-    ELSIF stage IS NOT NULL THEN
-      RETURN QUERY
-      SELECT c.*
-      FROM (
-        SELECT *
-        FROM contacts c
-        WHERE c.organization_id = organization AND c.lifecycle_stage = stage
-          AND (c.updated_at, c.id) < (from_at, from_id)
-        ORDER BY c.updated_at DESC, c.id DESC
-        LIMIT span
-      ) c
-      WHERE contact_matches(
-        c.lifecycle_stage, c.tags, c.identities, c.primary_phone, c.search_text, stage, tagged, channel, known, terms
-      )
-      ORDER BY c.updated_at DESC, c.id DESC
-      LIMIT size;
-    ELSE
-      RETURN QUERY
-      SELECT c.*
-      FROM (
-        SELECT *
-        FROM contacts c
-        WHERE c.organization_id = organization AND (c.updated_at, c.id) < (from_at, from_id)
-        ORDER BY c.updated_at DESC, c.id DESC
-        LIMIT span
-      ) c
-      WHERE contact_matches(
-        c.lifecycle_stage, c.tags, c.identities, c.primary_phone, c.search_text, stage, tagged, channel, known, terms
-      )
-      ORDER BY c.updated_at DESC, c.id DESC
-      LIMIT size;
-    END IF;
-    GET DIAGNOSTICS listed = ROW_COUNT;
-    size := size - listed;
-    EXIT WHEN size = 0;
-
-    -- The place of the last contact that was read.
-    IF owner IS NOT NULL THEN
-      SELECT c.updated_at, c.id INTO from_at, from_id
-      FROM contacts c
-      WHERE c.organization_id = organization AND c.owner_user_id = owner AND (c.updated_at, c.id) < (from_at, from_id)
-      ORDER BY c.updated_at DESC, c.id DESC
-      OFFSET span - 1 LIMIT 1;
-    ELSIF stage IS NOT NULL THEN
-      SELECT c.updated_at, c.id INTO from_at, from_id
-      FROM contacts c
-      WHERE c.organization_id = organization AND c.lifecycle_stage = stage AND (c.updated_at, c.id) < (from_at, from_id)
-      ORDER BY c.updated_at DESC, c.id DESC
-      OFFSET span - 1 LIMIT 1;
-    ELSE
-      SELECT c.updated_at, c.id INTO from_at, from_id
-      FROM contacts c
-      WHERE c.organization_id = organization AND (c.updated_at, c.id) < (from_at, from_id)
-      ORDER BY c.updated_at DESC, c.id DESC
-      OFFSET span - 1 LIMIT 1;
-    END IF;
-    EXIT WHEN from_id IS NULL;
-    -- If contacts match at the rate of this span, the next one, ten times as long, would not fill the page.
-    is_sparse := 10 * listed < size;
-    is_first := false;
-    span := 10 * span;
-    most := span;
-  END LOOP;
-
-  IF few IS NOT NULL THEN
+    -- One of the four parts has rows: those that were looked up, or the next ones of the owner, the stage, or all. A limit
+    -- of 0 skips a part. A condition would do so too, but PostgreSQL then reads all columns of each row.
     RETURN QUERY
     SELECT c.*
     FROM (
-      SELECT c.id
-      FROM (SELECT DISTINCT unnest(few) AS id) found
-      CROSS JOIN LATERAL (SELECT * FROM contacts WHERE organization_id = organization AND id = found.id OFFSET 0) c
+      SELECT c.*
+      FROM (SELECT DISTINCT unnest(few) AS id ORDER BY id) AS found
+      CROSS JOIN LATERAL (SELECT * FROM contacts WHERE organization_id = organization AND id = found.id OFFSET 0) AS c
       WHERE (c.updated_at, c.id) < (from_at, from_id)
-        AND (owner IS NULL OR c.owner_user_id = owner)
-        AND contact_matches(
-          c.lifecycle_stage, c.tags, c.identities, c.primary_phone, c.search_text, stage, tagged, channel, known, terms
-        )
-      ORDER BY c.updated_at DESC, c.id DESC
-      LIMIT size
-    ) found
-    CROSS JOIN LATERAL (SELECT * FROM contacts WHERE organization_id = organization AND id = found.id OFFSET 0) c
-    ORDER BY c.updated_at DESC, c.id DESC;
-  END IF;
+      UNION ALL
+      (
+        SELECT * FROM contacts
+        WHERE organization_id = organization AND owner_user_id = owner AND (updated_at, id) < (from_at, from_id)
+        ORDER BY updated_at DESC, id DESC
+        LIMIT span * (few IS NULL)::integer
+      )
+      UNION ALL
+      (
+        SELECT * FROM contacts
+        WHERE organization_id = organization AND lifecycle_stage = stage AND (updated_at, id) < (from_at, from_id)
+        ORDER BY updated_at DESC, id DESC
+        LIMIT span * (few IS NULL AND owner IS NULL)::integer
+      )
+      UNION ALL
+      (
+        SELECT * FROM contacts
+        WHERE organization_id = organization AND (updated_at, id) < (from_at, from_id)
+        ORDER BY updated_at DESC, id DESC
+        LIMIT span * (few IS NULL AND owner IS NULL AND stage IS NULL)::integer
+      )
+    ) AS c
+    WHERE (owner IS NULL OR c.owner_user_id = owner)
+      AND (stage IS NULL OR c.lifecycle_stage = stage)
+      AND (tag IS NULL OR c.tags @> tagged)
+      AND (channel IS NULL OR (channel = 'phone_messaging' AND c.primary_phone IS NOT NULL) OR c.identities @> known)
+      AND (terms IS NULL OR strpos(c.search_text, terms[1]) > 0 OR strpos(c.search_text, terms[2]) > 0)
+    ORDER BY c.updated_at DESC, c.id DESC
+    OFFSET returned
+    LIMIT size - returned;
+
+    GET DIAGNOSTICS added = ROW_COUNT;
+    returned := returned + added;
+    EXIT WHEN few IS NOT NULL OR returned = size OR NOT EXISTS (
+      SELECT FROM contacts WHERE organization_id = organization AND owner_user_id = owner
+      UNION ALL
+      SELECT FROM contacts WHERE organization_id = organization AND owner IS NULL AND lifecycle_stage = stage
+      UNION ALL
+      SELECT FROM contacts WHERE organization_id = organization AND owner IS NULL AND stage IS NULL
+      OFFSET span
+    );
+    span := 20 * span;
+    most := span;
+  END LOOP;
 END
 $function$;
 
@@ -1040,7 +954,7 @@ $function$;
 CREATE OR REPLACE FUNCTION term_keys(organization uuid, term text, last_bit bigint)
  RETURNS bigint[]
  LANGUAGE sql
- IMMUTABLE PARALLEL SAFE
+ IMMUTABLE PARALLEL SAFE STRICT
 RETURN ARRAY(SELECT (hashtextextended(substr(ending.ending, place.place, 3), uuid_hash_extended(term_keys.organization, (0)::bigint)) # term_keys.last_bit) FROM "right"(COALESCE(NULLIF(split_part(term_keys.term, '@'::text, 1), ''::text), term_keys.term), 9) ending(ending), LATERAL generate_series(1, GREATEST(1, (char_length(ending.ending) - 2))) place(place));
 
 CREATE OR REPLACE FUNCTION text_keys(organization uuid, contact uuid, whole text)

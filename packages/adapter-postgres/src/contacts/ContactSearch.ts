@@ -27,13 +27,13 @@ export const pageOf = (
   page: PageRequest
 ): Statement.Statement<unknown> => {
   const { at, id } = startOf(page)
-  const { channel, lifecycle_stage, owner_user_id, search_terms, tag_id } = match
+  const { channel, lifecycle_stage, owner_user_id, tag_id } = match
   // Every text contains an empty one, which the index of texts does not have.
-  const terms = search_terms?.includes("") === true ? null : search_terms
-  const from = isSearch(match)
+  const search_terms = match.search_terms?.includes("") === true ? null : match.search_terms
+  const from = isSearch({ ...match, search_terms })
     ? sql`find_contacts(
         ${organization_id}, ${at}, ${id}, ${page.size}, ${owner_user_id}, ${lifecycle_stage}, ${tag_id}, ${channel},
-        ${terms}::text[]
+        ${search_terms}::text[]
       ) c`
     : sql`contacts c
         WHERE c.organization_id = ${organization_id}

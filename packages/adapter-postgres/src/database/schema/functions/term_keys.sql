@@ -4,7 +4,7 @@
 --
 -- With the last bit 1 they are those that one contact in 256 has.
 CREATE OR REPLACE FUNCTION term_keys(organization uuid, term text, last_bit bigint) RETURNS bigint[]
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN ARRAY(
   SELECT hashtextextended(substr(ending, place, 3), uuid_hash_extended(organization, 0)) # last_bit
   FROM right(coalesce(nullif(split_part(term, '@', 1), ''), term), 9) AS ending,

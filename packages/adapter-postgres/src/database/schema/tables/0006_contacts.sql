@@ -1,13 +1,25 @@
 -- Contacts, their identities on the channels, and their tags.
 
--- `identities`, `tags`, and `search_text` are copies, so that a contact is read, listed, and filtered in one table.
+-- `identities`, `tags`, and `search_text` are copies, so that a contact is read, listed, and filtered in one table. What is
+-- filtered comes first, because PostgreSQL reads a row's columns up to the last one that it needs.
 CREATE TABLE contacts (
   organization_id uuid NOT NULL REFERENCES organizations,
   id uuid NOT NULL,
+  updated_at timestamptz(3) NOT NULL,
+  version integer NOT NULL DEFAULT 1,
+  tags jsonb NOT NULL DEFAULT '[]',
+  identities jsonb NOT NULL DEFAULT '[]',
+  search_text text COLLATE "C" NOT NULL,
+  owner_user_id uuid,
+  lifecycle_stage text CHECK (
+    lifecycle_stage IN (
+      'subscriber', 'lead', 'marketing_qualified', 'sales_qualified', 'opportunity', 'customer', 'evangelist', 'other'
+    )
+  ),
+  primary_phone text COLLATE "C" CHECK (primary_phone ~ '^[+][1-9][0-9]{4,14}$'),
   first_name text CHECK (char_length(first_name) BETWEEN 1 AND 200),
   last_name text CHECK (char_length(last_name) BETWEEN 1 AND 200),
   primary_email text CHECK (char_length(primary_email) BETWEEN 1 AND 320),
-  primary_phone text COLLATE "C" CHECK (primary_phone ~ '^[+][1-9][0-9]{4,14}$'),
   company text CHECK (char_length(company) BETWEEN 1 AND 200),
   job_title text CHECK (char_length(job_title) BETWEEN 1 AND 200),
   birthday text CHECK (birthday ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$'),
@@ -20,26 +32,15 @@ CREATE TABLE contacts (
   network_url text CHECK (char_length(network_url) BETWEEN 1 AND 2048),
   source text CHECK (char_length(source) BETWEEN 1 AND 200),
   notes text CHECK (char_length(notes) <= 200000),
-  owner_user_id uuid,
   lead_status text CHECK (
     lead_status IN (
       'new', 'open', 'in_progress', 'open_deal', 'unqualified', 'attempted_to_contact', 'connected', 'bad_timing'
-    )
-  ),
-  lifecycle_stage text CHECK (
-    lifecycle_stage IN (
-      'subscriber', 'lead', 'marketing_qualified', 'sales_qualified', 'opportunity', 'customer', 'evangelist', 'other'
     )
   ),
   custom_values jsonb NOT NULL CHECK (jsonb_typeof(custom_values) = 'object'),
   last_activity_at timestamptz(3),
   last_activity_preview text CHECK (char_length(last_activity_preview) <= 140),
   last_conversation_id uuid,
-  updated_at timestamptz(3) NOT NULL,
-  version integer NOT NULL DEFAULT 1,
-  identities jsonb NOT NULL DEFAULT '[]',
-  tags jsonb NOT NULL DEFAULT '[]',
-  search_text text COLLATE "C" NOT NULL,
   PRIMARY KEY (organization_id, id),
   FOREIGN KEY (organization_id, owner_user_id) REFERENCES members
 );
