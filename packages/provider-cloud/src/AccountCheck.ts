@@ -6,14 +6,14 @@ import { Context, Effect, Layer, Option } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { type CloudAccount, CloudAccounts, keyOf } from "./CloudAccounts.ts"
 import { CloudSettings } from "./CloudSettings.ts"
-import { meaningOf } from "./ErrorCodes.ts"
-import { call, rootOf } from "./GraphCalls.ts"
+import { outcomeOf } from "./ErrorCodes.ts"
+import { call, baseUrlOf } from "./GraphCalls.ts"
 
 /**
  * `ok`; `not_connected`: no account is set for the channel; `unreachable`: the
- * network did not answer; else why it refuses, as sends would fail.
+ * network did not answer; else why it rejects, as sends would fail.
  */
-export type Verdict = "ok" | "not_connected" | "unreachable" | FailureReason
+export type AccountStatus = "ok" | "not_connected" | "unreachable" | FailureReason
 
 /** The field that each network has of an account, so that little is asked for. */
 const fieldOf = ({ type }: CloudAccount): string => {
@@ -29,9 +29,9 @@ const fieldOf = ({ type }: CloudAccount): string => {
 
 export class AccountCheck extends Context.Service<AccountCheck, {
   /** Asks the network for the channel's account. It changes nothing there, and sends nothing. */
-  readonly check: (channel: Channel) => Effect.Effect<Verdict>
+  readonly check: (channel: Channel) => Effect.Effect<AccountStatus>
   /** The same for an account that no channel has yet. */
-  readonly checkAccount: (account: CloudAccount) => Effect.Effect<Exclude<Verdict, "not_connected">>
+  readonly checkAccount: (account: CloudAccount) => Effect.Effect<Exclude<AccountStatus, "not_connected">>
 }>()("@messaging-crm/provider-cloud/AccountCheck") {
   static readonly layer = Layer.effect(
     AccountCheck,
@@ -41,13 +41,13 @@ export class AccountCheck extends Context.Service<AccountCheck, {
       const settings = yield* CloudSettings
 
       const checkAccount = (account: CloudAccount) => {
-        const url = `${rootOf(settings, account)}/${encodeURIComponent(keyOf(account).id)}`
+        const url = `${baseUrlOf(settings, account)}/${encodeURIComponent(keyOf(account).id)}`
         const request = HttpClientRequest.get(url, { urlParams: { fields: fieldOf(account) } })
         return call(client, account, request).pipe(
           Effect.timeout(settings.deliver_time_max),
           Effect.match({
             onSuccess: () => "ok" as const,
-            onFailure: (error) => error._tag === "Refused" ? meaningOf(error.refusal).reason : "unreachable" as const
+            onFailure: (error) => error._tag === "Rejected" ? outcomeOf(error.reported).reason : "unreachable" as const
           })
         )
       }

@@ -12,7 +12,7 @@ import { Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 
 const Secret = Schema.RedactedFromValue(Schema.NonEmptyString)
 
-const OfChannel = {
+const common = {
   channel_id: ChannelId,
   /** The app whose secret signs the callbacks of the channel. */
   app_id: Schema.NonEmptyString,
@@ -22,7 +22,7 @@ const OfChannel = {
 /** The account of a phone-messaging channel. */
 export const PhoneAccount = Schema.Struct({
   type: Schema.Literal("phone_messaging"),
-  ...OfChannel,
+  ...common,
   /** The network's id of the phone number, not the number itself. */
   phone_number_id: Schema.NonEmptyString,
   /** The business account whose templates can be sent. */
@@ -33,7 +33,7 @@ export interface PhoneAccount extends Schema.Schema.Type<typeof PhoneAccount> {}
 /** The account of a page-messaging channel. */
 export const PageAccount = Schema.Struct({
   type: Schema.Literal("page_messaging"),
-  ...OfChannel,
+  ...common,
   page_id: Schema.NonEmptyString
 })
 export interface PageAccount extends Schema.Schema.Type<typeof PageAccount> {}
@@ -41,7 +41,7 @@ export interface PageAccount extends Schema.Schema.Type<typeof PageAccount> {}
 /** The account of a photo-social channel. */
 export const PhotoAccount = Schema.Struct({
   type: Schema.Literal("photo_social"),
-  ...OfChannel,
+  ...common,
   account_id: Schema.NonEmptyString,
   /** The page that it is connected to; null for an account with a login of its own. */
   page_id: Schema.NullOr(Schema.NonEmptyString)
@@ -151,7 +151,7 @@ export class CloudAccounts extends Context.Service<CloudAccounts, {
   readonly channelOf: (app_id: string, name: AccountKey) => Effect.Effect<Option.Option<ChannelId>>
 }>()("@messaging-crm/provider-cloud/CloudAccounts") {
   /** Layer for apps and accounts that do not change. */
-  static readonly layer = (setting: typeof CloudAccountsSetting.Type) => Layer.succeed(CloudAccounts, fixed(setting))
+  static readonly layer = (setting: typeof CloudAccountsSetting.Type) => Layer.succeed(CloudAccounts, fromSetting(setting))
 
   /** Layer for apps and accounts from JSON, such as a setting or a file. Invalid JSON stops the start. */
   static readonly layerJson = (json: Redacted.Redacted) =>
@@ -165,7 +165,7 @@ export class CloudAccounts extends Context.Service<CloudAccounts, {
     Layer.effect(
       CloudAccounts,
       Effect.gen(function*() {
-        const given = fixed(yield* readSetting(json))
+        const given = fromSetting(yield* readSetting(json))
         const stored = yield* ChannelAccounts
 
         const orElse = <A, B extends A, E>(
@@ -212,7 +212,7 @@ export class CloudAccounts extends Context.Service<CloudAccounts, {
 
 const isPhone = (account: CloudAccount): account is PhoneAccount => account.type === "phone_messaging"
 
-const fixed = ({ apps, channels = [] }: typeof CloudAccountsSetting.Type): CloudAccounts["Service"] => {
+const fromSetting = ({ apps, channels = [] }: typeof CloudAccountsSetting.Type): CloudAccounts["Service"] => {
   const findWhere = <A extends CloudAccount>(holds: (account: CloudAccount) => account is A) =>
     Effect.sync(() => Option.fromUndefinedOr(channels.find(holds)))
   const findFirst = (holds: (account: CloudAccount) => boolean) =>

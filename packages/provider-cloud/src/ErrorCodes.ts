@@ -3,7 +3,7 @@ import { type FailureReason, ProviderBusy, ProviderRejected } from "@messaging-c
 import { Option } from "effect"
 
 /** The fields of a Graph API error that decide the outcome. */
-export interface Refusal {
+export interface GraphError {
   readonly code: number
   readonly error_subcode: number | null
   readonly is_transient: boolean
@@ -46,7 +46,7 @@ const row = (code: Row["code"], action: Action, reason: FailureReason, meaning: 
  * There is no row for the third outcome, `ProviderOutcomeUnknown`: that is every
  * answer that is neither a message id nor an error body, and a missing answer.
  */
-export const refusals: ReadonlyArray<Row> = [
+export const errorCodes: ReadonlyArray<Row> = [
   // The reply window, which shares its code with missing permissions.
   row({ code: 10, subcode: 2018065 }, "reject", "reply_window_closed", "page: outside the reply window"),
   row({ code: 10, subcode: 2018278 }, "reject", "reply_window_closed", "page: outside the reply window"),
@@ -155,7 +155,7 @@ export const refusals: ReadonlyArray<Row> = [
 const includes = (known: Codes, code: number): boolean =>
   typeof known === "number" ? known === code : known[0] <= code && code <= known[1]
 
-const fits = ({ code: known }: Row, { code, error_subcode }: Refusal): boolean => {
+const matches = ({ code: known }: Row, { code, error_subcode }: GraphError): boolean => {
   if (typeof known === "number" || !("subcode" in known)) return includes(known, code)
   const isSubcode = known.subcode === "any" ? error_subcode !== null : known.subcode === error_subcode
   return isSubcode && includes(known.code, code)
@@ -164,7 +164,7 @@ const fits = ({ code: known }: Row, { code, error_subcode }: Refusal): boolean =
 type Meaning = Pick<Row, "action" | "reason">
 
 /** The meaning of a code that is not listed, from `is_transient` and the HTTP status. */
-const unlisted = ({ is_transient, status }: Refusal): Meaning => {
+const unlisted = ({ is_transient, status }: GraphError): Meaning => {
   if (status === 429) return { action: "slow_channel", reason: "rate_limited" }
   return is_transient || status >= 500
     ? { action: "retry", reason: "provider_unavailable" }
@@ -172,7 +172,7 @@ const unlisted = ({ is_transient, status }: Refusal): Meaning => {
 }
 
 /** An error that the network marks as transient is retried, unless its code has a more specific reason. */
-const believed = (meaning: Meaning, { is_transient }: Refusal): Meaning =>
+const retriedIfTransient = (meaning: Meaning, { is_transient }: GraphError): Meaning =>
   is_transient && meaning.reason === "provider_rejected"
     ? { action: "retry", reason: "provider_unavailable" }
     : meaning
@@ -181,18 +181,18 @@ const believed = (meaning: Meaning, { is_transient }: Refusal): Meaning =>
  * Returns the reason for which a channel is paused if a status reports a code, or none. A status reports the code of a
  * message that the network accepted first.
  */
-export const pauseOf = (code: number): Option.Option<FailureReason> => {
-  const refusal: Refusal = { code, error_subcode: null, is_transient: false, status: 200, retry_after_seconds: null }
-  return Option.fromUndefinedOr(refusals.find((row) => fits(row, refusal))).pipe(
+export const pauseReasonOf = (code: number): Option.Option<FailureReason> => {
+  const error: GraphError = { code, error_subcode: null, is_transient: false, status: 200, retry_after_seconds: null }
+  return Option.fromUndefinedOr(errorCodes.find((row) => matches(row, error))).pipe(
     Option.filter(({ action }) => action === "pause"),
     Option.map(({ reason }) => reason)
   )
 }
 
-/** Returns the outcome of a refused send. In both cases nothing was sent. */
-export const meaningOf = (refusal: Refusal): ProviderRejected | ProviderBusy => {
-  const { retry_after_seconds } = refusal
-  const { action, reason } = believed(refusals.find((row) => fits(row, refusal)) ?? unlisted(refusal), refusal)
+/** Returns the outcome of a rejected send. In both cases nothing was sent. */
+export const outcomeOf = (error: GraphError): ProviderRejected | ProviderBusy => {
+  const { retry_after_seconds } = error
+  const { action, reason } = retriedIfTransient(errorCodes.find((row) => matches(row, error)) ?? unlisted(error), error)
   switch (action) {
     case "reject":
       return new ProviderRejected({ reason })

@@ -8,7 +8,7 @@ export const lenient = <S extends Schema.Constraint>(schema: S) =>
 
 const id_chars_max = 500
 
-/** Schema for text that every store can keep. Characters that cannot be stored are replaced, and not refused. */
+/** Schema for text that every store can keep. Characters that cannot be stored are replaced, and not rejected. */
 export const StorableText = Schema.String.pipe(
   Schema.decodeTo(Text, {
     decode: SchemaGetter.transform(toStorable),

@@ -47,7 +47,7 @@ const Handshake = Schema.Struct({
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const accounts = yield* CloudAccounts
   const inbox = yield* CallbackInbox
-  const readUnverified = UnverifiedBodies.make({ of_one: body_bytes_max, of_all: unverified_bytes_max })
+  const readUnverified = UnverifiedBodies.make({ body_bytes_max, total_bytes_max: unverified_bytes_max })
 
   /** Answers the registration of the callback URL: returns the challenge if the verify token is that of an app. */
   const handshake = HttpServerRequest.schemaSearchParams(Handshake).pipe(

@@ -12,7 +12,7 @@ import { HttpClient, HttpClientRequest } from "effect/http"
 import type { FileReference } from "./Callback.ts"
 import type { CloudAccount } from "./CloudAccounts.ts"
 import { CloudSettings } from "./CloudSettings.ts"
-import { call, type CallError, rootOf } from "./GraphCalls.ts"
+import { call, type CallError, baseUrlOf } from "./GraphCalls.ts"
 import { lenient } from "./GraphJson.ts"
 
 /** The link has expired. */
@@ -32,7 +32,7 @@ const gone_codes = new Set([33, 100, 131052])
 const links_max = 3
 
 const linkFailed = (error: CallError) =>
-  error._tag === "Refused" && gone_codes.has(error.refusal.code) ? new FileAbsent() : new FileUnavailable()
+  error._tag === "Rejected" && gone_codes.has(error.reported.code) ? new FileAbsent() : new FileUnavailable()
 
 /** Port: loads the files of received messages. */
 export class MediaLoader extends Context.Service<MediaLoader, {
@@ -56,7 +56,7 @@ export class MediaLoader extends Context.Service<MediaLoader, {
 
       /** Requests a link to the file, and opens it. */
       const loadById = Effect.fnUntraced(function*(account: CloudAccount, media_id: string) {
-        const about = HttpClientRequest.get(`${rootOf(settings, account)}/${encodeURIComponent(media_id)}`, {
+        const about = HttpClientRequest.get(`${baseUrlOf(settings, account)}/${encodeURIComponent(media_id)}`, {
           urlParams: account.type === "phone_messaging" ? { phone_number_id: account.phone_number_id } : {}
         })
         const answer = yield* Effect.mapError(call(client, account, about), linkFailed)

@@ -9,7 +9,7 @@ import { Clock, Context, Duration, Effect, Layer, Option, Schedule, Schema, Sema
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { type CloudAccount, keyOf } from "./CloudAccounts.ts"
 import { CloudSettings } from "./CloudSettings.ts"
-import { AnswerLost, call, type CallError, rootOf } from "./GraphCalls.ts"
+import { ResponseLost, call, type CallError, baseUrlOf } from "./GraphCalls.ts"
 import { lenient, StorableText } from "./GraphJson.ts"
 
 export interface Names {
@@ -35,7 +35,7 @@ const look_up_time_max = Duration.seconds(10)
 /** The pauses before a look-up is repeated: one minute, then five. */
 const pauses = Schedule.exponential(Duration.minutes(1), 5)
 
-const shown = (text: string | undefined): string | null =>
+const nameFrom = (text: string | undefined): string | null =>
   Array.from((text ?? "").slice(0, 2 * limits.name_chars_max)).slice(0, limits.name_chars_max).join("").trim() || null
 
 const namesOf = (answer: unknown): Names => {
@@ -44,14 +44,14 @@ const namesOf = (answer: unknown): Names => {
     (): typeof Profile.Type => ({})
   )
   return {
-    display_name: shown(name) ?? shown([first_name, last_name].filter((part) => part !== undefined).join(" ")),
-    username: shown(username)
+    display_name: nameFrom(name) ?? nameFrom([first_name, last_name].filter((part) => part !== undefined).join(" ")),
+    username: nameFrom(username)
   }
 }
 
 /** Returns whether a failed look-up may succeed later. A person can hide their profile from the business. */
-const isPassing = (error: CallError): boolean =>
-  error._tag !== "Refused" || error.refusal.is_transient || error.refusal.status >= 500 || error.refusal.status === 429
+const isTransient = (error: CallError): boolean =>
+  error._tag !== "Rejected" || error.reported.is_transient || error.reported.status >= 500 || error.reported.status === 429
 
 /** Service that looks up names. Without its layer nobody is looked up. */
 export const Profiles = Context.Reference<{
@@ -59,7 +59,7 @@ export const Profiles = Context.Reference<{
   readonly lookUp: (
     account: CloudAccount,
     person_id: string,
-    pass: (names: Names) => Effect.Effect<void>
+    onFound: (names: Names) => Effect.Effect<void>
   ) => Effect.Effect<void>
 }>("@messaging-crm/provider-cloud/Profiles", { defaultValue: () => ({ lookUp: () => Effect.void }) })
 
@@ -70,38 +70,38 @@ export const layer: Layer.Layer<never, never, HttpClient.HttpClient> = Layer.eff
     const client = yield* HttpClient.HttpClient
     const settings = yield* CloudSettings
     const scope = yield* Effect.scope
-    const places = yield* Semaphore.make(at_once_max)
+    const slots = yield* Semaphore.make(at_once_max)
     /** When each person may be looked up again, in the order of the look-ups. */
-    const again = new Map<string, number>()
+    const retryAt = new Map<string, number>()
     let inProgress = 0
 
     const request = (account: Exclude<CloudAccount, { type: "phone_messaging" }>, person_id: string) =>
-      places.withPermit(
+      slots.withPermit(
         call(
           client,
           account,
-          HttpClientRequest.get(`${rootOf(settings, account)}/${encodeURIComponent(person_id)}`, {
+          HttpClientRequest.get(`${baseUrlOf(settings, account)}/${encodeURIComponent(person_id)}`, {
             urlParams: { fields: fields[account.type] }
           })
         ).pipe(
-          Effect.timeoutOrElse({ duration: look_up_time_max, orElse: () => Effect.fail(new AnswerLost()) })
+          Effect.timeoutOrElse({ duration: look_up_time_max, orElse: () => Effect.fail(new ResponseLost()) })
         )
       )
 
     const run = (
       key: string,
       found: Effect.Effect<unknown, CallError>,
-      pass: (names: Names) => Effect.Effect<void>
+      onFound: (names: Names) => Effect.Effect<void>
     ) =>
       found.pipe(
-        Effect.retry({ schedule: pauses, times: 2, while: isPassing }),
+        Effect.retry({ schedule: pauses, times: 2, while: isTransient }),
         Effect.flatMap((answer) => {
           const names = namesOf(answer)
-          return names.display_name === null && names.username === null ? Effect.void : pass(names)
+          return names.display_name === null && names.username === null ? Effect.void : onFound(names)
         }),
-        Effect.catch((error) => Effect.sync(() => isPassing(error) ? void again.delete(key) : undefined)),
+        Effect.catch((error) => Effect.sync(() => isTransient(error) ? void retryAt.delete(key) : undefined)),
         Effect.catchDefect((defect) =>
-          Effect.andThen(Effect.sync(() => again.delete(key)), Effect.logWarning("Profile lookup failed", defect))
+          Effect.andThen(Effect.sync(() => retryAt.delete(key)), Effect.logWarning("Profile lookup failed", defect))
         ),
         Effect.ensuring(Effect.sync(() => inProgress--)),
         // The path names a person.
@@ -111,19 +111,19 @@ export const layer: Layer.Layer<never, never, HttpClient.HttpClient> = Layer.eff
     const lookUp = Effect.fnUntraced(function*(
       account: CloudAccount,
       person_id: string,
-      pass: (names: Names) => Effect.Effect<void>
+      onFound: (names: Names) => Effect.Effect<void>
     ) {
       if (account.type === "phone_messaging") return
       const now = yield* Clock.currentTimeMillis
       const { id, type } = keyOf(account)
       const key = JSON.stringify([type, id, person_id])
-      if ((again.get(key) ?? 0) > now || inProgress >= in_progress_max) return
-      again.delete(key)
-      again.set(key, now + Duration.toMillis(remembered_time))
-      const [oldest] = again.keys()
-      if (again.size > remembered_max && oldest !== undefined) again.delete(oldest)
+      if ((retryAt.get(key) ?? 0) > now || inProgress >= in_progress_max) return
+      retryAt.delete(key)
+      retryAt.set(key, now + Duration.toMillis(remembered_time))
+      const [oldest] = retryAt.keys()
+      if (retryAt.size > remembered_max && oldest !== undefined) retryAt.delete(oldest)
       inProgress++
-      yield* Effect.forkIn(run(key, request(account, person_id), pass), scope)
+      yield* Effect.forkIn(run(key, request(account, person_id), onFound), scope)
     })
 
     return { lookUp }

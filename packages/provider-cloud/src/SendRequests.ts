@@ -12,10 +12,10 @@ import { coreId, isPhoneNumber } from "./People.ts"
  *
  * The network accepts a user id in `to`, and then silently drops the message.
  */
-const addressed = (recipient: string) => isPhoneNumber(recipient) ? { to: recipient.slice(1) } : { recipient }
+const recipientFields = (recipient: string) => isPhoneNumber(recipient) ? { to: recipient.slice(1) } : { recipient }
 
 /** Returns a parameter in the form that its part of the template requires. */
-const valueFor = (values: TemplateValues, { parameter_name, text }: TemplateParameter) => {
+const parameterOf = (values: TemplateValues, { parameter_name, text }: TemplateParameter) => {
   const sub_type = values.type === "button" ? values.sub_type.toLowerCase() : ""
   switch (sub_type) {
     case "quick_reply":
@@ -30,7 +30,7 @@ const valueFor = (values: TemplateValues, { parameter_name, text }: TemplatePara
 const componentOf = (values: TemplateValues) => ({
   type: values.type,
   ...(values.type === "button" ? { sub_type: values.sub_type.toLowerCase(), index: String(values.index) } : {}),
-  parameters: values.parameters.map((parameter) => valueFor(values, parameter))
+  parameters: values.parameters.map((parameter) => parameterOf(values, parameter))
 })
 
 const contentOf = (content: Content) => {
@@ -50,7 +50,7 @@ const contentOf = (content: Content) => {
 export const phoneMessage = ({ content, recipient, reference }: OutboundMessage) => ({
   messaging_product: "whatsapp",
   recipient_type: "individual",
-  ...addressed(recipient),
+  ...recipientFields(recipient),
   ...contentOf(content),
   biz_opaque_callback_data: reference
 })
@@ -80,18 +80,18 @@ export const requestOf = (account: CloudAccount, message: OutboundMessage) => {
   }
 }
 
-const PhoneAnswer = Schema.Struct({
+const PhoneResponse = Schema.Struct({
   messages: Schema.NonEmptyArray(Schema.Struct({ id: NetworkId })),
   contacts: lenient(Schema.Array(Schema.Struct({ wa_id: lenient(NetworkId), user_id: lenient(NetworkId) })))
 })
 
-const SocialAnswer = Schema.Struct({ message_id: NetworkId, recipient_id: lenient(NetworkId) })
+const SocialResponse = Schema.Struct({ message_id: NetworkId, recipient_id: lenient(NetworkId) })
 
 /** Schema for the answer to an accepted message. */
-export const AcceptedAnswer = Schema.Union([PhoneAnswer, SocialAnswer])
+export const AcceptedResponse = Schema.Union([PhoneResponse, SocialResponse])
 
 /** Returns the network's id of the message, and its other ids of the recipient. */
-export const acceptedOf = (answer: typeof AcceptedAnswer.Type, recipient: string): Accepted => {
+export const acceptedOf = (answer: typeof AcceptedResponse.Type, recipient: string): Accepted => {
   const [provider_message_id, ids] = "messages" in answer
     ? [answer.messages[0].id, (answer.contacts ?? []).slice(0, 1).flatMap((each) => [each.wa_id, each.user_id])]
     : [answer.message_id, [answer.recipient_id]]

@@ -1,99 +1,112 @@
 /**
- * The bodies that the ingress reads before it knows who sent them.
+ * The bodies that the ingress reads before their signatures are verified.
  *
- * Their bytes are counted as they arrive, over all requests of the process: who
- * announces much and sends little takes nothing from the others.
+ * Their bytes are counted as they arrive, over all requests of the process, so that a client that announces a large
+ * body and sends little occupies no memory.
  */
 import { Data, Deferred, Effect, Option, type Scope, Semaphore, Stream } from "effect"
 import type { HttpServerError, HttpServerRequest } from "effect/http"
 
-/** The body is larger than a callback may be. */
+/** The body is larger than a callback can be. */
 export class BodyTooLarge extends Data.TaggedError("BodyTooLarge")<{}> {}
 
-/** The process holds as many unverified bytes as it may. */
+/** The process has reached its limit of unverified bytes. */
 export class Busy extends Data.TaggedError("Busy")<{}> {}
 
-/** The sizes, in bytes: of one body, and of all that are held at once. */
-export interface Sizes {
-  readonly of_one: number
-  readonly of_all: number
+/** The limits, in bytes: of one body, and of all that are not verified yet. */
+export interface Limits {
+  readonly body_bytes_max: number
+  readonly total_bytes_max: number
 }
 
-/**
- * Releases the memory of bytes that are no longer read, which would otherwise accumulate to
- * a hundred megabytes of rejected bodies.
- */
-const release = ({ buffer, byteLength }: Uint8Array): void => {
+/** Frees the memory of bytes, which would otherwise accumulate to a hundred megabytes of rejected bodies. */
+const free = ({ buffer, byteLength }: Uint8Array): void => {
   // Other chunks may lie in the same buffer.
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0)
 }
 
-/** What a callback rarely exceeds. Smaller bodies wait for no turn. */
-const usual_bytes = 65_536
+/** A body in the chunks in which it arrives. */
+class Chunks {
+  byte_size = 0
+  private readonly chunks: Array<Uint8Array> = []
+
+  add(chunk: Uint8Array): void {
+    this.byte_size += chunk.byteLength
+    this.chunks.push(chunk)
+  }
+
+  /** Returns the body, and frees its chunks one by one. */
+  join() {
+    const body = new Uint8Array(this.byte_size)
+    for (let [chunk, at] = [this.chunks.shift(), 0]; chunk !== undefined; chunk = this.chunks.shift()) {
+      body.set(chunk, at)
+      at += chunk.byteLength
+      free(chunk)
+    }
+    return body
+  }
+
+  free(): void {
+    for (const chunk of this.chunks) free(chunk)
+  }
+}
+
+/** The size up to which a body needs no slot. Callbacks are rarely larger. */
+const small_bytes_max = 65_536
 
 /**
- * Makes turns for large bodies: two at a time, so that a flood of them leaves time for other requests.
- * A turn ends with its scope, or after a second: who sends slowly keeps the others waiting no longer.
+ * Makes slots for large bodies: two at once, so that a flood of them leaves time for other requests. A slot ends with
+ * its scope, or after a second, so that a slow sender delays the others by no more.
  */
-const makeTurns = () => {
-  const turns = Semaphore.makeUnsafe(2)
+const makeLargeBodySlots = () => {
+  const slots = Semaphore.makeUnsafe(2)
   return Effect.gen(function*() {
-    const begun = yield* Deferred.make<void>()
-    const turn = Effect.andThen(Deferred.succeed(begun, undefined), Effect.sleep("1 second"))
-    yield* Effect.forkScoped(turns.withPermit(turn))
-    yield* Deferred.await(begun)
+    const acquired = yield* Deferred.make<void>()
+    const slot = Effect.andThen(Deferred.succeed(acquired, undefined), Effect.sleep("1 second"))
+    yield* Effect.forkScoped(slots.withPermit(slot))
+    yield* Deferred.await(acquired)
   })
 }
 
 /**
- * Makes a function that reads a body and hands it to what checks its signature, which returns
- * none where it does not fit. The bytes count until that is done.
+ * Makes a function that reads a body and passes it to `verify`, which returns none if the signature is invalid. The
+ * bytes count until then.
  */
-export const make = ({ of_all, of_one }: Sizes) => {
-  let held = 0
-  const takeTurn = makeTurns()
+export const make = ({ body_bytes_max, total_bytes_max }: Limits) => {
+  let unverified_bytes = 0
+  const acquireSlot = makeLargeBodySlots()
+
+  const exceeded = (body: Chunks, { byteLength }: Uint8Array) => {
+    if (body.byte_size + byteLength > body_bytes_max) return new BodyTooLarge()
+    return unverified_bytes + byteLength > total_bytes_max ? new Busy() : null
+  }
+
+  const add = (body: Chunks, chunk: Uint8Array): Effect.Effect<void, BodyTooLarge | Busy, Scope.Scope> => {
+    const error = exceeded(body, chunk)
+    if (error !== null) {
+      free(chunk)
+      return error
+    }
+    const wasSmall = body.byte_size <= small_bytes_max
+    body.add(chunk)
+    unverified_bytes += chunk.byteLength
+    return wasSmall && body.byte_size > small_bytes_max ? acquireSlot : Effect.void
+  }
 
   return <A, E, R>(
     request: HttpServerRequest.HttpServerRequest,
-    check: (body: ArrayBuffer) => Effect.Effect<Option.Option<A>, E, R>
+    verify: (body: ArrayBuffer) => Effect.Effect<Option.Option<A>, E, R>
   ): Effect.Effect<Option.Option<A>, BodyTooLarge | Busy | E | HttpServerError.HttpServerError, R> =>
     Effect.suspend(() => {
-      let size = 0
-      const chunks: Array<Uint8Array> = []
-      const refusalOf = (chunk: Uint8Array) => {
-        if (size + chunk.byteLength > of_one) return new BodyTooLarge()
-        return held + chunk.byteLength > of_all ? new Busy() : null
-      }
-      const take = (chunk: Uint8Array) =>
-        Effect.suspend((): Effect.Effect<void, BodyTooLarge | Busy, Scope.Scope> => {
-          const refusal = refusalOf(chunk)
-          if (refusal !== null) {
-            release(chunk)
-            return refusal
-          }
-          const isUsual = size <= usual_bytes
-          size += chunk.byteLength
-          held += chunk.byteLength
-          chunks.push(chunk)
-          return isUsual && size > usual_bytes ? takeTurn : Effect.void
-        })
-      const joined = () => {
-        const body = new Uint8Array(size)
-        for (let [chunk, at] = [chunks.shift(), 0]; chunk !== undefined; chunk = chunks.shift()) {
-          body.set(chunk, at)
-          at += chunk.byteLength
-          release(chunk)
-        }
-        return body
-      }
-      return Stream.runForEach(request.stream, take).pipe(
+      const chunks = new Chunks()
+      return Stream.runForEach(request.stream, (chunk) => Effect.suspend(() => add(chunks, chunk))).pipe(
         Effect.flatMap(() => {
-          const body = joined()
-          return Effect.tap(check(body.buffer), (signed) => Effect.sync(() => Option.isNone(signed) && release(body)))
+          const body = chunks.join()
+          return Effect.tap(verify(body.buffer), (signed) => Effect.sync(() => Option.isNone(signed) && free(body)))
         }),
         Effect.ensuring(Effect.sync(() => {
-          held -= size
-          for (const chunk of chunks) release(chunk)
+          unverified_bytes -= chunks.byte_size
+          chunks.free()
         })),
         Effect.scoped
       )

@@ -19,32 +19,32 @@ import { Effect, Layer, Option, Schema, Stream } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { type CloudAccount, CloudAccounts, type PhoneAccount } from "./CloudAccounts.ts"
 import { CloudSettings } from "./CloudSettings.ts"
-import { meaningOf } from "./ErrorCodes.ts"
-import { call, type CallError, rootOf } from "./GraphCalls.ts"
+import { outcomeOf } from "./ErrorCodes.ts"
+import { call, type CallError, baseUrlOf } from "./GraphCalls.ts"
 import { otherSpellings } from "./People.ts"
-import { AcceptedAnswer, acceptedOf, requestOf } from "./SendRequests.ts"
+import { AcceptedResponse, acceptedOf, requestOf } from "./SendRequests.ts"
 import * as Templates from "./Templates.ts"
 
-const decodeAnswer = Schema.decodeUnknownEffect(AcceptedAnswer)
+const decodeResponse = Schema.decodeUnknownEffect(AcceptedResponse)
 const decodePage = Schema.decodeUnknownEffect(Templates.CataloguePage)
 
 /** The maximum number of pages of a catalogue. More than that means a loop of cursors. */
 const pages_max = 1000
 
 /** Returns the outcome of a send whose call failed. */
-const outcomeOf = (error: CallError): ProviderRejected | ProviderBusy | ProviderOutcomeUnknown => {
+const outcomeOfCall = (error: CallError): ProviderRejected | ProviderBusy | ProviderOutcomeUnknown => {
   switch (error._tag) {
-    case "Refused":
-      return meaningOf(error.refusal)
+    case "Rejected":
+      return outcomeOf(error.reported)
     case "NotSent":
       return new ProviderBusy({ reason: "provider_unavailable", retry_after_seconds: null })
-    case "AnswerLost":
+    case "ResponseLost":
       return new ProviderOutcomeUnknown()
   }
 }
 
 /** Returns whether an account can send a message. Only phone messaging has templates. */
-const suits = (account: CloudAccount, { channel, content }: OutboundMessage): boolean =>
+const canSend = (account: CloudAccount, { channel, content }: OutboundMessage): boolean =>
   account.type === channel.type && (content.type === "text" || account.type === "phone_messaging")
 
 /** Layer for the provider, over the accounts and an HTTP client. */
@@ -62,20 +62,20 @@ export const layer: Layer.Layer<MessagingProvider, never, CloudAccounts | HttpCl
       )
       if (Option.isNone(found)) return yield* new ProviderRejected({ reason: "provider_auth" })
       const account = found.value
-      if (!suits(account, message)) return yield* new ProviderRejected({ reason: "provider_rejected" })
+      if (!canSend(account, message)) return yield* new ProviderRejected({ reason: "provider_rejected" })
       const { body, path } = requestOf(account, message)
-      const request = HttpClientRequest.post(`${rootOf(settings, account)}${path}`).pipe(
+      const request = HttpClientRequest.post(`${baseUrlOf(settings, account)}${path}`).pipe(
         HttpClientRequest.bodyJsonUnsafe(body)
       )
       const answer = yield* call(client, account, request).pipe(
-        Effect.mapError(outcomeOf),
+        Effect.mapError(outcomeOfCall),
         Effect.timeoutOrElse({
           duration: settings.deliver_time_max,
           orElse: () => Effect.fail(new ProviderOutcomeUnknown())
         })
       )
       // An answer without a message id proves nothing about the message.
-      const accepted = yield* Effect.mapError(decodeAnswer(answer), () => new ProviderOutcomeUnknown())
+      const accepted = yield* Effect.mapError(decodeResponse(answer), () => new ProviderOutcomeUnknown())
       return acceptedOf(accepted, message.recipient)
     })
 
@@ -84,7 +84,7 @@ export const layer: Layer.Layer<MessagingProvider, never, CloudAccounts | HttpCl
         if (page > pages_max) return yield* new ProviderUnavailable()
         const { business_account_id } = account
         const request = HttpClientRequest.get(
-          `${rootOf(settings, account)}/${encodeURIComponent(business_account_id)}/message_templates`,
+          `${baseUrlOf(settings, account)}/${encodeURIComponent(business_account_id)}/message_templates`,
           {
             urlParams: {
               fields: Templates.fields,

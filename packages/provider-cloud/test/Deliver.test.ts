@@ -29,7 +29,7 @@ const delivery = (recipient: string, type: ChannelType = "phone_messaging"): Out
 }
 
 /** What came of a message, in one word. */
-const outcomeOf = (message: OutboundMessage) =>
+const outcomeOfCall = (message: OutboundMessage) =>
   MessagingProvider.use((provider) => Effect.result(provider.deliver(message))).pipe(
     Effect.map((result) => {
       if (Result.isSuccess(result)) return "accepted"
@@ -51,7 +51,7 @@ describe("deliver", () => {
       const { url } = yield* FakeGraph
       const places = ["http://127.0.0.1:40009", "http://nowhere.invalid", url.replace("http:", "https:"), "no address"]
       for (const place of places) {
-        const outcome = yield* Effect.provide(outcomeOf(delivery("+4915112345678")), at(place))
+        const outcome = yield* Effect.provide(outcomeOfCall(delivery("+4915112345678")), at(place))
         assert.strictEqual(outcome, "ProviderBusy provider_unavailable", place)
       }
     }).pipe(Effect.provide(over(recorder))))
@@ -61,14 +61,14 @@ describe("deliver", () => {
       const fake = yield* FakeGraph
       const answers = [
         { answer: "hang_up" },
-        { answer: "take_and_hang_up" },
-        { answer: "page", status: 502 },
-        { answer: "page", status: 404 },
-        { answer: "page", status: 200 }
+        { answer: "accept_and_hang_up" },
+        { answer: "error_page", status: 502 },
+        { answer: "error_page", status: 404 },
+        { answer: "error_page", status: 200 }
       ] as const
       for (const answer of answers) {
         yield* fake.scriptNext(always(answer))
-        assert.strictEqual(yield* outcomeOf(delivery("+4915112345678")), "unknown", JSON.stringify(answer))
+        assert.strictEqual(yield* outcomeOfCall(delivery("+4915112345678")), "unknown", JSON.stringify(answer))
       }
     }).pipe(Effect.provide(over(recorder))))
 
@@ -77,7 +77,7 @@ describe("deliver", () => {
       for (const type of ["phone_messaging", "page_messaging"] as const) {
         for (const text of [" ", "\n\t\u3000"]) {
           const message = { ...delivery("+4915112345678", type), content: { type: "text", text } as const }
-          assert.strictEqual(yield* outcomeOf(message), "ProviderRejected provider_rejected")
+          assert.strictEqual(yield* outcomeOfCall(message), "ProviderRejected provider_rejected")
         }
       }
     }).pipe(Effect.provide(over(recorder))))
@@ -86,7 +86,7 @@ describe("deliver", () => {
     Effect.gen(function*() {
       const silent = Layer.succeed(FetchHttpClient.Fetch, () => new Promise<Response>(() => {}))
       const waiting = yield* Effect.forkChild(
-        outcomeOf(delivery("+4915112345678")).pipe(
+        outcomeOfCall(delivery("+4915112345678")).pipe(
           Effect.provide(Layer.provide(Cloud.layer, [accounts, FetchHttpClient.layer])),
           Effect.provide(silent)
         )
@@ -98,13 +98,13 @@ describe("deliver", () => {
   it.effect("a refusal of each kind is what the table says", () =>
     Effect.gen(function*() {
       const fake = yield* FakeGraph
-      const refuse = (code: number, more: object = {}) => fake.scriptNext(always({ answer: "refuse", code, ...more }))
+      const refuse = (code: number, more: object = {}) => fake.scriptNext(always({ answer: "reject", code, ...more }))
       yield* refuse(190, { status: 401 })
-      assert.strictEqual(yield* outcomeOf(delivery("+4915112345678")), "ProviderRejected provider_auth")
+      assert.strictEqual(yield* outcomeOfCall(delivery("+4915112345678")), "ProviderRejected provider_auth")
       yield* refuse(131047)
-      assert.strictEqual(yield* outcomeOf(delivery("+4915112345678")), "ProviderRejected reply_window_closed")
+      assert.strictEqual(yield* outcomeOfCall(delivery("+4915112345678")), "ProviderRejected reply_window_closed")
       yield* refuse(131000, { status: 500 })
-      assert.strictEqual(yield* outcomeOf(delivery("+4915112345678")), "ProviderBusy provider_unavailable")
+      assert.strictEqual(yield* outcomeOfCall(delivery("+4915112345678")), "ProviderBusy provider_unavailable")
       yield* refuse(80007, { status: 400, retry_after_seconds: 9 })
       const throttled = yield* MessagingProvider.use(({ deliver }) => Effect.flip(deliver(delivery("+4915112345678"))))
       assert.deepInclude(throttled, { _tag: "ProviderBusy", reason: "rate_limited", retry_after_seconds: 9 })
@@ -117,7 +117,7 @@ describe("deliver", () => {
       const messages = (["phone_messaging", "page_messaging", "photo_social"] as const).map((type) =>
         delivery(type === "phone_messaging" ? "+4915112345678" : "24601", type)
       )
-      for (const message of messages) assert.strictEqual(yield* outcomeOf(message), "accepted")
+      for (const message of messages) assert.strictEqual(yield* outcomeOfCall(message), "accepted")
       assert.deepStrictEqual(
         (yield* fake.accepted).map(({ recipient, reference }) => ({ recipient, reference })),
         [
@@ -218,7 +218,7 @@ describe("accounts from JSON", () => {
 
   it.effect("a channel without an account sends nothing", () =>
     Effect.gen(function*() {
-      assert.strictEqual(yield* outcomeOf(delivery("+4915112345678")), "ProviderRejected provider_auth")
+      assert.strictEqual(yield* outcomeOfCall(delivery("+4915112345678")), "ProviderRejected provider_auth")
     }).pipe(
       Effect.provide(
         Layer.provide(Cloud.layer, [CloudAccounts.layer({ apps: [], channels: [] }), FetchHttpClient.layer])

@@ -1,10 +1,10 @@
 /** Every documented error code of the networks, with what follows for the send and its channel. */
 import { assert, describe, it } from "@effect/vitest"
-import { meaningOf, pauseOf, type Refusal, refusals } from "@messaging-crm/provider-cloud/ErrorCodes"
+import { outcomeOf, pauseReasonOf, type GraphError, errorCodes } from "@messaging-crm/provider-cloud/ErrorCodes"
 import { Option } from "effect"
 
-const wordOf = (fields: Partial<Refusal>): string => {
-  const meaning = meaningOf({
+const wordOf = (fields: Partial<GraphError>): string => {
+  const meaning = outcomeOf({
     code: 0,
     error_subcode: null,
     is_transient: false,
@@ -100,17 +100,17 @@ describe("an error code of the networks", () => {
       codes.some(([, [known, error_subcode]]) =>
         known === code && (subcode === "any" ? error_subcode !== null : error_subcode === subcode)
       )
-    for (const { code } of refusals) {
+    for (const { code } of errorCodes) {
       const [of, subcode] = typeof code === "object" && "subcode" in code ? [code.code, code.subcode] : [code, null]
       for (const each of typeof of === "number" ? [of] : of) assert.isTrue(tested(each, subcode), `${each}/${subcode}`)
     }
   })
 
   it("in a status pauses the channel if it is about the whole number", () => {
-    assert.deepStrictEqual(pauseOf(131042), Option.some("channel_blocked" as const))
-    assert.deepStrictEqual(pauseOf(190), Option.some("provider_auth" as const))
+    assert.deepStrictEqual(pauseReasonOf(131042), Option.some("channel_blocked" as const))
+    assert.deepStrictEqual(pauseReasonOf(190), Option.some("provider_auth" as const))
     for (const code of [100, 131026, 131047, 131048, 131049, 999999]) {
-      assert.deepStrictEqual(pauseOf(code), Option.none())
+      assert.deepStrictEqual(pauseReasonOf(code), Option.none())
     }
   })
 })

@@ -79,8 +79,8 @@ it.live(
           return { status: response.status, text: await response.text() }
         })
       const message = { messaging_product: "whatsapp", to: "4915112345678", type: "text", text: { body: "Hello" } }
-      const behaviour = { answers: [{ answer: "refuse", code: 131026 }], statuses: [], reply: null }
-      assert.strictEqual((yield* ask("/fake/script", { next_calls: 1, behaviour })).status, 204)
+      const behavior = { answers: [{ answer: "reject", code: 131026 }], statuses: [], reply: null }
+      assert.strictEqual((yield* ask("/fake/script", { next_calls: 1, behavior })).status, 204)
       assert.include((yield* ask("/v25.0/106/messages", message)).text, "131026")
       const write = { object: "page", account: "1784", from: "24601", text: "hi" }
       assert.strictEqual((yield* ask("/fake/write", write)).status, 204)
@@ -88,7 +88,7 @@ it.live(
       assert.isTrue(isSigned)
       assert.include(body, "24601")
       assert.strictEqual((yield* ask("/v25.0/106/messages", message)).status, 200)
-      const { taken } = Schema.decodeSync(Schema.fromJsonString(TakenAnswer))((yield* ask("/fake/taken")).text)
+      const { taken } = Schema.decodeSync(Schema.fromJsonString(TakenAnswer))((yield* ask("/fake/accepted")).text)
       assert.deepStrictEqual(taken, [{ recipient: "4915112345678" }])
     }).pipe(Effect.scoped),
   30_000

@@ -1,9 +1,9 @@
-/** What is written to the networks, and what their answers and refusals mean. */
+/** What is written to the networks, and what their answers and errorCodes mean. */
 import { assert, describe, it } from "@effect/vitest"
 import type { Channel, ChannelType } from "@messaging-crm/core/Channels"
 import { ChannelId, SendId } from "@messaging-crm/core/Ids"
 import type { OutboundMessage } from "@messaging-crm/core/MessagingProvider"
-import { meaningOf, type Refusal, refusals } from "@messaging-crm/provider-cloud/ErrorCodes"
+import { outcomeOf, type GraphError, errorCodes } from "@messaging-crm/provider-cloud/ErrorCodes"
 import { DateTime } from "effect"
 import { otherSpellings } from "../src/People.ts"
 import { acceptedOf, pageMessage, phoneMessage, photoMessage } from "../src/SendRequests.ts"
@@ -51,7 +51,7 @@ const template: OutboundMessage = {
   }
 }
 
-const refusal = (fields: Partial<Refusal>): Refusal => ({
+const refusal = (fields: Partial<GraphError>): GraphError => ({
   code: 0,
   error_subcode: null,
   is_transient: false,
@@ -61,8 +61,8 @@ const refusal = (fields: Partial<Refusal>): Refusal => ({
 })
 
 /** A refusal in one word. */
-const word = (fields: Partial<Refusal>) => {
-  const meaning = meaningOf(refusal(fields))
+const word = (fields: Partial<GraphError>) => {
+  const meaning = outcomeOf(refusal(fields))
   return `${meaning._tag === "ProviderBusy" ? "busy" : "reject"} ${meaning.reason}`
 }
 
@@ -148,9 +148,9 @@ describe("what is answered", () => {
 
 describe("the meaning of error codes", () => {
   it("no code is listed twice, so that no row is hidden by another", () => {
-    const codes = refusals.map(({ code }) => JSON.stringify(code))
+    const codes = errorCodes.map(({ code }) => JSON.stringify(code))
     assert.strictEqual(new Set(codes).size, codes.length)
-    const single = refusals.flatMap(({ code }) => typeof code === "number" ? code : [])
+    const single = errorCodes.flatMap(({ code }) => typeof code === "number" ? code : [])
     assert.isEmpty(single.filter((code) => code >= 200 && code <= 299))
   })
 
@@ -181,8 +181,8 @@ describe("the meaning of error codes", () => {
   })
 
   it("a broken token or a blocked account pauses the channel, and what is about one person or one country does not", () => {
-    const isPause = (fields: Partial<Refusal>) => {
-      const meaning = meaningOf(refusal(fields))
+    const isPause = (fields: Partial<GraphError>) => {
+      const meaning = outcomeOf(refusal(fields))
       return meaning._tag === "ProviderRejected" && meaning.pauses_channel === true
     }
     for (const code of [0, 3, 10, 33, 190, 200, 230, 299, 368, 131005, 131031, 131037, 131042, 131045, 133010]) {
@@ -199,8 +199,8 @@ describe("the meaning of error codes", () => {
   })
 
   it("calls of the app, the account or the number slow the channel, the pair rate its recipient alone", () => {
-    const slowed = (fields: Partial<Refusal>) => {
-      const meaning = meaningOf(refusal(fields))
+    const slowed = (fields: Partial<GraphError>) => {
+      const meaning = outcomeOf(refusal(fields))
       return meaning._tag === "ProviderBusy" ? meaning.throttles : "rejected"
     }
     for (const code of [4, 613, 80007, 80008, 130429, 131048, 131064]) assert.strictEqual(slowed({ code }), "channel")
@@ -210,7 +210,7 @@ describe("the meaning of error codes", () => {
   })
 
   it("the network's own word on when to come back is passed on", () => {
-    const meaning = meaningOf(refusal({ code: 130429, retry_after_seconds: 7 }))
+    const meaning = outcomeOf(refusal({ code: 130429, retry_after_seconds: 7 }))
     assert.deepInclude(meaning, { retry_after_seconds: 7 })
   })
 })

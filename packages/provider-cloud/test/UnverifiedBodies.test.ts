@@ -27,9 +27,9 @@ const isReleased = ({ buffer }: Uint8Array<ArrayBuffer>): boolean => buffer.deta
 
 describe("the memory of a body that nobody signed", () => {
   const cases = [
-    ["whose signature does not fit", { of_one: 100, of_all: 100 }, "none"],
-    ["that is too large", { of_one: 15, of_all: 100 }, "BodyTooLarge"],
-    ["that finds no place", { of_one: 100, of_all: 15 }, "Busy"]
+    ["whose signature does not fit", { body_bytes_max: 100, total_bytes_max: 100 }, "none"],
+    ["that is too large", { body_bytes_max: 15, total_bytes_max: 100 }, "BodyTooLarge"],
+    ["that finds no place", { body_bytes_max: 100, total_bytes_max: 15 }, "Busy"]
   ] as const
   for (const [name, sizes, expected] of cases) {
     it.effect(`is given back at once: of one ${name}`, () =>
@@ -50,7 +50,7 @@ describe("the memory of a body that nobody signed", () => {
 
   it.effect("is left alone where it is signed, and where other bytes lie beside its own", () =>
     Effect.gen(function*() {
-      const read = UnverifiedBodies.make({ of_one: 100, of_all: 100 })
+      const read = UnverifiedBodies.make({ body_bytes_max: 100, total_bytes_max: 100 })
       const shared = Uint8Array.from([1, 2, 3, 4])
       const body = yield* read(
         requestOf(shared.subarray(0, 2), Uint8Array.from([9])),
@@ -67,7 +67,7 @@ describe("large bodies that nobody signed yet", () => {
 
   it.effect("are read two at a time, and who sends slowly keeps the others waiting for a second; small ones wait for none", () =>
     Effect.gen(function*() {
-      const read = UnverifiedBodies.make({ of_one: 100_000, of_all: 1_000_000 })
+      const read = UnverifiedBodies.make({ body_bytes_max: 100_000, total_bytes_max: 1_000_000 })
       const sizeOf = (request: HttpServerRequest.HttpServerRequest) =>
         read(request, (body) => Effect.succeed(Option.some(body.byteLength)))
       yield* Effect.forkChild(sizeOf(stalled()), { startImmediately: true })

@@ -22,23 +22,23 @@ export interface Scripts {
 export const none: Scripts = { next: [], by_reference: HashMap.empty(), by_recipient: HashMap.empty() }
 
 /** Adds a behavior. */
-export const set = (scripts: Scripts, target: Target, behaviour: Behavior): Scripts => {
+export const set = (scripts: Scripts, target: Target, behavior: Behavior): Scripts => {
   if ("reference" in target) {
-    return { ...scripts, by_reference: HashMap.set(scripts.by_reference, target.reference, behaviour) }
+    return { ...scripts, by_reference: HashMap.set(scripts.by_reference, target.reference, behavior) }
   }
   if ("recipient" in target) {
-    return { ...scripts, by_recipient: HashMap.set(scripts.by_recipient, target.recipient, behaviour) }
+    return { ...scripts, by_recipient: HashMap.set(scripts.by_recipient, target.recipient, behavior) }
   }
-  return { ...scripts, next: [...scripts.next, ...Array.from({ length: target.next_calls }, () => behaviour)] }
+  return { ...scripts, next: [...scripts.next, ...Array.from({ length: target.next_calls }, () => behavior)] }
 }
 
 /** Returns the behavior for a message and the remaining scripts. Priority: next calls, reference, recipient, the number's own. */
 export const choose = (scripts: Scripts, { recipient, reference }: OutboundMessage): readonly [Behavior, Scripts] => {
   const [next, ...rest] = scripts.next
   if (next !== undefined) return [next, { ...scripts, next: rest }]
-  const behaviour = HashMap.get(scripts.by_reference, reference).pipe(
+  const behavior = HashMap.get(scripts.by_reference, reference).pipe(
     Option.orElse(() => HashMap.get(scripts.by_recipient, recipient)),
     Option.getOrElse(() => behaviorOf(recipient))
   )
-  return [behaviour, scripts]
+  return [behavior, scripts]
 }

@@ -32,7 +32,7 @@ import {
   Ref
 } from "effect"
 import type { Answer, Behavior } from "./Behaviors.ts"
-import { catalogueOf } from "./Catalogue.ts"
+import { templatesOf } from "./Templates.ts"
 import { picture } from "./Picture.ts"
 import * as Scripts from "./Scripts.ts"
 
@@ -65,7 +65,7 @@ export class MockProvider extends Context.Service<MockProvider, {
   /** Waits until all delayed callbacks are in the queue. */
   readonly settled: Effect.Effect<void>
   /** Sets the behavior for a message, for a recipient, or for the next calls. */
-  readonly script: (target: Scripts.Target, behaviour: Behavior) => Effect.Effect<void>
+  readonly script: (target: Scripts.Target, behavior: Behavior) => Effect.Effect<void>
   /** A person writes, or anything else that a network can emit. */
   readonly emit: (event: ProviderEvent) => Effect.Effect<void>
   /** Takes the network down or up. While it is down, nothing is accepted and the catalogue cannot be read. */
@@ -123,13 +123,13 @@ const make = Effect.gen(function*() {
       sent_at: DateTime.add(accepted_at, { milliseconds: 10 })
     }]
 
-  const accept = Effect.fnUntraced(function*(message: OutboundMessage, behaviour: Behavior) {
+  const accept = Effect.fnUntraced(function*(message: OutboundMessage, behavior: Behavior) {
     const accepted_at = yield* DateTime.now
     const added = yield* Ref.modify(accepted, (all) => {
       const next = { message, accepted_at, provider_message_id: `mock.${message.reference}.${Chunk.size(all) + 1}` }
       return [next, Chunk.append(all, next)]
     })
-    yield* emitLater([...statusesOf(added, behaviour), ...replyTo(added, behaviour)])
+    yield* emitLater([...statusesOf(added, behavior), ...replyTo(added, behavior)])
     return { provider_message_id: added.provider_message_id }
   })
 
@@ -146,13 +146,13 @@ const make = Effect.gen(function*() {
     }
     // As WhatsApp, Messenger, and Instagram do.
     if (message.content.text.trim() === "") return yield* new ProviderRejected({ reason: "provider_rejected" })
-    const behaviour = yield* Ref.modify(scripts, (all) => Scripts.choose(all, message))
-    const answer = yield* nextAnswer(message, behaviour)
+    const behavior = yield* Ref.modify(scripts, (all) => Scripts.choose(all, message))
+    const answer = yield* nextAnswer(message, behavior)
     switch (answer.answer) {
       case "accept":
-        return yield* accept(message, behaviour)
+        return yield* accept(message, behavior)
       case "accept_silently":
-        yield* accept(message, behaviour)
+        yield* accept(message, behavior)
         return yield* new ProviderOutcomeUnknown()
       case "drop_silently":
         return yield* new ProviderOutcomeUnknown()
@@ -168,7 +168,7 @@ const make = Effect.gen(function*() {
   const templates = (account: string) =>
     Effect.flatMap(
       Ref.get(down),
-      (isDown) => isDown ? Effect.fail(new ProviderUnavailable()) : Effect.succeed(catalogueOf(account))
+      (isDown) => isDown ? Effect.fail(new ProviderUnavailable()) : Effect.succeed(templatesOf(account))
     )
 
   const allAccepted = Effect.map(Ref.get(accepted), Chunk.toReadonlyArray)
@@ -186,7 +186,7 @@ const make = Effect.gen(function*() {
         ),
       callbacks,
       settled: FiberSet.awaitEmpty(later),
-      script: (target, behaviour) => Ref.update(scripts, (all) => Scripts.set(all, target, behaviour)),
+      script: (target, behavior) => Ref.update(scripts, (all) => Scripts.set(all, target, behavior)),
       emit,
       setDown: (value) => Ref.set(down, value)
     })

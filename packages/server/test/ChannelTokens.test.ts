@@ -34,8 +34,8 @@ const textAt = (url: string) => Effect.promise(async () => (await fetch(url)).te
 /** Makes the network refuse the token with the next message. */
 const refuseNext = (network_url: string) =>
   Effect.promise(async () => {
-    const behaviour = { answers: [{ answer: "refuse", code: 190, status: 401 }], statuses: ["sent"], reply: null }
-    const body = JSON.stringify({ next_calls: 1, behaviour })
+    const behavior = { answers: [{ answer: "reject", code: 190, status: 401 }], statuses: ["sent"], reply: null }
+    const body = JSON.stringify({ next_calls: 1, behavior })
     const headers = { "content-type": "application/json" }
     await (await fetch(`${network_url}/fake/script`, { method: "POST", headers, body })).arrayBuffer()
   })

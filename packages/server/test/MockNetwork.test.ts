@@ -15,7 +15,7 @@ import * as Callbacks from "@messaging-crm/provider-mock/Callbacks"
 import * as MockIngress from "@messaging-crm/provider-mock/http/Ingress"
 import { batches } from "@messaging-crm/provider-mock/http/Network"
 import * as RemoteMock from "@messaging-crm/provider-mock/http/RemoteMock"
-import * as Wire from "@messaging-crm/provider-mock/http/Wire"
+import * as Protocol from "@messaging-crm/provider-mock/http/Protocol"
 import { DateTime, Deferred, Effect, Latch, Layer, Option, Ref, References, Result, Schedule, Schema } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { request, type RequestListener } from "node:http"
@@ -69,7 +69,7 @@ describe("a provider over HTTP", () => {
           assert.strictEqual(yield* outcome(delivery(6, "+4915112340006")), "unknown")
 
           const rejects = { answers: [{ answer: "reject", reason: "template_invalid" }], reports: [], reply: null }
-          const script = JSON.stringify({ target: { next_calls: 1 }, behaviour: rejects })
+          const script = JSON.stringify({ target: { next_calls: 1 }, behavior: rejects })
           assert.strictEqual(yield* post(`${url}/script`, script), 204)
           assert.strictEqual(yield* outcome(delivery(7, "+4915112345678")), "rejected: template_invalid")
 
@@ -86,9 +86,9 @@ describe("a provider over HTTP", () => {
           assert.strictEqual(yield* post(`${url}/script`, "{}"), 400)
 
           const count = (query: string) =>
-            Effect.promise(async () => (await fetch(`${url}/taken${query}`)).text()).pipe(
-              Effect.flatMap(Schema.decodeUnknownEffect(Schema.fromJsonString(Wire.AcceptedMessages))),
-              Effect.map(({ taken }) => taken.length)
+            Effect.promise(async () => (await fetch(`${url}/accepted${query}`)).text()).pipe(
+              Effect.flatMap(Schema.decodeUnknownEffect(Schema.fromJsonString(Protocol.AcceptedMessages))),
+              Effect.map(({ accepted }) => accepted.length)
             )
           assert.strictEqual(yield* count(""), 2)
           assert.strictEqual(yield* count(`?reference=${first.reference}`), 1)
@@ -129,7 +129,7 @@ it.live("the network repeats a callback, signed, until it is answered with a 200
       request.on("end", () =>
         run(Effect.gen(function*() {
           const refused = (yield* Ref.getAndUpdate(refusals, (count) => count + 1)) < 5
-          const signature = String(request.headers[Wire.signatureHeader])
+          const signature = String(request.headers[Protocol.signatureHeader])
           const body = Buffer.concat(chunks).toString()
           if (!refused) yield* Ref.update(answered, (all) => [...all, { body, signature }])
           response.writeHead(refused ? 503 : 200).end()
@@ -141,8 +141,8 @@ it.live("the network repeats a callback, signed, until it is answered with a 200
       const events = yield* Effect.forEach(
         callbacks,
         Effect.fnUntraced(function*({ body, signature }) {
-          assert.deepStrictEqual(yield* Wire.signedDigest(signature), Option.some(yield* secrets.sha256(body)))
-          return (yield* Schema.decodeEffect(Schema.fromJsonString(Wire.Callback))(body)).events
+          assert.deepStrictEqual(yield* Protocol.signedDigest(signature), Option.some(yield* secrets.sha256(body)))
+          return (yield* Schema.decodeEffect(Schema.fromJsonString(Protocol.Callback))(body)).events
         })
       )
       return new Set(
@@ -189,7 +189,7 @@ it("a callback carries one file, or events without", () => {
 })
 
 describe("the ingress", () => {
-  const encode = Schema.encodeEffect(Schema.fromJsonString(Wire.Callback))
+  const encode = Schema.encodeEffect(Schema.fromJsonString(Protocol.Callback))
 
   /** Posts to an ingress that fails for some events, and returns the events that it accepted. */
   const ingress = <A, E>(
@@ -224,8 +224,8 @@ describe("the ingress", () => {
     ingress((url, received) =>
       Effect.gen(function*() {
         const body = yield* encode({ events: [event("one"), event("foreign"), event("größer 🙂")] })
-        const signature = yield* Wire.sign(body)
-        assert.strictEqual(yield* post(url, body, { [Wire.signatureHeader]: signature }), 200)
+        const signature = yield* Protocol.sign(body)
+        assert.strictEqual(yield* post(url, body, { [Protocol.signatureHeader]: signature }), 200)
         assert.deepStrictEqual(yield* received, ["one", "größer 🙂"])
       })
     ))
@@ -234,8 +234,8 @@ describe("the ingress", () => {
     ingress((url, received) =>
       Effect.gen(function*() {
         const body = yield* encode({ events: [photo("one", new Uint8Array(limits.media_bytes_max))] })
-        const signature = yield* Wire.sign(body)
-        assert.strictEqual(yield* post(url, body, { [Wire.signatureHeader]: signature }), 200)
+        const signature = yield* Protocol.sign(body)
+        assert.strictEqual(yield* post(url, body, { [Protocol.signatureHeader]: signature }), 200)
         assert.deepStrictEqual(yield* received, [`one: ${limits.media_bytes_max} bytes`])
       })
     ))
@@ -243,7 +243,7 @@ describe("the ingress", () => {
   /** Sends the head of a post whose body never comes, and returns the status that it is answered with. */
   const headOnly = (url: string, content_length: number, signature: string) =>
     Effect.callback<number | undefined>((resume) => {
-      const headers = { "content-length": content_length, [Wire.signatureHeader]: signature }
+      const headers = { "content-length": content_length, [Protocol.signatureHeader]: signature }
       const asked = request(url, { method: "POST", headers }, ({ statusCode }) => resume(Effect.succeed(statusCode)))
       asked.on("error", () => {})
       asked.flushHeaders()
@@ -253,7 +253,7 @@ describe("the ingress", () => {
   it.live("refuses who did not sign, and who sends too much, before a byte of the body", () =>
     ingress((url) =>
       Effect.gen(function*() {
-        const signature = yield* Wire.sign("{}")
+        const signature = yield* Protocol.sign("{}")
         const largest = Math.ceil(limits.media_bytes_max * 4 / 3) + 1_048_576
         assert.strictEqual(yield* headOnly(url, largest, ""), 401)
         assert.strictEqual(yield* headOnly(url, largest, "a.b"), 401)
@@ -293,7 +293,7 @@ describe("the ingress", () => {
         yield* Effect.gen(function*() {
           const url = `${yield* address}/ingress/mock`
           const body = (yield* encode({ events: [event("one")] })) + " ".repeat(padding)
-          const headers = { [Wire.signatureHeader]: yield* Wire.sign(body) }
+          const headers = { [Protocol.signatureHeader]: yield* Protocol.sign(body) }
           const posts = Array.from({ length: count }, () => post(url, body, headers))
           const statuses = yield* Effect.all(posts, { concurrency: "unbounded" })
           assert.deepStrictEqual(statuses, posts.map(() => 200))
@@ -306,8 +306,8 @@ describe("the ingress", () => {
     ingress((url, received) =>
       Effect.gen(function*() {
         const body = yield* encode({ events: [event("broken"), event("two")] })
-        const signature = yield* Wire.sign(body)
-        assert.strictEqual(yield* post(url, body, { [Wire.signatureHeader]: signature }), 500)
+        const signature = yield* Protocol.sign(body)
+        assert.strictEqual(yield* post(url, body, { [Protocol.signatureHeader]: signature }), 500)
         assert.deepStrictEqual(yield* received, ["two"])
       })
     ))
@@ -317,10 +317,10 @@ describe("the ingress", () => {
       Effect.gen(function*() {
         const secrets = yield* Secrets
         const body = yield* encode({ events: [event("one")] })
-        const signature = yield* Wire.sign(body)
-        const signed = { [Wire.signatureHeader]: signature }
+        const signature = yield* Protocol.sign(body)
+        const signed = { [Protocol.signatureHeader]: signature }
         const digest = yield* secrets.sha256(body)
-        const foreign = { [Wire.signatureHeader]: `${digest}.${yield* secrets.sign("cursor", digest)}` }
+        const foreign = { [Protocol.signatureHeader]: `${digest}.${yield* secrets.sign("cursor", digest)}` }
         assert.strictEqual(yield* post(url, body), 401)
         assert.strictEqual(yield* post(url, body, foreign), 401)
         assert.strictEqual(yield* post(url, `${body} `, signed), 401)
@@ -328,7 +328,7 @@ describe("the ingress", () => {
         assert.strictEqual(yield* post(url, body.replace("one", "two"), signed), 401)
         assert.strictEqual(yield* post(url, Uint8Array.of(0x7b, 0xff, 0x7d), signed), 400)
         for (const unfit of ["", "{", "{\"events\":[{}]}"]) {
-          const own = { [Wire.signatureHeader]: yield* Wire.sign(unfit) }
+          const own = { [Protocol.signatureHeader]: yield* Protocol.sign(unfit) }
           assert.strictEqual(yield* post(url, unfit, own), 400)
         }
         assert.deepStrictEqual(yield* received, [])

@@ -1,8 +1,8 @@
 /** The binary, as a person runs it. */
 import { assert, it } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { catalogueOf } from "@messaging-crm/provider-mock/Catalogue"
-import * as Wire from "@messaging-crm/provider-mock/http/Wire"
+import { templatesOf } from "@messaging-crm/provider-mock/Templates"
+import * as Protocol from "@messaging-crm/provider-mock/http/Protocol"
 import { Deferred, Effect, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { execFile } from "node:child_process"
@@ -129,8 +129,8 @@ const slowProvider = Effect.gen(function*() {
   const called = yield* Deferred.make<void>()
   const answer = yield* Deferred.make<void>()
   const run = Effect.runForkWith(yield* Effect.context())
-  const templates = yield* Schema.encodeEffect(Schema.fromJsonString(Wire.TemplatesAnswer))({
-    templates: catalogueOf("acme")
+  const templates = yield* Schema.encodeEffect(Schema.fromJsonString(Protocol.TemplatesAnswer))({
+    templates: templatesOf("acme")
   })
   const url = yield* answering((request, response) => {
     if (request.url?.startsWith("/templates/")) return void response.end(templates)

@@ -10,7 +10,7 @@ import { Channels, ConnectChannel } from "@messaging-crm/core/Channels"
 import type { ProviderEvent } from "@messaging-crm/core/Inbound"
 import { CreateOrganization, Organizations } from "@messaging-crm/core/Organizations"
 import { RootKeys, Secrets } from "@messaging-crm/core/Secrets"
-import * as Wire from "@messaging-crm/provider-mock/http/Wire"
+import * as Protocol from "@messaging-crm/provider-mock/http/Protocol"
 import { Config, ConfigProvider, Context, Effect, Layer, Option, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { type ChildProcess, spawn } from "node:child_process"
@@ -172,7 +172,7 @@ export interface Server {
 const startMock = Effect.fnUntraced(function*(port: number, servers: ReadonlyArray<Server>, environment: Environment) {
   const callbacks = servers.flatMap(({ url }) => ["--callback-url", `${url}/ingress/mock`])
   yield* startMain(["mock-provider", "--port", String(port), ...callbacks], environment)
-  yield* untilUp(`http://127.0.0.1:${port}/taken`)
+  yield* untilUp(`http://127.0.0.1:${port}/accepted`)
 })
 
 /** What the servers and the fake Graph API share. */
@@ -201,7 +201,7 @@ const cloudSettings = (network_url: string, channel_id: string): Environment => 
 const startGraph = Effect.fnUntraced(function*(port: number, servers: ReadonlyArray<Server>) {
   const CALLBACK_URL = servers.map(({ url }) => `${url}/ingress/graph`).join(",")
   yield* start(program("graph"), [], { PORT: String(port), CALLBACK_URL, APP_SECRET: app.secret, ACCESS_TOKEN: token })
-  yield* untilUp(`http://127.0.0.1:${port}/fake/taken`)
+  yield* untilUp(`http://127.0.0.1:${port}/fake/accepted`)
 })
 
 /** A migrated database, the network, an organization, and the addresses of servers that are not started yet. */
@@ -234,7 +234,7 @@ export const cluster = Effect.fnUntraced(
     const environment = { ...provider, ...common }
     yield* isCloud ? startGraph(network_port, servers) : startMock(network_port, servers, environment)
     const template_id = isCloud ? "920070352646140" : "acme.order_ready"
-    const accepted_url = `${network_url}${isCloud ? "/fake/taken" : "/taken"}`
+    const accepted_url = `${network_url}${isCloud ? "/fake/accepted" : "/accepted"}`
     return { acme, database_url, environment, network_url, servers, accepted_url, template_id }
   }
 )
@@ -260,7 +260,7 @@ export const serveApi = (environment: Environment, server: Server) =>
   startServer(null, ["--no-worker"], environment, server)
 
 const AcceptedMessages = Schema.fromJsonString(Schema.Struct({
-  taken: Schema.Array(
+  accepted: Schema.Array(
     Schema.Struct({ reference: Schema.String, recipient: Schema.String, text: Schema.NullOr(Schema.String) })
   )
 }))
@@ -269,10 +269,10 @@ const AcceptedMessages = Schema.fromJsonString(Schema.Struct({
 export const accepted = (accepted_url: string) =>
   Effect.promise(async () => (await fetch(accepted_url)).text()).pipe(
     Effect.flatMap((text) => decode(AcceptedMessages)(text)),
-    Effect.map((answer) => answer.taken)
+    Effect.map((answer) => answer.accepted)
   )
 
-const encodeCallback = Schema.encodeEffect(Schema.fromJsonString(Wire.Callback))
+const encodeCallback = Schema.encodeEffect(Schema.fromJsonString(Protocol.Callback))
 
 /** Makes a function that posts signed callbacks to a server, as the mock provider does, and returns the status. */
 export const callbackSender = Effect.fnUntraced(function*(environment: Environment) {
@@ -280,8 +280,8 @@ export const callbackSender = Effect.fnUntraced(function*(environment: Environme
   const secrets = yield* Effect.provide(Secrets, Secrets.layer.pipe(Layer.provide(Layer.succeed(RootKeys, keys))))
   return Effect.fnUntraced(function*({ url }: Server, events: ReadonlyArray<ProviderEvent>) {
     const body = yield* Effect.orDie(encodeCallback({ events }))
-    const signature = yield* Effect.provideService(Wire.sign(body), Secrets, secrets)
-    const headers = { "content-type": "application/json", [Wire.signatureHeader]: signature }
+    const signature = yield* Effect.provideService(Protocol.sign(body), Secrets, secrets)
+    const headers = { "content-type": "application/json", [Protocol.signatureHeader]: signature }
     return yield* Effect.promise(async () => {
       const response = await fetch(`${url}/ingress/mock`, { method: "POST", headers, body })
       await response.arrayBuffer()

@@ -114,7 +114,7 @@ export const lines = (...parts: ReadonlyArray<string | null | undefined>): strin
 }
 
 /** Schema for a time as the networks write it: a number, or its digits as text. */
-export const Moment = Schema.Union([Schema.Number, Schema.String])
+export const NetworkTime = Schema.Union([Schema.Number, Schema.String])
 
 /** The smallest value that is read as milliseconds. In seconds it would be the year 33658. */
 const millis_min = 1e12
@@ -123,7 +123,7 @@ const millis_max = 8.64e15
 const iso = /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9]{2}:?[0-9]{2})$/
 
 /** Returns the time that a network gives in seconds or milliseconds, as a number or as text, or as an ISO date. */
-export const timeIn = (moment: typeof Moment.Type | undefined): Option.Option<Timestamp> => {
+export const timeIn = (moment: typeof NetworkTime.Type | undefined): Option.Option<Timestamp> => {
   if (typeof moment === "string" && iso.test(moment)) return DateTime.make(moment)
   const value = typeof moment === "string" && !/^[0-9]{1,16}$/.test(moment) ? NaN : Number(moment)
   const millis = value >= millis_min ? value : value * 1000
@@ -131,5 +131,5 @@ export const timeIn = (moment: typeof Moment.Type | undefined): Option.Option<Ti
 }
 
 /** Returns the time that a network gives; else the fallback. */
-export const timeOf = (moment: typeof Moment.Type | undefined, fallback: DateTime.Utc): Timestamp =>
+export const timeOf = (moment: typeof NetworkTime.Type | undefined, fallback: DateTime.Utc): Timestamp =>
   Option.getOrElse(timeIn(moment), () => fallback)

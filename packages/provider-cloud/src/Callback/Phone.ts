@@ -3,7 +3,7 @@ import { SendId } from "@messaging-crm/core/Ids"
 import type { MessageStatusReported } from "@messaging-crm/core/Inbound"
 import { type DateTime, Option, Schema } from "effect"
 import type { AccountKey } from "../CloudAccounts.ts"
-import { pauseOf } from "../ErrorCodes.ts"
+import { pauseReasonOf } from "../ErrorCodes.ts"
 import { idOf, isObject, Items, lenient, NetworkId, objectOf, StorableText, Whole } from "../GraphJson.ts"
 import {
   type Contact,
@@ -27,7 +27,7 @@ import {
   ignored,
   ignoredAs,
   type MessageContent,
-  Moment,
+  NetworkTime,
   type Network,
   type Notices,
   noticesOf,
@@ -53,7 +53,7 @@ const Message = Schema.Struct({
   ...Recipient,
   group_id: lenient(NetworkId),
   id: lenient(NetworkId),
-  timestamp: lenient(Moment),
+  timestamp: lenient(NetworkTime),
   type: lenient(Schema.String),
   system: lenient(System),
   edit: lenient(Schema.Struct({ original_message_id: NetworkId, message: lenient(Schema.Unknown) })),
@@ -64,7 +64,7 @@ const Status = Schema.Struct({
   id: NetworkId,
   status: Schema.String,
   type: lenient(Schema.String),
-  timestamp: lenient(Moment),
+  timestamp: lenient(NetworkTime),
   ...StatusRecipient,
   recipient_type: lenient(Schema.String),
   biz_opaque_callback_data: lenient(SendId),
@@ -193,13 +193,13 @@ const readMessage = (context: Context, item: unknown, isEcho: boolean): Notices 
   }
 }
 
-/** Returns why a message failed, and whether its channel is refused with it. */
+/** Returns why a message failed, and whether its channel is rejected with it. */
 const failureOf = (errors: typeof Items.Type): Pick<MessageStatusReported, "failure" | "pauses_channel"> => {
   const [first] = errors.flatMap((error) => Option.toArray(decodeStatusError(error)))
   if (first === undefined) return {}
   const { code, error_data, message, title } = first
   const failure = { code: code ?? null, title: title ?? message ?? null, description: error_data?.details ?? null }
-  return Option.match(Option.flatMap(Option.fromUndefinedOr(code), pauseOf), {
+  return Option.match(Option.flatMap(Option.fromUndefinedOr(code), pauseReasonOf), {
     onNone: () => ({ failure }),
     onSome: (pauses_channel) => ({ failure, pauses_channel })
   })

@@ -13,7 +13,7 @@ import {
   ignored,
   ignoredAs,
   type MessageContent,
-  Moment,
+  NetworkTime,
   type Network,
   type Notices,
   noticesOf,
@@ -43,13 +43,13 @@ const Message = Schema.Struct({
 const Item = Schema.Struct({
   sender: lenient(Schema.Struct({ id: NetworkId })),
   recipient: lenient(Schema.Struct({ id: NetworkId })),
-  timestamp: lenient(Moment),
+  timestamp: lenient(NetworkTime),
   message: lenient(Message),
   message_edit: lenient(Schema.Struct({ mid: NetworkId, text: StorableText })),
   postback: lenient(Postback),
   reaction: lenient(Reaction),
-  delivery: lenient(Schema.Struct({ mids: lenient(Items), watermark: lenient(Moment) })),
-  read: lenient(Schema.Struct({ mid: lenient(NetworkId), watermark: lenient(Moment) }))
+  delivery: lenient(Schema.Struct({ mids: lenient(Items), watermark: lenient(NetworkTime) })),
+  read: lenient(Schema.Struct({ mid: lenient(NetworkId), watermark: lenient(NetworkTime) }))
 })
 type Item = typeof Item.Type
 
@@ -90,7 +90,7 @@ const receivedAs = (context: Context, id: string, content: MessageContent): Noti
   context.isOwn ? ignored("nothing", "item:own") : messageAs(context, id, content)
 
 /** Makes a message id for an item that has none. A repeated callback gives the same id. */
-const madeUp = (kind: string, { at, item: { sender } }: Context, about = "") =>
+const derivedId = (kind: string, { at, item: { sender } }: Context, about = "") =>
   [kind, sender?.id, at.epochMilliseconds, about].join(".").slice(0, 500)
 
 const status = (
@@ -124,13 +124,13 @@ const message = (context: Context, given: typeof Message.Type): Notices => {
 const reaction = (context: Context, given: NonNullable<Item["reaction"]>): Notices =>
   given.action === "unreact"
     ? ignored("nothing", "item:unreact")
-    : receivedAs(context, madeUp("reaction", context, given.mid), contentOfReaction(given))
+    : receivedAs(context, derivedId("reaction", context, given.mid), contentOfReaction(given))
 
 /** Returns the report of all messages to the person before a time. */
 const watermark = (
   { account, at, item: { sender } }: Context,
   reported: "delivered" | "read",
-  moment: typeof Moment.Type | undefined
+  moment: typeof NetworkTime.Type | undefined
 ): ReadonlyArray<Notices> => {
   const until = timeIn(moment)
   if (Option.isNone(until) || sender === undefined) return []
@@ -162,7 +162,7 @@ const contentOf = (context: Context, kind: string): Notices => {
   if (item.message !== undefined) return message(context, item.message)
   if (item.postback !== undefined) {
     const { mid } = item.postback
-    return receivedAs(context, mid ?? madeUp("postback", context), contentOfPostback(item.postback))
+    return receivedAs(context, mid ?? derivedId("postback", context), contentOfPostback(item.postback))
   }
   if (item.reaction !== undefined) return reaction(context, item.reaction)
   if (item.message_edit !== undefined) {

@@ -3,10 +3,10 @@ import { Schema } from "effect"
 
 /** The answer to a message. */
 export const Answer = Schema.Union([
-  Schema.Struct({ answer: Schema.Literal("take") }),
+  Schema.Struct({ answer: Schema.Literal("accept") }),
   /** An error body. The message is not accepted. */
   Schema.Struct({
-    answer: Schema.Literal("refuse"),
+    answer: Schema.Literal("reject"),
     code: Schema.Int,
     status: Schema.optionalKey(Schema.Int),
     error_subcode: Schema.optionalKey(Schema.Int),
@@ -14,11 +14,11 @@ export const Answer = Schema.Union([
     retry_after_seconds: Schema.optionalKey(Schema.Int)
   }),
   /** The message is accepted, and the connection breaks before the answer. */
-  Schema.Struct({ answer: Schema.Literal("take_and_hang_up") }),
+  Schema.Struct({ answer: Schema.Literal("accept_and_hang_up") }),
   /** The connection breaks, and the message is not accepted. */
   Schema.Struct({ answer: Schema.Literal("hang_up") }),
   /** An error page of a proxy, without the network's error body. */
-  Schema.Struct({ answer: Schema.Literal("page"), status: Schema.Int })
+  Schema.Struct({ answer: Schema.Literal("error_page"), status: Schema.Int })
 ])
 export type Answer = typeof Answer.Type
 
@@ -32,13 +32,13 @@ export const Behavior = Schema.Struct({
 })
 export interface Behavior extends Schema.Schema.Type<typeof Behavior> {}
 
-const take: Answer = { answer: "take" }
+const accept: Answer = { answer: "accept" }
 
 /** The behavior of every recipient that is not listed in `testNumbers`. */
-export const ordinary: Behavior = { answers: [take], statuses: ["sent", "delivered", "read"], reply: null }
+export const ordinary: Behavior = { answers: [accept], statuses: ["sent", "delivered", "read"], reply: null }
 
-const refuses = (code: number, more: Partial<Omit<Extract<Answer, { answer: "refuse" }>, "answer">> = {}): Answer => ({
-  answer: "refuse",
+const rejects = (code: number, more: Partial<Omit<Extract<Answer, { answer: "reject" }>, "answer">> = {}): Answer => ({
+  answer: "reject",
   code,
   ...more
 })
@@ -46,14 +46,14 @@ const refuses = (code: number, more: Partial<Omit<Extract<Answer, { answer: "ref
 /** The recipients with a behavior of their own, the same as the mock network's. */
 export const testNumbers: Readonly<Record<string, Behavior>> = {
   "0001": { ...ordinary, statuses: ["sent", "delivered"] },
-  "0002": { ...ordinary, answers: [refuses(131026)] },
+  "0002": { ...ordinary, answers: [rejects(131026)] },
   "0003": { ...ordinary, statuses: ["sent", "failed"] },
-  "0004": { ...ordinary, answers: [refuses(131016, { status: 500 }), refuses(131016, { status: 500 }), take] },
-  "0005": { ...ordinary, answers: [{ answer: "take_and_hang_up" }] },
+  "0004": { ...ordinary, answers: [rejects(131016, { status: 500 }), rejects(131016, { status: 500 }), accept] },
+  "0005": { ...ordinary, answers: [{ answer: "accept_and_hang_up" }] },
   "0006": { ...ordinary, answers: [{ answer: "hang_up" }] },
   "0007": { ...ordinary, reply: "text" },
   "0008": { ...ordinary, reply: "image" },
-  "0009": { ...ordinary, answers: [refuses(131056, { status: 429, retry_after_seconds: 2 }), take] }
+  "0009": { ...ordinary, answers: [rejects(131056, { status: 429, retry_after_seconds: 2 }), accept] }
 }
 
 /** Returns the behavior of a recipient. */

@@ -6,8 +6,8 @@ import { messagePart, socialPart } from "./CallbackBodies.ts"
 import { FakeGraph } from "./FakeGraph.ts"
 
 const Script = Schema.Union([
-  Schema.Struct({ recipient: Schema.String, behaviour: Behavior }),
-  Schema.Struct({ next_calls: Schema.Int, behaviour: Behavior })
+  Schema.Struct({ recipient: Schema.String, behavior: Behavior }),
+  Schema.Struct({ next_calls: Schema.Int, behavior: Behavior })
 ])
 
 /** A message of a person to a number, a page or a photo account, which are given by their IDs on the network. */
@@ -29,14 +29,14 @@ const command = <A, I, R>(schema: Schema.Codec<A, I>, run: (body: A) => Effect.E
     Effect.catchTag("SchemaError", malformed)
   )
 
-/** Layer for `GET /fake/taken`, `POST /fake/script` and `POST /fake/write`. */
+/** Layer for `GET /fake/accepted`, `POST /fake/script` and `POST /fake/write`. */
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const fake = yield* FakeGraph
 
   const script = command(Script, (given) =>
     "recipient" in given
-      ? fake.script(given.recipient, given.behaviour)
-      : fake.scriptNext(...Array.from({ length: given.next_calls }, () => given.behaviour)))
+      ? fake.script(given.recipient, given.behavior)
+      : fake.scriptNext(...Array.from({ length: given.next_calls }, () => given.behavior)))
 
   const write = command(
     Written,
@@ -52,9 +52,9 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     })
   )
 
-  const taken = Effect.map(fake.accepted, (accepted) => HttpServerResponse.jsonUnsafe({ taken: accepted }))
+  const accepted = Effect.map(fake.accepted, (accepted) => HttpServerResponse.jsonUnsafe({ accepted }))
 
-  yield* router.add("GET", "/fake/taken", taken)
+  yield* router.add("GET", "/fake/accepted", accepted)
   yield* router.add("POST", "/fake/script", script)
   yield* router.add("POST", "/fake/write", write)
 }))

@@ -3,7 +3,7 @@
  * returns files and posts signed callbacks.
  *
  * Like the Graph API it accepts a repeated message as a new one, discards a
- * message with a user ID in `to`, and refuses empty texts and unknown templates.
+ * message with a user ID in `to`, and rejects empty texts and unknown templates.
  * Every answer has a body.
  */
 import { Context, Effect, Layer, type Redacted, Ref } from "effect"
@@ -31,7 +31,7 @@ export class FakeGraph extends Context.Service<FakeGraph, {
   readonly accepted: Effect.Effect<ReadonlyArray<State.AcceptedMessage>>
   readonly discarded: Effect.Effect<ReadonlyArray<State.AcceptedMessage>>
   /** Sets the behavior of all messages to a recipient, coreId as the network does, from now on. */
-  readonly script: (recipient: string, behaviour: Behavior) => Effect.Effect<void>
+  readonly script: (recipient: string, behavior: Behavior) => Effect.Effect<void>
   /** Sets the behavior of the next calls, for any recipient. */
   readonly scriptNext: (...behaviors: ReadonlyArray<Behavior>) => Effect.Effect<void>
   /** Adds parts to the callbacks that are still to be posted. */
@@ -80,7 +80,7 @@ const make = Effect.fnUntraced(function*({ app_secret, callback_urls, token }: O
     url,
     accepted: see(({ accepted }) => accepted),
     discarded: see(({ discarded }) => discarded),
-    script: (recipient, behaviour) => set(({ scripts }) => ({ scripts: new Map(scripts).set(recipient, behaviour) })),
+    script: (recipient, behavior) => set(({ scripts }) => ({ scripts: new Map(scripts).set(recipient, behavior) })),
     scriptNext: (...behaviors) => set(({ next }) => ({ next: [...next, ...behaviors] })),
     enqueue: (...parts) => State.enqueue(state, ...parts),
     waiting: see(({ waiting }) => waiting),

@@ -1,7 +1,7 @@
 /** How the fake network takes, hands out and deletes files: by ID a link, and by the link the bytes. */
 import { Effect, Option, Ref } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { nextId, refuse, set, type State } from "./State.ts"
+import { nextId, reject, set, type State } from "./State.ts"
 
 export const add = Effect.fnUntraced(function*(state: State, bytes: Uint8Array, mime_type: string) {
   const id = yield* nextId(state, "1003383421387")
@@ -14,7 +14,7 @@ const sha256 = (bytes: Uint8Array): Effect.Effect<string> =>
     Effect.map((digest) => Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join(""))
   )
 
-const absent = (id: string) => refuse(100, 400, `There is no object with the ID ${id}.`)
+const absent = (id: string) => reject(100, 400, `There is no object with the ID ${id}.`)
 
 /** Returns a link to a file, which may have expired already. */
 export const link = Effect.fnUntraced(function*(state: State, url: string, id: string) {
@@ -49,9 +49,9 @@ const fileOf = Effect.gen(function*() {
 export const uploadRoute = (state: State) =>
   Effect.gen(function*() {
     const file = yield* fileOf
-    if (Option.isNone(file)) return refuse(100, 400, "The parameters messaging_product and file are required.")
+    if (Option.isNone(file)) return reject(100, 400, "The parameters messaging_product and file are required.")
     return HttpServerResponse.jsonUnsafe({ id: yield* add(state, file.value.bytes, file.value.mime_type) })
-  }).pipe(Effect.catch(() => Effect.succeed(refuse(100, 400, "The body is not a form."))))
+  }).pipe(Effect.catch(() => Effect.succeed(reject(100, 400, "The body is not a form."))))
 
 /** Answers `DELETE /{version}/{id}`. */
 export const removeRoute = (state: State) =>

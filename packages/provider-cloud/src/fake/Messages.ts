@@ -5,7 +5,7 @@ import { type Answer, type Behavior, behaviorOf } from "./Behaviors.ts"
 import { messagePart, type Part, socialPart, statusPart } from "./CallbackBodies.ts"
 import { add } from "./Files.ts"
 import { inputOf, isUserId, read, type SendRequest } from "./Requests.ts"
-import { type AcceptedMessage, enqueue, type Memory, nextId, refusal, refuse, set, type State } from "./State.ts"
+import { type AcceptedMessage, enqueue, type Memory, nextId, errorResponse, reject, set, type State } from "./State.ts"
 
 /** Drops the connection, so that the answer is lost. */
 const hangUp = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
@@ -22,10 +22,10 @@ const choose = (state: State, recipient: string) =>
   Ref.modify(state, (memory): readonly [readonly [Behavior, Answer], Memory] => {
     const [scripted, ...next] = memory.next
     if (scripted !== undefined) return [[scripted, scripted.answers[0]], { ...memory, next }]
-    const behaviour = memory.scripts.get(recipient) ?? behaviorOf(recipient)
+    const behavior = memory.scripts.get(recipient) ?? behaviorOf(recipient)
     const call = memory.calls.get(recipient) ?? 0
-    const answer = behaviour.answers[call] ?? behaviour.answers.at(-1) ?? behaviour.answers[0]
-    return [[behaviour, answer], { ...memory, calls: new Map(memory.calls).set(recipient, call + 1) }]
+    const answer = behavior.answers[call] ?? behavior.answers.at(-1) ?? behavior.answers[0]
+    return [[behavior, answer], { ...memory, calls: new Map(memory.calls).set(recipient, call + 1) }]
   })
 
 const phoneReports = Effect.fnUntraced(function*(
@@ -61,7 +61,7 @@ const pageReports = (
   ]
 }
 
-const accept = Effect.fnUntraced(function*(state: State, request: SendRequest, behaviour: Behavior) {
+const accept = Effect.fnUntraced(function*(state: State, request: SendRequest, behavior: Behavior) {
   const { isMisaddressed, isPhone, ...fields } = request
   const message: AcceptedMessage = { id: yield* nextId(state, isPhone ? "wamid.FAKE" : "m_FAKE"), ...fields }
   if (isMisaddressed) {
@@ -71,7 +71,7 @@ const accept = Effect.fnUntraced(function*(state: State, request: SendRequest, b
   yield* set(state, ({ accepted }) => ({ accepted: [...accepted, message] }))
   const millis = (yield* DateTime.now).epochMilliseconds
   const parts = isPhone
-    ? yield* phoneReports(state, message, behaviour, Math.floor(millis / 1000))
+    ? yield* phoneReports(state, message, behavior, Math.floor(millis / 1000))
     : pageReports(message, millis)
   yield* enqueue(state, ...parts)
   return message.id
@@ -97,19 +97,19 @@ const acceptedAnswer = (request: SendRequest, id: string) => {
 
 /** Answers a request to send, as the script or the number says. */
 const send = Effect.fnUntraced(function*(state: State, request: SendRequest) {
-  const [behaviour, answer] = yield* choose(state, request.recipient)
+  const [behavior, answer] = yield* choose(state, request.recipient)
   switch (answer.answer) {
-    case "take":
-      return acceptedAnswer(request, yield* accept(state, request, behaviour))
-    case "take_and_hang_up":
-      yield* accept(state, request, behaviour)
+    case "accept":
+      return acceptedAnswer(request, yield* accept(state, request, behavior))
+    case "accept_and_hang_up":
+      yield* accept(state, request, behavior)
       return yield* hangUp
     case "hang_up":
       return yield* hangUp
-    case "page":
+    case "error_page":
       return HttpServerResponse.text("<h1>Something is wrong</h1>", { status: answer.status })
-    case "refuse":
-      return refusal(answer)
+    case "reject":
+      return errorResponse(answer)
   }
 })
 
@@ -127,7 +127,7 @@ export const route = (state: State) =>
         return yield* send(state, requested.request)
     }
   }).pipe(Effect.catchTags({
-    Fault: ({ code, details, status }) => Effect.succeed(refuse(code, status, details)),
-    SchemaError: () => Effect.succeed(refuse(100, 400, "The body is not JSON.")),
-    HttpServerError: () => Effect.succeed(refuse(100, 400, "The body is not JSON."))
+    Fault: ({ code, details, status }) => Effect.succeed(reject(code, status, details)),
+    SchemaError: () => Effect.succeed(reject(100, 400, "The body is not JSON.")),
+    HttpServerError: () => Effect.succeed(reject(100, 400, "The body is not JSON."))
   }))

@@ -2,7 +2,7 @@
 import { Effect, Ref, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import * as Files from "./Files.ts"
-import { refuse, set, type State } from "./State.ts"
+import { reject, set, type State } from "./State.ts"
 import * as Templates from "./Templates.ts"
 
 const Query = Schema.Struct({ fields: Schema.optionalKey(Schema.String) })
@@ -17,7 +17,7 @@ export const route = (state: State, url: string) =>
     if (fields === undefined) return yield* Files.link(state, url, id)
     const names = fields.split(",").map((field) => field.trim()).filter((field) => field !== "" && field !== "id")
     return HttpServerResponse.jsonUnsafe({ ...Object.fromEntries(names.map((name) => [name, "Fake"])), id })
-  }).pipe(Effect.catchTag("SchemaError", () => Effect.succeed(refuse(100))))
+  }).pipe(Effect.catchTag("SchemaError", () => Effect.succeed(reject(100))))
 
 const ordinary = {
   messaging_product: "whatsapp",
@@ -39,7 +39,7 @@ export const profileRoute = (state: State) =>
     const wanted = fields === undefined ? null : new Set(["messaging_product", ...fields.split(",")])
     const shown = profile.filter(([name]) => wanted === null || wanted.has(name))
     return HttpServerResponse.jsonUnsafe({ data: [Object.fromEntries(shown)] })
-  }).pipe(Effect.catchTag("SchemaError", () => Effect.succeed(refuse(100))))
+  }).pipe(Effect.catchTag("SchemaError", () => Effect.succeed(reject(100))))
 
 const decodeProfile = HttpServerRequest.schemaBodyJson(Schema.Record(Schema.String, Schema.Unknown))
 
@@ -48,10 +48,10 @@ export const setProfileRoute = (state: State) =>
   Effect.gen(function*() {
     const { id = "" } = yield* HttpRouter.params
     const { messaging_product, ...profile } = yield* decodeProfile
-    if (messaging_product !== "whatsapp") return refuse(100, 400, "The parameter messaging_product is required.")
+    if (messaging_product !== "whatsapp") return reject(100, 400, "The parameter messaging_product is required.")
     yield* set(state, ({ profiles }) => ({ profiles: new Map(profiles).set(id, { ...profiles.get(id), ...profile }) }))
     return HttpServerResponse.jsonUnsafe({ success: true })
-  }).pipe(Effect.catch(() => Effect.succeed(refuse(100, 400, "The body is not JSON."))))
+  }).pipe(Effect.catch(() => Effect.succeed(reject(100, 400, "The body is not JSON."))))
 
 /** Answers `GET /{version}/{id}/phone_numbers` of a business account. */
 export const numbersRoute = Effect.map(HttpRouter.params, ({ id = "" }) =>
@@ -63,5 +63,5 @@ export const numbersRoute = Effect.map(HttpRouter.params, ({ id = "" }) =>
 /** Answers every path that the fake network does not have. */
 export const unknown = Effect.map(
   HttpServerRequest.HttpServerRequest,
-  ({ url }) => refuse(2500, 404, `Unknown path components: ${url.split("?")[0] ?? ""}`)
+  ({ url }) => reject(2500, 404, `Unknown path components: ${url.split("?")[0] ?? ""}`)
 )

@@ -78,15 +78,15 @@ export const enqueue = (state: State, ...parts: ReadonlyArray<Part>) =>
 export const nextId = (state: State, kind: string) =>
   Ref.modify(state, (memory) => [`${kind}${memory.last + 1}`, { ...memory, last: memory.last + 1 }] as const)
 
-interface Refuse extends Extract<Answer, { readonly answer: "refuse" }> {
-  /** What is wrong; by default that the fake network refuses. */
+interface Rejection extends Extract<Answer, { readonly answer: "reject" }> {
+  /** What is wrong; by default that the fake network rejects. */
   readonly details?: string
 }
 
 /** Returns an error response of the network. */
-export const refusal = (refuse: Refuse) => {
-  const { code, details = "Refused by the fake network.", error_subcode, is_transient, retry_after_seconds } = refuse
-  const { status = 400 } = refuse
+export const errorResponse = (rejection: Rejection) => {
+  const { code, details = "Rejected by the fake network.", error_subcode, is_transient, retry_after_seconds } = rejection
+  const { status = 400 } = rejection
   const error = {
     message: `(#${code}) ${details}`,
     type: "OAuthException",
@@ -100,8 +100,8 @@ export const refusal = (refuse: Refuse) => {
   return HttpServerResponse.jsonUnsafe({ error }, { status, headers })
 }
 
-export const refuse = (code: number, status = 400, details?: string) =>
-  refusal({ answer: "refuse", code, status, ...(details === undefined ? {} : { details }) })
+export const reject = (code: number, status = 400, details?: string) =>
+  errorResponse({ answer: "reject", code, status, ...(details === undefined ? {} : { details }) })
 
 /** Answers only requests that carry the token; others get a 401. */
 export const authorized =
@@ -109,5 +109,5 @@ export const authorized =
     Effect.flatMap(
       HttpServerRequest.HttpServerRequest,
       ({ headers }) =>
-        headers["authorization"] === `Bearer ${Redacted.value(token)}` ? answer : Effect.succeed(refuse(190, 401))
+        headers["authorization"] === `Bearer ${Redacted.value(token)}` ? answer : Effect.succeed(reject(190, 401))
     )

@@ -1,7 +1,7 @@
 /** The list of templates of the fake network, in pages. One page may fail or never be answered. */
 import { Effect, Ref, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { type FakeTemplate, type Memory, refuse, type State } from "./State.ts"
+import { type FakeTemplate, type Memory, reject, type State } from "./State.ts"
 
 /** The most templates of a page, whatever limit is requested, so that three templates make two pages. */
 const page_size_max = 2
@@ -68,9 +68,9 @@ export const route = (state: State) =>
     const { broken_page, slow_page, templates } = yield* Ref.get(state)
     const page_size = Math.max(1, Math.min(Math.trunc(limit), page_size_max))
     const first = Number(after)
-    if (!Number.isInteger(first) || first < 0) return refuse(100, 400, "The cursor is invalid.")
+    if (!Number.isInteger(first) || first < 0) return reject(100, 400, "The cursor is invalid.")
     const page = first / page_size + 1
-    if (page === broken_page) return refuse(1, 500)
+    if (page === broken_page) return reject(1, 500)
     if (page === slow_page) return yield* Effect.never
     const all = (templates.get(id) ?? ordinary).filter(passes(query))
     const next = first + page_size
@@ -79,7 +79,7 @@ export const route = (state: State) =>
     const data = all.slice(first, next).map(chosen(fields))
     if (data.length === 0) return HttpServerResponse.jsonUnsafe({ data })
     return HttpServerResponse.jsonUnsafe({ data, paging: { cursors: { before: after, after: String(next) }, ...link } })
-  }).pipe(Effect.catchTag("SchemaError", () => Effect.succeed(refuse(100))))
+  }).pipe(Effect.catchTag("SchemaError", () => Effect.succeed(reject(100))))
 
 /** Returns a template of any account by its ID, with the fields that are asked for. */
 export const find = ({ templates }: Memory, id: string, fields: string | undefined): object | null => {
@@ -94,6 +94,6 @@ export const oneRoute = (state: State) =>
     const { fields } = yield* HttpServerRequest.schemaSearchParams(Query)
     const found = find(yield* Ref.get(state), id, fields)
     return found === null
-      ? refuse(100, 400, `There is no object with the ID ${id}.`)
+      ? reject(100, 400, `There is no object with the ID ${id}.`)
       : HttpServerResponse.jsonUnsafe(found)
-  }).pipe(Effect.catchTag("SchemaError", () => Effect.succeed(refuse(100))))
+  }).pipe(Effect.catchTag("SchemaError", () => Effect.succeed(reject(100))))

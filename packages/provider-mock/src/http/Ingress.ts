@@ -3,7 +3,7 @@ import { limits } from "@messaging-crm/core/Limits"
 import { Secrets } from "@messaging-crm/core/Secrets"
 import { ByteSize, Effect, Exit, Layer, Option, Schema, Semaphore } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { Callback, signatureHeader, signedDigest } from "./Wire.ts"
+import { Callback, signatureHeader, signedDigest } from "./Protocol.ts"
 
 const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Callback))
 

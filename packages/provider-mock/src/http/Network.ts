@@ -5,13 +5,13 @@ import { Secrets } from "@messaging-crm/core/Secrets"
 import { Data, Effect, Layer, Queue, Ref, Schedule, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { MockProvider } from "../index.ts"
-import * as Wire from "./Wire.ts"
+import * as Protocol from "./Protocol.ts"
 
-const answerAccepted = HttpServerResponse.schemaJson(Wire.Accepted)
-const answerRejected = HttpServerResponse.schemaJson(Wire.Rejected)
-const answerBusy = HttpServerResponse.schemaJson(Wire.Busy)
-const answerTemplates = HttpServerResponse.schemaJson(Wire.TemplatesAnswer)
-const answerAcceptedMessages = HttpServerResponse.schemaJson(Wire.AcceptedMessages)
+const answerAccepted = HttpServerResponse.schemaJson(Protocol.Accepted)
+const answerRejected = HttpServerResponse.schemaJson(Protocol.Rejected)
+const answerBusy = HttpServerResponse.schemaJson(Protocol.Busy)
+const answerTemplates = HttpServerResponse.schemaJson(Protocol.TemplatesAnswer)
+const answerAcceptedMessages = HttpServerResponse.schemaJson(Protocol.AcceptedMessages)
 
 const done = HttpServerResponse.empty({ status: 204 })
 const malformed = () => Effect.succeed(HttpServerResponse.empty({ status: 400 }))
@@ -29,7 +29,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const mock = yield* MockProvider
   const provider = yield* MessagingProvider
 
-  const deliver = HttpServerRequest.schemaBodyJson(Wire.DeliverRequest).pipe(
+  const deliver = HttpServerRequest.schemaBodyJson(Protocol.DeliverRequest).pipe(
     Effect.flatMap(provider.deliver),
     Effect.flatMap((accepted) => answerAccepted(accepted)),
     Effect.catchTags({
@@ -48,21 +48,21 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     Effect.catchTag("ProviderUnavailable", () => Effect.succeed(HttpServerResponse.empty({ status: 503 })))
   )
 
-  const acceptedOf = ({ recipient, reference }: typeof Wire.AcceptedQuery.Type) => {
+  const acceptedOf = ({ recipient, reference }: typeof Protocol.AcceptedQuery.Type) => {
     if (reference !== undefined) return mock.acceptedOf({ reference })
     return recipient === undefined ? mock.accepted : mock.acceptedOf({ recipient })
   }
 
-  const accepted = HttpServerRequest.schemaSearchParams(Wire.AcceptedQuery).pipe(
+  const accepted = HttpServerRequest.schemaSearchParams(Protocol.AcceptedQuery).pipe(
     Effect.flatMap(acceptedOf),
     Effect.flatMap((all) =>
       answerAcceptedMessages({
-        taken: all.map(({ accepted_at, message, provider_message_id }) => ({
+        accepted: all.map(({ accepted_at, message, provider_message_id }) => ({
           provider_message_id,
           reference: message.reference,
           recipient: message.recipient,
           text: message.content.text,
-          taken_at: accepted_at
+          accepted_at: accepted_at
         }))
       })
     ),
@@ -79,20 +79,20 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
 
   yield* router.add("POST", "/deliver", deliver)
   yield* router.add("GET", "/templates/:account", templates)
-  yield* router.add("GET", "/taken", accepted)
+  yield* router.add("GET", "/accepted", accepted)
   yield* router.add("POST", "/report", command(ProviderEvent, mock.emit))
-  yield* router.add("POST", "/script", command(Wire.Script, ({ behaviour, target }) => mock.script(target, behaviour)))
-  yield* router.add("POST", "/down", command(Wire.Down, ({ down }) => mock.setDown(down)))
+  yield* router.add("POST", "/script", command(Protocol.Script, ({ behavior, target }) => mock.script(target, behavior)))
+  yield* router.add("POST", "/down", command(Protocol.Down, ({ down }) => mock.setDown(down)))
 }))
 
-const encode = Schema.encodeEffect(Schema.fromJsonString(Wire.Callback))
+const encode = Schema.encodeEffect(Schema.fromJsonString(Protocol.Callback))
 
 /** A callback got no 2xx response. */
 class CallbackFailed extends Data.TaggedError("CallbackFailed")<{ readonly answered: string }> {}
 
 const post = (url: string, body: string, signature: string) =>
   Effect.tryPromise(async (signal) => {
-    const headers = { "content-type": "application/json", [Wire.signatureHeader]: signature }
+    const headers = { "content-type": "application/json", [Protocol.signatureHeader]: signature }
     const response = await fetch(url, { method: "POST", body, headers, signal, redirect: "manual" })
     await response.arrayBuffer()
     return response
@@ -127,7 +127,7 @@ export const layerCallbacks = (callback_urls: ReadonlyArray<string>) =>
       callback_urls[count % callback_urls.length] ?? "")
     const callBack = Effect.fnUntraced(function*(events: ReadonlyArray<ProviderEvent>) {
       const body = yield* Effect.orDie(encode({ events }))
-      const signature = yield* Effect.provideService(Wire.sign(body), Secrets, secrets)
+      const signature = yield* Effect.provideService(Protocol.sign(body), Secrets, secrets)
       const attempt = Effect.flatMap(next, (url) =>
         post(url, body, signature))
       const retries = Effect.retry(attempt, Schedule.spaced("100 millis"))

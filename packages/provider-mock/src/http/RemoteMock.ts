@@ -1,4 +1,5 @@
 import {
+  isUnconnected,
   MessagingProvider,
   type OutboundMessage,
   ProviderBusy,
@@ -8,29 +9,13 @@ import {
 } from "@messaging-crm/core/MessagingProvider"
 import { traced } from "@messaging-crm/core/Traces"
 import { Effect, Layer, Schema } from "effect"
-import * as Wire from "./Wire.ts"
+import * as Protocol from "./Protocol.ts"
 
-const encodeRequest = Schema.encodeEffect(Schema.fromJsonString(Wire.DeliverRequest))
-const decodeTaken = Schema.decodeUnknownEffect(Schema.fromJsonString(Wire.Accepted))
-const decodeRejected = Schema.decodeUnknownEffect(Schema.fromJsonString(Wire.Rejected))
-const decodeBusy = Schema.decodeUnknownEffect(Schema.fromJsonString(Wire.Busy))
-const decodeTemplates = Schema.decodeUnknownEffect(Schema.fromJsonString(Wire.TemplatesAnswer))
-
-/** Error codes of connections that were never established, so that nothing can have been sent. */
-const unconnected = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "UND_ERR_CONNECT_TIMEOUT"
-])
-
-const codeOf = (error: unknown): string => {
-  // An `Error` of Node: the code is on it or on what caused it.
-  const { cause, code } = Object(error) as { readonly cause?: unknown; readonly code?: unknown }
-  return typeof code === "string" || cause === undefined ? String(code) : codeOf(cause)
-}
+const encodeRequest = Schema.encodeEffect(Schema.fromJsonString(Protocol.DeliverRequest))
+const decodeAccepted = Schema.decodeUnknownEffect(Schema.fromJsonString(Protocol.Accepted))
+const decodeRejected = Schema.decodeUnknownEffect(Schema.fromJsonString(Protocol.Rejected))
+const decodeBusy = Schema.decodeUnknownEffect(Schema.fromJsonString(Protocol.Busy))
+const decodeTemplates = Schema.decodeUnknownEffect(Schema.fromJsonString(Protocol.TemplatesAnswer))
 
 const request = (url: string, init: RequestInit) =>
   Effect.tryPromise({
@@ -46,14 +31,14 @@ const busy = new ProviderBusy({ reason: "provider_unavailable", retry_after_seco
 const interpret = Effect.fnUntraced(function*({ status, text }: { readonly status: number; readonly text: string }) {
   switch (status) {
     case 200:
-      return yield* decodeTaken(text)
+      return yield* decodeAccepted(text)
     case 422:
       return yield* new ProviderRejected(yield* decodeRejected(text))
     case 429:
     case 503:
       return yield* new ProviderBusy(yield* decodeBusy(text))
     default:
-      // Another 4xx refuses the request as such, before the message was read. Any other status may follow an accepted message.
+      // Another 4xx rejects the request as such, before the message was read. Any other status may follow an accepted message.
       return yield* status >= 400 && status < 500 ? busy : new ProviderOutcomeUnknown()
   }
 })
@@ -66,7 +51,7 @@ export const layer = (provider_url: string) => {
     const body = yield* Effect.orDie(encodeRequest(message))
     const headers = { "content-type": "application/json" }
     const answer = yield* request(at("/deliver"), { method: "POST", body, headers }).pipe(
-      Effect.mapError((error) => unconnected.has(codeOf(error)) ? busy : new ProviderOutcomeUnknown())
+      Effect.mapError((error) => isUnconnected(error) ? busy : new ProviderOutcomeUnknown())
     )
     // An answer that does not decode proves nothing about the message.
     return yield* Effect.catchTag(interpret(answer), "SchemaError", () => new ProviderOutcomeUnknown())

@@ -130,7 +130,7 @@ describe("notes that cost peers dearly", () => {
       Effect.gen(function*() {
         const fake = yield* FakeGraph
         yield* fake.script("4915112345678", {
-          answers: [{ answer: "take_and_hang_up" }],
+          answers: [{ answer: "accept_and_hang_up" }],
           statuses: ["sent", "delivered"],
           reply: null
         })
@@ -226,7 +226,7 @@ describe("pages", () => {
     Effect.gen(function*() {
       const fake = yield* FakeGraph
       const { page_messaging } = yield* Acme
-      yield* fake.script("24601", { answers: [{ answer: "take_and_hang_up" }], statuses: [], reply: null })
+      yield* fake.script("24601", { answers: [{ answer: "accept_and_hang_up" }], statuses: [], reply: null })
       yield* fake.enqueue(socialPart("page", {
         account: page_messaging,
         person: "24601",

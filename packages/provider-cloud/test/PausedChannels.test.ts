@@ -67,7 +67,7 @@ describe("what is held back", () => {
         const fake = yield* FakeGraph
         const conversationOf = yield* written
         const [first = "", second = "", third = ""] = people
-        yield* fake.scriptNext(always({ answer: "refuse", code: 190, status: 401 }))
+        yield* fake.scriptNext(always({ answer: "reject", code: 190, status: 401 }))
         const met = yield* reply(conversationOf, first)
         yield* work
         assert.strictEqual(yield* met, "provider_auth")
@@ -95,7 +95,7 @@ describe("what is held back", () => {
         const fake = yield* FakeGraph
         const conversationOf = yield* written
         const [first = "", second = "", third = ""] = people
-        yield* fake.scriptNext(always({ answer: "refuse", code: 130429, status: 429, retry_after_seconds: 30 }))
+        yield* fake.scriptNext(always({ answer: "reject", code: 130429, status: 429, retry_after_seconds: 30 }))
         const met = yield* reply(conversationOf, first)
         yield* work
         const waiting = [yield* reply(conversationOf, second), yield* reply(conversationOf, third)]
@@ -116,8 +116,8 @@ describe("what is held back", () => {
         const fake = yield* FakeGraph
         const conversationOf = yield* written
         const [first = "", second = ""] = people
-        const pairRate = { answer: "refuse", code: 131056 } as const
-        yield* fake.script(first, { ...ordinary, answers: [pairRate, pairRate, pairRate, { answer: "take" }] })
+        const pairRate = { answer: "reject", code: 131056 } as const
+        yield* fake.script(first, { ...ordinary, answers: [pairRate, pairRate, pairRate, { answer: "accept" }] })
         const met = yield* reply(conversationOf, first)
         yield* work
         const elsewhere = yield* reply(conversationOf, second)

@@ -22,7 +22,7 @@ const appointmentReminder = [
 ]
 
 /** Returns the templates of a business account: the same for every account, except for their ids. */
-export const catalogueOf = (account: string): ReadonlyArray<Template> => {
+export const templatesOf = (account: string): ReadonlyArray<Template> => {
   const template = (name: string, fields: Partial<Template>): Template => ({
     id: `${account}.${name}`,
     name,

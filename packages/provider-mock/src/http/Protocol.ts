@@ -32,17 +32,17 @@ export const AcceptedQuery = Schema.Struct({
 
 /** The accepted messages, for tests. */
 export const AcceptedMessages = Schema.Struct({
-  taken: Schema.Array(Schema.Struct({
+  accepted: Schema.Array(Schema.Struct({
     provider_message_id: Schema.String,
     reference: SendId,
     recipient: Schema.String,
     text: Schema.String,
-    taken_at: Timestamp
+    accepted_at: Timestamp
   }))
 })
 
 /** Sets a behavior. */
-export const Script = Schema.Struct({ target: Target, behaviour: Behavior })
+export const Script = Schema.Struct({ target: Target, behavior: Behavior })
 
 /** Takes the network down or up. */
 export const Down = Schema.Struct({ down: Schema.Boolean })
@@ -52,11 +52,11 @@ export const Callback = Schema.Struct({ events: Schema.Array(ProviderEvent) })
 
 /**
  * The header with the SHA-256 digest of a callback's exact bytes, a point, and the signature of that digest, so that an unsigned
- * callback is refused before its body is read.
+ * callback is rejected before its body is read.
  */
 export const signatureHeader = "x-mock-signature"
 
-/** The purpose of the signature, so that a signature made for another purpose with the same key is refused. */
+/** The purpose of the signature, so that a signature made for another purpose with the same key is rejected. */
 const signaturePurpose = "mock-provider-callback"
 
 /** Returns the header's value for a body. */
