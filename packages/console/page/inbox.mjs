@@ -1,6 +1,6 @@
 // The list of conversations: pages by cursor, of which only the visible rows are in the document.
 import { html } from "lit-html"
-import { attempt, call, channelName, nameOf, state, update, when } from "./store.mjs"
+import { attempt, call, channelName, nameOf, segments, state, throttled, update, when } from "./store.mjs"
 import { avatar, openThread, refreshThread } from "./thread.mjs"
 
 const row_height = 62
@@ -44,7 +44,6 @@ export const loadConversations = async (filter = state.filter) => {
 }
 
 const touched = new Set()
-let isWaiting = false
 
 const refresh = attempt(async () => {
   const ids = Array.from(touched)
@@ -60,19 +59,12 @@ const refresh = attempt(async () => {
   if (isOpen) await refreshThread()
 })
 
-/** Reads a conversation that has changed: soon, and at most once a second, so that a burst takes few requests. */
+const refreshSoon = throttled(refresh)
+
+/** Reads a conversation that has changed. */
 export const touch = (id) => {
   touched.add(id)
-  if (isWaiting) return
-  isWaiting = true
-  setTimeout(async () => {
-    await refresh()
-    setTimeout(() => {
-      isWaiting = false
-      const [next] = touched
-      if (next !== undefined) touch(next)
-    }, 900)
-  }, 100)
+  refreshSoon()
 }
 
 export const open = attempt(async (conversation) => {
@@ -126,6 +118,8 @@ const onKey = (event) => {
   move(Math.min(step, state.conversations.length - 1))
 }
 
+const filters = ["open", "closed", "all"].map((filter) => [filter, filter])
+
 /** The list, with its filter. */
 export const list = (newMessage) => {
   const element = listElement()
@@ -134,12 +128,7 @@ export const list = (newMessage) => {
   const rows = state.conversations.slice(first, first + count)
   return html`<section class="list" aria-label="Conversations">
     <header><h1>Inbox</h1>${newMessage}</header>
-    <div class="segments" role="group" aria-label="Filter">${
-    ["open", "closed", "all"].map((filter) =>
-      html`<button aria-pressed=${state.filter === filter}
-        @click=${() => loadConversations(filter)}>${filter}</button>`
-    )
-  }</div>
+    ${segments("Filter", filters, state.filter, loadConversations)}
     <ul class="conversations" role="listbox" tabindex="0" aria-label="Conversations"
       aria-activedescendant=${state.conversation === null ? "" : `c-${state.conversation.id}`}
       @scroll=${onScroll} @keydown=${onKey}>

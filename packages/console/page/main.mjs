@@ -1,10 +1,11 @@
 // Starts the page: its views, its keys, and the stream of changes.
 import { html, render, svg } from "lit-html"
 import * as activity from "./activity.mjs"
+import { customerDialog, startDialog } from "./dialogs.mjs"
 import * as inbox from "./inbox.mjs"
 import { attempt, call, onUpdate, place, state, update } from "./store.mjs"
-import { customerDialog, startDialog } from "./template.mjs"
 import { applyStatus, focusComposer, thread } from "./thread.mjs"
+import * as webhooks from "./webhooks.mjs"
 
 const icon = (path) => html`<svg viewBox="0 0 20 20" aria-hidden="true">${svg`<path d=${path}></path>`}</svg>`
 
@@ -27,7 +28,7 @@ const views = {
       webhooks: [
         "Webhooks",
         "M6 13a3 3 0 1 0 3 3h5M8 5a3 3 0 1 1 4 4l2 4M14 13a3 3 0 1 1-2 5M9 9l-2.500 4.500",
-        activity.webhooks
+        webhooks.webhooks
       ],
       events: ["Events", "M11 3L4 11h5l-1 6 7-8h-5z", activity.events]
     } :
@@ -73,7 +74,7 @@ onUpdate(() => {
 const route = attempt(async () => {
   const [, name = "", id] = location.hash.split("/")
   update({ view: name in views ? name : "inbox" })
-  if (state.view === "webhooks") await activity.loadWebhooks()
+  if (state.view === "webhooks") await webhooks.loadWebhooks()
   if (state.view === "inbox" && id !== undefined && id !== state.conversation?.id) {
     await inbox.open(await call("conversation", { id }))
   }
@@ -132,7 +133,7 @@ const receivers = {
   request: (request) => update({ requests: [...state.requests, request].slice(-300) }),
   event: onEvent,
   send: (send) => update({ sends: new Map(state.sends).set(send.id, send) }),
-  delivery: activity.touchDeliveries,
+  delivery: webhooks.refreshDeliveries,
   change: onChange,
   count: ({ count, kind, minute }) =>
     update({ counts: { ...state.counts, [kind]: { ...state.counts[kind], [minute]: count } } })

@@ -1,4 +1,5 @@
-// What the page knows, how it asks the server, and how both reach the screen.
+// The state of the page, calls of the server, and what several views use.
+import { html } from "lit-html"
 
 const { development, path = "", write } = document.body.dataset
 
@@ -102,6 +103,36 @@ export const attempt = (run) => async (...values) => {
     return undefined
   }
 }
+
+/** Makes a function that calls another soon after it is called, and then at most once a second: a burst takes few requests. */
+export const throttled = (run) => {
+  let isScheduled = false
+  let isCalledAgain = false
+  const schedule = () => {
+    isScheduled = true
+    setTimeout(async () => {
+      isCalledAgain = false
+      await run()
+      setTimeout(() => {
+        isScheduled = false
+        if (isCalledAgain) schedule()
+      }, 900)
+    }, 100)
+  }
+  return () => {
+    if (isScheduled) isCalledAgain = true
+    else schedule()
+  }
+}
+
+/** A row of buttons, one of which is pressed. An option is its label, its value, and its title. */
+export const segments = (label, options, selected, choose) =>
+  html`<div class="segments" role="group" aria-label=${label}>${
+    options.map(([text, value, title = ""]) =>
+      html`<button type="button" title=${title} aria-pressed=${value === selected}
+        @click=${() => choose(value)}>${text}</button>`
+    )
+  }</div>`
 
 const time = new Intl.DateTimeFormat(undefined, { timeStyle: "short" })
 const seconds = new Intl.DateTimeFormat(undefined, { timeStyle: "medium", hourCycle: "h23" })

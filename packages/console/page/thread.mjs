@@ -1,7 +1,8 @@
-// One conversation: its messages, what is being sent, the composer, and the contact.
+// One conversation: its messages, pending sends, and the composer.
 import { html } from "lit-html"
-import { attempt, call, channelName, clock, nameOf, place, spaced, state, update } from "./store.mjs"
-import { templateDialog } from "./template.mjs"
+import { details } from "./contact.mjs"
+import { templateDialog } from "./dialogs.mjs"
+import { attempt, call, channelName, clock, nameOf, place, segments, spaced, state, update } from "./store.mjs"
 
 /** The initials of a name, or the last digits of a number. */
 const initialsOf = (name) =>
@@ -209,18 +210,12 @@ export const focusComposer = (isCustomer) => {
   composer()?.focus()
 }
 
+/** As whom a message is written: the label, and whether it is the customer. */
+const writers = [["Reply", false, "Key: r"], ["As the customer", true, "Key: c"]]
+
 const compose = (conversation) =>
   html`<form class="composer ${state.isCustomer ? "customer" : ""}" @submit=${submit}>
-  ${
-    place.canWrite ?
-      html`<div class="segments" role="group" aria-label="Write as">
-    <button type="button" aria-pressed=${!state.isCustomer} @click=${() =>
-        focusComposer(false)} title="Key: r">Reply</button>
-    <button type="button" aria-pressed=${state.isCustomer} @click=${() =>
-        focusComposer(true)} title="Key: c">As the customer</button>
-  </div>` :
-      ""
-  }
+  ${place.canWrite ? segments("Write as", writers, state.isCustomer, focusComposer) : ""}
   <textarea rows="2" aria-label="Message" placeholder=${
     state.isCustomer
       ? `Write as ${nameOf(conversation.contact)}…` :
@@ -240,53 +235,6 @@ const compose = (conversation) =>
     <button class="primary">Send</button>
   </div>
 </form>`
-
-const changeTags = (changes) =>
-  attempt(async () => {
-    if (state.contact !== null) update({ contact: await call("tag", { id: state.contact.id, changes }) })
-  })()
-
-const addNote = attempt(async (event) => {
-  event.preventDefault()
-  const field = event.target.elements.note
-  const text = field.value.trim()
-  if (state.contact === null || text === "") return
-  update({ contact: await call("note", { id: state.contact.id, text }) })
-  field.value = ""
-})
-
-const facts = (contact) =>
-  [["Phone", "primary_phone"], ["Email", "primary_email"], ["Company", "company"], ["Stage", "lifecycle_stage"], [
-    "Source",
-    "source"
-  ]]
-    .filter(([, field = ""]) => contact[field] !== null)
-    .map(([label, field = ""]) => html`<dt>${label}</dt><dd>${spaced(contact[field])}</dd>`)
-
-const details = (contact) => {
-  const others = state.setup.tags.filter(({ id }) => !contact.tags.some((tag) => tag.id === id))
-  const add = (event) => {
-    void changeTags({ add_tag_ids: [event.target.value] })
-    event.target.value = ""
-  }
-  return html`<aside class="details" aria-label="Contact">
-    <h3>Contact</h3><dl>${facts(contact)}</dl>
-    <h3>Tags</h3><div class="tags">
-      ${
-    contact.tags.map(({ color, id, name }) =>
-      html`<span class="tag ${color}">${name}<button aria-label="Remove ${name}"
-        @click=${() => changeTags({ remove_tag_ids: [id] })}>×</button></span>`
-    )
-  }
-      ${
-    others.length === 0 ? "" : html`<select aria-label="Add a tag" @change=${add}><option value="">Add tag…</option>
-        ${others.map(({ id, name }) => html`<option value=${id}>${name}</option>`)}</select>`
-  }</div>
-    <h3>Notes</h3>${contact.notes === null ? "" : html`<p class="notes">${contact.notes}</p>`}
-    <form @submit=${addNote}><textarea name="note" rows="2" aria-label="Note" placeholder="Add a note…"></textarea>
-      <button>Add note</button></form>
-  </aside>`
-}
 
 /** The open conversation with its contact. */
 export const thread = () => {

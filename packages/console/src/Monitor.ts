@@ -40,25 +40,13 @@ export class Monitor {
   private readonly requests: Array<AnsweredRequest & { readonly at: string }> = []
   private readonly events: Array<WebhookEvent> = []
   private readonly sends = new Map<string, SendReport>()
-  private readonly counts: Record<Counted, Map<number, number>> = {
-    deliveries: new Map(),
-    messages: new Map(),
-    requests: new Map()
-  }
+  /** The number of each kind, by the minute since 1970. */
+  private readonly counts: Record<Counted, Record<number, number>> = { deliveries: {}, messages: {}, requests: {} }
 
   /** Returns everything that a page shows when it is opened. */
   snapshot() {
     const { counts, events, requests, sends } = this
-    return {
-      requests,
-      events,
-      sends: Array.from(sends.values()),
-      counts: {
-        deliveries: Object.fromEntries(counts.deliveries),
-        messages: Object.fromEntries(counts.messages),
-        requests: Object.fromEntries(counts.requests)
-      }
-    }
+    return { requests, events, sends: Array.from(sends.values()), counts }
   }
 
   request(answered: AnsweredRequest): void {
@@ -98,8 +86,8 @@ export class Monitor {
   private count(kind: Counted): void {
     const counts = this.counts[kind]
     const minute = Math.floor(Date.now() / 60_000)
-    counts.set(minute, (counts.get(minute) ?? 0) + 1)
-    for (const old of counts.keys()) if (old <= minute - minutes_max) counts.delete(old)
-    this.feed.publish("count", { kind, minute, count: counts.get(minute) })
+    const count = counts[minute] = (counts[minute] ?? 0) + 1
+    for (const old of Object.keys(counts).map(Number)) if (old <= minute - minutes_max) delete counts[old]
+    this.feed.publish("count", { kind, minute, count })
   }
 }

@@ -1,5 +1,5 @@
 /** What the page can ask for. Each operation is a call of the public REST API through the client, with the server's key. */
-import type { MessagingCrm, SendMessage, StartConversation, UpdateContact } from "@messaging-crm/client"
+import type { MessagingCrm, NewWebhook, SendMessage, StartConversation, UpdateContact } from "@messaging-crm/client"
 
 type Operation<Input> = (crm: MessagingCrm, input: Input) => Promise<unknown>
 
@@ -41,6 +41,7 @@ export const inbox = {
 /** The operations that only the console of a service in development has. */
 export const development = {
   webhooks: (crm) => crm.webhooks.list().page(),
+  createWebhook: (crm, input: NewWebhook) => crm.webhooks.create(input),
   deliveries: (crm, { id }: { readonly id: string }) => crm.webhooks.deliveries(id).page(),
   retry: (crm, { id, webhook_id }: { readonly id: string; readonly webhook_id: string }) =>
     crm.webhooks.retry(webhook_id, id)

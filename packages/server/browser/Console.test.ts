@@ -133,9 +133,18 @@ it.layer(Opened.layer, { timeout: "1 minute" })("the console of `dev`", (it) => 
       assert.strictEqual(await page.getByLabel("Assigned to").locator("option:checked").innerText(), "Grace Hopper")
     }))
 
-  it.effect("shows a delivery that failed with both bodies, and retries it", () =>
-    using(async ({ hook, page, ready }) => {
-      await post(ready, "/webhooks", { url: hook.url, event_types: ["message.received"] })
+  it.effect("creates a webhook, shows a delivery that failed with both bodies, and retries it", () =>
+    using(async ({ hook, page }) => {
+      await page.getByRole("link", { name: "Webhooks" }).click()
+      await page.getByRole("button", { name: "New webhook" }).click()
+      await page.getByLabel("URL").fill(hook.url)
+      for (const type of ["message.sent", "message.updated", "send.failed", "conversation.closed"]) {
+        await page.getByLabel(type).uncheck()
+      }
+      await page.getByRole("button", { name: "Create" }).click()
+      await page.getByText(/^whsec_/).waitFor()
+      await page.getByRole("button", { name: "Done" }).click()
+      await page.getByRole("link", { name: "Inbox" }).click()
       await page.getByRole("button", { name: "As the customer", exact: true }).click()
       await page.keyboard.type("Thank you!")
       await page.keyboard.press("Enter")

@@ -1,4 +1,4 @@
-// The dialogs: a template with its values, for a conversation or a phone number, and a message in a customer's name.
+// The dialogs: a template with its values, a message in a customer's name, and a new webhook.
 import { html, render } from "lit-html"
 import { attempt, call, channelName, messageOf, state } from "./store.mjs"
 
@@ -140,4 +140,28 @@ export const customerDialog = () => {
       name: valueOf("name") || null,
       text: valueOf("text")
     }))
+}
+
+/** @type {Readonly<Record<import("@messaging-crm/client").WebhookEvent["type"], boolean>>} */
+const eventTypes = {
+  "message.received": true,
+  "message.sent": true,
+  "message.updated": true,
+  "send.failed": true,
+  "conversation.closed": true
+}
+
+/** Asks for a new webhook, and shows the signing secret that `create` returns. */
+export const webhookDialog = (create) => {
+  const fields = () =>
+    html`<label>URL<input name="url" type="url" required placeholder="https://example.com/hooks" autocomplete="off"></label>
+    <fieldset><legend>Events</legend>${
+      Object.keys(eventTypes).map((type) => html`<label><input type="checkbox" name=${type} checked>${type}</label>`)
+    }</fieldset>`
+  dialog("New webhook", "Create", fields, async (valueOf) => {
+    const event_types = Object.keys(eventTypes).filter((type) => valueOf(type) !== "")
+    const secret = await create({ url: valueOf("url"), event_types })
+    const shown = () => html`<p>Store the signing secret. It is not shown again.</p><pre>${secret}</pre>`
+    dialog("Signing secret", "Done", shown, async () => {})
+  })
 }

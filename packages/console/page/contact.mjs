@@ -1,0 +1,51 @@
+// The contact of a conversation: its facts, tags, and notes.
+import { html } from "lit-html"
+import { attempt, call, spaced, state, update } from "./store.mjs"
+
+const changeTags = (changes) =>
+  attempt(async () => {
+    if (state.contact !== null) update({ contact: await call("tag", { id: state.contact.id, changes }) })
+  })()
+
+const addNote = attempt(async (event) => {
+  event.preventDefault()
+  const field = event.target.elements.note
+  const text = field.value.trim()
+  if (state.contact === null || text === "") return
+  update({ contact: await call("note", { id: state.contact.id, text }) })
+  field.value = ""
+})
+
+const facts = (contact) =>
+  [["Phone", "primary_phone"], ["Email", "primary_email"], ["Company", "company"], ["Stage", "lifecycle_stage"], [
+    "Source",
+    "source"
+  ]]
+    .filter(([, field = ""]) => contact[field] !== null)
+    .map(([label, field = ""]) => html`<dt>${label}</dt><dd>${spaced(contact[field])}</dd>`)
+
+/** The contact of the open conversation. */
+export const details = (contact) => {
+  const others = state.setup.tags.filter(({ id }) => !contact.tags.some((tag) => tag.id === id))
+  const add = (event) => {
+    void changeTags({ add_tag_ids: [event.target.value] })
+    event.target.value = ""
+  }
+  return html`<aside class="details" aria-label="Contact">
+    <h3>Contact</h3><dl>${facts(contact)}</dl>
+    <h3>Tags</h3><div class="tags">
+      ${
+    contact.tags.map(({ color, id, name }) =>
+      html`<span class="tag ${color}">${name}<button aria-label="Remove ${name}"
+        @click=${() => changeTags({ remove_tag_ids: [id] })}>×</button></span>`
+    )
+  }
+      ${
+    others.length === 0 ? "" : html`<select aria-label="Add a tag" @change=${add}><option value="">Add tag…</option>
+        ${others.map(({ id, name }) => html`<option value=${id}>${name}</option>`)}</select>`
+  }</div>
+    <h3>Notes</h3>${contact.notes === null ? "" : html`<p class="notes">${contact.notes}</p>`}
+    <form @submit=${addNote}><textarea name="note" rows="2" aria-label="Note" placeholder="Add a note…"></textarea>
+      <button>Add note</button></form>
+  </aside>`
+}

@@ -1,0 +1,113 @@
+// Webhooks and their deliveries.
+import { html } from "lit-html"
+import { expander, section, table } from "./activity.mjs"
+import { webhookDialog } from "./dialogs.mjs"
+import { attempt, call, exactly, spaced, state, throttled, update } from "./store.mjs"
+
+const pretty = (text) => {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2)
+  } catch {
+    return text
+  }
+}
+
+const loadDeliveries = async (id) => {
+  const { data } = await call("deliveries", { id })
+  if (state.webhook === id) update({ deliveries: data })
+}
+
+const selectWebhook = attempt(async (id) => {
+  update({ webhook: id, deliveries: [], expanded: null })
+  await loadDeliveries(id)
+})
+
+export const loadWebhooks = attempt(async () => {
+  const { data } = await call("webhooks")
+  update({ webhooks: data })
+  const selected = data.find(({ id }) => id === state.webhook) ?? data[0]
+  if (selected === undefined) return
+  if (selected.id === state.webhook) await loadDeliveries(selected.id)
+  else await selectWebhook(selected.id)
+})
+
+/** Reads the deliveries again, if they are shown. */
+export const refreshDeliveries = throttled(async () => {
+  if (state.view === "webhooks") await loadWebhooks()
+})
+
+const create = attempt(() =>
+  webhookDialog(async (webhook) => {
+    const { id, signing_secret } = await call("createWebhook", webhook)
+    state.webhook = id
+    await loadWebhooks()
+    return signing_secret
+  })
+)
+
+const retry = ({ id, webhook_id }) =>
+  attempt(async () => {
+    const retried = await call("retry", { id, webhook_id })
+    update({ deliveries: state.deliveries.map((delivery) => delivery.id === id ? retried : delivery) })
+  })
+
+const deliveryKind = { succeeded: "good", failed: "bad", pending: "warn" }
+
+const bodies = ({ event_id, response_body, response_status }) => {
+  const event = state.events.find(({ id }) => id === event_id)
+  return html`<tr class="more"><td colspan="7"><div class="bodies">
+    <div><h3>Request</h3><pre>${
+    event === undefined ? "The event is older than this start." : JSON.stringify(event, null, 2)
+  }</pre></div>
+    <div><h3>Response${response_status === null ? "" : ` ${response_status}`}</h3>
+      <pre>${response_body === null ? "No response." : pretty(response_body) || "(empty)"}</pre></div>
+  </div></td></tr>`
+}
+
+const deliveryRow = (delivery) => {
+  const {
+    attempt_count,
+    created_at,
+    duration_ms,
+    event_type,
+    failure_code,
+    id,
+    next_attempt_at,
+    response_status,
+    status
+  } = delivery
+  return html`<tr><td class="number">${exactly(created_at)}</td>
+    <td>${expander(id, event_type)}</td>
+    <td><span class="status ${deliveryKind[status]}">${status}</span></td>
+    <td>${response_status ?? ""} ${failure_code === null ? "" : spaced(failure_code)}</td>
+    <td class="number">${attempt_count}${duration_ms === null ? "" : ` · ${duration_ms} ms`}</td>
+    <td class="number">${next_attempt_at === null ? "" : exactly(next_attempt_at)}</td>
+    <td>${
+    status === "pending" ? "" : html`<button @click=${retry(delivery)} title="Deliver the event again">Retry</button>`
+  }</td></tr>${state.expanded === id ? bodies(delivery) : ""}`
+}
+
+export const webhooks = () =>
+  section(
+    "Webhooks",
+    "Subscriptions, and the deliveries of the one that is selected.",
+    html`<p class="toolbar"><button @click=${create}>New webhook</button></p>${
+    state.webhooks.length === 0
+      ? html`<p class="empty">No webhooks. Create one to receive events.</p>`
+      : html`<div class="webhooks" role="group" aria-label="Webhooks">${
+        state.webhooks.map(({ event_types, id, status, url }) =>
+          html`<button aria-pressed=${id === state.webhook} @click=${() => selectWebhook(id)}>
+        <span class="path">${url}</span><span class="faint">${event_types.join(", ")}</span>
+        <span class="status ${status === "active" ? "good" : ""}">${status}</span></button>`
+        )
+      }</div>
+      ${
+        table(
+          "Deliveries",
+          ["Created", "Event", "Status", "Result", "Attempts", "Next attempt", ""],
+          state.deliveries.map(deliveryRow),
+          "No deliveries yet."
+        )
+      }`
+  }`
+  )

@@ -1,0 +1,95 @@
+/** The responses of the console: its page and files, JSON, and errors. */
+import { ConnectionError, MessagingCrmError } from "@messaging-crm/client"
+import { createHash } from "node:crypto"
+import { readFile } from "node:fs/promises"
+import { policyOf } from "./Guard.ts"
+
+const assets: Readonly<Record<string, { readonly file: URL; readonly type: string }>> = (() => {
+  const page = new URL("page/", import.meta.resolve("@messaging-crm/console/package.json"))
+  const script = "text/javascript; charset=utf-8"
+  const scripts = [
+    "main.mjs",
+    "store.mjs",
+    "inbox.mjs",
+    "thread.mjs",
+    "contact.mjs",
+    "dialogs.mjs",
+    "activity.mjs",
+    "webhooks.mjs"
+  ]
+  return {
+    ...Object.fromEntries(scripts.map((name) => [name, { file: new URL(name, page), type: script }])),
+    "style.css": { file: new URL("style.css", page), type: "text/css; charset=utf-8" },
+    // Node resolves to the variant for servers, next to which the one for browsers lies.
+    "lit-html.js": { file: new URL("../lit-html.js", import.meta.resolve("lit-html")), type: script }
+  }
+})()
+
+const headers = {
+  "cache-control": "no-store",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff"
+}
+
+const escaped = (text: string) => text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`)
+
+export const answer = (body: BodyInit | null, status: number, type: string, more: Readonly<Record<string, string>> = {}) =>
+  new Response(body, { status, headers: { ...headers, "content-type": type, ...more } })
+
+export const json = (value: unknown, status = 200) => answer(JSON.stringify(value), status, "application/json")
+
+export const refuse = (status: number, code: string, message: string) => json({ error: { code, message } }, status)
+
+export interface PageOptions {
+  readonly baseUrl: string
+  readonly path: string
+  readonly title: string
+  /** Whether the page has the views of a service in development. */
+  readonly isDevelopment: boolean
+  /** Whether the page can write in a customer's name. */
+  readonly canWrite: boolean
+}
+
+/** Returns the page, which loads everything from below the console's path, with its content security policy. */
+export const pageOf = ({ baseUrl, canWrite, isDevelopment, path, title }: PageOptions): Response => {
+  const map = JSON.stringify({ imports: { "lit-html": `${path}/page/lit-html.js` } })
+  const hash = createHash("sha256").update(map).digest("base64")
+  const facts = { "data-path": path, "data-development": isDevelopment, "data-write": canWrite }
+  const attributes = Object.entries(facts).map(([name, value]) => `${name}="${escaped(String(value))}"`).join(" ")
+  const html = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${escaped(title)}</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${path}/page/style.css">
+<script type="importmap">${map}</script>
+<script type="module" src="${path}/page/main.mjs"></script>
+</head>
+<body ${attributes}><noscript>The console needs JavaScript.</noscript></body>
+</html>
+`
+  const policy = policyOf(new URL(baseUrl).origin, `sha256-${hash}`)
+  return answer(html, 200, "text/html; charset=utf-8", { "content-security-policy": policy })
+}
+
+/** Returns the response to an operation that failed, with the error of the service. */
+export const failure = (error: unknown): Response => {
+  if (error instanceof MessagingCrmError) {
+    return json({ error: { code: error.code, message: error.message, param: error.param } }, error.status)
+  }
+  return error instanceof ConnectionError
+    ? refuse(502, "unreachable", "The service did not respond. Check that it is running.")
+    : refuse(400, "invalid_input", "The request is not valid. Check its fields.")
+}
+
+/** Returns a file of the page. */
+export const fileOf = async (name: string): Promise<Response> => {
+  const found = Object.hasOwn(assets, name) ? assets[name] : undefined
+  if (found === undefined) return refuse(404, "not_found", "The console has no file at this path.")
+  return answer(await readFile(found.file, "utf8"), 200, found.type)
+}
