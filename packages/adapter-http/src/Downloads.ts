@@ -2,16 +2,15 @@
 import { Downloads } from "@messaging-crm/core/Downloads"
 import { FileAbsent, FileUnavailable } from "@messaging-crm/core/Media"
 import { Effect, Layer, Stream } from "effect"
-import * as Dialler from "./outbound/Dialler.ts"
-import type { Connection } from "./outbound/IdleConnections.ts"
+import { type Connection, type DialOptions, makeConnect } from "./outbound/Connections.ts"
 
 /** What `fetch` says in Node. Hosts of files answer some other names with an error page. */
 const user_agent = "node"
 
 const end = (connection: Connection) => Effect.sync(() => connection.end())
 
-const make = (options: Partial<Dialler.DiallerOptions>) => {
-  const connect = Dialler.make({ allowed: null, ...options })
+const make = (options: Partial<DialOptions>) => {
+  const connect = makeConnect({ allowed: null, ...options })
 
   const get = Effect.fnUntraced(
     function*(address: string, headers: Readonly<Record<string, string>>) {
@@ -46,5 +45,5 @@ const make = (options: Partial<Dialler.DiallerOptions>) => {
 }
 
 /** Layer that downloads over HTTP/1.1 from public addresses, and from the allowed networks. */
-export const layer = (options: Partial<Dialler.DiallerOptions> = {}): Layer.Layer<Downloads> =>
+export const layer = (options: Partial<DialOptions> = {}): Layer.Layer<Downloads> =>
   Layer.sync(Downloads, () => make(options))

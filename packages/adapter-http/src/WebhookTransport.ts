@@ -1,7 +1,7 @@
 /**
  * Posts webhooks with undici to endpoints that may be hostile.
  *
- * Connections are opened by the checked dialler. One is reused only after a
+ * Connections are opened to checked addresses only. One is reused only after a
  * complete response, by one attempt at a time. Any other is closed at the end of
  * its attempt, also when that is interrupted.
  */
@@ -13,9 +13,7 @@ import {
   WebhookTransport
 } from "@messaging-crm/core/WebhookTransport"
 import { type Duration, Effect, Layer, Result } from "effect"
-import { failureOf, Unanswered } from "./outbound/Connection.ts"
-import * as Dialler from "./outbound/Dialler.ts"
-import { type Connection, IdleConnections } from "./outbound/IdleConnections.ts"
+import { type Connection, failureOf, IdleConnections, makeConnect, Unanswered } from "./outbound/Connections.ts"
 import type { Resolve } from "./outbound/Names.ts"
 
 export interface Options {
@@ -93,7 +91,7 @@ const storable = (decoded: string): string => {
 
 const make = Effect.fnUntraced(function*(options: Options) {
   const deadline = options.deadline ?? "15 seconds"
-  const connect = Dialler.make({ allowed: yield* AllowedAddresses, resolve: options.resolve })
+  const connect = makeConnect({ allowed: yield* AllowedAddresses, resolve: options.resolve })
 
   const idle = yield* Effect.acquireRelease(
     Effect.sync(() => new IdleConnections()),

@@ -92,22 +92,22 @@ export const webhooks = () =>
     "Webhooks",
     "Subscriptions, and the deliveries of the one that is selected.",
     html`<p class="toolbar"><button @click=${create}>New webhook</button></p>${
-    state.webhooks.length === 0
-      ? html`<p class="empty">No webhooks. Create one to receive events.</p>`
-      : html`<div class="webhooks" role="group" aria-label="Webhooks">${
-        state.webhooks.map(({ event_types, id, status, url }) =>
-          html`<button aria-pressed=${id === state.webhook} @click=${() => selectWebhook(id)}>
+      state.webhooks.length === 0
+        ? html`<p class="empty">No webhooks. Create one to receive events.</p>`
+        : html`<div class="webhooks" role="group" aria-label="Webhooks">${
+          state.webhooks.map(({ event_types, id, status, url }) =>
+            html`<button aria-pressed=${id === state.webhook} @click=${() => selectWebhook(id)}>
         <span class="path">${url}</span><span class="faint">${event_types.join(", ")}</span>
         <span class="status ${status === "active" ? "good" : ""}">${status}</span></button>`
-        )
-      }</div>
+          )
+        }</div>
       ${
-        table(
-          "Deliveries",
-          ["Created", "Event", "Status", "Result", "Attempts", "Next attempt", ""],
-          state.deliveries.map(deliveryRow),
-          "No deliveries yet."
-        )
-      }`
-  }`
+          table(
+            "Deliveries",
+            ["Created", "Event", "Status", "Result", "Attempts", "Next attempt", ""],
+            state.deliveries.map(deliveryRow),
+            "No deliveries yet."
+          )
+        }`
+    }`
   )

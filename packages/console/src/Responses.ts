@@ -35,8 +35,12 @@ const headers = {
 
 const escaped = (text: string) => text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`)
 
-export const answer = (body: BodyInit | null, status: number, type: string, more: Readonly<Record<string, string>> = {}) =>
-  new Response(body, { status, headers: { ...headers, "content-type": type, ...more } })
+export const answer = (
+  body: BodyInit | null,
+  status: number,
+  type: string,
+  more: Readonly<Record<string, string>> = {}
+) => new Response(body, { status, headers: { ...headers, "content-type": type, ...more } })
 
 export const json = (value: unknown, status = 200) => answer(JSON.stringify(value), status, "application/json")
 

@@ -1,4 +1,4 @@
-/** Account checks: whether a channel's account is there on its network, and its token opens it. */
+/** Account checks: whether a channel's account exists on its network, and its token can read it. */
 import type { Channel } from "@messaging-crm/core/Channels"
 import type { FailureReason } from "@messaging-crm/core/MessagingProvider"
 import { traced } from "@messaging-crm/core/Traces"
@@ -7,15 +7,15 @@ import { HttpClient, HttpClientRequest } from "effect/http"
 import { type CloudAccount, CloudAccounts, keyOf } from "./CloudAccounts.ts"
 import { CloudSettings } from "./CloudSettings.ts"
 import { outcomeOf } from "./ErrorCodes.ts"
-import { call, baseUrlOf } from "./GraphCalls.ts"
+import { baseUrlOf, call } from "./GraphCalls.ts"
 
 /**
  * `ok`; `not_connected`: no account is set for the channel; `unreachable`: the
- * network did not answer; else why it rejects, as sends would fail.
+ * network did not respond; otherwise the reason for which sends would fail.
  */
 export type AccountStatus = "ok" | "not_connected" | "unreachable" | FailureReason
 
-/** The field that each network has of an account, so that little is asked for. */
+/** A field of an account on each network, so that the response is small. */
 const fieldOf = ({ type }: CloudAccount): string => {
   switch (type) {
     case "phone_messaging":

@@ -68,7 +68,7 @@ export class CallbackProcessor extends Context.Service<CallbackProcessor, {
           : located
       }
 
-      /** Begins to look up the names of the person who wrote, which their message does not wait for. */
+      /** Starts a lookup of the sender's names. The message does not wait for it. */
       const lookUpNames = (account: CloudAccount, event: ProviderEvent) => {
         if (event.event !== "message_received" || event.from.display_name !== null) return Effect.void
         const { channel_id, from: { external_id } } = event

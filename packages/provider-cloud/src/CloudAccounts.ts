@@ -151,7 +151,8 @@ export class CloudAccounts extends Context.Service<CloudAccounts, {
   readonly channelOf: (app_id: string, name: AccountKey) => Effect.Effect<Option.Option<ChannelId>>
 }>()("@messaging-crm/provider-cloud/CloudAccounts") {
   /** Layer for apps and accounts that do not change. */
-  static readonly layer = (setting: typeof CloudAccountsSetting.Type) => Layer.succeed(CloudAccounts, fromSetting(setting))
+  static readonly layer = (setting: typeof CloudAccountsSetting.Type) =>
+    Layer.succeed(CloudAccounts, fromSetting(setting))
 
   /** Layer for apps and accounts from JSON, such as a setting or a file. Invalid JSON stops the start. */
   static readonly layerJson = (json: Redacted.Redacted) =>

@@ -2,7 +2,7 @@
  * Ingress: the endpoint for the networks' callbacks, one for all three channel types.
  *
  * A body is parsed only after its signature is verified. The answer is 200 when the
- * body is in the callback inbox, which any process works off, and 500 if it could
+ * body is stored in the callback inbox, which any process works through, and 500 if it could
  * not be stored, so that the network repeats the callback.
  */
 import { CallbackInbox } from "@messaging-crm/core/CallbackInbox"
@@ -11,8 +11,7 @@ import { ByteSize, Effect, Option, Redacted, Schema } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type BodyPart, partsOf } from "./Callback.ts"
 import { CloudAccounts, type CloudApp } from "./CloudAccounts.ts"
-import { isSignature, signatureHeader, verify } from "./Signature.ts"
-import * as UnverifiedBodies from "./UnverifiedBodies.ts"
+import { isSignature, makeReader, signatureHeader, verify } from "./SignedBodies.ts"
 
 /** The path of the endpoint. */
 export const path = "/ingress/graph"
@@ -31,7 +30,7 @@ const busy = HttpServerResponse.setHeader(
   "1"
 )
 
-/** The maximum of bytes that a process holds of bodies whose signature is not verified yet. */
+/** The maximum number of bytes of unverified bodies in a process. */
 export const unverified_bytes_max = 4 * body_bytes_max
 
 /** The maximum number of accounts of one body that are looked up at once. */
@@ -47,7 +46,7 @@ const Handshake = Schema.Struct({
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const accounts = yield* CloudAccounts
   const inbox = yield* CallbackInbox
-  const readUnverified = UnverifiedBodies.make({ body_bytes_max, total_bytes_max: unverified_bytes_max })
+  const readUnverified = makeReader({ body_bytes_max, total_bytes_max: unverified_bytes_max })
 
   /** Answers the registration of the callback URL: returns the challenge if the verify token is that of an app. */
   const handshake = HttpServerRequest.schemaSearchParams(Handshake).pipe(

@@ -12,7 +12,7 @@ import { HttpClient, HttpClientRequest } from "effect/http"
 import type { FileReference } from "./Callback.ts"
 import type { CloudAccount } from "./CloudAccounts.ts"
 import { CloudSettings } from "./CloudSettings.ts"
-import { call, type CallError, baseUrlOf } from "./GraphCalls.ts"
+import { baseUrlOf, call, type CallError } from "./GraphCalls.ts"
 import { lenient } from "./GraphJson.ts"
 
 /** The link has expired. */

@@ -1,4 +1,4 @@
-/** The ids by which the networks name a person, and who is meant in a callback of phone messaging. */
+/** The networks' ids of people, and the people in callbacks of phone messaging. */
 import type { IdentityChanged, ProviderMessageReceived } from "@messaging-crm/core/Inbound"
 import { Option, Schema } from "effect"
 import { idOf, isObject, type Items, lenient, NetworkId, StorableText } from "./GraphJson.ts"
@@ -115,7 +115,7 @@ const idsIn = (fields: ReadonlyArray<string>, value: unknown): ReadonlyArray<str
     return ids.flatMap((id) => id === undefined ? [] : idOf(id)?.replace(/^\+/, "") ?? [])
   })
 
-/** Returns the ids of the people who wrote an item of a callback, or to whom it was written, without a plus sign. */
+/** Returns the ids of the senders and recipients of an item of a callback, without a plus sign. */
 export const peopleIn = (item: unknown): ReadonlyArray<string> => {
   const { message = null, system = null } = isObject(item) ? item : {}
   return [...idsIn(person_fields, item), ...idsIn(person_fields, message), ...idsIn(system_fields, system)]
@@ -207,7 +207,7 @@ const identityChange = (former: Ids, present: Ids, contact?: Contact): Option.Op
 }
 
 /**
- * Returns the change that a system message tells of.
+ * Returns the change that a system message reports.
  *
  * Its sender is the former number when the message names another one, and the
  * former user id when it names another one. Where a number changes the user id of
@@ -226,7 +226,7 @@ export const systemChange = (
   )
 }
 
-/** Returns the change that an update of a user id tells of. Its contacts have the present number. */
+/** Returns the change that an update of a user id reports. Its contacts have the present number. */
 export const userIdChange = (item: unknown, contacts: ReadonlyArray<Contact>): Option.Option<Change> =>
   Option.flatMap(decodeUserIdUpdate(item), ({ parent_user_id: parent, previous_user_id, user_id, wa_id }) => {
     const ids = typeof user_id === "object" ? user_id : { previous: undefined, current: user_id }

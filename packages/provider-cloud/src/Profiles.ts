@@ -1,15 +1,15 @@
 /**
  * Profiles: looks up the names of people on pages and photo accounts, whose callbacks hold ids only.
  *
- * A look-up runs in the background, after the message is stored. Each person is looked up once a day per process. A
- * look-up that fails is repeated twice, and again with the person's next message.
+ * A lookup runs in the background, after the message is stored. Each person is looked up once a day per process. A
+ * lookup that fails is repeated twice, and again with the person's next message.
  */
 import { limits } from "@messaging-crm/core/Limits"
 import { Clock, Context, Duration, Effect, Layer, Option, Schedule, Schema, Semaphore } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { type CloudAccount, keyOf } from "./CloudAccounts.ts"
 import { CloudSettings } from "./CloudSettings.ts"
-import { ResponseLost, call, type CallError, baseUrlOf } from "./GraphCalls.ts"
+import { baseUrlOf, call, type CallError, ResponseLost } from "./GraphCalls.ts"
 import { lenient, StorableText } from "./GraphJson.ts"
 
 export interface Names {
@@ -28,11 +28,11 @@ const decodeProfile = Schema.decodeUnknownOption(Profile)
 /** The fields that each network has. */
 const fields = { page_messaging: "name,first_name,last_name", photo_social: "name,username" } as const
 
-/** How many people are remembered, how many look-ups are in progress or wait to be repeated, and how many run at once. */
+/** How many people are remembered, how many lookups are in progress or wait to be repeated, and how many run at once. */
 const [remembered_max, in_progress_max, at_once_max] = [10_000, 1000, 4]
 const remembered_time = Duration.days(1)
 const look_up_time_max = Duration.seconds(10)
-/** The pauses before a look-up is repeated: one minute, then five. */
+/** The pauses before a lookup is repeated: one minute, then five. */
 const pauses = Schedule.exponential(Duration.minutes(1), 5)
 
 const nameFrom = (text: string | undefined): string | null =>
@@ -49,11 +49,12 @@ const namesOf = (answer: unknown): Names => {
   }
 }
 
-/** Returns whether a failed look-up may succeed later. A person can hide their profile from the business. */
+/** Returns whether a failed lookup may succeed later. A person can hide their profile from the business. */
 const isTransient = (error: CallError): boolean =>
-  error._tag !== "Rejected" || error.reported.is_transient || error.reported.status >= 500 || error.reported.status === 429
+  error._tag !== "Rejected" || error.reported.is_transient || error.reported.status >= 500 ||
+  error.reported.status === 429
 
-/** Service that looks up names. Without its layer nobody is looked up. */
+/** Service that looks up names. Without its layer it does nothing. */
 export const Profiles = Context.Reference<{
   /** Begins to look a person up, unless they have been, and passes on the names found. Returns at once. */
   readonly lookUp: (
@@ -71,7 +72,7 @@ export const layer: Layer.Layer<never, never, HttpClient.HttpClient> = Layer.eff
     const settings = yield* CloudSettings
     const scope = yield* Effect.scope
     const slots = yield* Semaphore.make(at_once_max)
-    /** When each person may be looked up again, in the order of the look-ups. */
+    /** When each person may be looked up again, in the order of the lookups. */
     const retryAt = new Map<string, number>()
     let inProgress = 0
 

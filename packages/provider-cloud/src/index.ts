@@ -20,9 +20,9 @@ import { HttpClient, HttpClientRequest } from "effect/http"
 import { type CloudAccount, CloudAccounts, type PhoneAccount } from "./CloudAccounts.ts"
 import { CloudSettings } from "./CloudSettings.ts"
 import { outcomeOf } from "./ErrorCodes.ts"
-import { call, type CallError, baseUrlOf } from "./GraphCalls.ts"
+import { baseUrlOf, call, type CallError } from "./GraphCalls.ts"
 import { otherSpellings } from "./People.ts"
-import { AcceptedResponse, acceptedOf, requestOf } from "./SendRequests.ts"
+import { acceptedOf, AcceptedResponse, requestOf } from "./SendRequests.ts"
 import * as Templates from "./Templates.ts"
 
 const decodeResponse = Schema.decodeUnknownEffect(AcceptedResponse)

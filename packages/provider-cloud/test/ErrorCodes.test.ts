@@ -1,6 +1,6 @@
 /** Every documented error code of the networks, with what follows for the send and its channel. */
 import { assert, describe, it } from "@effect/vitest"
-import { outcomeOf, pauseReasonOf, type GraphError, errorCodes } from "@messaging-crm/provider-cloud/ErrorCodes"
+import { errorCodes, type GraphError, outcomeOf, pauseReasonOf } from "@messaging-crm/provider-cloud/ErrorCodes"
 import { Option } from "effect"
 
 const wordOf = (fields: Partial<GraphError>): string => {

@@ -5,7 +5,7 @@ import { Deferred, Effect, Redacted, Schema } from "effect"
 import { spawn } from "node:child_process"
 import { createServer, type IncomingMessage } from "node:http"
 import { fileURLToPath } from "node:url"
-import { signatureHeader, verify } from "../src/Signature.ts"
+import { signatureHeader, verify } from "../src/SignedBodies.ts"
 
 const app_secret = Redacted.make("the app's secret")
 const main = fileURLToPath(new URL("../testing/main.ts", import.meta.url))

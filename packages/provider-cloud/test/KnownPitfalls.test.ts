@@ -15,7 +15,7 @@ import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { bodyOf, messagePart, phonePart, socialPart } from "../src/fake/CallbackBodies.ts"
 import { FakeGraph } from "../src/fake/FakeGraph.ts"
-import { sign } from "../src/Signature.ts"
+import { sign } from "../src/SignedBodies.ts"
 import { Acme, answer, conversations, messages, noon, note, seconds, write } from "./Acme.ts"
 import { app, overInbox, Received, recorder } from "./Network.ts"
 

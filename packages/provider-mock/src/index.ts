@@ -32,9 +32,9 @@ import {
   Ref
 } from "effect"
 import type { Answer, Behavior } from "./Behaviors.ts"
-import { templatesOf } from "./Templates.ts"
 import { picture } from "./Picture.ts"
 import * as Scripts from "./Scripts.ts"
+import { templatesOf } from "./Templates.ts"
 
 export { Answer, Behavior } from "./Behaviors.ts"
 export { picture } from "./Picture.ts"

@@ -55,17 +55,6 @@ class Opened extends Context.Service<Opened, {
   )
 }
 
-const post = ({ api_key, base_url }: Ready, path: string, body: unknown) =>
-  fetch(`${base_url}${path}`, {
-    method: "POST",
-    headers: {
-      "authorization": `Bearer ${api_key}`,
-      "content-type": "application/json",
-      "idempotency-key": globalThis.crypto.randomUUID()
-    },
-    body: JSON.stringify(body)
-  })
-
 const using = (run: (opened: Opened["Service"]) => Promise<void>) =>
   Effect.flatMap(Opened, (opened) => Effect.promise(() => run(opened)))
 

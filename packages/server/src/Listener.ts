@@ -16,7 +16,7 @@ export const layer = (options: { readonly host: string; readonly port: number })
       backlog: 4096,
       gracefulShutdownTimeout: "20 seconds"
     })
-    // Node's own limits end with the server, and half a request, or an answer that nobody takes, would keep its connection.
+    // Node's own limits end with the server. Half a request, or a response that the client does not read, would keep its connection.
     const closeConnections = Layer.effectDiscard(
       Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections()))
     )

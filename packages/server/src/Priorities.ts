@@ -22,7 +22,7 @@ const attempt = (niceness: () => number) =>
 export const lowerCompilerPriority = attempt(getPriority)
 
 /**
- * Lets the workers beside this process have a processor first, and its own compilers come last. Otherwise clients that
+ * Lets the workers on the same machine have a processor first, and its own compilers come last. Otherwise clients that
  * never pause take it from the workers on a machine without a free one, and the deliveries of what was accepted fall ever
  * further behind.
  */

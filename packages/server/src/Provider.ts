@@ -14,8 +14,8 @@ import type { HttpRouter } from "effect/http"
 export interface Provider {
   /** Hands messages over and lists templates. The accounts of channels may be read from the storage. */
   readonly outbound: Layer.Layer<MessagingProvider, Error, ChannelAccounts>
-  /** The routes where the provider calls back, below `/ingress`. They take what it tells to `Inbound`. */
+  /** The routes where the provider calls back, below `/ingress`. They pass its events to `Inbound`. */
   readonly ingress: Layer.Layer<never, Error, Crm.Operations | HttpRouter.HttpRouter>
-  /** What runs beside them in every process, such as a provider that tells of events without a request. */
+  /** Runs in every process, such as a provider that reports events without a request. */
   readonly background: Layer.Layer<never, Error, Crm.Operations>
 }

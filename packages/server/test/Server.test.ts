@@ -1,8 +1,8 @@
 /** The binary, as a person runs it. */
 import { assert, it } from "@effect/vitest"
 import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { templatesOf } from "@messaging-crm/provider-mock/Templates"
 import * as Protocol from "@messaging-crm/provider-mock/http/Protocol"
+import { templatesOf } from "@messaging-crm/provider-mock/Templates"
 import { Deferred, Effect, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { execFile } from "node:child_process"

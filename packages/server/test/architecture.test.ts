@@ -40,9 +40,7 @@ const importRules: ReadonlyArray<ImportRule> = [
     may: [/^effect(\/(http|http-api))?$/, core],
     but: {
       "outbound/Addresses.ts": [/^node:net$/],
-      "outbound/Connection.ts": [/^node:(net|tls)$/],
-      "outbound/Dialler.ts": [/^node:net$/],
-      "outbound/IdleConnections.ts": [/^undici$/, /^node:net$/],
+      "outbound/Connections.ts": [/^undici$/, /^node:(net|tls)$/],
       "outbound/Names.ts": [/^node:dns\/promises$/]
     }
   },
@@ -90,15 +88,13 @@ const layers: Readonly<Record<string, ReadonlyArray<ReadonlyArray<string>>>> = {
 
 /**
  * The files that open connections, and to what. An address that no setting names, such as one in a callback, is asked by
- * `outbound/Dialler.ts` alone, which checks where it leads. A name without an extension is that file and its folder.
+ * `outbound/Connections.ts` alone, which checks where it leads. A name without an extension is that file and its folder.
  */
 const openers: Readonly<Record<string, string>> = {
   "adapter-http/src/Docs.ts": "the docs page, in a browser",
   "adapter-http/src/Downloads.ts": "addresses that were checked",
   "adapter-http/src/outbound/Addresses.ts": "no connection: forms of addresses",
-  "adapter-http/src/outbound/Connection.ts": "addresses that were checked",
-  "adapter-http/src/outbound/Dialler.ts": "no connection: forms of addresses",
-  "adapter-http/src/outbound/IdleConnections.ts": "addresses that were checked",
+  "adapter-http/src/outbound/Connections.ts": "addresses that were checked",
   "adapter-postgres/src/database/Client/Connections.ts": "DATABASE_URL",
   "adapter-postgres/src/database/Client/Watchdog.ts": "DATABASE_URL",
   "client/src/Attempt.ts": "the base URL that the caller sets",

@@ -3,7 +3,7 @@ import { ChannelId, OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At } from "../database/Columns.ts"
-import * as Lookup from "../database/Lookup.ts"
+import * as LookupBatcher from "../database/LookupBatcher.ts"
 import { first, rows } from "../database/Rows.ts"
 
 const Columns = Schema.Struct({ ...ChannelAccount.fields, token_set_at: At, sealed_token: Schema.String })
@@ -24,12 +24,12 @@ export const layer = Layer.effect(
     const ownedColumns = Object.keys(Owned.fields).map((column) => `a.${column}`).join(", ")
 
     /** Callbacks that come at once look their accounts up together. */
-    const locate = Lookup.make(sql, {
+    const locate = LookupBatcher.makeByKey(sql, {
       key: { channel_id: "uuid" },
       select: `SELECT ${ownedColumns} FROM channel_accounts a WHERE a.channel_id = k.channel_id`,
       decode: ownedRows
     })
-    const locateByAccount = Lookup.make(sql, {
+    const locateByAccount = LookupBatcher.makeByKey(sql, {
       key: { type: "text", account_id: "text" },
       select: `
         SELECT ${ownedColumns}

@@ -4,7 +4,7 @@ import { ContactId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, json, OptionalAt, repeated } from "../database/Columns.ts"
-import * as Lookup from "../database/Lookup.ts"
+import * as LookupBatcher from "../database/LookupBatcher.ts"
 import { first, rows, selection } from "../database/Rows.ts"
 import * as Searches from "../database/Searches.ts"
 import * as Audit from "../work/Audit.ts"
@@ -47,8 +47,8 @@ export const layer = Layer.effect(
       select:
         `SELECT ${list.columns}, c.version FROM contacts c WHERE c.organization_id = k.organization_id AND c.id = k.id`
     } as const
-    const find = Lookup.make(sql, { ...byId, decode: contacts })
-    const load = Lookup.make(sql, { ...byId, decode: loadedRows })
+    const find = LookupBatcher.makeByKey(sql, { ...byId, decode: contacts })
+    const load = LookupBatcher.makeByKey(sql, { ...byId, decode: loadedRows })
 
     // Ordered by id, so that concurrent imports of the same contacts do not deadlock.
     const insertNew = (

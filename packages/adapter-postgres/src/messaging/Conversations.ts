@@ -8,7 +8,7 @@ import type { PageRequest } from "@messaging-crm/core/Page"
 import { Array, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, OptionalAt, startOf } from "../database/Columns.ts"
-import * as Lookup from "../database/Lookup.ts"
+import * as LookupBatcher from "../database/LookupBatcher.ts"
 import { rows, selection } from "../database/Rows.ts"
 
 const OptionalText = Schema.NullOr(Schema.String)
@@ -80,13 +80,13 @@ export const layer = Layer.effect(
 
     const select = sql.literal(selectConversations)
 
-    const find = Lookup.make(sql, {
+    const find = LookupBatcher.makeByKey(sql, {
       key: { organization_id: "uuid", id: "uuid" },
       select: `${selectConversations} WHERE v.organization_id = k.organization_id AND v.id = k.id`,
       decode: conversations
     })
 
-    const findThread = Lookup.make(sql, {
+    const findThread = LookupBatcher.makeByKey(sql, {
       key: { organization_id: "uuid", channel_id: "uuid", channel_type: "text", name: "text" },
       select: `
         SELECT n.name, to_jsonb(i) AS identity,

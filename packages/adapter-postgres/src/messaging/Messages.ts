@@ -10,7 +10,7 @@ import {
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, date, OptionalAt, repeated, startOf } from "../database/Columns.ts"
-import * as Lookup from "../database/Lookup.ts"
+import * as LookupBatcher from "../database/LookupBatcher.ts"
 import { count, first, rows, selection } from "../database/Rows.ts"
 
 const Row = Schema.Struct({
@@ -45,7 +45,7 @@ export const layer = Layer.effect(
 
     const select = sql.literal(`SELECT ${messages.columns} FROM messages`)
 
-    const findByProviderId = Lookup.make(sql, {
+    const findByProviderId = LookupBatcher.makeByKey(sql, {
       key: { organization_id: "uuid", channel_id: "uuid", provider_message_id: "text" },
       select: `
         SELECT p.channel_id, p.provider_message_id, p.early_updates, p.version,

@@ -6,7 +6,7 @@ import { Send, SendStore } from "@messaging-crm/core/Sends"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, OptionalAt } from "../database/Columns.ts"
-import * as Lookup from "../database/Lookup.ts"
+import * as LookupBatcher from "../database/LookupBatcher.ts"
 import { first, rows } from "../database/Rows.ts"
 
 /** The row of a send. */
@@ -41,7 +41,7 @@ export const layer = Layer.effect(
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
 
-    const load = Lookup.make(sql, {
+    const load = LookupBatcher.makeByKey(sql, {
       key: { organization_id: "uuid", id: "uuid" },
       select: `
         SELECT ${columns.map((column) => `s.${column}`).join(", ")}, to_jsonb(h) AS channel, to_jsonb(o) AS hold,

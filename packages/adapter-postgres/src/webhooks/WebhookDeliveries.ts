@@ -4,7 +4,7 @@ import { Webhook } from "@messaging-crm/core/Webhooks"
 import { Effect, Layer, Schema, Struct } from "effect"
 import { SqlClient } from "effect/sql"
 import { At, OptionalAt } from "../database/Columns.ts"
-import * as Lookup from "../database/Lookup.ts"
+import * as LookupBatcher from "../database/LookupBatcher.ts"
 import { rows } from "../database/Rows.ts"
 import { claimClient, claimWork, Item } from "../work/WorkQueue.ts"
 
@@ -43,7 +43,7 @@ export const layer = Layer.effect(
     const claiming = yield* claimClient
     const columns = sql.literal(Object.keys(WebhookDelivery.fields).join(", "))
 
-    const load = Lookup.make(sql, {
+    const load = LookupBatcher.makeByKey(sql, {
       key: { organization_id: "uuid", id: "uuid" },
       select: `
         SELECT to_jsonb(d) AS delivery, e.body, to_jsonb(w) AS webhook

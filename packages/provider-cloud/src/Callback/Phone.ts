@@ -27,8 +27,8 @@ import {
   ignored,
   ignoredAs,
   type MessageContent,
-  NetworkTime,
   type Network,
+  NetworkTime,
   type Notices,
   noticesOf,
   type Part,
@@ -103,7 +103,7 @@ interface Context {
   readonly received_at: DateTime.Utc
 }
 
-/** Reads a system message. It is never a message: nobody wrote it. */
+/** Reads a system message. It never becomes a message, because no person wrote it. */
 const systemMessage = ({ account }: Context, message: typeof Message.Type): Notices => {
   const type = message.system?.type ?? ""
   const kind = `system:${type}`

@@ -13,8 +13,8 @@ import {
   ignored,
   ignoredAs,
   type MessageContent,
-  NetworkTime,
   type Network,
+  NetworkTime,
   type Notices,
   noticesOf,
   type Part,
@@ -85,7 +85,7 @@ const messageAs = (
   })
 }
 
-/** Returns a message of the person. What the business did with the same kind of item is none. */
+/** Returns a message of the person. The same kind of item from the business is ignored. */
 const receivedAs = (context: Context, id: string, content: MessageContent): Notices =>
   context.isOwn ? ignored("nothing", "item:own") : messageAs(context, id, content)
 
@@ -120,7 +120,7 @@ const message = (context: Context, given: typeof Message.Type): Notices => {
   )
 }
 
-/** Reads a reaction. A person who removes one does not write. */
+/** Reads a reaction. The removal of one is not a message. */
 const reaction = (context: Context, given: NonNullable<Item["reaction"]>): Notices =>
   given.action === "unreact"
     ? ignored("nothing", "item:unreact")

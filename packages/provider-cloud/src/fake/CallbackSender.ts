@@ -1,6 +1,6 @@
 /** The callbacks of the fake network: signed, in batches, and repeated until they are answered with 200. */
 import { Effect, type Redacted, Ref } from "effect"
-import { sign, signatureHeader } from "../Signature.ts"
+import { sign, signatureHeader } from "../SignedBodies.ts"
 import { bodyOf, type Part } from "./CallbackBodies.ts"
 import { enqueue, type State } from "./State.ts"
 

@@ -5,7 +5,7 @@ import { type Answer, type Behavior, behaviorOf } from "./Behaviors.ts"
 import { messagePart, type Part, socialPart, statusPart } from "./CallbackBodies.ts"
 import { add } from "./Files.ts"
 import { inputOf, isUserId, read, type SendRequest } from "./Requests.ts"
-import { type AcceptedMessage, enqueue, type Memory, nextId, errorResponse, reject, set, type State } from "./State.ts"
+import { type AcceptedMessage, enqueue, errorResponse, type Memory, nextId, reject, set, type State } from "./State.ts"
 
 /** Drops the connection, so that the answer is lost. */
 const hangUp = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
@@ -113,7 +113,7 @@ const send = Effect.fnUntraced(function*(state: State, request: SendRequest) {
   }
 })
 
-/** Answers `POST /{version}/{id}/messages`. A note that a message was read, or that somebody types, is no message. */
+/** Answers `POST /{version}/{id}/messages`. A read receipt and a typing indicator are not messages. */
 export const route = (state: State) =>
   Effect.gen(function*() {
     const { id: account = "" } = yield* HttpRouter.params

@@ -85,7 +85,8 @@ interface Rejection extends Extract<Answer, { readonly answer: "reject" }> {
 
 /** Returns an error response of the network. */
 export const errorResponse = (rejection: Rejection) => {
-  const { code, details = "Rejected by the fake network.", error_subcode, is_transient, retry_after_seconds } = rejection
+  const { code, details = "Rejected by the fake network.", error_subcode, is_transient, retry_after_seconds } =
+    rejection
   const { status = 400 } = rejection
   const error = {
     message: `(#${code}) ${details}`,

@@ -22,7 +22,7 @@ const orderReady = [
   }
 ]
 
-/** The templates of an account that nobody gave any. */
+/** The templates of an account without templates of its own. */
 export const ordinary = (["order_ready", "appointment_reminder", "spring_sale"] as const).map((name, index) => ({
   id: `92007035264614${index}`,
   name,

@@ -81,7 +81,11 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   yield* router.add("GET", "/templates/:account", templates)
   yield* router.add("GET", "/accepted", accepted)
   yield* router.add("POST", "/report", command(ProviderEvent, mock.emit))
-  yield* router.add("POST", "/script", command(Protocol.Script, ({ behavior, target }) => mock.script(target, behavior)))
+  yield* router.add(
+    "POST",
+    "/script",
+    command(Protocol.Script, ({ behavior, target }) => mock.script(target, behavior))
+  )
   yield* router.add("POST", "/down", command(Protocol.Down, ({ down }) => mock.setDown(down)))
 }))
 

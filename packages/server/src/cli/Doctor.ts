@@ -135,7 +135,7 @@ const reach = Effect.fnUntraced(function*(url: URL) {
   }
   yield* opened(address, Number(url.port) || (url.protocol === "http:" ? 80 : 443))
 }, (reached, url) =>
-  // The name is part of it: whoever owns a domain decides how long its server takes to resolve it.
+  // The name is part of it: the owner of a domain decides how long its name server takes.
   Effect.timeoutOrElse(reached, {
     duration: "5 seconds",
     orElse: () => new Unreachable({ message: `${url.host} does not respond within 5 s` })

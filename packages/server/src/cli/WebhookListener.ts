@@ -78,7 +78,7 @@ const subscribed = Effect.fnUntraced(function*(input: CreateWebhook, base_url: s
 
 const forwarded_headers = ["content-type", "user-agent", "webhook-id", "webhook-signature", "webhook-timestamp"]
 
-/** Nobody is authenticated before the body is read, and events are smaller than this. */
+/** The sender is not authenticated before the body is read. Events are smaller than this. */
 const body_size_max = ByteSize.kibibytes(64)
 
 /** Posts a delivery, signature included, to another URL. Returns its status, or 502 without a response. */

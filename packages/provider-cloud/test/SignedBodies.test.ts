@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Option } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { TestClock } from "effect/testing"
-import * as UnverifiedBodies from "../src/UnverifiedBodies.ts"
+import * as SignedBodies from "../src/SignedBodies.ts"
 
 const chunk = (size: number) => new Uint8Array(new ArrayBuffer(size))
 
@@ -34,7 +34,7 @@ describe("the memory of a body that nobody signed", () => {
   for (const [name, sizes, expected] of cases) {
     it.effect(`is given back at once: of one ${name}`, () =>
       Effect.gen(function*() {
-        const read = UnverifiedBodies.make(sizes)
+        const read = SignedBodies.makeReader(sizes)
         const chunks = [chunk(10), chunk(10)]
         const bodies: Array<ArrayBuffer> = []
         const check = (body: ArrayBuffer) => Effect.sync(() => (bodies.push(body), Option.none()))
@@ -50,7 +50,7 @@ describe("the memory of a body that nobody signed", () => {
 
   it.effect("is left alone where it is signed, and where other bytes lie beside its own", () =>
     Effect.gen(function*() {
-      const read = UnverifiedBodies.make({ body_bytes_max: 100, total_bytes_max: 100 })
+      const read = SignedBodies.makeReader({ body_bytes_max: 100, total_bytes_max: 100 })
       const shared = Uint8Array.from([1, 2, 3, 4])
       const body = yield* read(
         requestOf(shared.subarray(0, 2), Uint8Array.from([9])),
@@ -67,7 +67,7 @@ describe("large bodies that nobody signed yet", () => {
 
   it.effect("are read two at a time, and who sends slowly keeps the others waiting for a second; small ones wait for none", () =>
     Effect.gen(function*() {
-      const read = UnverifiedBodies.make({ body_bytes_max: 100_000, total_bytes_max: 1_000_000 })
+      const read = SignedBodies.makeReader({ body_bytes_max: 100_000, total_bytes_max: 1_000_000 })
       const sizeOf = (request: HttpServerRequest.HttpServerRequest) =>
         read(request, (body) => Effect.succeed(Option.some(body.byteLength)))
       yield* Effect.forkChild(sizeOf(stalled()), { startImmediately: true })

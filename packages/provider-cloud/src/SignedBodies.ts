@@ -1,11 +1,51 @@
 /**
- * The bodies that the ingress reads before their signatures are verified.
+ * The signed bodies of callbacks: their signatures, and how they are read before these are verified.
  *
- * Their bytes are counted as they arrive, over all requests of the process, so that a client that announces a large
- * body and sends little occupies no memory.
+ * A signature is the HMAC-SHA256 of the raw bytes, under an app's secret. The bytes of unverified bodies are counted as
+ * they arrive, over all requests of the process, so that a client that announces a large body and sends little occupies
+ * no memory.
  */
-import { Data, Deferred, Effect, Option, type Scope, Semaphore, Stream } from "effect"
+import { hex } from "@messaging-crm/core/Digests"
+import { Data, Deferred, Effect, Option, Redacted, type Scope, Semaphore, Stream } from "effect"
 import type { HttpServerError, HttpServerRequest } from "effect/http"
+
+// ---------------------------------------------------------- signatures
+
+/** The header with the signature. */
+export const signatureHeader = "x-hub-signature-256"
+
+const shape = /^sha256=([0-9a-f]{64})$/i
+const encoder = new TextEncoder()
+
+/** Returns whether a header has the form of a signature. Without, no body is worth reading. */
+export const isSignature = (header: string): boolean => shape.test(header)
+
+const keyOf = (secret: Redacted.Redacted) =>
+  globalThis.crypto.subtle.importKey(
+    "raw",
+    encoder.encode(Redacted.value(secret)),
+    { name: "HMAC", hash: "SHA-256" },
+    false,
+    ["sign", "verify"]
+  )
+
+/** Returns the header's value for a body. */
+export const sign = (secret: Redacted.Redacted, body: BufferSource): Effect.Effect<string> =>
+  Effect.promise(async () => {
+    const signature = await globalThis.crypto.subtle.sign("HMAC", await keyOf(secret), body)
+    return `sha256=${hex(new Uint8Array(signature))}`
+  })
+
+/** Returns whether the header is the body's signature, compared in constant time. */
+export const verify = (secret: Redacted.Redacted, body: BufferSource, header: string): Effect.Effect<boolean> => {
+  const [, digits] = shape.exec(header) ?? []
+  if (digits === undefined) return Effect.succeed(false)
+  const signature = Uint8Array.from({ length: 32 }, (_, index) => parseInt(digits.slice(index * 2, index * 2 + 2), 16))
+  // The comparison of WebCrypto takes the same time for every signature.
+  return Effect.promise(async () => globalThis.crypto.subtle.verify("HMAC", await keyOf(secret), signature, body))
+}
+
+// ----------------------------------------------------- unverified bodies
 
 /** The body is larger than a callback can be. */
 export class BodyTooLarge extends Data.TaggedError("BodyTooLarge")<{}> {}
@@ -69,10 +109,10 @@ const makeLargeBodySlots = () => {
 }
 
 /**
- * Makes a function that reads a body and passes it to `verify`, which returns none if the signature is invalid. The
+ * Makes a function that reads a body and passes it to `check`, which returns none if the signature is invalid. The
  * bytes count until then.
  */
-export const make = ({ body_bytes_max, total_bytes_max }: Limits) => {
+export const makeReader = ({ body_bytes_max, total_bytes_max }: Limits) => {
   let unverified_bytes = 0
   const acquireSlot = makeLargeBodySlots()
 
@@ -95,14 +135,14 @@ export const make = ({ body_bytes_max, total_bytes_max }: Limits) => {
 
   return <A, E, R>(
     request: HttpServerRequest.HttpServerRequest,
-    verify: (body: ArrayBuffer) => Effect.Effect<Option.Option<A>, E, R>
+    check: (body: ArrayBuffer) => Effect.Effect<Option.Option<A>, E, R>
   ): Effect.Effect<Option.Option<A>, BodyTooLarge | Busy | E | HttpServerError.HttpServerError, R> =>
     Effect.suspend(() => {
       const chunks = new Chunks()
       return Stream.runForEach(request.stream, (chunk) => Effect.suspend(() => add(chunks, chunk))).pipe(
         Effect.flatMap(() => {
           const body = chunks.join()
-          return Effect.tap(verify(body.buffer), (signed) => Effect.sync(() => Option.isNone(signed) && free(body)))
+          return Effect.tap(check(body.buffer), (signed) => Effect.sync(() => Option.isNone(signed) && free(body)))
         }),
         Effect.ensuring(Effect.sync(() => {
           unverified_bytes -= chunks.byte_size
