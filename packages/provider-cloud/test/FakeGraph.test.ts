@@ -57,7 +57,7 @@ const start = (environment: Record<string, string>) =>
     )
   )
 
-const TakenAnswer = Schema.Struct({ taken: Schema.Array(Schema.Struct({ recipient: Schema.String })) })
+const AcceptedMessages = Schema.Struct({ accepted: Schema.Array(Schema.Struct({ recipient: Schema.String })) })
 
 it.live(
   "accepts messages, follows a script, and posts signed callbacks until they are answered",
@@ -88,8 +88,8 @@ it.live(
       assert.isTrue(isSigned)
       assert.include(body, "24601")
       assert.strictEqual((yield* ask("/v25.0/106/messages", message)).status, 200)
-      const { taken } = Schema.decodeSync(Schema.fromJsonString(TakenAnswer))((yield* ask("/fake/accepted")).text)
-      assert.deepStrictEqual(taken, [{ recipient: "4915112345678" }])
+      const { accepted } = Schema.decodeSync(Schema.fromJsonString(AcceptedMessages))((yield* ask("/fake/accepted")).text)
+      assert.deepStrictEqual(accepted, [{ recipient: "4915112345678" }])
     }).pipe(Effect.scoped),
   30_000
 )
