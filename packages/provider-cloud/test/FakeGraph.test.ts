@@ -88,7 +88,9 @@ it.live(
       assert.isTrue(isSigned)
       assert.include(body, "24601")
       assert.strictEqual((yield* ask("/v25.0/106/messages", message)).status, 200)
-      const { accepted } = Schema.decodeSync(Schema.fromJsonString(AcceptedMessages))((yield* ask("/fake/accepted")).text)
+      const { accepted } = Schema.decodeSync(Schema.fromJsonString(AcceptedMessages))(
+        (yield* ask("/fake/accepted")).text
+      )
       assert.deepStrictEqual(accepted, [{ recipient: "4915112345678" }])
     }).pipe(Effect.scoped),
   30_000
