@@ -43,11 +43,6 @@ have at most 64 KiB.
 
 ## Guides and client
 
-The repository's folder \`docs\` has guides with runnable examples: start with \`docs/concepts.md\`. \`packages/client\` is a typed
-client for TypeScript and JavaScript.
-
-## Guides and client
-
 The folder \`docs\` of the repository has a guide for each task and the contract with every rule. The package
 \`@messaging-crm/client\` is a typed client for TypeScript and JavaScript.
 
