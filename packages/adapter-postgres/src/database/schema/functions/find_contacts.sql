@@ -29,39 +29,31 @@ BEGIN
     -- If contacts match at this rate, half of the next ones fill the page, and none has to be looked up.
     IF 10 * added < size - returned THEN
       SELECT ids INTO few
-      FROM (
-        SELECT ARRAY(
-          SELECT id FROM contacts WHERE organization_id = organization AND lifecycle_stage = stage LIMIT most + 1
-        )
-        WHERE stage IS NOT NULL AND owner IS NOT NULL
-        UNION ALL
-        SELECT ARRAY(
+      FROM (VALUES
+        (CASE WHEN tag IS NOT NULL THEN ARRAY(
           SELECT contact_id FROM contact_tags WHERE organization_id = organization AND tag_id = tag LIMIT most + 1
-        )
-        WHERE tag IS NOT NULL
-        UNION ALL
-        SELECT ARRAY(
+        ) END),
+        (CASE WHEN channel IS NOT NULL THEN ARRAY(
           SELECT contact_id FROM identities WHERE organization_id = organization AND channel_type = channel
           UNION ALL
           SELECT id FROM contacts
           WHERE organization_id = organization AND channel = 'phone_messaging' AND primary_phone IS NOT NULL
           LIMIT most + 1
-        )
-        WHERE channel IS NOT NULL
-        UNION ALL
+        ) END),
+        (CASE WHEN stage IS NOT NULL AND owner IS NOT NULL THEN ARRAY(
+          SELECT id FROM contacts WHERE organization_id = organization AND lifecycle_stage = stage LIMIT most + 1
+        ) END),
         -- The index of texts returns all contacts at once, so a sample of one in 256 tells first how many there are.
-        SELECT ARRAY(
-          SELECT contact_id FROM contact_texts
-          WHERE text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[1], 0)
-            OR text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[2], 0)
-        )
-        WHERE terms IS NOT NULL AND NOT EXISTS (
+        (CASE WHEN terms IS NOT NULL AND NOT EXISTS (
           SELECT FROM contact_texts
           WHERE text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[1], 1)
             OR text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[2], 1)
           OFFSET 1 + most / 256
-        )
-        OFFSET 0
+        ) THEN ARRAY(
+          SELECT contact_id FROM contact_texts
+          WHERE text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[1], 0)
+            OR text_keys(organization_id, contact_id, search_text) @> term_keys(organization, terms[2], 0)
+        ) END)
       ) AS lookups (ids)
       WHERE cardinality(ids) <= most
       ORDER BY cardinality(ids)
@@ -110,6 +102,7 @@ BEGIN
 
     GET DIAGNOSTICS added = ROW_COUNT;
     returned := returned + added;
+    -- Nothing is left if the turn could read all contacts of the owner, of the stage, or of the organization.
     EXIT WHEN few IS NOT NULL OR returned = size OR NOT EXISTS (
       SELECT FROM contacts WHERE organization_id = organization AND owner_user_id = owner
       UNION ALL
