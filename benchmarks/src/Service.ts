@@ -3,20 +3,16 @@ import * as Client from "@messaging-crm/adapter-postgres/Client"
 import { start } from "@messaging-crm/server/EmbeddedPostgres"
 import { ConfigProvider, type Duration, Effect, Redacted, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
-import { mkdtemp, rm } from "node:fs/promises"
-import { cpus, loadavg, tmpdir } from "node:os"
-import { join } from "node:path"
+import { cpus, loadavg } from "node:os"
 import { bundled } from "../../packages/server/testing/Bundle.ts"
+import { folder } from "../../packages/server/testing/Folder.ts"
 import * as Processes from "../../packages/server/testing/Processes.ts"
 
 export type Cluster = Effect.Success<ReturnType<typeof Processes.cluster>>
 
 /** Starts PostgreSQL in a new directory, both removed with the scope. */
 const postgres = Effect.fnUntraced(function*(settings: Readonly<Record<string, string>>) {
-  const directory = yield* Effect.acquireRelease(
-    Effect.promise(() => mkdtemp(join(tmpdir(), "messaging-crm-bench-"))),
-    (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
-  )
+  const directory = yield* folder
   if (Object.keys(settings).length === 0) return yield* start({ directory })
   const configure = Effect.fnUntraced(function*() {
     const url = yield* start({ directory })

@@ -7,7 +7,7 @@ import { AddMember, Members } from "@messaging-crm/core/Members"
 import { Effect } from "effect"
 import { afterAll } from "vitest"
 import { operations } from "./Operations.ts"
-import { idempotency, start } from "./Service.ts"
+import { idempotency, orderReady, start } from "./Service.ts"
 
 const service = start()
 afterAll(() => service.stop())
@@ -74,14 +74,7 @@ it("every operation that writes leaves one record: the key, its member, the reso
   const { conversation_id, id: send_id } = await leaves("POST", "/v1/conversations", [["sends.start"]], {
     channel_id: channel.id,
     phone: "+4915112345678",
-    template: {
-      id: `${channel.phone_messaging_business_account_id}.order_ready`,
-      components: [
-        { type: "header", parameters: [{ type: "text", text: "7" }] },
-        { type: "body", parameters: [{ type: "text", text: "Kim" }, { type: "text", text: "7" }] },
-        { type: "button", sub_type: "url", index: 0, parameters: [{ type: "text", text: "7" }] }
-      ]
-    }
+    template: orderReady(channel)
   })
   await service.until(async () =>
     (await service.request("GET", `/v1/sends/${send_id}`, { key })).body.data.status === "sent"
@@ -96,14 +89,7 @@ it("every operation that writes leaves one record: the key, its member, the reso
   await leaves("POST", again, [["webhook_deliveries.retry", delivery.id]], undefined, to)
   const template = {
     type: "template",
-    template: {
-      id: `${channel.phone_messaging_business_account_id}.order_ready`,
-      components: [
-        { type: "header", parameters: [{ type: "text", text: "7" }] },
-        { type: "body", parameters: [{ type: "text", text: "Kim" }, { type: "text", text: "7" }] },
-        { type: "button", sub_type: "url", index: 0, parameters: [{ type: "text", text: "7" }] }
-      ]
-    }
+    template: orderReady(channel)
   }
   const conversation = "/v1/conversations/:conversation_id"
   await leaves("POST", `${conversation}/messages`, [["sends.send"]], template, to)

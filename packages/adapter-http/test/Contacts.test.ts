@@ -7,7 +7,7 @@ import type * as Crm from "@messaging-crm/core/Crm"
 import { AddMember, Members } from "@messaging-crm/core/Members"
 import { Effect } from "effect"
 import { afterAll } from "vitest"
-import { idempotency, start } from "./Service.ts"
+import { idempotency, orderReady, start } from "./Service.ts"
 
 const service = start()
 afterAll(() => service.stop())
@@ -282,14 +282,7 @@ it("accepts an update with the owner, the values and the assignment that it read
   const write = (method: string, path: string, json: unknown) =>
     service.request(method, `/v1${path}`, { key, json, ...idempotency() })
   const { data } = (await write("POST", "/contacts", { first_name: "Kim", owner_user_id: leaver.id })).body
-  const template = {
-    id: `${channel.phone_messaging_business_account_id}.order_ready`,
-    components: [
-      { type: "header", parameters: [{ type: "text", text: "7" }] },
-      { type: "body", parameters: [{ type: "text", text: "Kim" }, { type: "text", text: "7" }] },
-      { type: "button", sub_type: "url", index: 0, parameters: [{ type: "text", text: "7" }] }
-    ]
-  }
+  const template = orderReady(channel)
   const start = { channel_id: channel.id, phone: "+4915112345678", template }
   const { conversation_id } = (await write("POST", "/conversations", start)).body.data
   const assign = (assigned_user_id: string) =>

@@ -10,7 +10,7 @@ import { type CreateTag, type Tag, Tags } from "@messaging-crm/core/Tags"
 import * as Mock from "@messaging-crm/provider-mock"
 import { Duration, Effect, Layer, Logger, References } from "effect"
 import { ReadDeadline } from "../src/middleware/RequestLifecycle.ts"
-import { idempotency, start } from "./Service.ts"
+import { idempotency, orderReady, start } from "./Service.ts"
 
 const serving = async (
   options: Parameters<typeof start>[0],
@@ -199,14 +199,7 @@ it("delivers events where the organization's storage is used up, and stores no a
       webhooks.push((await post("/webhooks", subscription)).id)
     }
     const text = (value: string) => ({ type: "text", text: value })
-    const template = {
-      id: `${channel.phone_messaging_business_account_id}.order_ready`,
-      components: [
-        { type: "header", parameters: [text("7")] },
-        { type: "body", parameters: [text("Kim"), text("7")] },
-        { type: "button", sub_type: "url", index: 0, parameters: [text("7")] }
-      ]
-    }
+    const template = orderReady(channel)
     const send = await post("/conversations", { channel_id: channel.id, phone: "+4915112345678", template })
     await post(`/conversations/${send.conversation_id}/close`)
     const deliveries = async () =>

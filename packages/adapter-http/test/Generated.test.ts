@@ -16,7 +16,7 @@ import { Effect, Layer, Redacted } from "effect"
 import { afterAll, beforeAll } from "vitest"
 import { documented, flawOf } from "./Document.ts"
 import { generator, type Pool, randomOf, type Schema } from "./Generated.ts"
-import { idempotency, start } from "./Service.ts"
+import { idempotency, orderReady, start } from "./Service.ts"
 
 const requests = Number(process.env["GENERATED_REQUESTS"] ?? 200)
 const seed = Number(process.env["GENERATED_SEED"] ?? 1)
@@ -47,14 +47,7 @@ const settle = async () => {
       Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
     )
   )
-  const template_id = `${channel.phone_messaging_business_account_id}.order_ready`
-  const text = { type: "text", text: "7" }
-  const components = [
-    { type: "header", parameters: [text] },
-    { type: "body", parameters: [text, text] },
-    { type: "button", sub_type: "url", index: 0, parameters: [text] }
-  ]
-  const template = { id: template_id, components }
+  const template = orderReady(channel)
   const send = await post("/conversations", { channel_id: channel.id, phone: "+4915112345678", template })
   const webhook = await post("/webhooks", { url: "https://shop.example/crm", event_types: ["message.sent"] })
   const follow = async () => (await service.request("GET", `/v1/sends/${send.id}`, { key })).body.data
@@ -75,7 +68,7 @@ const settle = async () => {
     "add_tag_ids[]": tags.map(({ id }) => id),
     "remove_tag_ids[]": tags.map(({ id }) => id),
     custom_values: [{}, { [field.id]: "gold" }, { [field.id]: null }, null],
-    template: [template, { id: template_id, components: [] }, { id: "other", components }],
+    template: [template, { id: template.id, components: [] }, { ...template, id: "other" }],
     phone: ["+4915112345678", "0049 151 12345678", "+49 (151) 123-45678", "4915112345678"],
     primary_phone: ["+4915112345678", "0049 151 12345678", "49 151 12345678", "", null],
     primary_email: ["kim@example.org", "kim@bücher.example", "", null],

@@ -7,7 +7,7 @@ import { CreateContact } from "@messaging-crm/core/Contacts"
 import { Cause, Context, Effect, Schema, type SchemaAST } from "effect"
 import { HttpApi } from "effect/http-api"
 import { afterAll, beforeAll } from "vitest"
-import { idempotency, start } from "./Service.ts"
+import { idempotency, orderReady, start } from "./Service.ts"
 
 const service = start()
 afterAll(() => service.stop())
@@ -28,14 +28,7 @@ const make = async () => {
     )
   )
   const text = (value: string) => ({ type: "text", text: value })
-  const template = {
-    id: `${ours.channel.phone_messaging_business_account_id}.order_ready`,
-    components: [
-      { type: "header", parameters: [text("7")] },
-      { type: "body", parameters: [text("Kim"), text("7")] },
-      { type: "button", sub_type: "url", index: 0, parameters: [text("7")] }
-    ]
-  }
+  const template = orderReady(ours.channel)
   const phone = "+4915112345678"
   const started = await write("POST", "/conversations", { channel_id: ours.channel.id, phone, template })
   const conversation = `/conversations/${started.body.data.conversation_id}`

@@ -2,7 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import { afterAll } from "vitest"
 import { bodyFor, operations } from "./Operations.ts"
-import { idempotency, start } from "./Service.ts"
+import { idempotency, orderReady, start } from "./Service.ts"
 
 const service = start()
 afterAll(() => service.stop())
@@ -20,14 +20,7 @@ it("answers 404 to every operation on another organization's id, and changes not
     json: {
       channel_id: ours.channel.id,
       phone: "+4915112345678",
-      template: {
-        id: `${ours.channel.phone_messaging_business_account_id}.order_ready`,
-        components: [
-          { type: "header", parameters: [{ type: "text", text: "7" }] },
-          { type: "body", parameters: [{ type: "text", text: "Kim" }, { type: "text", text: "7" }] },
-          { type: "button", sub_type: "url", index: 0, parameters: [{ type: "text", text: "7" }] }
-        ]
-      }
+      template: orderReady(ours.channel)
     },
     ...idempotency()
   })

@@ -11,7 +11,7 @@ import { DateTime, Duration, Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { afterAll } from "vitest"
 import { DownloadsAtOnce, DownloadTime, DownloadWait } from "../src/handlers/Media.ts"
-import { idempotency, start } from "./Service.ts"
+import { idempotency, orderReady, start } from "./Service.ts"
 
 const service = start()
 afterAll(() => service.stop())
@@ -121,20 +121,12 @@ describe("a message with a file", () => {
 
   it("comes from the number 0008 in answer to a template", async () => {
     const ours = await service.organization()
-    const parameters = ["Kim", "7"].map((text) => ({ type: "text", text }))
     const { status } = await service.request("POST", "/v1/conversations", {
       key: ours.key,
       json: {
         channel_id: ours.channel.id,
         phone: "+4915112340008",
-        template: {
-          id: `${ours.channel.phone_messaging_business_account_id}.order_ready`,
-          components: [
-            { type: "header", parameters: parameters.slice(1) },
-            { type: "body", parameters },
-            { type: "button", sub_type: "url", index: 0, parameters: parameters.slice(1) }
-          ]
-        }
+        template: orderReady(ours.channel)
       },
       ...idempotency()
     })

@@ -8,7 +8,7 @@ import { Phone } from "@messaging-crm/core/Phones"
 import { DateTime, Effect, Layer } from "effect"
 import { afterAll } from "vitest"
 import { operations } from "./Operations.ts"
-import { type Answer, idempotency, start } from "./Service.ts"
+import { type Answer, idempotency, orderReady, start } from "./Service.ts"
 
 const service = start({ tuning: Layer.succeed(RequestsPerMinute, 100_000) })
 afterAll(() => service.stop())
@@ -32,14 +32,7 @@ const begin = async () => {
   const write = (method: string, path: string, json?: unknown) =>
     ask(method, path, json, globalThis.crypto.randomUUID())
 
-  const template = {
-    id: `${channel.phone_messaging_business_account_id}.order_ready`,
-    components: [
-      { type: "header", parameters: [text("7")] },
-      { type: "body", parameters: [text("Kim"), text("7")] },
-      { type: "button", sub_type: "url", index: 0, parameters: [text("7")] }
-    ]
-  }
+  const template = orderReady(channel)
   const receive = (said: string) =>
     service.runtime.runPromise(Effect.gen(function*() {
       const sent_at = yield* DateTime.now

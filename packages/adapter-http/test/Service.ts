@@ -139,5 +139,19 @@ export const start = (options: {
   return { fetch, request, organization, keyWith, until, stop, runtime }
 }
 
+const text = (value: string) => ({ type: "text", text: value })
+
+/** The mock network's template `order_ready` with values for its parameters. */
+export const orderReady = (
+  { phone_messaging_business_account_id }: { readonly phone_messaging_business_account_id: string | null }
+) => ({
+  id: `${phone_messaging_business_account_id}.order_ready`,
+  components: [
+    { type: "header", parameters: [text("7")] },
+    { type: "body", parameters: [text("Kim"), text("7")] },
+    { type: "button", sub_type: "url", index: 0, parameters: [text("7")] }
+  ]
+})
+
 /** Options with an idempotency key: the given one, or one of its own. */
 export const idempotency = (key: string = globalThis.crypto.randomUUID()) => ({ headers: { "idempotency-key": key } })

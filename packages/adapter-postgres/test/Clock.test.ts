@@ -4,6 +4,7 @@ import * as DatabaseClock from "@messaging-crm/adapter-postgres/Clock"
 import { Arbitrary, Clock, Context, DateTime, Duration, Effect, Layer, Option, References, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Database from "../testing/Database.ts"
+import { ShiftedClock } from "./ShiftedClock.ts"
 
 const between = (minimum: number, maximum: number) =>
   Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum, maximum })))
@@ -99,33 +100,13 @@ describe("the time of the clock", () => {
   })
 })
 
-/** A host whose wall clock is ahead, and can be set. Its timers are the machine's. */
-class WrongHost implements Clock.Clock {
-  private readonly machine = Clock.Clock.defaultValue()
-  ahead = Duration.toMillis("73 hours")
-
-  currentTimeMillisUnsafe(): number {
-    return this.machine.currentTimeMillisUnsafe() + this.ahead
-  }
-  readonly currentTimeMillis = Effect.sync(() => this.currentTimeMillisUnsafe())
-  currentTimeNanosUnsafe(): bigint {
-    return BigInt(this.currentTimeMillisUnsafe()) * 1_000_000n
-  }
-  readonly currentTimeNanos = Effect.sync(() => this.currentTimeNanosUnsafe())
-  monotonicTimeNanosUnsafe(): bigint {
-    return this.machine.monotonicTimeNanosUnsafe()
-  }
-  readonly monotonicTimeNanos = this.machine.monotonicTimeNanos
-  sleep(duration: Duration.Duration) {
-    return this.machine.sleep(duration)
-  }
-}
-
 it.layer(Database.layer, { excludeTestServices: true })("a process on a host that is 73 hours ahead", (it) => {
   it.effect("has the database's time, also when the host's clock is set", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
-      const host = new WrongHost()
+      const start = Duration.toMillis("73 hours")
+      let ahead = start
+      const host = new ShiftedClock(() => ahead)
       const clock = yield* Layer.build(DatabaseClock.layer).pipe(
         Effect.provideService(Clock.Clock, host),
         Effect.provideService(References.MinimumLogLevel, "None")
@@ -133,8 +114,7 @@ it.layer(Database.layer, { excludeTestServices: true })("a process on a host tha
       const query = sql<{ readonly now: number }>`SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now`
       const database = Effect.map(query, ([row]) => row?.now ?? 0)
 
-      for (const ahead of [host.ahead, 0, -host.ahead]) {
-        host.ahead = ahead
+      for (ahead of [start, 0, -start]) {
         const before = yield* database
         const now = yield* Effect.provideContext(Effect.map(DateTime.now, DateTime.toEpochMillis), clock)
         const after = yield* database

@@ -14,8 +14,7 @@ import {
 } from "@messaging-crm/core/Idempotency"
 import { type ContactId, type OrganizationId, TagId } from "@messaging-crm/core/Ids"
 import { conflicts } from "@messaging-crm/core/Metrics"
-import { Phone } from "@messaging-crm/core/Phones"
-import { SendMessage, Sends, StartConversation } from "@messaging-crm/core/Sends"
+import { SendMessage, Sends } from "@messaging-crm/core/Sends"
 import { CreateTag, TagRows, Tags, TagStore } from "@messaging-crm/core/Tags"
 import { CreateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { Array, Cause, Context, DateTime, Effect, Exit, Fiber, Metric, Option } from "effect"
@@ -38,28 +37,6 @@ const encode = (answer: unknown) =>
   Effect.succeed({ status: 200, body: new TextEncoder().encode(JSON.stringify(answer)) })
 
 it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
-  it.effect("loses no tags that were set while another process changed another field", () =>
-    Effect.gen(function*() {
-      const ours = yield* Fixtures.organization
-      const as = actor(ours)
-      const [left, right] = [yield* Processes.startCrm, yield* Processes.startCrm]
-      const tag = yield* Fixtures.tag(ours, "a")
-      for (let round = 0; round < 200; round++) {
-        const { id } = yield* Fixtures.contact(ours)
-        const company = `${round}`
-        yield* as(Effect.all([
-          Context.get(left, Contacts).update(id, UpdateContact.make({ tag_ids: [tag.id] })),
-          Context.get(right, Contacts).update(id, UpdateContact.make({ company }))
-        ], unbounded))
-        const { tags, ...contact } = yield* loadContact(ours, id)
-        assert.deepStrictEqual([tags, contact.company, contact.version], [[tag], company, 3])
-        // The rows used by filters agree with the contact's own row.
-        const match = { ...Fixtures.everyone, tag_id: tag.id, search_terms: [company] } as const
-        const found = yield* ContactStore.use((store) => store.list(ours, match, { after: null, size: 200 }))
-        assert.include(found.map((one) => one.id), id)
-      }
-    }))
-
   it.effect("commits all updates of 50 concurrent writers of one contact", () =>
     Effect.gen(function*() {
       const ours = yield* Fixtures.organization
@@ -213,38 +190,6 @@ it.layer(Processes.database, { excludeTestServices: true })("Commit", (it) => {
       assert.strictEqual((yield* Fiber.join(writing)).city, "Bonn")
       assert.strictEqual(yield* conflictCount, before)
       assert.deepInclude(yield* loadContact(ours, id), { city: "Bonn", version: 2 })
-    }))
-
-  it.effect("creates one contact and conversation for a new number that 200 callers of three processes write to", () =>
-    Effect.gen(function*() {
-      const sql = yield* SqlClient.SqlClient
-      const ours = yield* Fixtures.organization
-      const channel = yield* Fixtures.channel(ours)
-      const processes = yield* Effect.replicateEffect(Processes.startCrm, 3)
-      const before = yield* conflictCount
-      const start = (index: number) => {
-        const crm = processes[index % 3]
-        if (crm === undefined) return Effect.die("There is no such process.")
-        return Context.get(crm, Sends).start(StartConversation.make({
-          channel_id: channel.id,
-          phone: Phone.make("+4915112345678"),
-          template: { id: "greeting", components: [{ type: "body", parameters: [{ type: "text", text: `${index}` }] }] }
-        }))
-      }
-      const sends = yield* actor(ours)(Effect.all(Array.makeBy(200, start), unbounded))
-      const decisions = 200 + (yield* conflictCount) - before
-      const [counts] = yield* sql`
-        SELECT
-          (SELECT count(*)::int FROM contacts WHERE organization_id = ${ours}) AS contacts,
-          (SELECT count(*)::int FROM identities WHERE organization_id = ${ours}) AS identities,
-          (SELECT count(*)::int FROM conversations WHERE organization_id = ${ours}) AS conversations,
-          (SELECT count(*)::int FROM sends WHERE organization_id = ${ours}) AS sends,
-          (SELECT count(*)::int FROM work WHERE organization_id = ${ours}) AS work
-      `
-      assert.deepStrictEqual(counts, { contacts: 1, identities: 1, conversations: 1, sends: 200, work: 200 })
-      assert.lengthOf(new Set(sends.map(({ id }) => id)), 200)
-      assert.lengthOf(new Set(sends.map(({ conversation_id }) => conversation_id)), 1)
-      assert.isBelow(decisions, 2000)
     }))
 
   it.effect("is decided again after a deadlock or a failed serialization", () =>

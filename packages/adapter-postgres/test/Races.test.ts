@@ -13,34 +13,15 @@ import {
 import { Clock, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Database from "../testing/Database.ts"
+import { ShiftedClock } from "./ShiftedClock.ts"
 
 const rounds = Number(process.env["RACE_ROUNDS"] ?? 1)
 
 const started = Layer.build(Layer.fresh(operationsOver(layer).pipe(Layer.provideMerge(Database.layerClient))))
 
 /** The memory store may run two operations in one millisecond, unlike PostgreSQL. So this clock advances with every call. */
-class Ticking implements Clock.Clock {
-  private readonly machine = Clock.Clock.defaultValue()
-  private ticks = 0
-
-  currentTimeMillisUnsafe(): number {
-    return this.machine.currentTimeMillisUnsafe() + this.ticks++
-  }
-  readonly currentTimeMillis = Effect.sync(() => this.currentTimeMillisUnsafe())
-  currentTimeNanosUnsafe(): bigint {
-    return BigInt(this.currentTimeMillisUnsafe()) * 1_000_000n
-  }
-  readonly currentTimeNanos = Effect.sync(() => this.currentTimeNanosUnsafe())
-  monotonicTimeNanosUnsafe(): bigint {
-    return this.machine.monotonicTimeNanosUnsafe()
-  }
-  readonly monotonicTimeNanos = this.machine.monotonicTimeNanos
-  sleep(duration: Parameters<Clock.Clock["sleep"]>[0]) {
-    return this.machine.sleep(duration)
-  }
-}
-
-const clock = new Ticking()
+let ticks = 0
+const clock = new ShiftedClock(() => ticks++)
 
 const names = Object.keys(operations)
 const pairs = names.flatMap((a, index) => names.slice(index).map((b) => [a, b] as const))

@@ -1,10 +1,8 @@
 /** Debian's Chromium, and a running `dev` for it. */
 import { Effect, Schema, type Scope } from "effect"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { type Browser, chromium, type Page } from "playwright-core"
+import { folder } from "../testing/Folder.ts"
 import * as Processes from "../testing/Processes.ts"
 
 export const Ready = Schema.fromJsonString(Schema.Struct({
@@ -15,14 +13,9 @@ export const Ready = Schema.fromJsonString(Schema.Struct({
 }))
 export type Ready = typeof Ready.Type
 
-const directory = Effect.acquireRelease(
-  Effect.promise(() => mkdtemp(join(tmpdir(), "messaging-crm-browser-"))),
-  (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
-)
-
 /** `dev` in memory, with its demo contacts, once it has said that it is ready. */
 export const service = Effect.fnUntraced(function*(environment: Readonly<Record<string, string>>) {
-  const args = ["dev", "--json", "--storage", "memory", "--port", "0", "--data-dir", yield* directory]
+  const args = ["dev", "--json", "--storage", "memory", "--port", "0", "--data-dir", yield* folder]
   const { child } = yield* Processes.startMain(args, environment)
   const line = yield* Effect.callback<string>((resume) => {
     if (child.stdout !== null) {

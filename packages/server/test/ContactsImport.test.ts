@@ -11,12 +11,12 @@ import { Context, Effect, Layer, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import * as Database from "../src/Database.ts"
 import * as Layers from "../src/Layers.ts"
 import * as Providers from "../src/Providers.ts"
+import { folder } from "../testing/Folder.ts"
 import * as Processes from "../testing/Processes.ts"
 
 class Environment extends Context.Service<Environment, Processes.Environment>()("test/Environment") {}
@@ -35,11 +35,6 @@ const layer = Layer.unwrap(Effect.gen(function*() {
     Layer.provideMerge(storage)
   )
 }))
-
-const folder = Effect.acquireRelease(
-  Effect.promise(() => mkdtemp(join(tmpdir(), "messaging-crm-import-"))),
-  (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
-)
 
 const Summary = Schema.fromJsonString(Schema.Struct({
   created: Schema.Number,

@@ -2,12 +2,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schedule, Schema } from "effect"
 import { execFile, spawn } from "node:child_process"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { promisify } from "node:util"
 import { freePort } from "../src/dev/FreePort.ts"
+import { folder } from "../testing/Folder.ts"
 import * as Processes from "../testing/Processes.ts"
 
 const Ready = Schema.fromJsonString(Schema.Struct({
@@ -20,11 +19,6 @@ const Ready = Schema.fromJsonString(Schema.Struct({
   channels: Schema.Array(Schema.Struct({ id: Schema.String, type: Schema.String })),
   template_ids: Schema.Array(Schema.String)
 }))
-
-const folder = Effect.acquireRelease(
-  Effect.promise(() => mkdtemp(join(tmpdir(), "messaging-crm-server-"))),
-  (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
-)
 
 /** `dev --json`, once it has said that it is ready. */
 const dev = Effect.fnUntraced(function*(

@@ -5,17 +5,13 @@ import { Effect, Redacted, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { isFree } from "../src/dev/FreePort.ts"
+import { folder } from "../testing/Folder.ts"
 import { announcement } from "../testing/Postgres.ts"
 
 /** A directory inside one that no other user may enter. */
-const closedDirectory = Effect.acquireRelease(
-  Effect.promise(() => mkdtemp(join(tmpdir(), "messaging-crm-embedded-"))),
-  (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
-).pipe(Effect.map((directory) => join(directory, "data")))
+const closedDirectory = folder.pipe(Effect.map((directory) => join(directory, "data")))
 
 const on = <A, E>(url: string, effect: Effect.Effect<A, E, SqlClient.SqlClient>) =>
   Effect.provide(effect, Client.layer({ url: Redacted.make(url), connections: 1 }))

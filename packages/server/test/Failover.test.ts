@@ -1,19 +1,14 @@
 /** One failover of the database under load; `npm run failover-test` does twenty and takes their times. */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { drill } from "../testing/Failover.ts"
+import { folder } from "../testing/Folder.ts"
 
 it.live(
   "the service goes on after a failover of its database, without a restart and without a loss",
   () =>
     Effect.gen(function*() {
-      const directory = yield* Effect.acquireRelease(
-        Effect.promise(() => mkdtemp(join(tmpdir(), "messaging-crm-failover-"))),
-        (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
-      )
+      const directory = yield* folder
       const { failovers, sent, violations } = yield* drill({ directory, failovers: 1, clients: 3 })
       assert.deepStrictEqual(violations, [])
       assert.lengthOf(failovers, 1)

@@ -1,9 +1,9 @@
 /** A long list read to its end while it changes. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Fiber, Option, Random, Ref, Schema } from "effect"
-import { mkdtemp, rm, writeFile } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
+import { folder } from "../testing/Folder.ts"
 import * as Processes from "../testing/Processes.ts"
 
 const contacts_count = 3000
@@ -15,19 +15,15 @@ const Page = Schema.fromJsonString(Schema.Struct({
 }))
 
 /** A CSV file with so many contacts, of which every tenth is marked to be changed later. */
-const contactsFile = Effect.acquireRelease(
-  Effect.promise(async () => {
-    const directory = await mkdtemp(join(tmpdir(), "messaging-crm-walk-"))
-    const file = join(directory, "contacts.csv")
-    const lines = Array.from(
-      { length: contacts_count },
-      (_, index) => `Contact ${index},${index % 10 === 0 ? "changes" : "stays"}\n`
-    )
-    await writeFile(file, `first_name,source\n${lines.join("")}`)
-    return { directory, file }
-  }),
-  ({ directory }) => Effect.promise(() => rm(directory, { recursive: true }))
-)
+const contactsFile = Effect.gen(function*() {
+  const file = join(yield* folder, "contacts.csv")
+  const lines = Array.from(
+    { length: contacts_count },
+    (_, index) => `Contact ${index},${index % 10 === 0 ? "changes" : "stays"}\n`
+  )
+  yield* Effect.promise(() => writeFile(file, `first_name,source\n${lines.join("")}`))
+  return file
+})
 
 type Row = typeof Page.Type["data"][number]
 
@@ -37,7 +33,7 @@ const service = Effect.gen(function*() {
     servers: 2,
     environment: { RATE_LIMIT_PER_MINUTE: "1000000" }
   })
-  const { file } = yield* contactsFile
+  const file = yield* contactsFile
   const imported = yield* Processes.command(
     ["contacts", "import", "--organization", acme.organization_id, file],
     environment

@@ -14,13 +14,13 @@ import addFormats from "ajv-formats"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { Context, DateTime, Effect, Layer, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { mkdtemp, readFile, rm, stat } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { canaries, person } from "../../conformance/src/Journeys/PersonalData.ts"
 import { crm } from "../../conformance/src/Journeys/Scene.ts"
 import * as Database from "../src/Database.ts"
 import * as Layers from "../src/Layers.ts"
+import { folder } from "../testing/Folder.ts"
 import * as Processes from "../testing/Processes.ts"
 
 class Environment extends Context.Service<Environment, Processes.Environment>()("test/Environment") {}
@@ -36,11 +36,6 @@ const layer = Layer.unwrap(Effect.gen(function*() {
     Layer.provideMerge(storage)
   )
 }))
-
-const folder = Effect.acquireRelease(
-  Effect.promise(() => mkdtemp(join(tmpdir(), "messaging-crm-export-"))),
-  (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
-)
 
 /** The columns that can hold a word of a person. Each holds one in the test, before the erasure. */
 const personal = [

@@ -1,19 +1,14 @@
 /** The file of the secret that `dev` keeps: created once, and private. */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { readdir, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
 import * as SecretFile from "../src/dev/SecretFile.ts"
-
-const directory = Effect.acquireRelease(
-  Effect.promise(() => mkdtemp(join(tmpdir(), "messaging-crm-secret-"))),
-  (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
-)
+import { folder } from "../testing/Folder.ts"
 
 it.live("starts at the same time read the same secret", () =>
   Effect.gen(function*() {
-    const parent = join(yield* directory, "data")
+    const parent = join(yield* folder, "data")
     const file = join(parent, "secret-key")
     const starts = Array.from({ length: 20 }, (_, index) => SecretFile.readOrCreate(file, Effect.succeed(`${index}`)))
     const secrets = yield* Effect.all(starts, { concurrency: "unbounded" })

@@ -7,18 +7,13 @@ import { Deferred, Effect, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { execFile } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
-import { mkdtemp, rm } from "node:fs/promises"
-import { getPriority, tmpdir } from "node:os"
+import { getPriority } from "node:os"
 import { join } from "node:path"
 import { start } from "../src/dev/EmbeddedPostgres.ts"
 import { freePort } from "../src/dev/FreePort.ts"
 import { answering } from "../testing/Answering.ts"
+import { folder } from "../testing/Folder.ts"
 import * as Processes from "../testing/Processes.ts"
-
-const folder = Effect.acquireRelease(
-  Effect.promise(() => mkdtemp(join(tmpdir(), "messaging-crm-server-"))),
-  (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
-)
 
 const Data = Schema.fromJsonString(Schema.Struct({ data: Schema.Record(Schema.String, Schema.Unknown) }))
 

@@ -1,12 +1,11 @@
 /** What an operator runs first: `init` and `doctor`, and a database that does not fit. */
 import { assert, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { mkdtemp, rm } from "node:fs/promises"
 import { createServer } from "node:net"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { start } from "../src/dev/EmbeddedPostgres.ts"
 import { freePort } from "../src/dev/FreePort.ts"
+import { folder } from "../testing/Folder.ts"
 import * as Processes from "../testing/Processes.ts"
 
 const secret = (name: string) => Buffer.alloc(32, name).toString("base64")
@@ -125,10 +124,7 @@ it.live("an old PostgreSQL is named with the version that is needed", () =>
 
 it.live("the embedded PostgreSQL keeps its port", () =>
   Effect.gen(function*() {
-    const directory = yield* Effect.acquireRelease(
-      Effect.promise(() => mkdtemp(join(tmpdir(), "messaging-crm-port-"))),
-      (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true }))
-    )
+    const directory = yield* folder
     const first = yield* Effect.scoped(start({ directory }))
     assert.strictEqual(yield* Effect.scoped(start({ directory })), first)
   }).pipe(Effect.scoped), 60_000)

@@ -11,9 +11,7 @@ import { OrganizationId } from "@messaging-crm/core/Ids"
 import { start } from "@messaging-crm/server/EmbeddedPostgres"
 import { Duration, Effect, Exit, Layer, Option, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { folder } from "../testing/Folder.ts"
 
 const organization_id = OrganizationId.make("00000000-0000-4000-8000-000000000001")
 const key = IdempotencyKey.make("12345678")
@@ -44,10 +42,7 @@ const write = Effect.gen(function*() {
 
 it.live("an answer is repeated only once the standby has the write that it acknowledges", () =>
   Effect.gen(function*() {
-    const directory = yield* Effect.acquireRelease(
-      Effect.promise(() => mkdtemp(join(tmpdir(), "messaging-crm-standby-"))),
-      (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
-    )
+    const directory = yield* folder
     // After a crash everything is visible that was on the primary's disk, whether the standby has it or not.
     yield* Effect.scoped(Effect.flatMap(start({ directory }), (url) => Effect.provide(write, storage(url))))
     const url = yield* start({ directory })

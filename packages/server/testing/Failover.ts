@@ -3,8 +3,7 @@
  * primary of their database is killed and its standby promoted, again and again.
  * No process of the service is restarted.
  */
-import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { Clock, ConfigProvider, Effect, Fiber, Random, Redacted, Ref, Schedule } from "effect"
+import { Clock, ConfigProvider, Effect, Fiber, Random, Ref, Schedule } from "effect"
 import * as PostgresPair from "./PostgresPair.ts"
 import * as Processes from "./Processes.ts"
 import { program } from "./Programs.ts"
@@ -91,17 +90,6 @@ export const drill = Effect.fnUntraced(function*(options: {
     return done
   })
   const failovers = yield* Effect.forEach(Array.from({ length: options.failovers }, (_, number) => number), failover)
-  yield* Ref.set(isOver, true)
-  yield* Fiber.join(writing)
-  yield* writers.repeatAll
-  const outcome = yield* writers.outcome
-  const stored = yield* Effect.provide(
-    Writes.loadStored(cluster),
-    Client.layer({ url: Redacted.make(cluster.database_url) })
-  )
-  return {
-    failovers,
-    ...Writes.countsOf(stored),
-    violations: Writes.violationsOf(outcome, stored)
-  }
+  const finished = yield* Writes.finish(cluster, writers, writing, isOver)
+  return { failovers, ...finished }
 })

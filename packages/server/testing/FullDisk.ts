@@ -3,7 +3,7 @@
  * and go on when there is space again. No process is restarted.
  */
 import * as Client from "@messaging-crm/adapter-postgres/Client"
-import { Effect, Fiber, Redacted, Ref, Schedule } from "effect"
+import { Effect, Redacted, Ref, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { execFile } from "node:child_process"
 import { mkdir, open, rm, symlink } from "node:fs/promises"
@@ -141,21 +141,8 @@ export const drill = Effect.fnUntraced(function*(cluster: Writes.Cluster, disk: 
   yield* disk.free
   yield* untilReadyIs(server, 200)
   yield* untilAnswered(40)
-  yield* Ref.set(isOver, true)
-  yield* Fiber.join(writing)
-  yield* writers.repeatAll
-  const outcome = yield* writers.outcome
-  const stored = yield* Effect.provide(
-    Writes.loadStored(cluster),
-    Client.layer({ url: Redacted.make(cluster.database_url) })
-  )
-  return {
-    reads: count(reads),
-    live,
-    ready,
-    ...Writes.countsOf(stored),
-    violations: Writes.violationsOf(outcome, stored)
-  }
+  const finished = yield* Writes.finish(cluster, writers, writing, isOver)
+  return { reads: count(reads), live, ready, ...finished }
 })
 
 /** The settings of the drill's server: its clients are faster than the rate. */

@@ -6,7 +6,8 @@
  * key, and repeats a request until it succeeds. Then it sends the request again, to
  * another server, and compares the bytes.
  */
-import { Clock, Effect, Random, Ref, Schedule, Schema } from "effect"
+import * as Client from "@messaging-crm/adapter-postgres/Client"
+import { Clock, Effect, Fiber, Random, Redacted, Ref, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import * as Processes from "./Processes.ts"
 
@@ -193,4 +194,22 @@ export const countsOf = ({ accepted, contacts, sends }: Stored) => ({
   sent: sends.filter(({ status }) => status === "sent").length,
   accepted: accepted.length,
   unsent: sends.filter(({ status }) => status !== "sent").map(({ failure_reason, status }) => failure_reason ?? status)
+})
+
+/** Ends the writing of clients, repeats each request, and returns what was lost or duplicated, if anything. */
+export const finish = Effect.fnUntraced(function*(
+  cluster: Cluster,
+  writers: Effect.Success<ReturnType<typeof make>>,
+  writing: Fiber.Fiber<void>,
+  isOver: Ref.Ref<boolean>
+) {
+  yield* Ref.set(isOver, true)
+  yield* Fiber.join(writing)
+  yield* writers.repeatAll
+  const outcome = yield* writers.outcome
+  const stored = yield* Effect.provide(
+    loadStored(cluster),
+    Client.layer({ url: Redacted.make(cluster.database_url) })
+  )
+  return { ...countsOf(stored), violations: violationsOf(outcome, stored) }
 })

@@ -93,3 +93,7 @@ export const harmless: ReadonlyArray<string> = [
   "3ffe::1",
   "2620:4f:8001::1"
 ]
+
+/** The https URLs of the hostile addresses that a URL can hold. */
+export const hostile_urls = hostile.map((address) => `https://${address.includes(":") ? `[${address}]` : address}/`)
+  .filter((url) => URL.canParse(url))
