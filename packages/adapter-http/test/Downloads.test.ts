@@ -4,7 +4,7 @@ import { layer } from "@messaging-crm/adapter-http/Downloads"
 import { Downloads } from "@messaging-crm/core/Downloads"
 import { Effect, Stream } from "effect"
 import { createServer, type Socket } from "node:net"
-import { hostile, hostile_urls } from "./outbound/Vectors.ts"
+import { hostile_urls } from "./outbound/Vectors.ts"
 import { listen, receive } from "./Receiver.ts"
 
 const loopback = "127.0.0.1"

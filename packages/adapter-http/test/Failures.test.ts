@@ -198,7 +198,6 @@ it("delivers events where the organization's storage is used up, and stores no a
       const subscription = { url: `https://${name}.example/crm`, event_types: ["conversation.closed"] }
       webhooks.push((await post("/webhooks", subscription)).id)
     }
-    const text = (value: string) => ({ type: "text", text: value })
     const template = orderReady(channel)
     const send = await post("/conversations", { channel_id: channel.id, phone: "+4915112345678", template })
     await post(`/conversations/${send.conversation_id}/close`)

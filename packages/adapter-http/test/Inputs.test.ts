@@ -27,7 +27,6 @@ const make = async () => {
       Effect.provideService(CurrentActor, { organization_id: organization.id, member_id: owner.id })
     )
   )
-  const text = (value: string) => ({ type: "text", text: value })
   const template = orderReady(ours.channel)
   const phone = "+4915112345678"
   const started = await write("POST", "/conversations", { channel_id: ours.channel.id, phone, template })

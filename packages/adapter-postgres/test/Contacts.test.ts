@@ -6,7 +6,7 @@ import { findOrCreateByIdentity, networkIdsOf } from "@messaging-crm/core/Contac
 import { type Contact, ContactStore, type Person, searchText } from "@messaging-crm/core/Contacts"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { foldCase } from "@messaging-crm/core/Text"
-import { Arbitrary, Array, DateTime, Effect, Fiber, Latch, Option, Schema } from "effect"
+import { Arbitrary, DateTime, Effect, Fiber, Latch, Option, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import * as Plans from "./Plans.ts"
 import * as Processes from "./Processes.ts"

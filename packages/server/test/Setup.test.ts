@@ -2,7 +2,6 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { createServer } from "node:net"
-import { join } from "node:path"
 import { start } from "../src/dev/EmbeddedPostgres.ts"
 import { freePort } from "../src/dev/FreePort.ts"
 import { folder } from "../testing/Folder.ts"

@@ -197,10 +197,10 @@ export const countsOf = ({ accepted, contacts, sends }: Stored) => ({
 })
 
 /** Ends the writing of clients, repeats each request, and returns what was lost or duplicated, if anything. */
-export const finish = Effect.fnUntraced(function*(
+export const finish = Effect.fnUntraced(function*<E>(
   cluster: Cluster,
   writers: Effect.Success<ReturnType<typeof make>>,
-  writing: Fiber.Fiber<void>,
+  writing: Fiber.Fiber<void, E>,
   isOver: Ref.Ref<boolean>
 ) {
   yield* Ref.set(isOver, true)
