@@ -6,17 +6,18 @@ import {
   type ContactMatch,
   Contacts,
   ContactStore,
+  matchOf,
   type SearchTerms,
   UpdateContact
 } from "@messaging-crm/core/Contacts"
-import { type ConversationFilters, ConversationStore } from "@messaging-crm/core/Conversations"
+import { type ConversationFilters, ConversationStore, everyConversation } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
-import { ContactId, ConversationId, Ids, MemberId, TagId } from "@messaging-crm/core/Ids"
+import { ChannelId, ContactId, ConversationId, Ids, MemberId, TagId } from "@messaging-crm/core/Ids"
 import { MessageStore } from "@messaging-crm/core/Messages"
 import type { PageRequest } from "@messaging-crm/core/Page"
-import { SendMessage, Sends } from "@messaging-crm/core/Sends"
+import { everySend, type SendFilters, SendMessage, Sends, SendStore } from "@messaging-crm/core/Sends"
 import { WorkSignal } from "@messaging-crm/core/WorkQueue"
-import { type DateTime, Effect, Layer, Redacted } from "effect"
+import { DateTime, Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { readFileSync } from "node:fs"
 import * as Crowd from "../../packages/adapter-postgres/testing/Crowd.ts"
@@ -35,6 +36,7 @@ type Services =
   | ConversationStore
   | MessageStore
   | Sends
+  | SendStore
   | CurrentActor
   | SqlClient.SqlClient
 
@@ -46,13 +48,7 @@ const page_size = 50
 const page_1: PageRequest = { after: null, size: page_size + 1 }
 const thread = ConversationId.make(Crowd.id("conversation", 1))
 
-const everyone: ContactMatch = {
-  search_terms: null,
-  tag_id: null,
-  owner_user_id: null,
-  lifecycle_stage: null,
-  channel: null
-}
+const everyone: ContactMatch = matchOf({})
 
 /** A number up to `count` that shows no pattern. */
 const spread = (run: number, count: number): number => 1 + (run * 7_919 + 13) % count
@@ -68,27 +64,39 @@ const contacts = (match: Partial<ContactMatch>): Case => () =>
 
 const text = (...search_terms: SearchTerms): Case => contacts({ search_terms })
 
-const conversations = (filters: ConversationFilters): Case => () =>
-  ConversationStore.use((store) => store.list(Crowd.large, filters, page_1))
+const conversations = (filters: Partial<ConversationFilters>): Case => () =>
+  ConversationStore.use((store) => store.list(Crowd.large, { ...everyConversation, ...filters }, page_1))
+
+const sendsOf = (filters: Partial<SendFilters>): Case => () =>
+  SendStore.use((store) => store.list(Crowd.large, { ...everySend, ...filters }, page_1))
 
 const tag = (number: number) => ({ tag_id: TagId.make(Crowd.id("tag", 10 + number)) })
 const member = (number: number) => MemberId.make(Crowd.id("member", number))
-const anyConversation: ConversationFilters = { status: null, assigned_user_id: null }
 
 export const cases: Readonly<Record<string, Case>> = {
   "read a contact": (size, run) => ContactStore.use((store) => store.find(Crowd.large, contactOf(size, run))),
   "list contacts": contacts({}),
   "list contacts, page 200": ({ page_200 }) =>
     page_200.contacts && ContactStore.use((store) => store.list(Crowd.large, everyone, page_200.contacts ?? page_1)),
-  "list conversations": conversations(anyConversation),
+  "list conversations": conversations({}),
   "list conversations, page 200": ({ page_200 }) =>
     page_200.conversations &&
-    ConversationStore.use((store) => store.list(Crowd.large, anyConversation, page_200.conversations ?? page_1)),
-  "list open conversations": conversations({ ...anyConversation, status: "open" }),
-  "list a member's conversations": conversations({ ...anyConversation, assigned_user_id: member(1) }),
+    ConversationStore.use((store) => store.list(Crowd.large, everyConversation, page_200.conversations ?? page_1)),
+  "list open conversations": conversations({ status: "open" }),
+  "list a member's conversations": conversations({ assigned_user_id: member(1) }),
+  "list unassigned conversations": conversations({ unassigned: true }),
+  "list a contact's conversations": conversations({ contact_id: ContactId.make(Crowd.id("contact", 1)) }),
+  "list a channel's conversations": conversations({ channel_id: ChannelId.make(Crowd.id("channel", 3)) }),
+  "list sends": sendsOf({}),
+  "list failed sends": sendsOf({ status: "failed" }),
+  "list a conversation's sends": sendsOf({ conversation_id: thread }),
   "list messages": () => MessageStore.use((store) => store.list(Crowd.large, thread, page_1)),
   "list messages, page 200": ({ page_200 }) =>
     page_200.messages && MessageStore.use((store) => store.list(Crowd.large, thread, page_200.messages ?? page_1)),
+  "filter: a phone": contacts({ phone: "+4915112345678" }),
+  "filter: an email": contacts({ email_key: "alba1@crowd.example" }),
+  "filter: an external id": contacts({ external_id: "person-10" }),
+  "filter: updated since": contacts({ updated_since: DateTime.makeUnsafe("2026-11-20T11:00:00Z") }),
   "filter: an owner of 1/5": contacts({ owner_user_id: member(0) }),
   "filter: a stage of 3/7": contacts({ lifecycle_stage: "lead" }),
   "filter: a tag of 2/5": contacts(tag(0)),

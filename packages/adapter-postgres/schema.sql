@@ -175,6 +175,7 @@ CREATE TABLE contacts (
   last_activity_at timestamp(3) with time zone,
   last_activity_preview text,
   last_conversation_id uuid,
+  email_key text COLLATE "C",
   CONSTRAINT contacts_birthday_check CHECK ((birthday ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$'::text)),
   CONSTRAINT contacts_city_check CHECK (((char_length(city) >= 1) AND (char_length(city) <= 200))),
   CONSTRAINT contacts_company_check CHECK (((char_length(company) >= 1) AND (char_length(company) <= 200))),
@@ -199,6 +200,8 @@ CREATE TABLE contacts (
   CONSTRAINT contacts_street_address_check CHECK (((char_length(street_address) >= 1) AND (char_length(street_address) <= 200))),
   CONSTRAINT contacts_website_url_check CHECK (((char_length(website_url) >= 1) AND (char_length(website_url) <= 2048)))
 );
+
+CREATE INDEX contacts_email ON contacts USING btree (organization_id, email_key, updated_at DESC, id DESC) WHERE (email_key IS NOT NULL);
 
 CREATE INDEX contacts_owned ON contacts USING btree (organization_id, owner_user_id, updated_at DESC, id DESC) WHERE (owner_user_id IS NOT NULL);
 
@@ -238,9 +241,9 @@ CREATE TABLE conversations (
   CONSTRAINT conversations_thread_unique UNIQUE (organization_id, channel_id, identity_id)
 );
 
-CREATE INDEX conversations_of_member ON conversations USING btree (organization_id, assigned_user_id, last_activity_at DESC, id DESC) WHERE (assigned_user_id IS NOT NULL);
+CREATE INDEX conversations_assigned ON conversations USING btree (organization_id, assigned_user_id, status, last_activity_at DESC, id DESC);
 
-CREATE INDEX conversations_of_member_by_status ON conversations USING btree (organization_id, assigned_user_id, status, last_activity_at DESC, id DESC) WHERE (assigned_user_id IS NOT NULL);
+CREATE INDEX conversations_of_channel ON conversations USING btree (organization_id, channel_id, status, last_activity_at DESC, id DESC);
 
 CREATE INDEX conversations_recent ON conversations USING btree (organization_id, last_activity_at DESC, id DESC);
 
@@ -449,6 +452,13 @@ CREATE TABLE sends (
 );
 
 CREATE INDEX sends_age ON sends USING btree (created_at);
+CREATE INDEX sends_failed ON sends USING btree (organization_id, created_at DESC, id DESC) WHERE (failure_reason IS NOT NULL);
+
+CREATE INDEX sends_of_conversation ON sends USING btree (organization_id, conversation_id, created_at DESC, id DESC);
+
+CREATE INDEX sends_open ON sends USING btree (organization_id, created_at DESC, id DESC) WHERE ((message_id IS NULL) AND (failure_reason IS NULL));
+
+CREATE INDEX sends_recent ON sends USING btree (organization_id, created_at DESC, id DESC);
 
 CREATE TABLE storage_use (
   organization_id uuid NOT NULL,

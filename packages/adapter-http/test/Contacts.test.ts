@@ -317,6 +317,7 @@ it("narrows the list by text, tag, owner, stage and channel, together", async ()
   const eve = await create({
     first_name: "Eve",
     company: "100%_Acme",
+    primary_email: "Eve@strasse.example",
     owner_user_id: owner.id,
     lifecycle_stage: "lead"
   })
@@ -326,6 +327,7 @@ it("narrows the list by text, tag, owner, stage and channel, together", async ()
     return answer.body.data.map((row: { readonly id: string }) => row.id).toSorted()
   }
   const both = [ada, eve].toSorted()
+  const since = (await service.request("GET", `/v1/contacts/${ada}`, { key })).body.data.updated_at
   for (
     const [query, expected] of [
       [{ query: "ADA STRASSE" }, [ada]],
@@ -344,7 +346,19 @@ it("narrows the list by text, tag, owner, stage and channel, together", async ()
       [{ channel: "phone_messaging" }, [ada]],
       [{ channel: "photo_social" }, []],
       [{ query: "e", owner_user_id: owner.id, lifecycle_stage: "lead" }, [eve]],
-      [{ query: "ada", owner_user_id: owner.id }, []]
+      [{ query: "ada", owner_user_id: owner.id }, []],
+      [{ phone: "0049 (151) 123-456.78" }, [ada]],
+      [{ phone: "4915112345678", query: "ada", tag_id: tag.id, channel: "phone_messaging" }, [ada]],
+      [{ phone: "4915112345678", query: "eve" }, []],
+      [{ phone: "+4915112345679" }, []],
+      [{ email: "EVE@Straße.example" }, [eve]],
+      [{ email: "eve@STRASSE.example", lifecycle_stage: "lead", owner_user_id: owner.id }, [eve]],
+      [{ email: "eve@strasse.exampl" }, []],
+      [{ external_id: "+4915112345678" }, []],
+      [{ updated_since: since }, both],
+      [{ updated_since: since, query: "ada" }, [ada]],
+      [{ updated_since: "2999-01-01T00:00:00Z" }, []],
+      [{ updated_since: "2999-01-01T00:00:00Z", query: "ada" }, []]
     ] as const
   ) {
     assert.deepStrictEqual(await list(query), [...expected].toSorted(), JSON.stringify(query))
@@ -355,7 +369,16 @@ it("narrows the list by text, tag, owner, stage and channel, together", async ()
       ["owner_user_id=", "owner_user_id"],
       ["lifecycle_stage=friend", "lifecycle_stage"],
       ["channel=pigeon", "channel"],
-      [`query=${"x".repeat(201)}`, "query"]
+      [`query=${"x".repeat(201)}`, "query"],
+      ["phone=0151123456", "phone"],
+      ["phone=", "phone"],
+      ["email=", "email"],
+      [`email=${"x".repeat(321)}`, "email"],
+      ["external_id=", "external_id"],
+      [`external_id=${"x".repeat(501)}`, "external_id"],
+      ["updated_since=2026-11-20", "updated_since"],
+      ["updated_since=2026-02-30T00:00:00Z", "updated_since"],
+      ["updated_since=2026-11-20T10:00:00.0123456789Z", "updated_since"]
     ] as const
   ) {
     const answer = await service.request("GET", `/v1/contacts?${query}`, { key })

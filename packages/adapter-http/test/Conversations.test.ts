@@ -173,7 +173,15 @@ describe("send", () => {
     assert.strictEqual(refused.status, 409)
     assert.strictEqual(refused.body.error.code, "conflict")
     assert.strictEqual(refused.body.error.param, "type")
+    const window = async () =>
+      (await service.request("GET", `/v1/conversations/${conversation_id}`, { key: ours.key })).body.data
+        .reply_window_expires_at
+    assert.isNull(await window())
+    const before = await service.runtime.runPromise(DateTime.now)
     await wroteTo(ours)
+    const [end, next] = [Date.parse(await window()), await service.runtime.runPromise(DateTime.now)]
+    assert.isAtLeast(end, DateTime.add(before, { hours: 24 }).epochMilliseconds)
+    assert.isAtMost(end, DateTime.add(next, { hours: 24 }).epochMilliseconds)
     const taken = await send(text("  kept as sent  "))
     assert.strictEqual(taken.status, 202)
     const { message_id } = await follow(ours, taken.body.data.id, "sent")
@@ -244,6 +252,47 @@ describe("send", () => {
   })
 })
 
+it("lists sends by state, conversation and time, newest first", async () => {
+  const ours = await service.organization()
+  const { id: failed } = (await startWith(ours, { phone: "+4915112340002" })).body.data
+  const { created_at } = await follow(ours, failed, "failed")
+  const first = (await startWith(ours)).body.data
+  await follow(ours, first.id, "sent")
+  const list = async (query: string) => {
+    const answer = await service.request("GET", `/v1/sends${query}`, { key: ours.key })
+    assert.strictEqual(answer.status, 200, answer.text)
+    return answer.body.data.map((row: { readonly id: string }) => row.id)
+  }
+  const all = [first.id, failed]
+  assert.deepStrictEqual(await list(""), all)
+  assert.deepStrictEqual(await list("?status=failed"), [failed])
+  assert.deepStrictEqual(await list("?status=queued"), [])
+  assert.deepStrictEqual(await list(`?conversation_id=${first.conversation_id.toUpperCase()}`), [first.id])
+  assert.deepStrictEqual(await list(`?conversation_id=${first.conversation_id}&status=failed`), [])
+  assert.deepStrictEqual(await list(`?created_since=${created_at}`), all)
+  assert.deepStrictEqual(await list("?created_since=2999-01-01T00:00:00Z"), [])
+  const page = await service.request("GET", "/v1/sends?page_size=1", { key: ours.key })
+  const cursor = encodeURIComponent(page.body.next_cursor)
+  assert.deepStrictEqual(page.body.data.map((row: { readonly id: string }) => row.id), [first.id])
+  assert.deepStrictEqual(await list(`?page_size=1&cursor=${cursor}`), [failed])
+  for (
+    const [query, param] of [
+      ["status=lost", "status"],
+      ["conversation_id=one", "conversation_id"],
+      ["created_since=yesterday", "created_since"],
+      [`status=failed&cursor=${cursor}`, "cursor"],
+      ["page_size=101", "page_size"]
+    ] as const
+  ) {
+    const answer = await service.request("GET", `/v1/sends?${query}`, { key: ours.key })
+    assert.strictEqual(answer.status, 400, query)
+    assert.strictEqual(answer.body.error.param, param)
+  }
+  const theirs = await service.organization()
+  const other = await service.request("GET", `/v1/sends?conversation_id=${first.conversation_id}`, { key: theirs.key })
+  assert.deepStrictEqual(other.body.data, [])
+})
+
 describe("a conversation", () => {
   const make = async () => {
     const ours = await service.organization()
@@ -276,6 +325,13 @@ describe("a conversation", () => {
     assert.notDeepEqual(await list("?status=closed"), [second])
     assert.deepStrictEqual(await list(`?assigned_user_id=${owner.id}`), await list("?status=closed"))
     assert.deepStrictEqual(await list(`?status=open&assigned_user_id=${owner.id}`), [])
+    const { contact } = (await service.request("GET", `/v1/conversations/${second}`, { key })).body.data
+    assert.deepStrictEqual(await list("?unassigned=true"), [second])
+    assert.deepStrictEqual(await list("?unassigned=true&status=closed"), [])
+    assert.deepStrictEqual(await list(`?contact_id=${contact.id.toUpperCase()}`), [second])
+    assert.deepStrictEqual(await list(`?channel_id=${ours.channel.id}`), all)
+    assert.deepStrictEqual(await list(`?channel_id=${ours.social.id}`), [])
+    assert.deepStrictEqual(await list(`?channel_id=${ours.channel.id}&contact_id=${contact.id}&status=closed`), [])
     const page = await service.request("GET", "/v1/conversations?page_size=1", { key })
     const cursor = encodeURIComponent(page.body.next_cursor)
     assert.deepStrictEqual([
@@ -286,6 +342,11 @@ describe("a conversation", () => {
       const [query, param] of [
         ["status=shut", "status"],
         ["assigned_user_id=me", "assigned_user_id"],
+        [`unassigned=true&assigned_user_id=${owner.id}`, "unassigned"],
+        ["unassigned=false", "unassigned"],
+        ["unassigned=", "unassigned"],
+        ["contact_id=me", "contact_id"],
+        ["channel_id=", "channel_id"],
         [`status=open&cursor=${cursor}`, "cursor"],
         ["page_size=0", "page_size"]
       ] as const

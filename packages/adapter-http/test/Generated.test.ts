@@ -77,6 +77,8 @@ const settle = async () => {
     network_url: ["http://example.org", "", null],
     url: ["https://shop.example/crm", "https://bücher.example/x", "HTTPS://shop.example", "http://shop.example/crm"],
     cursor: [""],
+    updated_since: ["2026-11-20T10:00:00Z", "2026-11-20T10:00:00.123456Z", "2026-02-30T10:00:00Z"],
+    created_since: ["2026-11-20T10:00:00Z"],
     page_size: [1, 100]
   }
   return { key, pool }
@@ -96,6 +98,8 @@ const beyond = new RegExp(
     "The (header|body|button \\d+) (requires|is listed more than once)",
     "A contact must have",
     "without the IDs of add_tag_ids",
+    "absent where",
+    "must be a time in UTC",
     "channel_id must be",
     "Templates are supported",
     "The cursor is not valid",

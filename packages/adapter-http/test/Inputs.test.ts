@@ -87,6 +87,8 @@ describe("an id", () => {
         `/contacts?tag_id=${theirs.tag.id}`,
         `/contacts?owner_user_id=${theirs.owner.id}`,
         `/conversations?assigned_user_id=${theirs.owner.id}`,
+        `/conversations?contact_id=${theirs.contact.id}`,
+        `/conversations?channel_id=${theirs.channel.id}`,
         "/contacts?owner_user_id=01990000-0000-7000-8000-000000000000",
         "/conversations?assigned_user_id=01990000-0000-7000-8000-000000000000"
       ]

@@ -13,7 +13,18 @@ export interface Line {
   readonly key?: "required" | "optional"
 }
 
-const contactFilters = ["query", "tag_id", "owner_user_id", "lifecycle_stage", "channel"]
+const contactFilters = [
+  "query",
+  "tag_id",
+  "owner_user_id",
+  "lifecycle_stage",
+  "channel",
+  // Additions to the specification.
+  "phone",
+  "email",
+  "external_id",
+  "updated_since"
+]
 
 export const lines: ReadonlyArray<Line> = [
   {
@@ -54,7 +65,8 @@ export const lines: ReadonlyArray<Line> = [
     scope: "conversations:read",
     status: 200,
     answer: "[Conversation]",
-    query: ["page_size", "cursor", "status", "assigned_user_id"]
+    // The last three are additions to the specification, and so is `reply_window_expires_at`.
+    query: ["page_size", "cursor", "status", "assigned_user_id", "unassigned", "contact_id", "channel_id"]
   },
   {
     operation: "POST /conversations",
@@ -113,6 +125,14 @@ export const lines: ReadonlyArray<Line> = [
     answer: "Send",
     body: "required",
     key: "required"
+  },
+  // An addition to the specification.
+  {
+    operation: "GET /sends",
+    scope: "messages:send",
+    status: 200,
+    answer: "[Send]",
+    query: ["page_size", "cursor", "status", "conversation_id", "created_since"]
   },
   { operation: "GET /sends/{send_id}", scope: "messages:send", status: 200, answer: "Send" },
   { operation: "GET /channels", scope: "conversations:read", status: 200, answer: "[Channel]" },

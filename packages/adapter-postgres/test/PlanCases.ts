@@ -14,6 +14,7 @@ import {
   WebhookId
 } from "@messaging-crm/core/Ids"
 import type { PageRequest } from "@messaging-crm/core/Page"
+import type { SendFilters } from "@messaging-crm/core/Sends"
 import { DateTime, Effect, Struct } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import * as Crowd from "../testing/Crowd.ts"
@@ -173,21 +174,64 @@ export const matching = Effect.fnUntraced(function*(match: Partial<ContactMatch>
   return rows.map(({ id }) => id)
 })
 
+/** Filters that name a few contacts, and the time since which contacts were updated. */
+const exact: Matches = {
+  "a phone": { phone: "+4915112345678" },
+  "an email": { email_key: "alba1@crowd.example" },
+  "an external id": { external_id: "person-10" },
+  "an external id on a channel": { external_id: "person-10", channel: "photo_social" },
+  "contacts updated since": { updated_since: DateTime.makeUnsafe("2026-11-01T00:00:00.000Z") },
+  "contacts updated in the future": { updated_since: DateTime.makeUnsafe("2999-01-01T00:00:00.000Z") }
+}
+
 export const searches = Object.entries<Partial<ContactMatch>>({
   everyone: {},
+  ...exact,
+  ...Object.fromEntries(
+    Object.entries(exact).map(([name, match]) => [
+      `${name} and other filters`,
+      { search_terms: ["an"], ...tag(0), ...owner(0), lifecycle_stage: "lead", ...match }
+    ])
+  ),
   ...queries,
   ...filters,
   "a tag of contacts without recent activity": tag(3),
   ...Object.fromEntries(pairs({ ...telling, ...filters }))
 })
 
-export const conversationFilters: Readonly<Record<string, ConversationFilters>> = {
-  "all conversations": { status: null, assigned_user_id: null },
-  "the open ones": { status: "open", assigned_user_id: null },
-  "the closed ones": { status: "closed", assigned_user_id: null },
-  "those of a member with many": { status: null, ...assigned(1) },
+export const sendFilters: Readonly<Record<string, Partial<SendFilters>>> = {
+  "all sends": {},
+  "those that were sent": { status: "sent" },
+  "those that failed": { status: "failed" },
+  "those that wait": { status: "queued" },
+  "those whose outcome is unknown": { status: "unknown" },
+  "those of a conversation": { conversation_id: conversation },
+  "those of a conversation that failed": { conversation_id: conversation, status: "failed" },
+  "those since": { created_since: DateTime.makeUnsafe("2026-11-01T00:00:00.000Z") },
+  "those in the future": { created_since: DateTime.makeUnsafe("2999-01-01T00:00:00.000Z"), status: "sent" }
+}
+
+export const conversationFilters: Readonly<Record<string, Partial<ConversationFilters>>> = {
+  "all conversations": {},
+  "the open ones": { status: "open" },
+  "the closed ones": { status: "closed" },
+  "the unassigned ones": { unassigned: true },
+  "the unassigned ones that are open": { unassigned: true, status: "open" },
+  "those of a contact": { contact_id: contact },
+  "the closed ones of a contact on a channel": { contact_id: contact, channel_id: channel, status: "closed" },
+  "those of a contact without any": { contact_id: ContactId.make(Crowd.id("contact", 99_990)) },
+  "those of a channel": { channel_id: channel },
+  "the open ones of a channel": { channel_id: channel, status: "open" },
+  "the unassigned ones of a channel": { channel_id: channel, unassigned: true },
+  "those of a channel without any": { channel_id: ChannelId.make(Crowd.id("channel", 4)) },
+  "the unassigned ones of a channel without any": {
+    channel_id: ChannelId.make(Crowd.id("channel", 4)),
+    unassigned: true
+  },
+  "those of a member on a channel": { channel_id: channel, ...assigned(1) },
+  "those of a member with many": assigned(1),
   "the few open ones of a member with many": { status: "open", ...assigned(1) },
   "the closed ones of a member with many": { status: "closed", ...assigned(1) },
-  "those of a member with few": { status: null, ...assigned(19) },
+  "those of a member with few": assigned(19),
   "those of a member with none": { status: "open", ...assigned(0) }
 }

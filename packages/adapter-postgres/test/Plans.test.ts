@@ -9,7 +9,12 @@ import { ChannelAccountStore } from "@messaging-crm/core/ChannelAccounts"
 import { ChannelHoldStore } from "@messaging-crm/core/ChannelHolds"
 import { ChannelStore } from "@messaging-crm/core/Channels"
 import { AddNote, Contacts, ContactStore, CreateContact, UpdateContact } from "@messaging-crm/core/Contacts"
-import { CloseConversation, Conversations, ConversationStore } from "@messaging-crm/core/Conversations"
+import {
+  CloseConversation,
+  Conversations,
+  ConversationStore,
+  everyConversation
+} from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
 import type { StoragePorts } from "@messaging-crm/core/Crm"
 import { Decide } from "@messaging-crm/core/Decide"
@@ -23,7 +28,7 @@ import { MessageRetentionStore } from "@messaging-crm/core/MessageRetention"
 import { MessageStore } from "@messaging-crm/core/Messages"
 import { Phone } from "@messaging-crm/core/Phones"
 import { Secrets } from "@messaging-crm/core/Secrets"
-import { SendMessage, Sends, SendStore, StartConversation } from "@messaging-crm/core/Sends"
+import { everySend, SendMessage, Sends, SendStore, StartConversation } from "@messaging-crm/core/Sends"
 import { StorageUse } from "@messaging-crm/core/StorageUse"
 import { CreateTag, Tags, TagStore } from "@messaging-crm/core/Tags"
 import { WebhookDeliveries, WebhookDeliveryRows, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
@@ -48,6 +53,7 @@ import {
   rare,
   searches,
   send,
+  sendFilters,
   tag,
   webhook
 } from "./PlanCases.ts"
@@ -324,7 +330,15 @@ it.layer(database, { excludeTestServices: true, timeout: "3 minutes" })("Plans, 
     })
     describe(`read no more rows than necessary for ${where} of conversations`, () => {
       for (const [name, match] of Object.entries(conversationFilters)) {
-        sound(name, ConversationStore.use((store) => store.list(Crowd.large, match, page)))
+        sound(
+          name,
+          ConversationStore.use((store) => store.list(Crowd.large, { ...everyConversation, ...match }, page))
+        )
+      }
+    })
+    describe(`read no more rows than necessary for ${where} of sends`, () => {
+      for (const [name, match] of Object.entries(sendFilters)) {
+        sound(name, SendStore.use((store) => store.list(Crowd.large, { ...everySend, ...match }, page)))
       }
     })
     sound(

@@ -114,9 +114,10 @@ const contactsOf = (contacts: number) => [
   `UPDATE people SET company = 'Vergessen' WHERE age > 300 AND n % 2 = 1`,
   `UPDATE people SET company = 'Elsewhere' WHERE organization = 2`,
   `INSERT INTO contacts
-     (organization_id, id, first_name, last_name, primary_email, primary_phone, company, owner_user_id, lifecycle_stage,
-      custom_values, search_text, updated_at)
+     (organization_id, id, first_name, last_name, primary_email, email_key, primary_phone, company, owner_user_id,
+      lifecycle_stage, custom_values, search_text, updated_at)
    SELECT ${idOf("organization", "organization")}, ${idOf("contact", "n")}, first_name, last_name,
+     CASE WHEN ${spread("n", 19, 2)} = 0 THEN lower(last_name) || n || '@crowd.example' END,
      CASE WHEN ${spread("n", 19, 2)} = 0 THEN lower(last_name) || n || '@crowd.example' END, phone, company,
      -- Member 0 owns a fifth, member 19 some ten, and nobody owns a half.
      CASE

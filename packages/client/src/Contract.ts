@@ -176,6 +176,8 @@ export interface Conversation {
   readonly last_activity_at: string
   /** The beginning of the last message. */
   readonly last_activity_preview: string | null
+  /** Until when a text can be sent: 24 hours after the contact's last message; null before the first. */
+  readonly reply_window_expires_at: string | null
 }
 
 /** A conversation was closed. */
@@ -947,6 +949,14 @@ export interface Operations {
         | "other"
       /** Contacts with an identity on this type of channel; for `phone_messaging` also those with a primary phone. */
       readonly channel?: "phone_messaging" | "photo_social" | "page_messaging"
+      /** Contacts with this primary phone, in any spelling of a number with its country code. */
+      readonly phone?: string
+      /** Contacts with this primary email, regardless of case. */
+      readonly email?: string
+      /** Contacts with an identity of this ID in a network, on the type `channel` if that is given. */
+      readonly external_id?: string
+      /** Contacts whose `updated_at` is at this time or later. ISO 8601 in UTC. */
+      readonly updated_since?: string
     }
     readonly answer: {
       readonly data: ReadonlyArray<Contact>
@@ -1012,6 +1022,12 @@ export interface Operations {
       readonly status?: "all" | "open" | "closed"
       /** Conversations that are assigned to this member. */
       readonly assigned_user_id?: string
+      /** Conversations that are assigned to no member. Not together with `assigned_user_id`. */
+      readonly unassigned?: "true"
+      /** Conversations with this contact. */
+      readonly contact_id?: string
+      /** Conversations on this channel. */
+      readonly channel_id?: string
     }
     readonly answer: {
       readonly data: ReadonlyArray<Conversation>
@@ -1105,6 +1121,26 @@ export interface Operations {
     }
     readonly answer: {
       readonly data: Message
+    }
+  }
+  /** List sends. The key needs the scope `messages:send`. */
+  readonly "GET /sends": {
+    readonly query?: {
+      /** The `next_cursor` of the previous page. */
+      readonly cursor?: string
+      /** Maximum number of items on the page. */
+      readonly page_size?: number
+      /** Sends in this state. */
+      readonly status?: "queued" | "sending" | "sent" | "failed" | "unknown"
+      /** Sends in this conversation. */
+      readonly conversation_id?: string
+      /** Sends that were accepted at this time or later. ISO 8601 in UTC. */
+      readonly created_since?: string
+    }
+    readonly answer: {
+      readonly data: ReadonlyArray<Send>
+      /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
+      readonly next_cursor: string | null
     }
   }
   /** Get a send. The key needs the scope `messages:send`. */

@@ -1,8 +1,9 @@
 import type { WithResponse } from "./Attempt.ts"
 import type { Send } from "./Contract.ts"
 import { TimeoutError } from "./Errors.ts"
+import type { Pages } from "./Pages.ts"
 import { jittered, pause } from "./Retries.ts"
-import type { RequestOptions, Transport } from "./Transport.ts"
+import type { Query, RequestOptions, Transport } from "./Transport.ts"
 
 /** A send that has ended: `sent` with its message, or `failed` with its reason. */
 export type EndedSend =
@@ -16,12 +17,15 @@ const longest_pause = 5000
 const isEnded = (send: WithResponse<Send>): send is WithResponse<EndedSend> =>
   send.status === "sent" || send.status === "failed"
 
-/** `/sends`: get, and wait for the outcome. */
-export const sends = ({ one }: Transport) => {
+/** `/sends`: list, get, and wait for the outcome. */
+export const sends = ({ list, one }: Transport) => {
   const get = (send_id: string, options?: RequestOptions): Promise<WithResponse<Send>> =>
     one("GET /sends/{send_id}", { path: { send_id } }, options)
 
   return {
+    /** Lists sends, the newest first. */
+    list: (query: Query<"GET /sends"> = {}, options?: RequestOptions): Pages<Send> =>
+      list("GET /sends", { query }, options),
     get,
     /**
      * Polls a send, at growing intervals, until it is `sent` or `failed`.

@@ -106,6 +106,7 @@ describe("conversations", () => {
     // The number writes back, so that a text may follow.
     await service.until(async () => (await crm.messages.list(conversation_id).page()).data.length === 2)
     const { id } = await crm.messages.send(conversation_id, { type: "text", text: "Thank you" })
+    assert.include((await crm.sends.list().toArray({ limit: 9 })).map((send) => send.id), id)
     assert.strictEqual((await crm.sends.get(id)).conversation_id, conversation_id)
     const [newest] = await crm.messages.list(conversation_id).toArray({ limit: 1 })
     assert.deepStrictEqual(await crm.messages.get(conversation_id, newest?.id ?? ""), newest)

@@ -1,7 +1,7 @@
 /** The promises of `AuditStore`, as tests, and of the records that commits, imports and new organizations store. */
 import { assert } from "@effect/vitest"
 import { type AuditFilters, type AuditRecord, AuditStore } from "@messaging-crm/core/Audit"
-import { ContactRows, ContactStore } from "@messaging-crm/core/Contacts"
+import { ContactRows, ContactStore, insert } from "@messaging-crm/core/Contacts"
 import { ApiKeyId, MemberId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect } from "effect"
 import { hardText } from "./Arbitraries.ts"
@@ -88,7 +88,7 @@ export const suite = (it: It, { runs }: Options) => {
       const owner = (number: number) => organizations[number % 2] ?? organizations[0]
       yield* Effect.forEach(records, (audit, number) =>
         Effect.flatMap(Fixtures.stranger, (contact) =>
-          Fixtures.write(owner(number) as OrganizationId, ContactRows.insert({ ...contact, search_text: "" }), {
+          Fixtures.write(owner(number) as OrganizationId, insert(contact), {
             audit
           })), {
         concurrency: "unbounded"

@@ -1,7 +1,14 @@
 /** The promises of `ContactStore`, as tests. */
 import { assert } from "@effect/vitest"
 import { IdentityRows } from "@messaging-crm/core/ContactIdentities"
-import { type Contact, type ContactMatch, ContactRows, ContactStore, searchText } from "@messaging-crm/core/Contacts"
+import {
+  type Contact,
+  type ContactMatch,
+  ContactRows,
+  ContactStore,
+  keysOf,
+  searchText
+} from "@messaging-crm/core/Contacts"
 import { foldCase } from "@messaging-crm/core/Text"
 import { Arbitrary, Effect, Option, Schema } from "effect"
 import { hardText, moment, optionalHardText } from "./Arbitraries.ts"
@@ -155,7 +162,9 @@ export const suite = (it: It, { runs }: Options) => {
         owner_user_id,
         lifecycle_stage: "lead",
         tags: [tag],
-        primary_phone: phone
+        primary_phone: phone,
+        primary_email: "Kim@Acme.example",
+        updated_at: after(5)
       } as const
       const whole = yield* Fixtures.contact(ours, all)
       const match = {
@@ -163,7 +172,9 @@ export const suite = (it: It, { runs }: Options) => {
         owner_user_id,
         lifecycle_stage: "lead",
         tag_id: tag.id,
-        channel: "phone_messaging"
+        phone,
+        email_key: "kim@acme.example",
+        updated_since: after(5)
       } as const
       for (
         const lacking of [
@@ -171,7 +182,9 @@ export const suite = (it: It, { runs }: Options) => {
           { owner_user_id: null },
           { lifecycle_stage: "customer" },
           { tags: [] },
-          { primary_phone: null }
+          { primary_phone: null },
+          { primary_email: "Kim@Acme.exampl" },
+          { updated_at: after(4) }
         ] as const
       ) {
         yield* Fixtures.contact(ours, { ...all, ...lacking })
@@ -185,13 +198,35 @@ export const suite = (it: It, { runs }: Options) => {
       for (const filter of Object.keys(match)) {
         // The type of `Object.keys` loses whose keys they are.
         const alone = { [filter]: match[filter as keyof typeof match] }
-        assert.lengthOf(yield* listed(ours, alone), 5, filter)
+        assert.lengthOf(yield* listed(ours, alone), 7, filter)
         assert.lengthOf(yield* listed(theirs, alone), 0, filter)
       }
       const { id } = yield* Fixtures.contact(ours, { first_name: "Kim" })
       yield* Fixtures.identity(ours, id, { channel_type: "photo_social" })
       assert.deepStrictEqual(yield* listed(ours, { channel: "photo_social" }), [id])
       assert.deepStrictEqual(yield* listed(ours, { channel: "page_messaging" }), [])
+      assert.lengthOf(yield* listed(ours, { channel: "phone_messaging" }), 7)
+    }))
+
+  it.effect("lists who has an external id or another name of an identity, on a type of channel if one is given", () =>
+    Effect.gen(function*() {
+      const store = yield* ContactStore
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const [kim, eve] = [yield* Fixtures.contact(ours), yield* Fixtures.contact(ours, { first_name: "Eve" })]
+      yield* Fixtures.identity(ours, kim.id, { external_id: "one" }, ["other"])
+      yield* Fixtures.identity(ours, eve.id, { channel_type: "photo_social", external_id: "one" })
+      const listed = (match: Partial<ContactMatch>, organization_id = ours) =>
+        Effect.map(
+          store.list(organization_id, { ...Fixtures.everyone, ...match }, { after: null, size: 9 }),
+          (found) => found.map(({ id }) => id).toSorted()
+        )
+      assert.deepStrictEqual(yield* listed({ external_id: "one" }), [kim.id, eve.id].toSorted())
+      assert.deepStrictEqual(yield* listed({ external_id: "one", channel: "photo_social" }), [eve.id])
+      assert.deepStrictEqual(yield* listed({ external_id: "one", channel: "page_messaging" }), [])
+      assert.deepStrictEqual(yield* listed({ external_id: "other" }), [kim.id])
+      assert.deepStrictEqual(yield* listed({ external_id: "one", search_terms: ["eve"] }), [eve.id])
+      assert.deepStrictEqual(yield* listed({ external_id: "ONE" }), [])
+      assert.deepStrictEqual(yield* listed({ external_id: "one" }, theirs), [])
     }))
 
   it.effect.prop(
@@ -204,20 +239,30 @@ export const suite = (it: It, { runs }: Options) => {
         const tags = yield* Effect.forEach(["a", "b", "c"], (name) => Fixtures.tag(ours, name))
         const before = yield* Fixtures.contact(ours, { tags: tags.slice(0, 2), last_activity_preview: "kept" })
         const { company, first_name, last_name, notes } = fields
-        const set = { company, first_name, last_name, notes, tags: tags.slice(1), custom_values: { a: "b" } }
+        const set = {
+          company,
+          first_name,
+          last_name,
+          notes,
+          primary_email: "new@acme.example",
+          tags: tags.slice(1),
+          custom_values: { a: "b" }
+        }
         const changed: Contact = { ...before, ...set, updated_at: after(5) }
         yield* Fixtures.write(
           ours,
           ContactRows.update({ id: before.id, version: 1 }, {
             ...set,
             updated_at: after(5),
-            search_text: searchText(changed)
+            ...keysOf(changed)
           })
         )
         assert.deepStrictEqual(yield* store.load(ours, before.id), Option.some({ ...changed, version: 2 }))
         const search_terms = [searchText(changed)] as const
         const found = yield* store.list(ours, { ...Fixtures.everyone, search_terms }, { after: null, size: 9 })
         assert.deepStrictEqual(found, [changed])
+        const byEmail = { ...Fixtures.everyone, email_key: "new@acme.example" }
+        assert.deepStrictEqual(yield* store.list(ours, byEmail, { after: null, size: 9 }), [changed])
       }),
     { arbitrary: { runs } }
   )

@@ -7,7 +7,8 @@ import {
   type ConversationFilters,
   type ConversationRow,
   ConversationRows,
-  ConversationStore
+  ConversationStore,
+  everyConversation as any
 } from "@messaging-crm/core/Conversations"
 import { ConversationId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Option } from "effect"
@@ -38,8 +39,6 @@ const another = ({ channel, contact_id, identity_id }: Thread) =>
 
 const find = (organization_id: OrganizationId, id: ConversationId) =>
   ConversationStore.use((store) => Effect.map(store.find(organization_id, id), Option.getOrThrow))
-
-const any = { status: null, assigned_user_id: null }
 
 const name = optionalHardText({ min: 1, max: 100 })
 
@@ -135,7 +134,8 @@ export const suite = (it: It, { runs }: Options) => {
           return yield* find(ours, conversation_id)
         }))
       const key = (row: ConversationRow) => `${row.last_activity_at.epochMilliseconds} ${row.id}`
-      const walk = Effect.fnUntraced(function*(filters: ConversationFilters) {
+      const walk = Effect.fnUntraced(function*(given: Partial<ConversationFilters>) {
+        const filters = { ...any, ...given }
         const walked: Array<ConversationRow> = []
         for (;;) {
           const last = walked.at(-1)
@@ -156,10 +156,20 @@ export const suite = (it: It, { runs }: Options) => {
         ConversationRows.update(second, { ...closed, assigned_user_id })
       )
       const ids = (rows: ReadonlyArray<ConversationRow>) => rows.map(({ id }) => id)
-      assert.deepStrictEqual(ids(yield* walk({ status: "closed", assigned_user_id: null })), [second.id, first.id])
+      assert.deepStrictEqual(ids(yield* walk({ status: "closed" })), [second.id, first.id])
       assert.deepStrictEqual(ids(yield* walk({ status: "closed", assigned_user_id })), [second.id])
       assert.deepStrictEqual(ids(yield* walk({ status: "open", assigned_user_id })), [])
-      assert.lengthOf(yield* walk({ status: "open", assigned_user_id: null }), 3)
+      assert.lengthOf(yield* walk({ status: "open" }), 3)
+      const { channel_id, contact_id } = second
+      assert.deepStrictEqual(ids(yield* walk({ unassigned: true })), ids(all).filter((id) => id !== second.id))
+      assert.deepStrictEqual(ids(yield* walk({ unassigned: true, status: "closed" })), [first.id])
+      assert.deepStrictEqual(ids(yield* walk({ contact_id })), [second.id])
+      assert.deepStrictEqual(ids(yield* walk({ channel_id })), [second.id])
+      assert.deepStrictEqual(ids(yield* walk({ channel_id, assigned_user_id, contact_id, status: "closed" })), [
+        second.id
+      ])
+      assert.deepStrictEqual(ids(yield* walk({ channel_id, unassigned: true })), [])
+      assert.deepStrictEqual(ids(yield* walk({ contact_id, status: "open" })), [])
     }))
 
   it.effect("returns a conversation as it was last updated", () =>

@@ -12,6 +12,7 @@ import {
   ContactStore,
   type Identity,
   insert as insertContact,
+  matchOf,
   newContact
 } from "@messaging-crm/core/Contacts"
 import { open } from "@messaging-crm/core/Conversations"
@@ -55,13 +56,7 @@ export interface Options {
 }
 
 /** Filters that match every contact. */
-export const everyone: ContactMatch = {
-  search_terms: null,
-  tag_id: null,
-  owner_user_id: null,
-  lifecycle_stage: null,
-  channel: null
-}
+export const everyone: ContactMatch = matchOf({})
 
 /** Noon of a fixed day. Times in tests are milliseconds after it. */
 export const noon = DateTime.makeUnsafe("2026-11-20T12:00:00.000Z")

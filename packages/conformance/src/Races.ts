@@ -240,12 +240,8 @@ export const observe = Effect.fnUntraced(function*(scene: Scene, answers: Readon
   const { as, channel, lost, organization_id, queued, webhook } = scene
   return yield* as(Effect.gen(function*() {
     const every = { cursor: null, page_size: 100 }
-    const contacts = yield* Contacts.use((all) =>
-      all.list({ ...every, query: null, tag_id: null, owner_user_id: null, lifecycle_stage: null, channel: null })
-    )
-    const conversations = yield* Conversations.use((all) =>
-      all.list({ ...every, status: null, assigned_user_id: null })
-    )
+    const contacts = yield* Contacts.use((all) => all.list(every))
+    const conversations = yield* Conversations.use((all) => all.list(every))
     const threads = yield* Effect.forEach(
       conversations.data,
       (conversation) =>

@@ -3,7 +3,15 @@ import { assert } from "@effect/vitest"
 import { ChannelHoldRows } from "@messaging-crm/core/ChannelHolds"
 import { SendId } from "@messaging-crm/core/Ids"
 import { insert } from "@messaging-crm/core/Messages"
-import { type SendColumns, SendRows, SendStore } from "@messaging-crm/core/Sends"
+import {
+  everySend,
+  type Send,
+  type SendColumns,
+  type SendFilters,
+  SendRows,
+  SendStore,
+  toSend
+} from "@messaging-crm/core/Sends"
 import { Effect, Option } from "effect"
 import { hardText } from "./Arbitraries.ts"
 import * as Fixtures from "./Fixtures.ts"
@@ -102,6 +110,56 @@ export const suite = (it: It, { runs }: Options) => {
           Option.some({ ...who, send: { ...first, version: 1 }, hold, member_name: null })
         ]
       )
+    }))
+
+  it.effect("lists what passes every filter, newest first, and walks without gap or repeat", () =>
+    Effect.gen(function*() {
+      const store = yield* SendStore
+      const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
+      const [on, other] = [yield* Fixtures.thread(ours), yield* Fixtures.thread(ours)]
+      const made = yield* Effect.forEach(
+        [1, 3, 2, 3, 0],
+        (millis, index) =>
+          Effect.map(Fixtures.send(index === 0 ? other : on), (row) => ({ ...row, created_at: after(millis) }))
+      )
+      yield* Fixtures.write(ours, ...made.map((row) => SendRows.insert(row)))
+      const [first, second, third] = made
+      if (first === undefined || second === undefined || third === undefined) return
+      const failed = { status: "failed", failure_reason: "outcome_unknown" } as const
+      const begun = { status: "sending", first_attempt_at: after(9) } as const
+      yield* Fixtures.write(
+        ours,
+        SendRows.update({ ...second, version: 1 }, failed),
+        SendRows.update({ ...third, version: 1 }, begun)
+      )
+      const walk = Effect.fnUntraced(function*(given: Partial<SendFilters>, organization_id = ours) {
+        const walked: Array<Send> = []
+        for (;;) {
+          const last = walked.at(-1)
+          const position = last === undefined ? null : { at: last.created_at, id: last.id }
+          const page = yield* store.list(organization_id, { ...everySend, ...given }, { after: position, size: 2 })
+          if (page.length === 0) return walked.map(({ id }) => id)
+          walked.push(...page)
+        }
+      })
+      const key = (row: SendColumns) => `${row.created_at.epochMilliseconds} ${row.id}`
+      const all = made.toSorted((a, b) => key(a) < key(b) ? 1 : -1).map(({ id }) => id)
+      const { conversation_id } = first
+      assert.deepStrictEqual(yield* walk({}), all)
+      assert.deepStrictEqual(yield* walk({ status: "failed" }), [second.id])
+      assert.deepStrictEqual(yield* walk({ status: "sending" }), [third.id])
+      assert.deepStrictEqual(yield* walk({ status: "sent" }), [])
+      assert.deepStrictEqual(
+        yield* walk({ status: "queued" }),
+        all.filter((id) => id !== second.id && id !== third.id)
+      )
+      assert.deepStrictEqual(yield* walk({ conversation_id }), [first.id])
+      assert.deepStrictEqual(yield* walk({ conversation_id, status: "failed" }), [])
+      assert.deepStrictEqual(yield* walk({ created_since: after(2) }), all.slice(0, 3))
+      assert.deepStrictEqual(yield* walk({ created_since: after(4) }), [])
+      assert.deepStrictEqual(yield* walk({}, theirs), [])
+      const [newest] = yield* store.list(ours, { ...everySend, conversation_id }, { after: null, size: 1 })
+      assert.deepStrictEqual(newest, toSend(first))
     }))
 
   it.effect("keeps organizations apart", () =>

@@ -56,18 +56,19 @@ const calls: Readonly<Record<KeyedOperation, Effect.Effect<unknown, unknown, Crm
   "contacts.add_note": Contacts.use(({ addNote }) => addNote(contact, AddNote.make({ text: "note" }))),
   "contacts.create": Contacts.use(({ create }) => create(CreateContact.make({ first_name: "Kim" }))),
   "contacts.get": Contacts.use(({ get }) => get(contact)),
-  "contacts.list": Contacts.use(({ list }) => list({ ...Fixtures.everyone, query: null, ...page })),
+  "contacts.list": Contacts.use(({ list }) => list(page)),
   "contacts.update": Contacts.use(({ update }) => update(contact, UpdateContact.make({ first_name: "Kim" }))),
   "conversations.assign": Conversations.use(({ assign }) =>
     assign(conversation, AssignConversation.make({ assigned_user_id: null }))
   ),
   "conversations.close": Conversations.use(({ close }) => close(conversation, CloseConversation.make({}))),
   "conversations.get": Conversations.use(({ get }) => get(conversation)),
-  "conversations.list": Conversations.use(({ list }) => list({ status: null, assigned_user_id: null, ...page })),
+  "conversations.list": Conversations.use(({ list }) => list(page)),
   "conversations.reopen": Conversations.use(({ reopen }) => reopen(conversation)),
   "members.list": Members.use(({ list }) => list),
   "messages.get": Messages.use(({ get }) => get(conversation, MessageId.make(unknown))),
   "messages.list": Messages.use(({ list }) => list(conversation, null)),
+  "sends.list": Sends.use(({ list }) => list(page)),
   "sends.get": Sends.use(({ get }) => get(SendId.make(unknown))),
   "sends.send": Sends.use(({ send }) => send(conversation, SendMessage.make({ type: "text", text: "Hi" }))),
   "sends.start": Sends.use(({ start }) =>

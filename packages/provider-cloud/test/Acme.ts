@@ -58,7 +58,7 @@ export const note = <E>(
   test: () => Effect.Effect<void, E, Acme | Crm.Operations | CurrentActor | FakeGraph | MediaLoader | MessagingProvider>
 ) => it.effect(name, () => Effect.provide(test(), service))
 
-const all = { status: null, assigned_user_id: null, cursor: null, page_size: 100 }
+const all = { cursor: null, page_size: 100 }
 export const conversations = Effect.map(Conversations.use(({ list }) => list(all)), ({ data }) => data)
 export const messages = Effect.gen(function*() {
   const [conversation] = yield* conversations

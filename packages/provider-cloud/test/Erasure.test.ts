@@ -39,7 +39,7 @@ const organization = Effect.fnUntraced(function*(name: string, type: ChannelType
       phone_messaging_business_account_id: type === "phone_messaging" ? name : null
     }))
   ))
-  const all = { status: null, assigned_user_id: null, cursor: null, page_size: 100 }
+  const all = { cursor: null, page_size: 100 }
   const conversations = Effect.map(as(Conversations.use(({ list }) => list(all))), ({ data }) => data)
   const texts = Effect.gen(function*() {
     const pages = yield* Effect.forEach(

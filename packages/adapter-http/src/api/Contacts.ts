@@ -2,7 +2,9 @@ import { ChannelType } from "@messaging-crm/core/Channels"
 import { AddNote, Contact, CreateContact, LifecycleStage, UpdateContact } from "@messaging-crm/core/Contacts"
 import { ContactId, MemberId, TagId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
+import { Phone } from "@messaging-crm/core/Phones"
 import { text } from "@messaging-crm/core/Text"
+import { SinceTime } from "@messaging-crm/core/Timestamps"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { cursor, List, page_size, Single } from "./Envelope.ts"
@@ -32,6 +34,30 @@ const filters = {
         "Contacts with an identity on this type of channel; for `phone_messaging` also those with a primary phone.",
       examples: ["phone_messaging"]
     })
+  ),
+  phone: Schema.optionalKey(
+    Phone.pipe(Schema.annotateEncoded({
+      description: "Contacts with this primary phone, in any spelling of a number with its country code.",
+      examples: ["+49 151 12345678"]
+    }))
+  ),
+  email: Schema.optionalKey(
+    text({ min: 1, max: limits.email_chars_max }).annotate({
+      description: "Contacts with this primary email, regardless of case.",
+      examples: ["kim@berg.example"]
+    })
+  ),
+  external_id: Schema.optionalKey(
+    text({ min: 1, max: limits.external_id_chars_max }).annotate({
+      description: "Contacts with an identity of this ID in a network, on the type `channel` if that is given.",
+      examples: ["+4915112345678"]
+    })
+  ),
+  updated_since: Schema.optionalKey(
+    SinceTime.pipe(Schema.annotateEncoded({
+      description: "Contacts whose `updated_at` is at this time or later. ISO 8601 in UTC.",
+      examples: ["2026-11-20T10:00:00.000Z"]
+    }))
   )
 }
 

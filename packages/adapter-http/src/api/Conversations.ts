@@ -1,5 +1,5 @@
 import { AssignConversation, CloseConversation, Conversation } from "@messaging-crm/core/Conversations"
-import { ConversationId, MemberId } from "@messaging-crm/core/Ids"
+import { ChannelId, ContactId, ConversationId, MemberId } from "@messaging-crm/core/Ids"
 import { Send, StartConversation } from "@messaging-crm/core/Sends"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
@@ -19,6 +19,18 @@ const filters = {
   ),
   assigned_user_id: Schema.optionalKey(
     MemberId.pipe(Schema.annotateEncoded({ description: "Conversations that are assigned to this member." }))
+  ),
+  unassigned: Schema.optionalKey(
+    Schema.Literal("true").annotate({
+      description: "Conversations that are assigned to no member. Not together with `assigned_user_id`.",
+      examples: ["true"]
+    })
+  ),
+  contact_id: Schema.optionalKey(
+    ContactId.pipe(Schema.annotateEncoded({ description: "Conversations with this contact." }))
+  ),
+  channel_id: Schema.optionalKey(
+    ChannelId.pipe(Schema.annotateEncoded({ description: "Conversations on this channel." }))
   )
 }
 

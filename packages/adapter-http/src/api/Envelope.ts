@@ -32,6 +32,8 @@ export const page_size = Schema.optionalKey(
   )
 )
 
-/** Returns the cursor that was given, or null for none. */
-export const givenCursor = (value: string | undefined): string | null =>
-  value === undefined || value === "" ? null : value
+/** Returns the page that a query asks for. An empty cursor counts as absent. */
+export const paging = (query: { readonly cursor?: string; readonly page_size?: number }) => ({
+  cursor: query.cursor === undefined || query.cursor === "" ? null : query.cursor,
+  page_size: query.page_size ?? limits.page_size_default
+})

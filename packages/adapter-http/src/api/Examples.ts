@@ -209,7 +209,8 @@ export const conversation: typeof Conversation.Encoded = {
   opened_at: "2026-11-20T09:58:00.000Z",
   closed_at: null,
   last_activity_at: "2026-11-20T10:00:00.000Z",
-  last_activity_preview: "Hello Kim, your order 4711 is ready."
+  last_activity_preview: "Hello Kim, your order 4711 is ready.",
+  reply_window_expires_at: "2026-11-21T09:58:00.000Z"
 }
 
 export const closedConversation: typeof Conversation.Encoded = {

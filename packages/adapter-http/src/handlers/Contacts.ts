@@ -1,9 +1,8 @@
 import { Contacts } from "@messaging-crm/core/Contacts"
-import { limits } from "@messaging-crm/core/Limits"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
-import { givenCursor } from "../api/Envelope.ts"
+import { paging } from "../api/Envelope.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Responses from "../middleware/Responses.ts"
 import * as ErrorMapping from "./ErrorMapping.ts"
@@ -18,15 +17,7 @@ export const layer = HttpApiBuilder.group(
 
     return handlers.handleAll({
       list: ({ endpoint, query }) =>
-        contacts.list({
-          cursor: givenCursor(query.cursor),
-          page_size: query.page_size ?? limits.page_size_default,
-          query: query.query ?? null,
-          tag_id: query.tag_id ?? null,
-          owner_user_id: query.owner_user_id ?? null,
-          lifecycle_stage: query.lifecycle_stage ?? null,
-          channel: query.channel ?? null
-        }).pipe(
+        contacts.list({ ...query, ...paging(query) }).pipe(
           Effect.flatMap(Responses.body(endpoint)),
           Effect.catchTags({ CursorInvalid: ErrorMapping.cursorInvalid, SearchTimeout: Errors.searchTimeout })
         ),

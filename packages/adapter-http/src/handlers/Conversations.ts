@@ -1,10 +1,9 @@
 import { CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
-import { limits } from "@messaging-crm/core/Limits"
 import { Sends } from "@messaging-crm/core/Sends"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
-import { givenCursor } from "../api/Envelope.ts"
+import { paging } from "../api/Envelope.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Responses from "../middleware/Responses.ts"
 import * as ErrorMapping from "./ErrorMapping.ts"
@@ -19,16 +18,18 @@ export const layer = HttpApiBuilder.group(
     const sends = yield* Sends
 
     return handlers.handleAll({
-      list: ({ endpoint, query }) =>
-        conversations.list({
-          cursor: givenCursor(query.cursor),
-          page_size: query.page_size ?? limits.page_size_default,
-          status: query.status === undefined || query.status === "all" ? null : query.status,
-          assigned_user_id: query.assigned_user_id ?? null
-        }).pipe(
-          Effect.flatMap(Responses.body(endpoint)),
-          Effect.catchTag("CursorInvalid", ErrorMapping.cursorInvalid)
-        ),
+      list: ({ endpoint, query: { status, unassigned, ...query } }) =>
+        unassigned !== undefined && query.assigned_user_id !== undefined
+          ? Errors.invalid("unassigned", "unassigned must be absent where assigned_user_id is present.")
+          : conversations.list({
+            ...query,
+            ...paging(query),
+            status: status === undefined || status === "all" ? null : status,
+            unassigned: unassigned === undefined ? null : true
+          }).pipe(
+            Effect.flatMap(Responses.body(endpoint)),
+            Effect.catchTag("CursorInvalid", ErrorMapping.cursorInvalid)
+          ),
       start: ({ endpoint, payload }) =>
         Responses.written(endpoint)((respond) => sends.start(payload, respond)).pipe(
           Effect.catchTags({

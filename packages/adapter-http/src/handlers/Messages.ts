@@ -6,7 +6,7 @@ import { Effect, Option } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
-import { givenCursor } from "../api/Envelope.ts"
+import { paging } from "../api/Envelope.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Responses from "../middleware/Responses.ts"
 import * as ErrorMapping from "./ErrorMapping.ts"
@@ -47,7 +47,7 @@ export const layer = HttpApiBuilder.group(
 
     return handlers.handleAll({
       list: ({ endpoint, params, query, request }) =>
-        messages.list(params.conversation_id, givenCursor(query.cursor)).pipe(
+        messages.list(params.conversation_id, paging(query).cursor).pipe(
           Effect.flatMap(Responses.body(endpoint)),
           Effect.catchTags({
             ConversationNotFound: Errors.absent("conversation"),

@@ -2,8 +2,10 @@ import { Sends } from "@messaging-crm/core/Sends"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
+import { paging } from "../api/Envelope.ts"
 import * as Errors from "../api/Errors.ts"
 import * as Responses from "../middleware/Responses.ts"
+import * as ErrorMapping from "./ErrorMapping.ts"
 import { requiring } from "./Requirements.ts"
 
 /** Layer that answers `/sends`. */
@@ -14,6 +16,11 @@ export const layer = HttpApiBuilder.group(
     const sends = yield* Sends
 
     return handlers.handleAll({
+      list: ({ endpoint, query }) =>
+        sends.list({ ...query, ...paging(query) }).pipe(
+          Effect.flatMap(Responses.body(endpoint)),
+          Effect.catchTag("CursorInvalid", ErrorMapping.cursorInvalid)
+        ),
       get: ({ endpoint, params }) =>
         sends.get(params.send_id).pipe(
           Effect.flatMap(Responses.single(endpoint)),

@@ -1,6 +1,6 @@
 import type { AuditRecord } from "@messaging-crm/core/Audit"
 import * as Changes from "@messaging-crm/core/Changes"
-import type { ChannelType } from "@messaging-crm/core/Channels"
+import { ChannelType } from "@messaging-crm/core/Channels"
 import { IdentityNetworkIdRows, IdentityRows } from "@messaging-crm/core/ContactIdentities"
 import {
   type Contact,
@@ -13,7 +13,7 @@ import {
   type LoadedContact
 } from "@messaging-crm/core/Contacts"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
-import { Layer, Option, Result, Struct } from "effect"
+import { DateTime, Layer, Option, Result, Struct } from "effect"
 import { AuditRows } from "../work/AuditRows.ts"
 import { apply } from "../work/Commit.ts"
 import { page } from "../world/Order.ts"
@@ -24,21 +24,41 @@ const position = (contact: ContactColumns) => ({ at: contact.updated_at, id: con
 
 type Row = Table.Row<ContactColumns>
 
-const toLoaded = (row: Row): LoadedContact => Struct.omit(row, ["search_text"])
+const toLoaded = (row: Row): LoadedContact => Struct.omit(row, ["email_key", "search_text"])
 
-const toContact = (row: Row): Contact => Struct.omit(row, ["search_text", "version"])
+const toContact = (row: Row): Contact => Struct.omit(row, ["email_key", "search_text", "version"])
 
 const isOn = (contact: ContactColumns, channel: ChannelType): boolean =>
   contact.identities.some(({ channel_type }) => channel_type === channel) ||
   (channel === "phone_messaging" && contact.primary_phone !== null)
 
-const matches =
-  ({ channel, lifecycle_stage, search_terms, owner_user_id, tag_id }: ContactMatch) => (contact: ContactColumns) =>
+const matches = (tables: Table.Tables, organization_id: OrganizationId, match: ContactMatch) => {
+  const {
+    channel,
+    email_key,
+    external_id,
+    lifecycle_stage,
+    owner_user_id,
+    phone,
+    search_terms,
+    tag_id,
+    updated_since
+  } = match
+  const types = channel === null ? ChannelType.literals : [channel]
+  const known = external_id === null
+    ? null
+    : types.flatMap((type) => identify(tables, organization_id, type, [external_id]).map(({ contact }) => contact.id))
+  return (contact: ContactColumns) =>
+    (phone === null || contact.primary_phone === phone) &&
+    (email_key === null || contact.email_key === email_key) &&
+    (known === null || known.includes(contact.id)) &&
+    (updated_since === null || DateTime.isGreaterThanOrEqualTo(contact.updated_at, updated_since)) &&
     (tag_id === null || contact.tags.some(({ id }) => id === tag_id)) &&
     (owner_user_id === null || contact.owner_user_id === owner_user_id) &&
     (lifecycle_stage === null || contact.lifecycle_stage === lifecycle_stage) &&
     (channel === null || isOn(contact, channel)) &&
     (search_terms === null || search_terms.some((term: string) => contact.search_text.includes(term)))
+}
 
 /** Looks names up on a type of channel, and returns the identities found in the order of the names. */
 export const identify = (
@@ -67,7 +87,11 @@ export const layer = Layer.effect(
         read(({ tables }) => Option.map(Table.get(tables, ContactRows, organization_id, id), toLoaded)),
       list: (organization_id, match, request) =>
         read(({ tables }) =>
-          page(Table.all(tables, ContactRows, organization_id).filter(matches(match)), request, position)
+          page(
+            Table.all(tables, ContactRows, organization_id).filter(matches(tables, organization_id, match)),
+            request,
+            position
+          )
             .map(toContact)
         ),
       identify: (organization_id, channel_type, names) =>

@@ -3,6 +3,7 @@ import { IdentityRows } from "@messaging-crm/core/ContactIdentities"
 import { ContactRows } from "@messaging-crm/core/Contacts"
 import {
   type ConversationColumns,
+  type ConversationFilters,
   type ConversationRow,
   ConversationRows,
   ConversationStore
@@ -30,6 +31,15 @@ export const toRow =
     }
   }
 
+const passes =
+  ({ assigned_user_id, channel_id, contact_id, status, unassigned }: ConversationFilters) =>
+  (thread: ConversationColumns): boolean =>
+    (status === null || thread.status === status) &&
+    (assigned_user_id === null || thread.assigned_user_id === assigned_user_id) &&
+    (unassigned === null || thread.assigned_user_id === null) &&
+    (contact_id === null || thread.contact_id === contact_id) &&
+    (channel_id === null || thread.channel_id === channel_id)
+
 /** Layer that keeps conversations in the in-memory world. */
 export const layer = Layer.effect(
   ConversationStore,
@@ -39,13 +49,10 @@ export const layer = Layer.effect(
         read(({ tables }) =>
           Option.map(Table.get(tables, ConversationRows, organization_id, id), toRow(tables, organization_id))
         ),
-      list: (organization_id, { assigned_user_id, status }, request) =>
+      list: (organization_id, filters, request) =>
         read(({ tables }) =>
           page(
-            Table.all(tables, ConversationRows, organization_id).filter((thread) =>
-              (status === null || thread.status === status) &&
-              (assigned_user_id === null || thread.assigned_user_id === assigned_user_id)
-            ),
+            Table.all(tables, ConversationRows, organization_id).filter(passes(filters)),
             request,
             (thread) => ({ at: thread.last_activity_at, id: thread.id })
           ).map(toRow(tables, organization_id))

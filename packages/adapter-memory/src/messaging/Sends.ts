@@ -2,8 +2,9 @@ import { ChannelHoldRows } from "@messaging-crm/core/ChannelHolds"
 import { ChannelRows } from "@messaging-crm/core/Channels"
 import { ConversationRows } from "@messaging-crm/core/Conversations"
 import { MemberRows } from "@messaging-crm/core/Members"
-import { SendRows, SendStore } from "@messaging-crm/core/Sends"
-import { Layer, Option, Struct } from "effect"
+import { SendRows, SendStore, toSend } from "@messaging-crm/core/Sends"
+import { DateTime, Layer, Option, Struct } from "effect"
+import { page } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 
@@ -13,6 +14,18 @@ export const layer = Layer.effect(
   World.useSync(({ read }) =>
     SendStore.of({
       find: (organization_id, id) => read(({ tables }) => Table.get(tables, SendRows, organization_id, id)),
+      list: (organization_id, { conversation_id, created_since, status }, request) =>
+        read(({ tables }) =>
+          page(
+            Table.all(tables, SendRows, organization_id).filter((send) =>
+              (status === null || send.status === status) &&
+              (conversation_id === null || send.conversation_id === conversation_id) &&
+              (created_since === null || DateTime.isGreaterThanOrEqualTo(send.created_at, created_since))
+            ),
+            request,
+            ({ created_at, id }) => ({ at: created_at, id })
+          ).map(toSend)
+        ),
       load: (organization_id, id) =>
         read(({ tables }) =>
           Option.gen(function*() {

@@ -1,21 +1,49 @@
 /** Finds a page of contacts in PostgreSQL. */
+import { ChannelType } from "@messaging-crm/core/Channels"
 import type { ContactMatch } from "@messaging-crm/core/Contacts"
 import type { OrganizationId } from "@messaging-crm/core/Ids"
 import type { PageRequest } from "@messaging-crm/core/Page"
 import type { SqlClient, Statement } from "effect/sql"
-import { startOf } from "../database/Columns.ts"
+import { date, json, startOf } from "../database/Columns.ts"
+
+/** Returns whether a filter names a few contacts, which an index of its own has. */
+const isExact = ({ email_key, external_id, phone }: ContactMatch): boolean =>
+  email_key !== null || external_id !== null || phone !== null
 
 /** Returns whether contacts have to be searched for, because no index has those that match in the list's order. */
-export const isSearch = ({ channel, lifecycle_stage, search_terms, owner_user_id, tag_id }: ContactMatch): boolean =>
-  channel !== null || search_terms !== null || tag_id !== null || (owner_user_id !== null && lifecycle_stage !== null)
+export const isSearch = (match: ContactMatch): boolean => {
+  const { channel, external_id, lifecycle_stage, search_terms, owner_user_id, tag_id } = match
+  return (channel !== null && external_id === null) || search_terms !== null || tag_id !== null ||
+    (owner_user_id !== null && lifecycle_stage !== null)
+}
 
-/** Returns the condition of filters that need no search. */
-const ordered = (
-  sql: SqlClient.SqlClient,
-  { lifecycle_stage, owner_user_id }: ContactMatch
-): Statement.Fragment => {
-  if (owner_user_id !== null) return sql`c.owner_user_id = ${owner_user_id}`
-  return lifecycle_stage === null ? sql`true` : sql`c.lifecycle_stage = ${lifecycle_stage}`
+/** Returns the condition that a contact `c` passes the filters, except `updated_since`. */
+const passes = (sql: SqlClient.SqlClient, organization_id: OrganizationId, match: ContactMatch): Statement.Fragment => {
+  const { channel, email_key, external_id, lifecycle_stage, owner_user_id, phone, search_terms, tag_id } = match
+  const conditions: Array<Statement.Fragment> = []
+  if (phone !== null) conditions.push(sql`c.primary_phone = ${phone}`)
+  if (email_key !== null) conditions.push(sql`c.email_key = ${email_key}`)
+  if (external_id !== null) {
+    const types = channel === null ? ChannelType.literals : [channel]
+    conditions.push(sql`c.id = ANY(ARRAY(
+      SELECT i.contact_id
+      FROM identity_names n
+      JOIN identities i ON i.organization_id = n.organization_id AND i.id = n.identity_id
+      WHERE n.organization_id = ${organization_id} AND n.channel_type = ANY(${types}::text[]) AND n.name = ${external_id}
+    ))`)
+  } else if (channel !== null) {
+    const known = sql`c.identities @> ${json([{ channel_type: channel }])}::jsonb`
+    conditions.push(
+      channel === "phone_messaging" ? sql`(${known} OR c.primary_phone IS NOT NULL)` : known
+    )
+  }
+  if (owner_user_id !== null) conditions.push(sql`c.owner_user_id = ${owner_user_id}`)
+  if (lifecycle_stage !== null) conditions.push(sql`c.lifecycle_stage = ${lifecycle_stage}`)
+  if (tag_id !== null) conditions.push(sql`c.tags @> ${json([{ id: tag_id }])}::jsonb`)
+  if (search_terms !== null) {
+    conditions.push(sql.or(search_terms.map((term) => sql`strpos(c.search_text, ${term}) > 0`)))
+  }
+  return sql.and(conditions)
 }
 
 /** Returns the statement that selects columns of a page of contacts `c`, in the list's order. */
@@ -27,17 +55,21 @@ export const pageOf = (
   page: PageRequest
 ): Statement.Statement<unknown> => {
   const { at, id } = startOf(page)
-  const { channel, lifecycle_stage, owner_user_id, tag_id } = match
+  const { channel, lifecycle_stage, owner_user_id, tag_id, updated_since } = match
   // Every text contains an empty one, which the index of texts does not have.
   const search_terms = match.search_terms?.includes("") === true ? null : match.search_terms
-  const from = isSearch({ ...match, search_terms })
+  const isUpdatedSince = updated_since === null ? sql`true` : sql`c.updated_at >= ${date(updated_since)}`
+  // Of a search, the contacts that were updated since are the first.
+  const from = isSearch({ ...match, search_terms }) && !isExact(match)
     ? sql`find_contacts(
         ${organization_id}, ${at}, ${id}, ${page.size}, ${owner_user_id}, ${lifecycle_stage}, ${tag_id}, ${channel},
         ${search_terms}::text[]
-      ) c`
+      ) c
+      WHERE ${isUpdatedSince}`
     : sql`contacts c
         WHERE c.organization_id = ${organization_id}
-          AND ${ordered(sql, match)}
+          AND ${passes(sql, organization_id, match)}
+          AND ${isUpdatedSince}
           AND (c.updated_at, c.id) < (${at}::timestamptz, ${id}::uuid)`
   return sql`
     SELECT ${sql.literal(columns)}

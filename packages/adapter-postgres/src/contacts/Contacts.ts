@@ -1,5 +1,5 @@
 import type { AuditRecord } from "@messaging-crm/core/Audit"
-import { Contact, ContactStore, Identity, searchText } from "@messaging-crm/core/Contacts"
+import { Contact, ContactStore, Identity, keysOf } from "@messaging-crm/core/Contacts"
 import { ContactId, type OrganizationId } from "@messaging-crm/core/Ids"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -56,8 +56,8 @@ export const layer = Layer.effect(
       contacts: ReadonlyArray<Contact>,
       records: ReadonlyArray<AuditRecord>
     ) => {
-      const rows = contacts.map((contact) => ({ ...contact, search_text: searchText(contact) }))
-      const columns = sql.literal([...insertable, "search_text"].join(", "))
+      const rows = contacts.map((contact) => ({ ...contact, ...keysOf(contact) }))
+      const columns = sql.literal([...insertable, "search_text", "email_key"].join(", "))
       return Effect.map(
         inserted(sql`
         WITH inserted AS (

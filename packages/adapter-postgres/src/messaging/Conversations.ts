@@ -63,22 +63,37 @@ const joined: Readonly<Record<string, string>> = {
 
 const list = selection(Row, (column) => joined[column] ?? `v.${column}`)
 
-/** The text that selects conversations `v`, up to their conditions. */
-export const selectConversations = `
-  SELECT ${list.columns}
-  FROM conversations v
+/** What a conversation `v` is read with. */
+const joins = `
   JOIN channels h ON h.organization_id = v.organization_id AND h.id = v.channel_id
   JOIN contacts c ON c.organization_id = v.organization_id AND c.id = v.contact_id
   JOIN identities i ON i.organization_id = v.organization_id AND i.id = v.identity_id
 `
+
+/** The text that selects conversations `v`, up to their conditions. */
+export const selectConversations = `SELECT ${list.columns} FROM conversations v ${joins}`
+
+/** Selects the ids of a contact's conversations, by the unique key of channel and identity. */
+export const threadsOf = (sql: SqlClient.SqlClient, organization_id: OrganizationId, contact_id: ContactId) =>
+  sql`
+    SELECT v.id
+    FROM identities i
+    JOIN channels h ON h.organization_id = i.organization_id
+    JOIN conversations v ON v.organization_id = i.organization_id AND v.channel_id = h.id AND v.identity_id = i.id
+    WHERE i.organization_id = ${organization_id} AND i.contact_id = ${contact_id}
+  `
+
+/** Returns the statuses that are read one by one, because each has its place in the index; null for a list with an index of its own. */
+const statusesOf = ({ assigned_user_id, channel_id, contact_id, status, unassigned }: ConversationFilters) => {
+  if (status !== null || contact_id !== null) return [status]
+  return assigned_user_id === null && unassigned === null && channel_id === null ? [null] : ConversationStatus.literals
+}
 
 /** Layer that reads conversations in PostgreSQL. */
 export const layer = Layer.effect(
   ConversationStore,
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-
-    const select = sql.literal(selectConversations)
 
     const find = LookupBatcher.makeByKey(sql, {
       key: { organization_id: "uuid", id: "uuid" },
@@ -103,26 +118,41 @@ export const layer = Layer.effect(
       decode: threads
     })
 
-    const conditions = (
+    /** Selects the first conversations of a page, in the list's order. */
+    const pageOf = (
       organization_id: OrganizationId,
-      { assigned_user_id, status }: ConversationFilters,
+      { assigned_user_id, channel_id, contact_id, status, unassigned }: ConversationFilters,
       page: PageRequest
     ) => {
       const { at, id } = startOf(page)
-      return sql.and([
+      const conditions = sql.and([
         sql`v.organization_id = ${organization_id}`,
         ...(status === null ? [] : [sql`v.status = ${status}`]),
         ...(assigned_user_id === null ? [] : [sql`v.assigned_user_id = ${assigned_user_id}`]),
+        ...(unassigned === null ? [] : [sql`v.assigned_user_id IS NULL`]),
+        ...(channel_id === null ? [] : [sql`v.channel_id = ${channel_id}`]),
+        ...(contact_id === null ? [] : [sql`v.id = ANY(ARRAY(${threadsOf(sql, organization_id, contact_id)}))`]),
         sql`(v.last_activity_at, v.id) < (${at}::timestamptz, ${id}::uuid)`
       ])
+      return sql`
+        (SELECT v.* FROM conversations v WHERE ${conditions} ORDER BY v.last_activity_at DESC, v.id DESC LIMIT ${page.size})
+      `
     }
+
+    const columns = sql.literal(list.columns)
+    const joined = sql.literal(joins)
 
     return ConversationStore.of({
       find: (organization_id, id) => find({ organization_id, id }),
       list: (organization_id, filters, page) =>
         Effect.orDie(list.rows(sql`
-          ${select}
-          WHERE ${conditions(organization_id, filters, page)}
+          SELECT ${columns}
+          FROM (${
+          sql.join(" UNION ALL ", false)(
+            statusesOf(filters).map((status) => pageOf(organization_id, { ...filters, status }, page))
+          )
+        }) v
+          ${joined}
           ORDER BY v.last_activity_at DESC, v.id DESC
           LIMIT ${page.size}
         `)),

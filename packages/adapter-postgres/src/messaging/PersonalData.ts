@@ -8,7 +8,7 @@ import { SqlClient } from "effect/sql"
 import { startOf } from "../database/Columns.ts"
 import { rows } from "../database/Rows.ts"
 import { StatementDeadline } from "../database/StatementDeadline.ts"
-import { conversations, selectConversations } from "./Conversations.ts"
+import { conversations, selectConversations, threadsOf } from "./Conversations.ts"
 import { SendRow } from "./Sends.ts"
 
 const names = rows(Schema.Struct({
@@ -39,16 +39,6 @@ export const layer = Layer.effect(
         Effect.orDie
       )
 
-    /** Selects the ids of a contact's conversations, by the unique key of channel and identity. */
-    const threads = (organization_id: OrganizationId, contact_id: ContactId) =>
-      sql`
-        SELECT v.id
-        FROM identities i
-        JOIN channels h ON h.organization_id = i.organization_id
-        JOIN conversations v ON v.organization_id = i.organization_id AND v.channel_id = h.id AND v.identity_id = i.id
-        WHERE i.organization_id = ${organization_id} AND i.contact_id = ${contact_id}
-      `
-
     // Both read all rows of the organization.
     const eraseAnswers = (organization_id: OrganizationId, contact_id: ContactId) =>
       Effect.andThen(
@@ -62,7 +52,7 @@ export const layer = Layer.effect(
           WHERE organization_id = ${organization_id} AND response_body IS NOT NULL AND event_id IN (
             SELECT e.id
             FROM webhook_events e
-            JOIN (${threads(organization_id, contact_id)}) v ON position(v.id::text IN e.body) > 0
+            JOIN (${threadsOf(sql, organization_id, contact_id)}) v ON position(v.id::text IN e.body) > 0
             WHERE e.organization_id = ${organization_id}
           )
         `
@@ -80,7 +70,7 @@ export const layer = Layer.effect(
       conversations: (organization_id, contact_id) =>
         conversations(sql`
           ${sql.literal(selectConversations)}
-          WHERE v.organization_id = ${organization_id} AND v.id IN (${threads(organization_id, contact_id)})
+          WHERE v.organization_id = ${organization_id} AND v.id IN (${threadsOf(sql, organization_id, contact_id)})
         `),
       sends: (organization_id, conversation_id) =>
         patiently(sends(sql`

@@ -5,9 +5,9 @@ import { ChannelId, ContactId, IdentityId, MemberId } from "@messaging-crm/core/
 import { Send, SendStore } from "@messaging-crm/core/Sends"
 import { Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { At, OptionalAt } from "../database/Columns.ts"
+import { At, date, OptionalAt, startOf } from "../database/Columns.ts"
 import * as LookupBatcher from "../database/LookupBatcher.ts"
-import { first, rows } from "../database/Rows.ts"
+import { first, rows, selection } from "../database/Rows.ts"
 
 /** The row of a send. */
 export const SendRow = Schema.Struct({
@@ -26,6 +26,8 @@ const send = first(SendRow)
 
 const columns = Object.keys(SendRow.fields)
 
+const list = selection(Schema.Struct({ ...Send.fields, created_at: At }), (column) => `s.${column}`)
+
 const outgoing = rows(Schema.Struct({
   ...SendRow.fields,
   channel: Channel,
@@ -34,6 +36,18 @@ const outgoing = rows(Schema.Struct({
   identity_id: IdentityId,
   member_name: Schema.NullOr(Schema.String)
 }))
+
+/** Returns the condition of the index with the sends in a status. It follows from the status, which no index has: it changes twice. */
+const groupOf = (status: Send["status"]): string => {
+  switch (status) {
+    case "sent":
+      return "true"
+    case "failed":
+      return "s.failure_reason IS NOT NULL"
+    default:
+      return "s.message_id IS NULL AND s.failure_reason IS NULL"
+  }
+}
 
 /** Layer that reads sends in PostgreSQL. */
 export const layer = Layer.effect(
@@ -62,6 +76,23 @@ export const layer = Layer.effect(
           FROM sends
           WHERE organization_id = ${organization_id} AND id = ${id}
         `),
+      list: (organization_id, { conversation_id, created_since, status }, page) => {
+        const { at, id } = startOf(page)
+        const conditions = sql.and([
+          sql`s.organization_id = ${organization_id}`,
+          ...(status === null ? [] : [sql`s.status = ${status}`, sql.literal(groupOf(status))]),
+          ...(conversation_id === null ? [] : [sql`s.conversation_id = ${conversation_id}`]),
+          ...(created_since === null ? [] : [sql`s.created_at >= ${date(created_since)}`]),
+          sql`(s.created_at, s.id) < (${at}::timestamptz, ${id}::uuid)`
+        ])
+        return Effect.orDie(list.rows(sql`
+          SELECT ${sql.literal(list.columns)}
+          FROM sends s
+          WHERE ${conditions}
+          ORDER BY s.created_at DESC, s.id DESC
+          LIMIT ${page.size}
+        `))
+      },
       load: (organization_id, id) =>
         Effect.map(
           load({ organization_id, id }),

@@ -21,17 +21,9 @@ const recently = Effect.gen(function*() {
   return (milliseconds: number) => DateTime.add(start, { milliseconds })
 })
 
-const all_conversations = { status: null, assigned_user_id: null, cursor: null, page_size: 100 }
+const all_conversations = { cursor: null, page_size: 100 }
 
-const everyone = {
-  query: null,
-  tag_id: null,
-  owner_user_id: null,
-  lifecycle_stage: null,
-  channel: null,
-  cursor: null,
-  page_size: 100
-}
+const everyone = { cursor: null, page_size: 100 }
 
 export const suite = (storage: Storage) => {
   it.layer(crm(storage), { timeout: "5 minutes" })("what a provider reports", (it) => {

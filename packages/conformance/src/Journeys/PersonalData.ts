@@ -246,7 +246,7 @@ export const suite = (storage: Storage) => {
         assert.strictEqual(same.length, erased.length)
         assert.notInclude(same, "canary-alias")
         const found = yield* as(
-          Conversations.use((all) => all.list({ status: null, assigned_user_id: null, cursor: null, page_size: 9 }))
+          Conversations.use((all) => all.list({ cursor: null, page_size: 9 }))
         )
         assert.isTrue(found.data.some(({ contact }) => contact.external_id === number && contact.id !== contact_id))
       }))

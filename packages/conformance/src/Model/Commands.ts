@@ -123,6 +123,10 @@ const commands = {
     owner: seldom(choice),
     lifecycle_stage: seldom(literal("lead", "customer")),
     channel: seldom(literal("phone_messaging", "photo_social", "page_messaging")),
+    phone: seldom(phone),
+    email: seldom(literal("kim@acme.example", "kim@Acme.Example", "nobody@acme.example")),
+    external_id: seldom(phone),
+    updated_seconds_ago: seldom(seconds_ago),
     page_size
   },
   listCatalogues: {},
@@ -130,8 +134,21 @@ const commands = {
   sendText: { id: choice, text },
   sendTemplate: { id: choice, template, value: text },
   getSend: { id: choice },
+  listSends: {
+    status: seldom(literal("queued", "sent", "failed", "unknown")),
+    conversation: seldom(choice),
+    created_seconds_ago: seldom(seconds_ago),
+    page_size
+  },
   getConversation: { id: choice },
-  listConversations: { status: seldom(literal("open", "closed")), assigned: seldom(choice), page_size },
+  listConversations: {
+    status: seldom(literal("open", "closed")),
+    assigned: seldom(choice),
+    unassigned: seldom(literal(true)),
+    contact: seldom(choice),
+    channel: seldom(choice),
+    page_size
+  },
   assign: { id: choice, member: orNull(choice), sync_contact_owner: orNull(literal(true, false)) },
   close: { id: choice, category: orNull(text) },
   reopen: { id: choice },

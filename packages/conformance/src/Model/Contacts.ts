@@ -3,6 +3,7 @@ import type { ContactField } from "@messaging-crm/core/ContactFields"
 import { WritableContact } from "@messaging-crm/core/Contacts"
 import type { TagColor } from "@messaging-crm/core/Tags"
 import { byCodePoint, foldCase } from "@messaging-crm/core/Text"
+import { DateTime } from "effect"
 import {
   type Answer,
   type Contact,
@@ -134,6 +135,10 @@ export interface Filters {
   readonly owner_user_id: string | null
   readonly lifecycle_stage: string | null
   readonly channel: string | null
+  readonly phone: string | null
+  readonly email: string | null
+  readonly external_id: string | null
+  readonly updated_since: DateTime.Utc | null
 }
 
 const contains = ({ plain, ...contact }: Contact, query: string): boolean => {
@@ -147,12 +152,19 @@ const contains = ({ plain, ...contact }: Contact, query: string): boolean => {
 }
 
 export const listContacts = (organization: Organization, filters: Filters) => {
-  const { channel, lifecycle_stage, owner_user_id, query, tag } = filters
+  const { channel, email, external_id, lifecycle_stage, owner_user_id, phone, query, tag, updated_since } = filters
   const matching = organization.contacts.filter((contact) =>
     (query === null || query.trim() === "" || contains(contact, query)) &&
     (tag === null || (tag !== "unknown" && contact.tags.includes(tag))) &&
     (owner_user_id === null || contact.plain["owner_user_id"] === owner_user_id) &&
     (lifecycle_stage === null || contact.plain["lifecycle_stage"] === lifecycle_stage) &&
+    (external_id === null ||
+      contact.identities.some((one) =>
+        one.external_id === external_id && (channel === null || one.channel_type === channel)
+      )) &&
+    (phone === null || contact.plain["primary_phone"] === phone) &&
+    (email === null || foldCase(contact.plain["primary_email"] ?? "") === foldCase(email)) &&
+    (updated_since === null || DateTime.isGreaterThanOrEqualTo(contact.updated_at, updated_since)) &&
     (channel === null || contact.identities.some(({ channel_type }) => channel_type === channel) ||
       (channel === "phone_messaging" && contact.plain["primary_phone"] !== null))
   )

@@ -114,12 +114,21 @@ export const open = (
 
 export const listConversations = (
   organization: Organization,
-  { assigned_user_id, status }: { readonly status: string | null; readonly assigned_user_id: string | null }
+  { assigned_user_id, channel, contact, status, unassigned }: {
+    readonly status: string | null
+    readonly assigned_user_id: string | null
+    readonly unassigned: true | null
+    readonly contact: Contact | "unknown" | null
+    readonly channel: Channel | "unknown" | null
+  }
 ) =>
   newestFirst(
     organization.conversations.filter((conversation) =>
       (status === null || conversation.status === status) &&
-      (assigned_user_id === null || conversation.assigned_user_id === assigned_user_id)
+      (assigned_user_id === null || conversation.assigned_user_id === assigned_user_id) &&
+      (unassigned === null || conversation.assigned_user_id === null) &&
+      (contact === null || conversation.contact === contact) &&
+      (channel === null || conversation.channel === channel)
     ),
     ({ last_activity_at }) => last_activity_at
   ).map(showConversation)

@@ -108,6 +108,9 @@ export const settle = Effect.fnUntraced(function*(scene: Scene) {
 
 // ------------------------------------------------------------- commands
 
+const secondsAgo = ({ at }: Scene, seconds: number | null) =>
+  seconds === null ? null : DateTime.subtract(at.now, { seconds })
+
 const perform: Perform = {
   wait: (_, { millis }) => TestClock.adjust(millis),
 
@@ -166,9 +169,10 @@ const perform: Perform = {
       yield* agreeOnLists(scene, scene.ours.conversations)
     }),
 
-  listContacts: (scene, { owner, page_size, tag, ...rest }) => {
+  listContacts: (scene, { owner, page_size, tag, updated_seconds_ago, ...rest }) => {
     const chosen = tag === null ? null : choose(scene, tag, ({ tags }) => tags)
-    const filters = { ...rest, owner_user_id: chooseMember(scene, owner) }
+    const updated_since = secondsAgo(scene, updated_seconds_ago)
+    const filters = { ...rest, owner_user_id: chooseMember(scene, owner), updated_since }
     const tag_id = chosen === null ? null : TagId.make(chosen.id)
     const expected = Contacts.listContacts(scene.ours, { ...filters, tag: chosen && (chosen.thing ?? "unknown") })
     return agreeOnPages(
@@ -215,19 +219,44 @@ const perform: Perform = {
     return agree(scene, expected, SendOperations.use(({ get }) => get(SendId.make(id))))
   },
 
+  listSends: (scene, { conversation: choice, created_seconds_ago, page_size, status }) => {
+    const chosen = choice && chooseConversation(scene, choice)
+    const created_since = secondsAgo(scene, created_seconds_ago)
+    const expected = Sends.listSends(scene.ours, {
+      status,
+      conversation: chosen && (chosen.conversation ?? "unknown"),
+      created_since
+    })
+    const filters = { status, conversation_id: chosen && chosen.id, created_since }
+    return agreeOnPages(
+      scene,
+      page_size,
+      expected,
+      (cursor) => SendOperations.use(({ list }) => list({ ...filters, cursor, page_size }))
+    )
+  },
+
   getConversation: (scene, command) => {
     const { conversation, id } = chooseConversation(scene, command.id)
     const expected = conversation === undefined ? refused("ConversationNotFound") : ok(showConversation(conversation))
     return agree(scene, expected, ConversationOperations.use(({ get }) => get(id)))
   },
 
-  listConversations: (scene, { assigned, page_size, status }) => {
-    const filters = { status, assigned_user_id: chooseMember(scene, assigned) }
+  listConversations: (scene, { assigned, channel, contact, page_size, status, unassigned }) => {
+    const filters = { status, assigned_user_id: chooseMember(scene, assigned), unassigned }
+    const person = contact && chooseContact(scene, contact)
+    const on = channel && choose(scene, channel, ({ channels }) => channels)
+    const expected = Conversations.listConversations(scene.ours, {
+      ...filters,
+      contact: person && (person.contact ?? "unknown"),
+      channel: on && (on.thing ?? "unknown")
+    })
+    const ids = { contact_id: person && person.id, channel_id: on && ChannelId.make(on.id) }
     return agreeOnPages(
       scene,
       page_size,
-      Conversations.listConversations(scene.ours, filters),
-      (cursor) => ConversationOperations.use(({ list }) => list({ ...filters, cursor, page_size }))
+      expected,
+      (cursor) => ConversationOperations.use(({ list }) => list({ ...filters, ...ids, cursor, page_size }))
     )
   },
 

@@ -6,7 +6,7 @@ import { assert } from "@effect/vitest"
 import { CurrentActor } from "@messaging-crm/core/Actor"
 import { Channels } from "@messaging-crm/core/Channels"
 import { ContactFields } from "@messaging-crm/core/ContactFields"
-import { Contacts as ContactOperations } from "@messaging-crm/core/Contacts"
+import { Contacts as ContactOperations, everyContact } from "@messaging-crm/core/Contacts"
 import { Conversations as ConversationOperations } from "@messaging-crm/core/Conversations"
 import type { Operations } from "@messaging-crm/core/Crm"
 import { canonicalJson } from "@messaging-crm/core/Idempotency"
@@ -97,12 +97,11 @@ export const agreeOnLists = Effect.fnUntraced(function*(scene: Scene, touched: R
   const { names, ours } = scene
   const all = { cursor: null, page_size: 100 }
   const first = (data: unknown) => ok({ data, next_cursor: null })
-  const everyone = { query: null, tag_id: null, owner_user_id: null, lifecycle_stage: null, channel: null }
-  const contacts = Contacts.listContacts(ours, { ...everyone, tag: null })
-  yield* agree(scene, first(contacts), ContactOperations.use(({ list }) => list({ ...everyone, ...all })))
-  const filters = { status: null, assigned_user_id: null }
+  const contacts = Contacts.listContacts(ours, { ...everyContact, tag: null })
+  yield* agree(scene, first(contacts), ContactOperations.use(({ list }) => list(all)))
+  const filters = { status: null, assigned_user_id: null, unassigned: null, contact: null, channel: null }
   const conversations = Conversations.listConversations(ours, filters)
-  yield* agree(scene, first(conversations), ConversationOperations.use(({ list }) => list({ ...filters, ...all })))
+  yield* agree(scene, first(conversations), ConversationOperations.use(({ list }) => list(all)))
   for (const conversation of touched) {
     const id = ConversationId.make(names.idOf(conversation.id))
     const messages = messagesOf(ours, conversation)

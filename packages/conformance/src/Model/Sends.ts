@@ -9,6 +9,7 @@ import {
   type Conversation,
   type Message,
   type Moment,
+  newestFirst,
   ok,
   type Organization,
   refused,
@@ -181,3 +182,20 @@ export const expireOutcome = ({ now }: Moment, organization: Organization) => {
     if (is_over) fail(organization, send, "outcome_unknown")
   }
 }
+
+export const listSends = (
+  organization: Organization,
+  { conversation, created_since, status }: {
+    readonly status: string | null
+    readonly conversation: Conversation | "unknown" | null
+    readonly created_since: DateTime.Utc | null
+  }
+) =>
+  newestFirst(
+    organization.sends.filter((send) =>
+      (status === null || send.status === status) &&
+      (conversation === null || send.conversation === conversation) &&
+      (created_since === null || DateTime.isGreaterThanOrEqualTo(send.created_at, created_since))
+    ),
+    ({ created_at }) => created_at
+  ).map(showSend)

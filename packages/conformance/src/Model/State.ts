@@ -188,7 +188,8 @@ export const showConversation = (conversation: Conversation) => ({
   opened_at: conversation.opened_at,
   closed_at: conversation.closed_at,
   last_activity_at: conversation.last_activity_at,
-  last_activity_preview: conversation.preview
+  last_activity_preview: conversation.preview,
+  reply_window_expires_at: conversation.last_inbound_at && DateTime.add(conversation.last_inbound_at, { hours: 24 })
 })
 
 export const showSend = (send: Send) => ({

@@ -78,16 +78,12 @@ export const scene = Effect.gen(function*() {
         sent_at: now
       })
     yield* received("m.1", phone, "hi")
-    const [conversation] = (yield* Conversations.use((all) =>
-      all.list({ status: null, assigned_user_id: null, cursor: null, page_size: 10 })
-    )).data
+    const [conversation] = (yield* Conversations.use((all) => all.list({ cursor: null, page_size: 10 }))).data
     if (conversation === undefined) {
       return yield* Effect.die(new Error("A message opens a conversation."))
     }
     const text = (value: string) =>
-      Sends.use((all) =>
-        all.send(conversation.id, SendMessage.make({ type: "text", text: value }))
-      )
+      Sends.use((all) => all.send(conversation.id, SendMessage.make({ type: "text", text: value })))
     const reported = (provider_message_id: string, status: "delivered" | "read" | "sent", reference: SendId | null) =>
       receive({
         event: "message_status_reported",

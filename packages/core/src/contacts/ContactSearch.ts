@@ -5,6 +5,7 @@ import type { ChannelType } from "../catalog/Channels.ts"
 import type { MemberId, TagId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { foldCase } from "../kernel/Text.ts"
+import type { Timestamp } from "../kernel/Timestamps.ts"
 import type { Contact, LifecycleStage } from "./Contact.ts"
 
 /** The filters of a list. A filter that is null does not filter (contract §8.8). */
@@ -14,14 +15,44 @@ export interface ContactFilters {
   readonly owner_user_id: MemberId | null
   readonly lifecycle_stage: LifecycleStage | null
   readonly channel: ChannelType | null
+  /** A number in its canonical form. */
+  readonly phone: string | null
+  readonly email: string | null
+  /** An external ID or another ID of an identity, of the type `channel` if that is given. */
+  readonly external_id: string | null
+  readonly updated_since: Timestamp | null
 }
+
+/** The filters that every contact passes. */
+export const everyContact: ContactFilters = {
+  query: null,
+  tag_id: null,
+  owner_user_id: null,
+  lifecycle_stage: null,
+  channel: null,
+  phone: null,
+  email: null,
+  external_id: null,
+  updated_since: null
+}
+
+/** Returns the text by which contacts with an email are found, regardless of case. */
+export const emailKey = (primary_email: string | null): string | null =>
+  primary_email === null ? null : foldCase(primary_email)
 
 /** The terms of a query: its folded text, and another spelling of it. */
 export type SearchTerms = readonly [term: string] | readonly [term: string, spelling: string]
 
 /** The filters as a store gets them. A contact matches when its search text contains any one of the terms. */
-export interface ContactMatch extends Omit<ContactFilters, "query"> {
+export interface ContactMatch extends Omit<ContactFilters, "email" | "query"> {
   readonly search_terms: SearchTerms | null
+  readonly email_key: string | null
+}
+
+/** Returns the filters of a list as a store gets them. */
+export const matchOf = (given: Partial<ContactFilters>): ContactMatch => {
+  const { email, query, ...filters } = { ...everyContact, ...given }
+  return { ...filters, search_terms: searchTerms(query), email_key: emailKey(email) }
 }
 
 /** Returns a person's name, or null when the contact has none. */

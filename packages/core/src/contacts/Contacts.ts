@@ -7,7 +7,14 @@ import { CurrentActor } from "../kernel/Actor.ts"
 import { ContactId, type OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { operation } from "../kernel/Operations.ts"
-import { type CursorInvalid, Cursors, type Page, type PageRequest, type Position } from "../kernel/Page.ts"
+import {
+  type CursorInvalid,
+  Cursors,
+  type ListOptions,
+  type Page,
+  type PageRequest,
+  type Position
+} from "../kernel/Page.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import type { AuditRecord } from "../work/Audit.ts"
 import * as Changes from "../work/Changes.ts"
@@ -33,7 +40,7 @@ import {
   resolve,
   type TagsTooMany
 } from "./ContactReferences.ts"
-import { type ContactFilters, type ContactMatch, searchTerms, searchText } from "./ContactSearch.ts"
+import { type ContactFilters, type ContactMatch, emailKey, matchOf, searchText } from "./ContactSearch.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -41,10 +48,14 @@ export * from "./Contact.ts"
 export { CustomValueInvalid, ReferenceUnknown, TagsTooMany } from "./ContactReferences.ts"
 export * from "./ContactSearch.ts"
 
-/** The columns of a contact. Its row includes its search text, and copies of its identities and tags. */
-export interface ContactColumns extends Contact {
+/** The columns of a contact by which it is found. */
+interface Keys {
   readonly search_text: string
+  readonly email_key: string | null
 }
+
+/** The columns of a contact. Its row includes the texts by which it is found, and copies of its identities and tags. */
+export interface ContactColumns extends Contact, Keys {}
 
 export const ContactRows = Changes.rows<ContactColumns>()({
   name: "contacts",
@@ -76,7 +87,8 @@ export const ContactRows = Changes.rows<ContactColumns>()({
     last_activity_preview: "text",
     last_conversation_id: "uuid",
     updated_at: "timestamptz",
-    search_text: "text"
+    search_text: "text",
+    email_key: "text"
   },
   unique: null,
   activity: {
@@ -133,11 +145,16 @@ export const compose = (
 const ownersExpected = ({ owners }: References): Changes.Changes =>
   Changes.all(...Array.from(owners.values(), (owner) => MemberRows.expect(owner)))
 
-/** Inserts a contact with its search text. */
-export const insert = (contact: Contact): Changes.Changes =>
-  ContactRows.insert({ ...contact, search_text: searchText(contact) })
+/** Returns the texts by which a contact is found. */
+export const keysOf = (contact: Contact): Keys => ({
+  search_text: searchText(contact),
+  email_key: emailKey(contact.primary_email)
+})
 
-/** Sets fields of a contact, and its `updated_at` and search text. `updated_at` never moves backwards. */
+/** Inserts a contact with the texts by which it is found. */
+export const insert = (contact: Contact): Changes.Changes => ContactRows.insert({ ...contact, ...keysOf(contact) })
+
+/** Sets fields of a contact, its `updated_at`, and the texts by which it is found. `updated_at` never moves backwards. */
 export const change = (
   { version, ...contact }: LoadedContact,
   set: Partial<Omit<Contact, "id">>,
@@ -145,8 +162,9 @@ export const change = (
 ): Changes.Decision<Contact> => {
   const updated_at = DateTime.max(contact.updated_at, now)
   const answer: Contact = { ...contact, ...set, updated_at }
-  const search_text = searchText(answer)
-  const derived = search_text === searchText(contact) ? { updated_at } : { updated_at, search_text }
+  const [before, keys] = [keysOf(contact), keysOf(answer)]
+  const isKept = before.search_text === keys.search_text && before.email_key === keys.email_key
+  const derived = isKept ? { updated_at } : { updated_at, ...keys }
   return { answer, changes: ContactRows.update({ id: contact.id, version }, { ...set, ...derived }) }
 }
 
@@ -236,6 +254,7 @@ const chars = ({ custom_values, notes }: Contact): number => {
  *   by `updated_at` descending, then id descending, starting after the position.
  *   A term matches where the search text contains it, character by character.
  *   The filter for phone messaging also passes contacts with a `primary_phone`.
+ *   `external_id` is any name of an identity, of the type `channel` if both are given.
  *   A store may fail with `SearchTimeout` if a list with filters takes more than a second,
  *   or waits longer than that for those of other organizations.
  * - `identify` looks names up on a type of channel and returns the identities
@@ -283,7 +302,7 @@ export class Contacts extends Context.Service<Contacts, {
   readonly addNote: Write<[id: ContactId, input: AddNote], Contact, ContactNotFound | NotesTooLong>
   /** Returns a page of contacts, most recently updated first (contract §8.8). */
   readonly list: (
-    options: ContactFilters & { readonly cursor: string | null; readonly page_size: number }
+    options: ListOptions<ContactFilters>
   ) => Effect.Effect<Page<Contact>, CursorInvalid | SearchTimeout, CurrentActor>
 }>()("@messaging-crm/core/Contacts") {
   static readonly layer = Layer.effect(
@@ -334,13 +353,10 @@ export class Contacts extends Context.Service<Contacts, {
       })
 
       const list = operation("contacts.list")(function*(
-        { cursor, page_size, query, ...filters }: ContactFilters & {
-          readonly cursor: string | null
-          readonly page_size: number
-        }
+        { cursor, page_size, ...filters }: ListOptions<ContactFilters>
       ) {
         const { organization_id } = yield* CurrentActor
-        const match = { ...filters, search_terms: searchTerms(query) }
+        const match = matchOf(filters)
         const fetch = (page: PageRequest) => store.list(organization_id, match, page)
         return yield* cursors.page({
           list: "contacts",

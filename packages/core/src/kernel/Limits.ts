@@ -19,6 +19,7 @@ export const limits = {
   details_items_max: 100,
   downloads_max: 64,
   email_chars_max: 320,
+  external_id_chars_max: 500,
   failure_text_chars_max: 500,
   idempotency_key_chars_max: 200,
   idempotency_key_chars_min: 8,

@@ -65,6 +65,7 @@ export const operations = {
   "messages.list": read("conversations:read"),
   "organizations.create": command,
   "sends.get": read("messages:send"),
+  "sends.list": read("messages:send"),
   "sends.send": write("messages:send", "required"),
   "sends.start": write("messages:send", "required"),
   "tags.create": write("contacts:write", "optional"),

@@ -30,6 +30,12 @@ export interface PageRequest {
   readonly size: number
 }
 
+/** What a list with pages is asked for. A filter that is absent does not filter. */
+export type ListOptions<Filters extends object> = Partial<Filters> & {
+  readonly cursor: string | null
+  readonly page_size: number
+}
+
 /** Schema for `page_size`: 1 to 100. */
 export const PageSize = Schema.Int.check(
   Schema.isBetween({ minimum: limits.page_size_min, maximum: limits.page_size_max })

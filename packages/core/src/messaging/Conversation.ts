@@ -34,7 +34,10 @@ export const Conversation = Schema.Struct({
   opened_at: Timestamp,
   closed_at: Schema.NullOr(Timestamp).annotate({ description: "Null while it is open." }),
   last_activity_at: Timestamp,
-  last_activity_preview: Schema.NullOr(Schema.String).annotate({ description: "The beginning of the last message." })
+  last_activity_preview: Schema.NullOr(Schema.String).annotate({ description: "The beginning of the last message." }),
+  reply_window_expires_at: Schema.NullOr(Timestamp).annotate({
+    description: "Until when a text can be sent: 24 hours after the contact's last message; null before the first."
+  })
 }).annotate({
   identifier: "Conversation",
   description:
@@ -109,6 +112,18 @@ export interface KnownThread extends KnownIdentity {
 export interface ConversationFilters {
   readonly status: ConversationStatus | null
   readonly assigned_user_id: MemberId | null
+  readonly unassigned: true | null
+  readonly contact_id: ContactId | null
+  readonly channel_id: ChannelId | null
+}
+
+/** The filters that every conversation passes. */
+export const everyConversation: ConversationFilters = {
+  status: null,
+  assigned_user_id: null,
+  unassigned: null,
+  contact_id: null,
+  channel_id: null
 }
 
 export const AssignConversation = Schema.Struct({

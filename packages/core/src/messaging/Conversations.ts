@@ -18,7 +18,14 @@ import { CurrentActor } from "../kernel/Actor.ts"
 import type { MemberId } from "../kernel/Ids.ts"
 import { ConversationId, type OrganizationId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
-import { type CursorInvalid, Cursors, type Page, type PageRequest, type Position } from "../kernel/Page.ts"
+import {
+  type CursorInvalid,
+  Cursors,
+  type ListOptions,
+  type Page,
+  type PageRequest,
+  type Position
+} from "../kernel/Page.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Events from "../webhooks/Events.ts"
 import * as Changes from "../work/Changes.ts"
@@ -32,6 +39,7 @@ import {
   type ConversationFilters,
   type ConversationRow,
   ConversationRows,
+  everyConversation,
   type KnownThread
 } from "./Conversation.ts"
 
@@ -46,9 +54,15 @@ export class ConversationNotFound extends Schema.TaggedError<ConversationNotFoun
 /** How long a text may be sent after the contact's last message (contract §10.7). */
 export const reply_window = Duration.hours(24)
 
+/** Returns until when a text may be sent, or null if the contact has sent no message. */
+const replyWindowEnd = ({ last_inbound_at }: Pick<ConversationRow, "last_inbound_at">): Timestamp | null =>
+  last_inbound_at === null ? null : DateTime.addDuration(last_inbound_at, reply_window)
+
 /** Returns whether a text may be sent now. */
-export const isReplyWindowOpen = (row: Pick<ConversationRow, "last_inbound_at">, now: Timestamp): boolean =>
-  row.last_inbound_at !== null && DateTime.isLessThan(now, DateTime.addDuration(row.last_inbound_at, reply_window))
+export const isReplyWindowOpen = (row: Pick<ConversationRow, "last_inbound_at">, now: Timestamp): boolean => {
+  const end = replyWindowEnd(row)
+  return end !== null && DateTime.isLessThan(now, end)
+}
 
 /** Returns the conversation as callers see it. */
 export const toConversation = (row: ConversationRow): Conversation => ({
@@ -68,7 +82,8 @@ export const toConversation = (row: ConversationRow): Conversation => ({
   opened_at: row.opened_at,
   closed_at: row.closed_at,
   last_activity_at: row.last_activity_at,
-  last_activity_preview: row.last_activity_preview
+  last_activity_preview: row.last_activity_preview,
+  reply_window_expires_at: replyWindowEnd(row)
 })
 
 /** The transitions of a conversation. Each returns the columns that it sets, or `{}` where it changes nothing. */
@@ -218,7 +233,7 @@ export class Conversations extends Context.Service<Conversations, {
   readonly get: (id: ConversationId) => Effect.Effect<Conversation, ConversationNotFound, CurrentActor>
   /** Returns a page of conversations, latest activity first (contract §10.6). */
   readonly list: (
-    options: ConversationFilters & { readonly cursor: string | null; readonly page_size: number }
+    options: ListOptions<ConversationFilters>
   ) => Effect.Effect<Page<Conversation>, CursorInvalid, CurrentActor>
   /** Assigns the conversation, and by default its contact, to a member; null unassigns the conversation (contract §10.4). */
   readonly assign: Write<
@@ -246,12 +261,10 @@ export class Conversations extends Context.Service<Conversations, {
       })
 
       const list = operation("conversations.list")(function*(
-        { cursor, page_size, ...filters }: ConversationFilters & {
-          readonly cursor: string | null
-          readonly page_size: number
-        }
+        { cursor, page_size, ...given }: ListOptions<ConversationFilters>
       ) {
         const { organization_id } = yield* CurrentActor
+        const filters = { ...everyConversation, ...given }
         const fetch = (request: PageRequest) => store.list(organization_id, filters, request)
         const rows = { list: "conversations", filters: { ...filters }, fetch, position }
         const page = yield* cursors.page({ ...rows, cursor, size: page_size })

@@ -58,6 +58,16 @@ export interface SendRow extends SendColumns {
   readonly version: Changes.Version
 }
 
+/** The filters of a list. A filter that is null does not filter (contract §12.11). */
+export interface SendFilters {
+  readonly status: Send["status"] | null
+  readonly conversation_id: ConversationId | null
+  readonly created_since: Timestamp | null
+}
+
+/** The filters that every send passes. */
+export const everySend: SendFilters = { status: null, conversation_id: null, created_since: null }
+
 /** A send with what an attempt needs, and the message that comes of it. */
 export interface OutgoingSend {
   readonly send: SendRow

@@ -19,6 +19,7 @@ import { CurrentActor } from "../kernel/Actor.ts"
 import type { ConversationId, MessageId } from "../kernel/Ids.ts"
 import { type MemberId, type OrganizationId, SendId } from "../kernel/Ids.ts"
 import { operation } from "../kernel/Operations.ts"
+import { type CursorInvalid, Cursors, type ListOptions, type Page, type PageRequest } from "../kernel/Page.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
 import { concurrently, Decide, type DecisionContext, type Write } from "../work/Decide.ts"
@@ -34,9 +35,11 @@ import {
 } from "./Conversations.ts"
 import type { FailureReason } from "./MessagingProvider.ts"
 import {
+  everySend,
   type OutgoingSend,
   type Send,
   type SendColumns,
+  type SendFilters,
   type SendMessage,
   type SendRow,
   SendRows,
@@ -215,10 +218,17 @@ export const send = (
  * **Contract** (checked by `conformance/Sends.ts`)
  *
  * - `find` and `load` return what was committed last, and none for another organization's send.
+ * - `list` returns the sends that pass every filter that is not null, ordered by `created_at` descending, then id
+ *   descending, starting after the position.
  */
 export class SendStore extends Context.Service<SendStore, {
   readonly find: (organization_id: OrganizationId, id: SendId) => Effect.Effect<Option.Option<SendRow>>
   readonly load: (organization_id: OrganizationId, id: SendId) => Effect.Effect<Option.Option<OutgoingSend>>
+  readonly list: (
+    organization_id: OrganizationId,
+    filters: SendFilters,
+    page: PageRequest
+  ) => Effect.Effect<ReadonlyArray<Send>>
 }>()("@messaging-crm/core/Sends/SendStore") {}
 
 // ---------------------------------------------------------- operations
@@ -234,6 +244,10 @@ export class Sends extends Context.Service<Sends, {
     ConversationNotFound | ChannelTypeUnsuited | ReplyWindowClosed | TemplateRefused | TextTooLong
   >
   readonly get: (id: SendId) => Effect.Effect<Send, SendNotFound, CurrentActor>
+  /** Returns a page of sends, newest first (contract §12.11). */
+  readonly list: (
+    options: ListOptions<SendFilters>
+  ) => Effect.Effect<Page<Send>, CursorInvalid, CurrentActor>
 }>()("@messaging-crm/core/Sends") {
   static readonly layer = Layer.effect(
     Sends,
@@ -241,6 +255,7 @@ export class Sends extends Context.Service<Sends, {
       const channels = yield* ChannelStore
       const contacts = yield* ContactStore
       const conversations = yield* ConversationStore
+      const cursors = yield* Cursors
       const { runAudited } = yield* Decide
       const store = yield* SendStore
       const templates = yield* Templates
@@ -314,7 +329,20 @@ export class Sends extends Context.Service<Sends, {
         return toSend(yield* Effect.fromOption(found, () => new SendNotFound()))
       })
 
-      return Sends.of({ start: startConversation, send: sendMessage, get })
+      const list = operation("sends.list")(function*({ cursor, page_size, ...given }: ListOptions<SendFilters>) {
+        const { organization_id } = yield* CurrentActor
+        const filters = { ...everySend, ...given }
+        return yield* cursors.page({
+          list: "sends",
+          filters: { ...filters },
+          cursor,
+          size: page_size,
+          fetch: (page) => store.list(organization_id, filters, page),
+          position: ({ created_at, id }) => ({ at: created_at, id })
+        })
+      })
+
+      return Sends.of({ start: startConversation, send: sendMessage, get, list })
     })
   )
 }

@@ -202,7 +202,7 @@ const conversations = Effect.fnUntraced(function*(channels: ReadonlyArray<Channe
 const closeAndAssign = Effect.fnUntraced(function*(assigned_user_id: MemberId) {
   const conversations = yield* Conversations
   const { data } = yield* Effect.orDie(
-    conversations.list({ status: null, assigned_user_id: null, cursor: null, page_size: 2 })
+    conversations.list({ cursor: null, page_size: 2 })
   )
   const [first, second] = data
   if (first !== undefined) {
@@ -292,7 +292,7 @@ export const exampleIds = Effect.fnUntraced(
   function*({ channels, member_id, organization_id, template_ids }: Prepared) {
     if (organization_id === null) return {}
     return yield* Effect.gen(function*() {
-      const filters = { status: "open", assigned_user_id: null, cursor: null, page_size: 1 } as const
+      const filters = { status: "open", cursor: null, page_size: 1 } as const
       const { data: [conversation] } = yield* Effect.orDie(Conversations.use(({ list }) => list(filters)))
       const messages = conversation === undefined
         ? []

@@ -41,12 +41,15 @@ CREATE TABLE contacts (
   last_activity_at timestamptz(3),
   last_activity_preview text CHECK (char_length(last_activity_preview) <= 140),
   last_conversation_id uuid,
+  email_key text COLLATE "C",
   PRIMARY KEY (organization_id, id),
   FOREIGN KEY (organization_id, owner_user_id) REFERENCES members
 );
 CREATE INDEX contacts_recent ON contacts (organization_id, updated_at DESC, id DESC);
 CREATE INDEX contacts_phone ON contacts (organization_id, primary_phone, updated_at DESC, id DESC)
 WHERE primary_phone IS NOT NULL;
+CREATE INDEX contacts_email ON contacts (organization_id, email_key, updated_at DESC, id DESC)
+WHERE email_key IS NOT NULL;
 CREATE INDEX contacts_owned ON contacts (organization_id, owner_user_id, updated_at DESC, id DESC)
 WHERE owner_user_id IS NOT NULL;
 CREATE INDEX contacts_staged ON contacts (organization_id, lifecycle_stage, updated_at DESC, id DESC)

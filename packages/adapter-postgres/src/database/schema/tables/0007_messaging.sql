@@ -28,11 +28,9 @@ CREATE TABLE conversations (
 );
 CREATE INDEX conversations_recent ON conversations (organization_id, last_activity_at DESC, id DESC);
 CREATE INDEX conversations_status ON conversations (organization_id, status, last_activity_at DESC, id DESC);
-CREATE INDEX conversations_of_member ON conversations (organization_id, assigned_user_id, last_activity_at DESC, id DESC)
-WHERE assigned_user_id IS NOT NULL;
-CREATE INDEX conversations_of_member_by_status
-ON conversations (organization_id, assigned_user_id, status, last_activity_at DESC, id DESC)
-WHERE assigned_user_id IS NOT NULL;
+CREATE INDEX conversations_assigned
+ON conversations (organization_id, assigned_user_id, status, last_activity_at DESC, id DESC);
+CREATE INDEX conversations_of_channel ON conversations (organization_id, channel_id, status, last_activity_at DESC, id DESC);
 
 -- A message that was read has no `delivered_at` if the provider reported no delivery.
 CREATE TABLE messages (
@@ -123,6 +121,13 @@ CREATE TABLE sends (
   CHECK ((status = 'failed') = (failure_reason IS NOT NULL))
 );
 CREATE INDEX sends_age ON sends (created_at);
+
+CREATE INDEX sends_recent ON sends (organization_id, created_at DESC, id DESC);
+CREATE INDEX sends_of_conversation ON sends (organization_id, conversation_id, created_at DESC, id DESC);
+-- No index has `status`, so that the updates at the beginning of an attempt write no index.
+CREATE INDEX sends_open ON sends (organization_id, created_at DESC, id DESC)
+WHERE message_id IS NULL AND failure_reason IS NULL;
+CREATE INDEX sends_failed ON sends (organization_id, created_at DESC, id DESC) WHERE failure_reason IS NOT NULL;
 
 -- Bodies of callbacks, from before the network is answered until they are processed. Erasures find them by channel and
 -- people.
