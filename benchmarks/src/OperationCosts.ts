@@ -10,6 +10,7 @@ import {
   type SearchTerms,
   UpdateContact
 } from "@messaging-crm/core/Contacts"
+import { ContactUpserts, UpsertContacts } from "@messaging-crm/core/ContactUpserts"
 import { type ConversationFilters, ConversationStore, everyConversation } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
 import { ChannelId, ContactId, ConversationId, Ids, MemberId, TagId } from "@messaging-crm/core/Ids"
@@ -32,6 +33,7 @@ interface Size {
 
 type Services =
   | Contacts
+  | ContactUpserts
   | ContactStore
   | ConversationStore
   | MessageStore
@@ -132,6 +134,16 @@ export const cases: Readonly<Record<string, Case>> = {
     Contacts.use((contacts) => contacts.update(contactOf(size, run), UpdateContact.make({ city: `City ${run}` }))),
   "update a contact's name": (size, run) =>
     Contacts.use((contacts) => contacts.update(contactOf(size, run), UpdateContact.make({ first_name: `Kim ${run}` }))),
+  "upsert 100 contacts": (_, run) =>
+    ContactUpserts.use((all) =>
+      all.upsert(UpsertContacts.make({
+        match: "primary_email",
+        contacts: Array.from({ length: 100 }, (_, index) => ({
+          primary_email: `upserted-${index}@crowd.example`,
+          city: `City ${run}`
+        }))
+      }))
+    ),
   "send a text": (size, run) =>
     Sends.use((sends) =>
       sends.send(

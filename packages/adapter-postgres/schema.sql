@@ -452,6 +452,7 @@ CREATE TABLE sends (
 );
 
 CREATE INDEX sends_age ON sends USING btree (created_at);
+
 CREATE INDEX sends_failed ON sends USING btree (organization_id, created_at DESC, id DESC) WHERE (failure_reason IS NOT NULL);
 
 CREATE INDEX sends_of_conversation ON sends USING btree (organization_id, conversation_id, created_at DESC, id DESC);

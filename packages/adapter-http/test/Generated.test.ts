@@ -99,6 +99,7 @@ const beyond = new RegExp(
     "A contact must have",
     "without the IDs of add_tag_ids",
     "absent where",
+    "present(, because| exactly where)",
     "must be a time in UTC",
     "channel_id must be",
     "Templates are supported",

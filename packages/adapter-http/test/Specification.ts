@@ -42,6 +42,15 @@ export const lines: ReadonlyArray<Line> = [
     body: "required",
     key: "required"
   },
+  // An addition to the specification.
+  {
+    operation: "POST /contacts/upsert",
+    scope: "contacts:write",
+    status: 200,
+    answer: "UpsertedContacts",
+    body: "required",
+    key: "required"
+  },
   { operation: "GET /contacts/{contact_id}", scope: "contacts:read", status: 200, answer: "Contact" },
   {
     operation: "PATCH /contacts/{contact_id}",

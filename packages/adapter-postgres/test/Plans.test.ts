@@ -9,6 +9,7 @@ import { ChannelAccountStore } from "@messaging-crm/core/ChannelAccounts"
 import { ChannelHoldStore } from "@messaging-crm/core/ChannelHolds"
 import { ChannelStore } from "@messaging-crm/core/Channels"
 import { AddNote, Contacts, ContactStore, CreateContact, UpdateContact } from "@messaging-crm/core/Contacts"
+import { ContactUpserts, UpsertContacts } from "@messaging-crm/core/ContactUpserts"
 import {
   CloseConversation,
   Conversations,
@@ -174,6 +175,21 @@ const writes: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>>
     )
   ),
   "a note": Contacts.use((contacts) => contacts.addNote(contact, AddNote.make({ text: "Hi" }))),
+  "an upsert of known and new contacts": Effect.andThen(
+    ContactUpserts.use((all) =>
+      all.upsert(UpsertContacts.make({
+        match: "primary_email",
+        contacts: [{ primary_email: "alba1@crowd.example", city: "Bonn" }, { primary_email: "new@crowd.example" }]
+      }))
+    ),
+    ContactUpserts.use((all) =>
+      all.upsert(UpsertContacts.make({
+        match: "external_id",
+        channel_type: "photo_social",
+        contacts: [{ external_id: "person-10", city: "Bonn" }, { external_id: "person-new", first_name: "Kim" }]
+      }))
+    )
+  ),
   "a new contact": Contacts.use((contacts) =>
     contacts.create(CreateContact.make({ first_name: "Kim", tag_ids: [tag(1).tag_id] }))
   ),

@@ -1,9 +1,9 @@
 import type { WithResponse } from "./Attempt.ts"
-import type { AddNote, Contact, CreateContact, UpdateContact } from "./Contract.ts"
+import type { AddNote, Contact, CreateContact, UpdateContact, UpsertContacts, UpsertedContacts } from "./Contract.ts"
 import type { Pages } from "./Pages.ts"
 import type { Query, RequestOptions, Transport } from "./Transport.ts"
 
-/** `/contacts`: list, create, get, update, and add a note. */
+/** `/contacts`: list, create, upsert, get, update, and add a note. */
 export const contacts = ({ list, one }: Transport) => ({
   /** Lists contacts, the most recently updated first. A contact must pass all filters. */
   list: (query: Query<"GET /contacts"> = {}, options?: RequestOptions): Pages<Contact> =>
@@ -11,6 +11,9 @@ export const contacts = ({ list, one }: Transport) => ({
   /** Creates a contact, which needs a name, a phone or an email. No message is sent. */
   create: (contact: CreateContact, options?: RequestOptions): Promise<WithResponse<Contact>> =>
     one("POST /contacts", { body: contact }, options),
+  /** Updates each contact that has the value of `match`, or creates it. Returns the outcome of each, in order. */
+  upsert: (input: UpsertContacts, options?: RequestOptions): Promise<WithResponse<UpsertedContacts>> =>
+    one("POST /contacts/upsert", { body: input }, options),
   get: (contact_id: string, options?: RequestOptions): Promise<WithResponse<Contact>> =>
     one("GET /contacts/{contact_id}", { path: { contact_id } }, options),
   /**

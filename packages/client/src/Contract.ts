@@ -852,6 +852,86 @@ export interface UpdateWebhook {
     | "conversation.closed">
 }
 
+/** The value of `match`, and the fields to set. An absent field keeps its value; `null` clears it. */
+export interface UpsertContact {
+  readonly first_name?: string | null
+  readonly last_name?: string | null
+  readonly primary_email?: string | null
+  /** With country code: `+` and digits, `00` and digits, or digits alone. Spaces and `()-./` are ignored. */
+  readonly primary_phone?: string | null
+  readonly company?: string | null
+  readonly job_title?: string | null
+  /** A calendar date, `YYYY-MM-DD`. */
+  readonly birthday?: string | null
+  readonly city?: string | null
+  /** State, province or region. */
+  readonly region?: string | null
+  readonly country?: string | null
+  readonly street_address?: string | null
+  readonly postal_code?: string | null
+  readonly website_url?: string | null
+  /** The person's profile on a professional network. */
+  readonly network_url?: string | null
+  /** Where the contact came from. */
+  readonly source?: string | null
+  /** Free text. */
+  readonly notes?: string | null
+  /** The member who owns the contact. */
+  readonly owner_user_id?: string | null
+  /** The state of the sales process with the contact. */
+  readonly lead_status?:
+    | "new"
+    | "open"
+    | "in_progress"
+    | "open_deal"
+    | "unqualified"
+    | "attempted_to_contact"
+    | "connected"
+    | "bad_timing"
+    | null
+  /** The contact's stage on the way from subscriber to customer. */
+  readonly lifecycle_stage?:
+    | "subscriber"
+    | "lead"
+    | "marketing_qualified"
+    | "sales_qualified"
+    | "opportunity"
+    | "customer"
+    | "evangelist"
+    | "other"
+    | null
+  /** Values by contact field id. They are merged by key: an absent key keeps its value, `null` removes it, and `null` for the whole object removes all. */
+  readonly custom_values?: Readonly<Record<string, string | null>> | null
+  /** Replaces the whole set of tags; `null` removes all. */
+  readonly tag_ids?: ReadonlyArray<string> | null
+  /** The network's ID of the person. Only where `match` is `external_id`. */
+  readonly external_id?: string
+}
+
+export interface UpsertContacts {
+  /** The field by which each contact is found. */
+  readonly match: "primary_phone" | "primary_email" | "external_id"
+  /** The type of channel of each `external_id`. Only with that match. */
+  readonly channel_type?: "phone_messaging" | "photo_social" | "page_messaging"
+  readonly contacts: ReadonlyArray<UpsertContact>
+}
+
+export interface UpsertedContacts {
+  /** The outcome of each contact, in the order of the request. */
+  readonly results: ReadonlyArray<{
+    readonly outcome: "created" | "updated" | "unchanged" | "failed"
+    /** Null exactly when it failed. */
+    readonly contact_id: string | null
+    /** Set exactly when it failed. */
+    readonly error: {
+      readonly code: "conflict" | "invalid_input" | "not_found"
+      readonly message: string
+      /** The field of the contact that is wrong. */
+      readonly param: string | null
+    } | null
+  }>
+}
+
 /** A subscription that sends selected event types to one URL. */
 export interface Webhook {
   readonly id: string
@@ -969,6 +1049,13 @@ export interface Operations {
     readonly body: CreateContact
     readonly answer: {
       readonly data: Contact
+    }
+  }
+  /** Upsert contacts. The key needs the scope `contacts:write`. */
+  readonly "POST /contacts/upsert": {
+    readonly body: UpsertContacts
+    readonly answer: {
+      readonly data: UpsertedContacts
     }
   }
   /** Get a contact. The key needs the scope `contacts:read`. */

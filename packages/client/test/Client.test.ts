@@ -111,6 +111,9 @@ describe("conversations", () => {
     const [newest] = await crm.messages.list(conversation_id).toArray({ limit: 1 })
     assert.deepStrictEqual(await crm.messages.get(conversation_id, newest?.id ?? ""), newest)
 
+    const contacts = [{ primary_email: "kim@shop.example" }]
+    const { results } = await crm.contacts.upsert({ match: "primary_email", contacts })
+    assert.deepStrictEqual(results.map(({ outcome }) => outcome), ["created"])
     const [listed] = await crm.conversations.list({ status: "open" }).toArray({ limit: 10 })
     assert.strictEqual(listed?.id, conversation_id)
     const assigned = await crm.conversations.assign(conversation_id, { assigned_user_id: owner.id })

@@ -282,6 +282,19 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(yield* byPhone(young), Option.some({ ...recent, primary_phone: young, version: 2 }))
       assert.deepStrictEqual(yield* byPhone(yield* newPhone), Option.none())
       assert.deepStrictEqual(yield* store.findByPhone(theirs, old), Option.none())
+      yield* Fixtures.contact(ours, { primary_phone: old, updated_at: after(0) })
+      const loaded = { ...middle, version: 1 }
+      assert.deepStrictEqual(
+        yield* store.match(ours, "primary_phone", old),
+        Option.some({ ...loaded, is_ambiguous: true })
+      )
+      const one = yield* Fixtures.contact(ours, { primary_email: "Kim@Acme.example" })
+      assert.deepStrictEqual(
+        yield* store.match(ours, "email_key", "kim@acme.example"),
+        Option.some({ ...one, version: 1, is_ambiguous: false })
+      )
+      assert.deepStrictEqual(yield* store.match(ours, "email_key", "Kim@Acme.example"), Option.none())
+      assert.deepStrictEqual(yield* store.match(theirs, "primary_phone", old), Option.none())
     }))
 
   it.effect.prop("identifies by every name, with each name as it was given, in the order of the names", {

@@ -8,6 +8,7 @@ import type { CurrentActor } from "@messaging-crm/core/Actor"
 import { ApiKeys, CreateApiKey } from "@messaging-crm/core/ApiKeys"
 import { ChannelAccounts, ChannelAccountStore, ChannelToken } from "@messaging-crm/core/ChannelAccounts"
 import { AddNote, type Contact, Contacts, UpdateContact } from "@messaging-crm/core/Contacts"
+import { ContactUpserts, UpsertContacts } from "@messaging-crm/core/ContactUpserts"
 import { CloseConversation, type Conversation, Conversations } from "@messaging-crm/core/Conversations"
 import { Dispatch } from "@messaging-crm/core/Dispatch"
 import { Members } from "@messaging-crm/core/Members"
@@ -16,7 +17,7 @@ import { type Send, Sends, SendStore, StartConversation } from "@messaging-crm/c
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
 import { UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
-import { DateTime, Effect, Option, Schema } from "effect"
+import { DateTime, Effect, Option, Result, Schema } from "effect"
 import { newPhone, phone, type Requirements, type Scene, scene } from "./Races/Scene.ts"
 
 export { layer, type Requirements, type Scene, scene } from "./Races/Scene.ts"
@@ -52,6 +53,12 @@ const started = (to: string) => ({ channel }: Scene) =>
       }))
     ),
     sendAnswer
+  )
+
+const upserted = (input: typeof UpsertContacts.Encoded): Operation => () =>
+  Effect.map(
+    ContactUpserts.use((all) => all.upsert(Schema.decodeSync(UpsertContacts)(input))),
+    (results) => results.map(Result.match({ onFailure: ({ _tag }) => _tag, onSuccess: ({ outcome }) => outcome }))
   )
 
 const token = Schema.decodeSync(ChannelToken)("token")
@@ -124,6 +131,19 @@ export const operations: Readonly<Record<string, Operation>> = {
       Contacts.use((all) => all.update(conversation.contact.id, UpdateContact.make({ company: "Brick" }))),
       contactAnswer
     ),
+  "upsert by number": upserted({
+    match: "external_id",
+    channel_type: "phone_messaging",
+    contacts: [{ external_id: phone, first_name: "Kim", city: "Oslo" }]
+  }),
+  "upsert by email": upserted({
+    match: "primary_email",
+    contacts: [{ primary_email: "kim@acme.example", city: "Rome" }]
+  }),
+  "upsert by the same email": upserted({
+    match: "primary_email",
+    contacts: [{ primary_email: "KIM@acme.example", company: "Brick" }]
+  }),
   "note": ({ conversation }) =>
     Effect.map(
       Contacts.use((all) => all.addNote(conversation.contact.id, AddNote.make({ text: "called" }))),

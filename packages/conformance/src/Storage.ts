@@ -12,6 +12,7 @@ import * as Commit from "./Commit.ts"
 import * as ContactFields from "./ContactFields.ts"
 import * as ContactImports from "./ContactImports.ts"
 import * as Contacts from "./Contacts.ts"
+import * as ContactUpserts from "./ContactUpserts.ts"
 import * as Conversations from "./Conversations.ts"
 import type { It, Options } from "./Fixtures.ts"
 import * as Idempotency from "./Idempotency.ts"
@@ -79,6 +80,7 @@ export const suite = (
     Idempotency.requests(storage)
     Journeys.suite(storage)
     ContactImports.suite(storage, options)
+    ContactUpserts.suite(storage)
     Model.suite(storage, { runs: 2 * options.runs })
   })
 }

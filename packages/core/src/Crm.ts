@@ -9,6 +9,7 @@ import { ContactFields, type ContactFieldStore } from "./catalog/ContactFields.t
 import { Tags, type TagStore } from "./catalog/Tags.ts"
 import { ContactImports } from "./contacts/ContactImports.ts"
 import { Contacts, type ContactStore } from "./contacts/Contacts.ts"
+import { ContactUpserts } from "./contacts/ContactUpserts.ts"
 import { Ids } from "./kernel/Ids.ts"
 import { Cursors } from "./kernel/Page.ts"
 import { Secrets } from "./kernel/Secrets.ts"
@@ -75,6 +76,7 @@ export const operations = [
   ContactFields,
   ContactImports,
   Contacts,
+  ContactUpserts,
   Conversations,
   Idempotency,
   Inbound,
@@ -126,7 +128,6 @@ const threads = Layer.mergeAll(
   Conversations.layer,
   Messages.layer,
   Contacts.layer,
-  ContactImports.layer,
   PersonalData.layer
 )
 
@@ -143,10 +144,10 @@ export const layer: Layer.Layer<Operations, never, StoragePorts | MessagingProvi
     Inbound.layer,
     Worker.layer
   ).pipe(
-    Layer.provideMerge(Layer.mergeAll(Dispatch.layer, Idempotency.layer, WebhookDeliveries.layer)),
-    Layer.provideMerge(Sends.layer),
+    Layer.provideMerge(Layer.mergeAll(ContactImports.layer, Dispatch.layer, WebhookDeliveries.layer)),
+    Layer.provideMerge(Layer.mergeAll(ContactUpserts.layer, Sends.layer)),
     Layer.provideMerge(threads),
-    Layer.provideMerge(Media.layer),
+    Layer.provideMerge(Layer.mergeAll(Idempotency.layer, Media.layer)),
     Layer.provideMerge(catalogues),
     Layer.provide(foundation)
   )

@@ -9,6 +9,7 @@ import { Audit } from "@messaging-crm/core/Audit"
 import { Channels } from "@messaging-crm/core/Channels"
 import { ContactFields } from "@messaging-crm/core/ContactFields"
 import { AddNote, Contacts, CreateContact, UpdateContact } from "@messaging-crm/core/Contacts"
+import { ContactUpserts, UpsertContacts } from "@messaging-crm/core/ContactUpserts"
 import { AssignConversation, CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
 import {
@@ -56,6 +57,12 @@ const calls: Readonly<Record<KeyedOperation, Effect.Effect<unknown, unknown, Crm
   "contacts.add_note": Contacts.use(({ addNote }) => addNote(contact, AddNote.make({ text: "note" }))),
   "contacts.create": Contacts.use(({ create }) => create(CreateContact.make({ first_name: "Kim" }))),
   "contacts.get": Contacts.use(({ get }) => get(contact)),
+  "contacts.upsert": ContactUpserts.use(({ upsert }) =>
+    upsert(UpsertContacts.make({
+      match: "primary_email",
+      contacts: [{ primary_email: "kim@acme.example" }]
+    }))
+  ),
   "contacts.list": Contacts.use(({ list }) => list(page)),
   "contacts.update": Contacts.use(({ update }) => update(contact, UpdateContact.make({ first_name: "Kim" }))),
   "conversations.assign": Conversations.use(({ assign }) =>

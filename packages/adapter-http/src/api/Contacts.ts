@@ -1,5 +1,6 @@
 import { ChannelType } from "@messaging-crm/core/Channels"
 import { AddNote, Contact, CreateContact, LifecycleStage, UpdateContact } from "@messaging-crm/core/Contacts"
+import { UpsertContacts, UpsertOutcome } from "@messaging-crm/core/ContactUpserts"
 import { ContactId, MemberId, TagId } from "@messaging-crm/core/Ids"
 import { limits } from "@messaging-crm/core/Limits"
 import { Phone } from "@messaging-crm/core/Phones"
@@ -61,7 +62,24 @@ const filters = {
   )
 }
 
-/** `/contacts`: list, create, get, update, and add a note (contract §8). */
+/** What an upsert did, contact by contact. */
+export const UpsertedContacts = Schema.Struct({
+  results: Schema.Array(
+    Schema.Struct({
+      outcome: Schema.Literals([...UpsertOutcome.literals, "failed"]),
+      contact_id: Schema.NullOr(ContactId).annotate({ description: "Null exactly when it failed." }),
+      error: Schema.NullOr(
+        Schema.Struct({
+          code: Schema.Literals(["conflict", "invalid_input", "not_found"]),
+          message: Schema.String,
+          param: Schema.NullOr(Schema.String).annotate({ description: "The field of the contact that is wrong." })
+        })
+      ).annotate({ description: "Set exactly when it failed." })
+    })
+  ).annotate({ description: "The outcome of each contact, in the order of the request." })
+}).annotate({ identifier: "UpsertedContacts" })
+
+/** `/contacts`: list, create, upsert, get, update, and add a note (contract §8). */
 export class ContactsGroup extends HttpApiGroup.make("contacts")
   .add(
     HttpApiEndpoint.get("list", "/contacts", {
@@ -94,6 +112,24 @@ export class ContactsGroup extends HttpApiGroup.make("contacts")
       .annotate(Examples.Example, {
         requests: { contact: Examples.createContact },
         answer: Examples.one(Examples.newContact)
+      }),
+    HttpApiEndpoint.post("upsert", "/contacts/upsert", {
+      headers: keyHeaderOf("contacts.upsert"),
+      payload: UpsertContacts,
+      success: Single(UpsertedContacts)
+    })
+      .annotate(Runs, "contacts.upsert")
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "upsertContacts",
+          summary: "Upsert contacts",
+          description:
+            "Updates each contact that has the value of `match`, or creates it. Each is written on its own, and a retry with the same key continues where the first request ended."
+        })
+      )
+      .annotate(Examples.Example, {
+        requests: { customers: Examples.upsertContacts },
+        answer: Examples.one(Examples.upsertedContacts)
       }),
     HttpApiEndpoint.get("get", "/contacts/:contact_id", {
       params: { contact_id: ContactId },

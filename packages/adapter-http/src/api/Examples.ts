@@ -13,6 +13,7 @@ import {
   emptyContact,
   type UpdateContact
 } from "@messaging-crm/core/Contacts"
+import type { UpsertContacts } from "@messaging-crm/core/ContactUpserts"
 import type { AssignConversation, CloseConversation, Conversation } from "@messaging-crm/core/Conversations"
 import type {
   ConversationClosed,
@@ -192,6 +193,29 @@ export const createContact: typeof CreateContact.Encoded = {
 }
 
 export const updateContact: typeof UpdateContact.Encoded = { job_title: "Buyer", lifecycle_stage: "customer" }
+
+export const upsertContacts: typeof UpsertContacts.Encoded = {
+  match: "primary_email",
+  contacts: [
+    { primary_email: "kim@berg.example", first_name: "Kim", lifecycle_stage: "customer" },
+    { primary_email: "noor@shop.example", first_name: "Noor" }
+  ]
+}
+
+export const upsertedContacts = {
+  results: [
+    { outcome: "updated", contact_id: ids.contact_id, error: null },
+    {
+      outcome: "failed",
+      contact_id: null,
+      error: {
+        code: "conflict",
+        message: "More than one contact has this primary_email. Change the others, or use another match.",
+        param: "primary_email"
+      }
+    }
+  ]
+}
 
 export const addNote: typeof AddNote.Encoded = { text: "Prefers to be written to in the morning." }
 

@@ -1,12 +1,25 @@
 import { Contacts } from "@messaging-crm/core/Contacts"
-import { Effect } from "effect"
+import { ContactUpserts, type UpsertResult } from "@messaging-crm/core/ContactUpserts"
+import { Effect, Result } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
+import type { UpsertedContacts } from "../api/Contacts.ts"
 import { paging } from "../api/Envelope.ts"
 import * as Errors from "../api/Errors.ts"
+import { interrupted } from "../middleware/IdempotentWrites.ts"
 import * as Responses from "../middleware/Responses.ts"
 import * as ErrorMapping from "./ErrorMapping.ts"
 import { requiring } from "./Requirements.ts"
+
+/** Returns the outcome of one contact of an upsert as callers see it. */
+const toResult = (result: UpsertResult): Effect.Effect<typeof UpsertedContacts.Type["results"][number]> =>
+  Result.isSuccess(result)
+    ? Effect.succeed({ outcome: result.success.outcome, contact_id: result.success.id, error: null })
+    : Effect.map(Effect.flip(ErrorMapping.contactRefused(result.failure)), ({ error: { code, message, param } }) => ({
+      outcome: "failed",
+      contact_id: null,
+      error: { code, message, param }
+    }))
 
 /** Layer that answers `/contacts`. */
 export const layer = HttpApiBuilder.group(
@@ -14,6 +27,7 @@ export const layer = HttpApiBuilder.group(
   "contacts",
   Effect.fnUntraced(function*(handlers) {
     const contacts = yield* Contacts
+    const upserts = yield* ContactUpserts
 
     return handlers.handleAll({
       list: ({ endpoint, query }) =>
@@ -30,6 +44,14 @@ export const layer = HttpApiBuilder.group(
             ReferenceUnknown: ErrorMapping.referenceUnknown
           })
         ),
+      upsert: ({ endpoint, payload }) =>
+        Responses.written(endpoint)(({ encode, record }) =>
+          upserts.upsert(payload, {
+            encode: (results) =>
+              Effect.flatMap(Effect.forEach(results, toResult), (shown) => encode({ results: shown })),
+            record
+          })
+        ).pipe(Effect.catchTags(interrupted)),
       get: ({ endpoint, params }) =>
         contacts.get(params.contact_id).pipe(
           Effect.flatMap(Responses.single(endpoint)),
@@ -60,4 +82,4 @@ export const layer = HttpApiBuilder.group(
         )
     })
   })
-).pipe(requiring(Contacts))
+).pipe(requiring(Contacts, ContactUpserts))

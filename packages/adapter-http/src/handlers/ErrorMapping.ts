@@ -1,5 +1,6 @@
 /** Translates domain errors that several operations share into API errors. */
 import type { CustomValueInvalid, ReferenceUnknown, TagsTooMany } from "@messaging-crm/core/Contacts"
+import type { UpsertRefusal } from "@messaging-crm/core/ContactUpserts"
 import type { TemplateNotApproved, TemplateValuesMismatch } from "@messaging-crm/core/Templates"
 import { Effect } from "effect"
 import * as Errors from "../api/Errors.ts"
@@ -56,6 +57,39 @@ export const tagsTooMany = ({ limit }: TagsTooMany) =>
     `The contact would have more than ${limit} tags. Remove some of them in the same request with remove_tag_ids.`,
     "add_tag_ids"
   )
+
+/** What is wrong with one of many contacts. */
+interface Refused {
+  readonly error: {
+    readonly code: "conflict" | "invalid_input" | "not_found"
+    readonly message: string
+    readonly param: string | null
+  }
+}
+
+/** Fails with what is wrong with one of many contacts. */
+export const contactRefused = (refused: UpsertRefusal): Effect.Effect<never, Refused> => {
+  switch (refused._tag) {
+    case "ContactUnnamed":
+      return contactUnnamed()
+    case "CustomValueInvalid":
+      return customValueInvalid(refused)
+    case "ReferenceUnknown":
+      return referenceUnknown(refused)
+    case "TagsTooMany":
+      return tagsTooMany(refused)
+    case "ContactAmbiguous":
+      return Errors.fail(
+        "conflict",
+        `More than one contact has this ${refused.match}. Change the others, or use another match.`,
+        refused.match
+      )
+    case "ConcurrentChanges":
+      return Errors.fail("conflict", "Concurrent requests kept changing the contact. Send it again with a new key.")
+    case "ContactNotFound":
+      return Errors.fail("not_found", "The contact was not found.")
+  }
+}
 
 /** What can be wrong with the template of a send. */
 export const template = {

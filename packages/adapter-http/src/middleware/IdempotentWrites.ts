@@ -51,6 +51,13 @@ const asAnswer = <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServerR
 const respond = ({ replayed, request_id, ...answer }: Outcome) =>
   toResponse(answer, replayed ? { "idempotent-replayed": "true", "original-request-id": request_id } : {})
 
+/** Answers what ends a write under an idempotency key. */
+export const interrupted = {
+  IdempotencyConflict: () => conflict(),
+  RequestProcessing: () => processing(),
+  StorageExhausted: (exhausted: StorageExhausted) => storageExhausted(exhausted)
+}
+
 const conflict = () =>
   Errors.fail(
     "idempotency_conflict",

@@ -105,6 +105,15 @@ export const layer = Layer.effect(
             toLoaded
           )
         }),
+      match: (organization_id, by, value) =>
+        read(({ tables }) => {
+          const found = Table.all(tables, ContactRows, organization_id).filter((contact) => contact[by] === value)
+          const [first, second] = page(found, { after: null, size: 2 }, position)
+          return Option.map(
+            Option.fromUndefinedOr(first),
+            (row) => ({ ...toLoaded(row), is_ambiguous: second !== undefined })
+          )
+        }),
       insertNew: (organization_id, contacts, records) =>
         modify((rows) => {
           const absent = contacts.filter(({ id }) => !Table.has(rows.tables, ContactRows, organization_id, id))

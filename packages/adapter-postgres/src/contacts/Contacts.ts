@@ -22,6 +22,7 @@ const contacts = rows(Row)
 const list = selection(Row, (column) => column === "tags" ? "c.tags::text" : `c.${column}`)
 const loaded = first(LoadedRow)
 const loadedRows = rows(LoadedRow)
+const matched = rows(Schema.Struct({ ...LoadedRow.fields, is_ambiguous: Schema.Boolean }))
 const inserted = rows(Schema.Struct({ id: ContactId }))
 
 const known = rows(Schema.Struct({
@@ -49,6 +50,18 @@ export const layer = Layer.effect(
     } as const
     const find = LookupBatcher.makeByKey(sql, { ...byId, decode: contacts })
     const load = LookupBatcher.makeByKey(sql, { ...byId, decode: loadedRows })
+
+    const matchBy = (column: "email_key" | "primary_phone") => {
+      const same = `FROM contacts c WHERE c.organization_id = k.organization_id AND c.${column} = k.value`
+      return LookupBatcher.makeByKey(sql, {
+        key: { organization_id: "uuid", value: "text" },
+        select: `
+          SELECT ${list.columns}, c.version, EXISTS (SELECT ${same} OFFSET 1) AS is_ambiguous ${same}
+          ORDER BY c.updated_at DESC, c.id DESC`,
+        decode: matched
+      })
+    }
+    const matchers = { email_key: matchBy("email_key"), primary_phone: matchBy("primary_phone") }
 
     // Ordered by id, so that concurrent imports of the same contacts do not deadlock.
     const insertNew = (
@@ -116,6 +129,7 @@ export const layer = Layer.effect(
           ORDER BY c.updated_at DESC, c.id DESC
           LIMIT 1
         `),
+      match: (organization_id, by, value) => matchers[by]({ organization_id, value }),
       insertNew
     })
   })

@@ -292,6 +292,11 @@ export interface LoadedContact extends Contact {
   readonly version: Version
 }
 
+/** A contact that was found by a value, and whether others have it too. */
+export interface MatchedContact extends LoadedContact {
+  readonly is_ambiguous: boolean
+}
+
 /** An identity as it is stored. The contact's row has a copy of it. */
 export interface IdentityRow extends Identity {
   readonly contact_id: ContactId

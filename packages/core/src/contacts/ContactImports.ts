@@ -3,7 +3,7 @@
  *
  * A contact's id is a hash of its imported values (or of its key column), so an
  * import that is repeated, was killed half way or runs twice concurrently inserts
- * only what is missing. It never changes an existing contact.
+ * only what is missing. It never changes an existing contact, except where it is asked to update (`upsertRows`).
  */
 import { Array, Context, DateTime, Effect, Layer, Result, type Schema } from "effect"
 import { ContactFields } from "../catalog/ContactFields.ts"
@@ -37,6 +37,13 @@ import {
   type TextBroken,
   valueOf
 } from "./ContactTable.ts"
+import {
+  ContactUpserts,
+  UpsertContacts,
+  type Upserted,
+  type UpsertMatch,
+  type UpsertRefusal
+} from "./ContactUpserts.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -47,7 +54,17 @@ export type Outcome = "created" | "unchanged"
 export type ContactRefused = ContactUnnamed | ReferenceUnknown | CustomValueInvalid
 
 /** Why a row of a table cannot be imported. */
-export type RowRefused = ContactRefused | CellsMismatch | KeyMissing | TagUnknown | TextBroken | Schema.SchemaError
+export type RowRefused =
+  | ContactRefused
+  | UpsertRefusal
+  | CellsMismatch
+  | KeyMissing
+  | TagUnknown
+  | TextBroken
+  | Schema.SchemaError
+
+/** The columns by which rows can update contacts. */
+export type UpsertKey = Exclude<UpsertMatch, "external_id">
 
 /** How many contacts to import at once. One statement inserts them, well within the time limit of a statement. */
 export const batch_size = 250
@@ -98,6 +115,15 @@ export class ContactImports extends Context.Service<ContactImports, {
     table: Table,
     rows: ReadonlyArray<ReadonlyArray<string>>
   ) => Effect.Effect<ReadonlyArray<Result.Result<Outcome, RowRefused>>, never, CurrentActor>
+  /**
+   * Updates or creates the rows' contacts, at most 100, which the key column identifies. An empty cell changes nothing.
+   * Returns the outcome of each row, in order.
+   */
+  readonly upsertRows: (
+    table: Table,
+    key: UpsertKey,
+    rows: ReadonlyArray<ReadonlyArray<string>>
+  ) => Effect.Effect<ReadonlyArray<Result.Result<Upserted["outcome"], RowRefused>>, never, CurrentActor>
 }>()("@messaging-crm/core/ContactImports") {
   static readonly layer = Layer.effect(
     ContactImports,
@@ -107,6 +133,7 @@ export class ContactImports extends Context.Service<ContactImports, {
       const read = yield* reader
       const store = yield* ContactStore
       const tags = yield* Tags
+      const upserts = yield* ContactUpserts
 
       const insertMissing = Effect.fnUntraced(function*<E>(described: ReadonlyArray<Result.Result<Described, E>>) {
         const actor = yield* CurrentActor
@@ -147,7 +174,28 @@ export class ContactImports extends Context.Service<ContactImports, {
         }
       )
 
-      return ContactImports.of({ add, open, addRows })
+      const upsertRows = operation("contacts.import")(
+        function*(table: Table, key: UpsertKey, rows: ReadonlyArray<ReadonlyArray<string>>) {
+          const read = rows.map((cells) =>
+            Result.flatMap(readRow(table, cells), ({ tag_ids, ...fields }) =>
+              (fields[key] ?? null) === null
+                ? Result.fail(new KeyMissing({ column: key }))
+                : Result.succeed({ ...fields, ...(tag_ids?.length ? { tag_ids } : {}) }))
+          )
+          const contacts = Array.getSuccesses(read)
+          const results = contacts.length === 0
+            ? []
+            : yield* Effect.orDie(upserts.upsert(UpsertContacts.make({ match: key, contacts })))
+          const left = [...results]
+          return read.map(Result.flatMap((): Result.Result<Upserted["outcome"], RowRefused> => {
+            const next: Result.Result<Upserted, RowRefused> = left.shift() ??
+              Result.fail(new KeyMissing({ column: key }))
+            return Result.map(next, ({ outcome }) => outcome)
+          }))
+        }
+      )
+
+      return ContactImports.of({ add, open, addRows, upsertRows })
     })
   )
 }

@@ -28,6 +28,7 @@ import {
   type Identity,
   type KnownIdentity,
   type LoadedContact,
+  type MatchedContact,
   type Person,
   type UpdateContact
 } from "./Contact.ts"
@@ -142,7 +143,7 @@ export const compose = (
 }
 
 /** Expects the owners to be unchanged at the commit, so that none of them has left meanwhile. */
-const ownersExpected = ({ owners }: References): Changes.Changes =>
+export const ownersExpected = ({ owners }: References): Changes.Changes =>
   Changes.all(...Array.from(owners.values(), (owner) => MemberRows.expect(owner)))
 
 /** Returns the texts by which a contact is found. */
@@ -260,6 +261,7 @@ const chars = ({ custom_values, notes }: Contact): number => {
  * - `identify` looks names up on a type of channel and returns the identities
  *   found, each with the name that was looked up, in the order of the names.
  * - `findByPhone` returns the most recently updated contact with that `primary_phone`.
+ * - `match` returns the most recently updated contact with a phone or folded email, and whether there are others.
  * - `insertNew` inserts the contacts whose ids the organization does not have,
  *   and returns the inserted ids. The ids given are distinct. Existing contacts
  *   stay as they are. Of the audit's records it stores those of inserted contacts. Of any number of concurrent calls exactly one inserts a
@@ -282,6 +284,11 @@ export class ContactStore extends Context.Service<ContactStore, {
     organization_id: OrganizationId,
     phone: string
   ) => Effect.Effect<Option.Option<LoadedContact>>
+  readonly match: (
+    organization_id: OrganizationId,
+    by: "email_key" | "primary_phone",
+    value: string
+  ) => Effect.Effect<Option.Option<MatchedContact>>
   readonly insertNew: (
     organization_id: OrganizationId,
     contacts: ReadonlyArray<Contact>,

@@ -52,6 +52,7 @@ export const limits = {
   template_parameter_chars_max: 1024,
   template_parameter_chars_min: 1,
   unknown_keys_at_once: 4,
+  upsert_contacts_max: 100,
   url_chars_max: 2048,
   webhook_event_types_max: 5,
   webhook_event_types_min: 1,

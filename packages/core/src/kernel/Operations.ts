@@ -51,6 +51,7 @@ export const operations = {
   "contacts.import": command,
   "contacts.list": read("contacts:read"),
   "contacts.update": write("contacts:write", "required"),
+  "contacts.upsert": write("contacts:write", "required"),
   "conversations.assign": write("conversations:write", "required"),
   "conversations.close": write("conversations:write", "required"),
   "conversations.get": read("conversations:read"),

@@ -36,6 +36,8 @@ export interface Operation<Loaded, Answer, Refusal, R> {
    * not stored, and its retry is answered with the resource.
    */
   readonly current?: (loaded: Loaded) => Result.Result<Answer, Refusal>
+  /** Whether a call that changes nothing leaves no record at all, because its result shows no resource. */
+  readonly isQuiet?: true
 }
 
 /** What is committed with a decision: the record of the audit, and that of the response. */
@@ -256,7 +258,7 @@ export class Decide extends Context.Service<Decide, {
           const request_id = yield* RequestId
           const audited = ({ answer, changes }: Changes.Decision<Answer>, context: DecisionContext): Records =>
             // The answer shows a key the resource, for which it may have no scope to read.
-            Changes.isWithoutEffect(changes) && actor.key_id === undefined
+            Changes.isWithoutEffect(changes) && (actor.key_id === undefined || operation.isQuiet)
               ? Changes.none
               : { audit: Audit.make(name, answer.id, actor, request_id, context) }
           if (respond === undefined) {
@@ -276,7 +278,8 @@ export class Decide extends Context.Service<Decide, {
             Effect.fnUntraced(function*(decision, context) {
               const response = yield* encode(decision.answer)
               const records = audited(decision, context)
-              if (record === null || isRetry) return [response, records] as const
+              const isQuiet = operation.isQuiet && Changes.isWithoutEffect(decision.changes)
+              if (record === null || isRetry || isQuiet) return [response, records] as const
               const isStored = operation.current === undefined || !Changes.isWithoutEffect(decision.changes)
               const stored = yield* responses.make(organization_id, record, isStored ? response : null, {
                 is_secret: rulesOf(name).isSecret,

@@ -1,8 +1,9 @@
 /** Imports contacts from a CSV file, and explains the lines that cannot be imported. */
 import * as ErrorMapping from "@messaging-crm/adapter-http/handlers/ErrorMapping"
 import { explain, type Explanation } from "@messaging-crm/adapter-http/middleware/SchemaIssues"
-import { batch_size, ContactImports, type RowRefused } from "@messaging-crm/core/ContactImports"
+import { batch_size, ContactImports, type RowRefused, type UpsertKey } from "@messaging-crm/core/ContactImports"
 import type { Table } from "@messaging-crm/core/ContactTable"
+import { limits } from "@messaging-crm/core/Limits"
 import { Data, Effect, Option, Result, Sink, Stream } from "effect"
 import * as Csv from "./Csv.ts"
 
@@ -15,6 +16,7 @@ export interface BadLine extends Explanation {
 export interface BatchOutcome {
   readonly created: number
   readonly unchanged: number
+  readonly updated: number
   readonly bad: ReadonlyArray<BadLine>
 }
 
@@ -29,12 +31,6 @@ const explainRefusal = (refused: RowRefused): Effect.Effect<Explanation> => {
   switch (refused._tag) {
     case "SchemaError":
       return Effect.succeed(explain(refused.issue))
-    case "ContactUnnamed":
-      return asAnswered(ErrorMapping.contactUnnamed())
-    case "ReferenceUnknown":
-      return asAnswered(ErrorMapping.referenceUnknown(refused))
-    case "CustomValueInvalid":
-      return asAnswered(ErrorMapping.customValueInvalid(refused))
     case "TagUnknown":
       return Effect.succeed({ param: "tags", message: `tags: No tag has the name "${refused.name}".` })
     case "KeyMissing":
@@ -43,6 +39,8 @@ const explainRefusal = (refused: RowRefused): Effect.Effect<Explanation> => {
       return Effect.succeed({ param: refused.column, message: `${refused.column} is not text in UTF-8.` })
     case "CellsMismatch":
       return Effect.succeed({ param: null, message: `${refused.cells} cells under ${refused.columns} columns.` })
+    default:
+      return asAnswered(ErrorMapping.contactRefused(refused))
   }
 }
 
@@ -55,27 +53,44 @@ const explainLine = (table: Table, line: number, refused: RowRefused) =>
       : { line, param: column.name, message: message.replace(param, column.name) }
   })
 
-const importBatch = Effect.fnUntraced(function*(table: Table, rows: ReadonlyArray<Csv.Row>) {
-  const results = yield* ContactImports.use((imports) => imports.addRows(table, rows.map(({ cells }) => cells)))
-  const outcomes = results.flatMap((result) => Result.isSuccess(result) ? [result.success] : [])
-  const created = outcomes.filter((outcome) => outcome === "created").length
+const importBatch = Effect.fnUntraced(function*(table: Table, update: UpsertKey | null, rows: ReadonlyArray<Csv.Row>) {
+  const all = rows.map(({ cells }) => cells)
+  const results: ReadonlyArray<Result.Result<string, RowRefused>> = yield* ContactImports.use((imports) =>
+    update === null ? imports.addRows(table, all) : imports.upsertRows(table, update, all)
+  )
+  const counted = (wanted: string) =>
+    results.filter((result) => Result.isSuccess(result) && result.success === wanted).length
   const bad = yield* Effect.forEach(rows, ({ line }, index) => {
     const result = results[index]
     return result !== undefined && Result.isFailure(result)
       ? Effect.asSome(explainLine(table, line, result.failure))
       : Effect.succeedNone
   })
-  return { created, unchanged: outcomes.length - created, bad: bad.flatMap(Option.toArray) } satisfies BatchOutcome
+  return {
+    created: counted("created"),
+    unchanged: counted("unchanged"),
+    updated: counted("updated"),
+    bad: bad.flatMap(Option.toArray)
+  } satisfies BatchOutcome
 })
 
 /** Imports the contacts of a CSV file. Returns a stream with the outcome of each batch of lines. */
 export const importCsv = <E, R>(
   bytes: Stream.Stream<Uint8Array, E, R>,
-  options: { readonly delimiter: Option.Option<Csv.Delimiter>; readonly key: string | null }
+  options: {
+    readonly delimiter: Option.Option<Csv.Delimiter>
+    readonly key: string | null
+    /** The key by which existing contacts are updated; null to leave them as they are. */
+    readonly update: UpsertKey | null
+  }
 ) =>
   Stream.unwrap(Effect.gen(function*() {
     const [header, rows] = yield* Stream.peel(Csv.rows(bytes, options.delimiter), Sink.head<Csv.Row>())
     if (Option.isNone(header)) return yield* new FileEmpty()
     const table = yield* ContactImports.use((imports) => imports.open(header.value.cells, options.key))
-    return rows.pipe(Stream.grouped(batch_size), Stream.mapEffect((batch) => importBatch(table, batch)))
+    const { update } = options
+    return rows.pipe(
+      Stream.grouped(update === null ? batch_size : limits.upsert_contacts_max),
+      Stream.mapEffect((batch) => importBatch(table, update, batch))
+    )
   }))

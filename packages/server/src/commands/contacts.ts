@@ -12,25 +12,27 @@ interface Summary {
   readonly created: number
   readonly unchanged: number
   readonly failed: number
+  readonly updated: number
   /** The first lines that were not imported. */
   readonly errors: ReadonlyArray<BadLine>
 }
 
 const errors_max = 100
 
-const nothing: Summary = { created: 0, unchanged: 0, failed: 0, errors: [] }
+const nothing: Summary = { created: 0, unchanged: 0, failed: 0, updated: 0, errors: [] }
 
-const plus = (summary: Summary, { bad, created, unchanged }: BatchOutcome): Summary => ({
+const plus = (summary: Summary, { bad, created, unchanged, updated }: BatchOutcome): Summary => ({
   created: summary.created + created,
   unchanged: summary.unchanged + unchanged,
   failed: summary.failed + bad.length,
+  updated: summary.updated + updated,
   errors: [...summary.errors, ...bad].slice(0, errors_max)
 })
 
 const wordsOf = ({ line, message }: BadLine): string => `line ${line}: ${oneLine(message)}`
 
-const counts = ({ created, failed, unchanged }: Summary): string =>
-  `${created} created, ${unchanged} unchanged, ${failed} invalid`
+const counts = ({ created, failed, unchanged, updated }: Summary): string =>
+  `${created} created, ${updated > 0 ? `${updated} updated, ` : ""}${unchanged} unchanged, ${failed} invalid`
 
 const help = `Import contacts from a CSV file
 
@@ -38,8 +40,11 @@ const help = `Import contacts from a CSV file
   custom_values.KEY for a custom field, tag_ids, or tags by name, separated by semicolons. An empty cell sets nothing.
   If a column is unknown, nothing is imported.
 
-  An import creates contacts and never changes one, so the same file can be imported again, even after an import was
-  killed. A line with a different value is a new contact, unless --key names the column that identifies a contact.
+  An import creates contacts and, without --update, never changes one, so the same file can be imported again, even
+  after an import was killed. A line with a different value is a new contact, unless --key names the column that
+  identifies a contact.
+
+  With --update, --key must be primary_phone or primary_email. The import then updates the contact with that value.
 
   The command reports invalid lines, imports the rest, and exits with code 1.`
 
@@ -80,15 +85,21 @@ const importContacts = Command.make(
     bad_lines: Flag.String("bad-lines").pipe(
       Flags.optional("File for all invalid lines", `the first ${errors_max} on stderr`)
     ),
+    update: Flag.Boolean("update").pipe(Flags.withDefault(false, "Update the contacts that --key identifies")),
     json: Print.json
   },
-  Effect.fnUntraced(function*({ bad_lines, delimiter, file, json, key, organization }) {
+  Effect.fnUntraced(function*({ bad_lines, delimiter, file, json, key, organization, update }) {
+    const given = Option.getOrNull(key)
+    const updatedBy = given === "primary_phone" || given === "primary_email" ? given : null
+    if (update && updatedBy === null) {
+      return yield* Admin.refuse("--update requires --key primary_phone or --key primary_email.")()
+    }
     const { bytes, size } = yield* open(file)
     const writeBadLines = yield* badLinesWriter(bad_lines)
     const read = yield* Ref.make(0)
     const counted = Stream.tap(bytes, (chunk) => Ref.update(read, (sum) => sum + chunk.length))
     const { importCsv } = yield* Effect.promise(() => import("../cli/CsvImport.ts"))
-    const batches = importCsv(counted, { delimiter, key: Option.getOrNull(key) })
+    const batches = importCsv(counted, { delimiter, key: given, update: update ? updatedBy : null })
     const draw = Effect.fnUntraced(function*(summary: Summary) {
       const part = size === null ? null : (yield* Ref.get(read)) / size
       yield* Print.progress("Contacts", part, counts(summary))

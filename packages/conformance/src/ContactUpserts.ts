@@ -1,0 +1,238 @@
+/** The promises of an upsert of contacts over any storage: one contact for each person, and each outcome once. */
+import { assert, it } from "@effect/vitest"
+import { CurrentActor } from "@messaging-crm/core/Actor"
+import { Commit } from "@messaging-crm/core/Commit"
+import { ContactFields, CreateContactField } from "@messaging-crm/core/ContactFields"
+import { AddNote, Contacts, CreateContact, UpdateContact } from "@messaging-crm/core/Contacts"
+import { ContactUpserts, UpsertContacts, type UpsertResult } from "@messaging-crm/core/ContactUpserts"
+import type * as Crm from "@messaging-crm/core/Crm"
+import { type EncodedResponse, Idempotency, IdempotencyKey } from "@messaging-crm/core/Idempotency"
+import { Effect, Layer, Result, Schema } from "effect"
+import * as Fixtures from "./Fixtures.ts"
+import * as Scene from "./Journeys/Scene.ts"
+
+const decode = Schema.decodeUnknownSync(UpsertContacts)
+
+/** The outcome of each contact, an error by its tag. */
+const outcomes = (results: ReadonlyArray<UpsertResult>) =>
+  results.map(Result.match({ onSuccess: ({ outcome }) => outcome, onFailure: ({ _tag }) => _tag }))
+
+const begin = Effect.gen(function*() {
+  const organization_id = yield* Fixtures.organization
+  const { id: member_id } = yield* Fixtures.member(organization_id)
+  const as = Effect.provideService(CurrentActor, { organization_id, member_id })
+  const upsert = (match: UpsertContacts["match"], contacts: ReadonlyArray<unknown>, rest: object = {}) =>
+    as(Effect.map(ContactUpserts.use((all) => all.upsert(decode({ match, contacts, ...rest }))), outcomes))
+  const everyone = as(
+    Effect.map(Contacts.use((all) => all.list({ cursor: null, page_size: 100 })), ({ data }) => data)
+  )
+  const create = (fields: object) =>
+    as(Contacts.use((all) => all.create(Schema.decodeUnknownSync(CreateContact)(fields))))
+  /** Sends a request under a key, as the API does. */
+  const request = (key: string, contacts: ReadonlyArray<unknown>, fingerprint = "f".repeat(64)) =>
+    as(Idempotency.use((idempotency) =>
+      idempotency.once(
+        { key: IdempotencyKey.make(key), fingerprint, request_id: "r" },
+        (record) =>
+          ContactUpserts.use((all) =>
+            all.upsert(decode({ match: "primary_email", contacts }), {
+              encode: (results): Effect.Effect<EncodedResponse> =>
+                Effect.succeed({ status: 200, body: new TextEncoder().encode(outcomes(results).join()) }),
+              record
+            })
+          )
+      )
+    )).pipe(Effect.map(({ body, replayed }) => ({ outcomes: new TextDecoder().decode(body), replayed })))
+  return { as, create, everyone, organization_id, request, upsert }
+})
+
+/** Counts commits, and lets none take effect once it is dead. */
+const mortal = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
+  const life = { left: Infinity }
+  const layer = Layer.effect(
+    Commit,
+    Commit.useSync(({ commit }) => ({
+      commit: (organization_id, changes) =>
+        Effect.suspend(() => life.left-- > 0 ? commit(organization_id, changes) : Effect.die(new Error("Killed.")))
+    }))
+  ).pipe(Layer.provideMerge(storage))
+  return { life, layer }
+}
+
+export const suite = (storage: Layer.Layer<Crm.StoragePorts, unknown>) => {
+  const { layer, life } = mortal(storage)
+
+  it.layer(Scene.crm(layer), { timeout: "5 minutes" })("an upsert of contacts", (it) => {
+    it.effect("creates, updates, and leaves contacts as they are, in the given order", () =>
+      Effect.gen(function*() {
+        const { create, everyone, upsert } = yield* begin
+        yield* create({ first_name: "Kim", primary_email: "Kim@Acme.example", company: "Acme" })
+        yield* create({ first_name: "Eve", primary_email: "eve@acme.example" })
+        const contacts = [
+          { primary_email: "noor@acme.example", first_name: "Noor" },
+          { primary_email: "kim@ACME.example", city: "Bonn" },
+          { primary_email: "eve@acme.example", first_name: "Eve", company: null },
+          { primary_email: "NOOR@acme.example", last_name: "Ali" }
+        ]
+        assert.deepStrictEqual(yield* upsert("primary_email", contacts), ["created", "updated", "unchanged", "updated"])
+        const found = yield* everyone
+        assert.lengthOf(found, 3)
+        const kim = found.find(({ first_name }) => first_name === "Kim")
+        assert.deepInclude(kim, { company: "Acme", city: "Bonn", primary_email: "kim@ACME.example" })
+        const again = [contacts[3], contacts[1], contacts[2]]
+        assert.deepStrictEqual(yield* upsert("primary_email", again), ["unchanged", "unchanged", "unchanged"])
+        assert.deepStrictEqual(yield* everyone, found)
+      }))
+
+    it.effect("finds a contact by a phone in any spelling", () =>
+      Effect.gen(function*() {
+        const { create, everyone, upsert } = yield* begin
+        yield* create({ primary_phone: "+49 151 12345678" })
+        assert.deepStrictEqual(
+          yield* upsert("primary_phone", [{ primary_phone: "0049 (151) 123-45678", city: "Ulm" }]),
+          [
+            "updated"
+          ]
+        )
+        assert.lengthOf(yield* everyone, 1)
+      }))
+
+    it.effect("finds a contact by an identity, and gives it to a new one", () =>
+      Effect.gen(function*() {
+        const { everyone, organization_id, upsert } = yield* begin
+        const kim = yield* Fixtures.contact(organization_id, { first_name: "Kim" })
+        yield* Fixtures.identity(organization_id, kim.id, { channel_type: "photo_social", external_id: "one" }, [
+          "alias"
+        ])
+        const rest = { channel_type: "photo_social" }
+        const contacts = [
+          { external_id: "one", city: "Ulm" },
+          { external_id: "alias", city: "Bonn" },
+          { external_id: "two", first_name: "Noor" },
+          { external_id: "three" },
+          { external_id: "two", first_name: "Noor" }
+        ]
+        assert.deepStrictEqual(yield* upsert("external_id", contacts, rest), [
+          "updated",
+          "updated",
+          "created",
+          "ContactUnnamed",
+          "unchanged"
+        ])
+        const noor = (yield* everyone).find(({ first_name }) => first_name === "Noor")
+        assert.deepStrictEqual(
+          noor?.identities.map(({ channel_type, external_id }) => [channel_type, external_id]),
+          [["photo_social", "two"]]
+        )
+        const number = [{ external_id: "0049 151 12345678", first_name: "Ada" }, { external_id: "+4915112345678" }]
+        assert.deepStrictEqual(yield* upsert("external_id", number, { channel_type: "phone_messaging" }), [
+          "created",
+          "unchanged"
+        ])
+      }))
+
+    it.effect("refuses one contact and upserts the others", () =>
+      Effect.gen(function*() {
+        const { as, create, everyone, upsert } = yield* begin
+        const field = yield* as(ContactFields.use((fields) =>
+          fields.create(CreateContactField.make({ key: "visits", name: "Visits", type: "number", options: null }))
+        ))
+        yield* create({ primary_email: "two@acme.example" })
+        yield* create({ primary_email: "TWO@acme.example" })
+        const nobody = yield* Fixtures.uuid
+        const contacts = [
+          { primary_email: "two@acme.example", city: "Ulm" },
+          { primary_email: "a@acme.example", owner_user_id: nobody },
+          { primary_email: "b@acme.example", tag_ids: [nobody] },
+          { primary_email: "c@acme.example", custom_values: { [field.id]: "seven" } },
+          { primary_email: "d@acme.example", custom_values: { [field.id]: "7" } }
+        ]
+        assert.deepStrictEqual(yield* upsert("primary_email", contacts), [
+          "ContactAmbiguous",
+          "ReferenceUnknown",
+          "ReferenceUnknown",
+          "CustomValueInvalid",
+          "created"
+        ])
+        assert.lengthOf(yield* everyone, 3)
+      }))
+
+    it.effect("creates another contact where the first has another value by now", () =>
+      Effect.gen(function*() {
+        const { as, everyone, upsert } = yield* begin
+        const first = [{ primary_phone: "+4915112345678" }]
+        for (let round = 0; round < 3; round++) {
+          assert.deepStrictEqual(yield* upsert("primary_phone", first), ["created"])
+          const found = (yield* everyone).filter(({ primary_phone }) => primary_phone !== null)
+          assert.lengthOf(found, 1)
+          yield* Effect.forEach(found, ({ id }) =>
+            as(Contacts.use((all) => all.update(id, UpdateContact.make({ primary_phone: null })))))
+        }
+      }))
+
+    it.effect("gives one contact to each of the people whom 50 concurrent requests name", () =>
+      Effect.gen(function*() {
+        const { everyone, upsert } = yield* begin
+        const people = Array.from({ length: 20 }, (_, index) => ({ primary_phone: `+4915100000${100 + index}` }))
+        const requests = Array.from({ length: 50 }, (_, index) =>
+          upsert(
+            "primary_phone",
+            [...people.slice(index % 20), ...people.slice(0, index % 7)].map((person) => ({
+              ...person,
+              city: `City ${index}`
+            }))
+          ))
+        const all = (yield* Effect.all(requests, { concurrency: "unbounded" })).flat()
+        assert.strictEqual(
+          all.filter((outcome) => outcome === "created").length,
+          20
+        )
+        assert.deepStrictEqual(all.filter((outcome) => !["created", "unchanged", "updated"].includes(outcome)), [])
+        assert.deepStrictEqual(
+          (yield* everyone).map(({ primary_phone }) => primary_phone).toSorted(),
+          people.map(({ primary_phone }) => primary_phone)
+        )
+      }))
+
+    it.effect("repeats what was done and finishes the rest, after it was killed in the middle", () =>
+      Effect.gen(function*() {
+        const { as, everyone, request } = yield* begin
+        const contacts = Array.from({ length: 10 }, (_, index) => ({ primary_email: `p${index}@acme.example` }))
+        life.left = 5
+        const killed = yield* Effect.exit(request("upsert-1", contacts))
+        life.left = Infinity
+        assert.isTrue(killed._tag === "Failure")
+        const before = yield* everyone
+        assert.isAbove(before.length, 0)
+        assert.isBelow(before.length, 10)
+        // What somebody has changed meanwhile stays.
+        const [first] = before
+        if (first === undefined) return
+        yield* as(Contacts.use((all) => all.addNote(first.id, AddNote.make({ text: "called" }))))
+        const done = { outcomes: Array(10).fill("created").join(), replayed: false }
+        assert.deepStrictEqual(yield* request("upsert-1", contacts), done)
+        assert.deepStrictEqual(yield* request("upsert-1", contacts), { ...done, replayed: true })
+        assert.lengthOf(yield* everyone, 10)
+        const other = yield* Effect.flip(request("upsert-1", contacts, "e".repeat(64)))
+        assert.strictEqual(other._tag, "IdempotencyConflict")
+        assert.deepStrictEqual(
+          yield* request("upsert-2", contacts),
+          { outcomes: Array(10).fill("unchanged").join(), replayed: false }
+        )
+      }))
+
+    it.effect("lets another request with its key write nothing, though it was killed", () =>
+      Effect.gen(function*() {
+        const { everyone, request } = yield* begin
+        const contacts = [{ primary_email: "a@acme.example" }, { primary_email: "b@acme.example" }]
+        life.left = 1
+        yield* Effect.exit(request("upsert-3", contacts))
+        life.left = Infinity
+        const other = [{ primary_email: "c@acme.example" }]
+        const refused = yield* Effect.flip(request("upsert-3", other, "e".repeat(64)))
+        assert.strictEqual(refused._tag, "IdempotencyConflict")
+        assert.deepStrictEqual(yield* everyone, [])
+        assert.strictEqual((yield* request("upsert-3", contacts)).outcomes, "created,created")
+      }))
+  })
+}

@@ -1,0 +1,371 @@
+/**
+ * Upserts: contacts that are found by a value and updated, or else created (contract §8.11).
+ *
+ * Each contact is an operation of its own, with its own commit and outcome. Under an idempotency key each has a record
+ * of its own, so a retry repeats what was done and continues with the rest.
+ */
+import { Context, DateTime, Effect, Layer, Option, Result, Schema } from "effect"
+import { ChannelType } from "../catalog/Channels.ts"
+import { CurrentActor } from "../kernel/Actor.ts"
+import { ContactId, IdentityId, type OrganizationId, uuidOf } from "../kernel/Ids.ts"
+import { limits } from "../kernel/Limits.ts"
+import { operation } from "../kernel/Operations.ts"
+import { canonical } from "../kernel/Phones.ts"
+import { text } from "../kernel/Text.ts"
+import * as Changes from "../work/Changes.ts"
+import { Commit, KeyUsed } from "../work/Commit.ts"
+import { type ConcurrentChanges, Decide, type DecisionContext } from "../work/Decide.ts"
+import {
+  canonicalJson,
+  type EncodedResponse,
+  Idempotency,
+  type IdempotencyConflict,
+  type IdempotencyKey,
+  IdempotencyStore,
+  type Recording,
+  type RequestProcessing,
+  type Respond
+} from "../work/Idempotency.ts"
+import * as RecordedResponses from "../work/RecordedResponses.ts"
+import type { StorageExhausted } from "../work/StorageUse.ts"
+import { CreateContact, type Identity, type LoadedContact, UpdateContact, WritableContact } from "./Contact.ts"
+import { IdentityNetworkIdRows, IdentityRows } from "./ContactIdentities.ts"
+import { reader, type References } from "./ContactReferences.ts"
+import {
+  compose,
+  type Contact,
+  type ContactRefusal,
+  ContactStore,
+  type ContactUnnamed,
+  emailKey,
+  insert,
+  ownersExpected,
+  update
+} from "./Contacts.ts"
+
+// ---------------------------------------------------------------- data
+
+/** The field by which a contact is found. */
+export const UpsertMatch = Schema.Literals(["primary_phone", "primary_email", "external_id"])
+export type UpsertMatch = typeof UpsertMatch.Type
+
+const UpsertContact = Schema.Struct({
+  ...WritableContact.fields,
+  external_id: Schema.optionalKey(
+    text({ min: 1, max: limits.external_id_chars_max }).annotate({
+      description: "The network's ID of the person. Only where `match` is `external_id`."
+    })
+  )
+}).annotate({
+  identifier: "UpsertContact",
+  description: "The value of `match`, and the fields to set. An absent field keeps its value; `null` clears it."
+})
+type UpsertContact = typeof UpsertContact.Type
+
+const Body = Schema.Struct({
+  match: UpsertMatch.annotate({ description: "The field by which each contact is found." }),
+  channel_type: Schema.optionalKey(
+    ChannelType.annotate({ description: "The type of channel of each `external_id`. Only with that match." })
+  ),
+  contacts: Schema.Array(UpsertContact).check(Schema.isBetweenLength(1, limits.upsert_contacts_max))
+})
+
+/** Returns what is missing, or contradicts the match. */
+const contradiction = ({ channel_type, contacts, match }: typeof Body.Type): Schema.FilterOutput => {
+  const isExternal = match === "external_id"
+  if ((channel_type !== undefined) !== isExternal) {
+    return { path: ["channel_type"], issue: "present exactly where match is external_id" }
+  }
+  for (const [index, contact] of contacts.entries()) {
+    if ((contact[match] ?? null) === null) {
+      return { path: ["contacts", index, match], issue: "present, because it is the match" }
+    }
+    if (!isExternal && contact.external_id !== undefined) {
+      return { path: ["contacts", index, "external_id"], issue: "absent where match is another field" }
+    }
+  }
+  return true
+}
+
+export const UpsertContacts = Body.check(Schema.makeFilter(contradiction, { toJsonSchema: () => [{}, true] }))
+  .annotate({ identifier: "UpsertContacts" }).pipe(Schema.brand("UpsertContacts"))
+export interface UpsertContacts extends Schema.Schema.Type<typeof UpsertContacts> {}
+
+/** What an upsert did with a contact. */
+export const UpsertOutcome = Schema.Literals(["created", "updated", "unchanged"])
+
+const Upserted = Schema.Struct({ id: ContactId, outcome: UpsertOutcome })
+export interface Upserted extends Schema.Schema.Type<typeof Upserted> {}
+
+// -------------------------------------------------------------- errors
+
+/** More than one contact has the value of the match. */
+export class ContactAmbiguous extends Schema.TaggedError<ContactAmbiguous>()("ContactAmbiguous", {
+  match: UpsertMatch
+}) {}
+
+/** Why a contact is not upserted. */
+export type UpsertRefusal = ContactAmbiguous | ContactRefusal | ContactUnnamed | ConcurrentChanges
+
+export type UpsertResult = Result.Result<Upserted, UpsertRefusal>
+
+// ----------------------------------------------------------- decisions
+
+/** One contact of an upsert: the match with its value, and the fields to set. */
+interface Wanted {
+  readonly match: UpsertMatch
+  readonly channel_type: ChannelType | null
+  /** As it is compared. */
+  readonly value: string
+  readonly update: UpdateContact
+  readonly create: CreateContact
+}
+
+/** Returns the network's ID as identities have it: a number on phone messaging in its canonical form. */
+const externalId = (channel_type: ChannelType | null, written: string): string =>
+  channel_type === "phone_messaging" ? Option.getOrElse(canonical(written), () => written) : written
+
+const wantedOf = (
+  { channel_type, match }: UpsertContacts,
+  { external_id = "", ...fields }: UpsertContact
+): Wanted => {
+  const email = emailKey(fields.primary_email ?? null) ?? ""
+  const value = match === "external_id"
+    ? externalId(channel_type ?? null, external_id)
+    : match === "primary_email"
+    ? email
+    : fields.primary_phone ?? ""
+  return {
+    match,
+    channel_type: channel_type ?? null,
+    value,
+    update: UpdateContact.make(fields),
+    create: CreateContact.make(fields)
+  }
+}
+
+/** What one upsert loads: the contact if there is one, and the id for a new one. */
+interface Loaded {
+  readonly found: Option.Option<LoadedContact>
+  readonly isAmbiguous: boolean
+  readonly free_id: ContactId | null
+  readonly references: References
+}
+
+/** Returns a contact without what every write changes. */
+const contentOf = ({ updated_at: _updated_at, ...content }: Contact): string => canonicalJson(content)
+
+/**
+ * Creates a contact, with an identity where it is found by one.
+ *
+ * Of concurrent upserts of one person, one inserts its row: they have one id, or one identity.
+ */
+const create = (
+  { channel_type, create: input, match, value }: Wanted,
+  { free_id, references }: Loaded,
+  { now, uuid }: DecisionContext
+): Result.Result<Changes.Decision<Upserted>, UpsertRefusal> =>
+  Result.map(compose(references, input), (described) => {
+    const id = free_id ?? ContactId.make(uuid())
+    const identities: ReadonlyArray<Identity> = match !== "external_id" || channel_type === null ? [] : [{
+      id: IdentityId.make(uuid()),
+      channel_type,
+      external_id: value,
+      display_name: null,
+      username: null
+    }]
+    return {
+      answer: { id, outcome: "created" },
+      changes: Changes.all(
+        insert({ ...described, id, identities, updated_at: now }),
+        ...identities.flatMap((identity) => [
+          IdentityRows.insert({ ...identity, contact_id: id }),
+          IdentityNetworkIdRows.insert({ channel_type: identity.channel_type, name: value, identity_id: identity.id })
+        ]),
+        ownersExpected(references)
+      )
+    }
+  })
+
+/** Updates the contact that was found if a field differs, or creates one. */
+export const upsert = (
+  wanted: Wanted,
+  loaded: Loaded,
+  context: DecisionContext
+): Result.Result<Changes.Decision<Upserted>, UpsertRefusal> => {
+  const { found, isAmbiguous, references } = loaded
+  if (isAmbiguous) return Result.fail(new ContactAmbiguous({ match: wanted.match }))
+  if (Option.isNone(found)) return create(wanted, loaded, context)
+  const { version: _version, ...before } = found.value
+  return Result.map(
+    update(found, references, wanted.update, context),
+    ({ answer, changes }) =>
+      contentOf(answer) === contentOf(before)
+        ? { answer: { id: before.id, outcome: "unchanged" as const }, changes: Changes.none }
+        : { answer: { id: before.id, outcome: "updated" as const }, changes }
+  )
+}
+
+/** Returns the id that a new contact with a value gets, the `attempt`th where earlier ones are taken. */
+const idOf = (organization_id: OrganizationId, { match, value }: Wanted, attempt: number): ContactId =>
+  ContactId.make(uuidOf(organization_id, canonicalJson({ upsert: match, value, attempt })))
+
+/** Returns the key of a part of a request. No client can send it, because it begins with a space. */
+const partKey = (organization_id: OrganizationId, key: string, part: string): IdempotencyKey =>
+  // Made here, and not given by a client.
+  ` ${uuidOf(organization_id, canonicalJson([key, part]))}` as IdempotencyKey
+
+// ---------------------------------------------------------- operations
+
+const encoder = new TextEncoder()
+const decoder = new TextDecoder()
+const decodeUpserted = Schema.decodeUnknownSync(Schema.fromJsonString(Upserted))
+const upsertedOf = ({ body }: Pick<EncodedResponse, "body">): Upserted => decodeUpserted(decoder.decode(body))
+
+/** How a contact's outcome is recorded. */
+const recorded = (answer: Upserted): Effect.Effect<EncodedResponse> =>
+  Effect.succeed({ status: 200, body: encoder.encode(JSON.stringify(answer)) })
+
+/** Why the rest of a request is not carried out. A retry continues it. */
+type Interrupted = IdempotencyConflict | RequestProcessing | StorageExhausted
+
+const isInterrupted = (error: Interrupted | UpsertRefusal): error is Interrupted =>
+  error._tag === "IdempotencyConflict" || error._tag === "RequestProcessing" || error._tag === "StorageExhausted"
+
+/** Operations that find or create contacts of the current actor's organization. */
+export class ContactUpserts extends Context.Service<ContactUpserts, {
+  /** Updates or creates each contact, and returns the outcome of each in the given order (contract §8.11). */
+  readonly upsert: <Out = ReadonlyArray<UpsertResult>>(
+    input: UpsertContacts,
+    respond?: Respond<ReadonlyArray<UpsertResult>, Out>
+  ) => Effect.Effect<Out, Interrupted, CurrentActor>
+}>()("@messaging-crm/core/ContactUpserts") {
+  static readonly layer = Layer.effect(
+    ContactUpserts,
+    Effect.gen(function*() {
+      const { commit } = yield* Commit
+      const idempotency = yield* Idempotency
+      const read = yield* reader
+      const records = yield* IdempotencyStore
+      const responses = yield* RecordedResponses.make
+      const { runAudited } = yield* Decide
+      const store = yield* ContactStore
+
+      /** Finds the contact with the value of the match. */
+      const findContact = Effect.fnUntraced(function*(organization_id: OrganizationId, wanted: Wanted) {
+        const { channel_type, match, value } = wanted
+        if (match === "external_id" && channel_type !== null) {
+          const [known] = yield* store.identify(organization_id, channel_type, [value])
+          const found = known === undefined
+            ? Option.none<LoadedContact>()
+            : yield* store.load(organization_id, known.contact.id)
+          return { found, isAmbiguous: false, free_id: null }
+        }
+        const find = Effect.map(
+          store.match(organization_id, match === "primary_phone" ? match : "email_key", value),
+          Option.map(({ is_ambiguous, ...contact }) => ({
+            found: Option.some<LoadedContact>(contact),
+            isAmbiguous: is_ambiguous,
+            free_id: null
+          }))
+        )
+        const known = yield* find
+        if (Option.isSome(known)) return known.value
+        let attempt = 0
+        while (Option.isSome(yield* store.load(organization_id, idOf(organization_id, wanted, attempt)))) attempt++
+        // A concurrent upsert may have taken the first id since. What comes later conflicts at the free id.
+        const free_id = idOf(organization_id, wanted, attempt)
+        return Option.getOrElse(yield* find, () => ({ found: Option.none<LoadedContact>(), isAmbiguous: false, free_id }))
+      })
+
+      const run = Effect.fnUntraced(function*(wanted: Wanted, record: Recording | null) {
+        const { organization_id } = yield* CurrentActor
+        const load = Effect.gen(function*() {
+          const references = yield* read([wanted.update])
+          return { ...yield* findContact(organization_id, wanted), references }
+        })
+        const decide = (loaded: Loaded, context: DecisionContext) => upsert(wanted, loaded, context)
+        const respond: Respond<Upserted, EncodedResponse> = { encode: recorded, record }
+        return yield* runAudited("contacts.upsert", { load, decide, isQuiet: true }, respond)
+      })
+
+      /** Upserts one contact of a request, at most once for its key. */
+      const runOnce = Effect.fnUntraced(
+        function*(wanted: Wanted, index: number, request: Recording | null, isRetry: boolean) {
+          const { organization_id } = yield* CurrentActor
+          if (request === null) return yield* Effect.map(run(wanted, null), upsertedOf)
+          const key = partKey(organization_id, request.key, String(index))
+          const upserted = upsertedOf(yield* idempotency.once({ ...request, key }, (record) => run(wanted, record)))
+          if (!isRetry || upserted.outcome !== "unchanged") return upserted
+          // Nothing was committed, so that an earlier record was not noticed.
+          const earlier = yield* records.find(organization_id, key)
+          return Option.match(earlier, {
+            onNone: () => upserted,
+            onSome: ({ body }) => body === null ? upserted : upsertedOf({ body })
+          })
+        }
+      )
+
+      /** Commits the response to a request. */
+      const keep = Effect.fnUntraced(function*<Out extends EncodedResponse>(request: Recording, response: Out) {
+        const { organization_id } = yield* CurrentActor
+        const record = yield* responses.make(organization_id, request, response, {
+          is_secret: false,
+          created_at: yield* DateTime.now
+        })
+        yield* Effect.orDie(commit(organization_id, { response: record }))
+        yield* responses.count(organization_id, record)
+        return response
+      })
+
+      /**
+       * Records that a request has begun, so that no other request with its key takes effect. Returns whether it began
+       * before. Dies with `KeyUsed` if it has ended, so that its response is replayed.
+       */
+      const begin = Effect.fnUntraced(function*(request: Recording) {
+        const { organization_id } = yield* CurrentActor
+        const key = partKey(organization_id, request.key, "begin")
+        const begun = yield* idempotency.once(
+          { ...request, key },
+          (record) => keep(record, { status: 200, body: new Uint8Array() })
+        )
+        if (begun.replayed && Option.isSome(yield* records.find(organization_id, request.key))) {
+          return yield* Effect.die(new KeyUsed())
+        }
+        return begun.replayed
+      })
+
+      const upsertAll = operation("contacts.upsert")(function*<Out>(
+        input: UpsertContacts,
+        respond?: Respond<ReadonlyArray<UpsertResult>, Out>
+      ) {
+        const record = respond?.record ?? null
+        const isRetry = record !== null && (yield* begin(record))
+        const all = input.contacts.map((contact, index) => ({ wanted: wantedOf(input, contact), index }))
+        // Contacts with one value are one person, who is written in the given order.
+        const people = Array.from(Map.groupBy(all, ({ wanted }) => wanted.value).values())
+        const results = yield* Effect.forEach(
+          people,
+          (same) =>
+            Effect.forEach(same, ({ index, wanted }) =>
+              runOnce(wanted, index, record, isRetry).pipe(
+                Effect.map((upserted) => [index, Result.succeed(upserted)] as readonly [number, UpsertResult]),
+                Effect.catch((error) =>
+                  isInterrupted(error)
+                    ? Effect.fail(error)
+                    : Effect.succeed([index, Result.fail(error)] as readonly [number, UpsertResult])
+                )
+              )),
+          { concurrency: "unbounded" }
+        )
+        const ordered = results.flat().toSorted(([a], [b]) => a - b).map(([, result]) => result)
+        // Without `respond`, `Out` is the results.
+        if (respond === undefined) return ordered as unknown as Out
+        const response = yield* respond.encode(ordered)
+        return record === null ? response : yield* keep(record, response)
+      })
+
+      return ContactUpserts.of({ upsert: upsertAll })
+    })
+  )
+}
