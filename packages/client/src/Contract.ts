@@ -864,7 +864,7 @@ export interface UpsertContact {
   /** A calendar date, `YYYY-MM-DD`. */
   readonly birthday?: string | null
   readonly city?: string | null
-  /** State, province or region. */
+  /** State, province, or region. */
   readonly region?: string | null
   readonly country?: string | null
   readonly street_address?: string | null
@@ -878,7 +878,7 @@ export interface UpsertContact {
   readonly notes?: string | null
   /** The member who owns the contact. */
   readonly owner_user_id?: string | null
-  /** The state of the sales process with the contact. */
+  /** The contact's state in the sales process. */
   readonly lead_status?:
     | "new"
     | "open"
@@ -900,7 +900,7 @@ export interface UpsertContact {
     | "evangelist"
     | "other"
     | null
-  /** Values by contact field id. They are merged by key: an absent key keeps its value, `null` removes it, and `null` for the whole object removes all. */
+  /** Values by contact field ID. They are merged by key: an absent key keeps its value, `null` removes it, and `null` for the whole object removes all. */
   readonly custom_values?: Readonly<Record<string, string | null>> | null
   /** Replaces the whole set of tags; `null` removes all. */
   readonly tag_ids?: ReadonlyArray<string> | null

@@ -73,9 +73,27 @@ interface NodeBody {
 const isNodeBody = (source: object): source is NodeBody =>
   "complete" in source && "read" in source && typeof source.read === "function"
 
+/** Returns the bytes of all pieces, or null for no piece. */
+const joined = (pieces: ReadonlyArray<Uint8Array<ArrayBuffer>>): Uint8Array<ArrayBuffer> | null => {
+  const [first, ...others] = pieces
+  if (first === undefined || others.length === 0) return first ?? null
+  const whole = new Uint8Array(pieces.reduce((sum, { byteLength }) => sum + byteLength, 0))
+  let end = 0
+  for (const piece of pieces) {
+    whole.set(piece, end)
+    end += piece.byteLength
+  }
+  return whole
+}
+
 /** Returns a body that has arrived as a whole, as most have when the key is authenticated; none has to be waited for. */
-const arrived = ({ source }: HttpServerRequest.HttpServerRequest): Uint8Array<ArrayBuffer> | null =>
-  isNodeBody(source) && source.complete ? source.read() : null
+const arrived = ({ source }: HttpServerRequest.HttpServerRequest): Uint8Array<ArrayBuffer> | null => {
+  if (!isNodeBody(source) || !source.complete) return null
+  const pieces: Array<Uint8Array<ArrayBuffer>> = []
+  // Since Node 26, each call returns one piece of what has arrived.
+  for (let piece = source.read(); piece !== null; piece = source.read()) pieces.push(piece)
+  return joined(pieces)
+}
 
 /** Lets whoever reads the body again have its text. Changes the request itself, because a derived object for each request costs more. */
 const withText = (request: HttpServerRequest.HttpServerRequest, text: string): HttpServerRequest.HttpServerRequest =>

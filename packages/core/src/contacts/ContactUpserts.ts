@@ -275,7 +275,10 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
         while (Option.isSome(yield* store.load(organization_id, idOf(organization_id, wanted, attempt)))) attempt++
         // A concurrent upsert may have taken the first id since. What comes later conflicts at the free id.
         const free_id = idOf(organization_id, wanted, attempt)
-        return Option.getOrElse(yield* find, () => ({ found: Option.none<LoadedContact>(), isAmbiguous: false, free_id }))
+        return Option.getOrElse(
+          yield* find,
+          () => ({ found: Option.none<LoadedContact>(), isAmbiguous: false, free_id })
+        )
       })
 
       const run = Effect.fnUntraced(function*(wanted: Wanted, record: Recording | null) {
