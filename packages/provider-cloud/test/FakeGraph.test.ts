@@ -92,6 +92,5 @@ it.live(
         (yield* ask("/fake/accepted")).text
       )
       assert.deepStrictEqual(accepted, [{ recipient: "4915112345678" }])
-    }).pipe(Effect.scoped),
-  30_000
+    }).pipe(Effect.scoped)
 )

@@ -97,8 +97,7 @@ layer(over(recorder))("over HTTP", (it) => {
           const found = new Set((yield* core.clear).map(keyOf))
           for (const { intact, text } of made) for (const key of keysIn(intact)) assert.isTrue(found.has(key), text)
         }
-      }).pipe(Random.withSeed("mutated bodies")),
-    120_000
+      }).pipe(Random.withSeed("mutated bodies"))
   )
 
   it.effect("bodies that are cut off, or differ in one byte, are no defect", () =>

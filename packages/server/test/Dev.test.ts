@@ -46,7 +46,7 @@ const until = <E>(get: Effect.Effect<Processes.Answer, E>, field: string, value:
   get.pipe(
     Effect.flatMap(({ text }) => Schema.decodeUnknownEffect(Data)(text)),
     Effect.flatMap(({ data }) => data[field] === value ? Effect.succeed(data) : Effect.fail(data)),
-    Effect.retry({ schedule: Schedule.spaced("30 millis"), times: 500 })
+    Effect.retry({ schedule: Schedule.spaced("30 millis"), times: 2000 })
   )
 
 /** Starts a conversation and follows it until the message is read. */

@@ -117,7 +117,7 @@ it.live("every start on the database of an unreleased version says to use an emp
     assert.include(stderr, "Remove this directory to start with an empty one")
     assert.include(stderr, directory)
     assert.match(stderr, /^[^\n]+\n$/)
-  }).pipe(Effect.scoped), 60_000)
+  }).pipe(Effect.scoped))
 
 /** A provider that holds its answer to a delivery until the test allows it. */
 const slowProvider = Effect.gen(function*() {

@@ -119,11 +119,11 @@ it.live("an old PostgreSQL is named with the version that is needed", () =>
     assert.strictEqual(code, 1)
     assert.include(stderr, "PostgreSQL version before 17. Use PostgreSQL 17 or later")
     assert.notInclude(stderr, "transaction_timeout")
-  }).pipe(Effect.scoped), 60_000)
+  }).pipe(Effect.scoped))
 
 it.live("the embedded PostgreSQL keeps its port", () =>
   Effect.gen(function*() {
     const directory = yield* folder
     const first = yield* Effect.scoped(start({ directory }))
     assert.strictEqual(yield* Effect.scoped(start({ directory })), first)
-  }).pipe(Effect.scoped), 60_000)
+  }).pipe(Effect.scoped))
