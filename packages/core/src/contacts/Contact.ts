@@ -222,6 +222,9 @@ export interface CreateContact extends Schema.Schema.Type<typeof CreateContact> 
 
 const TagEdit = Schema.Array(TagId).check(Schema.isMaxLength(limits.tag_ids_max))
 
+/** Returns the JSON Schema of an object that has a field, whatever its value. */
+const present = (field: string) => ({ required: [field], properties: { [field]: {} } })
+
 /** The fields of an update that change single tags (contract §8.6). */
 const tagEdits = {
   add_tag_ids: Schema.optionalKey(
@@ -250,7 +253,7 @@ const contradiction = ({ add_tag_ids, remove_tag_ids, tag_ids }: TagChanges): Sc
 }
 
 const contradictory = {
-  not: { required: ["tag_ids"], anyOf: Object.keys(tagEdits).map((field) => ({ required: [field] })) }
+  not: { ...present("tag_ids"), anyOf: Object.keys(tagEdits).map(present) }
 }
 
 /** A partial update: an absent field keeps its value, null clears it (contract §8.4). */
