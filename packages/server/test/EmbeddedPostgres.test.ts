@@ -5,6 +5,7 @@ import { Effect, Redacted, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
+import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { isFree } from "../src/dev/FreePort.ts"
 import { folder } from "../testing/Folder.ts"
@@ -45,10 +46,10 @@ it.live("keeps its data, and starts again after the process that had started it 
 const testRun = `
   import { setup } from "./packages/server/testing/Postgres.ts"
   await setup()
-  process.stdout.write(process.env.TEST_DATABASE_URL)
+  process.stdout.write(process.env.TEST_PROGRAMS + " " + process.env.TEST_DATABASE_URL)
 `
 
-it.live("a test run says at its start how long it takes, and its PostgreSQL ends when the run gets SIGTERM", () =>
+it.live("a test run says at its start how long it takes, and leaves neither PostgreSQL nor programs behind on SIGTERM", () =>
   Effect.gen(function*() {
     const { TEST_DATABASE_URL: _, ...env } = process.env
     const run = yield* Effect.acquireRelease(
@@ -57,15 +58,19 @@ it.live("a test run says at its start how long it takes, and its PostgreSQL ends
     )
     let said = ""
     run.stdout.setEncoding("utf8").on("data", (text: string) => said += text)
-    const url = yield* Effect.repeat(Effect.sync(() => /postgres:\S+$/.exec(said)?.[0]), {
+    const [, programs = "", url = ""] = (yield* Effect.repeat(Effect.sync(() => /(\S+) (postgres:\S+)$/.exec(said)), {
       schedule: Schedule.spaced("50 millis"),
-      until: (url) => url !== undefined
-    })
+      until: (found) => found !== null
+    })) ?? []
     assert.isTrue(said.startsWith(announcement), said)
-    const port = Number(new URL(url ?? "").port)
+    const port = Number(new URL(url).port)
     assert.isFalse(yield* isFree(port))
     const ended = once(run, "exit")
     run.kill("SIGTERM")
     assert.deepStrictEqual(yield* Effect.promise(() => ended), [null, "SIGTERM"])
     yield* Effect.repeat(isFree(port), { schedule: Schedule.spaced("50 millis"), until: (free) => free })
+    yield* Effect.repeat(Effect.sync(() => existsSync(programs)), {
+      schedule: Schedule.spaced("50 millis"),
+      until: (exists) => !exists
+    })
   }))

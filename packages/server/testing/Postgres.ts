@@ -9,10 +9,10 @@ import { sources } from "./Programs.ts"
 
 const pathOf = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
-const startPostgres = async () => {
+const startPostgres = async (programs: string) => {
   if (process.env["TEST_DATABASE_URL"] !== undefined) return async () => {}
   // A signal ends Vitest without a teardown. It does not reach a detached process, whose standard input closes instead.
-  const keeper = spawn(process.execPath, [pathOf("./PostgresKeeper.ts")], {
+  const keeper = spawn(process.execPath, [pathOf("./PostgresKeeper.ts"), programs], {
     detached: true,
     stdio: ["pipe", "pipe", "inherit"]
   })
@@ -28,10 +28,7 @@ const startPostgres = async () => {
   }
 }
 
-const bundlePrograms = async () => {
-  const build = pathOf("../../../build")
-  mkdirSync(build, { recursive: true })
-  const folder = mkdtempSync(join(build, "test-"))
+const bundlePrograms = async (folder: string) => {
   await bundle(folder, sources)
   process.env["TEST_PROGRAMS"] = folder
   return () => rmSync(folder, { recursive: true, force: true })
@@ -43,7 +40,10 @@ export const announcement =
 
 export const setup = async (): Promise<() => Promise<void>> => {
   process.stdout.write(announcement)
-  const [stopPostgres, removePrograms] = await Promise.all([startPostgres(), bundlePrograms()])
+  const build = pathOf("../../../build")
+  mkdirSync(build, { recursive: true })
+  const programs = mkdtempSync(join(build, "test-"))
+  const [stopPostgres, removePrograms] = await Promise.all([startPostgres(programs), bundlePrograms(programs)])
   return async () => {
     removePrograms()
     await stopPostgres()

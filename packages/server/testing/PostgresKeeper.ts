@@ -1,7 +1,13 @@
-/** A program that runs PostgreSQL with a data directory of its own, prints its URL, and stops it when standard input closes. */
+/**
+ * A program that runs PostgreSQL with a data directory of its own, prints its URL, and stops it when standard input closes.
+ * Then it removes the folder that its argument names.
+ */
 import { Effect } from "effect"
+import { rm } from "node:fs/promises"
 import { start } from "../src/dev/EmbeddedPostgres.ts"
 import { folder } from "./Folder.ts"
+
+const programs = process.argv[2]
 
 const closed = Effect.callback<void>((resume) => {
   process.stdin.resume().once("close", () => resume(Effect.void))
@@ -14,3 +20,5 @@ const program = Effect.gen(function*() {
 })
 
 await Effect.runPromise(Effect.scoped(program))
+// A test run that was ended by a signal has not removed its programs.
+if (programs !== undefined) await rm(programs, { recursive: true, force: true })
