@@ -4,7 +4,8 @@
  *
  * One process serves the API and delivers events, on a real database. First it
  * measures deliveries a second while 4,000 are due. Then a healthy subscriber
- * receives 20 events a second, alone and beside two others with the same
+ * receives 20 events a second, alone, while 100,000 stored events are posted to
+ * it again, and beside two others with the same
  * subscription and 10,000 due deliveries each: one never responds, one responds
  * with an endless body. Prints one JSON document. Reads `/proc`, so Linux only.
  */
@@ -22,6 +23,7 @@ import * as Service from "./Service.ts"
 const seconds = Number(process.argv[2] ?? 30)
 const events_per_second = 20
 const queued_each = 10_000
+const replayed = 100_000
 
 /** A running server: its cluster, its process, and a function that sends a provider's callback to it. */
 interface Running extends Service.Cluster {
@@ -111,6 +113,35 @@ const clear = Effect.gen(function*() {
   yield* sql`DELETE FROM work WHERE leased_until IS NULL`
 })
 
+/** Measures live events while stored events, as many as `replayed`, are posted to the same webhook again. */
+const replaying = Effect.fnUntraced(function*(service: Running, healthy: Subscribers.Subscriber, first: number) {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`
+    INSERT INTO webhook_events (organization_id, id, type, body, created_at)
+    SELECT ${service.acme.organization_id}, gen_random_uuid(), 'message.received', '{}',
+      now() - interval '1 day' + n * interval '1 ms'
+    FROM generate_series(1, ${replayed}::integer) n
+  `
+  const stored = new Set((yield* sql<{ readonly id: string }>`SELECT id FROM webhook_events`).map(({ id }) => id))
+  const before = healthy.received.length
+  yield* Processes.request(service.server, "POST", `/webhooks/${healthy.webhook_id}/replay`, {
+    key: service.acme.key,
+    json: { since: DateTime.formatIso(DateTime.subtract(yield* DateTime.now, { days: 2 })) },
+    idempotency_key: `replay-${first}`
+  })
+  const live = Effect.sync(() => healthy.received.slice(before).filter(({ event_id }) => !stored.has(event_id)))
+  yield* sendMessages(service, first)
+  yield* live.pipe(
+    Effect.repeat({
+      schedule: Schedule.spaced("100 millis"),
+      times: 600,
+      until: ({ length }) => length >= seconds * events_per_second
+    })
+  )
+  const arrived = yield* live
+  return { ...yield* delays(arrived), replayed_meanwhile: healthy.received.length - before - arrived.length }
+})
+
 /** Measures deliveries a second to that many webhooks, and the peak memory of the process. */
 const throughput = Effect.fnUntraced(function*(service: Running, webhooks: number) {
   const subscribers = yield* Effect.replicateEffect(subscribe(service, Subscribers.prompt), webhooks)
@@ -155,6 +186,7 @@ const benchmark = Effect.gen(function*() {
     const rested_mib = yield* resting
     const healthy = yield* subscribe(service, Subscribers.prompt)
     const alone = yield* measured(service, healthy, 0)
+    const beside_replay = yield* replaying(service, healthy, 2_000_000)
     const bad = [yield* subscribe(service, Subscribers.unresponsive), yield* subscribe(service, Subscribers.endless)]
     yield* Backlog.enqueueDeliveries(service.acme.organization_id, bad.map(({ webhook_id }) => webhook_id), queued_each)
     const beside = yield* measured(service, healthy, 1_000_000)
@@ -168,6 +200,7 @@ const benchmark = Effect.gen(function*() {
       one_webhook,
       eight_webhooks,
       alone,
+      beside_replay,
       beside: { ...beside, posted_to_bad }
     }
   }).pipe(Effect.provide(database))

@@ -527,6 +527,21 @@ CREATE TABLE webhook_events (
 
 CREATE INDEX webhook_events_age ON webhook_events USING btree (created_at);
 
+CREATE INDEX webhook_events_recent ON webhook_events USING btree (organization_id, type, created_at, id);
+
+CREATE TABLE webhook_replays (
+  organization_id uuid NOT NULL,
+  webhook_id uuid NOT NULL,
+  id uuid NOT NULL,
+  since timestamp(3) with time zone NOT NULL,
+  created_at timestamp(3) with time zone NOT NULL,
+  position_at timestamp(3) with time zone NOT NULL,
+  position_id uuid NOT NULL,
+  version integer NOT NULL DEFAULT 1,
+  CONSTRAINT webhook_replays_organization_id_webhook_id_fkey FOREIGN KEY (organization_id, webhook_id) REFERENCES webhooks(organization_id, id),
+  CONSTRAINT webhook_replays_pkey PRIMARY KEY (organization_id, webhook_id)
+);
+
 CREATE TABLE webhooks (
   organization_id uuid NOT NULL,
   id uuid NOT NULL,

@@ -9,6 +9,7 @@ import * as Channels from "./handlers/Channels.ts"
 import * as ContactFields from "./handlers/ContactFields.ts"
 import * as Contacts from "./handlers/Contacts.ts"
 import * as Conversations from "./handlers/Conversations.ts"
+import * as Events from "./handlers/Events.ts"
 import * as Media from "./handlers/Media.ts"
 import * as Members from "./handlers/Members.ts"
 import * as Messages from "./handlers/Messages.ts"
@@ -33,6 +34,7 @@ const handlers = Layer.mergeAll(
   ContactFields.layer,
   Contacts.layer,
   Conversations.layer,
+  Events.layer,
   Members.layer,
   Messages.layer,
   Sends.layer,

@@ -99,6 +99,9 @@ it("every operation that writes leaves one record: the key, its member, the reso
   await leaves("POST", `${conversation}/reopen`, [["conversations.reopen"]], undefined, to)
   await leaves("PATCH", "/v1/webhooks/:webhook_id", [["webhooks.update"]], { event_types: ["send.failed"] }, to)
   await leaves("PATCH", "/v1/webhooks/:webhook_id", [["webhooks.update"], ["webhooks.update"]], {}, to)
+  await leaves("POST", "/v1/webhooks/:webhook_id/test", [["webhooks.test"]], undefined, to)
+  const since = new Date().toISOString()
+  await leaves("POST", "/v1/webhooks/:webhook_id/replay", [["webhooks.replay"]], { since }, to)
   await leaves("POST", "/v1/webhooks/:webhook_id/rotate_secret", [["webhooks.rotate_secret"]], undefined, to)
   await leaves("DELETE", "/v1/webhooks/:webhook_id", [["webhooks.disable"]], undefined, to)
 

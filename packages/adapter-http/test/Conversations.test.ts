@@ -109,7 +109,7 @@ describe("start", () => {
           "template.components.0.parameters.0.text"
         ],
         [
-          template(({ id }) => ({ id, components: [{ type: "body", parameters: [{ type: "image", text: "x" }] }] })),
+          template(({ id }) => ({ id, components: [{ type: "body", parameters: [{ type: "sticker", text: "x" }] }] })),
           "template.components.0.parameters.0.type"
         ]
       ] as const

@@ -48,6 +48,20 @@ const settle = async () => {
     )
   )
   const template = orderReady(channel)
+  const receipt = {
+    id: `${channel.phone_messaging_business_account_id}.receipt`,
+    components: [
+      { type: "header", parameters: [{ type: "image", image: { link: "https://shop.example/receipt.png" } }] },
+      {
+        type: "body",
+        parameters: [
+          { type: "currency", currency: { fallback_value: "12.50 €", code: "EUR", amount_1000: 12_500 } },
+          { type: "date_time", date_time: { fallback_value: "20 November" } }
+        ]
+      },
+      { type: "button", sub_type: "quick_reply", index: 0, parameters: [{ type: "payload", payload: "DISPUTE" }] }
+    ]
+  }
   const send = await post("/conversations", { channel_id: channel.id, phone: "+4915112345678", template })
   const webhook = await post("/webhooks", { url: "https://shop.example/crm", event_types: ["message.sent"] })
   const follow = async () => (await service.request("GET", `/v1/sends/${send.id}`, { key })).body.data
@@ -68,7 +82,7 @@ const settle = async () => {
     "add_tag_ids[]": tags.map(({ id }) => id),
     "remove_tag_ids[]": tags.map(({ id }) => id),
     custom_values: [{}, { [field.id]: "gold" }, { [field.id]: null }, null],
-    template: [template, { id: template.id, components: [] }, { ...template, id: "other" }],
+    template: [receipt, template, { id: template.id, components: [] }, { ...template, id: "other" }],
     phone: ["+4915112345678", "0049 151 12345678", "+49 (151) 123-45678", "4915112345678"],
     primary_phone: ["+4915112345678", "0049 151 12345678", "49 151 12345678", "", null],
     primary_email: ["kim@example.org", "kim@bücher.example", "", null],
@@ -79,6 +93,7 @@ const settle = async () => {
     cursor: [""],
     updated_since: ["2026-11-20T10:00:00Z", "2026-11-20T10:00:00.123456Z", "2026-02-30T10:00:00Z"],
     created_since: ["2026-11-20T10:00:00Z"],
+    since: ["2026-11-20T10:00:00Z", new Date().toISOString()],
     page_size: [1, 100]
   }
   return { key, pool }
@@ -96,6 +111,7 @@ const beyond = new RegExp(
     "The template (cannot be sent|has no)",
     "no template with this template.id",
     "The (header|body|button \\d+) (requires|is listed more than once)",
+    "since must be a time of the last 30 days",
     "A contact must have",
     "without the IDs of add_tag_ids",
     "absent where",

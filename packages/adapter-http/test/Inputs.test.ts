@@ -230,6 +230,65 @@ it("a button's sub_type is one of five words, in either case", async () => {
   }
 })
 
+it("parameters of templates are checked on both sides of each bound", async () => {
+  const { channel, phone } = ours
+  const id = `${channel.phone_messaging_business_account_id}.receipt`
+  const image = (link: unknown) => ({ type: "header", parameters: [{ type: "image", image: { link } }] })
+  const header = image("https://shop.example/receipt.png")
+  const currency = { fallback_value: "12.50 €", code: "EUR", amount_1000: 12_500 }
+  const date_time = { type: "date_time", date_time: { fallback_value: "20 November" } }
+  const body = (sum: object = currency) => ({
+    type: "body",
+    parameters: [{ type: "currency", currency: sum }, date_time]
+  })
+  const button = (payload: string) => ({
+    type: "button",
+    sub_type: "quick_reply",
+    index: 0,
+    parameters: [{ type: "payload", payload }]
+  })
+  const start = (...components: ReadonlyArray<unknown>) =>
+    ours.write("POST", "/conversations", { channel_id: channel.id, phone, template: { id, components } })
+  const link = (length: number) => `https://shop.example/${"a".repeat(length - 21)}`
+  for (
+    const components of [
+      [header, body(), button("DISPUTE")],
+      [header, body()],
+      [image(link(2048)), body()],
+      [header, body({ ...currency, fallback_value: "x".repeat(1024) })],
+      [header, body({ ...currency, amount_1000: -1 })],
+      [header, body(), button("x".repeat(1024))]
+    ]
+  ) {
+    const answer = await start(...components)
+    assert.strictEqual(answer.status, 202, answer.text)
+  }
+  const first = "template.components.0.parameters.0"
+  const second = "template.components.1.parameters.0"
+  for (
+    const [components, param] of [
+      [[image("http://shop.example/a.png"), body()], `${first}.image.link`],
+      [[image("https:///a.png"), body()], `${first}.image.link`],
+      [[image("https://shop.example/a b.png"), body()], `${first}.image.link`],
+      [[image(link(2049)), body()], `${first}.image.link`],
+      [[image(null), body()], `${first}.image.link`],
+      [[header, body({ ...currency, code: "eur" })], `${second}.currency.code`],
+      [[header, body({ ...currency, code: "EURO" })], `${second}.currency.code`],
+      [[header, body({ ...currency, amount_1000: 0.5 })], `${second}.currency.amount_1000`],
+      [[header, body({ ...currency, fallback_value: "" })], `${second}.currency.fallback_value`],
+      [[header, body({ ...currency, fallback_value: "x".repeat(1025) })], `${second}.currency.fallback_value`],
+      [[header, body(), button("")], "template.components.2.parameters.0.payload"],
+      [[header, body(), button("x".repeat(1025))], "template.components.2.parameters.0.payload"],
+      [[body()], "template.components"],
+      [[header, { type: "body", parameters: [date_time] }], "template.components"]
+    ] as const
+  ) {
+    const answer = await start(...components)
+    assert.strictEqual(answer.status, 400, answer.text)
+    assert.strictEqual(answer.body.error.param, param, answer.text)
+  }
+})
+
 it("a refusal names what, where and what to do", async () => {
   const nobody = "01990000-0000-7000-8000-00000000c0de"
   const { template } = ours
@@ -241,8 +300,8 @@ it("a refusal names what, where and what to do", async () => {
       [start("order_ready"), "template", "template must be an object."],
       [
         start({ ...template, components: [{ ...body, parameters: ["7"] }] }),
-        "template.components.0.parameters.0",
-        "template.components.0.parameters.0 must be an object."
+        "template.components.0.parameters.0.type",
+        "template.components.0.parameters.0.type must be one of: text, currency, date_time, image, video, document, payload."
       ],
       [
         start({ ...template, components: [{ ...header, parameters: [] }, body, button] }),

@@ -29,6 +29,7 @@ export const operations: ReadonlyArray<Operation> = found
 export const bodyFor = (
   { method, path }: Pick<Operation, "method" | "path">
 ): { readonly json?: unknown } => {
+  if (path.endsWith("/replay")) return { json: { since: new Date().toISOString() } }
   if (path.endsWith("/messages")) return { json: { type: "text", text: "x" } }
   if (path.endsWith("/notes")) return { json: { text: "x" } }
   if (path.endsWith("/assignment")) return { json: { assigned_user_id: null } }

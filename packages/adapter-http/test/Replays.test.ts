@@ -77,6 +77,8 @@ const everyWrite = async () => {
     ["POST", `/conversations/${conversation.id}/close`, { category: "resolved" }],
     ["POST", `/webhooks/${webhook.id}/deliveries/${delivery.id}/retry`, undefined],
     ["POST", "/webhooks", subscription],
+    ["POST", `/webhooks/${webhook.id}/test`, undefined],
+    ["POST", `/webhooks/${webhook.id}/replay`, { since: new Date().toISOString() }],
     ["POST", `/webhooks/${webhook.id}/rotate_secret`, undefined],
     ["PATCH", `/webhooks/${webhook.id}`, { event_types: ["message.sent"] }],
     ["DELETE", `/webhooks/${webhook.id}`, undefined]

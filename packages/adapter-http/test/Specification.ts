@@ -177,6 +177,28 @@ export const lines: ReadonlyArray<Line> = [
     key: "required"
   },
   {
+    operation: "GET /events",
+    scope: "webhooks:manage",
+    status: 200,
+    answer: "[Event]",
+    query: ["page_size", "cursor", "type", "since"]
+  },
+  {
+    operation: "POST /webhooks/{webhook_id}/test",
+    scope: "webhooks:manage",
+    status: 202,
+    answer: "WebhookDelivery",
+    key: "required"
+  },
+  {
+    operation: "POST /webhooks/{webhook_id}/replay",
+    scope: "webhooks:manage",
+    status: 202,
+    answer: "WebhookReplay",
+    body: "required",
+    key: "required"
+  },
+  {
     operation: "POST /webhooks/{webhook_id}/rotate_secret",
     scope: "webhooks:manage",
     status: 200,

@@ -20,6 +20,15 @@ const event_types = [
   "conversation.closed"
 ]
 
+const all_types = [
+  ...event_types,
+  "conversation.opened",
+  "conversation.assigned",
+  "contact.created",
+  "contact.updated",
+  "webhook.disabled"
+]
+
 const absent = "01990000-0000-7000-8000-000000000000"
 
 let hosts = 0
@@ -64,6 +73,17 @@ const begin = async () => {
   const update = (id: string, json: unknown) =>
     service.request("PATCH", `/v1/webhooks/${id}`, { key, json, ...idempotency() })
   return { update, answer, close, create, deliveries, disable, get, key, organization, post, posted, settled, url }
+}
+
+interface Delivery {
+  readonly event_type: string
+  readonly status: string
+}
+
+interface Listed {
+  readonly type: string
+  readonly timestamp: string
+  readonly data: { readonly conversation_id?: string }
 }
 
 const ok = { status: 200, body: "", retry_after: null }
@@ -142,7 +162,7 @@ describe("create", () => {
     assert.lengthOf((await get("/webhooks")).body.data, 0)
   })
 
-  it("takes one to five of the five types, each once", async () => {
+  it("takes one to five different types", async () => {
     const { create, post, url } = await begin()
     for (
       const types of [
@@ -151,6 +171,7 @@ describe("create", () => {
         ["message.read"],
         ["*"],
         [...event_types, "message.sent"],
+        all_types.slice(0, 6),
         "message.sent",
         [null],
         null
@@ -162,7 +183,7 @@ describe("create", () => {
     refused(await post("/webhooks", { event_types }), "url")
     refused(await post("/webhooks", { url }), "event_types")
     refused(await post("/webhooks", { url, event_types, secret: "mine" }), "secret")
-    for (const type of event_types) assert.deepStrictEqual((await create({ event_types: [type] })).event_types, [type])
+    for (const type of all_types) assert.deepStrictEqual((await create({ event_types: [type] })).event_types, [type])
   })
 })
 
@@ -233,6 +254,100 @@ describe("update", () => {
     assert.deepStrictEqual((await get(`/webhooks/${id}`)).body, body)
     refused(await update(id, { url: `${url}/2` }), null, "conflict", 409)
     assert.deepStrictEqual((await update(id, { url })).body, body)
+  })
+})
+
+describe("test", () => {
+  it("answers with the delivery of one event, which is posted, and is refused for an unknown and a disabled webhook", async () => {
+    const { create, deliveries, disable, post, posted, settled } = await begin()
+    const { id } = await create()
+    const tested = await post(`/webhooks/${id}/test`)
+    assert.strictEqual(tested.status, 202)
+    assert.deepStrictEqual(await deliveries(id), [tested.body.data])
+    assert.deepStrictEqual((await settled(id)).map(({ event_type, status }: Delivery) => [event_type, status]), [
+      ["webhook.test", "succeeded"]
+    ])
+    assert.lengthOf(await posted(), 1)
+    refused(await post(`/webhooks/${absent}/test`), null, "not_found", 404)
+    await disable(id)
+    refused(await post(`/webhooks/${id}/test`), null, "conflict", 409)
+    refused(await post("/webhooks", { url: "https://shop.example/crm", event_types: ["webhook.test"] }), "event_types")
+  })
+})
+
+describe("events", () => {
+  it("are listed without a webhook, newest first, by page, type and time", async () => {
+    const { close, get } = await begin()
+    const closed = [await close(), await close()]
+    const listed = async (query: string) => (await get(`/events?${query}`)).body.data as ReadonlyArray<Listed>
+    const all = await listed("")
+    assert.deepStrictEqual(
+      all.filter(({ type }) => type === "conversation.closed").map(({ data }) => data.conversation_id),
+      closed.toReversed()
+    )
+    assert.deepStrictEqual(
+      await listed("type=conversation.closed"),
+      all.filter(({ type }) => type === "conversation.closed")
+    )
+    const walked: Array<Listed> = []
+    for (let cursor: string | null = ""; cursor !== null;) {
+      const page: Answer = await get(`/events?page_size=1&cursor=${cursor}`)
+      walked.push(...page.body.data)
+      cursor = page.body.next_cursor
+    }
+    assert.deepStrictEqual(walked, all)
+    const [{ timestamp } = assert.fail("There is no event.")] = all
+    const later = new Date(Date.parse(timestamp) + 1).toISOString()
+    assert.deepStrictEqual(await listed(`since=${timestamp}`), all.filter((event) => event.timestamp === timestamp))
+    assert.deepStrictEqual(await listed(`since=${later}`), [])
+    assert.deepStrictEqual(await listed("since=0001-01-01T00:00:00Z"), all)
+    assert.deepStrictEqual(await listed("since=9999-12-31T23:59:59Z"), [])
+    for (
+      const [query, param] of [
+        ["type=message.read", "type"],
+        ["type=", "type"],
+        ["since=2026-11-20", "since"],
+        ["since=2026-02-30T00:00:00Z", "since"],
+        ["since=2026-11-20T00:00:00%2B01:00", "since"],
+        ["since=", "since"],
+        ["page_size=0", "page_size"],
+        ["page_size=101", "page_size"],
+        ["cursor=x", "cursor"]
+      ] as const
+    ) {
+      refused(await get(`/events?${query}`), param)
+    }
+  })
+})
+
+describe("replay", () => {
+  it("posts events again, of the last 30 days and once at a time", async () => {
+    const { close, create, disable, get, post, posted, settled } = await begin()
+    const { id } = await create()
+    await close()
+    await settled(id)
+    const [{ timestamp } = assert.fail("There is no event.")] =
+      (await get("/events?type=conversation.closed")).body.data
+    const replay = (since: unknown, of = id) => post(`/webhooks/${of}/replay`, { since })
+    const started = await replay(timestamp)
+    assert.strictEqual(started.status, 202)
+    const { created_at, id: replay_id, ...rest } = started.body.data
+    assert.deepStrictEqual(rest, { webhook_id: id, since: timestamp })
+    assert.isString(replay_id)
+    assert.isAtLeast(Date.parse(created_at), Date.parse(timestamp))
+    refused(await replay(timestamp), null, "conflict", 409)
+    await service.until(async () => (await posted()).length === 2)
+    const [first, second] = await posted()
+    assert.strictEqual(second?.body, first?.body)
+    const days = (count: number) => new Date(Date.now() - count * 86_400_000).toISOString()
+    const other = await create()
+    assert.strictEqual((await replay(days(29.9999), other.id)).status, 202)
+    for (const since of [days(30.0001), days(-0.001), "2026-11-20", "now", null, 1]) {
+      refused(await replay(since, other.id), "since")
+    }
+    refused(await replay(timestamp, absent), null, "not_found", 404)
+    await disable(other.id)
+    refused(await replay(timestamp, other.id), null, "conflict", 409)
   })
 })
 

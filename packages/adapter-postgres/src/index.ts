@@ -19,6 +19,7 @@ import * as PersonalData from "./messaging/PersonalData.ts"
 import * as Sends from "./messaging/Sends.ts"
 import * as Events from "./webhooks/Events.ts"
 import * as WebhookDeliveries from "./webhooks/WebhookDeliveries.ts"
+import * as WebhookReplays from "./webhooks/WebhookReplays.ts"
 import * as Webhooks from "./webhooks/Webhooks.ts"
 import * as Audit from "./work/Audit.ts"
 import * as BatchedCommit from "./work/BatchedCommit.ts"
@@ -52,6 +53,7 @@ export const layer: Layer.Layer<StoragePorts, never, SqlClient.SqlClient> = Laye
   StorageUse.layer,
   Tags.layer,
   WebhookDeliveries.layer,
+  WebhookReplays.layer,
   Webhooks.layer,
   WorkQueue.layer
 )

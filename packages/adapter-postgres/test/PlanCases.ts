@@ -26,6 +26,10 @@ export const conversation = ConversationId.make(Crowd.id("conversation", 1))
 export const message = MessageId.make(Crowd.id("message", 4))
 export const webhook = WebhookId.make(Crowd.id("webhook", 2))
 export const delivery = WebhookDeliveryId.make(Crowd.id("work", 9))
+export const eventPage = {
+  after: { at: DateTime.makeUnsafe("2026-05-20T00:00:00.000Z"), id: Crowd.id("event", 0) },
+  size: 101
+}
 export const send = SendId.make(Crowd.id("send", 4))
 export const tag = (number: number) => ({ tag_id: TagId.make(Crowd.id("tag", 10 + number)) })
 export const owner = (number: number) => ({ owner_user_id: MemberId.make(Crowd.id("member", number)) })

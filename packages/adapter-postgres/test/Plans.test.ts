@@ -20,7 +20,7 @@ import * as Crm from "@messaging-crm/core/Crm"
 import type { StoragePorts } from "@messaging-crm/core/Crm"
 import { Decide } from "@messaging-crm/core/Decide"
 import { Dispatch } from "@messaging-crm/core/Dispatch"
-import { EventStore } from "@messaging-crm/core/Events"
+import { AnyEventType, EventStore } from "@messaging-crm/core/Events"
 import { Idempotency, IdempotencyKey, IdempotencyStore } from "@messaging-crm/core/Idempotency"
 import { Ids, MemberId, WebhookDeliveryId } from "@messaging-crm/core/Ids"
 import { Inbound, type ProviderMessageReceived } from "@messaging-crm/core/Inbound"
@@ -33,6 +33,7 @@ import { everySend, SendMessage, Sends, SendStore, StartConversation } from "@me
 import { StorageUse } from "@messaging-crm/core/StorageUse"
 import { CreateTag, Tags, TagStore } from "@messaging-crm/core/Tags"
 import { WebhookDeliveries, WebhookDeliveryRows, WebhookDeliveryStore } from "@messaging-crm/core/WebhookDeliveries"
+import { WebhookReplayStore } from "@messaging-crm/core/WebhookReplays"
 import { WebhookRows, Webhooks, WebhookStore } from "@messaging-crm/core/Webhooks"
 import { WorkKind, WorkQueue, WorkSignal } from "@messaging-crm/core/WorkQueue"
 import { DateTime, Effect, Layer } from "effect"
@@ -46,6 +47,7 @@ import {
   conversation,
   conversationFilters,
   delivery,
+  eventPage,
   matching,
   message,
   now,
@@ -102,6 +104,19 @@ const lookups: Readonly<Record<string, Effect.Effect<unknown, unknown, Services>
     Effect.andThen(store.sealedOtherwise("v2.", null, 100), store.sealedOtherwise("v2.", webhook, 100))
   ),
   "the deliveries to a webhook": WebhookDeliveryStore.use((store) => store.list(Crowd.large, webhook, 100)),
+  "the events": EventStore.use((store) =>
+    Effect.all(
+      [null, eventPage.after].flatMap((after) =>
+        [AnyEventType.literals, ["webhook.test"] as const].flatMap((types) =>
+          [null, now].map((since) => store.list(Crowd.large, { types, since }, { after, size: 101 }))
+        )
+      )
+    )
+  ),
+  "the next events of a replay": EventStore.use((store) =>
+    store.next(Crowd.large, { types: AnyEventType.literals, until: now }, eventPage)
+  ),
+  "a replay": WebhookReplayStore.use((store) => store.find(Crowd.large, webhook)),
   "a delivery": WebhookDeliveryStore.use((store) => store.load(Crowd.large, delivery)),
   "a send": SendStore.use((store) => store.find(Crowd.large, send)),
   "a send to attempt": SendStore.use((store) => store.load(Crowd.large, send))

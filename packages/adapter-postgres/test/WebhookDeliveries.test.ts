@@ -31,6 +31,7 @@ it.layer(Processes.database, { excludeTestServices: true })("Deliveries to as ma
         WHERE w.organization_id = ${organization_id}
         UNION SELECT c.xmin::text, c.cmin::text FROM conversations c WHERE c.id = ${conversation_id}
         UNION SELECT e.xmin::text, e.cmin::text FROM webhook_events e WHERE e.organization_id = ${organization_id}
+          AND e.type = 'conversation.closed'
         UNION SELECT q.xmin::text, q.cmin::text FROM work q WHERE q.organization_id = ${organization_id}`
       assert.lengthOf(together, 1)
     }))

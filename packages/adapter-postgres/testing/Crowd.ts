@@ -280,7 +280,7 @@ const webhooks = [
   `INSERT INTO webhook_events (organization_id, id, type, body, created_at)
    SELECT ${idOf("organization", "1")}, ${idOf("event", "n")}, 'message.sent', '{}',
      '${now}'::timestamptz - interval '1 minute' * n
-   FROM generate_series(1, 60000) n`,
+   FROM generate_series(1, 100000) n`,
   `INSERT INTO webhook_deliveries
      (organization_id, id, webhook_id, event_id, event_type, status, attempt_count, next_attempt_at, created_at)
    SELECT ${idOf("organization", "1")}, ${idOf("work", "n")}, ${idOf("webhook", "2")}, ${idOf("event", "n")},

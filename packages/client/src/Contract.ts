@@ -134,6 +134,18 @@ export interface Contact {
   readonly updated_at: string
 }
 
+/** A contact was created, except by an import. */
+export interface ContactCreatedEvent {
+  /** Unique per event and identical on every attempt. Use it to discard duplicates. */
+  readonly id: string
+  readonly type: "contact.created"
+  /** Time of the change. */
+  readonly timestamp: string
+  readonly data: {
+    readonly contact_id: string
+  }
+}
+
 /** A field that the organization has defined. A contact's `custom_values` contains its value. */
 export interface ContactField {
   readonly id: string
@@ -145,6 +157,20 @@ export interface ContactField {
   /** The choices of a `select`, null for every other type. */
   readonly options: ReadonlyArray<string> | null
   readonly created_at: string
+}
+
+/** Fields of a contact changed. `changed_fields` names them. */
+export interface ContactUpdatedEvent {
+  /** Unique per event and identical on every attempt. Use it to discard duplicates. */
+  readonly id: string
+  readonly type: "contact.updated"
+  /** Time of the change. */
+  readonly timestamp: string
+  readonly data: {
+    readonly contact_id: string
+    /** Names of fields of the contact. */
+    readonly changed_fields: ReadonlyArray<string>
+  }
 }
 
 /** The thread between one contact and the organization on one channel. A phone number has one conversation per channel. */
@@ -180,11 +206,36 @@ export interface Conversation {
   readonly reply_window_expires_at: string | null
 }
 
+/** A conversation was assigned to another member, or to none. */
+export interface ConversationAssignedEvent {
+  /** Unique per event and identical on every attempt. Use it to discard duplicates. */
+  readonly id: string
+  readonly type: "conversation.assigned"
+  /** Time of the change. */
+  readonly timestamp: string
+  readonly data: {
+    readonly conversation_id: string
+    readonly assigned_user_id: string | null
+  }
+}
+
 /** A conversation was closed. */
 export interface ConversationClosedEvent {
   /** Unique per event and identical on every attempt. Use it to discard duplicates. */
   readonly id: string
   readonly type: "conversation.closed"
+  /** Time of the change. */
+  readonly timestamp: string
+  readonly data: {
+    readonly conversation_id: string
+  }
+}
+
+/** A conversation was created, or a closed one was reopened. */
+export interface ConversationOpenedEvent {
+  /** Unique per event and identical on every attempt. Use it to discard duplicates. */
+  readonly id: string
+  readonly type: "conversation.opened"
   /** Time of the change. */
   readonly timestamp: string
   readonly data: {
@@ -270,7 +321,12 @@ export interface CreateWebhook {
     | "message.sent"
     | "message.updated"
     | "send.failed"
-    | "conversation.closed">
+    | "conversation.closed"
+    | "conversation.opened"
+    | "conversation.assigned"
+    | "contact.created"
+    | "contact.updated"
+    | "webhook.disabled">
 }
 
 /** A subscription with its new signing secret. */
@@ -282,7 +338,12 @@ export interface CreatedWebhook {
     | "message.sent"
     | "message.updated"
     | "send.failed"
-    | "conversation.closed">
+    | "conversation.closed"
+    | "conversation.opened"
+    | "conversation.assigned"
+    | "contact.created"
+    | "contact.updated"
+    | "webhook.disabled">
   /** `disabled` by a request, by a 410 response, or after five days without a success; permanent. */
   readonly status: "active" | "disabled"
   readonly created_at: string
@@ -291,6 +352,20 @@ export interface CreatedWebhook {
   /** The secret that signs every event (Standard Webhooks). Returned only once, so store it. */
   readonly signing_secret: string
 }
+
+/** What happened, with the ids of what changed. */
+export type Event =
+  | MessageReceivedEvent
+  | MessageSentEvent
+  | MessageUpdatedEvent
+  | SendFailedEvent
+  | ConversationClosedEvent
+  | ConversationOpenedEvent
+  | ConversationAssignedEvent
+  | ContactCreatedEvent
+  | ContactUpdatedEvent
+  | WebhookDisabledEvent
+  | WebhookTestEvent
 
 /** The API key lacks the operation's scope. */
 export interface Forbidden {
@@ -567,6 +642,11 @@ export interface NotFound {
   }
 }
 
+export interface ReplayWebhook {
+  /** The events of this time and later are posted again: at most 30 days ago, and not in the future. */
+  readonly since: string
+}
+
 /** An accepted order to send a message, which a worker passes to the messaging provider. */
 export interface Send {
   readonly id: string
@@ -723,11 +803,51 @@ export interface TemplateComponent {
   readonly buttons: ReadonlyArray<TemplateButton> | null
 }
 
-export interface TemplateParameter {
+export type TemplateParameter = {
   readonly type: "text"
   readonly text: string
   /** The placeholder's name, in a template with named placeholders. */
   readonly parameter_name?: string
+} | {
+  readonly type: "currency"
+  readonly currency: {
+    /** The text that replaces the placeholder. */
+    readonly fallback_value: string
+    readonly code: string
+    /** The amount multiplied by 1,000. */
+    readonly amount_1000: number
+  }
+  /** The placeholder's name, in a template with named placeholders. */
+  readonly parameter_name?: string
+} | {
+  readonly type: "date_time"
+  readonly date_time: {
+    /** The text that replaces the placeholder. */
+    readonly fallback_value: string
+  }
+  /** The placeholder's name, in a template with named placeholders. */
+  readonly parameter_name?: string
+} | {
+  readonly type: "image"
+  readonly image: {
+    readonly link: string
+  }
+} | {
+  readonly type: "video"
+  readonly video: {
+    readonly link: string
+  }
+} | {
+  readonly type: "document"
+  readonly document: {
+    readonly link: string
+    /** The name that the recipient sees. */
+    readonly filename?: string
+  }
+} | {
+  readonly type: "payload"
+  /** The message of a recipient who chooses the quick reply returns it. */
+  readonly payload: string
 }
 
 /** The API key exceeded its rate limit. */
@@ -849,7 +969,12 @@ export interface UpdateWebhook {
     | "message.sent"
     | "message.updated"
     | "send.failed"
-    | "conversation.closed">
+    | "conversation.closed"
+    | "conversation.opened"
+    | "conversation.assigned"
+    | "contact.created"
+    | "contact.updated"
+    | "webhook.disabled">
 }
 
 /** The value of `match`, and the fields to set. An absent field keeps its value; `null` clears it. */
@@ -941,7 +1066,12 @@ export interface Webhook {
     | "message.sent"
     | "message.updated"
     | "send.failed"
-    | "conversation.closed">
+    | "conversation.closed"
+    | "conversation.opened"
+    | "conversation.assigned"
+    | "contact.created"
+    | "contact.updated"
+    | "webhook.disabled">
   /** `disabled` by a request, by a 410 response, or after five days without a success; permanent. */
   readonly status: "active" | "disabled"
   readonly created_at: string
@@ -961,6 +1091,12 @@ export interface WebhookDelivery {
     | "message.updated"
     | "send.failed"
     | "conversation.closed"
+    | "conversation.opened"
+    | "conversation.assigned"
+    | "contact.created"
+    | "contact.updated"
+    | "webhook.disabled"
+    | "webhook.test"
   /** `succeeded` after an attempt with a 2xx response. */
   readonly status: "pending" | "succeeded" | "failed"
   readonly attempt_count: number
@@ -986,6 +1122,42 @@ export interface WebhookDelivery {
   /** Null once the delivery has ended. */
   readonly next_attempt_at: string | null
   readonly created_at: string
+}
+
+/** Another webhook was disabled. */
+export interface WebhookDisabledEvent {
+  /** Unique per event and identical on every attempt. Use it to discard duplicates. */
+  readonly id: string
+  readonly type: "webhook.disabled"
+  /** Time of the change. */
+  readonly timestamp: string
+  readonly data: {
+    readonly webhook_id: string
+    /** A request disabled it, its endpoint responded with 410, or it had no success for five days. */
+    readonly reason: "request" | "gone" | "failing"
+  }
+}
+
+/** Stored events that are posted to a webhook again. */
+export interface WebhookReplay {
+  readonly id: string
+  readonly webhook_id: string
+  /** Events of this time and later are posted again. */
+  readonly since: string
+  /** Events of this time and later are not. */
+  readonly created_at: string
+}
+
+/** A request tests the webhook. */
+export interface WebhookTestEvent {
+  /** Unique per event and identical on every attempt. Use it to discard duplicates. */
+  readonly id: string
+  readonly type: "webhook.test"
+  /** Time of the change. */
+  readonly timestamp: string
+  readonly data: {
+    readonly webhook_id: string
+  }
 }
 
 /** Why a request was refused. */
@@ -1279,6 +1451,35 @@ export interface Operations {
       readonly next_cursor: string | null
     }
   }
+  /** List events. The key needs the scope `webhooks:manage`. */
+  readonly "GET /events": {
+    readonly query?: {
+      /** The `next_cursor` of the previous page. */
+      readonly cursor?: string
+      /** Maximum number of items on the page. */
+      readonly page_size?: number
+      /** Events of this type. */
+      readonly type?:
+        | "message.received"
+        | "message.sent"
+        | "message.updated"
+        | "send.failed"
+        | "conversation.closed"
+        | "conversation.opened"
+        | "conversation.assigned"
+        | "contact.created"
+        | "contact.updated"
+        | "webhook.disabled"
+        | "webhook.test"
+      /** Events of this time and later. */
+      readonly since?: string
+    }
+    readonly answer: {
+      readonly data: ReadonlyArray<Event>
+      /** The `cursor` of the next page. Null on the last page, and always null for a list without pages. */
+      readonly next_cursor: string | null
+    }
+  }
   /** List webhooks. The key needs the scope `webhooks:manage`. */
   readonly "GET /webhooks": {
     readonly query?: {
@@ -1361,6 +1562,27 @@ export interface Operations {
     }
     readonly answer: {
       readonly data: WebhookDelivery
+    }
+  }
+  /** Test a webhook. The key needs the scope `webhooks:manage`. */
+  readonly "POST /webhooks/{webhook_id}/test": {
+    readonly path: {
+      /** The ID of the webhook. */
+      readonly webhook_id: string
+    }
+    readonly answer: {
+      readonly data: WebhookDelivery
+    }
+  }
+  /** Replay events. The key needs the scope `webhooks:manage`. */
+  readonly "POST /webhooks/{webhook_id}/replay": {
+    readonly path: {
+      /** The ID of the webhook. */
+      readonly webhook_id: string
+    }
+    readonly body: ReplayWebhook
+    readonly answer: {
+      readonly data: WebhookReplay
     }
   }
 }

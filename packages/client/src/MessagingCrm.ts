@@ -3,6 +3,7 @@ import { channels } from "./Channels.ts"
 import { contactFields } from "./ContactFields.ts"
 import { contacts } from "./Contacts.ts"
 import { conversations } from "./Conversations.ts"
+import { events } from "./Events.ts"
 import { members } from "./Members.ts"
 import { messages } from "./Messages.ts"
 import { sends } from "./Sends.ts"
@@ -32,6 +33,7 @@ export class MessagingCrm {
   readonly contactFields: ReturnType<typeof contactFields>
   readonly contacts: ReturnType<typeof contacts>
   readonly conversations: ReturnType<typeof conversations>
+  readonly events: ReturnType<typeof events>
   readonly members: ReturnType<typeof members>
   readonly messages: ReturnType<typeof messages>
   readonly sends: ReturnType<typeof sends>
@@ -48,6 +50,7 @@ export class MessagingCrm {
     this.contactFields = contactFields(calls)
     this.contacts = contacts(calls)
     this.conversations = conversations(calls)
+    this.events = events(calls)
     this.members = members(calls)
     this.messages = messages(calls)
     this.sends = sends(calls)

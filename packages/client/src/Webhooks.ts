@@ -1,17 +1,24 @@
 import type { WithResponse } from "./Attempt.ts"
-import type { CreatedWebhook, CreateWebhook, UpdateWebhook, Webhook, WebhookDelivery } from "./Contract.ts"
-import type { WebhookEvent } from "./Events.ts"
+import type {
+  CreatedWebhook,
+  CreateWebhook,
+  UpdateWebhook,
+  Webhook,
+  WebhookDelivery,
+  WebhookReplay
+} from "./Contract.ts"
+import type { WebhookEventType } from "./Events.ts"
 import type { Pages } from "./Pages.ts"
 import type { Query, RequestOptions, Transport } from "./Transport.ts"
 
 /** The URL and the types of events of a new webhook. */
 export interface NewWebhook extends CreateWebhook {
-  readonly event_types: ReadonlyArray<WebhookEvent["type"]>
+  readonly event_types: ReadonlyArray<WebhookEventType>
 }
 
 /** The new URL or types of events of a webhook. */
 export interface WebhookChange extends UpdateWebhook {
-  readonly event_types?: ReadonlyArray<WebhookEvent["type"]>
+  readonly event_types?: ReadonlyArray<WebhookEventType>
 }
 
 /** `/webhooks`: list, create, get, update and disable; their deliveries: list and retry. */
@@ -36,6 +43,12 @@ export const webhooks = ({ list, one }: Transport) => ({
   /** Lists the 100 most recent deliveries of a webhook. */
   deliveries: (webhook_id: string, options?: RequestOptions): Pages<WebhookDelivery> =>
     list("GET /webhooks/{webhook_id}/deliveries", { path: { webhook_id } }, options),
+  /** Posts one signed `webhook.test` event. The result is its delivery, which is pending. */
+  test: (webhook_id: string, options?: RequestOptions): Promise<WithResponse<WebhookDelivery>> =>
+    one("POST /webhooks/{webhook_id}/test", { path: { webhook_id } }, options),
+  /** Posts stored events since a time again, at most 30 days ago: the oldest first, one at a time. */
+  replay: (webhook_id: string, since: string, options?: RequestOptions): Promise<WithResponse<WebhookReplay>> =>
+    one("POST /webhooks/{webhook_id}/replay", { path: { webhook_id }, body: { since } }, options),
   /** Makes a delivery due now: its event is posted again. */
   retry: (webhook_id: string, delivery_id: string, options?: RequestOptions): Promise<WithResponse<WebhookDelivery>> =>
     one("POST /webhooks/{webhook_id}/deliveries/{delivery_id}/retry", { path: { webhook_id, delivery_id } }, options)

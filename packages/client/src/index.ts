@@ -1,7 +1,7 @@
 export type { Fetch, LastResponse, WithResponse } from "./Attempt.ts"
 export type * from "./Contract.ts"
 export * from "./Errors.ts"
-export type * from "./Events.ts"
+export type { WebhookEvent, WebhookEventType } from "./Events.ts"
 export * from "./MessagingCrm.ts"
 export * from "./Pages.ts"
 export type { EndedSend } from "./Sends.ts"

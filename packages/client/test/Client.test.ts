@@ -165,6 +165,11 @@ describe("webhooks", () => {
       (await crm.webhooks.update(hook.id, { event_types: ["send.failed"] })).event_types,
       (await crm.webhooks.get(hook.id)).event_types
     )
+    assert.strictEqual((await crm.webhooks.test(hook.id)).event_type, "webhook.test")
+    const replay = await crm.webhooks.replay(hook.id, event.timestamp)
+    assert.deepStrictEqual([replay.webhook_id, replay.since], [hook.id, event.timestamp])
+    const listed_events = await crm.events.list({ type: "send.failed" }).toArray({ limit: 10 })
+    assert.deepStrictEqual(listed_events.map(({ id }) => id), [event.id])
     assert.notStrictEqual((await crm.webhooks.rotateSecret(hook.id)).signing_secret, hook.signing_secret)
     assert.strictEqual((await crm.webhooks.disable(hook.id)).status, "disabled")
     const [listed] = await crm.webhooks.list().toArray({ limit: 10 })

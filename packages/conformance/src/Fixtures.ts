@@ -319,6 +319,17 @@ export const deliveryOf = (
   created_at
 })
 
+/** Raises an event, and returns the delivery to the webhook that a read must return. */
+export const raised = Effect.fnUntraced(function*(
+  organization_id: OrganizationId,
+  to: Pick<WebhookColumns, "id">,
+  millis = 0
+) {
+  const row = yield* event({ created_at: after(millis) })
+  yield* write(organization_id, Changes.raise(row))
+  return deliveryOf(row, to)
+})
+
 /** Removes the events of other tests that were raised before a time. */
 export const withoutEvents = Effect.fnUntraced(function*(before: DateTime.Utc) {
   const store = yield* EventStore

@@ -6,12 +6,14 @@ import * as PersonalData from "./Journeys/PersonalData.ts"
 import type { Storage } from "./Journeys/Scene.ts"
 import * as Sends from "./Journeys/Sends.ts"
 import * as WebhookRaces from "./Journeys/WebhookRaces.ts"
+import * as WebhookReplays from "./Journeys/WebhookReplays.ts"
 import * as Webhooks from "./Journeys/Webhooks.ts"
 
 export const suite = (storage: Storage) => {
   Sends.suite(storage)
   Holds.suite(storage)
   Inbound.suite(storage)
+  WebhookReplays.suite(storage)
   Webhooks.suite(storage)
   WebhookRaces.suite(storage)
   PersonalData.suite(storage)

@@ -46,6 +46,7 @@ const organization = Effect.gen(function*() {
     sends: [],
     revisions: new Map(),
     webhooks: [],
+    events: [],
     behavior: "accepts"
   }
   return state

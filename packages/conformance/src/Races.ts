@@ -11,11 +11,13 @@ import { AddNote, type Contact, Contacts, UpdateContact } from "@messaging-crm/c
 import { ContactUpserts, UpsertContacts } from "@messaging-crm/core/ContactUpserts"
 import { CloseConversation, type Conversation, Conversations } from "@messaging-crm/core/Conversations"
 import { Dispatch } from "@messaging-crm/core/Dispatch"
+import { Events } from "@messaging-crm/core/Events"
 import { Members } from "@messaging-crm/core/Members"
 import { Messages } from "@messaging-crm/core/Messages"
 import { type Send, Sends, SendStore, StartConversation } from "@messaging-crm/core/Sends"
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
+import { ReplayWebhook, WebhookReplays } from "@messaging-crm/core/WebhookReplays"
 import { UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
 import { DateTime, Effect, Option, Result, Schema } from "effect"
 import { newPhone, phone, type Requirements, type Scene, scene } from "./Races/Scene.ts"
@@ -232,6 +234,13 @@ export const operations: Readonly<Record<string, Operation>> = {
       Webhooks.use((all) => all.update(webhook.id, UpdateWebhook.make({ event_types: ["message.sent"] }))),
       ({ event_types }) => event_types
     ),
+  "replay to the webhook": ({ now, webhook }) =>
+    Effect.map(
+      WebhookReplays.use((all) => all.start(webhook.id, ReplayWebhook.make({ since: now }))),
+      ({ webhook_id }) => webhook_id === webhook.id
+    ),
+  "test the webhook": ({ webhook }) =>
+    Effect.map(WebhookDeliveries.use((all) => all.test(webhook.id)), ({ status }) => status),
   "rotate the secret": ({ webhook }) =>
     Effect.map(Webhooks.use((all) => all.rotateSecret(webhook.id)), ({ signing_secret }) => signing_secret.length),
   "disable the webhook": ({ webhook }) =>
@@ -281,6 +290,7 @@ export const observe = Effect.fnUntraced(function*(scene: Scene, answers: Readon
     const webhooks = yield* Webhooks.use((all) => all.list({ status: null }))
     const isActive = webhooks.some(({ id, status }) => id === webhook.id && status === "active")
     const deliveries = yield* WebhookDeliveries.use((all) => all.list(webhook.id))
+    const events = yield* Events.use((all) => all.list({ type: null, since: null, ...every }))
     const account = yield* ChannelAccountStore.use((store) => store.find(organization_id, channel.id))
     const sends = yield* Effect.forEach(
       [queued, lost],
@@ -301,6 +311,7 @@ export const observe = Effect.fnUntraced(function*(scene: Scene, answers: Readon
       members: byText((yield* Members.use((all) => all.list)).map(({ name, role }) => ({ name, role }))),
       keys: (yield* ApiKeys.use((all) => all.list)).map(({ revoked_at }) => revoked_at === null ? "valid" : "revoked"),
       webhooks: byText(webhooks.map(({ event_types, status, url }) => ({ event_types, status, url }))),
+      events: byText(events.data.map(({ type }) => type)),
       // A delivery of a webhook that was disabled meanwhile ends when a worker claims it.
       deliveries: byText(
         deliveries.map(({ attempt_count, event_type, failure_code, status }) =>

@@ -14,6 +14,7 @@ import * as ContactImports from "./ContactImports.ts"
 import * as Contacts from "./Contacts.ts"
 import * as ContactUpserts from "./ContactUpserts.ts"
 import * as Conversations from "./Conversations.ts"
+import * as Events from "./Events.ts"
 import type { It, Options } from "./Fixtures.ts"
 import * as Idempotency from "./Idempotency.ts"
 import * as Journeys from "./Journeys.ts"
@@ -28,6 +29,7 @@ import * as SecretCanary from "./SecretCanary.ts"
 import * as Sends from "./Sends.ts"
 import * as StorageUse from "./StorageUse.ts"
 import * as Tags from "./Tags.ts"
+import * as WebhookReplays from "./WebhookReplays.ts"
 import * as Webhooks from "./Webhooks.ts"
 import * as WorkQueue from "./WorkQueue.ts"
 
@@ -46,6 +48,7 @@ const ports: { readonly [Port in StoragePorts as NameOf<Port["key"]>]: (it: It, 
   ContactFieldStore: ContactFields.suite,
   ContactStore: Contacts.suite,
   ConversationStore: Conversations.suite,
+  EventStore: Events.suite,
   IdempotencyStore: Idempotency.suite,
   MediaStore: Media.suite,
   MemberStore: Members.suite,
@@ -57,6 +60,7 @@ const ports: { readonly [Port in StoragePorts as NameOf<Port["key"]>]: (it: It, 
   SendStore: Sends.suite,
   StorageUseStore: StorageUse.suite,
   TagStore: Tags.suite,
+  WebhookReplayStore: WebhookReplays.suite,
   ...Webhooks.suites,
   WorkQueue: WorkQueue.suite
 }

@@ -1,7 +1,7 @@
-/** The promises of `EventStore`, `WebhookStore` and `WebhookDeliveryStore`, as tests. */
+/** The promises of `WebhookStore` and `WebhookDeliveryStore`, as tests. */
 import { assert } from "@effect/vitest"
 import * as Changes from "@messaging-crm/core/Changes"
-import { EventId, type OrganizationId, WebhookDeliveryId } from "@messaging-crm/core/Ids"
+import { EventId, WebhookDeliveryId } from "@messaging-crm/core/Ids"
 import {
   type Attempt,
   State,
@@ -16,13 +16,6 @@ import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
 import { start } from "./WorkQueue/Scene.ts"
 
-/** Raises an event, and returns the delivery to the webhook that a read must return. */
-const raised = Effect.fnUntraced(function*(organization_id: OrganizationId, to: WebhookColumns, millis = 0) {
-  const event = yield* Fixtures.event({ created_at: after(millis) })
-  yield* Fixtures.write(organization_id, Changes.raise(event))
-  return Fixtures.deliveryOf(event, to)
-})
-
 const newestFirst = <Row extends { readonly id: string }>(rows: ReadonlyArray<Row>, at: (row: Row) => number) =>
   rows.toSorted((a, b) => at(b) - at(a) || (a.id < b.id ? 1 : -1))
 
@@ -30,44 +23,6 @@ const newestFirst = <Row extends { readonly id: string }>(rows: ReadonlyArray<Ro
 const every = { status: null }
 
 const disabled = { status: "disabled", disabled_at: after(1) } as const
-
-const events = (it: It, { runs }: Options) => {
-  it.effect.prop("keeps an event's exact bytes, with a pending delivery for each webhook", {
-    body: hardText({ min: 0, max: 60 })
-  }, ({ body }) =>
-    Effect.gen(function*() {
-      const deliveries = yield* WebhookDeliveryStore
-      const ours = yield* Fixtures.organization
-      const webhooks = [yield* Fixtures.webhook(ours), yield* Fixtures.webhook(ours)]
-      const event = yield* Fixtures.event({ body, created_at: after(3) })
-      yield* Fixtures.write(ours, Changes.raise(event))
-      for (const webhook of webhooks) {
-        const id = Changes.deliveryIdOf(event.id, webhook.id)
-        const loaded = Option.getOrThrow(yield* deliveries.load(ours, id))
-        assert.strictEqual(loaded.body, body)
-        assert.deepStrictEqual(loaded.webhook, { ...webhook, version: 1 })
-        assert.strictEqual(loaded.delivery.status, "pending")
-        assert.strictEqual(loaded.delivery.version, 1)
-        assert.deepStrictEqual(loaded.delivery.next_attempt_at, event.created_at)
-        const { version: _version, ...delivery } = loaded.delivery
-        assert.deepStrictEqual(yield* deliveries.list(ours, webhook.id, 9), [delivery])
-      }
-    }), { arbitrary: { runs } })
-
-  it.effect("deletes events that are old enough, with their deliveries, up to the limit", () =>
-    Effect.gen(function*() {
-      const store = yield* Fixtures.withoutEvents(after(0))
-      const ours = yield* Fixtures.organization
-      const to = yield* Fixtures.webhook(ours)
-      yield* Effect.forEach([-3, -2, -1], (millis) => raised(ours, to, millis))
-      const young = yield* raised(ours, to, 0)
-      assert.strictEqual(yield* store.purge(after(0), 2), 2)
-      assert.strictEqual(yield* store.purge(after(0), 2), 1)
-      assert.strictEqual(yield* store.purge(after(0), 2), 0)
-      const left = yield* WebhookDeliveryStore.use((deliveries) => deliveries.list(ours, to.id, 9))
-      assert.deepStrictEqual(left, [young])
-    }))
-}
 
 const webhooks = (it: It, { runs }: Options) => {
   it.effect.prop("returns a webhook as it was inserted", {
@@ -172,7 +127,7 @@ const deliveries = (it: It, { runs }: Options) => {
       const store = yield* WebhookDeliveryStore
       const [ours, theirs] = [yield* Fixtures.organization, yield* Fixtures.organization]
       const to = yield* Fixtures.webhook(ours)
-      const delivery = yield* raised(ours, to)
+      const delivery = yield* Fixtures.raised(ours, to)
       const update = (version: number, set: Partial<WebhookDelivery>) =>
         WebhookDeliveryRows.update({ id: delivery.id, version }, set)
       const first = State.attempt(delivery, { ...attempt, response_body }, next ? after(9) : null)
@@ -196,7 +151,7 @@ const deliveries = (it: It, { runs }: Options) => {
       // The queue is global, and this empties it.
       const { ours } = yield* start
       const to = yield* Fixtures.webhook(ours)
-      const ids = yield* Effect.forEach([1, 2, 3], () => Effect.map(raised(ours, to), ({ id }) => id))
+      const ids = yield* Effect.forEach([1, 2, 3], () => Effect.map(Fixtures.raised(ours, to), ({ id }) => id))
       const kind = "webhook_delivery" as const
       const token = yield* Fixtures.uuid
       const claim = store.claim({ kind, limit: 1000, now: after(60), lease_until: after(120), token })
@@ -216,11 +171,11 @@ const deliveries = (it: It, { runs }: Options) => {
       const store = yield* WebhookDeliveryStore
       const ours = yield* Fixtures.organization
       const to = yield* Fixtures.webhook(ours)
-      const rows = yield* Effect.forEach([0, 2, 1, 2, 0], (millis) => raised(ours, to, millis))
+      const rows = yield* Effect.forEach([0, 2, 1, 2, 0], (millis) => Fixtures.raised(ours, to, millis))
       const sorted = newestFirst(rows, ({ created_at }) => created_at.epochMilliseconds)
       assert.deepStrictEqual(yield* store.list(ours, to.id, 9), sorted)
       assert.deepStrictEqual(yield* store.list(ours, to.id, 3), sorted.slice(0, 3))
     }))
 }
 
-export const suites = { EventStore: events, WebhookStore: webhooks, WebhookDeliveryStore: deliveries }
+export const suites = { WebhookStore: webhooks, WebhookDeliveryStore: deliveries }

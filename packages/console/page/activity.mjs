@@ -91,11 +91,18 @@ export const expander = (id, label) =>
   html`<button class="link" aria-expanded=${state.expanded === id}
     @click=${() => update({ expanded: state.expanded === id ? null : id })}>${label}</button>`
 
+const idOf = ({ contact_id, conversation_id, message_id, send_id, webhook_id }) =>
+  message_id ?? send_id ?? conversation_id ?? contact_id ?? webhook_id
+
 const eventRow = (event) =>
   html`<tr><td class="number">${exactly(event.timestamp)}</td>
     <td>${expander(event.id, event.type)}</td>
-    <td class="path"><code>${event.data.message_id ?? event.data.send_id ?? event.data.conversation_id}</code></td>
-    <td>${spaced(event.data.status ?? event.data.failure_reason ?? "")}</td></tr>
+    <td class="path"><code>${idOf(event.data)}</code></td>
+    <td>${
+    spaced(
+      event.data.status ?? event.data.failure_reason ?? event.data.changed_fields?.join(", ") ?? event.data.reason ?? ""
+    )
+  }</td></tr>
     ${
     state.expanded === event.id
       ? html`<tr class="more"><td colspan="4"><pre>${JSON.stringify(event, null, 2)}</pre></td></tr>`

@@ -142,13 +142,22 @@ export const customerDialog = () => {
     }))
 }
 
-/** @type {Readonly<Record<import("@messaging-crm/client").WebhookEvent["type"], boolean>>} */
+/**
+ * Whether the dialog selects a type, of which a webhook can have five.
+ *
+ * @type {Readonly<Record<import("@messaging-crm/client").WebhookEventType, boolean>>}
+ */
 const eventTypes = {
   "message.received": true,
   "message.sent": true,
   "message.updated": true,
   "send.failed": true,
-  "conversation.closed": true
+  "conversation.closed": true,
+  "conversation.opened": false,
+  "conversation.assigned": false,
+  "contact.created": false,
+  "contact.updated": false,
+  "webhook.disabled": false
 }
 
 /** Asks for a new webhook, and shows the signing secret that `create` returns. */
@@ -156,7 +165,9 @@ export const webhookDialog = (create) => {
   const fields = () =>
     html`<label>URL<input name="url" type="url" required placeholder="https://example.com/hooks" autocomplete="off"></label>
     <fieldset><legend>Events</legend>${
-      Object.keys(eventTypes).map((type) => html`<label><input type="checkbox" name=${type} checked>${type}</label>`)
+      Object.entries(eventTypes).map(([type, isSelected]) =>
+        html`<label><input type="checkbox" name=${type} ?checked=${isSelected}>${type}</label>`
+      )
     }</fieldset>`
   dialog("New webhook", "Create", fields, async (valueOf) => {
     const event_types = Object.keys(eventTypes).filter((type) => valueOf(type) !== "")

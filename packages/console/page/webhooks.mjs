@@ -51,6 +51,12 @@ const retry = ({ id, webhook_id }) =>
     update({ deliveries: state.deliveries.map((delivery) => delivery.id === id ? retried : delivery) })
   })
 
+const test = attempt(async () => {
+  const { webhook } = state
+  await call("testWebhook", { id: webhook })
+  await loadDeliveries(webhook)
+})
+
 const deliveryKind = { succeeded: "good", failed: "bad", pending: "warn" }
 
 const bodies = ({ event_id, response_body, response_status }) => {
@@ -91,7 +97,11 @@ export const webhooks = () =>
   section(
     "Webhooks",
     "Subscriptions, and the deliveries of the one that is selected.",
-    html`<p class="toolbar"><button @click=${create}>New webhook</button></p>${
+    html`<p class="toolbar"><button @click=${create}>New webhook</button>${
+      state.webhooks.some(({ id, status }) => id === state.webhook && status === "active")
+        ? html`<button @click=${test} title="Post one signed webhook.test event">Test</button>`
+        : ""
+    }</p>${
       state.webhooks.length === 0
         ? html`<p class="empty">No webhooks. Create one to receive events.</p>`
         : html`<div class="webhooks" role="group" aria-label="Webhooks">${

@@ -44,5 +44,6 @@ export const development = {
   createWebhook: (crm, input: NewWebhook) => crm.webhooks.create(input),
   deliveries: (crm, { id }: { readonly id: string }) => crm.webhooks.deliveries(id).page(),
   retry: (crm, { id, webhook_id }: { readonly id: string; readonly webhook_id: string }) =>
-    crm.webhooks.retry(webhook_id, id)
+    crm.webhooks.retry(webhook_id, id),
+  testWebhook: (crm, { id }: { readonly id: string }) => crm.webhooks.test(id)
 } satisfies Readonly<Record<string, Operation<never>>>

@@ -24,8 +24,10 @@ import type { MessagingProvider } from "./messaging/MessagingProvider.ts"
 import { PersonalData, type PersonalDataStore } from "./messaging/PersonalData.ts"
 import { Sends, type SendStore } from "./messaging/Sends.ts"
 import { Templates } from "./messaging/Templates.ts"
-import type { EventStore } from "./webhooks/Events.ts"
+import { Events, type EventStore } from "./webhooks/Events.ts"
+import { WebhookPosts } from "./webhooks/WebhookAttempt.ts"
 import { WebhookDeliveries, type WebhookDeliveryStore } from "./webhooks/WebhookDeliveries.ts"
+import { WebhookReplays, type WebhookReplayStore } from "./webhooks/WebhookReplays.ts"
 import { Webhooks, type WebhookStore } from "./webhooks/Webhooks.ts"
 import type { WebhookTransport } from "./webhooks/WebhookTransport.ts"
 import { Audit, type AuditStore } from "./work/Audit.ts"
@@ -62,6 +64,7 @@ export type StoragePorts =
   | StorageUseStore
   | TagStore
   | WebhookDeliveryStore
+  | WebhookReplayStore
   | WebhookStore
   | WorkQueue
 
@@ -78,6 +81,7 @@ export const operations = [
   Contacts,
   ContactUpserts,
   Conversations,
+  Events,
   Idempotency,
   Inbound,
   Media,
@@ -91,6 +95,7 @@ export const operations = [
   Tags,
   Templates,
   WebhookDeliveries,
+  WebhookReplays,
   Webhooks,
   Worker
 ] as const
@@ -115,6 +120,7 @@ const catalogues = Layer.mergeAll(
   ChannelHolds.layer,
   Channels.layer,
   ContactFields.layer,
+  Events.layer,
   Members.layer,
   MessageRetention.layer,
   Organizations.layer,
@@ -131,6 +137,8 @@ const threads = Layer.mergeAll(
   PersonalData.layer
 )
 
+const posting = Layer.mergeAll(WebhookDeliveries.layer, WebhookReplays.layer).pipe(Layer.provide(WebhookPosts.layer))
+
 /**
  * Layer that provides every operation of the CRM, given storage, a messaging provider and a transport for webhooks.
  *
@@ -144,7 +152,7 @@ export const layer: Layer.Layer<Operations, never, StoragePorts | MessagingProvi
     Inbound.layer,
     Worker.layer
   ).pipe(
-    Layer.provideMerge(Layer.mergeAll(ContactImports.layer, Dispatch.layer, WebhookDeliveries.layer)),
+    Layer.provideMerge(Layer.mergeAll(ContactImports.layer, Dispatch.layer, posting)),
     Layer.provideMerge(Layer.mergeAll(ContactUpserts.layer, Sends.layer)),
     Layer.provideMerge(threads),
     Layer.provideMerge(Layer.mergeAll(Idempotency.layer, Media.layer)),

@@ -13,6 +13,7 @@ import { MediaRows } from "./messaging/Media.ts"
 import { MessageRows, ProviderMessageRows } from "./messaging/Messages.ts"
 import { SendRows } from "./messaging/Sends.ts"
 import { WebhookDeliveryRows } from "./webhooks/WebhookDeliveries.ts"
+import { WebhookReplayRows } from "./webhooks/WebhookReplays.ts"
 import { WebhookRows } from "./webhooks/Webhooks.ts"
 import type { Table, TableName } from "./work/Table.ts"
 
@@ -35,5 +36,6 @@ export const tables: Readonly<Record<TableName, Table>> = {
   sends: SendRows.table,
   tags: TagRows.table,
   webhook_deliveries: WebhookDeliveryRows.table,
+  webhook_replays: WebhookReplayRows.table,
   webhooks: WebhookRows.table
 }

@@ -11,6 +11,7 @@ import { Media } from "./messaging/Media.ts"
 import { MessageRetention } from "./messaging/MessageRetention.ts"
 import { Messages } from "./messaging/Messages.ts"
 import { type ClaimedDelivery, WebhookDeliveries, WebhookDeliveryStore } from "./webhooks/WebhookDeliveries.ts"
+import { WebhookReplays } from "./webhooks/WebhookReplays.ts"
 import { Webhooks } from "./webhooks/Webhooks.ts"
 import { Audit } from "./work/Audit.ts"
 import * as Changes from "./work/Changes.ts"
@@ -132,6 +133,7 @@ export class Worker extends Context.Service<Worker, {
       const messages = yield* Messages
       const retention = yield* MessageRetention
       const queue = yield* WorkQueue
+      const replays = yield* WebhookReplays
       const signal = yield* WorkSignal
       const webhooks = yield* Webhooks
 
@@ -162,16 +164,29 @@ export class Worker extends Context.Service<Worker, {
             return dispatch.expireOutcome(item.claimed)
           case "webhook_delivery":
             return deliveries.attempt(item)
+          case "webhook_replay":
+            return replays.attempt(item.claimed)
+        }
+      }
+
+      const abandonOf = (claimed: ClaimedWork) => {
+        switch (claimed.kind) {
+          case "webhook_delivery":
+            return deliveries.abandon(claimed)
+          case "webhook_replay":
+            return replays.abandon(claimed)
+          default:
+            return dispatch.abandon(claimed)
         }
       }
 
       /**
-       * Fails the send or delivery of an item that keeps causing defects.
+       * Ends the send, delivery, or replay of an item that keeps causing defects.
        *
        * If not even that can be written, the item is dropped.
        */
       const abandon = (claimed: ClaimedWork) =>
-        (claimed.kind === "webhook_delivery" ? deliveries.abandon(claimed) : dispatch.abandon(claimed)).pipe(
+        abandonOf(claimed).pipe(
           Effect.catchDefect((defect) =>
             Effect.logError("Work item dropped: its failure cannot be written", defect).pipe(
               Effect.andThen(settle({ claimed, outcome: "finish" }))

@@ -12,6 +12,7 @@ import { AddNote, Contacts, CreateContact, UpdateContact } from "@messaging-crm/
 import { ContactUpserts, UpsertContacts } from "@messaging-crm/core/ContactUpserts"
 import { AssignConversation, CloseConversation, Conversations } from "@messaging-crm/core/Conversations"
 import * as Crm from "@messaging-crm/core/Crm"
+import { Events } from "@messaging-crm/core/Events"
 import {
   ChannelId,
   ContactId,
@@ -37,8 +38,9 @@ import { SendMessage, Sends, StartConversation } from "@messaging-crm/core/Sends
 import { CreateTag, Tags } from "@messaging-crm/core/Tags"
 import { Templates } from "@messaging-crm/core/Templates"
 import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
+import { ReplayWebhook, WebhookReplays } from "@messaging-crm/core/WebhookReplays"
 import { CreateWebhook, UpdateWebhook, Webhooks } from "@messaging-crm/core/Webhooks"
-import { Cause, Effect, Exit, Layer, Option, Record } from "effect"
+import { Cause, DateTime, Effect, Exit, Layer, Option, Record } from "effect"
 
 const world = Crm.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(Memory.layer, Provider.layer("callback_ref"), Ids.layer))
@@ -72,6 +74,7 @@ const calls: Readonly<Record<KeyedOperation, Effect.Effect<unknown, unknown, Crm
   "conversations.get": Conversations.use(({ get }) => get(conversation)),
   "conversations.list": Conversations.use(({ list }) => list(page)),
   "conversations.reopen": Conversations.use(({ reopen }) => reopen(conversation)),
+  "events.list": Events.use(({ list }) => list({ type: null, since: null, ...page })),
   "members.list": Members.use(({ list }) => list),
   "messages.get": Messages.use(({ get }) => get(conversation, MessageId.make(unknown))),
   "messages.list": Messages.use(({ list }) => list(conversation, null)),
@@ -96,7 +99,11 @@ const calls: Readonly<Record<KeyedOperation, Effect.Effect<unknown, unknown, Crm
   "webhooks.disable": Webhooks.use(({ disable }) => disable(webhook)),
   "webhooks.get": Webhooks.use(({ get }) => get(webhook)),
   "webhooks.list": Webhooks.use(({ list }) => list({ status: null })),
+  "webhooks.replay": WebhookReplays.use(({ start }) =>
+    start(webhook, ReplayWebhook.make({ since: DateTime.makeUnsafe("2026-11-20T09:00:00Z") }))
+  ),
   "webhooks.rotate_secret": Webhooks.use(({ rotateSecret }) => rotateSecret(webhook)),
+  "webhooks.test": WebhookDeliveries.use(({ test }) => test(webhook)),
   "webhooks.update": Webhooks.use(({ update }) =>
     update(webhook, UpdateWebhook.make({ event_types: ["message.sent"] }))
   )

@@ -4,7 +4,7 @@ import { canonicalJson } from "@messaging-crm/core/Idempotency"
 import { ChannelId, ConversationId, MessageId, SendId } from "@messaging-crm/core/Ids"
 import { checksum } from "@messaging-crm/core/Secrets"
 import { type SendRow, State } from "@messaging-crm/core/Sends"
-import { render, type Template, type TemplateValues } from "@messaging-crm/core/Templates"
+import { render, type Template, type TemplateParameter, type TemplateValues } from "@messaging-crm/core/Templates"
 import { DateTime, Option, Result } from "effect"
 
 const id = "01990000-0000-7000-8000-000000000001"
@@ -160,6 +160,71 @@ describe("a template", () => {
     const tenth = Array.from({ length: 10 }, (_, index) => `{{${index + 1}}}`).join(" ")
     const many = template({ components: [{ type: "BODY", text: tenth, format: null, buttons: null }] })
     assert.strictEqual(rendered(many, body(..."abcdefghij")), "a b c d e f g h i j")
+  })
+
+  const rich = (buttons = "QUICK_REPLY", format = "IMAGE") =>
+    template({
+      components: [
+        { type: "HEADER", text: null, format, buttons: null },
+        { type: "BODY", text: "{{1}} on {{2}}", format: null, buttons: null },
+        { type: "BUTTONS", text: null, format: null, buttons: [{ type: buttons, text: "Not me", url: null }] }
+      ]
+    })
+  const link = { link: "https://shop.example/file" }
+  const files = {
+    IMAGE: { type: "image", image: link },
+    VIDEO: { type: "video", video: link },
+    DOCUMENT: { type: "document", document: { ...link, filename: "invoice.pdf" } }
+  } as const
+  const currency = {
+    type: "currency",
+    currency: { fallback_value: "12.50 €", code: "EUR", amount_1000: 12_500 }
+  } as const
+  const date_time = { type: "date_time", date_time: { fallback_value: "20 November" } } as const
+  const payload = { type: "payload", payload: "DISPUTE" } as const
+  const header = (...parameters: ReadonlyArray<TemplateParameter>) => ({ type: "header", parameters }) as const
+  const amounts = { type: "body", parameters: [currency, date_time] } as const
+  const button = (...parameters: ReadonlyArray<TemplateParameter>) =>
+    ({ type: "button", sub_type: "quick_reply", index: 0, parameters }) as const
+
+  it("takes a file for the header of its format, amounts and times for a body, and a payload for a quick reply", () => {
+    for (const [format, file] of Object.entries(files)) {
+      for (const more of [[], [button()], [button(payload)], [button({ type: "text", text: "DISPUTE" })]]) {
+        const values = [header(file), amounts, ...more]
+        assert.strictEqual(rendered(rich("QUICK_REPLY", format), values), "12.50 € on 20 November")
+      }
+    }
+    const named = template({
+      parameter_format: "NAMED",
+      components: [{ type: "BODY", text: "{{sum}} on {{day}}", format: null, buttons: null }]
+    })
+    const values = {
+      type: "body",
+      parameters: [{ ...date_time, parameter_name: "day" }, { ...currency, parameter_name: "sum" }]
+    }
+    assert.strictEqual(rendered(named, [values as TemplateValues]), "12.50 € on 20 November")
+    assert.strictEqual(refusal(named, [amounts]), "TemplateValuesMismatch")
+  })
+
+  it("refuses a parameter where its type does not fit, and one too few or too many", () => {
+    const { DOCUMENT, IMAGE, VIDEO } = files
+    for (
+      const values of [
+        [amounts],
+        [header(), amounts],
+        [header(IMAGE, IMAGE), amounts],
+        [header(VIDEO), amounts],
+        [header(DOCUMENT), amounts],
+        [header({ type: "text", text: "a" }), amounts],
+        [header(IMAGE), { type: "body" as const, parameters: [currency, IMAGE] }],
+        [header(IMAGE), { type: "body" as const, parameters: [currency, payload] }],
+        [header(IMAGE), amounts, button(payload, payload)],
+        [header(IMAGE), amounts, button(currency)]
+      ]
+    ) {
+      assert.strictEqual(refusal(rich(), values), "TemplateValuesMismatch", JSON.stringify(values))
+    }
+    assert.strictEqual(refusal(rich("URL"), [header(IMAGE), amounts, button(payload)]), "TemplateValuesMismatch")
   })
 
   it("refuses a status that may not be sent, and values that do not fit", () => {

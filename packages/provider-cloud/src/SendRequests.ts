@@ -15,7 +15,10 @@ import { coreId, isPhoneNumber } from "./People.ts"
 const recipientFields = (recipient: string) => isPhoneNumber(recipient) ? { to: recipient.slice(1) } : { recipient }
 
 /** Returns a parameter in the form that its part of the template requires. */
-const parameterOf = (values: TemplateValues, { parameter_name, text }: TemplateParameter) => {
+const parameterOf = (values: TemplateValues, parameter: TemplateParameter) => {
+  // Core's other parameters are written as the network reads them.
+  if (parameter.type !== "text") return parameter
+  const { parameter_name, text } = parameter
   const sub_type = values.type === "button" ? values.sub_type.toLowerCase() : ""
   switch (sub_type) {
     case "quick_reply":

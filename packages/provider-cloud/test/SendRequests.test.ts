@@ -108,6 +108,26 @@ describe("what is written", () => {
     })
   })
 
+  it("files, amounts, times, and payloads as core has them", () => {
+    const parameters = [
+      { type: "image", image: { link: "https://shop.example/1.png" } },
+      { type: "video", video: { link: "https://shop.example/1.mp4" } },
+      { type: "document", document: { link: "https://shop.example/1.pdf", filename: "invoice.pdf" } },
+      {
+        type: "currency",
+        currency: { fallback_value: "12 €", code: "EUR", amount_1000: 12_000 },
+        parameter_name: "sum"
+      },
+      { type: "date_time", date_time: { fallback_value: "Monday" } },
+      { type: "payload", payload: "stop" }
+    ] as const
+    const { content } = template
+    if (content.type !== "template") return assert.fail("It is a template.")
+    const components = parameters.map((parameter) => ({ type: "body" as const, parameters: [parameter] }))
+    const body = phoneMessage({ ...template, content: { ...content, template: { ...content.template, components } } })
+    assert.deepNestedInclude(body, { "template.components": components })
+  })
+
   it("a page's message bears the reference as metadata, a photo account's none", () => {
     assert.deepStrictEqual(pageMessage(text("page_messaging", "24601")), {
       recipient: { id: "24601" },

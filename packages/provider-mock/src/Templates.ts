@@ -21,6 +21,12 @@ const appointmentReminder = [
   component("BODY", "Hello {{first_name}}, we see you on {{day}} at {{time}}.")
 ]
 
+const receipt = [
+  component("HEADER", null, { format: "IMAGE" }),
+  component("BODY", "You paid {{1}} on {{2}}."),
+  component("BUTTONS", null, { buttons: [{ type: "QUICK_REPLY", text: "Not me", url: null }] })
+]
+
 /** Returns the templates of a business account: the same for every account, except for their ids. */
 export const templatesOf = (account: string): ReadonlyArray<Template> => {
   const template = (name: string, fields: Partial<Template>): Template => ({
@@ -46,6 +52,7 @@ export const templatesOf = (account: string): ReadonlyArray<Template> => {
       category: "MARKETING",
       status: "PAUSED",
       components: [component("BODY", "We miss you, {{1}}.")]
-    })
+    }),
+    template("receipt", { components: receipt })
   ]
 }

@@ -16,6 +16,7 @@ import {
   ProviderRejected,
   ProviderUnavailable
 } from "@messaging-crm/core/MessagingProvider"
+import { render } from "@messaging-crm/core/Templates"
 import { traced } from "@messaging-crm/core/Traces"
 import {
   Chunk,
@@ -29,7 +30,8 @@ import {
   Option,
   Queue,
   Random,
-  Ref
+  Ref,
+  Result
 } from "effect"
 import type { Answer, Behavior } from "./Behaviors.ts"
 import { picture } from "./Picture.ts"
@@ -71,6 +73,14 @@ export class MockProvider extends Context.Service<MockProvider, {
   /** Takes the network down or up. While it is down, nothing is accepted and the catalogue cannot be read. */
   readonly setDown: (down: boolean) => Effect.Effect<void>
 }>()("@messaging-crm/provider-mock/MockProvider") {}
+
+/** Returns whether the values do not fit the template, which the network checks again. */
+const hasWrongValues = ({ channel, content }: OutboundMessage): boolean => {
+  if (content.type === "text") return false
+  const { components, id } = content.template
+  const template = templatesOf(channel.phone_messaging_business_account_id ?? "").find((one) => one.id === id)
+  return template !== undefined && Result.isFailure(render(template, components))
+}
 
 const make = Effect.gen(function*() {
   const accepted = yield* Ref.make(Chunk.empty<AcceptedMessage>())
@@ -146,6 +156,7 @@ const make = Effect.gen(function*() {
     }
     // As WhatsApp, Messenger, and Instagram do.
     if (message.content.text.trim() === "") return yield* new ProviderRejected({ reason: "provider_rejected" })
+    if (hasWrongValues(message)) return yield* new ProviderRejected({ reason: "template_invalid" })
     const behavior = yield* Ref.modify(scripts, (all) => Scripts.choose(all, message))
     const answer = yield* nextAnswer(message, behavior)
     switch (answer.answer) {

@@ -114,7 +114,8 @@ it.effect("follows a script, accepts nothing while it is down, and has templates
       "APPROVED",
       "APPROVED",
       "PENDING",
-      "PAUSED"
+      "PAUSED",
+      "APPROVED"
     ])
     assert.include(templates.map(({ parameter_format }) => parameter_format), "NAMED")
     assert.isTrue(templates.every((template) => template.phone_messaging_business_account_id === "acme"))

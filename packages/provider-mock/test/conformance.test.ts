@@ -7,7 +7,7 @@ Provider.suite("mock", layer, {
   dedup: "callback_ref",
   account: {
     id: "acme",
-    template_ids: ["order_ready", "appointment_reminder", "spring_sale", "invoice_ready", "win_back"]
+    template_ids: ["order_ready", "appointment_reminder", "spring_sale", "invoice_ready", "win_back", "receipt"]
       .map((name) => `acme.${name}`)
   },
   recipients: {

@@ -147,7 +147,9 @@ const stored = Effect.gen(function*() {
   const [counted] = yield* sql<{ readonly messages: number }>`SELECT count(*)::integer AS messages FROM messages`
   return {
     messages: counted?.messages ?? -1,
-    events: yield* sql<{ readonly id: string; readonly body: string }>`SELECT id, body FROM webhook_events`,
+    events: yield* sql<
+      { readonly id: string; readonly body: string }
+    >`SELECT id, body FROM webhook_events WHERE type = 'message.received'`,
     deliveries: yield* sql<{ readonly webhook_id: string; readonly event_id: string; readonly status: string }>`
       SELECT webhook_id, event_id, status
       FROM webhook_deliveries

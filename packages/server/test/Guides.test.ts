@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { ReadDeadline } from "@messaging-crm/adapter-http"
 import { Contact, WritableContact } from "@messaging-crm/core/Contacts"
 import * as Dispatch from "@messaging-crm/core/Dispatch"
-import { EventType } from "@messaging-crm/core/Events"
+import { AnyEventType } from "@messaging-crm/core/Events"
 import { limits } from "@messaging-crm/core/Limits"
 import { FailureReason } from "@messaging-crm/core/MessagingProvider"
 import { SendStatus } from "@messaging-crm/core/Sends"
@@ -194,7 +194,7 @@ describe("the guides name what the code has", () => {
 
   it("events", () => {
     assert.deepStrictEqual(Array.from(webhooks.matchAll(/^`([a-z.]+)`: /gm), ([, type]) => type), [
-      ...EventType.literals
+      ...AnyEventType.literals
     ])
   })
 

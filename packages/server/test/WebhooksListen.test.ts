@@ -83,7 +83,7 @@ it.live(
       // The demo's own messages raise events too.
       while (heard.size < 2) {
         const { data, type } = yield* Schema.decodeUnknownEffect(Schema.fromJsonString(Event))(yield* listener.line)
-        if (data.conversation_id === conversation_id) heard.add(type)
+        if ("message_id" in data && data.conversation_id === conversation_id) heard.add(type)
       }
       assert.deepStrictEqual(heard, new Set(["message.received", "message.sent"]))
 

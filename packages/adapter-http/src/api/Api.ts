@@ -6,6 +6,7 @@ import { ConversationsGroup } from "./Conversations.ts"
 import { completeFor } from "./Document.ts"
 import { overview } from "./Document/Overview.ts"
 import { events } from "./Document/Webhooks.ts"
+import { EventsGroup } from "./Events.ts"
 import { MembersGroup } from "./Members.ts"
 import { MessagesGroup } from "./Messages.ts"
 import * as Pipeline from "./Pipeline.ts"
@@ -26,6 +27,7 @@ const contract = HttpApi.make("messaging-crm")
   .add(MembersGroup)
   .add(TagsGroup)
   .add(TemplatesGroup)
+  .add(EventsGroup)
   .add(WebhooksGroup)
   .add(WebhookDeliveriesGroup)
   .prefix("/v1")

@@ -16,11 +16,17 @@ import {
 import type { UpsertContacts } from "@messaging-crm/core/ContactUpserts"
 import type { AssignConversation, CloseConversation, Conversation } from "@messaging-crm/core/Conversations"
 import type {
+  ContactCreated,
+  ContactUpdated,
+  ConversationAssigned,
   ConversationClosed,
+  ConversationOpened,
   MessageReceived,
   MessageSent,
   MessageUpdated,
-  SendFailed
+  SendFailed,
+  WebhookDisabled,
+  WebhookTest
 } from "@messaging-crm/core/Events"
 import type { Member } from "@messaging-crm/core/Members"
 import type { Message } from "@messaging-crm/core/Messages"
@@ -28,6 +34,7 @@ import type { Send, SendMessage, StartConversation } from "@messaging-crm/core/S
 import type { CreateTag, Tag } from "@messaging-crm/core/Tags"
 import type { Template, TemplateChoice } from "@messaging-crm/core/Templates"
 import type { WebhookDelivery } from "@messaging-crm/core/WebhookDeliveries"
+import type { ReplayWebhook, WebhookReplay } from "@messaging-crm/core/WebhookReplays"
 import type { CreatedWebhook, CreateWebhook, UpdateWebhook, Webhook } from "@messaging-crm/core/Webhooks"
 import { Context } from "effect"
 
@@ -372,6 +379,27 @@ export const pendingDelivery: typeof WebhookDelivery.Encoded = {
   next_attempt_at: "2026-11-20T10:30:00.000Z"
 }
 
+export const testDelivery: typeof WebhookDelivery.Encoded = {
+  ...pendingDelivery,
+  event_type: "webhook.test",
+  attempt_count: 0,
+  response_status: null,
+  response_body: null,
+  failure_code: null,
+  duration_ms: null,
+  last_attempt_at: null,
+  next_attempt_at: pendingDelivery.created_at
+}
+
+export const replayWebhook: typeof ReplayWebhook.Encoded = { since: "2026-11-20T09:00:00.000Z" }
+
+export const webhookReplay: typeof WebhookReplay.Encoded = {
+  id: "019aa0c2-5b00-7000-8000-000000000010",
+  webhook_id: ids.webhook_id,
+  since: "2026-11-20T09:00:00.000Z",
+  created_at: "2026-11-20T11:00:00.000Z"
+}
+
 // ------------------------------------------------------------- events
 
 const event = { id: event_id, timestamp: "2026-11-20T10:00:00.000Z" }
@@ -399,6 +427,42 @@ export const sendFailed: typeof SendFailed.Encoded = {
     send_id: ids.send_id,
     failure_reason: "recipient_unreachable"
   }
+}
+
+export const conversationOpened: typeof ConversationOpened.Encoded = {
+  ...event,
+  type: "conversation.opened",
+  data: { conversation_id: ids.conversation_id }
+}
+
+export const conversationAssigned: typeof ConversationAssigned.Encoded = {
+  ...event,
+  type: "conversation.assigned",
+  data: { conversation_id: ids.conversation_id, assigned_user_id: ids.assigned_user_id }
+}
+
+export const contactCreated: typeof ContactCreated.Encoded = {
+  ...event,
+  type: "contact.created",
+  data: { contact_id: ids.contact_id }
+}
+
+export const contactUpdated: typeof ContactUpdated.Encoded = {
+  ...event,
+  type: "contact.updated",
+  data: { contact_id: ids.contact_id, changed_fields: ["company", "tags"] }
+}
+
+export const webhookDisabled: typeof WebhookDisabled.Encoded = {
+  ...event,
+  type: "webhook.disabled",
+  data: { webhook_id: ids.webhook_id, reason: "gone" }
+}
+
+export const webhookTest: typeof WebhookTest.Encoded = {
+  ...event,
+  type: "webhook.test",
+  data: { webhook_id: ids.webhook_id }
 }
 
 export const conversationClosed: typeof ConversationClosed.Encoded = {

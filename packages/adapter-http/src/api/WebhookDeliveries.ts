@@ -1,12 +1,13 @@
 import { WebhookDeliveryId, WebhookId } from "@messaging-crm/core/Ids"
 import { WebhookDelivery } from "@messaging-crm/core/WebhookDeliveries"
+import { ReplayWebhook, WebhookReplay } from "@messaging-crm/core/WebhookReplays"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { List, Single } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
 import { keyHeaderOf, Runs } from "./Pipeline.ts"
 
-/** `/webhooks/{webhook_id}/deliveries`: list and retry (contract §14.11, §14.14). */
+/** `/webhooks/{webhook_id}/deliveries`: list, retry, test and replay (contract §14.11, §14.14, §14.17, §14.18). */
 export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliveries")
   .add(
     HttpApiEndpoint.get("list", "/webhooks/:webhook_id/deliveries", {
@@ -44,6 +45,46 @@ export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliverie
           message: "The webhook is disabled, so its deliveries cannot be retried. Create a new webhook.",
           param: null
         }
+      }),
+    HttpApiEndpoint.post("test", "/webhooks/:webhook_id/test", {
+      headers: keyHeaderOf("webhooks.test"),
+      params: { webhook_id: WebhookId },
+      success: Single(WebhookDelivery).pipe(HttpApiSchema.status(202)),
+      error: [Errors.NotFound, Errors.Conflict]
+    })
+      .annotate(Runs, "webhooks.test")
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "testWebhook",
+          summary: "Test a webhook",
+          description:
+            "Posts one signed `webhook.test` event to the webhook, whatever it subscribes to. The response is its delivery; find the outcome in the list of deliveries."
+        })
+      )
+      .annotate(Examples.Example, {
+        answer: Examples.one(Examples.testDelivery),
+        conflict: { message: "The webhook is disabled, so nothing is posted to it. Create a new webhook.", param: null }
+      }),
+    HttpApiEndpoint.post("replay", "/webhooks/:webhook_id/replay", {
+      headers: keyHeaderOf("webhooks.replay"),
+      params: { webhook_id: WebhookId },
+      payload: ReplayWebhook,
+      success: Single(WebhookReplay).pipe(HttpApiSchema.status(202)),
+      error: [Errors.NotFound, Errors.Conflict]
+    })
+      .annotate(Runs, "webhooks.replay")
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "replayWebhook",
+          summary: "Replay events",
+          description:
+            "Posts the stored events since a time again that the webhook subscribes to: the oldest first, one at a time, with the same ids and bodies. Live events are not delayed. A failed attempt is repeated before the next event."
+        })
+      )
+      .annotate(Examples.Example, {
+        requests: { since: Examples.replayWebhook },
+        answer: Examples.one(Examples.webhookReplay),
+        conflict: { message: "A replay of the webhook is in progress. Wait until it has ended.", param: null }
       })
   )
   .annotateMerge(

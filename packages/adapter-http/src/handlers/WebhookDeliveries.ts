@@ -1,4 +1,5 @@
 import { WebhookDeliveries } from "@messaging-crm/core/WebhookDeliveries"
+import { WebhookReplays } from "@messaging-crm/core/WebhookReplays"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../api/Api.ts"
@@ -7,12 +8,16 @@ import * as Responses from "../middleware/Responses.ts"
 import * as ErrorMapping from "./ErrorMapping.ts"
 import { requiring } from "./Requirements.ts"
 
+const disabled = () =>
+  Errors.fail("conflict", "The webhook is disabled, so nothing is posted to it. Create a new webhook.")
+
 /** Layer that answers `/webhooks/{webhook_id}/deliveries`. */
 export const layer = HttpApiBuilder.group(
   Api,
   "webhook_deliveries",
   Effect.fnUntraced(function*(handlers) {
     const deliveries = yield* WebhookDeliveries
+    const replays = yield* WebhookReplays
 
     return handlers.handleAll({
       list: ({ endpoint, params }) =>
@@ -32,7 +37,26 @@ export const layer = HttpApiBuilder.group(
               ),
             WebhookNotFound: Errors.absent("webhook")
           })
+        ),
+      test: ({ endpoint, params }) =>
+        Responses.written(endpoint)((respond) => deliveries.test(params.webhook_id, respond)).pipe(
+          Effect.catchTags({
+            ConcurrentChanges: ErrorMapping.concurrentChanges,
+            WebhookDisabled: disabled,
+            WebhookNotFound: Errors.absent("webhook")
+          })
+        ),
+      replay: ({ endpoint, params, payload }) =>
+        Responses.written(endpoint)((respond) => replays.start(params.webhook_id, payload, respond)).pipe(
+          Effect.catchTags({
+            ConcurrentChanges: ErrorMapping.concurrentChanges,
+            ReplayInProgress: () =>
+              Errors.fail("conflict", "A replay of the webhook is in progress. Wait until it has ended."),
+            SinceOutOfRange: () => Errors.invalid("since", "since must be a time of the last 30 days."),
+            WebhookDisabled: disabled,
+            WebhookNotFound: Errors.absent("webhook")
+          })
         )
     })
   })
-).pipe(requiring(WebhookDeliveries))
+).pipe(requiring(WebhookDeliveries, WebhookReplays))

@@ -21,7 +21,7 @@ const threadsOf = (tables: Table.Tables, owner: OrganizationId, contact_id: Cont
 
 const eraseCopies = (tables: Table.Tables, owner: OrganizationId, contact_id: ContactId): Table.Tables => {
   const threads = threadsOf(tables, owner, contact_id)
-  const mentions = (body: string) => threads.some(({ id }) => body.includes(id))
+  const mentions = (body: string) => [contact_id, ...threads.map(({ id }) => id)].some((id) => body.includes(id))
   const events = new Set(Table.all(tables, EventRows, owner).flatMap(({ body, id }) => mentions(body) ? [id] : []))
   const answers = Table.all(tables, IdempotencyRows, owner)
     .filter(({ body }) => body !== null && decoder.decode(body).includes(contact_id))

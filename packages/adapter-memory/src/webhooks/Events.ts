@@ -3,14 +3,38 @@ import { EventStore } from "@messaging-crm/core/Events"
 import { WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { DateTime, Layer } from "effect"
 import { EventRows } from "../work/EventRows.ts"
+import { byAge, page } from "../world/Order.ts"
 import * as Table from "../world/Table.ts"
 import { World } from "../world/World.ts"
 
 /** Layer that keeps events in the in-memory world. */
 export const layer = Layer.effect(
   EventStore,
-  World.useSync(({ modify }) =>
+  World.useSync(({ modify, read }) =>
     EventStore.of({
+      list: (organization_id, { since, types }, request) =>
+        read(({ tables }) =>
+          page(
+            Table.all(tables, EventRows, organization_id).filter(({ created_at, type }) =>
+              types.some((one) => one === type) &&
+              (since === null || DateTime.isGreaterThanOrEqualTo(created_at, since))
+            ),
+            request,
+            ({ created_at: at, id }) => ({ at, id })
+          ).map(Table.plain)
+        ),
+      next: (organization_id, { types, until }, { after, size }) =>
+        read(({ tables }) =>
+          Table.all(tables, EventRows, organization_id)
+            .filter(({ created_at, id, type }) =>
+              types.some((one) => one === type) && DateTime.isLessThan(created_at, until) &&
+              (DateTime.isGreaterThan(created_at, after.at) ||
+                (DateTime.Equivalence(created_at, after.at) && id > after.id))
+            )
+            .toSorted(byAge)
+            .slice(0, size)
+            .map(Table.plain)
+        ),
       purge: (before, limit) =>
         modify((rows) => {
           const isOld = ({ created_at }: RaisedEvent) => DateTime.isLessThan(created_at, before)

@@ -1,14 +1,13 @@
 import * as Changes from "@messaging-crm/core/Changes"
 import { Commit, Conflict, KeyUsed, type LeaseLost } from "@messaging-crm/core/Commit"
 import { IdentityNetworkIdRows } from "@messaging-crm/core/ContactIdentities"
-import type { EventType } from "@messaging-crm/core/Events"
-import type { OrganizationId, WebhookId } from "@messaging-crm/core/Ids"
+import type { OrganizationId } from "@messaging-crm/core/Ids"
 import { MediaRows } from "@messaging-crm/core/Media"
 import type * as Declared from "@messaging-crm/core/Table"
 import { tables as declared } from "@messaging-crm/core/Tables"
 import type { Timestamp } from "@messaging-crm/core/Timestamps"
 import * as Traces from "@messaging-crm/core/Traces"
-import { State, type WebhookDelivery, WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
+import { newDelivery, State, WebhookDeliveryRows } from "@messaging-crm/core/WebhookDeliveries"
 import { WebhookRows } from "@messaging-crm/core/Webhooks"
 import { DateTime, Effect, Layer, Option, Record, Result } from "effect"
 import { newest } from "../world/Order.ts"
@@ -20,53 +19,31 @@ import { IdempotencyRows } from "./Idempotency.ts"
 import { BytesRows } from "./MediaBytes.ts"
 import { enqueued, settled, throttled } from "./WorkQueue.ts"
 
-const deliveryOf = (
-  { created_at, id: event_id }: Changes.RaisedEvent,
-  event_type: EventType,
-  webhook_id: WebhookId
-): WebhookDelivery => ({
-  id: Changes.deliveryIdOf(event_id, webhook_id),
-  webhook_id,
-  event_id,
-  event_type,
-  status: "pending",
-  attempt_count: 0,
-  response_status: null,
-  response_body: null,
-  failure_code: null,
-  duration_ms: null,
-  last_attempt_at: null,
-  next_attempt_at: created_at,
-  created_at
-})
-
 /**
- * Returns the inserts of an event, and of a delivery with its work for each active
- * webhook that subscribes.
- *
- * Returns no changes without such a webhook.
+ * Returns the inserts of an event, and of a delivery with its work for each active webhook that subscribes and that the
+ * commit does not disable.
  */
-const raised = (tables: Table.Tables, owner: OrganizationId) => (event: Changes.RaisedEvent): Changes.Changes => {
-  const deliveries = Table.all(tables, WebhookRows, owner).flatMap(({ event_types, id, status }) => {
-    const type = event_types.find((subscribed) => subscribed === event.type)
-    return type === undefined || status === "disabled" ? [] : [deliveryOf(event, type, id)]
-  })
-  if (deliveries.length === 0) return Changes.none
-  return Changes.all(
+const raised = (
+  tables: Table.Tables,
+  owner: OrganizationId,
+  { abandon = [] }: Changes.Changes
+) =>
+(event: Changes.RaisedEvent): Changes.Changes =>
+  Changes.all(
     EventRows.insert(event),
-    ...deliveries.map((delivery) =>
-      Changes.all(
-        WebhookDeliveryRows.insert(delivery),
-        Changes.enqueue({
-          kind: "webhook_delivery",
-          lane: delivery.webhook_id,
-          ref: delivery.id,
-          due_at: delivery.created_at
-        })
+    ...Table.all(tables, WebhookRows, owner)
+      .filter(({ event_types, id, status }) =>
+        status === "active" && event_types.some((type) => type === event.type) &&
+        !abandon.some(({ webhook_id }) => webhook_id === id)
       )
-    )
+      .map(({ id: lane }) => {
+        const delivery = newDelivery(event, lane)
+        return Changes.all(
+          WebhookDeliveryRows.insert(delivery),
+          Changes.enqueue({ kind: "webhook_delivery", lane, ref: delivery.id, due_at: delivery.created_at })
+        )
+      })
   )
-}
 
 /** Returns the updates that fail the pending deliveries of webhooks, except those that the same commit updates. */
 const abandoned = (tables: Table.Tables, owner: OrganizationId, { abandon = [], update = [] }: Changes.Changes) =>
@@ -185,7 +162,7 @@ export const apply = (
       changes,
       response === undefined ? Changes.none : IdempotencyRows.insert(response),
       audit === undefined ? Changes.none : AuditRows.insert(audit),
-      ...raise.map(raised(rows.tables, owner)),
+      ...raise.map(raised(rows.tables, owner, changes)),
       ...abandoned(rows.tables, owner, changes)
     )
     const { enqueue = [], update = [] } = whole

@@ -52,7 +52,8 @@ export const layer = Layer.effect(
           WHERE organization_id = ${organization_id} AND response_body IS NOT NULL AND event_id IN (
             SELECT e.id
             FROM webhook_events e
-            JOIN (${threadsOf(sql, organization_id, contact_id)}) v ON position(v.id::text IN e.body) > 0
+            JOIN (${threadsOf(sql, organization_id, contact_id)} UNION SELECT ${contact_id}::uuid) v
+              ON position(v.id::text IN e.body) > 0
             WHERE e.organization_id = ${organization_id}
           )
         `

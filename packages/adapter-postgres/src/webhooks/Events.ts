@@ -1,10 +1,60 @@
-import { EventStore } from "@messaging-crm/core/Events"
-import { Layer } from "effect"
-import { SqlClient } from "effect/sql"
-import { purge } from "../database/Rows.ts"
+import type { RaisedEvent } from "@messaging-crm/core/Changes"
+import { AnyEventType, EventStore } from "@messaging-crm/core/Events"
+import { EventId, type OrganizationId } from "@messaging-crm/core/Ids"
+import { type Effect, Layer, Schema } from "effect"
+import { SqlClient, type Statement } from "effect/sql"
+import { At, date, startOf } from "../database/Columns.ts"
+import { purge, rows } from "../database/Rows.ts"
+
+const events = rows(Schema.Struct({ id: EventId, type: AnyEventType, body: Schema.String, created_at: At }))
 
 /** Layer that keeps events, with their deliveries, in PostgreSQL. */
 export const layer = Layer.effect(
   EventStore,
-  SqlClient.SqlClient.useSync((sql) => EventStore.of({ purge: purge(sql, "webhook_events", "created_at") }))
+  SqlClient.SqlClient.useSync((sql) => {
+    /**
+     * Selects events between two bounds: one scan of the index for each type, so that a rare type is found without
+     * reading the others. The type is part of bounds and order, which only that index has.
+     */
+    const select = (
+      organization_id: OrganizationId,
+      types: ReadonlyArray<string>,
+      bounds: Statement.Fragment,
+      [order, size]: readonly ["ASC" | "DESC", number]
+    ): Effect.Effect<ReadonlyArray<RaisedEvent>> =>
+      events(sql`
+        SELECT e.*
+        FROM unnest(${types}::text[]) AS t (type)
+        CROSS JOIN LATERAL (
+          SELECT id, type, body, created_at
+          FROM webhook_events
+          WHERE organization_id = ${organization_id} AND ${bounds}
+          ORDER BY webhook_events.type ${sql.literal(order)}, created_at ${sql.literal(order)}, id ${sql.literal(order)}
+          LIMIT ${size}
+        ) e
+        ORDER BY e.created_at ${sql.literal(order)}, e.id ${sql.literal(order)}
+        LIMIT ${size}
+      `)
+
+    return EventStore.of({
+      list: (organization_id, { since, types }, page) => {
+        const { at, id } = startOf(page)
+        const bounds = sql.and([
+          sql`(webhook_events.type, created_at, id) < (t.type, ${at}::timestamptz, ${id}::uuid)`,
+          sql`(webhook_events.type, created_at) >= (t.type, ${
+            since === null || since.epochMilliseconds < 0 ? "-infinity" : date(since)
+          }::timestamptz)`
+        ])
+        return select(organization_id, types, bounds, ["DESC", page.size])
+      },
+      next: (organization_id, { types, until }, { after: { at, id }, size }) => {
+        const bounds = sql.and([
+          sql`(webhook_events.type, created_at, id) > (t.type, ${date(at)}::timestamptz, ${id}::uuid)`,
+          sql`(webhook_events.type, created_at) < (t.type, ${date(until)}::timestamptz)`
+        ])
+        return select(organization_id, types, bounds, ["ASC", size])
+      },
+      purge: purge(sql, "webhook_events", "created_at")
+    })
+  })
 )

@@ -59,6 +59,35 @@ export const suite = (storage: Scene.Storage) => {
         assert.isNull(delivery.next_attempt_at)
       }))
 
+    it.effect("that is tested gets one signed event, whatever it subscribes to, and no other webhook gets it", () =>
+      Effect.gen(function*() {
+        const { as, subscribe } = yield* begin
+        const [tested, other] = [yield* subscribe("conversation.closed"), yield* subscribe("conversation.closed")]
+        const { id } = tested
+        const delivery = yield* as(WebhookDeliveries.use((all) => all.test(id)))
+        assert.deepStrictEqual(yield* tested.deliveries, [delivery])
+        assert.deepStrictEqual([delivery.status, delivery.attempt_count, delivery.webhook_id], ["pending", 0, id])
+        yield* work
+        assert.deepStrictEqual((yield* tested.deliveries).map(({ status }) => status), ["succeeded"])
+        const expected = {
+          id: delivery.event_id,
+          type: "webhook.test" as const,
+          timestamp: delivery.created_at,
+          data: { webhook_id: id }
+        }
+        const [request = assert.fail("Nothing was posted.")] = yield* tested.posted
+        assert.strictEqual(
+          request.body,
+          JSON.stringify({ ...expected, timestamp: DateTime.formatIso(expected.timestamp) })
+        )
+        const signed = { id: delivery.event_id, timestamp: yield* DateTime.now, body: request.body }
+        assert.strictEqual(request.headers["webhook-signature"], yield* sign(tested.secret, signed))
+        assert.deepStrictEqual([(yield* tested.posted).length, (yield* other.posted).length], [1, 0])
+        const page = { type: null, since: null, cursor: null, page_size: 1 }
+        const listed = yield* as(Events.Events.use((events) => events.list(page)))
+        assert.deepStrictEqual(listed, { data: [expected], next_cursor: null })
+      }))
+
     it.effect("that rotates its secret gets a signature of each for 24 hours, and of five at most", () =>
       Effect.gen(function*() {
         const { as, close, subscribe } = yield* begin

@@ -4,6 +4,7 @@ import { WritableContact } from "@messaging-crm/core/Contacts"
 import type { TagColor } from "@messaging-crm/core/Tags"
 import { byCodePoint, foldCase } from "@messaging-crm/core/Text"
 import { DateTime } from "effect"
+import { raise } from "./Events.ts"
 import {
   type Answer,
   type Contact,
@@ -63,6 +64,20 @@ const fields = Object.keys(WritableContact.fields).filter((field) => field !== "
 
 export const nothingKnown = Object.fromEntries(fields.map((field) => [field, null]))
 
+/** Edits a contact, and raises an event with the names of the fields that differ afterwards. */
+export const edit = (organization: Organization, contact: Contact, how: () => void) => {
+  const fields = () =>
+    Object.entries(showContact(contact)).map(([field, value]) => [field, JSON.stringify(value)] as const)
+  const before = new Map(fields())
+  how()
+  const changed_fields = fields().flatMap(([field, value]) =>
+    field === "updated_at" || before.get(field) === value ? [] : [field]
+  )
+  if (changed_fields.length > 0) {
+    raise(organization, "contact.updated", { contact_id: contact.id, changed_fields: changed_fields.toSorted() })
+  }
+}
+
 /** Returns a new contact without any values. */
 export const newContact = (at: Moment, organization: Organization): Contact => {
   const contact: Contact = {
@@ -75,6 +90,7 @@ export const newContact = (at: Moment, organization: Organization): Contact => {
     updated_at: at.now
   }
   organization.contacts.push(contact)
+  raise(organization, "contact.created", { contact_id: contact.id })
   return contact
 }
 
@@ -99,7 +115,7 @@ export const updateContact = (
   if (contact === undefined) return refused("ContactNotFound")
   const is_empty = Object.keys(wish.plain).length === 0 && wish.custom_values === undefined && wish.tags === undefined
   if (is_empty) return ok(showContact(contact))
-  grant(organization, contact, wish)
+  edit(organization, contact, () => grant(organization, contact, wish))
   contact.updated_at = at.now
   return ok(showContact(contact))
 }
@@ -114,17 +130,26 @@ export const editTags = (
   if (remove.includes(undefined)) return refused("ReferenceUnknown", "remove_tag_ids")
   if (contact === undefined) return refused("ContactNotFound")
   const wanted = new Set([...contact.tags.filter((tag) => !remove.includes(tag)), ...add])
-  contact.tags = organization.tags.filter((tag) => wanted.has(tag))
+  edit(organization, contact, () => {
+    contact.tags = organization.tags.filter((tag) => wanted.has(tag))
+  })
   contact.updated_at = at.now
   return ok(showContact(contact))
 }
 
-export const addNote = (at: Moment, contact: Contact | undefined, text: string): Answer => {
+export const addNote = (
+  at: Moment,
+  organization: Organization,
+  contact: Contact | undefined,
+  text: string
+): Answer => {
   if (contact === undefined) return refused("ContactNotFound")
   const before = contact.plain["notes"] ?? null
   const notes = before === null ? text : `${before}\n\n${text}`
   if (Array.from(notes).length > 200_000) return refused("NotesTooLong")
-  contact.plain = { ...contact.plain, notes }
+  edit(organization, contact, () => {
+    contact.plain = { ...contact.plain, notes }
+  })
   contact.updated_at = at.now
   return ok(showContact(contact))
 }

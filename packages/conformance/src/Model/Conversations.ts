@@ -1,6 +1,6 @@
 /** The model of conversations and identities (contract §10). */
 import type { Channel } from "@messaging-crm/core/Channels"
-import { newContact } from "./Contacts.ts"
+import { edit, newContact } from "./Contacts.ts"
 import { raise } from "./Events.ts"
 import {
   type Answer,
@@ -36,15 +36,20 @@ const findOrCreate = (
 ) => {
   const known = whoIs(organization, channel, external_id)
   if (known !== undefined) {
-    known.identity.display_name = display_name ?? known.identity.display_name
+    edit(organization, known.contact, () => {
+      known.identity.display_name = display_name ?? known.identity.display_name
+    })
     return known
   }
   const is_number = channel.type === "phone_messaging"
   const sharing = organization.contacts.filter(({ plain }) => is_number && plain["primary_phone"] === external_id)
-  const contact = newestFirst(sharing, ({ updated_at }) => updated_at)[0] ?? newContact(at, organization)
+  const [shared] = newestFirst(sharing, ({ updated_at }) => updated_at)
+  const contact = shared ?? newContact(at, organization)
   if (is_number) contact.plain = { ...contact.plain, primary_phone: external_id }
   const identity: Identity = { id: at.name(), channel_type: channel.type, external_id, display_name }
-  contact.identities.push(identity)
+  const add = () => contact.identities.push(identity)
+  if (shared === undefined) add()
+  else edit(organization, contact, add)
   return { contact, identity }
 }
 
@@ -63,10 +68,12 @@ export const changeIdentity = (
   const { contact, identity } = who
   const is_renamed = now.display_name !== null && now.display_name !== identity.display_name
   if (former === now.external_id && !is_renamed) return ok(undefined)
-  identity.external_id = now.external_id
-  identity.display_name = now.display_name ?? identity.display_name
-  const had_number = channel.type === "phone_messaging" && contact.plain["primary_phone"] === former
-  if (had_number) contact.plain = { ...contact.plain, primary_phone: now.external_id }
+  edit(organization, contact, () => {
+    identity.external_id = now.external_id
+    identity.display_name = now.display_name ?? identity.display_name
+    const had_number = channel.type === "phone_messaging" && contact.plain["primary_phone"] === former
+    if (had_number) contact.plain = { ...contact.plain, primary_phone: now.external_id }
+  })
   contact.updated_at = at.now
   return ok(undefined)
 }
@@ -89,7 +96,7 @@ export const open = (
   const { contact, identity } = findOrCreate(at, organization, channel, external_id, display_name)
   const known = organization.conversations.find((one) => one.channel === channel && one.identity === identity)
   if (known !== undefined) {
-    if (!stays) reopen(at, known)
+    if (!stays) reopen(at, organization, known)
     return known
   }
   const conversation: Conversation = {
@@ -109,6 +116,7 @@ export const open = (
     lane: []
   }
   organization.conversations.push(conversation)
+  raise(organization, "conversation.opened", { conversation_id: conversation.id })
   return conversation
 }
 
@@ -144,12 +152,17 @@ export const assign = (
     return refused("ReferenceUnknown", "assigned_user_id")
   }
   if (conversation === undefined) return refused("ConversationNotFound")
+  if (conversation.assigned_user_id !== assigned_user_id) {
+    raise(organization, "conversation.assigned", { conversation_id: conversation.id, assigned_user_id })
+  }
   conversation.assigned_user_id = assigned_user_id
-  if (sync_contact_owner && assigned_user_id !== null) own(at, conversation.contact, assigned_user_id)
+  if (sync_contact_owner && assigned_user_id !== null) own(at, organization, conversation.contact, assigned_user_id)
   return ok(showConversation(conversation))
 }
 
-const own = (at: Moment, contact: Contact, owner_user_id: string) => {
+const own = (at: Moment, organization: Organization, contact: Contact, owner_user_id: string) => {
+  // The owner before is not looked at.
+  raise(organization, "contact.updated", { contact_id: contact.id, changed_fields: ["owner_user_id"] })
   contact.plain = { ...contact.plain, owner_user_id }
   contact.updated_at = at.now
 }
@@ -170,13 +183,18 @@ export const close = (
   return ok(showConversation(conversation))
 }
 
-export const reopen = (at: Moment, conversation: Conversation | undefined): Answer => {
+export const reopen = (
+  at: Moment,
+  organization: Organization,
+  conversation: Conversation | undefined
+): Answer => {
   if (conversation === undefined) return refused("ConversationNotFound")
   if (conversation.status === "closed") {
     conversation.status = "open"
     conversation.close_category = null
     conversation.opened_at = at.now
     conversation.closed_at = null
+    raise(organization, "conversation.opened", { conversation_id: conversation.id })
   }
   return ok(showConversation(conversation))
 }

@@ -11,8 +11,9 @@ import {
   type Webhook
 } from "./State.ts"
 
-/** Raises an event, with a delivery for each active webhook that subscribes to it. */
+/** Raises an event, which is kept, with a delivery for each active webhook that subscribes to it. */
 export const raise = (organization: Organization, type: EventType, data: Event["data"]) => {
+  organization.events.push({ type, data })
   for (const webhook of organization.webhooks) {
     if (webhook.disabled_at === null && webhook.event_types.includes(type)) webhook.pending.push({ type, data })
   }
@@ -52,9 +53,15 @@ export const updateWebhook = (
   return ok(showWebhook(webhook))
 }
 
-export const disableWebhook = (at: Moment, webhook: Webhook | undefined): Answer => {
+export const disableWebhook = (
+  at: Moment,
+  organization: Organization,
+  webhook: Webhook | undefined
+): Answer => {
   if (webhook === undefined) return refused("WebhookNotFound")
-  webhook.disabled_at ??= at.now
+  if (webhook.disabled_at !== null) return ok(showWebhook(webhook))
+  webhook.disabled_at = at.now
+  raise(organization, "webhook.disabled", { webhook_id: webhook.id, reason: "request" })
   webhook.abandoned.push(...webhook.pending)
   webhook.pending = []
   return ok(showWebhook(webhook))

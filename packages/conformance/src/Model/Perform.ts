@@ -156,7 +156,7 @@ const perform: Perform = {
 
   addNote: (scene, command) => {
     const { contact, id } = chooseContact(scene, command.id)
-    const expected = Contacts.addNote(scene.at, contact, command.text)
+    const expected = Contacts.addNote(scene.at, scene.ours, contact, command.text)
     const input = AddNote.make({ text: command.text })
     return agree(scene, expected, ContactOperations.use(({ addNote }) => addNote(id, input)))
   },
@@ -282,7 +282,7 @@ const perform: Perform = {
 
   reopen: (scene, command) => {
     const { conversation, id } = chooseConversation(scene, command.id)
-    const expected = Conversations.reopen(scene.at, conversation)
+    const expected = Conversations.reopen(scene.at, scene.ours, conversation)
     return agree(scene, expected, ConversationOperations.use(({ reopen }) => reopen(id)))
   },
 
@@ -337,7 +337,7 @@ const perform: Perform = {
     Effect.gen(function*() {
       const { id, thing } = choose(scene, command.id, ({ webhooks }) => webhooks)
       const disable = Webhooks.use((webhooks) => webhooks.disable(WebhookId.make(id)))
-      yield* agree(scene, Events.disableWebhook(scene.at, thing), disable)
+      yield* agree(scene, Events.disableWebhook(scene.at, scene.ours, thing), disable)
       yield* agreeOnEvents(scene)
     })
 }

@@ -1,5 +1,5 @@
 /** The model of an erasure (contract §20.2). */
-import { nothingKnown } from "./Contacts.ts"
+import { edit, nothingKnown } from "./Contacts.ts"
 import type { Name } from "./Names.ts"
 import { type Answer, type Contact, type Moment, ok, type Organization, refused } from "./State.ts"
 
@@ -37,13 +37,15 @@ export const erase = (
   }
   if (contact.last !== null) contact.last = { ...contact.last, preview: erased }
   if (isErased(contact)) return ok(undefined)
-  contact.plain = { ...nothingKnown, first_name: erased }
-  contact.custom_values = {}
-  contact.tags = []
-  for (const identity of contact.identities) {
-    identity.external_id = `erased-${idOf(identity.id)}`
-    identity.display_name = null
-  }
+  edit(organization, contact, () => {
+    contact.plain = { ...nothingKnown, first_name: erased }
+    contact.custom_values = {}
+    contact.tags = []
+    for (const identity of contact.identities) {
+      identity.external_id = `erased-${idOf(identity.id)}`
+      identity.display_name = null
+    }
+  })
   contact.updated_at = at.now
   return ok(undefined)
 }

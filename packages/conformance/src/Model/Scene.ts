@@ -9,6 +9,7 @@ import { ContactFields } from "@messaging-crm/core/ContactFields"
 import { Contacts as ContactOperations, everyContact } from "@messaging-crm/core/Contacts"
 import { Conversations as ConversationOperations } from "@messaging-crm/core/Conversations"
 import type { Operations } from "@messaging-crm/core/Crm"
+import { type AnyEventType, type Event, Events } from "@messaging-crm/core/Events"
 import { canonicalJson } from "@messaging-crm/core/Idempotency"
 import { ContactId, ConversationId, MemberId, OrganizationId, SendId, WebhookId } from "@messaging-crm/core/Ids"
 import { Members } from "@messaging-crm/core/Members"
@@ -128,18 +129,37 @@ export const agreeOnCatalogues = Effect.fnUntraced(function*(scene: Scene) {
   }
 })
 
+/** Returns an event's data with lists in an order of their own: the names of changed fields come in any. */
+const sorted = (data: object): object =>
+  Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Array.isArray(value) ? value.toSorted() : value]))
+
 const at = ({ created_at }: { readonly created_at: DateTime.Utc }) => created_at
 
 const Posted = Schema.fromJsonString(Schema.Struct({
   id: Schema.String,
   type: Schema.String,
-  data: Schema.Record(Schema.String, Schema.String)
+  data: Schema.Record(Schema.String, Schema.Unknown)
 }))
 
-/** Compares the requests to our webhooks, in any order, and the states of their deliveries. */
+/** Compares our events of a type, or of every type. */
+const agreeOnStoredEvents = Effect.fnUntraced(function*({ names, ours }: Scene, type: AnyEventType | null) {
+  const filters = { type, since: null, page_size: 100 }
+  const found: Array<string> = []
+  for (let cursor: string | null = null, isFirst = true; isFirst || cursor !== null; isFirst = false) {
+    const page: Page<Event> = yield* as(ours)(Effect.orDie(Events.use(({ list }) => list({ ...filters, cursor }))))
+    found.push(...page.data.map(({ data, type }) => canonicalJson({ type, data: sorted(data) })))
+    cursor = page.next_cursor
+  }
+  const expected = ours.events.filter((event) => type === null || event.type === type)
+    .map((event) => canonicalJson(names.resolve(event, undefined)))
+  assert.deepStrictEqual(found.toSorted(), expected.toSorted())
+})
+
+/** Compares our events, the requests to our webhooks, in any order, and the states of their deliveries. */
 export const agreeOnEvents = Effect.fnUntraced(function*(scene: Scene) {
   const { names, ours } = scene
   const endpoints = yield* ScriptedEndpoints
+  yield* Effect.forEach([null, "conversation.closed" as const], (type) => agreeOnStoredEvents(scene, type))
   for (const { abandoned, former_urls, id, pending, posted, url } of ours.webhooks) {
     const requests = yield* Effect.forEach([...former_urls, url], endpoints.posted)
     const events = yield* Effect.forEach(
@@ -147,7 +167,7 @@ export const agreeOnEvents = Effect.fnUntraced(function*(scene: Scene) {
       ({ body }) => Effect.orDie(Schema.decodeEffect(Posted)(body))
     )
     assert.strictEqual(new Set(events.map((event) => event.id)).size, events.length)
-    const found = events.map(({ data, type }) => canonicalJson({ type, data }))
+    const found = events.map(({ data, type }) => canonicalJson({ type, data: sorted(data) }))
     const expected = posted.map((event) => canonicalJson(names.resolve(event, undefined)))
     assert.deepStrictEqual(found.toSorted(), expected.toSorted())
     const webhook_id = WebhookId.make(names.idOf(id))

@@ -115,7 +115,7 @@ export interface Send {
 
 export interface Event {
   readonly type: EventType
-  readonly data: Readonly<Record<string, Name | string>>
+  readonly data: Readonly<Record<string, Name | string | null | ReadonlyArray<string>>>
 }
 
 export interface Webhook {
@@ -144,6 +144,8 @@ export interface Organization {
   /** Keyed by channel and provider message ID. */
   readonly revisions: Map<string, Array<Revision>>
   readonly webhooks: Array<Webhook>
+  /** Every event that was raised. */
+  readonly events: Array<Event>
   behavior: "accepts" | "rejects" | "is busy" | "is unresponsive"
 }
 

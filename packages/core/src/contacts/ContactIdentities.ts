@@ -10,7 +10,7 @@ import { canonical } from "../kernel/Phones.ts"
 import * as Changes from "../work/Changes.ts"
 import type { DecisionContext } from "../work/Decide.ts"
 import type { ContactIdentity, Identity, IdentityRow, KnownIdentity, LoadedContact, Person } from "./Contact.ts"
-import { change, ContactRows, insert, newContact, searchText } from "./Contacts.ts"
+import { add, change, ContactRows, newContact, raiseUpdated, searchText } from "./Contacts.ts"
 
 // ---------------------------------------------------------------- data
 
@@ -56,12 +56,14 @@ export const networkIdsOf = (
 const updateIdentity = (
   { identity }: Pick<KnownIdentity, "identity">,
   contact: LoadedContact,
-  set: Partial<Pick<Identity, "display_name" | "external_id" | "username">>
+  set: Partial<Pick<Identity, "display_name" | "external_id" | "username">>,
+  context: DecisionContext
 ): Changes.Changes => {
   const identities = contact.identities.map((one) => one.id === identity.id ? { ...one, ...set } : one)
   return Changes.all(
     IdentityRows.update(identity, set),
-    ContactRows.update(contact, { identities, search_text: searchText({ ...contact, identities }) })
+    ContactRows.update(contact, { identities, search_text: searchText({ ...contact, identities }) }),
+    raiseUpdated(contact.id, ["identities"], context)
   )
 }
 
@@ -91,8 +93,9 @@ const byId = (a: Identity, b: Identity): number => a.id < b.id ? -1 : 1
 const createIdentity = (
   person: Person,
   withPhone: Option.Option<LoadedContact>,
-  { now, uuid }: DecisionContext
+  context: DecisionContext
 ): Changes.Decision<ContactIdentity> => {
+  const { now, uuid } = context
   const { channel_type, display_name, external_id, username } = person
   const identity: Identity = {
     id: IdentityId.make(uuid()),
@@ -107,11 +110,14 @@ const createIdentity = (
     answer: { identity_id: identity.id, contact_id: contact.id },
     changes: Changes.all(
       Option.isSome(withPhone)
-        ? ContactRows.update(withPhone.value, {
-          identities,
-          search_text: searchText({ ...withPhone.value, identities })
-        })
-        : insert({ ...contact, identities }),
+        ? Changes.all(
+          ContactRows.update(withPhone.value, {
+            identities,
+            search_text: searchText({ ...withPhone.value, identities })
+          }),
+          raiseUpdated(contact.id, ["identities"], context)
+        )
+        : add({ ...contact, identities }, context),
       IdentityRows.insert({ ...identity, contact_id: contact.id }),
       ...networkIdsOf(person).map((name) =>
         IdentityNetworkIdRows.insert({ channel_type, name, identity_id: identity.id })
@@ -146,7 +152,7 @@ export const findOrCreateByIdentity = (
       addAliases(person.channel_type, found.identity.id, aliases),
       Option.match(contact, {
         onNone: () => written,
-        onSome: (contact) => Object.keys(set).length === 0 ? written : updateIdentity(found, contact, set)
+        onSome: (contact) => Object.keys(set).length === 0 ? written : updateIdentity(found, contact, set, context)
       })
     )
   }
@@ -181,7 +187,7 @@ export const changeIdentity = (
   person: Person,
   known: ReadonlyArray<KnownIdentity>,
   contact: Option.Option<LoadedContact>,
-  { now }: DecisionContext
+  context: DecisionContext
 ): Changes.Changes => {
   const found = known.find(({ name }) => former.includes(name))
   const taken = known.find(({ name }) => name === person.external_id)
@@ -210,6 +216,6 @@ export const changeIdentity = (
     change(contact.value, {
       identities: contact.value.identities.map((one) => one.id === identity.id ? { ...one, ...set } : one),
       ...(hadNumber ? { primary_phone: person.phone } : {})
-    }, now).changes
+    }, context).changes
   )
 }

@@ -32,13 +32,13 @@ import { CreateContact, type Identity, type LoadedContact, UpdateContact, Writab
 import { IdentityNetworkIdRows, IdentityRows } from "./ContactIdentities.ts"
 import { reader, type References } from "./ContactReferences.ts"
 import {
+  add,
   compose,
   type Contact,
   type ContactRefusal,
   ContactStore,
   type ContactUnnamed,
   emailKey,
-  insert,
   ownersExpected,
   update
 } from "./Contacts.ts"
@@ -163,9 +163,10 @@ const contentOf = ({ updated_at: _updated_at, ...content }: Contact): string => 
 const create = (
   { channel_type, create: input, match, value }: Wanted,
   { free_id, references }: Loaded,
-  { now, uuid }: DecisionContext
+  context: DecisionContext
 ): Result.Result<Changes.Decision<Upserted>, UpsertRefusal> =>
   Result.map(compose(references, input), (described) => {
+    const { now, uuid } = context
     const id = free_id ?? ContactId.make(uuid())
     const identities: ReadonlyArray<Identity> = match !== "external_id" || channel_type === null ? [] : [{
       id: IdentityId.make(uuid()),
@@ -177,7 +178,7 @@ const create = (
     return {
       answer: { id, outcome: "created" },
       changes: Changes.all(
-        insert({ ...described, id, identities, updated_at: now }),
+        add({ ...described, id, identities, updated_at: now }, context),
         ...identities.flatMap((identity) => [
           IdentityRows.insert({ ...identity, contact_id: id }),
           IdentityNetworkIdRows.insert({ channel_type: identity.channel_type, name: value, identity_id: identity.id })

@@ -1,7 +1,7 @@
 /**
  * Contacts: the people in the CRM (contract §8).
  */
-import { Context, DateTime, Effect, Layer, Option, Result, Schema, Struct } from "effect"
+import { Context, DateTime, Effect, Equal, Layer, Option, Result, Schema, Struct } from "effect"
 import { MemberRows } from "../accounts/Members.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { ContactId, type OrganizationId } from "../kernel/Ids.ts"
@@ -16,6 +16,7 @@ import {
   type Position
 } from "../kernel/Page.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
+import * as Events from "../webhooks/Events.ts"
 import type { AuditRecord } from "../work/Audit.ts"
 import * as Changes from "../work/Changes.ts"
 import { Decide, type DecisionContext, type Write, zipConcurrently } from "../work/Decide.ts"
@@ -155,28 +156,52 @@ export const keysOf = (contact: Contact): Keys => ({
 /** Inserts a contact with the texts by which it is found. */
 export const insert = (contact: Contact): Changes.Changes => ContactRows.insert({ ...contact, ...keysOf(contact) })
 
+/** Inserts a contact, and raises the event of its creation. */
+export const add = (contact: Contact, context: DecisionContext): Changes.Changes =>
+  Changes.all(insert(contact), Changes.raise(Events.make("contact.created", { contact_id: contact.id }, context)))
+
+/** Raises an event about fields of a contact, if there are any. */
+export const raiseUpdated = (
+  contact_id: ContactId,
+  changed_fields: ReadonlyArray<string>,
+  context: DecisionContext
+): Changes.Changes =>
+  changed_fields.length === 0
+    ? Changes.none
+    : Changes.raise(Events.make("contact.updated", { contact_id, changed_fields }, context))
+
 /** Sets fields of a contact, its `updated_at`, and the texts by which it is found. `updated_at` never moves backwards. */
 export const change = (
   { version, ...contact }: LoadedContact,
   set: Partial<Omit<Contact, "id">>,
-  now: Timestamp
+  context: DecisionContext
 ): Changes.Decision<Contact> => {
-  const updated_at = DateTime.max(contact.updated_at, now)
+  const updated_at = DateTime.max(contact.updated_at, context.now)
   const answer: Contact = { ...contact, ...set, updated_at }
   const [before, keys] = [keysOf(contact), keysOf(answer)]
   const isKept = before.search_text === keys.search_text && before.email_key === keys.email_key
   const derived = isKept ? { updated_at } : { updated_at, ...keys }
-  return { answer, changes: ContactRows.update({ id: contact.id, version }, { ...set, ...derived }) }
+  // An erasure sets the preview, which every activity changes without an event.
+  const changed = Struct.keys(set).filter((field) =>
+    field !== "last_activity_preview" && !Equal.equals(answer[field], contact[field])
+  )
+  return {
+    answer,
+    changes: Changes.all(
+      ContactRows.update({ id: contact.id, version }, { ...set, ...derived }),
+      raiseUpdated(contact.id, changed, context)
+    )
+  }
 }
 
 export const create = (
   references: References,
   input: CreateContact,
-  { now, uuid }: DecisionContext
+  context: DecisionContext
 ): Result.Result<Changes.Decision<Contact>, ContactUnnamed | ReferenceUnknown | CustomValueInvalid> =>
   Result.map(compose(references, input), (described) => {
-    const contact: Contact = { ...described, id: ContactId.make(uuid()), updated_at: now }
-    return { answer: contact, changes: Changes.all(insert(contact), ownersExpected(references)) }
+    const contact: Contact = { ...described, id: ContactId.make(context.uuid()), updated_at: context.now }
+    return { answer: contact, changes: Changes.all(add(contact, context), ownersExpected(references)) }
   })
 
 /** Returns a contact as it was loaded. */
@@ -188,7 +213,7 @@ export const update = (
   found: Option.Option<LoadedContact>,
   references: References,
   input: UpdateContact,
-  { now }: DecisionContext
+  context: DecisionContext
 ): Result.Result<Changes.Decision<Contact>, ContactRefusal> =>
   Result.gen(function*() {
     const resolved = yield* resolve(references, input, Option.getOrUndefined(found))
@@ -203,7 +228,7 @@ export const update = (
       ...([tag_ids, add_tag_ids, remove_tag_ids].every((given) => given === undefined)
         ? {}
         : { tags: yield* bounded(resolved) })
-    }, now)
+    }, context)
     return { answer, changes: Changes.all(changes, ownersExpected(references)) }
   })
 
@@ -211,13 +236,13 @@ export const update = (
 export const addNote = (
   found: Option.Option<LoadedContact>,
   { text }: AddNote,
-  { now }: DecisionContext
+  context: DecisionContext
 ): Result.Result<Changes.Decision<Contact>, ContactNotFound | NotesTooLong> => {
   if (Option.isNone(found)) return Result.fail(new ContactNotFound())
   const notes = found.value.notes === null ? text : `${found.value.notes}\n\n${text}`
   return Array.from(notes).length > limits.notes_chars_max
     ? Result.fail(new NotesTooLong({ limit: limits.notes_chars_max }))
-    : Result.succeed(change(found.value, { notes }, now))
+    : Result.succeed(change(found.value, { notes }, context))
 }
 
 /** Returns the custom values after an update: null removes one value, or all. */

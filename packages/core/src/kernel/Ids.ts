@@ -62,6 +62,9 @@ export type TagId = typeof TagId.Type
 export const WebhookDeliveryId = uuid("WebhookDeliveryId")
 export type WebhookDeliveryId = typeof WebhookDeliveryId.Type
 
+export const WebhookReplayId = uuid("WebhookReplayId")
+export type WebhookReplayId = typeof WebhookReplayId.Type
+
 export const WebhookId = uuid("WebhookId")
 export type WebhookId = typeof WebhookId.Type
 

@@ -57,6 +57,7 @@ export const operations = {
   "conversations.get": read("conversations:read"),
   "conversations.list": read("conversations:read"),
   "conversations.reopen": write("conversations:write", "required"),
+  "events.list": read("webhooks:manage"),
   "members.add": command,
   "members.get": read(null),
   "members.list": read("members:read"),
@@ -78,7 +79,9 @@ export const operations = {
   "webhooks.disable": write("webhooks:manage", "required"),
   "webhooks.get": read("webhooks:manage"),
   "webhooks.list": read("webhooks:manage"),
+  "webhooks.replay": write("webhooks:manage", "required"),
   "webhooks.rotate_secret": { ...write("webhooks:manage", "required"), isSecret: true },
+  "webhooks.test": write("webhooks:manage", "required"),
   "webhooks.update": write("webhooks:manage", "required")
 } as const satisfies Readonly<Record<string, Rules>>
 

@@ -13,7 +13,7 @@
 import { Context, DateTime, Duration, Effect, Layer, Option, Result, Schema } from "effect"
 import { type MemberRow, MemberRows, MemberStore, present } from "../accounts/Members.ts"
 import { type Channel } from "../catalog/Channels.ts"
-import { type ContactIdentity, ContactRows, fullName, ReferenceUnknown } from "../contacts/Contacts.ts"
+import { type ContactIdentity, ContactRows, fullName, raiseUpdated, ReferenceUnknown } from "../contacts/Contacts.ts"
 import { CurrentActor } from "../kernel/Actor.ts"
 import type { MemberId } from "../kernel/Ids.ts"
 import { ConversationId, type OrganizationId } from "../kernel/Ids.ts"
@@ -96,9 +96,19 @@ export const State = {
     row.assigned_user_id === assigned_user_id ? {} : { assigned_user_id }
 }
 
-const change = (row: ConversationRow, set: Partial<ConversationColumns>): Changes.Decision<Conversation> => ({
+const opened = (conversation_id: ConversationId, context: DecisionContext): Changes.RaisedEvent =>
+  Events.make("conversation.opened", { conversation_id }, context)
+
+/** Sets columns, and raises the event of the change, if there is one. */
+const change = (
+  row: ConversationRow,
+  set: Partial<ConversationColumns>,
+  event: () => Changes.RaisedEvent
+): Changes.Decision<Conversation> => ({
   answer: toConversation({ ...row, ...set }),
-  changes: Object.keys(set).length === 0 ? Changes.none : ConversationRows.update(row, set)
+  changes: Object.keys(set).length === 0
+    ? Changes.none
+    : Changes.all(ConversationRows.update(row, set), Changes.raise(event()))
 })
 
 /** Assigns a conversation to a member, by default with its contact, or unassigns it, which leaves the contact's owner. */
@@ -108,7 +118,7 @@ export const assign = (
     readonly member: Option.Option<MemberRow>
   },
   { assigned_user_id, sync_contact_owner = true }: AssignConversation,
-  { now }: DecisionContext
+  context: DecisionContext
 ): Result.Result<Changes.Decision<Conversation>, ConversationNotFound | ReferenceUnknown> => {
   const assignee = Option.getOrNull(present(member))
   const isKept = Option.exists(conversation, (row) => row.assigned_user_id === assigned_user_id)
@@ -117,7 +127,12 @@ export const assign = (
   }
   if (Option.isNone(conversation)) return Result.fail(new ConversationNotFound())
   const row = conversation.value
-  const { answer, changes } = change(row, State.assign(row, assigned_user_id))
+  const data = { conversation_id: row.id, assigned_user_id }
+  const { answer, changes } = change(
+    row,
+    State.assign(row, assigned_user_id),
+    () => Events.make("conversation.assigned", data, context)
+  )
   if (assignee === null) return Result.succeed({ answer, changes })
   const contact = { id: row.contact_id, version: row.contact_version }
   return Result.succeed({
@@ -125,7 +140,10 @@ export const assign = (
     changes: Changes.all(
       changes,
       sync_contact_owner
-        ? ContactRows.update(contact, { owner_user_id: assignee.id, updated_at: now })
+        ? Changes.all(
+          ContactRows.update(contact, { owner_user_id: assignee.id, updated_at: context.now }),
+          raiseUpdated(row.contact_id, ["owner_user_id"], context)
+        )
         : Changes.none,
       MemberRows.expect(assignee)
     )
@@ -145,49 +163,61 @@ export const close = (
   { category = null }: CloseConversation,
   context: DecisionContext
 ): Result.Result<Changes.Decision<Conversation>, ConversationNotFound> =>
-  Result.map(required(conversation), (row) => {
-    const { answer, changes } = change(row, State.close(row, category, context.now))
-    if (Changes.isNone(changes)) return { answer, changes }
-    const event = Events.make("conversation.closed", { conversation_id: row.id }, context)
-    return { answer, changes: Changes.all(changes, Changes.raise(event)) }
-  })
+  Result.map(required(conversation), (row) =>
+    change(
+      row,
+      State.close(row, category, context.now),
+      () => Events.make("conversation.closed", { conversation_id: row.id }, context)
+    ))
 
 export const reopen = (
   conversation: Option.Option<ConversationRow>,
-  { now }: DecisionContext
+  context: DecisionContext
 ): Result.Result<Changes.Decision<Conversation>, ConversationNotFound> =>
-  Result.map(required(conversation), (row) => change(row, State.reopen(row, now)))
+  Result.map(
+    required(conversation),
+    (row) => change(row, State.reopen(row, context.now), () => opened(row.id, context))
+  )
 
 /** Returns the identity's open conversation on the channel: reopens the one that was found, or creates one. */
 export const open = (
   channel: Channel,
   { contact_id, identity_id }: ContactIdentity,
   found: KnownThread["conversation"],
-  { now, uuid }: DecisionContext
+  context: DecisionContext
 ): Changes.Decision<ConversationId> => {
+  const { now, uuid } = context
   if (found !== null) {
-    const changes = found.status === "open" ? Changes.none : ConversationRows.update(found, State.reopen(found, now))
+    const changes = found.status === "open"
+      ? Changes.none
+      : Changes.all(
+        ConversationRows.update(found, State.reopen(found, now)),
+        Changes.raise(opened(found.id, context))
+      )
     return { answer: found.id, changes }
   }
   const id = ConversationId.make(uuid())
   return {
     answer: id,
-    changes: ConversationRows.insert({
-      id,
-      channel_id: channel.id,
-      contact_id,
-      identity_id,
-      status: "open",
-      close_category: null,
-      assigned_user_id: null,
-      agent_id: null,
-      created_at: now,
-      opened_at: now,
-      closed_at: null,
-      last_activity_at: now,
-      last_activity_preview: null,
-      last_inbound_at: null
-    })
+    changes: Changes.all(
+      Changes.raise(opened(id, context)),
+      ConversationRows.insert({
+        id,
+        channel_id: channel.id,
+        contact_id,
+        identity_id,
+        status: "open",
+        close_category: null,
+        assigned_user_id: null,
+        agent_id: null,
+        created_at: now,
+        opened_at: now,
+        closed_at: null,
+        last_activity_at: now,
+        last_activity_preview: null,
+        last_inbound_at: null
+      })
+    )
   }
 }
 

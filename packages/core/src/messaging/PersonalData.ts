@@ -140,7 +140,7 @@ const eraseConversation = (conversation: ConversationRow): Changes.Changes => {
 /** Erases what a contact's own row, its identities, and their network IDs contain. An erased contact stays as it is. */
 export const erase = (
   { found, names }: { readonly found: Option.Option<LoadedContact>; readonly names: ReadonlyArray<LoadedNetworkId> },
-  { now }: DecisionContext
+  context: DecisionContext
 ): Result.Result<Changes.Decision<LoadedContact>, ContactNotFound> => {
   if (Option.isNone(found)) return Result.fail(new ContactNotFound())
   const contact = found.value
@@ -162,7 +162,7 @@ export const erase = (
   return Result.succeed({
     answer: contact,
     changes: Changes.all(
-      change(contact, set, now).changes,
+      change(contact, set, context).changes,
       ...identities.flatMap(({ id, ...identity }) => {
         const version = versions.get(id)
         return version === undefined
@@ -190,7 +190,7 @@ export interface LoadedNetworkId extends IdentityNetworkId {
  *   conversations and `sends` the sends of one, each in any order. `messages` returns
  *   a page of the messages of one, the newest first, then by the greatest id.
  * - `eraseCopies` deletes the idempotency records whose body contains the contact's id,
- *   and removes the endpoints' responses to events about its conversations. Both are
+ *   and removes the endpoints' responses to events about it and its conversations. Both are
  *   found by their bytes and have no versions, so no decision can name them.
  * - `eraseCallbacks` deletes the stored callbacks of the organization's channels
  *   that are about one of the people.

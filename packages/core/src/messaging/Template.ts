@@ -1,7 +1,7 @@
 /** The data of a provider's template, and of the values for its placeholders (contract §9.5, §12.3). */
 import { Schema } from "effect"
 import { limits } from "../kernel/Limits.ts"
-import { text } from "../kernel/Text.ts"
+import { jsonSchemaOnly, text } from "../kernel/Text.ts"
 
 export const TemplateButton = Schema.Struct({
   type: Schema.String,
@@ -47,16 +47,63 @@ export const Template = Schema.Struct({
 })
 export interface Template extends Schema.Schema.Type<typeof Template> {}
 
-export const TemplateParameter = Schema.Struct({
-  type: Schema.Literal("text"),
-  text: text({ min: limits.template_parameter_chars_min, max: limits.template_parameter_chars_max }),
-  parameter_name: Schema.optionalKey(
-    text({ min: 1, max: 64 }).annotate({
-      description: "The placeholder's name, in a template with named placeholders."
+const value = text({ min: limits.template_parameter_chars_min, max: limits.template_parameter_chars_max })
+
+const parameter_name = Schema.optionalKey(
+  text({ min: 1, max: 64 }).annotate({ description: "The placeholder's name, in a template with named placeholders." })
+)
+
+const link_pattern = /^https:\/\/[^\s/\\?#]+[^\s\\]*$/u
+
+/** The network loads the file from the link. The service does not. */
+const file = {
+  link: text({ min: 1, max: limits.url_chars_max }).check(
+    Schema.isPattern(link_pattern, { expected: "an https link" }),
+    jsonSchemaOnly({ pattern: link_pattern.source })
+  ).annotate({ description: "An https link from which the network loads the file." })
+}
+
+const currency_pattern = /^[A-Z]{3}$/u
+
+/** A value for one placeholder, for the header's file, or for what a quick reply returns. */
+export const TemplateParameter = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("text"), text: value, parameter_name }).annotate({ title: "Text" }),
+  Schema.Struct({
+    type: Schema.Literal("currency"),
+    currency: Schema.Struct({
+      fallback_value: value.annotate({ description: "The text that replaces the placeholder." }),
+      code: Schema.String.check(
+        Schema.isPattern(currency_pattern, { expected: "a currency such as EUR" }),
+        jsonSchemaOnly({ pattern: currency_pattern.source })
+      ).annotate({ description: "An ISO 4217 code." }),
+      amount_1000: Schema.Int.annotate({ description: "The amount multiplied by 1,000." })
+    }),
+    parameter_name
+  }).annotate({ title: "Currency" }),
+  Schema.Struct({
+    type: Schema.Literal("date_time"),
+    date_time: Schema.Struct({
+      fallback_value: value.annotate({ description: "The text that replaces the placeholder." })
+    }),
+    parameter_name
+  }).annotate({ title: "Date and time" }),
+  Schema.Struct({ type: Schema.Literal("image"), image: Schema.Struct(file) }).annotate({ title: "Image" }),
+  Schema.Struct({ type: Schema.Literal("video"), video: Schema.Struct(file) }).annotate({ title: "Video" }),
+  Schema.Struct({
+    type: Schema.Literal("document"),
+    document: Schema.Struct({
+      ...file,
+      filename: Schema.optionalKey(
+        text({ min: 1, max: limits.name_chars_max }).annotate({ description: "The name that the recipient sees." })
+      )
     })
-  )
-}).annotate({ identifier: "TemplateParameter" })
-export interface TemplateParameter extends Schema.Schema.Type<typeof TemplateParameter> {}
+  }).annotate({ title: "Document" }),
+  Schema.Struct({
+    type: Schema.Literal("payload"),
+    payload: value.annotate({ description: "The message of a recipient who chooses the quick reply returns it." })
+  }).annotate({ title: "Payload" })
+]).annotate({ identifier: "TemplateParameter" })
+export type TemplateParameter = typeof TemplateParameter.Type
 
 const ButtonIndex = Schema.Union([
   Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9 })),

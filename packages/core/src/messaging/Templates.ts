@@ -10,7 +10,7 @@ import { CurrentActor } from "../kernel/Actor.ts"
 import { operation } from "../kernel/Operations.ts"
 import { traced } from "../kernel/Traces.ts"
 import { MessagingProvider, ProviderUnavailable } from "./MessagingProvider.ts"
-import type { Template, TemplateParameter, TemplateValues } from "./Template.ts"
+import type { Template, TemplateButton, TemplateComponent, TemplateParameter, TemplateValues } from "./Template.ts"
 
 export * from "./Template.ts"
 
@@ -46,38 +46,70 @@ const placeholder = /\{\{\s*([A-Za-z0-9_]+)\s*\}\}/g
 const placeholders = (value: string | null): ReadonlyArray<string> =>
   Array.from(new Set(Array.from((value ?? "").matchAll(placeholder), ([, key = ""]) => key)))
 
-/** One part of a template, its placeholders and the given values. */
-interface Slot {
-  readonly part: string
-  readonly wanted: ReadonlyArray<string>
-  readonly given: ReadonlyArray<TemplateParameter>
+type ParameterType = TemplateParameter["type"]
+
+/** One part of a template: its placeholders or its file, and which parameters it takes. */
+interface Part {
+  readonly source: string | null
+  readonly takes: ReadonlyArray<ParameterType>
+  /** How many parameters it requires, where that does not follow from its placeholders. */
+  readonly counts: readonly [min: number, max: number] | null
 }
 
 const partOf = (values: TemplateValues): string =>
   values.type === "button" ? `button ${Number(values.index)}` : values.type
 
-const partsOf = (template: Template): ReadonlyMap<string, string | null> => {
-  const parts = new Map<string, string | null>()
+const words: ReadonlyArray<ParameterType> = ["text", "currency", "date_time"]
+
+/** Files of headers, by the format of the header. */
+const files: Readonly<Record<string, ParameterType>> = { IMAGE: "image", VIDEO: "video", DOCUMENT: "document" }
+
+const headerOf = ({ format, text }: TemplateComponent): Part => {
+  const file = files[format ?? ""]
+  return file === undefined
+    ? { source: text, takes: words, counts: null }
+    : { source: null, takes: [file], counts: [1, 1] }
+}
+
+const buttonOf = ({ type, url }: TemplateButton): Part =>
+  type === "QUICK_REPLY"
+    ? { source: null, takes: ["payload", "text"], counts: [0, 1] }
+    : { source: url, takes: ["text"], counts: null }
+
+const partsOf = (template: Template): ReadonlyMap<string, Part> => {
+  const parts = new Map<string, Part>()
   for (const component of template.components) {
-    if (component.type === "HEADER" || component.type === "BODY") {
-      parts.set(component.type.toLowerCase(), component.text)
-    }
-    for (const [index, button] of (component.buttons ?? []).entries()) parts.set(`button ${index}`, button.url)
+    if (component.type === "HEADER") parts.set("header", headerOf(component))
+    if (component.type === "BODY") parts.set("body", { source: component.text, takes: words, counts: null })
+    for (const [index, button] of (component.buttons ?? []).entries()) parts.set(`button ${index}`, buttonOf(button))
   }
   return parts
 }
 
 const counted = (count: number): string => count === 1 ? "1 parameter" : `${count} parameters`
 
-const misfit = (slot: Slot, named: boolean): string | null => {
-  if (slot.wanted.length !== slot.given.length) {
-    const names = slot.wanted.map((key) => `{{${key}}}`).join(", ")
-    const wanted = slot.wanted.length === 0 ? "no parameters" : `${counted(slot.wanted.length)} for ${names}`
-    return `The ${slot.part} requires ${wanted}, but the request has ${slot.given.length}.`
+const nameOf = (parameter: TemplateParameter): string | undefined =>
+  "parameter_name" in parameter ? parameter.parameter_name : undefined
+
+/** Returns why parameters do not fit a part, or null. */
+const misfit = (
+  name: string,
+  { counts, source, takes }: Part,
+  given: ReadonlyArray<TemplateParameter>,
+  named: boolean
+): string | null => {
+  const wanted = placeholders(source)
+  const [min, max] = counts ?? [wanted.length, wanted.length]
+  if (given.length < min || given.length > max) {
+    const slots = wanted.length > 0 ? wanted.map((key) => `{{${key}}}`).join(", ") : `its ${takes.join(" or ")}`
+    const required = max === 0 ? "no parameters" : `${min < max ? "at most " : ""}${counted(max)} for ${slots}`
+    return `The ${name} requires ${required}, but the request has ${given.length}.`
   }
-  const names = new Set(slot.given.map((parameter) => parameter.parameter_name))
-  const missing = named ? slot.wanted.find((wanted) => !names.has(wanted)) : undefined
-  return missing === undefined ? null : `The ${slot.part} requires a parameter with parameter_name "${missing}".`
+  const wrong = given.find(({ type }) => !takes.includes(type))
+  if (wrong !== undefined) return `The ${name} requires parameters of type ${takes.join(" or ")}, not ${wrong.type}.`
+  const names = new Set(given.map(nameOf))
+  const missing = named ? wanted.find((key) => !names.has(key)) : undefined
+  return missing === undefined ? null : `The ${name} requires a parameter with parameter_name "${missing}".`
 }
 
 /**
@@ -103,18 +135,32 @@ export const render = (
     given.set(part, values.parameters)
   }
   const named = template.parameter_format === "NAMED"
-  for (const [part, source] of parts) {
-    const detail = misfit({ part, wanted: placeholders(source), given: given.get(part) ?? [] }, named)
+  for (const [name, part] of parts) {
+    const detail = misfit(name, part, given.get(name) ?? [], named)
     if (detail !== null) return mismatch(detail)
   }
-  return Result.succeed(fill(parts.get("body") ?? null, given.get("body") ?? [], named))
+  return Result.succeed(fill(parts.get("body")?.source ?? null, given.get("body") ?? [], named))
+}
+
+/** Returns the text that replaces a placeholder. */
+const textOf = (parameter: TemplateParameter | undefined): string => {
+  switch (parameter?.type) {
+    case "text":
+      return parameter.text
+    case "currency":
+      return parameter.currency.fallback_value
+    case "date_time":
+      return parameter.date_time.fallback_value
+    default:
+      return ""
+  }
 }
 
 const fill = (source: string | null, given: ReadonlyArray<TemplateParameter>, named: boolean): string => {
   const order = placeholders(source)
   const positional = order.toSorted((a, b) => Number(a) - Number(b))
   const value = (key: string): string =>
-    (named ? given.find((parameter) => parameter.parameter_name === key) : given[positional.indexOf(key)])?.text ?? ""
+    textOf(named ? given.find((parameter) => nameOf(parameter) === key) : given[positional.indexOf(key)])
   return (source ?? "").replace(placeholder, (_, key: string) => value(key))
 }
 

@@ -4,7 +4,21 @@
  * Nothing is written here. `WebhookDeliveries.ts` decides what the outcome
  * changes.
  */
-import { Cache, Data, DateTime, Duration, Effect, Metric, Option, RcMap, Redacted, Result, Schema } from "effect"
+import {
+  Cache,
+  Context,
+  Data,
+  DateTime,
+  Duration,
+  Effect,
+  Layer,
+  Metric,
+  Option,
+  RcMap,
+  Redacted,
+  Result,
+  Schema
+} from "effect"
 import type { EventId, OrganizationId } from "../kernel/Ids.ts"
 import { delivery_attempts } from "../kernel/Metrics.ts"
 import { Secrets, SecretUnreadable } from "../kernel/Secrets.ts"
@@ -95,7 +109,7 @@ export const parseRetryAfter = (header: string | null, now: Timestamp): Duration
  * `SecretUnreadable` if no root key decrypts the webhook's signing secret, and `HostBusy` if there are too many
  * attempts to its host: then nothing is posted.
  */
-export const makePost = Effect.gen(function*() {
+const makePost = Effect.gen(function*() {
   const secrets = yield* Secrets
   const transport = yield* WebhookTransport
   const hosts = yield* RcMap.make({
@@ -144,3 +158,10 @@ export const makePost = Effect.gen(function*() {
     return yield* Effect.mapError(Effect.fromOption(posted), () => new HostBusy())
   }, Effect.scoped)
 })
+
+/** Makes attempts. Deliveries and replays share one, so that the limit of a host holds for both. */
+export class WebhookPosts extends Context.Service<WebhookPosts, {
+  readonly post: (posting: Posting) => Effect.Effect<Posted, HostBusy | SecretUnreadable>
+}>()("@messaging-crm/core/WebhookAttempt/WebhookPosts") {
+  static readonly layer = Layer.effect(WebhookPosts, Effect.map(makePost, (post) => WebhookPosts.of({ post })))
+}

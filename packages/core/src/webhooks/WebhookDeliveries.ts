@@ -12,7 +12,7 @@
  * while its endpoint takes longer than a second. An attempt is made before anything is committed. If
  * a worker dies during one, another worker makes it again, with the same id and bytes.
  */
-import { Context, DateTime, Duration, Effect, Layer, Option, Random, Result, Schema, Struct } from "effect"
+import { Context, DateTime, Effect, Layer, Option, Random, Result, Schema, Struct } from "effect"
 import { CurrentActor } from "../kernel/Actor.ts"
 import { type OrganizationId, WebhookDeliveryId, type WebhookId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
@@ -23,11 +23,12 @@ import { concurrently, Decide, type DecisionContext, type Write } from "../work/
 import type { Respond } from "../work/RecordedResponses.ts"
 import { StorageUse } from "../work/StorageUse.ts"
 import type { Claim, ClaimedWork } from "../work/WorkQueue.ts"
-import { EventStore } from "./Events.ts"
-import { type Attempt, makePost } from "./WebhookAttempt.ts"
+import * as Events from "./Events.ts"
+import { type Attempt, WebhookPosts } from "./WebhookAttempt.ts"
 import {
   type ClaimedDelivery,
   type FailureCode,
+  newDelivery,
   type Outgoing,
   State,
   type WebhookDelivery,
@@ -47,9 +48,6 @@ export class WebhookDeliveryNotFound
 {}
 
 // ----------------------------------------------------------- decisions
-
-/** How long events and deliveries are kept. */
-export const history_time_max = Duration.days(30)
 
 /** Returns a delivery of a webhook as it was loaded. */
 const found = (
@@ -90,6 +88,26 @@ export const retry = (
       )
     })
   })
+
+/** Raises an event for one webhook alone, to which none can subscribe. */
+const test = (
+  webhook: WebhookRow,
+  context: DecisionContext
+): Result.Result<Changes.Decision<WebhookDelivery>, WebhookDisabled> => {
+  const { id: lane, status } = webhook
+  if (status === "disabled") return Result.fail(new WebhookDisabled())
+  const event = Events.make("webhook.test", { webhook_id: lane }, context)
+  const delivery = newDelivery(event, lane)
+  return Result.succeed({
+    answer: delivery,
+    changes: Changes.all(
+      Changes.raise(event),
+      WebhookDeliveryRows.insert(delivery),
+      Changes.enqueue({ kind: "webhook_delivery", lane, ref: delivery.id, due_at: context.now }),
+      WebhookRows.expect(webhook)
+    )
+  })
+}
 
 /** What a delivery and its share of an event take, with their keys in indexes, in bytes. */
 const delivery_bytes = 1000
@@ -139,6 +157,8 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
     WebhookDelivery,
     WebhookNotFound | WebhookDeliveryNotFound | WebhookDisabled
   >
+  /** Posts one signed `webhook.test` to a webhook. Returns its delivery, which is pending. */
+  readonly test: Write<[webhook_id: WebhookId], WebhookDelivery, WebhookNotFound | WebhookDisabled>
   /** Makes one attempt of a claimed delivery, and settles the claim. */
   readonly attempt: (delivery: ClaimedDelivery) => Effect.Effect<void>
   /** Fails a delivery that cannot be attempted because of a defect, and settles the claim. */
@@ -150,8 +170,8 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
     WebhookDeliveries,
     Effect.gen(function*() {
       const { runAudited, settle } = yield* Decide
-      const events = yield* EventStore
-      const post = yield* makePost
+      const events = yield* Events.EventStore
+      const { post } = yield* WebhookPosts
       const store = yield* WebhookDeliveryStore
       const use = yield* StorageUse
       const webhooks = yield* WebhookStore
@@ -177,6 +197,17 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
             decide: ({ outgoing, webhook }, context) => retry(outgoing, webhook, context),
             current: ({ outgoing, webhook }) =>
               Result.map(found(outgoing, webhook), ({ loaded }) => Struct.omit(loaded, ["version"]))
+          }, respond)
+        }
+      )
+
+      const testWebhook = operation("webhooks.test")(
+        function*<Out>(webhook_id: WebhookId, respond?: Respond<WebhookDelivery, Out>) {
+          const { organization_id } = yield* CurrentActor
+          return yield* runAudited("webhooks.test", {
+            load: webhooks.find(organization_id, webhook_id),
+            decide: (webhook, context) =>
+              Result.flatMap(Result.fromOption(webhook, () => new WebhookNotFound()), (row) => test(row, context))
           }, respond)
         }
       )
@@ -221,7 +252,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         const response_body = hasSpace ? attempt.response_body : null
         const bytes = (attempt_count === 0 ? delivery_bytes : 0) +
           Math.max(0, (response_body?.length ?? 0) - (before?.length ?? 0))
-        yield* use.count(organization_id, bytes, history_time_max)
+        yield* use.count(organization_id, bytes, Changes.event_age_max)
         return { ...attempt, response_body }
       })
 
@@ -249,12 +280,12 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         const random = yield* Random.next
         const disabling = yield* settleDelivery(
           claimed,
-          (current, { now }) =>
+          (current, context) =>
             attempt.failure_code === null
               ? { answer: null, changes: Outcome.succeeded(claimed, current, attempt) }
               : current.webhook.url !== webhook.url
-              ? { answer: null, changes: Outcome.postAgain(claimed, now) }
-              : Outcome.failed(claimed, current, attempt, retry_after, { now, random }),
+              ? { answer: null, changes: Outcome.postAgain(claimed, context.now) }
+              : Outcome.failed(claimed, current, attempt, retry_after, random, context),
           // After a success, what was loaded before the attempt is loaded again only after a conflict.
           attempt.failure_code === null ? Effect.succeed(found) : undefined
         )
@@ -267,10 +298,10 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
 
       const purge = Effect.flatMap(
         DateTime.now,
-        (now) => events.purge(DateTime.subtractDuration(now, history_time_max), 1000)
+        (now) => events.purge(DateTime.subtractDuration(now, Changes.event_age_max), 1000)
       )
 
-      return WebhookDeliveries.of({ list, retry: retryDelivery, attempt, abandon, purge })
+      return WebhookDeliveries.of({ list, retry: retryDelivery, test: testWebhook, attempt, abandon, purge })
     })
   )
 }

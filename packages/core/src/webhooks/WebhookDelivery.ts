@@ -3,8 +3,9 @@ import { Schema } from "effect"
 import { EventId, WebhookDeliveryId, WebhookId } from "../kernel/Ids.ts"
 import { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
+import type { RaisedEvent } from "../work/Changes.ts"
 import type { ClaimedWork } from "../work/WorkQueue.ts"
-import { EventType } from "./Events.ts"
+import { AnyEventType } from "./Events.ts"
 import type { Attempt } from "./WebhookAttempt.ts"
 import type { WebhookRow } from "./Webhooks.ts"
 import { UnansweredCode } from "./WebhookTransport.ts"
@@ -22,7 +23,7 @@ export const WebhookDelivery = Schema.Struct({
   id: WebhookDeliveryId,
   webhook_id: WebhookId,
   event_id: EventId.pipe(Schema.annotateEncoded({ description: "The event's `id`, and its `webhook-id` header." })),
-  event_type: EventType,
+  event_type: AnyEventType,
   status: WebhookDeliveryStatus.annotate({ description: "`succeeded` after an attempt with a 2xx response." }),
   attempt_count: Schema.Int,
   response_status: Schema.NullOr(Schema.Int).annotate({
@@ -77,6 +78,27 @@ export interface ClaimedDelivery {
 }
 
 // ----------------------------------------------------------- decisions
+
+/** Returns the first state of an event's delivery to a webhook. */
+export const newDelivery = (
+  { created_at, id: event_id, type }: RaisedEvent,
+  webhook_id: WebhookId
+): WebhookDelivery => ({
+  id: Changes.deliveryIdOf(event_id, webhook_id),
+  webhook_id,
+  event_id,
+  // Only `Events.make` makes events.
+  event_type: type as AnyEventType,
+  status: "pending",
+  attempt_count: 0,
+  response_status: null,
+  response_body: null,
+  failure_code: null,
+  duration_ms: null,
+  last_attempt_at: null,
+  next_attempt_at: created_at,
+  created_at
+})
 
 /** The states of a delivery: each function returns what the transition sets. */
 export const State = {

@@ -3,11 +3,13 @@ import { DateTime, Duration, Effect, Metric, Option } from "effect"
 import { webhooks_disabled } from "../kernel/Metrics.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import * as Changes from "../work/Changes.ts"
+import type { DecisionContext } from "../work/Decide.ts"
 import { type ClaimedWork, lanes } from "../work/WorkQueue.ts"
 import { type Attempt, parseRetryAfter } from "./WebhookAttempt.ts"
 import { type Outgoing, State, WebhookDeliveryRows } from "./WebhookDelivery.ts"
 import {
   disable,
+  type DisablingReason,
   type Health,
   healthy,
   pauseOf,
@@ -51,6 +53,15 @@ export const succeeded = (
   )
 }
 
+/** The changes of a webhook whose endpoint has succeeded after failures: its pause ends. */
+export const recovered = (webhook: WebhookRow): Changes.Changes =>
+  webhook.consecutive_failures === 0
+    ? Changes.none
+    : Changes.all(
+      WebhookRows.update(webhook, healthy),
+      Changes.throttle({ kind: "webhook_delivery", lane: webhook.id, until: null, cap: lanes.webhook_delivery.cap })
+    )
+
 /** Pauses the lane of a webhook whose endpoint keeps failing, and limits it to one attempt at a time. */
 const applyBackoff = ({ id: lane }: WebhookRow, health: Health, now: Timestamp): Changes.Changes => {
   const pause = pauseOf(health)
@@ -86,10 +97,26 @@ export const postAgain = (claimed: ClaimedWork, due_at: Timestamp): Changes.Chan
   Changes.settle({ claimed, outcome: "postpone", due_at })
 
 /** Why a failed attempt disables its webhook: the endpoint is gone, or has failed for too long; null if it does not. */
-export type Disabling = "gone" | "failing" | null
+export type Disabling = Exclude<DisablingReason, "request"> | null
 
 const disablingOf = ({ response_status }: Attempt, { status }: WebhookRow, health: Health, now: Timestamp): Disabling =>
   status === "disabled" ? null : response_status === 410 ? "gone" : shouldDisable(health, now) ? "failing" : null
+
+/** Counts a failure of the endpoint: its webhook is disabled, or paused. */
+export const failedEndpoint = (
+  webhook: WebhookRow,
+  attempt: Attempt,
+  context: DecisionContext
+): Changes.Decision<Disabling> => {
+  const health = recordFailure(webhook, context.now)
+  const disabling = disablingOf(attempt, webhook, health, context.now)
+  return {
+    answer: disabling,
+    changes: disabling !== null || webhook.status === "disabled"
+      ? disable(webhook, health, attempt.at, disabling ?? "request", context).changes
+      : Changes.all(WebhookRows.update(webhook, health), applyBackoff(webhook, health, context.now))
+  }
+}
 
 /** The changes after a failed attempt: another attempt follows, unless it was the last or the webhook is disabled. */
 export const failed = (
@@ -97,19 +124,18 @@ export const failed = (
   { delivery, webhook }: Outgoing,
   attempt: Attempt,
   retry_after: string | null,
-  { now, random }: { readonly now: Timestamp; readonly random: number }
+  random: number,
+  context: DecisionContext
 ): Changes.Decision<Disabling> => {
-  const health = recordFailure(webhook, now)
-  const disabling = disablingOf(attempt, webhook, health, now)
+  const { now } = context
+  const { answer: disabling, changes: endpoint } = failedEndpoint(webhook, attempt, context)
   const isOver = disabling !== null || webhook.status === "disabled"
   const next = isOver
     ? Option.none()
     : nextAttempt(delivery.attempt_count + 1, now, parseRetryAfter(retry_after, now), random)
   const changes = Changes.all(
     WebhookDeliveryRows.update(delivery, State.attempt(delivery, attempt, Option.getOrNull(next))),
-    isOver
-      ? disable(webhook, health, attempt.at).changes
-      : Changes.all(WebhookRows.update(webhook, health), applyBackoff(webhook, health, now)),
+    endpoint,
     Option.isNone(next)
       ? finish(claimed)
       : Changes.settle({ claimed, outcome: "postpone", due_at: next.value })

@@ -23,7 +23,7 @@ import * as Changes from "../work/Changes.ts"
 import { Decide, type DecisionContext, type Write } from "../work/Decide.ts"
 import type { Respond } from "../work/RecordedResponses.ts"
 import { lanes } from "../work/WorkQueue.ts"
-import type { EventType } from "./Events.ts"
+import * as Events from "./Events.ts"
 import {
   type CreatedWebhook,
   type CreateWebhook,
@@ -67,7 +67,7 @@ export const secretContext = (organization_id: OrganizationId, id: WebhookId): s
 export const toWebhook = (row: WebhookColumns): Webhook =>
   Struct.pick(row, ["id", "url", "event_types", "status", "created_at", "disabled_at"])
 
-const equalTypes = Equivalence.Array(Equivalence.strictEqual<EventType>())
+const equalTypes = Equivalence.Array(Equivalence.strictEqual<Events.EventType>())
 
 /** Subscribes a URL to events. */
 const create = (
@@ -125,6 +125,9 @@ const rotate = (
     ? Result.fail(new TooManySecrets({ limit: limits.webhook_secrets_max }))
     : Result.succeed({ answer: toWebhook(row), changes: WebhookRows.update(row, { sealed_secret }) })
 
+/** Why a webhook is disabled: a request, or an endpoint that is gone or has failed for too long. */
+export type DisablingReason = (typeof Events.WebhookDisabled.Type)["data"]["reason"]
+
 /**
  * Disables a webhook permanently. Its newest pending deliveries fail in the same
  * commit, the others when they are claimed, without a pause. A disabled webhook
@@ -133,7 +136,9 @@ const rotate = (
 export const disable = (
   row: WebhookRow,
   health: Health,
-  disabled_at: Timestamp
+  disabled_at: Timestamp,
+  reason: DisablingReason,
+  context: DecisionContext
 ): Changes.Decision<Webhook> => {
   if (row.status === "disabled") return { answer: toWebhook(row), changes: Changes.none }
   const set = { status: "disabled", disabled_at, ...health } as const
@@ -142,6 +147,7 @@ export const disable = (
     answer: toWebhook({ ...row, ...set }),
     changes: Changes.all(
       WebhookRows.update(row, set),
+      Changes.raise(Events.make("webhook.disabled", { webhook_id, reason }, context)),
       { abandon: [{ webhook_id, limit: abandoned_max }] },
       Changes.throttle({ kind: "webhook_delivery", lane: webhook_id, until: null, cap: lanes.webhook_delivery.cap })
     )
@@ -299,11 +305,11 @@ export class Webhooks extends Context.Service<Webhooks, {
           const { organization_id } = yield* CurrentActor
           return yield* runAudited("webhooks.disable", {
             load: store.find(organization_id, id),
-            decide: (row, { now }) =>
-              Result.map(
-                found(row),
-                (webhook) => disable(webhook, Struct.pick(webhook, ["consecutive_failures", "first_failure_at"]), now)
-              ),
+            decide: (row, context) =>
+              Result.map(found(row), (webhook) => {
+                const health = Struct.pick(webhook, ["consecutive_failures", "first_failure_at"])
+                return disable(webhook, health, context.now, "request", context)
+              }),
             current
           }, respond)
         }

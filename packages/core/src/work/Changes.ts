@@ -12,6 +12,7 @@
  * )
  * ```
  */
+import { Duration } from "effect"
 import type { ContactId, ConversationId, EventId, WebhookDeliveryId, WebhookId } from "../kernel/Ids.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
 import type { AuditRecord } from "./Audit.ts"
@@ -72,13 +73,16 @@ export interface Activity {
   readonly last_inbound_at: Timestamp | null
 }
 
-/** An event with its exact bytes. It is stored only if an active webhook subscribes to it, with a delivery for each that does. */
+/** An event with its exact bytes. It is stored with a delivery for each active webhook that subscribes to it. */
 export interface RaisedEvent {
   readonly id: EventId
   readonly type: string
   readonly body: string
   readonly created_at: Timestamp
 }
+
+/** How long events are kept, with their deliveries. */
+export const event_age_max = Duration.days(30)
 
 /** Work to do after the commit. At most one item of a kind exists for one `ref`. */
 export interface Enqueued extends Work {

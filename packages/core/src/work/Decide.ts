@@ -203,6 +203,9 @@ export class Decide extends Context.Service<Decide, {
         if (whole.response !== undefined && Result.isSuccess(committed)) {
           yield* responses.count(organization_id, whole.response)
         }
+        if (whole.raise !== undefined && Result.isSuccess(committed)) {
+          yield* responses.countEvents(organization_id, whole.raise)
+        }
         return { out, changes, committed }
       })
 

@@ -4,7 +4,7 @@ import type { OrganizationId } from "../kernel/Ids.ts"
 import { limits } from "../kernel/Limits.ts"
 import { Secrets } from "../kernel/Secrets.ts"
 import type { Timestamp } from "../kernel/Timestamps.ts"
-import type { RecordedResponse } from "./Changes.ts"
+import { event_age_max, type RaisedEvent, type RecordedResponse } from "./Changes.ts"
 import { StorageUse } from "./StorageUse.ts"
 
 /** Printable ASCII, with spaces inside but not at the ends. The OpenAPI document repeats it. */
@@ -51,6 +51,9 @@ export const record_age_max = Duration.hours(72)
 /** The size of a record and its keys in indexes, without the response, in bytes. */
 const record_bytes = 500
 
+/** The size of an event and its keys in indexes, without its body, in bytes. */
+const event_bytes = 300
+
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 
@@ -88,6 +91,13 @@ export const make = Effect.gen(function*() {
     }),
     /** Counts the bytes of a record that was committed. */
     count: (organization_id: OrganizationId, { body }: RecordedResponse) =>
-      use.count(organization_id, record_bytes + (body?.byteLength ?? 0), record_age_max)
+      use.count(organization_id, record_bytes + (body?.byteLength ?? 0), record_age_max),
+    /** Counts the bytes of events that were committed. */
+    countEvents: (organization_id: OrganizationId, events: ReadonlyArray<RaisedEvent>) =>
+      use.count(
+        organization_id,
+        events.reduce((bytes, { body }) => bytes + event_bytes + body.length, 0),
+        event_age_max
+      )
   }
 })

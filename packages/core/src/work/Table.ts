@@ -24,6 +24,7 @@ export const lock_order = [
   "channel_holds",
   "api_keys",
   "webhooks",
+  "webhook_replays",
   "webhook_deliveries"
 ] as const
 export type TableName = typeof lock_order[number]

@@ -72,12 +72,57 @@ const wrongText = (text: string | undefined, max: number): Fault | null => {
     : null
 }
 
+interface FakeComponent {
+  readonly type?: unknown
+  readonly format?: unknown
+  readonly text?: unknown
+}
+
+const componentOf = ({ components }: FakeTemplate, type: string): FakeComponent | undefined =>
+  Array.isArray(components) ? components.find((one: FakeComponent) => one.type === type) : undefined
+
 /** Returns how many different placeholders the body of a template has. */
-const placeholdersOf = ({ components }: FakeTemplate): number => {
-  const body = Array.isArray(components)
-    ? components.find((component: { readonly type?: unknown }) => component.type === "BODY")
-    : undefined
-  return new Set(String(body?.text ?? "").match(/\{\{\w+\}\}/g)).size
+const placeholdersOf = (template: FakeTemplate): number =>
+  new Set(String(componentOf(template, "BODY")?.text ?? "").match(/\{\{\w+\}\}/g)).size
+
+const Link = Schema.Struct({ link: Schema.String.check(Schema.isPattern(/^https:\/\//)) })
+const Fallback = Schema.Struct({ fallback_value: Schema.String })
+
+/** A parameter as the network reads it. */
+const Parameter = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
+  Schema.Struct({
+    type: Schema.Literal("currency"),
+    currency: Schema.Struct({ ...Fallback.fields, code: Schema.String, amount_1000: Schema.Int })
+  }),
+  Schema.Struct({ type: Schema.Literal("date_time"), date_time: Fallback }),
+  Schema.Struct({ type: Schema.Literal("image"), image: Link }),
+  Schema.Struct({ type: Schema.Literal("video"), video: Link }),
+  Schema.Struct({ type: Schema.Literal("document"), document: Link }),
+  Schema.Struct({ type: Schema.Literal("payload"), payload: Schema.String }),
+  Schema.Struct({ type: Schema.Literal("coupon_code"), coupon_code: Schema.String })
+])
+const decodeParameter = Schema.decodeUnknownOption(Parameter)
+
+/** Returns what is wrong with the parameters of a component, whose types the network knows. */
+const wrongParameter = (
+  found: FakeTemplate,
+  { parameters = [], type }: { readonly type: string; readonly parameters?: ReadonlyArray<unknown> }
+): Fault | null => {
+  const part = type.toLowerCase()
+  const format = String(componentOf(found, "HEADER")?.format ?? "TEXT").toLowerCase()
+  const isFile = part === "header" && format !== "text"
+  const types = isFile
+    ? [format]
+    : part === "button"
+    ? ["text", "payload", "coupon_code"]
+    : ["text", "currency", "date_time"]
+  return parameters.every((parameter) => {
+      const read = decodeParameter(parameter)
+      return Option.isSome(read) && types.includes(read.value.type)
+    })
+    ? null
+    : new Fault({ code: 132012, details: `The ${part} has a parameter of another format than ${types.join(", ")}.` })
 }
 
 const wrongTemplate = (
@@ -93,6 +138,9 @@ const wrongTemplate = (
       details: `There is no template ${given.name} in ${given.language.code}.`
     })
   }
+  const faults = (given.components ?? []).map((component) => wrongParameter(found, component))
+  const wrong = faults.find((fault) => fault !== null)
+  if (wrong !== undefined) return wrong
   const body = given.components?.find(({ type }) => type.toLowerCase() === "body")
   const [count, expected] = [body?.parameters?.length ?? 0, placeholdersOf(found)]
   return count === expected

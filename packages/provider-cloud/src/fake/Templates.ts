@@ -22,15 +22,29 @@ const orderReady = [
   }
 ]
 
+/** With a picture, an amount, a time, and a button that returns what the sender says. */
+const receipt = [
+  { type: "HEADER", format: "IMAGE", example: { header_handle: ["https://shop.example/receipt.png"] } },
+  {
+    type: "BODY",
+    text: "You paid {{1}} on {{2}}.",
+    example: { body_text: [["12.50 €", "20 November"]] }
+  },
+  { type: "BUTTONS", buttons: [{ type: "QUICK_REPLY", text: "Not me" }] }
+]
+
 /** The templates of an account without templates of its own. */
-export const ordinary = (["order_ready", "appointment_reminder", "spring_sale"] as const).map((name, index) => ({
+export const ordinary = (["order_ready", "appointment_reminder", "spring_sale", "receipt"] as const).map((
+  name,
+  index
+) => ({
   id: `92007035264614${index}`,
   name,
   language: "en",
   category: name === "spring_sale" ? "MARKETING" : "UTILITY",
   status: "APPROVED",
   parameter_format: "POSITIONAL",
-  components: name === "order_ready" ? orderReady : [hello]
+  components: name === "order_ready" ? orderReady : name === "receipt" ? receipt : [hello]
 }))
 
 const Query = Schema.Struct({

@@ -1,7 +1,8 @@
 /** `webhooks listen`: subscribes to a service's events, prints them, and forwards them. */
 import { Client, idempotencyKey } from "@messaging-crm/adapter-http/Client"
-import { Event, EventType } from "@messaging-crm/core/Events"
+import { type AnyEventType, Event, EventType } from "@messaging-crm/core/Events"
 import { Ids, type WebhookId } from "@messaging-crm/core/Ids"
+import { limits } from "@messaging-crm/core/Limits"
 import { CreateWebhook } from "@messaging-crm/core/Webhooks"
 import { verify } from "@messaging-crm/core/WebhookSignature"
 import { ByteSize, DateTime, Effect, Layer, Option, Predicate, Redacted, Ref, Schema } from "effect"
@@ -38,8 +39,17 @@ const colours = {
   "message.sent": "green",
   "message.updated": "blue",
   "send.failed": "red",
-  "conversation.closed": "magenta"
-} as const satisfies Record<EventType, string>
+  "conversation.closed": "magenta",
+  "conversation.opened": "magenta",
+  "conversation.assigned": "magenta",
+  "contact.created": "yellow",
+  "contact.updated": "yellow",
+  "webhook.disabled": "red",
+  "webhook.test": "gray"
+} as const satisfies Record<AnyEventType, string>
+
+/** As many as a webhook can subscribe to: those of messages, sends, and closed conversations. */
+const default_types = EventType.literals.slice(0, limits.webhook_event_types_max)
 
 const type_width = Math.max(...EventType.literals.map((type) => type.length))
 
@@ -133,7 +143,7 @@ export const listen = (options: Options) => {
     const address = yield* HttpServer.addressFormattedWith(Effect.succeed)
     const input = yield* Admin.typed(CreateWebhook, {
       url: Option.getOrElse(options.receive_at, () => `${address}/`),
-      event_types: options.event_types.length === 0 ? EventType.literals : options.event_types
+      event_types: options.event_types.length === 0 ? default_types : options.event_types
     })
     const webhook = yield* subscribed(input, options.base_url)
     yield* HttpServer.serveEffect(yield* receiving(Redacted.make(webhook.signing_secret), options))

@@ -24,7 +24,9 @@ const listen = Command.make(
         "none"
       )
     ),
-    event_types: Flag.Literals("event-type", EventType.literals).pipe(Flags.repeated("Event type", "all")),
+    event_types: Flag.Literals("event-type", EventType.literals).pipe(
+      Flags.repeated("Event type", "the five of messages, sends, and closed conversations")
+    ),
     json: Flag.Boolean("json").pipe(Flags.withDefault(false, "Print each event as a line of JSON"))
   },
   Effect.fnUntraced(function*({ api_key, url, ...flags }) {

@@ -1,10 +1,16 @@
 /** The `webhooks` of the OpenAPI document: the events that the service posts. */
 import {
+  ContactCreated,
+  ContactUpdated,
+  ConversationAssigned,
   ConversationClosed,
+  ConversationOpened,
   MessageReceived,
   MessageSent,
   MessageUpdated,
-  SendFailed
+  SendFailed,
+  WebhookDisabled,
+  WebhookTest
 } from "@messaging-crm/core/Events"
 import * as Examples from "../Examples.ts"
 
@@ -64,7 +70,19 @@ const operation = (name: string, summary: string, example: unknown) => ({
 })
 
 /** The schemas of the events. */
-export const events = [MessageReceived, MessageSent, MessageUpdated, SendFailed, ConversationClosed] as const
+export const events = [
+  MessageReceived,
+  MessageSent,
+  MessageUpdated,
+  SendFailed,
+  ConversationClosed,
+  ConversationOpened,
+  ConversationAssigned,
+  ContactCreated,
+  ContactUpdated,
+  WebhookDisabled,
+  WebhookTest
+] as const
 
 /** The webhook operations, by type of event. */
 export const webhooks = {
@@ -76,5 +94,19 @@ export const webhooks = {
     Examples.messageUpdated
   ),
   "send.failed": operation("SendFailedEvent", "A send failed", Examples.sendFailed),
-  "conversation.closed": operation("ConversationClosedEvent", "A conversation was closed", Examples.conversationClosed)
+  "conversation.closed": operation("ConversationClosedEvent", "A conversation was closed", Examples.conversationClosed),
+  "conversation.opened": operation(
+    "ConversationOpenedEvent",
+    "A conversation was created or reopened",
+    Examples.conversationOpened
+  ),
+  "conversation.assigned": operation(
+    "ConversationAssignedEvent",
+    "A conversation was assigned or unassigned",
+    Examples.conversationAssigned
+  ),
+  "contact.created": operation("ContactCreatedEvent", "A contact was created", Examples.contactCreated),
+  "contact.updated": operation("ContactUpdatedEvent", "Fields of a contact changed", Examples.contactUpdated),
+  "webhook.disabled": operation("WebhookDisabledEvent", "Another webhook was disabled", Examples.webhookDisabled),
+  "webhook.test": operation("WebhookTestEvent", "A test of the webhook", Examples.webhookTest)
 }

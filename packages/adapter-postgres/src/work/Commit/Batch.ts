@@ -165,7 +165,7 @@ const partsOf = (values: Values, commissions: Commissions): ReadonlyArray<Part> 
     }),
     ...(aliases.length === 0 ? [] : [Contacts.aliased(values, aliases)]),
     ...((first.changes.abandon ?? []).length === 0 ? [] : [Events.abandoned(values, first)]),
-    ...(raise.length === 0 ? [] : Events.raised(values, raise)),
+    ...(raise.length === 0 ? [] : Events.raised(values, raise, first.changes.abandon ?? [])),
     ...Work.queued(values, { enqueue, raises: raise.length > 0, settle, throttle }),
     ...(audit.length === 0 ? [] : [audited(values, audit)])
   ]

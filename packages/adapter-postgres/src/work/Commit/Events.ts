@@ -31,22 +31,37 @@ export const abandoned = ({ json, parameter }: Values, { changes, organization_i
   requires: anyNumber("deliveries_abandoned")
 })
 
-export const raised = ({ json }: Values, events: ReadonlyArray<Owned<RaisedEvent> & Traced>): ReadonlyArray<Part> => [{
+/** Events and their deliveries, except to webhooks that the same commit disables. */
+export const raised = (
+  { json, parameter }: Values,
+  events: ReadonlyArray<Owned<RaisedEvent> & Traced>,
+  disabled: ReadonlyArray<{ readonly webhook_id: string }>
+): ReadonlyArray<Part> => [{
   name: "events_raised",
   body: `
-    SELECT e.*, w.id AS webhook_id, webhook_delivery_id(e.id, w.id) AS delivery_id
+    SELECT *
     FROM jsonb_to_recordset(${
     json(events)
-  }) AS e (organization_id uuid, id uuid, type text, body text, created_at timestamptz, trace text)
-    JOIN webhooks w ON w.organization_id = e.organization_id AND w.status = 'active' AND e.type = ANY(w.event_types)`,
+  }) AS e (organization_id uuid, id uuid, type text, body text, created_at timestamptz, trace text)`,
   requires: anyNumber("events_raised")
 }, {
   name: "events_inserted",
   body: `
     INSERT INTO webhook_events (organization_id, id, type, body, created_at)
-    SELECT DISTINCT ON (organization_id, id) organization_id, id, type, body, created_at FROM events_raised
+    SELECT organization_id, id, type, body, created_at FROM events_raised
     RETURNING 1`,
   requires: anyNumber("events_inserted")
+}, {
+  name: "deliveries_raised",
+  body: `
+    SELECT e.organization_id, e.id, e.type, e.created_at, e.trace, w.id AS webhook_id,
+      webhook_delivery_id(e.id, w.id) AS delivery_id
+    FROM events_raised e
+    JOIN webhooks w ON w.organization_id = e.organization_id AND w.status = 'active' AND e.type = ANY(w.event_types)
+    ${
+    disabled.length === 0 ? "" : `AND w.id <> ALL(${parameter(disabled.map(({ webhook_id }) => webhook_id))}::uuid[])`
+  }`,
+  requires: anyNumber("deliveries_raised")
 }, {
   name: "deliveries_inserted",
   body: `
@@ -54,7 +69,7 @@ export const raised = ({ json }: Values, events: ReadonlyArray<Owned<RaisedEvent
       organization_id, id, webhook_id, event_id, event_type, status, attempt_count, next_attempt_at, created_at
     )
     SELECT organization_id, delivery_id, webhook_id, id, type, 'pending', 0, created_at, created_at
-    FROM events_raised
+    FROM deliveries_raised
     ORDER BY webhook_id, created_at, id
     RETURNING 1`,
   requires: anyNumber("deliveries_inserted")

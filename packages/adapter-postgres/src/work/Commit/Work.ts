@@ -184,7 +184,7 @@ export const queued = (
     ...(raises
       ? [`SELECT organization_id, 'webhook_delivery' AS kind, webhook_id AS lane, delivery_id AS ref,
           created_at AS due_at, trace
-        FROM events_raised`]
+        FROM deliveries_raised`]
       : [])
   ]
   const throttles = new Map(throttle.map((each) => [laneName(each), ofThrottled(each)]))

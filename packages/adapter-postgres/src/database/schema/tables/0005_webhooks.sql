@@ -28,6 +28,20 @@ CREATE TABLE webhook_events (
   PRIMARY KEY (organization_id, id)
 );
 CREATE INDEX webhook_events_age ON webhook_events (created_at);
+CREATE INDEX webhook_events_recent ON webhook_events (organization_id, type, created_at, id);
+
+CREATE TABLE webhook_replays (
+  organization_id uuid NOT NULL,
+  webhook_id uuid NOT NULL,
+  id uuid NOT NULL,
+  since timestamptz(3) NOT NULL,
+  created_at timestamptz(3) NOT NULL,
+  position_at timestamptz(3) NOT NULL,
+  position_id uuid NOT NULL,
+  version integer NOT NULL DEFAULT 1,
+  PRIMARY KEY (organization_id, webhook_id),
+  FOREIGN KEY (organization_id, webhook_id) REFERENCES webhooks
+);
 
 CREATE TABLE webhook_deliveries (
   organization_id uuid NOT NULL,

@@ -1,0 +1,41 @@
+import { AnyEventType, Event } from "@messaging-crm/core/Events"
+import { SinceTime } from "@messaging-crm/core/Timestamps"
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { cursor, List, page_size } from "./Envelope.ts"
+import * as Examples from "./Examples.ts"
+import { Runs } from "./Pipeline.ts"
+
+/** The filters of the list of events (contract §13.4). */
+const filters = {
+  type: Schema.optionalKey(
+    AnyEventType.annotate({ description: "Events of this type.", examples: ["message.received"] })
+  ),
+  since: Schema.optionalKey(SinceTime.pipe(Schema.annotateEncoded({
+    description: "Events of this time and later.",
+    examples: ["2026-11-20T09:00:00Z"]
+  })))
+}
+
+/** `/events`: list (contract §13.4). */
+export class EventsGroup extends HttpApiGroup.make("events")
+  .add(
+    HttpApiEndpoint.get("list", "/events", { query: { cursor, page_size, ...filters }, success: List(Event) })
+      .annotate(Runs, "events.list")
+      .annotateMerge(
+        OpenApi.annotations({
+          identifier: "listEvents",
+          summary: "List events",
+          description:
+            "Returns the events of the last 30 days, newest first, whether or not a webhook subscribed to them. An event must match all filters."
+        })
+      )
+      .annotate(Examples.Example, { answer: Examples.page(Examples.messageReceived) })
+  )
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Events",
+      description: "What happened in the last 30 days, as webhooks are told of it."
+    })
+  )
+{}

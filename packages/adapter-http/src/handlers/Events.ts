@@ -1,0 +1,29 @@
+import { Events } from "@messaging-crm/core/Events"
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "../api/Api.ts"
+import { paging } from "../api/Envelope.ts"
+import * as Responses from "../middleware/Responses.ts"
+import * as ErrorMapping from "./ErrorMapping.ts"
+import { requiring } from "./Requirements.ts"
+
+/** Layer that answers `/events`. */
+export const layer = HttpApiBuilder.group(
+  Api,
+  "events",
+  Effect.fnUntraced(function*(handlers) {
+    const events = yield* Events
+
+    return handlers.handleAll({
+      list: ({ endpoint, query }) =>
+        events.list({
+          type: query.type ?? null,
+          since: query.since ?? null,
+          ...paging(query)
+        }).pipe(
+          Effect.flatMap(Responses.body(endpoint)),
+          Effect.catchTag("CursorInvalid", ErrorMapping.cursorInvalid)
+        )
+    })
+  })
+).pipe(requiring(Events))

@@ -1,0 +1,156 @@
+/** Stored events that are posted again to a webhook, beside live ones. */
+import { assert, it } from "@effect/vitest"
+import { ReplayWebhook, WebhookReplays } from "@messaging-crm/core/WebhookReplays"
+import { Webhooks } from "@messaging-crm/core/Webhooks"
+import { DateTime, Duration, Effect } from "effect"
+import { TestClock } from "effect/testing"
+import * as Scene from "./Scene.ts"
+import { answered, begin, refused } from "./WebhookScene.ts"
+
+const { work } = Scene
+
+/** A scene with a webhook, and so many events in the past that it was subscribed to. */
+const past = Effect.fnUntraced(function*(count: number) {
+  const scene = yield* begin
+  const webhook = yield* scene.subscribe("conversation.closed")
+  const since = yield* DateTime.now
+  for (let raised = 0; raised < count; raised++) {
+    yield* scene.close()
+    yield* TestClock.adjust("1 seconds")
+  }
+  yield* work
+  const ids = (yield* webhook.events).map(({ id }) => id)
+  const replay = (from: DateTime.Utc = since) =>
+    scene.as(WebhookReplays.use((replays) => replays.start(webhook.id, ReplayWebhook.make({ since: from }))))
+  /** The events that were posted again. */
+  const again = Effect.map(webhook.events, (all) => all.slice(ids.length).map(({ id }) => id))
+  return { ...scene, ...webhook, again, ids, replay, since }
+})
+
+export const suite = (storage: Scene.Storage) => {
+  it.layer(Scene.crm(storage), { timeout: "5 minutes" })("a replay", (it) => {
+    it.effect("posts the same events in order, signed anew, and makes no deliveries", () =>
+      Effect.gen(function*() {
+        const { again, deliveries, ids, posted, replay, since } = yield* past(3)
+        const before = yield* deliveries
+        const bodies = (yield* posted).map(({ body }) => body)
+        const started = yield* replay()
+        assert.deepStrictEqual([started.since, started.created_at], [since, yield* DateTime.now])
+        yield* work
+        assert.sameMembers(ids, yield* again)
+        assert.deepStrictEqual((yield* posted).slice(3).map(({ body }) => body), bodies.toSorted())
+        assert.deepStrictEqual(yield* deliveries, before)
+        yield* replay(DateTime.add(since, { seconds: 1 }))
+        yield* work
+        assert.lengthOf(yield* again, 5)
+        yield* replay(yield* DateTime.now)
+        yield* work
+        assert.lengthOf(yield* again, 5)
+      }))
+
+    it.effect("also posts events of before the webhook, and none that it does not subscribe to", () =>
+      Effect.gen(function*() {
+        const { as, close, ids, since, subscribe } = yield* past(2)
+        const late = yield* subscribe("conversation.closed")
+        const other = yield* subscribe("send.failed")
+        yield* TestClock.adjust("1 seconds")
+        yield* close()
+        for (const { id } of [late, other]) {
+          yield* as(WebhookReplays.use((replays) => replays.start(id, ReplayWebhook.make({ since }))))
+        }
+        yield* work
+        const posted = (yield* late.events).map(({ id }) => id)
+        assert.includeMembers(posted, ids)
+        // Raised in the same millisecond as the replay: it was posted once, live.
+        assert.lengthOf(posted, 3)
+        assert.deepStrictEqual(yield* other.events, [])
+      }))
+
+    it.effect("goes on with the event that failed, after a pause, while live events are posted", () =>
+      Effect.gen(function*() {
+        const { again, answer, close, deliveries, ids, replay } = yield* past(3)
+        yield* answer(() => answered(503))
+        yield* replay()
+        yield* work
+        assert.deepStrictEqual(yield* again, ids.toSorted().slice(0, 1))
+        yield* answer(() => answered(200))
+        yield* close()
+        yield* work
+        assert.deepStrictEqual((yield* deliveries).map(({ status }) => status), Array(4).fill("succeeded"))
+        yield* TestClock.adjust("29 seconds")
+        yield* work
+        assert.lengthOf(yield* again, 2)
+        yield* TestClock.adjust("1 seconds")
+        yield* work
+        const [failed, live, ...rest] = yield* again
+        assert.strictEqual(failed, ids.toSorted()[0])
+        assert.notInclude(ids, live)
+        assert.deepStrictEqual(rest, ids.toSorted())
+      }))
+
+    it.effect("waits longer after more failures in a row, until one attempt succeeds", () =>
+      Effect.gen(function*() {
+        const { again, answer, ids, replay } = yield* past(2)
+        yield* answer(() => refused)
+        yield* replay()
+        yield* work
+        for (const [index, seconds] of [30, 30, 30, 30, 30, 60].entries()) {
+          assert.lengthOf(yield* again, index + 1)
+          yield* TestClock.adjust(Duration.millis(seconds * 1000 - 1))
+          yield* work
+          assert.lengthOf(yield* again, index + 1)
+          if (index === 5) yield* answer(() => answered(200))
+          yield* TestClock.adjust("1 millis")
+          yield* work
+        }
+        assert.deepStrictEqual((yield* again).slice(6), ids.toSorted())
+      }))
+
+    it.effect("ends with its webhook, which an endpoint that is gone disables", () =>
+      Effect.gen(function*() {
+        const { again, answer, replay, status } = yield* past(2)
+        yield* answer(() => answered(410))
+        yield* replay()
+        yield* work
+        assert.strictEqual(yield* status, "disabled")
+        yield* TestClock.adjust("1 hours")
+        yield* work
+        assert.lengthOf(yield* again, 1)
+        assert.strictEqual((yield* Effect.flip(replay()))._tag, "WebhookDisabled")
+      }))
+
+    it.effect("is one at a time, of the last 30 days", () =>
+      Effect.gen(function*() {
+        const { answer, as, id, replay, since } = yield* past(1)
+        yield* answer(() => refused)
+        yield* replay()
+        assert.strictEqual((yield* Effect.flip(replay()))._tag, "ReplayInProgress")
+        yield* work
+        assert.strictEqual((yield* Effect.flip(replay()))._tag, "ReplayInProgress")
+        yield* answer(() => answered(200))
+        yield* TestClock.adjust("30 seconds")
+        yield* work
+        yield* TestClock.setTime(DateTime.toEpochMillis(DateTime.add(since, { days: 30 })))
+        yield* replay()
+        yield* work
+        yield* TestClock.adjust("1 millis")
+        assert.strictEqual((yield* Effect.flip(replay()))._tag, "SinceOutOfRange")
+        const now = yield* DateTime.now
+        assert.strictEqual(
+          (yield* Effect.flip(replay(DateTime.addDuration(now, Duration.millis(1)))))._tag,
+          "SinceOutOfRange"
+        )
+        yield* replay(now)
+        yield* as(Webhooks.use((webhooks) => webhooks.disable(id)))
+        yield* work
+      }))
+
+    it.effect("of more events than a batch posts each once", () =>
+      Effect.gen(function*() {
+        const { again, ids, replay } = yield* past(230)
+        yield* replay()
+        yield* work
+        assert.deepStrictEqual(yield* again, ids.toSorted())
+      }))
+  })
+}

@@ -1,0 +1,285 @@
+/**
+ * Webhook replays: stored events are posted again to one webhook, the oldest first and one at a time (contract §14.18).
+ *
+ * A replay is one item of work, which posts a batch and is due again until no event is left. It is neither a delivery nor
+ * in the lane of the webhook's deliveries, so live events do not wait for it. A failed attempt ends the batch, and the
+ * replay continues later with the same event.
+ */
+import { Context, DateTime, Duration, Effect, Layer, Option, Result, Schema } from "effect"
+import { CurrentActor } from "../kernel/Actor.ts"
+import { EventId, type OrganizationId, WebhookId, WebhookReplayId } from "../kernel/Ids.ts"
+import { operation } from "../kernel/Operations.ts"
+import type { Position } from "../kernel/Page.ts"
+import { SinceTime, Timestamp } from "../kernel/Timestamps.ts"
+import { traced } from "../kernel/Traces.ts"
+import * as Changes from "../work/Changes.ts"
+import { concurrently, Decide, type DecisionContext, type Write } from "../work/Decide.ts"
+import type { Respond } from "../work/RecordedResponses.ts"
+import type { ClaimedWork } from "../work/WorkQueue.ts"
+import { EventStore } from "./Events.ts"
+import { type Attempt, WebhookPosts } from "./WebhookAttempt.ts"
+import * as Outcome from "./WebhookOutcome.ts"
+import {
+  pauseOf,
+  recordFailure,
+  WebhookDisabled,
+  WebhookNotFound,
+  type WebhookRow,
+  WebhookRows,
+  WebhookStore
+} from "./Webhooks.ts"
+
+// ---------------------------------------------------------------- data
+
+export const WebhookReplay = Schema.Struct({
+  id: WebhookReplayId,
+  webhook_id: WebhookId,
+  since: Timestamp.pipe(Schema.annotateEncoded({ description: "Events of this time and later are posted again." })),
+  created_at: Timestamp.pipe(Schema.annotateEncoded({ description: "Events of this time and later are not." }))
+}).annotate({ identifier: "WebhookReplay", description: "Stored events that are posted to a webhook again." })
+export interface WebhookReplay extends Schema.Schema.Type<typeof WebhookReplay> {}
+
+export const ReplayWebhook = Schema.Struct({
+  since: SinceTime.pipe(Schema.annotateEncoded({
+    description: "The events of this time and later are posted again: at most 30 days ago, and not in the future."
+  }))
+}).annotate({ identifier: "ReplayWebhook" }).pipe(Schema.brand("ReplayWebhook"))
+export interface ReplayWebhook extends Schema.Schema.Type<typeof ReplayWebhook> {}
+
+/** The columns of a replay. After the event at the position, the next one is posted. */
+export interface WebhookReplayColumns extends WebhookReplay {
+  readonly position_at: Timestamp
+  readonly position_id: string
+}
+
+export interface WebhookReplayRow extends WebhookReplayColumns {
+  readonly version: Changes.Version
+}
+
+export const WebhookReplayRows = Changes.rows<WebhookReplayColumns>()({
+  name: "webhook_replays",
+  key: { webhook_id: "uuid" },
+  columns: {
+    id: "uuid",
+    since: "timestamptz",
+    created_at: "timestamptz",
+    position_at: "timestamptz",
+    position_id: "uuid"
+  },
+  unique: null,
+  activity: null
+})
+
+// -------------------------------------------------------------- errors
+
+/** `since` is in the future, or so long ago that events of that time are deleted. */
+export class SinceOutOfRange extends Schema.TaggedError<SinceOutOfRange>()("SinceOutOfRange", {}) {}
+
+/** A replay of the webhook has not ended. */
+export class ReplayInProgress extends Schema.TaggedError<ReplayInProgress>()("ReplayInProgress", {}) {}
+
+// ----------------------------------------------------------- decisions
+
+/** How many events a claim posts at most, and for how long it begins another: much less than its lease. */
+const [batch_max, batch_time_max] = [100, Duration.seconds(20)]
+
+/** How long a replay waits after a failed attempt, unless the webhook is paused for longer. */
+const pause_min = Duration.seconds(30)
+
+/** The id before that of every event. */
+const nil = "00000000-0000-0000-0000-000000000000"
+
+interface Loaded {
+  readonly replay: Option.Option<WebhookReplayRow>
+  readonly webhook: Option.Option<WebhookRow>
+}
+
+const start = (
+  { replay, webhook }: Loaded,
+  { since }: ReplayWebhook,
+  { now, uuid }: DecisionContext
+): Result.Result<
+  Changes.Decision<WebhookReplay>,
+  ReplayInProgress | SinceOutOfRange | WebhookDisabled | WebhookNotFound
+> => {
+  if (Option.isNone(webhook)) return Result.fail(new WebhookNotFound())
+  const { id: webhook_id, status } = webhook.value
+  if (status === "disabled") return Result.fail(new WebhookDisabled())
+  if (DateTime.isLessThan(since, DateTime.subtractDuration(now, Changes.event_age_max))) {
+    return Result.fail(new SinceOutOfRange())
+  }
+  if (DateTime.isGreaterThan(since, now)) return Result.fail(new SinceOutOfRange())
+  if (Option.isSome(replay)) return Result.fail(new ReplayInProgress())
+  const answer: WebhookReplay = { id: WebhookReplayId.make(uuid()), webhook_id, since, created_at: now }
+  return Result.succeed({
+    answer,
+    changes: Changes.all(
+      WebhookReplayRows.insert({ ...answer, position_at: since, position_id: nil }),
+      Changes.enqueue({ kind: "webhook_replay", lane: webhook_id, ref: webhook_id, due_at: now }),
+      WebhookRows.expect(webhook.value)
+    )
+  })
+}
+
+/** How a batch ended: at which position, and whether no event is left; with the attempt that failed, if one did. */
+interface Batch {
+  readonly last: Position
+  readonly isDone: boolean
+  readonly failed: Attempt | null
+  /** Whether an event was not posted, because the host is busy or the secret is unreadable. */
+  readonly isHeld: boolean
+}
+
+/** The changes after a batch. A webhook that was disabled meanwhile ends its replay. */
+const proceed = (
+  claimed: ClaimedWork,
+  { replay, webhook }: Loaded,
+  url: string,
+  { failed, isDone, isHeld, last }: Batch,
+  context: DecisionContext
+): Changes.Decision<Outcome.Disabling> => {
+  if (Option.isNone(replay)) return { answer: null, changes: Outcome.finish(claimed) }
+  const ended = Changes.all(WebhookReplayRows.remove(replay.value), Outcome.finish(claimed))
+  if (Option.isNone(webhook) || webhook.value.status === "disabled") return { answer: null, changes: ended }
+  const recovered = failed === null && last.id !== replay.value.position_id
+    ? Outcome.recovered(webhook.value)
+    : Changes.none
+  if (isDone) return { answer: null, changes: Changes.all(ended, recovered) }
+  const { now } = context
+  // A failure at a URL that the webhook no longer has says nothing about its endpoint.
+  const health = failed === null || webhook.value.url !== url
+    ? null
+    : Outcome.failedEndpoint(webhook.value, failed, context)
+  if (health !== null && health.answer !== null) {
+    return { answer: health.answer, changes: Changes.all(ended, health.changes) }
+  }
+  const pause = health === null ? Duration.zero : pauseOf(recordFailure(webhook.value, now)) ?? pause_min
+  const wait = isHeld ? pause_min : pause
+  return {
+    answer: null,
+    changes: Changes.all(
+      WebhookReplayRows.update(replay.value, { position_at: last.at, position_id: last.id }),
+      health === null ? recovered : health.changes,
+      Changes.settle({ claimed, outcome: "postpone", due_at: DateTime.addDuration(now, wait) })
+    )
+  }
+}
+
+// ---------------------------------------------------------------- port
+
+/**
+ * Port: reads replays. Commits write them.
+ *
+ * **Contract** (checked by `conformance/WebhookReplays.ts`)
+ *
+ * - `find` returns the latest committed row of a webhook's replay, and none for
+ *   another organization's webhook.
+ */
+export class WebhookReplayStore extends Context.Service<WebhookReplayStore, {
+  readonly find: (
+    organization_id: OrganizationId,
+    webhook_id: WebhookId
+  ) => Effect.Effect<Option.Option<WebhookReplayRow>>
+}>()("@messaging-crm/core/WebhookReplays/WebhookReplayStore") {}
+
+// ---------------------------------------------------------- operations
+
+/** Operations on the replays of the current actor's webhooks. */
+export class WebhookReplays extends Context.Service<WebhookReplays, {
+  /** Posts stored events to a webhook again that it subscribes to: those since a time, the oldest first. */
+  readonly start: Write<
+    [webhook_id: WebhookId, input: ReplayWebhook],
+    WebhookReplay,
+    ReplayInProgress | SinceOutOfRange | WebhookDisabled | WebhookNotFound
+  >
+  /** Posts one batch of a claimed replay, and settles the claim. */
+  readonly attempt: (claimed: ClaimedWork) => Effect.Effect<void>
+  /** Ends a replay that cannot continue because of a defect, and settles the claim. */
+  readonly abandon: (claimed: ClaimedWork) => Effect.Effect<void>
+}>()("@messaging-crm/core/WebhookReplays") {
+  static readonly layer = Layer.effect(
+    WebhookReplays,
+    Effect.gen(function*() {
+      const { runAudited, settle } = yield* Decide
+      const events = yield* EventStore
+      const { post } = yield* WebhookPosts
+      const replays = yield* WebhookReplayStore
+      const webhooks = yield* WebhookStore
+
+      const load = (organization_id: OrganizationId, webhook_id: WebhookId) =>
+        Effect.all({
+          replay: replays.find(organization_id, webhook_id),
+          webhook: webhooks.find(organization_id, webhook_id)
+        }, concurrently)
+
+      const startReplay = operation("webhooks.replay")(
+        function*<Out>(webhook_id: WebhookId, input: ReplayWebhook, respond?: Respond<WebhookReplay, Out>) {
+          const { organization_id } = yield* CurrentActor
+          return yield* runAudited("webhooks.replay", {
+            load: load(organization_id, webhook_id),
+            decide: (loaded, context) => start(loaded, input, context)
+          }, respond)
+        }
+      )
+
+      /** Posts events one after the other, until one fails or the time is over. */
+      const postBatch = Effect.fnUntraced(function*(
+        organization_id: OrganizationId,
+        webhook: WebhookRow,
+        { created_at: until, position_at: at, position_id: id }: WebhookReplayRow
+      ) {
+        const stored = yield* events.next(
+          organization_id,
+          { types: webhook.event_types, until },
+          { after: { at, id }, size: batch_max }
+        )
+        const deadline = DateTime.addDuration(yield* DateTime.now, batch_time_max)
+        let last: Position = { at, id }
+        for (const { body, created_at, id } of stored) {
+          if (DateTime.isGreaterThan(yield* DateTime.now, deadline)) {
+            return { last, isDone: false, failed: null, isHeld: false }
+          }
+          const posted = yield* Effect.result(
+            post({ organization_id, webhook, event_id: EventId.make(id), body })
+          )
+          if (Result.isFailure(posted)) return { last, isDone: false, failed: null, isHeld: true }
+          const { attempt } = posted.success
+          if (attempt.failure_code !== null) return { last, isDone: false, failed: attempt, isHeld: false }
+          last = { at: created_at, id }
+        }
+        return { last, isDone: stored.length < batch_max, failed: null, isHeld: false }
+      })
+
+      const settleWith = (
+        claimed: ClaimedWork,
+        decide: (loaded: Loaded, context: DecisionContext) => Changes.Decision<Outcome.Disabling>
+      ) => settle(claimed, { load: load(claimed.organization_id, WebhookId.make(claimed.ref)), decide })
+
+      const abandon = (claimed: ClaimedWork) =>
+        Effect.asVoid(settleWith(claimed, ({ replay }) => ({
+          answer: null,
+          changes: Changes.all(
+            ...Option.toArray(replay).map((row) => WebhookReplayRows.remove(row)),
+            Outcome.finish(claimed)
+          )
+        })))
+
+      const attempt = traced("WebhookReplays.attempt")(function*(claimed: ClaimedWork) {
+        const { organization_id } = claimed
+        const { replay, webhook } = yield* load(organization_id, WebhookId.make(claimed.ref))
+        if (Option.isNone(replay) || Option.isNone(webhook) || webhook.value.status === "disabled") {
+          return yield* abandon(claimed)
+        }
+        const batch = yield* postBatch(organization_id, webhook.value, replay.value)
+        const { url } = webhook.value
+        const disabling = yield* settleWith(
+          claimed,
+          (loaded, context) => proceed(claimed, loaded, url, batch, context)
+        )
+        if (disabling !== null) yield* Outcome.reportDisabled(webhook.value, disabling)
+      })
+
+      return WebhookReplays.of({ start: startReplay, attempt, abandon })
+    })
+  )
+}
