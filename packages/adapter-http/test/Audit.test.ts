@@ -105,7 +105,9 @@ it("every operation that writes leaves one record: the key, its member, the reso
   await leaves("POST", "/v1/webhooks/:webhook_id/rotate_secret", [["webhooks.rotate_secret"]], undefined, to)
   await leaves("DELETE", "/v1/webhooks/:webhook_id", [["webhooks.disable"]], undefined, to)
 
-  const writes = operations.filter(({ method }) => method !== "GET").map(({ method, path }) => `${method} ${path}`)
+  // Each contact of an upsert leaves a record of its own.
+  const single = operations.filter(({ path }) => path !== "/v1/contacts/upsert")
+  const writes = single.filter(({ method }) => method !== "GET").map(({ method, path }) => `${method} ${path}`)
   assert.deepStrictEqual(Array.from(written).toSorted(), writes.toSorted())
   const whole = await records()
 

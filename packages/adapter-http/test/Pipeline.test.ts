@@ -56,7 +56,7 @@ describe("routes", () => {
         "/v1/tags/",
         "//v1/tags",
         "//x/v1/tags",
-        "/v1/sends",
+        "/v1/send",
         "/v1/contacts//",
         "/v1/contacts/%",
         "/v1/contacts/%ff",

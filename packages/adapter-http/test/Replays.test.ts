@@ -92,7 +92,9 @@ const code = ({ body }: Answer) => body?.error?.code
 describe("every write", () => {
   it("answers its retry with the same bytes after the resource has changed, and changes nothing again", async () => {
     const { ask, contact, conversation, get, webhook, write, writes } = await everyWrite()
-    assert.lengthOf(writes, operations.filter(({ method }) => method !== "GET").length)
+    // An upsert has a record for each of its contacts.
+    const single = operations.filter(({ path }) => path !== "/v1/contacts/upsert")
+    assert.lengthOf(writes, single.filter(({ method }) => method !== "GET").length)
     const repeat = async () => {
       const answers: Array<Answer> = []
       for (const [index, [method, path, json]] of writes.entries()) {
