@@ -46,6 +46,7 @@ const personal = [
     "company",
     "country",
     "custom_values",
+    "email_key",
     "first_name",
     "identities",
     "job_title",
