@@ -41,6 +41,15 @@ const licenses = (modules: ReadonlyArray<string>): string => {
     .join(`\n${"-".repeat(80)}\n\n`)
 }
 
+/** Fails unless the compiler of schemas is enabled before the first schema of the service is made. */
+const requireCompiler = (modules: ReadonlyArray<string>): void => {
+  const enabled = modules.findIndex((module) => module.endsWith("/SchemaJITCompiler/enable.js"))
+  const service = modules.findIndex((module) => module.includes("/packages/"))
+  if (enabled < 0 || enabled > service) {
+    throw new Error("The service's chunk does not begin with the compiler of schemas.")
+  }
+}
+
 /** Bundles the command line as `main.js`, and other programs under their names, into a folder that is emptied before. */
 export const bundle = async (folder: string, programs: Readonly<Record<string, string>> = {}): Promise<void> => {
   rmSync(folder, { recursive: true, force: true })
@@ -55,11 +64,15 @@ export const bundle = async (folder: string, programs: Readonly<Record<string, s
   const { output } = await bundle.generate({
     entryFileNames: "[name].js",
     chunkFileNames: "[name].js",
-    // A program runs slower when a request crosses chunks: 15 % of a send's processor time.
-    codeSplitting: { groups: [{ name: "service", test: /\/server\/src\/(?:Providers|Service)\.ts$/ }] },
+    // One chunk, because a request that crosses chunks takes longer. It begins with the compiler of schemas, as the program
+    // does: a schema that is made before the compiler is enabled is never compiled.
+    codeSplitting: {
+      groups: [{ name: "service", test: /\/SchemaJITCompiler\/enable\.js$|\/server\/src\/(?:Providers|Service)\.ts$/ }]
+    },
     comments: { legal: true, annotation: false, jsdoc: false }
   })
   for (const part of output) {
+    if (part.type === "chunk" && part.name === "service") requireCompiler(part.moduleIds)
     if (part.type === "chunk") writeFileSync(`${folder}/${part.fileName}`, ascii(part.code))
   }
   writeFileSync(
