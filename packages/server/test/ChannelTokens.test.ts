@@ -87,7 +87,7 @@ it.live(
       const elsewhere = { ...environment, GRAPH_URL: "http://127.0.0.1:9" }
       const unchecked = yield* run([...setToken, ...names], "swordfish", elsewhere)
       assert.strictEqual(unchecked.code, 0)
-      assert.include(unchecked.stderr, "the token is not checked")
+      assert.include(unchecked.stderr, "the token was not verified")
       assert.strictEqual((yield* run(setToken, token)).code, 0)
 
       yield* Processes.serve(environment, server)

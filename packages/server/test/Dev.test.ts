@@ -198,7 +198,7 @@ describe("dev", () => {
       assert.deepStrictEqual(refused, {
         code: 1,
         stdout: "",
-        stderr: "Only owners and admins can hold keys. Choose another --member.\n"
+        stderr: "Only owners and admins can have keys. Choose another --member.\n"
       })
       const nobody = ["--organization", "00000000-0000-4000-8000-000000000001"]
       const unknown = yield* Processes.run(["keys", "list", ...nobody, "--json"], environment)

@@ -74,12 +74,10 @@ describe("a provider over HTTP", () => {
           assert.strictEqual(yield* outcome(delivery(7, "+4915112345678")), "rejected: template_invalid")
 
           const { templates } = yield* MessagingProvider
-          assert.deepStrictEqual(
-            (yield* templates("an account / of ours")).map(({ phone_messaging_business_account_id: account }) =>
-              account
-            ),
-            Array.from({ length: 5 }, () => "an account / of ours")
+          const accounts = (yield* templates("an account / of ours")).map((template) =>
+            template.phone_messaging_business_account_id
           )
+          assert.deepStrictEqual(new Set(accounts), new Set(["an account / of ours"]))
           assert.strictEqual(yield* post(`${url}/down`, JSON.stringify({ down: true })), 204)
           assert.isTrue(Result.isFailure(yield* Effect.result(templates("acme"))))
           assert.strictEqual(yield* outcome(delivery(8, "+4915112345678")), "busy: provider_unavailable, null")
