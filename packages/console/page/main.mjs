@@ -110,7 +110,7 @@ const onEvent = (event) => {
   update({ events: [...state.events, event] })
   if (event.type === "message.updated" && status !== "edited" && status !== "deleted") {
     applyStatus({ message_id, status })
-  } else inbox.touch(conversation_id)
+  } else if (conversation_id !== undefined) inbox.touch(conversation_id)
   if (event.type === "message.received" && conversation_id !== state.conversation?.id) state.unread.add(conversation_id)
 }
 
