@@ -42,64 +42,15 @@ import {
   resolve,
   type TagsTooMany
 } from "./ContactReferences.ts"
-import { type ContactFilters, type ContactMatch, emailKey, matchOf, searchText } from "./ContactSearch.ts"
+import { ContactRows, insert, keysOf } from "./ContactRows.ts"
+import { type ContactFilters, type ContactMatch, matchOf } from "./ContactSearch.ts"
 
 // ---------------------------------------------------------------- data
 
 export * from "./Contact.ts"
 export { CustomValueInvalid, ReferenceUnknown, TagsTooMany } from "./ContactReferences.ts"
+export * from "./ContactRows.ts"
 export * from "./ContactSearch.ts"
-
-/** The columns of a contact by which it is found. */
-interface Keys {
-  readonly search_text: string
-  readonly email_key: string | null
-}
-
-/** The columns of a contact. Its row includes the texts by which it is found, and copies of its identities and tags. */
-export interface ContactColumns extends Contact, Keys {}
-
-export const ContactRows = Changes.rows<ContactColumns>()({
-  name: "contacts",
-  key: { id: "uuid" },
-  columns: {
-    first_name: "text",
-    last_name: "text",
-    primary_email: "text",
-    primary_phone: "text",
-    company: "text",
-    job_title: "text",
-    birthday: "text",
-    city: "text",
-    region: "text",
-    country: "text",
-    street_address: "text",
-    postal_code: "text",
-    website_url: "text",
-    network_url: "text",
-    source: "text",
-    notes: "text",
-    owner_user_id: "uuid",
-    lead_status: "text",
-    lifecycle_stage: "text",
-    custom_values: "jsonb",
-    identities: "jsonb",
-    tags: "jsonb",
-    last_activity_at: "timestamptz",
-    last_activity_preview: "text",
-    last_conversation_id: "uuid",
-    updated_at: "timestamptz",
-    search_text: "text",
-    email_key: "text"
-  },
-  unique: null,
-  activity: {
-    row: "contact_id",
-    latest: "last_activity_at",
-    newest: { last_activity_preview: "preview", last_conversation_id: "conversation_id" },
-    moved: { updated_at: "at" }
-  }
-})
 
 // -------------------------------------------------------------- errors
 
@@ -146,15 +97,6 @@ export const compose = (
 /** Expects the owners to be unchanged at the commit, so that none of them has left meanwhile. */
 export const ownersExpected = ({ owners }: References): Changes.Changes =>
   Changes.all(...Array.from(owners.values(), (owner) => MemberRows.expect(owner)))
-
-/** Returns the texts by which a contact is found. */
-export const keysOf = (contact: Contact): Keys => ({
-  search_text: searchText(contact),
-  email_key: emailKey(contact.primary_email)
-})
-
-/** Inserts a contact with the texts by which it is found. */
-export const insert = (contact: Contact): Changes.Changes => ContactRows.insert({ ...contact, ...keysOf(contact) })
 
 /** Inserts a contact, and raises the event of its creation. */
 export const add = (contact: Contact, context: DecisionContext): Changes.Changes =>
