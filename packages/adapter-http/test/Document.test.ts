@@ -7,6 +7,7 @@ import { Context, DateTime, Effect, Schema } from "effect"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
 import { afterAll } from "vitest"
 import * as Examples from "../src/api/Examples.ts"
+import * as WebhookExamples from "../src/api/WebhookExamples.ts"
 import { document, documented, flawOf, judge, type Media, type Operation, resolve, type Response } from "./Document.ts"
 import { operations } from "./Operations.ts"
 import { idempotency, start } from "./Service.ts"
@@ -134,7 +135,7 @@ describe("the service", () => {
       [Examples.ids.assigned_user_id]: owner.id,
       [Examples.ids.contact_id]: contact.id,
       [Examples.ids.tag_id]: tag.id,
-      [Examples.replayWebhook.since]: new Date().toISOString()
+      [WebhookExamples.replayWebhook.since]: new Date().toISOString()
     }
     const webhook = await post("/v1/webhooks", { url: "https://shop.example/crm", event_types: ["message.sent"] })
     names[Examples.ids.webhook_id] = webhook.id

@@ -3,6 +3,7 @@ import { SinceTime } from "@messaging-crm/core/Timestamps"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { cursor, List, page_size } from "./Envelope.ts"
+import * as EventExamples from "./EventExamples.ts"
 import * as Examples from "./Examples.ts"
 import { Runs } from "./Pipeline.ts"
 
@@ -30,7 +31,7 @@ export class EventsGroup extends HttpApiGroup.make("events")
             "Returns the events of the last 30 days, newest first, whether or not a webhook subscribed to them. An event must match all filters."
         })
       )
-      .annotate(Examples.Example, { answer: Examples.page(Examples.messageReceived) })
+      .annotate(Examples.Example, { answer: Examples.page(EventExamples.messageReceived) })
   )
   .annotateMerge(
     OpenApi.annotations({

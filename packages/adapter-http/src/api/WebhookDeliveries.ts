@@ -6,6 +6,7 @@ import { List, Single } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
 import { keyHeaderOf, Runs } from "./Pipeline.ts"
+import * as WebhookExamples from "./WebhookExamples.ts"
 
 /** `/webhooks/{webhook_id}/deliveries`: list, retry, test and replay (contract §14.11, §14.14, §14.17, §14.18). */
 export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliveries")
@@ -23,7 +24,7 @@ export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliverie
           description: "Returns the 100 most recent deliveries of the webhook, newest first. They are kept for 30 days."
         })
       )
-      .annotate(Examples.Example, { answer: Examples.all(Examples.delivery) }),
+      .annotate(Examples.Example, { answer: Examples.all(WebhookExamples.delivery) }),
     HttpApiEndpoint.post("retry", "/webhooks/:webhook_id/deliveries/:delivery_id/retry", {
       headers: keyHeaderOf("webhook_deliveries.retry"),
       params: { webhook_id: WebhookId, delivery_id: WebhookDeliveryId },
@@ -40,7 +41,7 @@ export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliverie
         })
       )
       .annotate(Examples.Example, {
-        answer: Examples.one(Examples.pendingDelivery),
+        answer: Examples.one(WebhookExamples.pendingDelivery),
         conflict: {
           message: "The webhook is disabled, so its deliveries cannot be retried. Create a new webhook.",
           param: null
@@ -62,7 +63,7 @@ export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliverie
         })
       )
       .annotate(Examples.Example, {
-        answer: Examples.one(Examples.testDelivery),
+        answer: Examples.one(WebhookExamples.testDelivery),
         conflict: { message: "The webhook is disabled, so nothing is posted to it. Create a new webhook.", param: null }
       }),
     HttpApiEndpoint.post("replay", "/webhooks/:webhook_id/replay", {
@@ -82,8 +83,8 @@ export class WebhookDeliveriesGroup extends HttpApiGroup.make("webhook_deliverie
         })
       )
       .annotate(Examples.Example, {
-        requests: { since: Examples.replayWebhook },
-        answer: Examples.one(Examples.webhookReplay),
+        requests: { since: WebhookExamples.replayWebhook },
+        answer: Examples.one(WebhookExamples.webhookReplay),
         conflict: { message: "A replay of the webhook is in progress. Wait until it has ended.", param: null }
       })
   )

@@ -7,6 +7,7 @@ import { List, Single } from "./Envelope.ts"
 import * as Errors from "./Errors.ts"
 import * as Examples from "./Examples.ts"
 import { keyHeaderOf, Runs } from "./Pipeline.ts"
+import * as WebhookExamples from "./WebhookExamples.ts"
 
 /** The filter of the list (contract §14.4). */
 const status = Schema.optionalKey(
@@ -35,7 +36,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
             `Returns the ${limits.webhook_list_size} most recent webhooks, newest first, without their secrets. All active ones are among those with \`status=active\`.`
         })
       )
-      .annotate(Examples.Example, { answer: Examples.all(Examples.webhook) }),
+      .annotate(Examples.Example, { answer: Examples.all(WebhookExamples.webhook) }),
     HttpApiEndpoint.post("create", "/webhooks", {
       headers: keyHeaderOf("webhooks.create"),
       payload: CreateWebhook,
@@ -52,8 +53,8 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
         })
       )
       .annotate(Examples.Example, {
-        requests: { webhook: Examples.createWebhook },
-        answer: Examples.one(Examples.createdWebhook),
+        requests: { webhook: WebhookExamples.createWebhook },
+        answer: Examples.one(WebhookExamples.createdWebhook),
         conflict: {
           message:
             `The organization has reached its limit of ${limits.webhooks_active_max} active webhooks. Disable one first.`,
@@ -69,7 +70,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
           description: "Returns the webhook, active or disabled, without its secret."
         })
       )
-      .annotate(Examples.Example, { answer: Examples.one(Examples.webhook) }),
+      .annotate(Examples.Example, { answer: Examples.one(WebhookExamples.webhook) }),
     HttpApiEndpoint.patch("update", "/webhooks/:webhook_id", {
       headers: keyHeaderOf("webhooks.update"),
       params,
@@ -87,8 +88,8 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
         })
       )
       .annotate(Examples.Example, {
-        requests: { event_types: Examples.updateWebhook },
-        answer: Examples.one(Examples.webhook),
+        requests: { event_types: WebhookExamples.updateWebhook },
+        answer: Examples.one(WebhookExamples.webhook),
         conflict: { message: "The webhook is disabled and cannot be changed. Create a new webhook.", param: null }
       }),
     HttpApiEndpoint.post("rotateSecret", "/webhooks/:webhook_id/rotate_secret", {
@@ -107,7 +108,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
         })
       )
       .annotate(Examples.Example, {
-        answer: Examples.one(Examples.createdWebhook),
+        answer: Examples.one(WebhookExamples.createdWebhook),
         conflict: {
           message:
             `The webhook has ${limits.webhook_secrets_max} secrets that sign. Wait until 24 hours have passed since the oldest rotation.`,
@@ -129,7 +130,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks")
             "Disables the webhook permanently. Its pending deliveries fail, and it stays in the list. Disabling it again changes nothing."
         })
       )
-      .annotate(Examples.Example, { answer: Examples.one(Examples.disabledWebhook) })
+      .annotate(Examples.Example, { answer: Examples.one(WebhookExamples.disabledWebhook) })
   )
   .annotateMerge(
     OpenApi.annotations({

@@ -12,6 +12,7 @@ import {
   WebhookDisabled,
   WebhookTest
 } from "@messaging-crm/core/Events"
+import * as EventExamples from "../EventExamples.ts"
 import * as Examples from "../Examples.ts"
 
 const header = (name: string, description: string, example: string) => ({
@@ -86,27 +87,31 @@ export const events = [
 
 /** The webhook operations, by type of event. */
 export const webhooks = {
-  "message.received": operation("MessageReceivedEvent", "A contact sent a message", Examples.messageReceived),
-  "message.sent": operation("MessageSentEvent", "The provider accepted a message", Examples.messageSent),
+  "message.received": operation("MessageReceivedEvent", "A contact sent a message", EventExamples.messageReceived),
+  "message.sent": operation("MessageSentEvent", "The provider accepted a message", EventExamples.messageSent),
   "message.updated": operation(
     "MessageUpdatedEvent",
     "A message was delivered, read, edited or deleted, or failed",
-    Examples.messageUpdated
+    EventExamples.messageUpdated
   ),
-  "send.failed": operation("SendFailedEvent", "A send failed", Examples.sendFailed),
-  "conversation.closed": operation("ConversationClosedEvent", "A conversation was closed", Examples.conversationClosed),
+  "send.failed": operation("SendFailedEvent", "A send failed", EventExamples.sendFailed),
+  "conversation.closed": operation(
+    "ConversationClosedEvent",
+    "A conversation was closed",
+    EventExamples.conversationClosed
+  ),
   "conversation.opened": operation(
     "ConversationOpenedEvent",
     "A conversation was created or reopened",
-    Examples.conversationOpened
+    EventExamples.conversationOpened
   ),
   "conversation.assigned": operation(
     "ConversationAssignedEvent",
     "A conversation was assigned or unassigned",
-    Examples.conversationAssigned
+    EventExamples.conversationAssigned
   ),
-  "contact.created": operation("ContactCreatedEvent", "A contact was created", Examples.contactCreated),
-  "contact.updated": operation("ContactUpdatedEvent", "Fields of a contact changed", Examples.contactUpdated),
-  "webhook.disabled": operation("WebhookDisabledEvent", "Another webhook was disabled", Examples.webhookDisabled),
-  "webhook.test": operation("WebhookTestEvent", "A test of the webhook", Examples.webhookTest)
+  "contact.created": operation("ContactCreatedEvent", "A contact was created", EventExamples.contactCreated),
+  "contact.updated": operation("ContactUpdatedEvent", "Fields of a contact changed", EventExamples.contactUpdated),
+  "webhook.disabled": operation("WebhookDisabledEvent", "Another webhook was disabled", EventExamples.webhookDisabled),
+  "webhook.test": operation("WebhookTestEvent", "A test of the webhook", EventExamples.webhookTest)
 }
