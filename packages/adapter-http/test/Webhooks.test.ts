@@ -1,15 +1,12 @@
-/** `/webhooks`, and what is posted to them. */
+/** `/webhooks`: create, list, get, update, and rotate the secret. */
 import { assert, describe, it } from "@effect/vitest"
-import { PostedWebhooks } from "@messaging-crm/adapter-memory/WebhookTransport"
-import { RequestsPerMinute } from "@messaging-crm/core/ApiKeys"
-import { WebhookRequestFailed } from "@messaging-crm/core/WebhookTransport"
-import { Effect, Layer } from "effect"
 import { Webhook as StandardWebhook } from "standardwebhooks"
 import { Webhook as SvixWebhook } from "svix"
 import { afterAll } from "vitest"
-import { type Answer, idempotency, start } from "./Service.ts"
+import { idempotency } from "./Service.ts"
+import { absent, refused, startWithWebhooks } from "./WebhookScene.ts"
 
-const service = start({ tuning: Layer.succeed(RequestsPerMinute, 100_000) })
+const { begin, service } = startWithWebhooks()
 afterAll(() => service.stop())
 
 const event_types = [
@@ -28,71 +25,6 @@ const all_types = [
   "contact.updated",
   "webhook.disabled"
 ]
-
-const absent = "01990000-0000-7000-8000-000000000000"
-
-let hosts = 0
-
-/** An organization, and how to ask for its webhooks. */
-const begin = async () => {
-  const { channel, key, organization } = await service.organization()
-  const url = `https://shop-${++hosts}.example/crm`
-  const get = (path: string) => service.request("GET", `/v1${path}`, { key })
-  const post = (path: string, json?: unknown) =>
-    service.request("POST", `/v1${path}`, { key, ...(json === undefined ? {} : { json }), ...idempotency() })
-  const create = async (fields: object = {}) =>
-    (await post("/webhooks", { url, event_types: ["conversation.closed"], ...fields })).body.data
-  const posted = () =>
-    service.runtime.runPromise(PostedWebhooks.use((webhooks) => webhooks.posted)).then((all) =>
-      all.filter((request) => request.url === url)
-    )
-  const answer = (how: Parameters<PostedWebhooks["Service"]["answer"]>[0]) =>
-    service.runtime.runPromise(PostedWebhooks.use((webhooks) => webhooks.answer(how)))
-  const conversation = async () => {
-    const account = channel.phone_messaging_business_account_id
-    const template = {
-      id: `${account}.spring_sale`,
-      components: [{ type: "body", parameters: [{ type: "text", text: "a" }, { type: "text", text: "b" }] }]
-    }
-    const send = await post("/conversations", { channel_id: channel.id, phone: "+4915112345678", template })
-    return send.body.data.conversation_id
-  }
-  const close = async () => {
-    const conversation_id = await conversation()
-    await post(`/conversations/${conversation_id}/close`)
-    return conversation_id
-  }
-  const deliveries = async (id: string) => (await get(`/webhooks/${id}/deliveries`)).body.data
-  const settled = async (id: string) => {
-    await service.until(async () =>
-      (await deliveries(id)).every(({ attempt_count }: { readonly attempt_count: number }) => attempt_count > 0)
-    )
-    return deliveries(id)
-  }
-  const disable = (id: string) => service.request("DELETE", `/v1/webhooks/${id}`, { key, ...idempotency() })
-  const update = (id: string, json: unknown) =>
-    service.request("PATCH", `/v1/webhooks/${id}`, { key, json, ...idempotency() })
-  return { update, answer, close, create, deliveries, disable, get, key, organization, post, posted, settled, url }
-}
-
-interface Delivery {
-  readonly event_type: string
-  readonly status: string
-}
-
-interface Listed {
-  readonly type: string
-  readonly timestamp: string
-  readonly data: { readonly conversation_id?: string }
-}
-
-const ok = { status: 200, body: "", retry_after: null }
-
-const refused = (answer: Answer, param: string | null, code = "invalid_input", status = 400) => {
-  assert.strictEqual(answer.status, status, answer.text)
-  assert.strictEqual(answer.body.error.code, code)
-  assert.strictEqual(answer.body.error.param, param)
-}
 
 describe("create", () => {
   it("answers with the webhook and its secret, which no list ever shows", async () => {
@@ -257,100 +189,6 @@ describe("update", () => {
   })
 })
 
-describe("test", () => {
-  it("answers with the delivery of one event, which is posted, and is refused for an unknown and a disabled webhook", async () => {
-    const { create, deliveries, disable, post, posted, settled } = await begin()
-    const { id } = await create()
-    const tested = await post(`/webhooks/${id}/test`)
-    assert.strictEqual(tested.status, 202)
-    assert.deepStrictEqual(await deliveries(id), [tested.body.data])
-    assert.deepStrictEqual((await settled(id)).map(({ event_type, status }: Delivery) => [event_type, status]), [
-      ["webhook.test", "succeeded"]
-    ])
-    assert.lengthOf(await posted(), 1)
-    refused(await post(`/webhooks/${absent}/test`), null, "not_found", 404)
-    await disable(id)
-    refused(await post(`/webhooks/${id}/test`), null, "conflict", 409)
-    refused(await post("/webhooks", { url: "https://shop.example/crm", event_types: ["webhook.test"] }), "event_types")
-  })
-})
-
-describe("events", () => {
-  it("are listed without a webhook, newest first, by page, type and time", async () => {
-    const { close, get } = await begin()
-    const closed = [await close(), await close()]
-    const listed = async (query: string) => (await get(`/events?${query}`)).body.data as ReadonlyArray<Listed>
-    const all = await listed("")
-    assert.deepStrictEqual(
-      all.filter(({ type }) => type === "conversation.closed").map(({ data }) => data.conversation_id),
-      closed.toReversed()
-    )
-    assert.deepStrictEqual(
-      await listed("type=conversation.closed"),
-      all.filter(({ type }) => type === "conversation.closed")
-    )
-    const walked: Array<Listed> = []
-    for (let cursor: string | null = ""; cursor !== null;) {
-      const page: Answer = await get(`/events?page_size=1&cursor=${cursor}`)
-      walked.push(...page.body.data)
-      cursor = page.body.next_cursor
-    }
-    assert.deepStrictEqual(walked, all)
-    const [{ timestamp } = assert.fail("There is no event.")] = all
-    const later = new Date(Date.parse(timestamp) + 1).toISOString()
-    assert.deepStrictEqual(await listed(`since=${timestamp}`), all.filter((event) => event.timestamp === timestamp))
-    assert.deepStrictEqual(await listed(`since=${later}`), [])
-    assert.deepStrictEqual(await listed("since=0001-01-01T00:00:00Z"), all)
-    assert.deepStrictEqual(await listed("since=9999-12-31T23:59:59Z"), [])
-    for (
-      const [query, param] of [
-        ["type=message.read", "type"],
-        ["type=", "type"],
-        ["since=2026-11-20", "since"],
-        ["since=2026-02-30T00:00:00Z", "since"],
-        ["since=2026-11-20T00:00:00%2B01:00", "since"],
-        ["since=", "since"],
-        ["page_size=0", "page_size"],
-        ["page_size=101", "page_size"],
-        ["cursor=x", "cursor"]
-      ] as const
-    ) {
-      refused(await get(`/events?${query}`), param)
-    }
-  })
-})
-
-describe("replay", () => {
-  it("posts events again, of the last 30 days and once at a time", async () => {
-    const { close, create, disable, get, post, posted, settled } = await begin()
-    const { id } = await create()
-    await close()
-    await settled(id)
-    const [{ timestamp } = assert.fail("There is no event.")] =
-      (await get("/events?type=conversation.closed")).body.data
-    const replay = (since: unknown, of = id) => post(`/webhooks/${of}/replay`, { since })
-    const started = await replay(timestamp)
-    assert.strictEqual(started.status, 202)
-    const { created_at, id: replay_id, ...rest } = started.body.data
-    assert.deepStrictEqual(rest, { webhook_id: id, since: timestamp })
-    assert.isString(replay_id)
-    assert.isAtLeast(Date.parse(created_at), Date.parse(timestamp))
-    refused(await replay(timestamp), null, "conflict", 409)
-    await service.until(async () => (await posted()).length === 2)
-    const [first, second] = await posted()
-    assert.strictEqual(second?.body, first?.body)
-    const days = (count: number) => new Date(Date.now() - count * 86_400_000).toISOString()
-    const other = await create()
-    assert.strictEqual((await replay(days(29.9999), other.id)).status, 202)
-    for (const since of [days(30.0001), days(-0.001), "2026-11-20", "now", null, 1]) {
-      refused(await replay(since, other.id), "since")
-    }
-    refused(await replay(timestamp, absent), null, "not_found", 404)
-    await disable(other.id)
-    refused(await replay(timestamp, other.id), null, "conflict", 409)
-  })
-})
-
 describe("rotate the secret", () => {
   it("answers with a new one, shown once, and public libraries verify with either", async () => {
     const { close, create, get, post, posted, settled } = await begin()
@@ -381,116 +219,5 @@ describe("rotate the secret", () => {
     const other = await create()
     await disable(other.id)
     refused(await post(`/webhooks/${other.id}/rotate_secret`), null, "conflict", 409)
-  })
-})
-
-describe("an event", () => {
-  it("is verified by the public libraries, and by them alone as it was sent", async () => {
-    const { close, create, posted, settled } = await begin()
-    const { id, signing_secret } = await create()
-    const conversation_id = await close()
-    const [delivery] = await settled(id)
-    const [request] = await posted()
-    if (request === undefined) return assert.fail("Nothing was posted.")
-    const { body, headers } = request
-    const expected = {
-      id: delivery.event_id,
-      type: "conversation.closed",
-      timestamp: delivery.created_at,
-      data: { conversation_id }
-    }
-    assert.strictEqual(body, JSON.stringify(expected))
-    assert.strictEqual(headers["webhook-id"], delivery.event_id)
-    assert.strictEqual(headers["content-type"], "application/json")
-    const wrong: ReadonlyArray<readonly [string, Readonly<Record<string, string>>]> = [
-      [body.replace("closed", "opened"), headers],
-      [body, { ...headers, "webhook-id": absent }],
-      [body, { ...headers, "webhook-timestamp": String(Number(headers["webhook-timestamp"]) - 301) }]
-    ]
-    for (const library of [new StandardWebhook(signing_secret), new SvixWebhook(signing_secret)]) {
-      assert.doesNotThrow(() => library.verify(body, { ...headers }))
-      for (const [body, headers] of wrong) assert.throws(() => library.verify(body, { ...headers }))
-    }
-  })
-})
-
-describe("deliveries", () => {
-  it("tell how the last attempt went, and when the next one is", async () => {
-    const { answer, close, create, key, settled } = await begin()
-    const { id } = await create()
-    await answer(({ url }) => Effect.succeed(url.includes("shop") ? { ...ok, status: 503, body: "busy \u0000" } : ok))
-    await close()
-    const [delivery] = await settled(id)
-    await answer(() => Effect.succeed(ok))
-    assert.deepStrictEqual(delivery, {
-      id: delivery.id,
-      webhook_id: id,
-      event_id: delivery.event_id,
-      event_type: "conversation.closed",
-      status: "pending",
-      attempt_count: 1,
-      response_status: 503,
-      response_body: "busy \uFFFD",
-      failure_code: "http_status",
-      duration_ms: delivery.duration_ms,
-      last_attempt_at: delivery.last_attempt_at,
-      next_attempt_at: delivery.next_attempt_at,
-      created_at: delivery.created_at
-    })
-    assert.isAtLeast(Date.parse(delivery.next_attempt_at) - Date.parse(delivery.last_attempt_at), 5000)
-    const retried = await service.request("POST", `/v1/webhooks/${id}/deliveries/${delivery.id}/retry`, {
-      key,
-      ...idempotency()
-    })
-    assert.strictEqual(retried.status, 202)
-    assert.deepStrictEqual(retried.body.data, delivery)
-  })
-
-  it("tell why there was no answer", async () => {
-    const { answer, close, create, settled } = await begin()
-    const { id } = await create()
-    for (const failure_code of ["dns_error", "blocked_address", "tls_error", "timeout"] as const) {
-      await answer(() => Effect.fail(new WebhookRequestFailed({ failure_code })))
-      await close()
-      const [delivery] = await settled(id)
-      assert.strictEqual(delivery.failure_code, failure_code)
-      assert.isNull(delivery.response_status)
-      assert.isNull(delivery.response_body)
-    }
-    await answer(() => Effect.succeed(ok))
-  })
-})
-
-describe("retry", () => {
-  it("posts the same event again, with a fresh signature", async () => {
-    const { close, create, get, post, posted, settled } = await begin()
-    const { id, signing_secret } = await create()
-    await close()
-    const [done] = await settled(id)
-    assert.strictEqual(done.status, "succeeded")
-    const retried = await post(`/webhooks/${id}/deliveries/${done.id}/retry`)
-    assert.strictEqual(retried.status, 202)
-    const { next_attempt_at, status, ...same } = retried.body.data
-    assert.strictEqual(status, "pending")
-    assert.isAtMost(Date.parse(next_attempt_at), Date.now())
-    assert.deepStrictEqual({ ...same, next_attempt_at: null, status: "succeeded" }, done)
-    await service.until(async () => (await get(`/webhooks/${id}/deliveries`)).body.data[0].attempt_count === 2)
-    const [first, second] = await posted()
-    assert.isDefined(second)
-    assert.strictEqual(second?.body, first?.body)
-    assert.strictEqual(second?.headers["webhook-id"], first?.headers["webhook-id"])
-    const library = new StandardWebhook(signing_secret)
-    assert.doesNotThrow(() => library.verify(second?.body ?? "", { ...second?.headers }))
-  })
-
-  it("answers 404 to a delivery of another webhook", async () => {
-    const { close, create, post, settled } = await begin()
-    const [one, other] = [await create(), await create({ event_types: ["send.failed"] })]
-    await close()
-    const [delivery] = await settled(one.id)
-    refused(await post(`/webhooks/${other.id}/deliveries/${delivery.id}/retry`), null, "not_found", 404)
-    refused(await post(`/webhooks/${one.id}/deliveries/${absent}/retry`), null, "not_found", 404)
-    refused(await post(`/webhooks/${one.id}/deliveries/x/retry`), "delivery_id")
-    refused(await post(`/webhooks/${one.id}/deliveries/${delivery.id}/retry`, { now: true }), "now")
   })
 })
