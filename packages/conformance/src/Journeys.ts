@@ -5,6 +5,7 @@ import * as MessageRetention from "./Journeys/MessageRetention.ts"
 import * as PersonalData from "./Journeys/PersonalData.ts"
 import type { Storage } from "./Journeys/Scene.ts"
 import * as Sends from "./Journeys/Sends.ts"
+import * as WebhookFailures from "./Journeys/WebhookFailures.ts"
 import * as WebhookRaces from "./Journeys/WebhookRaces.ts"
 import * as WebhookReplays from "./Journeys/WebhookReplays.ts"
 import * as Webhooks from "./Journeys/Webhooks.ts"
@@ -15,6 +16,7 @@ export const suite = (storage: Storage) => {
   Inbound.suite(storage)
   WebhookReplays.suite(storage)
   Webhooks.suite(storage)
+  WebhookFailures.suite(storage)
   WebhookRaces.suite(storage)
   PersonalData.suite(storage)
   MessageRetention.suite(storage)
