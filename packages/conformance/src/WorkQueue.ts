@@ -6,7 +6,9 @@ import { WorkKind } from "@messaging-crm/core/WorkQueue"
 import { Arbitrary, Effect, Schema } from "effect"
 import * as Fixtures from "./Fixtures.ts"
 import { after, type It, type Options } from "./Fixtures.ts"
+import { fairness } from "./WorkQueue/Fairness.ts"
 import { claim, enqueue, newWork, refs, start, throttle } from "./WorkQueue/Scene.ts"
+import { settlements } from "./WorkQueue/Settlements.ts"
 
 export const suite = (it: It, { runs }: Options) => {
   it.effect("gives out what is due, once, with the claim's token and its number", () =>
@@ -182,96 +184,6 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(refs(yield* claim({ at: after(20) })).toSorted(), byDue.slice(8, 10).toSorted())
     }))
 
-  it.effect("gives an organization only as many as the caller may hold of one, and tells the cap of each lane", () =>
-    Effect.gen(function*() {
-      const { lane, ours, queue } = yield* start
-      const theirs = yield* Fixtures.organization
-      const kind = "webhook_delivery" as const
-      const lanes = [lane, yield* Fixtures.uuid, yield* Fixtures.uuid]
-      yield* Effect.forEach(lanes, (each) =>
-        Effect.replicateEffect(
-          Effect.flatMap(newWork(each, kind), (work) => enqueue(ours, work, Fixtures.noon)),
-          8
-        ))
-      const other = yield* newWork(yield* Fixtures.uuid, kind)
-      yield* enqueue(theirs, other, after(1))
-      const claimHolding = Effect.fnUntraced(function*(held: number, organization_max: number, limit = 100) {
-        const options = { kind, limit, now: after(1), lease_until: after(60), token: yield* Fixtures.uuid }
-        return yield* queue.claim({ ...options, leased: new Map([[ours, held]]), organization_max })
-      })
-      assert.deepStrictEqual(refs(yield* claimHolding(5, 5, 1)), [other.ref])
-      assert.deepStrictEqual(yield* claimHolding(6, 5), [])
-      const first = yield* claimHolding(2, 8)
-      assert.lengthOf(first, 6)
-      assert.deepStrictEqual(Array.from(Map.groupBy(first, (item) => item.lane).values(), ({ length }) => length), [
-        2,
-        2,
-        2
-      ])
-      assert.deepStrictEqual(Array.from(new Set(first.map(({ lane_cap }) => lane_cap))), [8])
-      yield* throttle(ours, { kind, lane, until: null, cap: 3 })
-      const second = yield* claimHolding(0, 100)
-      assert.deepStrictEqual(second.filter((item) => item.lane === lane).map(({ lane_cap }) => lane_cap), [3])
-      assert.lengthOf(second, 1 + 6 + 6)
-    }))
-
-  it.effect("serves the organization first of which the caller holds the fewest, however many lanes others have", () =>
-    Effect.gen(function*() {
-      const { ours, queue } = yield* start
-      const [theirs, third] = [yield* Fixtures.organization, yield* Fixtures.organization]
-      // More lanes than a store may read for one claim, all of which have waited longer than those of the others.
-      yield* Effect.replicateEffect(
-        Effect.gen(function*() {
-          yield* enqueue(ours, yield* newWork(yield* Fixtures.uuid), Fixtures.noon)
-        }),
-        60
-      )
-      for (const [organization_id, lanes] of [[theirs, 4], [third, 2]] as const) {
-        for (let count = 0; count < lanes; count++) {
-          yield* enqueue(organization_id, yield* newWork(yield* Fixtures.uuid), after(5))
-        }
-      }
-      const claimHolding = Effect.fnUntraced(function*(leased: ReadonlyMap<typeof ours, number>) {
-        const options = { kind: "send" as const, limit: 6, now: after(5), lease_until: after(60) }
-        const claimed = yield* queue.claim({ ...options, token: yield* Fixtures.uuid, leased, organization_max: 50 })
-        yield* Effect.forEach(claimed, Fixtures.release)
-        return [ours, theirs, third].map((one) => claimed.filter((item) => item.organization_id === one).length)
-      })
-      assert.deepStrictEqual(yield* claimHolding(new Map()), [2, 2, 2])
-      assert.deepStrictEqual(yield* claimHolding(new Map([[ours, 9], [third, 1]])), [0, 4, 2])
-      assert.deepStrictEqual(yield* claimHolding(new Map([[ours, 2], [theirs, 49]])), [4, 0, 2])
-    }))
-
-  it.effect("serves the lane that has waited longest, and none twice while another waits", () =>
-    Effect.gen(function*() {
-      const { ours } = yield* start
-      const lanes = yield* Effect.forEach([0, 1, 2, 3], () => Fixtures.uuid)
-      const [long = "", ...others] = lanes
-      for (let index = 0; index < 20; index++) {
-        yield* enqueue(ours, yield* newWork(long, "webhook_delivery"), after(index % 3))
-      }
-      for (const [index, lane] of others.entries()) {
-        yield* enqueue(ours, yield* newWork(lane, "webhook_delivery"), after(10 + index))
-      }
-      const served: Array<ReadonlyArray<number>> = []
-      for (const at of [20, 20, 21, 22]) {
-        const claimed = yield* claim({ at: after(at), limit: 2 })
-        served.push(claimed.map(({ lane }) => lanes.indexOf(lane)).toSorted())
-        yield* Effect.forEach(claimed, Fixtures.finish)
-      }
-      assert.deepStrictEqual(served, [[0, 1], [2, 3], [0, 0], [0, 0]])
-    }))
-
-  it.effect("gives out lanes beside each other, up to the limit", () =>
-    Effect.gen(function*() {
-      const { ours } = yield* start
-      const works = yield* Effect.forEach([1, 2, 3], () => Effect.flatMap(Fixtures.uuid, newWork))
-      yield* Effect.forEach(works, (work) => enqueue(ours, work, Fixtures.noon))
-      const [first, second] = [yield* claim({ limit: 2 }), yield* claim({ limit: 2 })]
-      assert.lengthOf(first, 2)
-      assert.deepStrictEqual(refs([...first, ...second]).toSorted(), works.map(({ ref }) => ref).toSorted())
-    }))
-
   it.effect("gives nothing of a throttled lane until its time, then no more than allowed, until it is let go", () =>
     Effect.gen(function*() {
       const { lane, ours } = yield* start
@@ -326,81 +238,6 @@ export const suite = (it: It, { runs }: Options) => {
       assert.deepStrictEqual(given.toSorted(), works.map(({ ref }) => ref).toSorted())
     }))
 
-  it.effect("settles only what the claim still holds", () =>
-    Effect.gen(function*() {
-      const { lane, ours, queue } = yield* start
-      const work = yield* newWork(lane)
-      yield* enqueue(ours, work, Fixtures.noon)
-      const [stale] = yield* claim()
-      yield* queue.sweep(after(60_000))
-      const [held] = yield* claim({ at: after(60_000) })
-      if (stale === undefined || held === undefined) return assert.fail("The item was not given out twice.")
-      assert.strictEqual(held.attempt, 2)
-      for (
-        const settlement of [
-          { claimed: stale, outcome: "finish" },
-          { claimed: stale, outcome: "release" },
-          { claimed: stale, outcome: "postpone", due_at: after(0) },
-          { claimed: stale, outcome: "defect", due_at: after(0) }
-        ] as const
-      ) {
-        assert.isFalse(yield* Fixtures.settle(settlement))
-      }
-      assert.deepStrictEqual(yield* claim({ at: after(60_000) }), [])
-      assert.isTrue(yield* Fixtures.finish(held))
-      assert.isFalse(yield* Fixtures.finish(held))
-      assert.deepStrictEqual(yield* claim({ at: after(999_999) }), [])
-    }))
-
-  it.effect("takes a release for a claim that was never made", () =>
-    Effect.gen(function*() {
-      const { lane, ours } = yield* start
-      yield* enqueue(ours, yield* newWork(lane), Fixtures.noon)
-      const first = yield* claim()
-      assert.deepStrictEqual(yield* Effect.forEach(first, Fixtures.release), [true])
-      assert.deepStrictEqual((yield* claim()).map(({ attempt }) => attempt), [1])
-    }))
-
-  it.effect("gives a released item out again, though its lane was found without others", () =>
-    Effect.gen(function*() {
-      const { lane, ours } = yield* start
-      yield* enqueue(ours, yield* newWork(lane, "webhook_delivery"), Fixtures.noon)
-      const claimed = yield* claim()
-      for (let millis = 0; millis <= 2000; millis += 250) {
-        assert.deepStrictEqual(yield* claim({ at: after(millis) }), [])
-      }
-      yield* Effect.forEach(claimed, Fixtures.release)
-      assert.deepStrictEqual(refs(yield* claim({ at: after(2000) })), refs(claimed))
-    }))
-
-  it.effect("gives back what is held longer than its lease, and nothing else", () =>
-    Effect.gen(function*() {
-      const { lane, ours, queue } = yield* start
-      const work = yield* newWork(lane)
-      yield* enqueue(ours, work, Fixtures.noon)
-      assert.lengthOf(yield* claim(), 1)
-      yield* queue.sweep(after(59_999))
-      assert.deepStrictEqual(yield* claim({ at: after(59_999) }), [])
-      yield* queue.sweep(after(60_000))
-      assert.deepStrictEqual(refs(yield* claim({ at: after(60_000) })), [work.ref])
-    }))
-
-  it.effect("counts the defects of an item, and postpones it after each", () =>
-    Effect.gen(function*() {
-      const { lane, ours } = yield* start
-      const work = yield* newWork(lane)
-      yield* enqueue(ours, work, Fixtures.noon)
-      for (const count of [1, 2, 3]) {
-        const [claimed, ...more] = yield* claim({ at: after(count * 10) })
-        if (claimed === undefined) return assert.fail("The item was not given out.")
-        assert.lengthOf(more, 0)
-        assert.deepStrictEqual([claimed.attempt, claimed.defects], [count, count - 1])
-        assert.isTrue(yield* Fixtures.settle({ claimed, outcome: "defect", due_at: after(count * 10 + 10) }))
-        assert.deepStrictEqual(yield* claim({ at: after(count * 10 + 9) }), [])
-      }
-      const [claimed] = yield* claim({ at: after(40) })
-      if (claimed === undefined) return assert.fail("The item was not given out.")
-      assert.isTrue(yield* Fixtures.postpone(claimed, after(50)))
-      assert.deepStrictEqual((yield* claim({ at: after(50) })).map(({ defects }) => defects), [3])
-    }))
+  fairness(it)
+  settlements(it)
 }

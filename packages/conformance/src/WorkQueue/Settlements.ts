@@ -1,0 +1,86 @@
+/** How a claim ends, as tests: by its settlement, or with its lease. */
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Fixtures from "../Fixtures.ts"
+import { after, type It } from "../Fixtures.ts"
+import { claim, enqueue, newWork, refs, start } from "./Scene.ts"
+
+export const settlements = (it: It) => {
+  it.effect("settles only what the claim still holds", () =>
+    Effect.gen(function*() {
+      const { lane, ours, queue } = yield* start
+      const work = yield* newWork(lane)
+      yield* enqueue(ours, work, Fixtures.noon)
+      const [stale] = yield* claim()
+      yield* queue.sweep(after(60_000))
+      const [held] = yield* claim({ at: after(60_000) })
+      if (stale === undefined || held === undefined) return assert.fail("The item was not given out twice.")
+      assert.strictEqual(held.attempt, 2)
+      for (
+        const settlement of [
+          { claimed: stale, outcome: "finish" },
+          { claimed: stale, outcome: "release" },
+          { claimed: stale, outcome: "postpone", due_at: after(0) },
+          { claimed: stale, outcome: "defect", due_at: after(0) }
+        ] as const
+      ) {
+        assert.isFalse(yield* Fixtures.settle(settlement))
+      }
+      assert.deepStrictEqual(yield* claim({ at: after(60_000) }), [])
+      assert.isTrue(yield* Fixtures.finish(held))
+      assert.isFalse(yield* Fixtures.finish(held))
+      assert.deepStrictEqual(yield* claim({ at: after(999_999) }), [])
+    }))
+
+  it.effect("takes a release for a claim that was never made", () =>
+    Effect.gen(function*() {
+      const { lane, ours } = yield* start
+      yield* enqueue(ours, yield* newWork(lane), Fixtures.noon)
+      const first = yield* claim()
+      assert.deepStrictEqual(yield* Effect.forEach(first, Fixtures.release), [true])
+      assert.deepStrictEqual((yield* claim()).map(({ attempt }) => attempt), [1])
+    }))
+
+  it.effect("gives a released item out again, though its lane was found without others", () =>
+    Effect.gen(function*() {
+      const { lane, ours } = yield* start
+      yield* enqueue(ours, yield* newWork(lane, "webhook_delivery"), Fixtures.noon)
+      const claimed = yield* claim()
+      for (let millis = 0; millis <= 2000; millis += 250) {
+        assert.deepStrictEqual(yield* claim({ at: after(millis) }), [])
+      }
+      yield* Effect.forEach(claimed, Fixtures.release)
+      assert.deepStrictEqual(refs(yield* claim({ at: after(2000) })), refs(claimed))
+    }))
+
+  it.effect("gives back what is held longer than its lease, and nothing else", () =>
+    Effect.gen(function*() {
+      const { lane, ours, queue } = yield* start
+      const work = yield* newWork(lane)
+      yield* enqueue(ours, work, Fixtures.noon)
+      assert.lengthOf(yield* claim(), 1)
+      yield* queue.sweep(after(59_999))
+      assert.deepStrictEqual(yield* claim({ at: after(59_999) }), [])
+      yield* queue.sweep(after(60_000))
+      assert.deepStrictEqual(refs(yield* claim({ at: after(60_000) })), [work.ref])
+    }))
+
+  it.effect("counts the defects of an item, and postpones it after each", () =>
+    Effect.gen(function*() {
+      const { lane, ours } = yield* start
+      const work = yield* newWork(lane)
+      yield* enqueue(ours, work, Fixtures.noon)
+      for (const count of [1, 2, 3]) {
+        const [claimed, ...more] = yield* claim({ at: after(count * 10) })
+        if (claimed === undefined) return assert.fail("The item was not given out.")
+        assert.lengthOf(more, 0)
+        assert.deepStrictEqual([claimed.attempt, claimed.defects], [count, count - 1])
+        assert.isTrue(yield* Fixtures.settle({ claimed, outcome: "defect", due_at: after(count * 10 + 10) }))
+        assert.deepStrictEqual(yield* claim({ at: after(count * 10 + 9) }), [])
+      }
+      const [claimed] = yield* claim({ at: after(40) })
+      if (claimed === undefined) return assert.fail("The item was not given out.")
+      assert.isTrue(yield* Fixtures.postpone(claimed, after(50)))
+      assert.deepStrictEqual((yield* claim({ at: after(50) })).map(({ defects }) => defects), [3])
+    }))
+}
