@@ -47,6 +47,17 @@ it("shows the outcome of each contact, and replays the response", async () => {
   assert.deepStrictEqual(next.body.data.results, [{ ...created, outcome: "unchanged" }])
 })
 
+it("upserts nothing under a key that another operation used", async () => {
+  const { key } = await service.organization()
+  const used = { key, json: { first_name: "Kim" }, ...idempotency("customers-1") }
+  assert.strictEqual((await service.request("POST", "/v1/contacts", used)).status, 201)
+  const contacts = [{ primary_email: "kim@shop.example" }]
+  const answer = await upserting(key)({ match: "primary_email", contacts }, "customers-1")
+  assert.deepStrictEqual([answer.status, answer.body.error?.code], [409, "idempotency_conflict"])
+  const found = await service.request("GET", "/v1/contacts?email=kim%40shop.example", { key })
+  assert.deepStrictEqual(found.body.data, [])
+})
+
 it("takes 1 to 100 contacts, each with the value of the match", async () => {
   const { key } = await service.organization()
   const upsert = upserting(key)

@@ -324,7 +324,7 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
 
       /**
        * Records that a request has begun, so that no other request with its key takes effect. Returns whether it began
-       * before. Dies with `KeyUsed` if it has ended, so that its response is replayed.
+       * before. Dies with `KeyUsed` if it has ended, so that its response is replayed, or if another operation used the key.
        */
       const begin = Effect.fnUntraced(function*(request: Recording) {
         const { organization_id } = yield* CurrentActor
@@ -333,10 +333,8 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
           { ...request, key },
           (record) => keep(record, { status: 200, body: new Uint8Array() })
         )
-        if (begun.replayed && Option.isSome(yield* records.find(organization_id, request.key))) {
-          return yield* Effect.die(new KeyUsed())
-        }
-        return begun.replayed
+        const ended = yield* records.find(organization_id, request.key)
+        return Option.isSome(ended) ? yield* Effect.die(new KeyUsed()) : begun.replayed
       })
 
       const upsertAll = operation("contacts.upsert")(function*<Out>(
