@@ -106,6 +106,27 @@ export const suite = (storage: Scene.Storage) => {
         assert.deepStrictEqual((yield* again).slice(6), ids.toSorted())
       }))
 
+    it.effect("counts the failures in a row from 0 again after an event that succeeds", () =>
+      Effect.gen(function*() {
+        const { again, answer, ids, replay, status } = yield* past(2)
+        const [first, second] = ids.toSorted()
+        yield* answer(() => refused)
+        yield* replay()
+        for (let failed = 0; failed < 10; failed++) {
+          yield* work
+          yield* TestClock.adjust("10 minutes")
+        }
+        yield* TestClock.adjust("5 days")
+        yield* answer(({ body }) => body.includes(`${first}`) ? answered(200) : refused)
+        yield* work
+        assert.deepStrictEqual((yield* again).slice(-2), [first, second])
+        assert.strictEqual(yield* status, "active")
+        yield* answer(() => answered(200))
+        yield* TestClock.adjust("30 seconds")
+        yield* work
+        assert.deepStrictEqual((yield* again).slice(-2), [second, second])
+      }))
+
     it.effect("ends with its webhook, which an endpoint that is gone disables", () =>
       Effect.gen(function*() {
         const { again, answer, replay, status } = yield* past(2)

@@ -53,14 +53,17 @@ export const succeeded = (
   )
 }
 
+/** Ends the pause of a webhook whose endpoint has succeeded after failures. */
+export const unpaused = ({ consecutive_failures, id: lane }: WebhookRow): Changes.Changes =>
+  consecutive_failures === 0
+    ? Changes.none
+    : Changes.throttle({ kind: "webhook_delivery", lane, until: null, cap: lanes.webhook_delivery.cap })
+
 /** The changes of a webhook whose endpoint has succeeded after failures: its pause ends. */
 export const recovered = (webhook: WebhookRow): Changes.Changes =>
   webhook.consecutive_failures === 0
     ? Changes.none
-    : Changes.all(
-      WebhookRows.update(webhook, healthy),
-      Changes.throttle({ kind: "webhook_delivery", lane: webhook.id, until: null, cap: lanes.webhook_delivery.cap })
-    )
+    : Changes.all(WebhookRows.update(webhook, healthy), unpaused(webhook))
 
 /** Pauses the lane of a webhook whose endpoint keeps failing, and limits it to one attempt at a time. */
 const applyBackoff = ({ id: lane }: WebhookRow, health: Health, now: Timestamp): Changes.Changes => {

@@ -20,6 +20,7 @@ import { EventStore } from "./Events.ts"
 import { type Attempt, WebhookPosts } from "./WebhookAttempt.ts"
 import * as Outcome from "./WebhookOutcome.ts"
 import {
+  healthy,
   pauseOf,
   recordFailure,
   WebhookDisabled,
@@ -141,24 +142,25 @@ const proceed = (
   if (Option.isNone(replay)) return { answer: null, changes: Outcome.finish(claimed) }
   const ended = Changes.all(WebhookReplayRows.remove(replay.value), Outcome.finish(claimed))
   if (Option.isNone(webhook) || webhook.value.status === "disabled") return { answer: null, changes: ended }
-  const recovered = failed === null && last.id !== replay.value.position_id
-    ? Outcome.recovered(webhook.value)
-    : Changes.none
+  const hasSucceeded = last.id !== replay.value.position_id
+  const recovered = failed === null && hasSucceeded ? Outcome.recovered(webhook.value) : Changes.none
   if (isDone) return { answer: null, changes: Changes.all(ended, recovered) }
   const { now } = context
   // A failure at a URL that the webhook no longer has says nothing about its endpoint.
+  const endpoint = hasSucceeded ? { ...webhook.value, ...healthy } : webhook.value
   const health = failed === null || webhook.value.url !== url
     ? null
-    : Outcome.failedEndpoint(webhook.value, failed, context)
+    : Outcome.failedEndpoint(endpoint, failed, context)
   if (health !== null && health.answer !== null) {
     return { answer: health.answer, changes: Changes.all(ended, health.changes) }
   }
-  const pause = health === null ? Duration.zero : pauseOf(recordFailure(webhook.value, now)) ?? pause_min
+  const pause = health === null ? Duration.zero : pauseOf(recordFailure(endpoint, now)) ?? pause_min
   const wait = isHeld ? pause_min : pause
   return {
     answer: null,
     changes: Changes.all(
       WebhookReplayRows.update(replay.value, { position_at: last.at, position_id: last.id }),
+      hasSucceeded && health !== null ? Outcome.unpaused(webhook.value) : Changes.none,
       health === null ? recovered : health.changes,
       Changes.settle({ claimed, outcome: "postpone", due_at: DateTime.addDuration(now, wait) })
     )
