@@ -53,7 +53,7 @@ const parameter_name = Schema.optionalKey(
   text({ min: 1, max: 64 }).annotate({ description: "The placeholder's name, in a template with named placeholders." })
 )
 
-const link_pattern = /^https:\/\/[^\s/\\?#]+[^\s\\]*$/u
+const link_pattern = /^https:\/\/[^\s/\\?#]+(?:[/?#][^\s\\]*)?$/u
 
 /** The network loads the file from the link. The service does not. */
 const file = {
