@@ -252,6 +252,23 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
       const { runAudited } = yield* Decide
       const store = yield* ContactStore
 
+      /**
+       * Returns an id for a new contact with this value that no contact has. Ids are taken in order, so the number of reads
+       * grows with the logarithm of the contacts that once had the value.
+       */
+      const freeId = Effect.fnUntraced(function*(organization_id: OrganizationId, wanted: Wanted) {
+        const isTaken = (attempt: number) =>
+          Effect.map(store.load(organization_id, idOf(organization_id, wanted, attempt)), Option.isSome)
+        let [taken, free] = [-1, 0]
+        while (yield* isTaken(free)) [taken, free] = [free, 2 * free + 1]
+        while (free - taken > 1) {
+          const middle = Math.floor((taken + free) / 2)
+          if (yield* isTaken(middle)) taken = middle
+          else free = middle
+        }
+        return idOf(organization_id, wanted, free)
+      })
+
       /** Finds the contact with the value of the match. */
       const findContact = Effect.fnUntraced(function*(organization_id: OrganizationId, wanted: Wanted) {
         const { channel_type, match, value } = wanted
@@ -272,10 +289,8 @@ export class ContactUpserts extends Context.Service<ContactUpserts, {
         )
         const known = yield* find
         if (Option.isSome(known)) return known.value
-        let attempt = 0
-        while (Option.isSome(yield* store.load(organization_id, idOf(organization_id, wanted, attempt)))) attempt++
-        // A concurrent upsert may have taken the first id since. What comes later conflicts at the free id.
-        const free_id = idOf(organization_id, wanted, attempt)
+        const free_id = yield* freeId(organization_id, wanted)
+        // A concurrent upsert may have taken an earlier id since. What comes later conflicts at the free id.
         return Option.getOrElse(
           yield* find,
           () => ({ found: Option.none<LoadedContact>(), isAmbiguous: false, free_id })
