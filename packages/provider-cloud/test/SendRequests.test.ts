@@ -1,4 +1,4 @@
-/** What is written to the networks, and what their answers and errorCodes mean. */
+/** The requests that send messages, and the meaning of responses and error codes. */
 import { assert, describe, it } from "@effect/vitest"
 import type { Channel, ChannelType } from "@messaging-crm/core/Channels"
 import { ChannelId, SendId } from "@messaging-crm/core/Ids"

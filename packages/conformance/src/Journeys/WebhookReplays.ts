@@ -1,4 +1,4 @@
-/** Stored events that are posted again to a webhook, beside live ones. */
+/** Replays of stored events to a webhook that also receives live ones. */
 import { assert, it } from "@effect/vitest"
 import { ReplayWebhook, WebhookReplays } from "@messaging-crm/core/WebhookReplays"
 import { Webhooks } from "@messaging-crm/core/Webhooks"
