@@ -199,9 +199,9 @@ export const thread = Effect.fnUntraced(function*(organization_id: OrganizationI
     username: null
   }
   const who = findOrCreateByIdentity(person, [], Option.none(), yield* context)
-  const conversation = open(on, who.answer, null, yield* context)
+  const conversation = open(on, who.result, null, yield* context)
   yield* write(organization_id, who.changes, conversation.changes)
-  return { channel: on, conversation_id: conversation.answer, ...who.answer }
+  return { channel: on, conversation_id: conversation.result, ...who.result }
 })
 
 export const message = Effect.fnUntraced(function*(conversation_id: ConversationId, fields: Partial<Message> = {}) {

@@ -153,7 +153,7 @@ export class Worker extends Context.Service<Worker, {
       const settle = (settlement: Changes.Settlement) =>
         decide.settle(settlement.claimed, {
           load: Effect.void,
-          decide: () => ({ answer: undefined, changes: Changes.settle(settlement) })
+          decide: () => ({ result: undefined, changes: Changes.settle(settlement) })
         })
 
       const execute = (item: ClaimedDelivery) => {

@@ -157,7 +157,7 @@ export const touches = (it: It, { runs }: Options) => {
       }
       const who = { contact_id: contact.id, identity_id: identity.id }
       const conversation = open(channel, who, null, yield* Fixtures.context)
-      const on = { contact_id: contact.id, conversation_id: conversation.answer }
+      const on = { contact_id: contact.id, conversation_id: conversation.result }
       yield* Fixtures.write(
         ours,
         insertContact({ ...contact, identities: [identity] }),

@@ -104,7 +104,7 @@ const create = (
     last_used_at: null
   }
   return Result.succeed({
-    answer: api_key,
+    result: api_key,
     // The member is written, so that a concurrent change of role, which revokes the member's keys, does not miss this one.
     changes: Changes.all(ApiKeyRows.insert({ ...api_key, digest }), MemberRows.update(member, {}))
   })
@@ -115,7 +115,7 @@ const revoke = (
   { now }: DecisionContext
 ): Result.Result<Changes.Decision<ApiKeyRow>, ApiKeyNotFound> =>
   Result.map(Result.fromOption(found, () => new ApiKeyNotFound()), (key) => ({
-    answer: key,
+    result: key,
     changes: key.revoked_at === null ? ApiKeyRows.update(key, { revoked_at: now }) : Changes.none
   }))
 
@@ -126,7 +126,7 @@ export class ApiKeys extends Context.Service<ApiKeys, {
   readonly authenticate: (
     presented: Redacted.Redacted
   ) => Effect.Effect<Authentication, Unauthorized | RateLimited>
-  /** Creates a key. Only this answer contains the key itself. */
+  /** Creates a key. Only this result contains the key itself. */
   readonly create: (
     input: CreateApiKey
   ) => Effect.Effect<

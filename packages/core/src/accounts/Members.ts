@@ -104,7 +104,7 @@ const add = (
   const member: Member = { id: MemberId.make(uuid()), ...input, created_at: now }
   return others.some(({ email }) => foldCase(email) === foldCase(member.email))
     ? Result.fail(new MemberEmailTaken({ email: member.email }))
-    : Result.succeed({ answer: member, changes: MemberRows.insert(toColumns(member)) })
+    : Result.succeed({ result: member, changes: MemberRows.insert(toColumns(member)) })
 }
 
 /** A member, another owner whom the organization would keep, and the keys that act for the member. */
@@ -124,16 +124,16 @@ export const change = (
   Result.gen(function*() {
     const row = yield* Result.fromOption(present(found), () => new MemberNotFound())
     const changed = { ...row, ...set }
-    const answer = toMember(changed)
+    const result = toMember(changed)
     const mayKeep = changed.left_at === null && mayHoldKeys(changed.role)
     const changes = Changes.all(
       MemberRows.update(row, set),
       ...mayKeep ? [] : keys.map((key) => ApiKeyRows.update(key, { revoked_at: now }))
     )
-    if (!isOwner(row) || isOwner(changed)) return { answer, changes }
+    if (!isOwner(row) || isOwner(changed)) return { result, changes }
     // When two owners remove each other at the same time, this makes one of the two commits fail.
     const left = yield* Result.fromOption(Option.filter(other, isOwner), () => new LastOwner())
-    return { answer, changes: Changes.all(changes, MemberRows.expect(left)) }
+    return { result, changes: Changes.all(changes, MemberRows.expect(left)) }
   })
 
 // ---------------------------------------------------------------- port

@@ -150,7 +150,7 @@ export const setToken = (
     : Option.map(names, (given) => ChannelAccountRows.insert(columnsOf(channel.value, given, sealed_token, { now })))
   if (Option.isNone(written)) return Result.fail(new AccountUnknown())
   const resumed = ChannelHoldRows.remove({ channel_id: channel.value.id })
-  return Result.succeed({ answer: undefined, changes: Changes.all(written.value, resumed) })
+  return Result.succeed({ result: undefined, changes: Changes.all(written.value, resumed) })
 }
 
 // ---------------------------------------------------------------- port
@@ -237,10 +237,10 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
             load: Effect.all({ others: channels.list(organization_id), taker: takerOf(input, names) }, concurrently),
             decide: ({ others, taker }, context) =>
               Result.gen(function*() {
-                const { answer, changes } = yield* connect(others, id, input, context)
+                const { result, changes } = yield* connect(others, id, input, context)
                 if (Option.isSome(taker)) return yield* Result.fail(new AccountTaken())
-                const account = ChannelAccountRows.insert(columnsOf(answer, names, sealed_token, context))
-                return { answer, changes: Changes.all(changes, account) }
+                const account = ChannelAccountRows.insert(columnsOf(result, names, sealed_token, context))
+                return { result, changes: Changes.all(changes, account) }
               })
           })
         }
@@ -265,7 +265,7 @@ export class ChannelAccounts extends Context.Service<ChannelAccounts, {
             decide: (loaded, context) =>
               Result.map(
                 setToken(loaded, names, sealed_token, context),
-                ({ changes }) => ({ answer: { id: channel_id }, changes })
+                ({ changes }) => ({ result: { id: channel_id }, changes })
               )
           })
         }

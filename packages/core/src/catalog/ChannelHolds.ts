@@ -116,7 +116,7 @@ export const pause = (
 /**
  * Throttles a channel for the time that the network asks for, or else for a longer one each time.
  *
- * Answers to attempts that were under way when it began do not raise the level.
+ * Responses to attempts that were in progress when it began do not raise the level.
  */
 export const throttle = (
   found: Option.Option<ChannelHoldRow>,
@@ -191,7 +191,7 @@ export class ChannelHolds extends Context.Service<ChannelHolds, {
           load: store.find(organization_id, channel_id),
           decide: (found) =>
             Result.succeed({
-              answer: { id: channel_id, isResumed: Option.exists(found, isPause) },
+              result: { id: channel_id, isResumed: Option.exists(found, isPause) },
               changes: Option.isNone(found) ? Changes.none : ChannelHoldRows.remove({ channel_id })
             })
         })

@@ -86,7 +86,7 @@ export const connect = (
     return Result.fail(new ChannelAddressTaken({ address }))
   }
   const channel: Channel = { id, ...input, connected_at: now }
-  return Result.succeed({ answer: channel, changes: ChannelRows.insert(channel) })
+  return Result.succeed({ result: channel, changes: ChannelRows.insert(channel) })
 }
 
 // ---------------------------------------------------------------- port

@@ -122,7 +122,7 @@ const create = (
   const options = has_options ? input.options : null
   const field: ContactField = { id: ContactFieldId.make(uuid()), ...input, options, created_at: now }
   return Result.succeed({
-    answer: field,
+    result: field,
     changes: Changes.all(
       ContactFieldRows.insert(field),
       // Two concurrent creations of the last allowed field must conflict.

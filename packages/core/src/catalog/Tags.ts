@@ -91,7 +91,7 @@ export const create = (
   if (tags.length >= limits.tags_max) return Result.fail(new TooManyTags({ limit: limits.tags_max }))
   const tag: Tag = { id: TagId.make(uuid()), name: input.name, color: input.color }
   return Result.succeed({
-    answer: tag,
+    result: tag,
     changes: Changes.all(
       TagRows.insert({ ...tag, name_key }),
       // Two concurrent creations of the last allowed tag must conflict.

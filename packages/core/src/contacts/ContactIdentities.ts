@@ -107,7 +107,7 @@ const createIdentity = (
   const contact = Option.getOrElse(withPhone, () => newContact(ContactId.make(uuid()), person, now))
   const identities = [...contact.identities, identity].toSorted(byId)
   return {
-    answer: { identity_id: identity.id, contact_id: contact.id },
+    result: { identity_id: identity.id, contact_id: contact.id },
     changes: Changes.all(
       Option.isSome(withPhone)
         ? Changes.all(
@@ -147,7 +147,7 @@ export const findOrCreateByIdentity = (
   // The identity is written, so that a concurrent erasure, which removes its names, does not miss these.
   const written = aliases.length > 0 ? IdentityRows.update(found.identity, {}) : Changes.none
   return {
-    answer: { identity_id: found.identity.id, contact_id: found.contact.id },
+    result: { identity_id: found.identity.id, contact_id: found.contact.id },
     changes: Changes.all(
       addAliases(person.channel_type, found.identity.id, aliases),
       Option.match(contact, {

@@ -176,7 +176,7 @@ const create = (
       username: null
     }]
     return {
-      answer: { id, outcome: "created" },
+      result: { id, outcome: "created" },
       changes: Changes.all(
         add({ ...described, id, identities, updated_at: now }, context),
         ...identities.flatMap((identity) => [
@@ -200,10 +200,10 @@ export const upsert = (
   const { version: _version, ...before } = found.value
   return Result.map(
     update(found, references, wanted.update, context),
-    ({ answer, changes }) =>
-      contentOf(answer) === contentOf(before)
-        ? { answer: { id: before.id, outcome: "unchanged" as const }, changes: Changes.none }
-        : { answer: { id: before.id, outcome: "updated" as const }, changes }
+    ({ result, changes }) =>
+      contentOf(result) === contentOf(before)
+        ? { result: { id: before.id, outcome: "unchanged" as const }, changes: Changes.none }
+        : { result: { id: before.id, outcome: "updated" as const }, changes }
   )
 }
 
@@ -224,8 +224,8 @@ const decodeUpserted = Schema.decodeUnknownSync(Schema.fromJsonString(Upserted))
 const upsertedOf = ({ body }: Pick<EncodedResponse, "body">): Upserted => decodeUpserted(decoder.decode(body))
 
 /** How a contact's outcome is recorded. */
-const recorded = (answer: Upserted): Effect.Effect<EncodedResponse> =>
-  Effect.succeed({ status: 200, body: encoder.encode(JSON.stringify(answer)) })
+const recorded = (result: Upserted): Effect.Effect<EncodedResponse> =>
+  Effect.succeed({ status: 200, body: encoder.encode(JSON.stringify(result)) })
 
 /** Why the rest of a request is not carried out. A retry continues it. */
 type Interrupted = IdempotencyConflict | RequestProcessing | StorageExhausted

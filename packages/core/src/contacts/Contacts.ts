@@ -119,16 +119,16 @@ export const change = (
   context: DecisionContext
 ): Changes.Decision<Contact> => {
   const updated_at = DateTime.max(contact.updated_at, context.now)
-  const answer: Contact = { ...contact, ...set, updated_at }
-  const [before, keys] = [keysOf(contact), keysOf(answer)]
+  const result: Contact = { ...contact, ...set, updated_at }
+  const [before, keys] = [keysOf(contact), keysOf(result)]
   const isKept = before.search_text === keys.search_text && before.email_key === keys.email_key
   const derived = isKept ? { updated_at } : { updated_at, ...keys }
   // An erasure sets the preview, which every activity changes without an event.
   const changed = Struct.keys(set).filter((field) =>
-    field !== "last_activity_preview" && !Equal.equals(answer[field], contact[field])
+    field !== "last_activity_preview" && !Equal.equals(result[field], contact[field])
   )
   return {
-    answer,
+    result,
     changes: Changes.all(
       ContactRows.update({ id: contact.id, version }, { ...set, ...derived }),
       raiseUpdated(contact.id, changed, context)
@@ -143,7 +143,7 @@ export const create = (
 ): Result.Result<Changes.Decision<Contact>, ContactUnnamed | ReferenceUnknown | CustomValueInvalid> =>
   Result.map(compose(references, input), (described) => {
     const contact: Contact = { ...described, id: ContactId.make(context.uuid()), updated_at: context.now }
-    return { answer: contact, changes: Changes.all(add(contact, context), ownersExpected(references)) }
+    return { result: contact, changes: Changes.all(add(contact, context), ownersExpected(references)) }
   })
 
 /** Returns a contact as it was loaded. */
@@ -161,17 +161,17 @@ export const update = (
     const resolved = yield* resolve(references, input, Option.getOrUndefined(found))
     const loaded = yield* Result.fromOption(found, () => new ContactNotFound())
     if (Object.keys(input).length === 0) {
-      return { answer: yield* current(found), changes: Changes.none }
+      return { result: yield* current(found), changes: Changes.none }
     }
     const { add_tag_ids, custom_values, remove_tag_ids, tag_ids, ...plain } = input
-    const { answer, changes } = change(loaded, {
+    const { result, changes } = change(loaded, {
       ...plain,
       ...(custom_values === undefined ? {} : { custom_values: merged(loaded.custom_values, custom_values) }),
       ...([tag_ids, add_tag_ids, remove_tag_ids].every((given) => given === undefined)
         ? {}
         : { tags: yield* bounded(resolved) })
     }, context)
-    return { answer, changes: Changes.all(changes, ownersExpected(references)) }
+    return { result, changes: Changes.all(changes, ownersExpected(references)) }
   })
 
 /** Appends a note after a blank line. */

@@ -1,7 +1,7 @@
 /** The metrics of core. No label contains personal data: no name, phone number or text. */
 import { Metric } from "effect"
 
-/** `outcome`: accepted, rejected, busy (certainly nothing sent), unknown (the answer was lost); `reason`: the failure reason, or none. */
+/** `outcome`: accepted, rejected, busy (certainly nothing sent), unknown (the response was lost); `reason`: the failure reason, or none. */
 export const send_attempts = Metric.counter("messaging_crm_send_attempts_total", {
   description: "Attempts to send a message through the provider, by outcome.",
   incremental: true
@@ -13,7 +13,7 @@ export const delivery_attempts = Metric.counter("messaging_crm_delivery_attempts
   incremental: true
 })
 
-/** `reason`: gone (its endpoint answered 410), failing (for five days). Those that a call disables are not counted. */
+/** `reason`: gone (its endpoint responded with 410), failing (for five days). Those that a call disables are not counted. */
 export const webhooks_disabled = Metric.counter("messaging_crm_webhooks_disabled_total", {
   description: "Webhooks that were disabled because of their endpoint, by reason.",
   incremental: true

@@ -92,7 +92,7 @@ const unlessBlank = <S extends Schema.Codec<string, string>>(shape: S, normalize
  * Three conversions, because `toLowerCase` alone keeps `Straße` and `STRASSE` apart.
  * It also writes a sigma at the end of a word as `ς`: the only letter that it converts
  * by its neighbors. Folding happens here and the key is stored: an adapter never calls
- * `lower()`, whose answer depends on the database's locale.
+ * `lower()`, whose result depends on the database's locale.
  */
 export const foldCase = (value: string): string =>
   value.toLowerCase().normalize("NFC").toUpperCase().toLowerCase().replaceAll("ς", "σ").normalize("NFC")

@@ -105,7 +105,7 @@ const change = (
   set: Partial<ConversationColumns>,
   event: () => Changes.RaisedEvent
 ): Changes.Decision<Conversation> => ({
-  answer: toConversation({ ...row, ...set }),
+  result: toConversation({ ...row, ...set }),
   changes: Object.keys(set).length === 0
     ? Changes.none
     : Changes.all(ConversationRows.update(row, set), Changes.raise(event()))
@@ -128,15 +128,15 @@ export const assign = (
   if (Option.isNone(conversation)) return Result.fail(new ConversationNotFound())
   const row = conversation.value
   const data = { conversation_id: row.id, assigned_user_id }
-  const { answer, changes } = change(
+  const { result, changes } = change(
     row,
     State.assign(row, assigned_user_id),
     () => Events.make("conversation.assigned", data, context)
   )
-  if (assignee === null) return Result.succeed({ answer, changes })
+  if (assignee === null) return Result.succeed({ result, changes })
   const contact = { id: row.contact_id, version: row.contact_version }
   return Result.succeed({
-    answer,
+    result,
     changes: Changes.all(
       changes,
       sync_contact_owner
@@ -194,11 +194,11 @@ export const open = (
         ConversationRows.update(found, State.reopen(found, now)),
         Changes.raise(opened(found.id, context))
       )
-    return { answer: found.id, changes }
+    return { result: found.id, changes }
   }
   const id = ConversationId.make(uuid())
   return {
-    answer: id,
+    result: id,
     changes: Changes.all(
       Changes.raise(opened(id, context)),
       ConversationRows.insert({

@@ -136,15 +136,15 @@ const begin = (
   context: DecisionContext
 ): Changes.Decision<Begun | null> => {
   const { now } = context
-  if (Option.isNone(outgoing) || !isOpen(outgoing.value.send)) return { answer: null, changes: finish(claimed) }
+  if (Option.isNone(outgoing) || !isOpen(outgoing.value.send)) return { result: null, changes: finish(claimed) }
   const { channel, hold, identity_id, send } = outgoing.value
   // A send that is `sending` lost its worker during an attempt. That it waits would hide it.
   const held = Option.filter(Holds.active(Option.fromNullOr(hold), now), () => send.status === "queued")
-  if (Option.isSome(held)) return { answer: null, changes: wait(claimed, send, held.value, context) }
+  if (Option.isSome(held)) return { result: null, changes: wait(claimed, send, held.value, context) }
   const set = State.begin(send, now)
   const aliases = expectedAliases?.(channel, send.recipient) ?? []
   return {
-    answer: {
+    result: {
       outgoing: { ...outgoing.value, send: { ...send, ...set, version: send.version + 1 } },
       before: send.status
     },
@@ -204,7 +204,7 @@ export class Dispatch extends Context.Service<Dispatch, {
         settle(claimed, {
           load: find(claimed),
           decide: (send, context) => ({
-            answer: undefined,
+            result: undefined,
             changes: Option.match(Option.filter(send, isOpen), {
               onNone: () => finish(claimed),
               onSome: (row) => changesOf(row, context)
@@ -232,7 +232,7 @@ export class Dispatch extends Context.Service<Dispatch, {
           load: holds.find(organization_id, channel_id),
           decide: (found, { now }) => {
             const changes = change(found, now)
-            return Result.succeed({ answer: !Changes.isNone(changes), changes })
+            return Result.succeed({ result: !Changes.isNone(changes), changes })
           }
         })
 
@@ -278,7 +278,7 @@ export class Dispatch extends Context.Service<Dispatch, {
           initial: load(outgoing),
           load: load(),
           decide: (loaded, context) => ({
-            answer: undefined,
+            result: undefined,
             changes: Changes.all(
               complete(loaded, accepted, [], context),
               Changes.settle({ claimed, outcome: "finish_if_leased" })

@@ -156,7 +156,7 @@ export class Inbound extends Context.Service<Inbound, {
       const media = yield* Media.Media
       const messages = yield* MessageStore
 
-      /** Commits the changes that an event causes. Such a decision has no answer and cannot refuse. */
+      /** Commits the changes that an event causes. Such a decision has no result and cannot refuse. */
       const commit = <Loaded>(
         organization_id: OrganizationId,
         load: Effect.Effect<Loaded>,
@@ -164,7 +164,7 @@ export class Inbound extends Context.Service<Inbound, {
       ): Effect.Effect<void> =>
         run(organization_id, {
           load,
-          decide: (loaded, context) => Result.succeed({ answer: undefined, changes: changesOf(loaded, context) })
+          decide: (loaded, context) => Result.succeed({ result: undefined, changes: changesOf(loaded, context) })
         })
 
       const findMessage = (organization_id: OrganizationId, { channel_id, provider_message_id }: OfMessage) =>

@@ -52,7 +52,7 @@ export class ProviderBusy extends Schema.TaggedError<ProviderBusy>()("ProviderBu
  */
 export class ProviderHeld extends Schema.TaggedError<ProviderHeld>()("ProviderHeld", { reason: FailureReason }) {}
 
-/** The request was sent and its answer was lost (a timeout, a broken connection): the message may have been sent or not. */
+/** The request was sent and its response was lost (a timeout, a broken connection): the message may have been sent or not. */
 export class ProviderOutcomeUnknown
   extends Schema.TaggedError<ProviderOutcomeUnknown>()("ProviderOutcomeUnknown", {})
 {}
@@ -106,7 +106,7 @@ export const isUnconnected = (error: unknown): boolean => {
  * - `dedup` `client_ref`: two calls with the same reference send one message.
  *   `callback_ref`: callbacks carry the reference. `none`: neither.
  * - `expectedAliases` returns further ids of the recipient. They are committed
- *   before `deliver` is called, so that a reply that arrives before the answer
+ *   before `deliver` is called, so that a reply that arrives before the response
  *   is matched to the recipient.
  * - `templates` returns the whole catalogue of a business account or fails.
  */

@@ -157,10 +157,10 @@ export const erase = (
     first_name: erased,
     identities
   }
-  if (has(contact, set) && names.length === 0) return Result.succeed({ answer: contact, changes: Changes.none })
+  if (has(contact, set) && names.length === 0) return Result.succeed({ result: contact, changes: Changes.none })
   const versions = new Map(names.map(({ identity_id, identity_version }) => [identity_id, identity_version]))
   return Result.succeed({
-    answer: contact,
+    result: contact,
     changes: Changes.all(
       change(contact, set, context).changes,
       ...identities.flatMap(({ id, ...identity }) => {
@@ -311,7 +311,7 @@ export class PersonalData extends Context.Service<PersonalData, {
             load: store.messages(organization_id, row.id, page),
             decide: (found) =>
               Result.succeed({
-                answer: found,
+                result: found,
                 changes: Changes.all(...found.map((message) => eraseMessage(row, message)))
               })
           })
@@ -320,7 +320,7 @@ export class PersonalData extends Context.Service<PersonalData, {
           load: store.sends(organization_id, row.id),
           decide: (found) => {
             const some = found.filter(({ recipient }) => recipient !== erased).slice(0, page_size)
-            return Result.succeed({ answer: some.length, changes: Changes.all(...some.map(eraseSend)) })
+            return Result.succeed({ result: some.length, changes: Changes.all(...some.map(eraseSend)) })
           }
         })
         yield* Stream.runDrain(messages)
@@ -332,7 +332,7 @@ export class PersonalData extends Context.Service<PersonalData, {
         yield* Effect.forEach(yield* load, (row) => eraseConversationOf(organization_id, row), { discard: true })
         yield* run(organization_id, {
           load,
-          decide: (rows) => Result.succeed({ answer: undefined, changes: Changes.all(...rows.map(eraseConversation)) })
+          decide: (rows) => Result.succeed({ result: undefined, changes: Changes.all(...rows.map(eraseConversation)) })
         })
         yield* store.eraseCopies(organization_id, id)
       })

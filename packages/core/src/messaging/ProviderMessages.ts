@@ -104,15 +104,15 @@ export const storeMessage = (
   const who = findOrCreateByIdentity(partnerOf(channel, event), threads, contact, context)
   const known = threads[0]?.conversation ?? null
   const conversation = event.event === "message_sent" && known !== null
-    ? { answer: known.id, changes: Changes.none }
-    : open(channel, who.answer, known, context)
-  const message = messageOf(loaded, event, file, conversation.answer, context)
+    ? { result: known.id, changes: Changes.none }
+    : open(channel, who.result, known, context)
+  const message = messageOf(loaded, event, file, conversation.result, context)
   const data = { conversation_id: message.conversation_id, message_id: message.id }
   return Changes.all(
     who.changes,
     conversation.changes,
     message.media === null ? Changes.none : Media.publish(message.media),
-    insert(channel.id, who.answer.contact_id, found, message),
+    insert(channel.id, who.result.contact_id, found, message),
     event.event === "message_received"
       ? Changes.raise(Events.make("message.received", data, context))
       : messageEvents(message, context)

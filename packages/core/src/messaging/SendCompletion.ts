@@ -78,14 +78,14 @@ export const fail = (send: SendRow, failure_reason: FailureReason, context: Deci
 
 /**
  * Returns whether a stored message is the send's. One with the provider message id and other contents is not: the id was
- * reused. One that the network reported as written in its own app, before it answered, is.
+ * reused. One that the network reported as written in its own app, before it responded, is.
  */
 const isMessageOf = ({ content, conversation_id }: SendRow, message: Message): boolean =>
   message.direction === "outbound" && message.conversation_id === conversation_id &&
   (message.text === content.text || message.sender.type === "business_app")
 
 /**
- * Records that the provider accepted a send, known from the answer to an attempt
+ * Records that the provider accepted a send, known from the response to an attempt
  * or from a callback with the reference, whichever comes first. Inserts the
  * message with the updates that arrived before it. If the provider has reused an
  * id, the id stays with its first message, and this one is stored without it.

@@ -8,7 +8,7 @@
  * | sending | the provider certainly sent nothing | queued |
  * | queued, sending, unknown | the provider accepted the message | sent |
  * | queued, sending | the provider refused permanently, or time is up | failed |
- * | sending | the answer was lost | unknown |
+ * | sending | the response was lost | unknown |
  * | unknown | 15 minutes without a callback | failed |
  */
 import { Context, Effect, Layer, Option, Result, Schema } from "effect"
@@ -80,7 +80,7 @@ export const State = {
     }) as const,
   /** The attempt certainly sent nothing. */
   requeue: ({ status }: Pick<Send, "status">) => status === "sending" ? { status: "queued" } as const : {},
-  /** The answer to the attempt was lost. */
+  /** The response to the attempt was lost. */
   markUnknown: ({ status }: Pick<Send, "status">) =>
     ({ status: status === "sending" ? "unknown" : status, may_be_sent: true }) as const,
   /** The provider accepted it, and its message is stored. */
@@ -117,7 +117,7 @@ const queue = (
     may_be_sent: false
   }
   return {
-    answer: toSend(send),
+    result: toSend(send),
     changes: Changes.all(
       SendRows.insert(send),
       Changes.enqueue({ kind: "send", lane: to.conversation_id, ref: send.id, due_at: now })
@@ -159,10 +159,10 @@ export const start = (
     }
     const content = yield* templateContent(channel.value, template, input.template)
     const who = findOrCreateByIdentity(personOf(input), threads, withPhone, context)
-    const conversation = open(channel.value, who.answer, threads[0]?.conversation ?? null, context)
-    const to = { conversation_id: conversation.answer, channel_id: channel.value.id, recipient: input.phone, member_id }
-    const { answer, changes } = queue(to, content, context)
-    return { answer, changes: Changes.all(who.changes, conversation.changes, changes) }
+    const conversation = open(channel.value, who.result, threads[0]?.conversation ?? null, context)
+    const to = { conversation_id: conversation.result, channel_id: channel.value.id, recipient: input.phone, member_id }
+    const { result, changes } = queue(to, content, context)
+    return { result, changes: Changes.all(who.changes, conversation.changes, changes) }
   })
 
 const personOf = ({ phone }: StartConversation): Person => ({

@@ -2,7 +2,7 @@
  * Templates: message templates, read live from the provider (contract §9.5).
  *
  * A copy of each catalogue stays in memory for ten minutes, so that a send can be
- * checked while the provider is down. A list is never answered from it.
+ * checked while the provider is down. No list is read from it.
  */
 import { Cache, Clock, Context, Duration, Effect, Exit, Layer, Option, Ref, Result, Schema } from "effect"
 import { ChannelStore } from "../catalog/Channels.ts"

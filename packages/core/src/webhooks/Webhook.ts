@@ -25,7 +25,7 @@ export const Webhook = Schema.Struct({
 }).annotate({ identifier: "Webhook", description: "A subscription that sends selected event types to one URL." })
 export interface Webhook extends Schema.Schema.Type<typeof Webhook> {}
 
-/** The answer to the creation of a webhook or a rotation of its secret, the only ones that contain the secret. */
+/** The result of creating a webhook or rotating its secret. No other result contains the secret. */
 export const CreatedWebhook = Schema.Struct({
   ...Webhook.fields,
   signing_secret: Schema.String.annotate({

@@ -3,7 +3,7 @@
  *
  * | State | Event | Next state |
  * | --- | --- | --- |
- * | pending | an attempt is answered with a 2xx | succeeded |
+ * | pending | the endpoint responds with a 2xx | succeeded |
  * | pending | an attempt fails, and the schedule has another | pending |
  * | pending | the tenth attempt fails, the webhook is disabled | failed |
  * | succeeded, failed | retry | pending |
@@ -77,10 +77,10 @@ export const retry = (
     if (webhook.status === "disabled") return Result.fail(new WebhookDisabled())
     const { version, ...delivery } = loaded
     const { id, status, webhook_id } = delivery
-    if (status === "pending") return Result.succeed({ answer: delivery, changes: Changes.none })
+    if (status === "pending") return Result.succeed({ result: delivery, changes: Changes.none })
     const set = State.retry(now)
     return Result.succeed({
-      answer: { ...delivery, ...set },
+      result: { ...delivery, ...set },
       changes: Changes.all(
         WebhookDeliveryRows.update({ id, version }, set),
         Changes.enqueue({ kind: "webhook_delivery", lane: webhook_id, ref: id, due_at: now }),
@@ -99,7 +99,7 @@ const test = (
   const event = Events.make("webhook.test", { webhook_id: lane }, context)
   const delivery = newDelivery(event, lane)
   return Result.succeed({
-    answer: delivery,
+    result: delivery,
     changes: Changes.all(
       Changes.raise(event),
       WebhookDeliveryRows.insert(delivery),
@@ -225,7 +225,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
           load: find(claimed),
           decide: (found, context) =>
             Option.match(Option.filter(found, ({ delivery }) => acceptsResult(delivery)), {
-              onNone: () => ({ answer: null, changes: Outcome.finish(claimed) }),
+              onNone: () => ({ result: null, changes: Outcome.finish(claimed) }),
               onSome: (outgoing) => decide(outgoing, context)
             })
         })
@@ -234,7 +234,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
         settleDelivery(
           claimed,
           ({ delivery }) => ({
-            answer: null,
+            result: null,
             changes: Changes.all(
               WebhookDeliveryRows.update(delivery, State.abandon(failure_code)),
               Outcome.finish(claimed)
@@ -242,7 +242,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
           })
         ).pipe(Effect.asVoid)
 
-      /** Counts what is stored of an attempt. Where the budget is used up, that is no answer of the endpoint. */
+      /** Counts the stored bytes of an attempt. If the budget is used up, the endpoint's response is not stored. */
       const withinBudget = Effect.fnUntraced(function*(
         organization_id: OrganizationId,
         { attempt_count, response_body: before }: WebhookDelivery,
@@ -270,7 +270,7 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
           if (isUnreadable) yield* Outcome.reportUnreadable(webhook)
           const random = yield* Random.next
           yield* settleDelivery(claimed, (_, { now }) => ({
-            answer: null,
+            result: null,
             changes: isUnreadable ? Outcome.hold(claimed, webhook, now) : Outcome.yieldHost(claimed, now, random)
           }))
           return
@@ -282,9 +282,9 @@ export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
           claimed,
           (current, context) =>
             attempt.failure_code === null
-              ? { answer: null, changes: Outcome.succeeded(claimed, current, attempt) }
+              ? { result: null, changes: Outcome.succeeded(claimed, current, attempt) }
               : current.webhook.url !== webhook.url
-              ? { answer: null, changes: Outcome.postAgain(claimed, context.now) }
+              ? { result: null, changes: Outcome.postAgain(claimed, context.now) }
               : Outcome.failed(claimed, current, attempt, retry_after, random, context),
           // After a success, what was loaded before the attempt is loaded again only after a conflict.
           attempt.failure_code === null ? Effect.succeed(found) : undefined

@@ -23,7 +23,7 @@ import { nextAttempt } from "./WebhookSchedule.ts"
 export const finish = (claimed: ClaimedWork) => Changes.settle({ claimed, outcome: "finish" })
 
 /**
- * Returns how many attempts at once an endpoint gets that took so long to answer: eight, divided by the seconds.
+ * Returns how many attempts at once an endpoint gets that took so long to respond: eight, divided by the seconds.
  *
  * So an endpoint that takes seconds leaves the organization's places in the workers to its other webhooks.
  */
@@ -114,7 +114,7 @@ export const failedEndpoint = (
   const health = recordFailure(webhook, context.now)
   const disabling = disablingOf(attempt, webhook, health, context.now)
   return {
-    answer: disabling,
+    result: disabling,
     changes: disabling !== null || webhook.status === "disabled"
       ? disable(webhook, health, attempt.at, disabling ?? "request", context).changes
       : Changes.all(WebhookRows.update(webhook, health), applyBackoff(webhook, health, context.now))
@@ -131,7 +131,7 @@ export const failed = (
   context: DecisionContext
 ): Changes.Decision<Disabling> => {
   const { now } = context
-  const { answer: disabling, changes: endpoint } = failedEndpoint(webhook, attempt, context)
+  const { result: disabling, changes: endpoint } = failedEndpoint(webhook, attempt, context)
   const isOver = disabling !== null || webhook.status === "disabled"
   const next = isOver
     ? Option.none()
@@ -143,7 +143,7 @@ export const failed = (
       ? finish(claimed)
       : Changes.settle({ claimed, outcome: "postpone", due_at: next.value })
   )
-  return { answer: disabling, changes }
+  return { result: disabling, changes }
 }
 
 /** Tells the operator of a webhook that was disabled because of its endpoint. */

@@ -111,11 +111,11 @@ const start = (
   }
   if (DateTime.isGreaterThan(since, now)) return Result.fail(new SinceOutOfRange())
   if (Option.isSome(replay)) return Result.fail(new ReplayInProgress())
-  const answer: WebhookReplay = { id: WebhookReplayId.make(uuid()), webhook_id, since, created_at: now }
+  const result: WebhookReplay = { id: WebhookReplayId.make(uuid()), webhook_id, since, created_at: now }
   return Result.succeed({
-    answer,
+    result,
     changes: Changes.all(
-      WebhookReplayRows.insert({ ...answer, position_at: since, position_id: nil }),
+      WebhookReplayRows.insert({ ...result, position_at: since, position_id: nil }),
       Changes.enqueue({ kind: "webhook_replay", lane: webhook_id, ref: webhook_id, due_at: now }),
       WebhookRows.expect(webhook.value)
     )
@@ -139,25 +139,25 @@ const proceed = (
   { failed, isDone, isHeld, last }: Batch,
   context: DecisionContext
 ): Changes.Decision<Outcome.Disabling> => {
-  if (Option.isNone(replay)) return { answer: null, changes: Outcome.finish(claimed) }
+  if (Option.isNone(replay)) return { result: null, changes: Outcome.finish(claimed) }
   const ended = Changes.all(WebhookReplayRows.remove(replay.value), Outcome.finish(claimed))
-  if (Option.isNone(webhook) || webhook.value.status === "disabled") return { answer: null, changes: ended }
+  if (Option.isNone(webhook) || webhook.value.status === "disabled") return { result: null, changes: ended }
   const hasSucceeded = last.id !== replay.value.position_id
   const recovered = failed === null && hasSucceeded ? Outcome.recovered(webhook.value) : Changes.none
-  if (isDone) return { answer: null, changes: Changes.all(ended, recovered) }
+  if (isDone) return { result: null, changes: Changes.all(ended, recovered) }
   const { now } = context
   // A failure at a URL that the webhook no longer has says nothing about its endpoint.
   const endpoint = hasSucceeded ? { ...webhook.value, ...healthy } : webhook.value
   const health = failed === null || webhook.value.url !== url
     ? null
     : Outcome.failedEndpoint(endpoint, failed, context)
-  if (health !== null && health.answer !== null) {
-    return { answer: health.answer, changes: Changes.all(ended, health.changes) }
+  if (health !== null && health.result !== null) {
+    return { result: health.result, changes: Changes.all(ended, health.changes) }
   }
   const pause = health === null ? Duration.zero : pauseOf(recordFailure(endpoint, now)) ?? pause_min
   const wait = isHeld ? pause_min : pause
   return {
-    answer: null,
+    result: null,
     changes: Changes.all(
       WebhookReplayRows.update(replay.value, { position_at: last.at, position_id: last.id }),
       hasSucceeded && health !== null ? Outcome.unpaused(webhook.value) : Changes.none,
@@ -259,7 +259,7 @@ export class WebhookReplays extends Context.Service<WebhookReplays, {
 
       const abandon = (claimed: ClaimedWork) =>
         Effect.asVoid(settleWith(claimed, ({ replay }) => ({
-          answer: null,
+          result: null,
           changes: Changes.all(
             ...Option.toArray(replay).map((row) => WebhookReplayRows.remove(row)),
             Outcome.finish(claimed)

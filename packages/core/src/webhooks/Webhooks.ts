@@ -5,7 +5,7 @@
  * | --- | --- | --- |
  * | active | update | active |
  * | active | disable | disabled |
- * | active | the endpoint answers 410 | disabled |
+ * | active | the endpoint responds with 410 | disabled |
  * | active | no success for 5 days, with 10 failures or more | disabled |
  *
  * A disabled webhook stays disabled. The organization creates a new one instead.
@@ -83,7 +83,7 @@ const create = (
   }
   const row: WebhookColumns = { ...webhook, status: "active", created_at: now, disabled_at: null, ...healthy }
   return Result.succeed({
-    answer: toWebhook(row),
+    result: toWebhook(row),
     changes: Changes.all(
       WebhookRows.insert(row),
       // Concurrent creations of the last allowed webhook must conflict, so both update one row.
@@ -100,11 +100,11 @@ const update = (
   const { event_types, id: lane, status, url } = row
   const isMoved = set.url !== undefined && set.url !== url
   const isSame = !isMoved && (set.event_types === undefined || equalTypes(event_types, set.event_types))
-  if (isSame) return Result.succeed({ answer: toWebhook(row), changes: Changes.none })
+  if (isSame) return Result.succeed({ result: toWebhook(row), changes: Changes.none })
   if (status === "disabled") return Result.fail(new WebhookDisabled())
   const whole = { ...set, ...(isMoved ? healthy : {}) }
   return Result.succeed({
-    answer: toWebhook({ ...row, ...whole }),
+    result: toWebhook({ ...row, ...whole }),
     changes: Changes.all(
       WebhookRows.update(row, whole),
       isMoved
@@ -123,7 +123,7 @@ const rotate = (
     ? Result.fail(new WebhookDisabled())
     : sealed_secret === null
     ? Result.fail(new TooManySecrets({ limit: limits.webhook_secrets_max }))
-    : Result.succeed({ answer: toWebhook(row), changes: WebhookRows.update(row, { sealed_secret }) })
+    : Result.succeed({ result: toWebhook(row), changes: WebhookRows.update(row, { sealed_secret }) })
 
 /** Why a webhook is disabled: a request, or an endpoint that is gone or has failed for too long. */
 export type DisablingReason = (typeof Events.WebhookDisabled.Type)["data"]["reason"]
@@ -140,11 +140,11 @@ export const disable = (
   reason: DisablingReason,
   context: DecisionContext
 ): Changes.Decision<Webhook> => {
-  if (row.status === "disabled") return { answer: toWebhook(row), changes: Changes.none }
+  if (row.status === "disabled") return { result: toWebhook(row), changes: Changes.none }
   const set = { status: "disabled", disabled_at, ...health } as const
   const { id: webhook_id } = row
   return {
-    answer: toWebhook({ ...row, ...set }),
+    result: toWebhook({ ...row, ...set }),
     changes: Changes.all(
       WebhookRows.update(row, set),
       Changes.raise(Events.make("webhook.disabled", { webhook_id, reason }, context)),
@@ -186,7 +186,7 @@ export class WebhookStore extends Context.Service<
 
 /** Operations on the current actor's webhooks. */
 export class Webhooks extends Context.Service<Webhooks, {
-  /** Subscribes a URL to events. Only this answer contains the signing secret (contract §14.2). */
+  /** Subscribes a URL to events. Only this result contains the signing secret (contract §14.2). */
   readonly create: Write<[input: CreateWebhook], CreatedWebhook, WebhookUrlRefused | TooManyWebhooks>
   /** Returns the 100 most recent webhooks that pass the filters, newest first. */
   readonly list: (filters: WebhookFilters) => Effect.Effect<ReadonlyArray<Webhook>, never, CurrentActor>
@@ -244,7 +244,7 @@ export class Webhooks extends Context.Service<Webhooks, {
           decide: (loaded, context) =>
             Result.map(
               create(loaded, { id, url, event_types, sealed_secret }, context),
-              ({ answer, changes }) => ({ answer: { ...answer, signing_secret }, changes })
+              ({ result, changes }) => ({ result: { ...result, signing_secret }, changes })
             )
         }, respond)
       })
@@ -294,7 +294,7 @@ export class Webhooks extends Context.Service<Webhooks, {
             decide: (loaded) =>
               Result.map(
                 Result.flatMap(loaded, ({ row, sealed_secret }) => rotate(row, sealed_secret)),
-                ({ answer, changes }) => ({ answer: { ...answer, signing_secret }, changes })
+                ({ result, changes }) => ({ result: { ...result, signing_secret }, changes })
               )
           }, respond)
         }

@@ -142,9 +142,9 @@ export interface Changes {
   readonly audit?: AuditRecord
 }
 
-/** The result of a decision: the answer of the operation, and its changes. */
-export interface Decision<Answer> {
-  readonly answer: Answer
+/** What an operation decides: its result, and what it changes. */
+export interface Decision<A> {
+  readonly result: A
   readonly changes: Changes
 }
 

@@ -3,7 +3,7 @@
  *
  * 1. `load` reads what the decision needs, without a transaction or locks.
  * 2. `decide` is a pure function of what was loaded, the time and new ids. It
- *    returns the answer and the changes, or a refusal.
+ *    returns the result and the changes, or a refusal.
  * 3. `Commit` applies the changes atomically if no row that they depend on has
  *    changed. Otherwise it fails with `Conflict`, and all three steps run again.
  */
@@ -27,15 +27,15 @@ export interface DecisionContext {
 }
 
 /** What an operation loads, and how it decides. */
-export interface Operation<Loaded, Answer, Refusal, R> {
+export interface Operation<Loaded, A, Refusal, R> {
   /** Never fails: a row that does not exist is loaded as none, so that `decide` alone orders the refusals. */
   readonly load: Effect.Effect<Loaded, never, R>
-  readonly decide: (loaded: Loaded, context: DecisionContext) => Result.Result<Changes.Decision<Answer>, Refusal>
+  readonly decide: (loaded: Loaded, context: DecisionContext) => Result.Result<Changes.Decision<A>, Refusal>
   /**
-   * Returns the resource as it was loaded. Every operation that may change nothing has it: the answer of such a call is
-   * not stored, and its retry is answered with the resource.
+   * Returns the resource as it was loaded. Every operation that may change nothing has it: the response to such a call is
+   * not stored, and its retry returns the resource.
    */
-  readonly current?: (loaded: Loaded) => Result.Result<Answer, Refusal>
+  readonly current?: (loaded: Loaded) => Result.Result<A, Refusal>
   /** Whether a call that changes nothing leaves no record at all, because its result shows no resource. */
   readonly isQuiet?: true
 }
@@ -44,13 +44,13 @@ export interface Operation<Loaded, Answer, Refusal, R> {
 type Records = Pick<Changes.Changes, "audit" | "response">
 
 /** Makes the result of a run from a decision, and the records that are committed with it. */
-type Complete<Answer, Out> = (
-  decision: Changes.Decision<Answer>,
+type Complete<A, Out> = (
+  decision: Changes.Decision<A>,
   context: DecisionContext
 ) => Effect.Effect<readonly [Out, Records]>
 
-/** The answer itself, without records: what no actor asked for leaves none. */
-const unrecorded = <Answer>({ answer }: Changes.Decision<Answer>) => Effect.succeed([answer, Changes.none] as const)
+/** Returns the result itself and no records, for an operation that no actor requested. */
+const unrecorded = <A>({ result }: Changes.Decision<A>) => Effect.succeed([result, Changes.none] as const)
 
 // -------------------------------------------------------------- errors
 
@@ -60,7 +60,7 @@ export class ConcurrentChanges extends Schema.TaggedError<ConcurrentChanges>()("
 /** Options of `Effect.all` for independent reads: they run concurrently. */
 export const concurrently = { concurrency: "unbounded" } as const
 
-/** Carries out two independent reads concurrently, like `Effect.all`, but with one fiber more and not two. */
+/** Runs two independent reads concurrently, like `Effect.all`, but with one more fiber instead of two. */
 export const zipConcurrently = <A, B, R1, R2>(
   one: Effect.Effect<A, never, R1>,
   other: Effect.Effect<B, never, R2>
@@ -79,14 +79,14 @@ interface Attempt<Out> {
   readonly committed: Result.Result<void, Failure>
 }
 
-/** Returns the operation that answers with the resource as it was loaded. */
-const rereading = <Loaded, Answer, Refusal, R>(
-  { current, load }: Operation<Loaded, Answer, Refusal, R>
-): Operation<Loaded, Answer, Refusal, R> => ({
+/** Returns the operation that returns the resource as it was loaded. */
+const rereading = <Loaded, A, Refusal, R>(
+  { current, load }: Operation<Loaded, A, Refusal, R>
+): Operation<Loaded, A, Refusal, R> => ({
   load,
   decide: (loaded) => {
     if (current === undefined) throw new Error("An operation without `current` has a record without a response.")
-    return Result.map(current(loaded), (answer) => ({ answer, changes: Changes.none }))
+    return Result.map(current(loaded), (result) => ({ result, changes: Changes.none }))
   }
 })
 
@@ -133,39 +133,39 @@ export interface Write<Input extends ReadonlyArray<unknown>, Result, Refusal> {
 /** The ways to write. One instance serves the whole process, because its operations share the semaphores for retries. */
 export class Decide extends Context.Service<Decide, {
   /**
-   * Runs one operation of the current actor, and returns its answer once it is
+   * Runs one operation of the current actor, and returns its result once it is
    * committed. The commit includes a record of the audit about the resource with
-   * the answer's id, unless an operator's command changes nothing. After `tries_max`
+   * the result's id, unless an operator's command changes nothing. After `tries_max`
    * conflicts it fails with `ConcurrentChanges`.
    *
    * With `respond` it returns the response instead. The response is encoded once, and
    * committed under the request's idempotency key if it has one.
    */
-  readonly runAudited: <Loaded, Answer extends { readonly id: string }, Refusal, R, Out = Answer>(
+  readonly runAudited: <Loaded, A extends { readonly id: string }, Refusal, R, Out = A>(
     name: AuditedOperation,
-    operation: Operation<Loaded, Answer, Refusal, R>,
-    respond?: Respond<Answer, Out>
+    operation: Operation<Loaded, A, Refusal, R>,
+    respond?: Respond<A, Out>
   ) => Effect.Effect<Out, Refusal | ConcurrentChanges, R | CurrentActor>
   /**
-   * Runs one operation in an organization that no actor asked for, such as storing a message that comes in. Conflicts
+   * Runs one operation in an organization that no actor requested, such as storing an inbound message. Conflicts
    * without end are a defect.
    */
-  readonly run: <Loaded, Answer, Refusal, R>(
+  readonly run: <Loaded, A, Refusal, R>(
     organization_id: OrganizationId,
-    operation: Operation<Loaded, Answer, Refusal, R>
-  ) => Effect.Effect<Answer, Refusal, R>
+    operation: Operation<Loaded, A, Refusal, R>
+  ) => Effect.Effect<A, Refusal, R>
   /**
    * The same for claimed work, whose decision cannot refuse. Returns null when the lease was lost. `initial` is the
    * load of the first attempt, if the caller has loaded some of it before.
    */
-  readonly settle: <Loaded, Answer, R>(
+  readonly settle: <Loaded, A, R>(
     claimed: ClaimedWork,
     operation: {
       readonly initial?: Effect.Effect<Loaded, never, R>
       readonly load: Effect.Effect<Loaded, never, R>
-      readonly decide: (loaded: Loaded, context: DecisionContext) => Changes.Decision<Answer>
+      readonly decide: (loaded: Loaded, context: DecisionContext) => Changes.Decision<A>
     }
-  ) => Effect.Effect<Answer | null, never, R>
+  ) => Effect.Effect<A | null, never, R>
 }>()("@messaging-crm/core/Decide") {
   /** Layer that runs operations over the `Commit` port. */
   static readonly layer = Layer.effect(
@@ -185,10 +185,10 @@ export class Decide extends Context.Service<Decide, {
       }
 
       /** Loads, decides and commits once. */
-      const attempt = Effect.fnUntraced(function*<Loaded, Answer, Refusal, R, Out>(
+      const attempt = Effect.fnUntraced(function*<Loaded, A, Refusal, R, Out>(
         organization_id: OrganizationId,
-        { decide, load }: Operation<Loaded, Answer, Refusal, R>,
-        complete: Complete<Answer, Out>
+        { decide, load }: Operation<Loaded, A, Refusal, R>,
+        complete: Complete<A, Out>
       ) {
         const loaded = yield* load
         const context = { now: yield* DateTime.now, uuid: ids.next }
@@ -209,10 +209,10 @@ export class Decide extends Context.Service<Decide, {
         return { out, changes, committed }
       })
 
-      const run = Effect.fnUntraced(function*<Loaded, Answer, Refusal, R, Out>(
+      const run = Effect.fnUntraced(function*<Loaded, A, Refusal, R, Out>(
         organization_id: OrganizationId,
-        operation: Operation<Loaded, Answer, Refusal, R>,
-        complete: Complete<Answer, Out>,
+        operation: Operation<Loaded, A, Refusal, R>,
+        complete: Complete<A, Out>,
         initial = operation.load
       ) {
         /** Repeats the attempt after a failure of the commit. `unconfirmed` is an earlier commit that may be applied. */
@@ -240,37 +240,37 @@ export class Decide extends Context.Service<Decide, {
         return out
       })
 
-      const runFor = <Loaded, Answer, Refusal, R, Out>(
+      const runFor = <Loaded, A, Refusal, R, Out>(
         organization_id: OrganizationId,
-        operation: Operation<Loaded, Answer, Refusal, R>,
-        complete: Complete<Answer, Out>
+        operation: Operation<Loaded, A, Refusal, R>,
+        complete: Complete<A, Out>
       ): Effect.Effect<Out, Refusal | ConcurrentChanges, R> =>
         run(organization_id, operation, complete).pipe(
-          // Only work has a lease, and only `settle` carries out work.
+          // Only work has a lease, and only `settle` runs for work.
           Effect.catch((error) => error instanceof LeaseLost ? Effect.die(error) : Effect.fail(error))
         )
 
       return Decide.of({
-        runAudited: Effect.fnUntraced(function*<Loaded, Answer extends { readonly id: string }, Refusal, R, Out>(
+        runAudited: Effect.fnUntraced(function*<Loaded, A extends { readonly id: string }, Refusal, R, Out>(
           name: AuditedOperation,
-          operation: Operation<Loaded, Answer, Refusal, R>,
-          respond?: Respond<Answer, Out>
+          operation: Operation<Loaded, A, Refusal, R>,
+          respond?: Respond<A, Out>
         ) {
           const actor = yield* CurrentActor
           const { organization_id } = actor
           const request_id = yield* RequestId
-          const audited = ({ answer, changes }: Changes.Decision<Answer>, context: DecisionContext): Records =>
-            // The answer shows a key the resource, for which it may have no scope to read.
+          const audited = ({ result, changes }: Changes.Decision<A>, context: DecisionContext): Records =>
+            // The result shows the resource to a key, which may have no scope to read it.
             Changes.isWithoutEffect(changes) && (actor.key_id === undefined || operation.isQuiet)
               ? Changes.none
-              : { audit: Audit.make(name, answer.id, actor, request_id, context) }
+              : { audit: Audit.make(name, result.id, actor, request_id, context) }
           if (respond === undefined) {
-            // Without `respond`, `Out` is the answer.
+            // Without `respond`, `Out` is the type of the result.
             return yield* runFor(
               organization_id,
               operation,
               (decision, context) =>
-                Effect.succeed([decision.answer as unknown as Out, audited(decision, context)] as const)
+                Effect.succeed([decision.result as unknown as Out, audited(decision, context)] as const)
             )
           }
           const { encode, record } = respond
@@ -279,7 +279,7 @@ export class Decide extends Context.Service<Decide, {
             organization_id,
             isRetry ? rereading(operation) : operation,
             Effect.fnUntraced(function*(decision, context) {
-              const response = yield* encode(decision.answer)
+              const response = yield* encode(decision.result)
               const records = audited(decision, context)
               const isQuiet = operation.isQuiet && Changes.isWithoutEffect(decision.changes)
               if (record === null || isRetry || isQuiet) return [response, records] as const

@@ -139,26 +139,26 @@ export class Idempotency extends Context.Service<Idempotency, {
           if (Option.isNone(found)) return Option.none<Outcome>()
           if (found.value.fingerprint !== fingerprint) return yield* new IdempotencyConflict()
           const { body, request_id, sealed, status } = found.value
-          const answer: EncodedResponse = body === null || status === null
+          const response: EncodedResponse = body === null || status === null
             ? yield* work({ ...request, is_retry: true })
             : { status, body: yield* responses.open(organization_id, key, { body, sealed }) }
-          return Option.some<Outcome>({ ...answer, request_id, replayed: true })
+          return Option.some<Outcome>({ ...response, request_id, replayed: true })
         })
 
         /** Records a refusal, or replays the record if the key has one by now. */
-        const refuse = (answer: EncodedResponse) =>
+        const refuse = (response: EncodedResponse) =>
           Effect.gen(function*() {
             const replayed = yield* replay
             if (Option.isSome(replayed)) return replayed.value
             // An error contains no secret.
-            const record = yield* responses.make(organization_id, request, answer, {
+            const record = yield* responses.make(organization_id, request, response, {
               is_secret: false,
               created_at: yield* DateTime.now
             })
             const committed = yield* Effect.result(commit(organization_id, { response: record }))
             if (Result.isSuccess(committed)) {
               yield* responses.count(organization_id, record)
-              return { ...answer, request_id, replayed: false }
+              return { ...response, request_id, replayed: false }
             }
             return yield* Effect.flatMap(replay, (outcome) => Effect.fromOption(outcome, () => new RequestProcessing()))
           })
@@ -173,8 +173,8 @@ export class Idempotency extends Context.Service<Idempotency, {
 
         const run = Effect.flatMap(
           work({ ...request, is_retry: false }),
-          (answer): Effect.Effect<Outcome, E | IdempotencyConflict | RequestProcessing, R> =>
-            answer.status >= 400 ? refuse(answer) : Effect.succeed({ ...answer, request_id, replayed: false })
+          (response): Effect.Effect<Outcome, E | IdempotencyConflict | RequestProcessing, R> =>
+            response.status >= 400 ? refuse(response) : Effect.succeed({ ...response, request_id, replayed: false })
         )
         /** Without storage for another record, a retry still gets its response. */
         const replayOnly = (exhausted: StorageExhausted) =>

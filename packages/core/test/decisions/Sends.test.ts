@@ -56,8 +56,8 @@ describe("a send", () => {
   const text = { type: "text", text: "Hello" } as const
 
   it("with a text inside the reply window is enqueued in its conversation's lane", () => {
-    const { answer, changes } = Result.getOrThrow(send({}, Sends.SendMessage.make(text)))
-    assert.deepStrictEqual(answer, Sends.toSend(queued(100)))
+    const { result, changes } = Result.getOrThrow(send({}, Sends.SendMessage.make(text)))
+    assert.deepStrictEqual(result, Sends.toSend(queued(100)))
     assert.deepStrictEqual(changes, Changes.all(Sends.SendRows.insert(queued(100)), enqueued(queued(100))))
     for (const last_inbound_at of [null, DateTime.subtract(after(9), { hours: 24 })]) {
       const silent = Option.some({ ...conversation, last_inbound_at })

@@ -35,9 +35,9 @@ describe("a webhook delivery", () => {
 
   it("that has ended is due again at once, and expects its webhook's version", () => {
     const set = { status: "pending", next_attempt_at: after(9) } as const
-    const { answer, changes } = Result.getOrThrow(retry())
+    const { result, changes } = Result.getOrThrow(retry())
     const { version: _version, ...before } = delivery
-    assert.deepStrictEqual(answer, { ...before, ...set })
+    assert.deepStrictEqual(result, { ...before, ...set })
     assert.deepStrictEqual(
       changes,
       Changes.all(
